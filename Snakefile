@@ -1,0 +1,29 @@
+# From a config to every table and figure: see README.md. Rules are in workflow/rules.
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config/config.yaml"
+
+
+# The software is the Python environment that Snakemake runs in (make setup, environment.yml).
+container: None
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/consensus.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/figures.smk"
+
+
+rule all:
+    """Every table and figure, and the metrics of all runs (the default)."""
+    default_target: True
+    input:
+        rules.tables.input,
+        rules.figures.input,
+        rules.training.output,

@@ -1,0 +1,63 @@
+"""The nonlinear coupling φ_p and one gossip step on a stacked state.
+
+The consensus step of Algorithm 1: x_i ← x_i + γ Σ_j W_ij φ_p(x_j − x_i), for all workers at once.
+"""
+
+import torch
+
+# Elements of one block of edge differences: small enough for a core's cache, large enough that
+# the cost of a call does not count. See docs/performance.md.
+BLOCK = 1 << 16
+
+
+def phi(z: torch.Tensor, p: float) -> torch.Tensor:
+    """φ_p(z) = sign(z)|z|^(2p−1), elementwise, for p ≥ 1/2 (Theorem 3.1).
+
+    p = 1 is linear, p = 1/2 the sign, p in [1/2, 1) sublinear (NGO), p > 1 superlinear.
+    """
+    if not p >= 0.5:
+        raise ValueError(f"p is {p!r}; the coupling is defined for p of 1/2 or more")
+    if p == 1:
+        return z.clone()
+    if p == 0.5:
+        return z.sign()
+    return z.abs().pow_(2 * p - 1).mul_(z.sign())
+
+
+def gossip_step(X: torch.Tensor, W: torch.Tensor, gamma: float, p: float) -> torch.Tensor:
+    """One consensus step: the new state ``[n, d]``; ``X`` stays as it is.
+
+    ``W`` is a symmetric weight matrix ``[n, n]`` (its diagonal plays no part). The mean of the
+    rows is conserved. For p = 1 this is a product with I − γL(W); otherwise each undirected
+    edge's φ is computed once and serves both of its ends, block by block over the columns, so
+    that memory stays O(n·d).
+    """
+    if p == 1:
+        off_diagonal = W - torch.diag(W.diagonal())
+        step = torch.eye(len(W), dtype=W.dtype, device=W.device) + gamma * (
+            off_diagonal - torch.diag(off_diagonal.sum(1))
+        )
+        return step.to(X) @ X
+    i, j = torch.nonzero(W.triu(1), as_tuple=True)
+    edges = len(i)
+    weights = gamma * W[i, j]
+    # Column e of `ends` gives edge e's pull to its two ends: +γw on i, −γw on j.
+    ends = torch.zeros(len(X), edges, dtype=W.dtype, device=W.device)
+    ends[i, torch.arange(edges, device=W.device)] = weights
+    ends[j, torch.arange(edges, device=W.device)] = -weights
+    ends = ends.to(X)
+    i, j = i.to(X.device), j.to(X.device)
+    new = X.clone()
+    for start, stop in _blocks(X.shape[1], edges):
+        x = X[:, start:stop]
+        pull = phi(x[j].sub_(x[i]), p)
+        new[:, start:stop].addmm_(ends, pull)
+    return new
+
+
+def _blocks(d: int, edges: int) -> list[tuple[int, int]]:
+    """Column ranges of at most BLOCK edge differences each; none on a graph without edges."""
+    if edges == 0:
+        return []
+    width = max(1, BLOCK // edges)
+    return [(start, min(start + width, d)) for start in range(0, d, width)]

@@ -1,0 +1,200 @@
+"""From a config to the table of runs.
+
+Light: the workflow imports this module each time it is read; it imports no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import yaml
+from jsonschema import Draft202012Validator
+
+from ngo.devices import DEVICES
+from ngo.graphs import TOPOLOGIES
+from ngo.registry import UserError, nearest, unknown
+from ngo.spec import DEFAULTS, FIELDS, RunSpec, as_number, check, resolve
+
+SCHEMA = Path("workflow/schemas/config.schema.yaml")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a config asks for.
+
+    ``training`` maps each experiment to its runs; ``consensus`` and ``spectra`` map each artefact
+    to its settings, and ``partitions`` to runs that have the partitions it shows.
+    """
+
+    tier: str
+    device: str
+    training: dict[str, list[RunSpec]]
+    consensus: dict[str, dict]
+    spectra: dict[str, dict]
+    partitions: dict[str, list[RunSpec]]
+
+    @property
+    def runs(self) -> dict[str, RunSpec]:
+        """Every run once, by id."""
+        return {spec.id: spec for runs in self.training.values() for spec in runs}
+
+    @property
+    def partition_runs(self) -> dict[str, RunSpec]:
+        """For each partition, by id, a run that has it."""
+        drawn = [spec for runs in self.partitions.values() for spec in runs]
+        return {spec.partition_id: spec for spec in [*self.runs.values(), *drawn]}
+
+
+def read_config(paths: Iterable[str | Path]) -> dict:
+    """The config in ``paths``, later ones laid over earlier ones, mapping by mapping."""
+    config: dict = {}
+    for path in paths:
+        try:
+            overlay = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise UserError(f"config: {str(path)!r} can't be read: {error.strerror}") from None
+        except yaml.YAMLError as error:
+            problem = " ".join(str(error).split())
+            raise UserError(f"config: {str(path)!r} is no YAML: {problem}") from None
+        if not isinstance(overlay, dict):
+            raise UserError(f"config: {str(path)!r} must be a mapping of keys to values")
+        config = _overlaid(config, overlay)
+    return config
+
+
+def plan(config: Mapping, schema: str | Path = SCHEMA) -> Plan:
+    """The checked plan of a config; a UserError in one line if anything in it is wrong."""
+    check_schema(config, schema)
+    if config["device"] not in DEVICES:
+        raise unknown("device", config["device"], DEVICES)
+    _check_fields("defaults", config["defaults"])
+    for name, setting in config["settings"].items():
+        _check_fields(f"settings.{name}", setting)
+    training = {
+        name: _unique(_training_runs(f"training.{name}", config, entry))
+        for name, entry in config["training"].items()
+    }
+    for section in ("consensus", "spectra"):
+        for name, entry in config[section].items():
+            for topology in _as_list(entry["topology"]):
+                if topology not in TOPOLOGIES:
+                    raise unknown(f"{section}.{name}.topology", topology, TOPOLOGIES)
+    partitions = {
+        name: [
+            _resolve(f"partitions.{name}", {"seed": entry["seed"]}, _defaults(config, setting))
+            for setting in _settings(f"partitions.{name}", config, entry)
+        ]
+        for name, entry in config["partitions"].items()
+    }
+    return Plan(
+        config["tier"],
+        config["device"],
+        training,
+        dict(config["consensus"]),
+        dict(config["spectra"]),
+        partitions,
+    )
+
+
+def check_schema(config: Mapping, schema: str | Path = SCHEMA) -> None:
+    """Raise a UserError for the first thing in the config that the schema does not allow."""
+    rules = yaml.safe_load(Path(schema).read_text(encoding="utf-8"))
+    errors = sorted(Draft202012Validator(rules).iter_errors(config), key=lambda e: e.json_path)
+    if errors:
+        raise UserError(_in_one_line(errors[0]))
+
+
+def summary(plan: Plan) -> str:
+    """How much a plan trains, in one line."""
+    runs = plan.runs.values()
+    samples = sum(spec.samples for spec in runs)
+    return (
+        f"{len(runs)} runs of {len(plan.training)} experiments on {len(plan.partition_runs)} "
+        f"partitions train {samples:,} samples"
+    )
+
+
+def _training_runs(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
+    """The runs of one experiment: settings × compared cases × seeds."""
+    seeds = entry.get("seeds", config["seeds"])
+    if repeated := sorted({seed for seed in seeds if seeds.count(seed) > 1}):
+        raise UserError(f"seeds: {seeds} repeats {repeated[0]}; each seed may be there once.")
+    return [
+        _resolve(f"{key}.compare[{index}]", {**values, "seed": seed}, _defaults(config, setting))
+        for setting in _settings(key, config, entry)
+        for index, case in enumerate(entry["compare"])
+        for values in _grid(f"{key}.compare[{index}]", case)
+        for seed in seeds
+    ]
+
+
+def _grid(key: str, case: Mapping) -> list[dict]:
+    """A case with lists as the cases without: every combination of their values."""
+    _check_fields(key, case)
+    lists = {name: _as_list(value) for name, value in case.items()}
+    return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
+
+
+def _settings(key: str, config: Mapping, entry: Mapping) -> list[Mapping]:
+    for name in entry["settings"]:
+        if name not in config["settings"]:
+            raise unknown(f"{key}.settings", name, config["settings"])
+    return [config["settings"][name] for name in entry["settings"]]
+
+
+def _defaults(config: Mapping, setting: Mapping) -> dict:
+    return {**DEFAULTS, **config["defaults"], **setting}
+
+
+def _check_fields(key: str, values: Mapping) -> None:
+    for name, value in values.items():
+        if name not in FIELDS:
+            raise unknown(key, name, FIELDS)
+        for item in _as_list(value):
+            try:
+                check(name, item)
+            except UserError as error:
+                raise UserError(f"{key}: {error}") from None
+
+
+def _resolve(key: str, given: Mapping, defaults: Mapping) -> RunSpec:
+    try:
+        return resolve(given, defaults)
+    except UserError as error:
+        raise UserError(f"{key}: {error}") from None
+
+
+def _unique(runs: list[RunSpec]) -> list[RunSpec]:
+    return list({spec.id: spec for spec in runs}.values())
+
+
+def _as_list(value: object) -> list:
+    return value if isinstance(value, list) else [value]
+
+
+def _overlaid(base: Mapping, overlay: Mapping) -> dict:
+    """``base`` with the values of ``overlay``; mappings are merged, all else is replaced."""
+    merged = dict(base)
+    for key, value in overlay.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _overlaid(merged[key], value) if both else value
+    return merged
+
+
+def _in_one_line(error) -> str:
+    key = error.json_path.removeprefix("$").removeprefix(".") or "config"
+    if error.validator == "additionalProperties":
+        known = error.schema.get("properties", {})
+        name = next(name for name in error.instance if name not in known)
+        return f"{key}: {name!r} is unknown; allowed: {', '.join(known)}.{nearest(name, known)}"
+    if error.validator == "required":
+        return f"{key}: {error.message}."
+    if error.validator == "uniqueItems":
+        return f"{key}: {error.instance!r} repeats a value; each may be there once."
+    value = error.instance
+    allowed = f"{error.validator}: {error.validator_value}"
+    hint = as_number(value) if error.validator == "type" else ""
+    return f"{key}: {value!r} is not allowed; {allowed}.{hint}"

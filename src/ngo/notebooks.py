@@ -1,0 +1,41 @@
+"""Executing a notebook with parameters that it must have."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+import yaml
+
+from ngo.files import writable_folder
+from ngo.registry import UserError, unknown
+
+
+def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
+    """Execute ``notebook`` with ``NAME=VALUE`` parameters (the value read as YAML) into ``out``.
+
+    Raises a UserError for a parameter that the notebook does not have (papermill goes on), and for
+    a cell that raises; ``out`` then holds the notebook up to the traceback.
+    """
+    import papermill
+    from papermill.exceptions import PapermillExecutionError
+
+    writable_folder(out.parent)
+    logging.getLogger("papermill").setLevel(logging.WARNING)
+    known = papermill.inspect_notebook(notebook)
+    values = {}
+    for parameter in parameters:
+        name, equals, value = parameter.partition("=")
+        if not equals:
+            raise UserError(f"param: {parameter!r} must be NAME=VALUE")
+        if name not in known:
+            raise unknown(f"param of {notebook}", name, known)
+        values[name] = yaml.safe_load(value)
+    try:
+        papermill.execute_notebook(notebook, out, values, progress_bar=False)
+    except PapermillExecutionError as error:
+        raise UserError(
+            f"{notebook}: cell {error.exec_count} raised {error.ename}: {error.evalue}; "
+            f"the executed notebook with its traceback is {out}."
+        ) from None

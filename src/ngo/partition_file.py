@@ -1,0 +1,40 @@
+"""Partition files: (worker, sample, label) as parquet, with what the partition is of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ngo import columns
+from ngo.partition import PARTITIONS, Parts
+from ngo.registry import UserError
+from ngo.seeding import numpy_stream
+from ngo.spec import RunSpec
+
+
+def draw(spec: RunSpec, labels: np.ndarray) -> Parts:
+    """The samples of each worker of a run, from the stream (seed, "partition")."""
+    rule = PARTITIONS[spec.partition]
+    arguments = {theirs: getattr(spec, ours) for ours, theirs in rule.parameters.items()}
+    generator = numpy_stream(spec.seed, "partition")
+    return rule.assign(labels, spec.workers, **arguments, generator=generator)
+
+
+def write(path: str | Path, spec: RunSpec, labels: np.ndarray, parts: Parts) -> None:
+    """Write a partition of the training samples with ``labels`` as parquet."""
+    samples = np.concatenate(parts)
+    worker = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    table = {"worker": worker, "sample": samples, "label": labels[samples]}
+    columns.write(path, table, spec.partition_fields)
+
+
+def read(path: str | Path, spec: RunSpec) -> Parts:
+    """The parts in a partition file; a UserError if it is not the partition of ``spec``."""
+    table, facts = columns.read(path, "partition-file")
+    if facts != spec.partition_fields:
+        raise UserError(
+            f"partition-file: {str(path)!r} holds {facts}, but the run is of "
+            f"{spec.partition_fields}."
+        )
+    return [table["sample"][table["worker"] == i] for i in range(spec.workers)]

@@ -1,0 +1,282 @@
+"""A run: every value that decides its result, checked, with a readable and unique id.
+
+Light: it imports no torch, so a config of hundreds of runs is checked in a moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+
+from ngo.datasets import DATASETS
+from ngo.graphs import TOPOLOGIES
+from ngo.models import MODELS
+from ngo.partition import PARTITIONS
+from ngo.protocols import PROTOCOLS
+from ngo.registry import Registry, UserError, unknown
+from ngo.tasks import TASKS
+
+
+@dataclass(frozen=True)
+class Field:
+    """How a field of a run is checked and explained.
+
+    ``kind`` is its type; ``names`` the registry its value comes from; ``allowed(value)`` its
+    range, which ``range`` puts into words; ``owner`` the field whose choice gives it a meaning
+    (``u`` means something for a random topology only; elsewhere it is None).
+    """
+
+    kind: type
+    help: str
+    names: Registry | None = None
+    allowed: Callable[[float], bool] | None = None
+    range: str = ""
+    owners: tuple[str, ...] = ()
+
+
+def _field(kind: type, help: str, default: object, **rest: object) -> object:
+    return field(default=default, metadata={"field": Field(kind, help, **rest)})
+
+
+def _positive(value: float) -> bool:
+    return value > 0
+
+
+def _at_least_one(value: float) -> bool:
+    return value >= 1
+
+
+_COUNT = {"allowed": _at_least_one, "range": "1 or more"}
+_RATE = {"allowed": _positive, "range": "above 0"}
+_PROTOCOL = {"owners": ("protocol",)}
+_PARTITION = {"owners": ("partition",)}
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run. Values that mean nothing for its protocol, topology or partition are None.
+
+    Make one with :func:`resolve`, which checks the values and fills in the rest.
+    """
+
+    dataset: str = _field(str, "data set", "mnist", names=DATASETS)
+    model: str = _field(str, "network", "mnist_cnn", names=MODELS)
+    task: str = _field(str, "what is learned", "classification", names=TASKS)
+    partition: str = _field(str, "who owns which sample", "iid", names=PARTITIONS)
+    shards: int | None = _field(
+        int, "pieces the sorted data is cut into", 300, **_COUNT, **_PARTITION
+    )
+    shards_per_worker: int | None = _field(int, "pieces a worker takes", 2, **_COUNT, **_PARTITION)
+    beta: float | None = _field(float, "Dirichlet concentration", 0.5, **_RATE, **_PARTITION)
+    workers: int = _field(int, "number of workers n", 10, **_COUNT)
+    topology: str | None = _field(str, "who talks to whom", "ring", names=TOPOLOGIES, **_PROTOCOL)
+    u: float | None = _field(
+        float,
+        "probability of an edge in a random graph",
+        0.4,
+        allowed=lambda u: 0 < u <= 1,
+        range="above 0, at most 1",
+        owners=("topology",),
+    )
+    protocol: str = _field(str, "how workers learn together", "ngo", names=PROTOCOLS)
+    p: float | None = _field(
+        float,
+        "exponent of the coupling φ_p; 1 is linear",
+        0.9,
+        allowed=lambda p: 0.5 <= p <= 1,
+        range="0.5 to 1",
+        **_PROTOCOL,
+    )
+    gamma: float | None = _field(float, "synchronization rate γ", 0.1, **_RATE, **_PROTOCOL)
+    local_steps: int | None = _field(int, "SGD steps per consensus step", 1, **_COUNT, **_PROTOCOL)
+    lr: float = _field(float, "learning rate η", 0.05, **_RATE)
+    batch_size: int = _field(int, "samples per worker and step", 32, **_COUNT)
+    epochs: float = _field(float, "passes over the workers' data", 20.0, **_RATE)
+    eval_every: float = _field(float, "epochs between evaluations", 1.0, **_RATE)
+    seed: int = _field(int, "seed of every stream", 0, allowed=lambda s: s >= 0, range="0 or more")
+
+    @property
+    def id(self) -> str:
+        """For example ``mnist-shards-ring-ngo-p0.9-s0-1f3a9c2e``."""
+        coupling = f"p{self.p:g}" if "p" in PROTOCOLS[self.protocol].fields else None
+        parts = (self.dataset, self.partition, self.topology, self.protocol, coupling)
+        return "-".join([*filter(None, parts), f"s{self.seed}", fingerprint(asdict(self))])
+
+    @property
+    def partition_fields(self) -> dict[str, object]:
+        """The fields that decide who owns which sample."""
+        rule = PARTITIONS[self.partition]
+        names = ("dataset", "partition", *rule.fields, "workers", "seed")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def partition_id(self) -> str:
+        """For example ``mnist-shards-n10-s0-9c2e1f3a``; runs that share a partition share it."""
+        slug = f"{self.dataset}-{self.partition}-n{self.workers}-s{self.seed}"
+        return f"{slug}-{fingerprint(self.partition_fields)}"
+
+    @property
+    def samples(self) -> int:
+        """The samples that the run trains on, repeats included, as far as they are known before."""
+        return round(self.epochs * _owned(self))
+
+    def flags(self) -> list[str]:
+        """The command line flags of ``ngo train`` that give this run."""
+        return [
+            word
+            for name, value in asdict(self).items()
+            if value is not None and name not in _fixed(self)
+            for word in (flag(name), repr(value) if isinstance(value, float) else str(value))
+        ]
+
+
+FIELDS: dict[str, Field] = {f.name: f.metadata["field"] for f in fields(RunSpec)}
+DEFAULTS: dict[str, object] = {f.name: f.default for f in fields(RunSpec)}
+
+
+def flag(name: str) -> str:
+    """The command line flag of a field: ``batch_size`` → ``--batch-size``."""
+    return "--" + name.replace("_", "-")
+
+
+def resolve(given: Mapping[str, object], defaults: Mapping[str, object] = DEFAULTS) -> RunSpec:
+    """The checked run with the values ``given``, and those of ``defaults`` elsewhere.
+
+    A default that means nothing for this run is dropped; a value given for such a field is an
+    error, since a result would not show it. Raises UserError in one line.
+    """
+    for name in given:
+        if name not in FIELDS:
+            raise unknown("field of a run", name, FIELDS)
+    values = {
+        name: check(name, given.get(name, defaults.get(name, DEFAULTS[name]))) for name in FIELDS
+    }
+    protocol = PROTOCOLS[values["protocol"]]
+    if not protocol.decentralized:
+        values["topology"] = None
+    fixed = {**protocol.fixed}
+    for owner, entries in (
+        ("protocol", PROTOCOLS),
+        ("topology", TOPOLOGIES),
+        ("partition", PARTITIONS),
+    ):
+        used = entries[values[owner]].fields if values[owner] is not None else ()
+        for name, entry in FIELDS.items():
+            if owner in entry.owners and name not in used:
+                _refuse(
+                    name, given, fixed.get(name), owner, given.get(owner, values[owner]), entries
+                )
+                values[name] = fixed.get(name)
+    spec = RunSpec(**values)
+    _check_together(spec)
+    return spec
+
+
+def check(name: str, value: object) -> object:
+    """``value`` as the field's own type, if it is allowed there; a UserError if not."""
+    entry = FIELDS[name]
+    if entry.names is not None:
+        if not isinstance(value, str) or value not in entry.names:
+            raise unknown(name, value, entry.names)
+        return value
+    number = "a whole number" if entry.kind is int else "a number"
+    wanted = f"it must be {number}, {entry.range}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UserError(f"{name}: {value!r} is not a number; {wanted}.{as_number(value)}")
+    if not math.isfinite(value):
+        raise UserError(f"{name}: {value!r} is not finite; {wanted}.")
+    if entry.kind is int and value != int(value):
+        raise UserError(f"{name}: {value!r} is not whole; {wanted}.")
+    if not entry.allowed(value):
+        raise UserError(f"{name}: {value!r} is out of range; {wanted}.")
+    return entry.kind(value)
+
+
+def fingerprint(values: Mapping[str, object]) -> str:
+    """8 hex digits of the canonical JSON of ``values``."""
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _refuse(name, given, fixed, owner, choice, entries) -> None:
+    """Raise if ``name`` was given a value that the owner's choice would ignore."""
+    if name in given and given[name] != fixed:
+        users = [key for key, entry in entries.items() if name in entry.fields]
+        is_fixed = f" (it is {fixed:g} there)" if fixed is not None else ""
+        raise UserError(
+            f"{name}: {given[name]!r} has no effect with {owner} {choice!r}{is_fixed}; "
+            f"{name} is read with {owner} {', '.join(sorted(users))}."
+        )
+
+
+def _check_together(spec: RunSpec) -> None:
+    """What no field shows alone: enough workers, enough data, a network that fits."""
+    source, model = DATASETS[spec.dataset], MODELS[spec.model]
+    if PROTOCOLS[spec.protocol].decentralized and spec.workers < 2:
+        raise UserError(
+            f"workers: {spec.workers} is too few for protocol {spec.protocol!r}; it must be 2 or "
+            f"more (1 is allowed with protocol centralized)."
+        )
+    if model.input_shape != source.image_shape:
+        raise UserError(
+            f"model: {spec.model!r} takes inputs of shape {model.input_shape}, dataset "
+            f"{spec.dataset!r} has {source.image_shape}."
+        )
+    if model.task != spec.task:
+        raise UserError(f"model: {spec.model!r} serves task {model.task!r}, not {spec.task!r}.")
+    m = source.train_samples
+    if spec.workers > m:
+        raise UserError(f"workers: {spec.workers} is more than {spec.dataset}'s {m} samples.")
+    if spec.shards is not None:
+        wanted = spec.workers * spec.shards_per_worker
+        if spec.shards > m:
+            raise UserError(f"shards: {spec.shards} is more than {spec.dataset}'s {m} samples.")
+        if wanted > spec.shards:
+            raise UserError(
+                f"shards_per_worker: {spec.shards_per_worker} for each of {spec.workers} workers "
+                f"are {wanted} shards, but there are {spec.shards}; at most "
+                f"{spec.shards // spec.workers} each, or more shards."
+            )
+    share = _smallest_share(spec)
+    if share is not None:
+        check_share(spec, share)
+
+
+def check_share(spec: RunSpec, share: int) -> None:
+    """Raise unless the worker with the fewest samples, ``share``, can fill a batch."""
+    if spec.batch_size > share:
+        raise UserError(
+            f"batch_size: {spec.batch_size} is larger than a worker's share of {share} samples "
+            f"({spec.dataset}, partition {spec.partition}, {spec.workers} workers, seed "
+            f"{spec.seed}); it must be {share} or less."
+        )
+
+
+def _smallest_share(spec: RunSpec) -> int | None:
+    rule = PARTITIONS[spec.partition]
+    if rule.smallest_share is None:
+        return None
+    arguments = {theirs: getattr(spec, ours) for ours, theirs in rule.parameters.items()}
+    return rule.smallest_share(DATASETS[spec.dataset].train_samples, spec.workers, **arguments)
+
+
+def _owned(spec: RunSpec) -> int:
+    """The samples that have an owner, as far as that is known before the draw."""
+    share = _smallest_share(spec) if spec.partition == "shards" else None
+    return DATASETS[spec.dataset].train_samples if share is None else share * spec.workers
+
+
+def _fixed(spec: RunSpec) -> Mapping[str, object]:
+    return PROTOCOLS[spec.protocol].fixed
+
+
+def as_number(value: object) -> str:
+    """A hint for numbers that YAML reads as text, such as 1e-3; empty for all else."""
+    try:
+        number = float(value) if isinstance(value, str) else math.nan
+    except ValueError:
+        number = math.nan
+    return f" It was read as text: write {number!r}." if math.isfinite(number) else ""

@@ -1,0 +1,200 @@
+import json
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from pyarrow import parquet
+from torch.nn import functional as F
+
+from ngo import columns, datasets, training
+from ngo.models import mnist_cnn
+from ngo.partition_file import draw
+from ngo.registry import UserError
+from ngo.seeding import torch_stream
+from ngo.spec import resolve
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    return datasets.load("digits", tmp_path_factory.mktemp("data"))
+
+
+def spec_of(**values):
+    small = {"dataset": "digits", "batch_size": 16, "epochs": 1.0, "workers": 4, "eval_every": 0.5}
+    return resolve({}, {**small, **values})
+
+
+def train(spec, digits, **how):
+    return training.train(spec, digits, draw(spec, digits.train_labels.numpy()), **how)
+
+
+def without_clock(rows):
+    return [{k: v for k, v in vars(row).items() if k not in training.CLOCK_COLUMNS} for row in rows]
+
+
+def comparable(path):
+    """A metrics file's columns, byte by byte, without those that measure the machine."""
+    table = parquet.ParquetFile(path).read().drop_columns(list(training.CLOCK_COLUMNS))
+    return table.schema.metadata, {
+        name: table[name].to_numpy().tobytes() for name in table.column_names
+    }
+
+
+def test_batches_pass_over_all_samples_and_are_always_full():
+    owned = np.array([3, 5, 8, 13, 21])
+    stream = training.batches(owned, 2, torch_stream(0, "batches", 0))
+    drawn = torch.cat(list(islice(stream, 10))).tolist()
+    for k in range(4):
+        assert sorted(drawn[5 * k : 5 * k + 5]) == owned.tolist()
+    assert drawn[:5] != drawn[5:10]
+
+
+def test_schedule_has_the_first_and_last_step_and_every_interval():
+    spec = spec_of(epochs=3, eval_every=1, workers=4, batch_size=10)
+    assert training.schedule(spec, owned=400) == [0, 10, 20, 30]
+    assert training.schedule(spec_of(epochs=2.5, eval_every=1, batch_size=10), 400) == [
+        0,
+        10,
+        20,
+        25,
+    ]
+    assert training.schedule(spec_of(epochs=1, eval_every=9, batch_size=10), 400) == [0, 10]
+    assert training.schedule(spec_of(epochs=1e-6, batch_size=10), 400) == [0, 1]
+
+
+def test_centralized_on_one_worker_is_plain_torch_sgd(digits):
+    spec = spec_of(protocol="centralized", workers=1, epochs=0.3, lr=0.1)
+    parts = draw(spec, digits.train_labels.numpy())
+    rows, population = training.train(spec, digits, parts, backend="loop")
+
+    with torch.random.fork_rng():
+        torch.manual_seed(training_seed("init"))
+        model = mnist_cnn(torch_stream(0, "dropout", 0))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    stream = training.batches(parts[0], 16, torch_stream(0, "batches", 0))
+    for indices in islice(stream, rows[-1].step):
+        optimizer.zero_grad()
+        images = digits.normalised(digits.train_images[indices])
+        F.cross_entropy(model(images), digits.train_labels[indices]).backward()
+        optimizer.step()
+
+    ours = torch.cat([p.detach().flatten() for p in population._workers[0].parameters()])
+    plain = torch.cat([p.detach().flatten() for p in model.parameters()])
+    assert rows[-1].step > 20
+    assert torch.allclose(ours, plain, atol=1e-4)
+
+
+def training_seed(name):
+    from ngo.seeding import stream_seed
+
+    return stream_seed(0, name)
+
+
+def test_exact_averaging_on_the_complete_graph_is_centralized(digits):
+    """Same batches, γ = 1, p = 1: every step ends with all workers at the mean."""
+    common = {"epochs": 0.7, "lr": 0.02}
+    gossip = spec_of(protocol="gossip", topology="complete", gamma=1.0, **common)
+    rows, decentralized = train(gossip, digits)
+    reference, centralized = train(spec_of(protocol="centralized", **common), digits)
+    assert torch.allclose(decentralized.X, centralized.X, atol=1e-5)
+    for ours, theirs in zip(rows, reference, strict=True):
+        assert ours.V < 1e-9
+        assert ours.train_loss == pytest.approx(theirs.train_loss, rel=1e-4, nan_ok=True)
+        assert ours.consensus_loss == pytest.approx(theirs.consensus_loss, rel=1e-4)
+
+
+def test_centralized_workers_never_part(digits):
+    rows, population = train(spec_of(protocol="centralized"), digits)
+    assert (population.X[0] == population.X).all()
+    for row in rows:
+        assert row.V == 0
+        assert row.workers_accuracy_min == row.workers_accuracy_max == row.consensus_accuracy
+
+
+def test_local_sgd_with_period_1_is_gossip(digits):
+    local = spec_of(protocol="local_sgd", p=0.9, local_steps=1)
+    assert without_clock(train(local, digits)[0]) == without_clock(train(spec_of(), digits)[0])
+
+
+def test_local_sgd_talks_every_h_steps(digits):
+    rows, _ = train(spec_of(protocol="local_sgd", local_steps=3), digits)
+    edges, last = 4, rows[-1]
+    assert last.messages == 2 * edges * (last.step // 3)
+    assert last.bytes_sent == last.messages * 21_840 * 4
+
+
+def test_the_mean_moves_by_the_mean_gradient_alone(digits):
+    """The consensus step conserves the mean: after one step x̄ is the same for every protocol."""
+    one = {"epochs": 1e-6}
+    means = [
+        train(spec_of(**one, **how), digits)[1].X.double().mean(0)
+        for how in (
+            {"protocol": "centralized"},
+            {"protocol": "gossip", "topology": "ring"},
+            {"protocol": "ngo", "p": 0.6, "topology": "complete"},
+            {"protocol": "ngo", "p": 0.5, "topology": "random"},
+            {"protocol": "local_sgd", "local_steps": 5},
+        )
+    ]
+    for mean in means[1:]:
+        assert torch.allclose(mean, means[0], atol=1e-7)
+
+
+def test_protocols_of_one_seed_see_the_same_batches_and_start(digits):
+    first = {p: train(spec_of(protocol=p), digits)[0][0] for p in ("centralized", "gossip", "ngo")}
+    assert len({row.consensus_loss for row in first.values()}) == 1
+
+
+@pytest.mark.parametrize("how", [{"backend": "loop"}, {"threads": 1}, {"threads": 3}])
+def test_any_backend_and_thread_count_gives_the_same_metrics(digits, how):
+    spec = spec_of(topology="random", p=0.8)
+    assert without_clock(train(spec, digits, **how)[0]) == without_clock(train(spec, digits)[0])
+
+
+def test_the_same_run_leaves_the_same_bytes(tmp_path):
+    spec = spec_of(epochs=0.5, partition="shards", shards=20)
+    for name in ("a", "b"):
+        training.run(spec, tmp_path / name, tmp_path)
+    first, second = (comparable(tmp_path / name / "metrics.parquet") for name in ("a", "b"))
+    assert first == second
+
+
+def test_a_run_records_what_it_was(tmp_path):
+    spec = spec_of(epochs=0.5, topology="random", u=0.3)
+    last = training.run(spec, tmp_path / "run", tmp_path)
+    record = json.loads((tmp_path / "run/run.json").read_text())
+    assert record["id"] == spec.id
+    assert resolve(given(record["spec"])) == spec
+    assert record["versions"]["torch"] == torch.__version__
+    assert record["final"]["consensus_accuracy"] == last.consensus_accuracy
+    assert {"source", "device", "backend", "wall_seconds", "started", "seed"} <= record.keys()
+    table, facts = columns.read(tmp_path / "run/metrics.parquet", "metrics")
+    assert facts["run"] == spec.id
+    assert facts["classes_covered"] == 10
+    assert table["step"].tolist()[0] == 0
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["metrics.parquet", "run.json"]
+
+
+def given(values):
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def test_a_run_that_diverges_says_so_and_ends(digits):
+    rows, _ = train(spec_of(lr=1e6, protocol="gossip", epochs=5), digits)
+    assert rows[-1].diverged
+    assert not any(row.diverged for row in rows[:-1])
+    assert rows[-1].epoch < 5
+
+
+def test_a_share_smaller_than_a_batch_stops_before_training(digits):
+    spec = spec_of(partition="dirichlet", beta=0.01)
+    parts = [np.arange(1000), np.arange(1000, 1400), np.arange(1400, 1410), np.arange(1410, 1437)]
+    with pytest.raises(UserError, match="batch_size: 16 is larger than a worker's share of 10"):
+        training.train(spec, digits, parts)
+
+
+def test_real_mnist_is_learned(mnist_root, tmp_path):
+    spec = resolve({}, {"dataset": "mnist", "protocol": "ngo", "epochs": 0.4, "eval_every": 0.4})
+    last = training.run(spec, tmp_path, mnist_root)
+    assert last.consensus_accuracy > 0.7

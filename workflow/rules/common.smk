@@ -1,0 +1,92 @@
+# The config, checked, as the table of runs; and what rules ask about it.
+
+import os
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from ngo import datasets, devices, experiments
+from ngo.registry import UserError
+from ngo.sources import fingerprint, sources
+
+try:
+    PLAN = experiments.plan(
+        config, workflow.source_path("../schemas/config.schema.yaml")
+    )
+    GPU = int(PLAN.device == "cuda" or devices.chosen(PLAN.device) == "cuda")
+except UserError as error:
+    raise WorkflowError(str(error)) from None
+
+RUNS = PLAN.runs
+PARTITIONS = PLAN.partition_runs
+DATA_ROOT = datasets.data_root(config=config["data"]["root"])
+
+# Jobs find the commands of this environment, and the data, wherever they run.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+os.environ[datasets.ROOT_VARIABLE] = str(DATA_ROOT.resolve())
+
+# On this machine, as many GPU jobs at once as it has GPUs. (A cluster counts its own.)
+if workflow.local_exec and "gpu" not in workflow.global_resources:
+    workflow.register_resource("gpu", len(devices.visible_gpus()))
+
+
+wildcard_constraints:
+    run="[^/]+",
+    partition="[^/]+",
+    experiment="|".join(PLAN.training) or "none",
+
+
+def get_code(*modules):
+    """The package's files that decide what these modules do."""
+    return [os.path.relpath(path) for path in sources(*modules)]
+
+
+def get_code_fingerprint(*modules):
+    return fingerprint(sources(*modules))
+
+
+def get_metrics(runs):
+    return [f"results/runs/{run}/metrics.parquet" for run in runs]
+
+
+def get_experiment_metrics(wildcards):
+    return get_metrics(spec.id for spec in PLAN.training[wildcards.experiment])
+
+
+def get_partition(wildcards):
+    return f"results/partitions/{RUNS[wildcards.run].partition_id}.parquet"
+
+
+def get_shown_partitions(wildcards):
+    return [
+        f"results/partitions/{spec.partition_id}.parquet"
+        for spec in PLAN.partitions[wildcards.artefact]
+    ]
+
+
+def get_manifest(wildcards):
+    return f"results/data/{PARTITIONS[wildcards.partition].dataset}.json"
+
+
+def get_flags(values):
+    """Command line flags of a mapping; a list repeats its flag."""
+    return [
+        str(word)
+        for name, value in values.items()
+        for item in (value if isinstance(value, list) else [value])
+        for word in ("--" + name.replace("_", "-"), item)
+    ]
+
+
+def get_partition_flags(wildcards):
+    return get_flags(
+        {k: v for k, v in PARTITIONS[wildcards.partition].partition_fields.items()}
+    )
+
+
+def get_data_sets(jobs):
+    """The data sets that jobs read."""
+    manifests = [job.wildcards.dataset for job in jobs if job.rule.name == "data"]
+    runs = [RUNS[job.wildcards.run].dataset for job in jobs if job.rule.name == "train"]
+    return sorted({*manifests, *runs})

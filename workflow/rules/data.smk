@@ -1,0 +1,36 @@
+# Data sets, verified, and who owns which sample.
+
+
+onstart:
+    # Before any job starts: the data of the jobs to come is there and whole, or can be fetched.
+    try:
+        for name in get_data_sets(list(workflow.dag.needrun_jobs())):
+            datasets.check(name, DATA_ROOT)
+    except UserError as error:
+        raise WorkflowError(str(error)) from None
+
+
+rule data:
+    """Verify the files of a data set, downloading those that are absent."""
+    output:
+        "results/data/{dataset}.json",
+    log:
+        "logs/data/{dataset}.log",
+    shell:
+        "ngo data {wildcards.dataset} --out {output} > {log} 2>&1"
+
+
+rule partition:
+    """Decide who owns which sample."""
+    input:
+        get_manifest,
+        code=get_code("ngo.partition_file", "ngo.partition", "ngo.datasets"),
+    output:
+        "results/partitions/{partition}.parquet",
+    log:
+        "logs/partitions/{partition}.log",
+    params:
+        flags=get_partition_flags,
+        code=get_code_fingerprint("ngo.partition_file", "ngo.partition", "ngo.datasets"),
+    shell:
+        "ngo partition {params.flags:q} --out {output} > {log} 2>&1"

@@ -1,0 +1,54 @@
+# One job for each run, and the runs of each experiment as one tidy table.
+
+
+rule train:
+    """Train one run."""
+    input:
+        partition=get_partition,
+        code=get_code("ngo.training"),
+    output:
+        metrics="results/runs/{run}/metrics.parquet",
+        record="results/runs/{run}/run.json",
+    log:
+        "logs/train/{run}.log",
+    benchmark:
+        "benchmarks/train/{run}.tsv"
+    threads: config["threads"]
+    resources:
+        gpu=GPU,
+    params:
+        flags=lambda wildcards: RUNS[wildcards.run].flags(),
+        code=get_code_fingerprint("ngo.training"),
+    shell:
+        "ngo train {params.flags:q} --partition-file {input.partition} --device {config[device]}"
+        " --threads {threads} --out results/runs/{wildcards.run} > {log} 2>&1"
+
+
+rule aggregate:
+    """Join the metrics of an experiment's runs into one tidy table."""
+    input:
+        metrics=get_experiment_metrics,
+        code=get_code("ngo.results"),
+    output:
+        "results/metrics/{experiment}.parquet",
+    log:
+        "logs/aggregate/{experiment}.log",
+    params:
+        code=get_code_fingerprint("ngo.results"),
+    shell:
+        "ngo aggregate {input.metrics} --out {output} > {log} 2>&1"
+
+
+rule training:
+    """Train every run of the config, and join their metrics into one tidy table."""
+    input:
+        metrics=get_metrics(RUNS),
+        code=get_code("ngo.results"),
+    output:
+        "results/metrics/runs.parquet",
+    log:
+        "logs/aggregate/runs.log",
+    params:
+        code=get_code_fingerprint("ngo.results"),
+    shell:
+        "ngo aggregate {input.metrics} --out {output} > {log} 2>&1"
