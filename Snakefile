@@ -8,8 +8,9 @@ min_version("9.0")
 configfile: "config/config.yaml"
 
 
-# The software is the Python environment that Snakemake runs in (make setup, environment.yml).
-container: None
+# Jobs use the environment that Snakemake runs in (make setup, or environment.yml). The image is for
+# those who ask for one (--software-deployment-method apptainer), with that environment inside.
+container: "docker://python:3.11-slim"
 
 
 include: "workflow/rules/common.smk"

@@ -7,9 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
+from traitlets.config import Config
 
 from ngo.files import writable_folder
 from ngo.registry import UserError, unknown
+
+# The kernel talks to this process through files that others can't open, not over TCP.
+LOCAL = Config({"KernelManager": {"transport": "ipc"}})
 
 
 def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
@@ -33,7 +37,7 @@ def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
             raise unknown(f"param of {notebook}", name, known)
         values[name] = yaml.safe_load(value)
     try:
-        papermill.execute_notebook(notebook, out, values, progress_bar=False)
+        papermill.execute_notebook(notebook, out, values, progress_bar=False, config=LOCAL)
     except PapermillExecutionError as error:
         raise UserError(
             f"{notebook}: cell {error.exec_count} raised {error.ename}: {error.evalue}; "

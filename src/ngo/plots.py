@@ -73,7 +73,7 @@ def consensus_figure(trajectories: pd.DataFrame, share: float) -> Figure:
         )
         axis.sharey(axes[0])
         V = part.drop_duplicates("round").set_index("round")["V"]
-        axes[-1].plot(V.index, V, color=COLOURS[k], linestyle=LINES[k], label=f"$p={p:g}$")
+        axes[-1].plot(V.index, V, LINES[k], color=COLOURS[k], linewidth=1.2, label=f"$p={p:g}$")
         if pd.notna(marks[p]):
             axes[-1].plot(marks[p], V[marks[p]], "o", color=COLOURS[k], markersize=4)
     axes[-1].set(title="synchronization", xlabel="round", ylabel="index $V$", yscale="log")

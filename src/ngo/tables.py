@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ngo.datasets import DATASETS
 from ngo.files import whole_file, write_text
 
 ABSENT = "–"
@@ -15,7 +16,9 @@ def save_table(table: pd.DataFrame, printed: pd.DataFrame, stem: str | Path, cap
     """Write ``table`` as ``stem``.csv, and ``printed``, its strings, as .md and .tex."""
     with whole_file(f"{stem}.csv") as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n")
-    write_text(f"{stem}.md", f"{caption}\n\n{printed.to_markdown(index=False)}\n")
+    write_text(
+        f"{stem}.md", f"{caption}\n\n{printed.to_markdown(index=False, disable_numparse=True)}\n"
+    )
     write_text(f"{stem}.tex", as_latex(printed, caption))
 
 
@@ -30,9 +33,12 @@ def as_latex(printed: pd.DataFrame, caption: str) -> str:
 
 
 def made_by(tier: str, runs: pd.DataFrame) -> str:
-    """What made a table: tier, data sets, seeds."""
-    names = ", ".join(sorted(runs["dataset"].unique()))
-    return f"Tier {tier}; data: {names}; {runs['seed'].nunique()} seeds."
+    """What made a table: tier, data sets (and the paper's that they stand in for), seeds."""
+    names = []
+    for name in sorted(runs["dataset"].unique()):
+        other = DATASETS[name].stands_in_for
+        names.append(f"{name} (the paper's numbers are its {other}'s)" if other else name)
+    return f"Tier {tier}; data: {', '.join(names)}; {runs['seed'].nunique()} seeds."
 
 
 def classification(table: pd.DataFrame) -> pd.DataFrame:

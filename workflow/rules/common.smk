@@ -3,31 +3,38 @@
 import os
 import sys
 from pathlib import Path
-
-from snakemake.exceptions import WorkflowError
+from shlex import quote
 
 from ngo import datasets, devices, experiments
+from ngo.files import writable_folder
 from ngo.registry import UserError
 from ngo.sources import fingerprint, sources
+from ngo.spec import flag
 
 try:
+    for folder in filter(os.path.lexists, ("results", "logs", "benchmarks")):
+        writable_folder(folder, folder)
     PLAN = experiments.plan(
         config, workflow.source_path("../schemas/config.schema.yaml")
     )
-    GPU = int(PLAN.device == "cuda" or devices.chosen(PLAN.device) == "cuda")
+    # Jobs run here, and not on the nodes of a cluster: is the device here too?
+    HERE = workflow.is_main_process and workflow.local_exec
+    GPU = int(devices.chosen(PLAN.device) == "cuda" if HERE else PLAN.device != "cpu")
 except UserError as error:
-    raise WorkflowError(str(error)) from None
+    sys.exit(f"ngo: {error}")
 
 RUNS = PLAN.runs
 PARTITIONS = PLAN.partition_runs
 DATA_ROOT = datasets.data_root(config=config["data"]["root"])
 
 # Jobs find the commands of this environment, and the data, wherever they run.
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-os.environ[datasets.ROOT_VARIABLE] = str(DATA_ROOT.resolve())
+shell.prefix(
+    f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH"
+    f" {datasets.ROOT_VARIABLE}={quote(str(DATA_ROOT.resolve()))}; "
+)
 
-# On this machine, as many GPU jobs at once as it has GPUs. (A cluster counts its own.)
-if workflow.local_exec and "gpu" not in workflow.global_resources:
+# As many GPU jobs at once as there are GPUs. (A cluster counts its own.)
+if HERE and "gpu" not in workflow.global_resources:
     workflow.register_resource("gpu", len(devices.visible_gpus()))
 
 
@@ -75,14 +82,12 @@ def get_flags(values):
         str(word)
         for name, value in values.items()
         for item in (value if isinstance(value, list) else [value])
-        for word in ("--" + name.replace("_", "-"), item)
+        for word in (flag(name), item)
     ]
 
 
 def get_partition_flags(wildcards):
-    return get_flags(
-        {k: v for k, v in PARTITIONS[wildcards.partition].partition_fields.items()}
-    )
+    return get_flags(PARTITIONS[wildcards.partition].partition_fields)
 
 
 def get_data_sets(jobs):

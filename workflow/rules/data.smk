@@ -7,7 +7,7 @@ onstart:
         for name in get_data_sets(list(workflow.dag.needrun_jobs())):
             datasets.check(name, DATA_ROOT)
     except UserError as error:
-        raise WorkflowError(str(error)) from None
+        sys.exit(f"ngo: {error}")
 
 
 rule data:

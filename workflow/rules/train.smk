@@ -16,11 +16,12 @@ rule train:
     threads: config["threads"]
     resources:
         gpu=GPU,
+        device=PLAN.device,
     params:
         flags=lambda wildcards: RUNS[wildcards.run].flags(),
         code=get_code_fingerprint("ngo.training"),
     shell:
-        "ngo train {params.flags:q} --partition-file {input.partition} --device {config[device]}"
+        "ngo train {params.flags:q} --partition-file {input.partition} --device {resources.device}"
         " --threads {threads} --out results/runs/{wildcards.run} > {log} 2>&1"
 
 

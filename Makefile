@@ -1,0 +1,53 @@
+# make demo: every table and figure on bundled digits · make test · make check · make lock
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
+
+.PHONY: demo laptop paper setup test check format lock clean
+
+demo: setup ## Every table and figure on scikit-learn's digits, offline
+	$(SNAKEMAKE) --configfile config/demo.yaml
+	@echo "Tables are in results/tables, figures in results/figures; results/README.md maps the rest."
+
+laptop: setup ## The MNIST part of every table and figure
+	$(SNAKEMAKE) --configfile config/laptop.yaml
+
+paper: setup ## The full reproduction
+	$(SNAKEMAKE)
+
+test: setup ## The test suite
+	$(BIN)/pytest
+
+check: setup ## Style, lint, and that the lock and the environments agree
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
+	$(BIN)/uv pip check --python $(BIN)/python
+	$(BIN)/pytest --quiet tests/test_environment.py
+
+setup: .venv/installed
+
+# uv itself comes from the lock too, with its hashes.
+.venv/installed: requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "ngo needs Python 3.11: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+	awk '/^uv==/ {on = 1} on {print} on && !/\\$$/ {exit}' requirements.lock > .venv/uv.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.txt
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	touch .venv/installed
+
+lock: ## Renew requirements.lock and environment.yml from pyproject.toml
+	$(BIN)/uv pip compile --universal --python-version 3.11 --extra dev --generate-hashes \
+	  --no-emit-index-url --no-annotate --no-header --quiet pyproject.toml --output-file requirements.lock
+	$(BIN)/python tools/environment.py
+
+format: setup ## Format all code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+
+clean: ## Remove everything that was produced
+	rm -rf results/*/ logs benchmarks .snakemake

@@ -1,0 +1,175 @@
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ngo import experiments
+from ngo.registry import UserError
+from ngo.spec import FIELDS
+
+REPOSITORY = Path(__file__).parents[1]
+SCHEMA = REPOSITORY / experiments.SCHEMA
+TIERS = {"paper": [], "laptop": ["laptop.yaml"], "demo": ["demo.yaml"]}
+
+
+def config_of(tier="demo"):
+    names = ["config.yaml", *TIERS[tier]]
+    return experiments.read_config(REPOSITORY / "config" / name for name in names)
+
+
+def plan_of(config):
+    return experiments.plan(config, SCHEMA)
+
+
+def changed(path, value):
+    """The demo's config with one value at a dotted path; ``DELETE`` removes the key."""
+    config = copy.deepcopy(config_of())
+    *parents, last = path.split(".")
+    place = config
+    for key in parents:
+        place = place[int(key)] if isinstance(place, list) else place[key]
+    if value == "DELETE":
+        del place[last]
+    else:
+        place[last] = value
+    return config
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_table1_has_every_cell_of_the_paper_for_each_seed(tier):
+    config = config_of(tier)
+    plan = plan_of(config)
+    assert plan.tier == tier
+    runs = plan.training["table1"]
+    seeds = set(config["seeds"])
+    cells = {(r.partition, r.topology, r.protocol, r.seed) for r in runs}
+    rule = {"iid": "iid", "shards": "noniid"}
+    protocols = [(None, "centralized")] + [
+        (topology, protocol)
+        for topology in ("ring", "random", "complete")
+        for protocol in ("gossip", "ngo")
+    ]
+    assert cells == {(p, t, q, s) for p in rule for t, q in protocols for s in seeds}
+    assert len(runs) == len(cells) == len({r.id for r in runs})
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_runs_of_a_seed_share_their_partition(tier):
+    plan = plan_of(config_of(tier))
+    assert len(plan.partition_runs) == 2 * len(config_of(tier)["seeds"])
+
+
+def test_a_run_in_two_experiments_exists_once():
+    config = config_of()
+    config["training"]["again"] = {
+        "settings": ["digits_iid"],
+        "compare": [{"protocol": "ngo", "p": [0.8, 0.9]}],
+    }
+    plan = plan_of(config)
+    assert len(plan.runs) == len(plan.training["table1"]) + 2  # p = 0.8, two seeds
+    assert len(plan.training["again"]) == 4
+
+
+def test_lists_are_crossed_and_a_seed_list_is_an_experiments_own():
+    config = config_of()
+    config["training"] = {
+        "sweep": {
+            "settings": ["digits_iid"],
+            "seeds": [7],
+            "compare": [{"protocol": "ngo", "p": [0.5, 0.75], "gamma": [0.1, 0.2, 0.3]}],
+        }
+    }
+    runs = plan_of(config).training["sweep"]
+    assert {(r.p, r.gamma, r.seed) for r in runs} == {
+        (p, gamma, 7) for p in (0.5, 0.75) for gamma in (0.1, 0.2, 0.3)
+    }
+
+
+def test_overlays_merge_mappings_and_replace_lists(tmp_path):
+    (tmp_path / "a.yaml").write_text("x: {y: 1, z: [1, 2]}\nw: 3\n")
+    (tmp_path / "b.yaml").write_text("x: {z: [9]}\n")
+    config = experiments.read_config([tmp_path / "a.yaml", tmp_path / "b.yaml"])
+    assert config == {"x": {"y": 1, "z": [9]}, "w": 3}
+
+
+def test_the_schema_knows_the_fields_of_a_run():
+    schema = yaml.safe_load(SCHEMA.read_text())
+    assert list(schema["$defs"]["run"]["properties"]) == list(FIELDS)
+
+
+def test_every_key_is_explained():
+    text = (REPOSITORY / "config/README.md").read_text()
+    schema = yaml.safe_load(SCHEMA.read_text())
+    sections = {"settings", "training", "consensus", "spectra", "partitions"}
+    for key in schema["properties"]:
+        name = f"{key}.NAME" if key in sections else f"{key}.root" if key == "data" else key
+        assert f"`{name}`" in text
+    for name, field in FIELDS.items():
+        assert f"`{name}`" in text
+        for known in field.names or ():
+            assert f"`{known}`" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("sede", [0], "config: 'sede' is unknown; allowed: .*Did you mean 'seeds'"),
+        ("training.table1.compar", [], "training.table1: 'compar' is unknown.*'compare'"),
+        ("settings.digits_iid.learning_rate", 0.1, "settings.digits_iid: 'learning_rate'"),
+        ("settings.digits_iid.batchsize", 4, "Did you mean 'batch_size'"),
+        ("tier", "DELETE", "'tier' is a required property"),
+        ("device", "gpu", "device: 'gpu' is unknown; allowed: auto, cpu, cuda"),
+        ("threads", 0, "threads: 0 is not allowed; minimum: 1"),
+        ("seeds", [0, 1, 0], r"seeds: \[0, 1, 0\] repeats 0"),
+        ("seeds", [], "seeds: .* is not allowed"),
+        ("seeds", ["a"], r"seeds\[0\]: 'a' is not allowed; type: integer"),
+        ("seeds", [-1], r"seeds\[0\]: -1 is not allowed; minimum: 0"),
+        ("defaults.topology", "rin", "defaults: topology: 'rin'.*Did you mean 'ring'"),
+        ("defaults.gamma", "1e-3", "defaults: gamma: '1e-3' is not a number.*write 0.001"),
+        ("defaults.lr", float("nan"), "defaults: lr: nan is not finite"),
+        ("defaults.p", 1.5, "defaults: p: 1.5 is out of range; it must be a number, 0.5 to 1"),
+        ("settings.digits_iid.dataset", "digit", "settings.digits_iid: dataset: 'digit'"),
+        ("settings.digits_noniid.partition", "shard", "partition: 'shard'.*'shards'"),
+        ("settings.digits_noniid.shards", 15, "20 shards, but there are 15; at most 1 each"),
+        ("settings.digits_noniid.batch_size", 500, "batch_size: 500 is larger than .* 70 samples"),
+        ("settings.digits_iid.workers", 1438, "workers: 1438 is more than digits's 1437 samples"),
+        ("training.table1.settings", ["mnist"], r"training.table1.settings: 'mnist' is unknown"),
+        ("training.table1.compare.1.protocol", ["gosip"], r"compare\[1\]: protocol: 'gosip'"),
+        ("training.table1.compare.1.p", 0.9, r"p: 0.9 has no effect with protocol 'gossip'"),
+        ("training.table1.compare.1.u", 0.4, r"u: 0.4 has no effect with topology 'ring'"),
+        ("settings.digits_iid.workers", 1, "workers: 1 is too few for protocol 'gossip'"),
+        ("consensus.fig3.p", [0.3], r"consensus.fig3.p\[0\]: 0.3 is not allowed; minimum: 0.5"),
+        ("consensus.fig3.gamma", "1e-3", "consensus.fig3.gamma: '1e-3'.*write 0.001"),
+        ("consensus.fig3.topology", "star", "consensus.fig3.topology: 'star' is unknown"),
+        ("spectra.tableS1.u", 0, "spectra.tableS1.u: 0 is not allowed"),
+        ("spectra.tableS1.topology", ["ring", "hub"], "spectra.tableS1.topology: 'hub'"),
+        ("partitions.figS2.settings", ["digits"], "partitions.figS2.settings: 'digits'.*digits_"),
+    ],
+)
+def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(path, value, message):
+    with pytest.raises(UserError, match=message) as error:
+        plan_of(changed(path, value))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("a: [1", "is no YAML"), ("- 1\n", "must be a mapping"), (None, "can't be read")],
+)
+def test_a_file_that_is_no_config_is_named(tmp_path, text, message):
+    path = tmp_path / "c.yaml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(UserError, match=message) as error:
+        experiments.read_config([path])
+    assert "\n" not in str(error.value)
+
+
+def test_summary_counts_runs_and_samples():
+    plan = plan_of(config_of("laptop"))
+    samples = sum(r.samples for r in plan.runs.values())
+    assert samples == 3 * 7 * (8 * 60_000 + 20 * 4_000)
+    assert experiments.summary(plan) == (
+        f"42 runs of 1 experiments on 6 partitions train {samples:,} samples"
+    )

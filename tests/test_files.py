@@ -1,0 +1,107 @@
+import os
+import stat
+
+import pytest
+
+from ngo.files import whole_file, writable_folder, write_text
+from ngo.registry import UserError
+from ngo.sources import PACKAGE, fingerprint, sources
+
+
+def test_a_file_appears_whole(tmp_path):
+    target = tmp_path / "new/folder/file.txt"
+    with whole_file(target) as temporary:
+        temporary.write_text("half")
+        assert not target.exists()
+        assert temporary.suffix == ".txt"
+    assert target.read_text() == "half"
+    assert [p.name for p in target.parent.iterdir()] == ["file.txt"]
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o666 & ~umask
+
+
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
+    target = tmp_path / "file.txt"
+    write_text(target, "old")
+
+    def interrupted():
+        with whole_file(target) as temporary:
+            temporary.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        interrupted()
+    assert target.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        UserError, match="out: the folder '.*file/sub' can't be written to: Not a dir"
+    ):
+        writable_folder(tmp_path / "file/sub")
+
+
+def names(*modules):
+    return {path.stem for path in sources(*modules)}
+
+
+def test_sources_are_what_decides_a_run():
+    training = names("ngo.training")
+    assert {
+        "training",
+        "coupling",
+        "graphs",
+        "population",
+        "protocols",
+        "models",
+        "layers",
+    } <= training
+    assert {"seeding", "partition", "datasets", "consensus", "tasks", "spec"} <= training
+    assert not training & {
+        "plots",
+        "tables",
+        "results",
+        "cli",
+        "experiments",
+        "statistics",
+        "devices",
+    }
+
+
+def test_sources_find_imports_inside_functions():
+    assert "layers" in names("ngo.models")  # imported where a model is built
+    assert "coupling" in names("ngo.protocols")
+
+
+def test_a_fingerprint_follows_the_bytes(tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text("x = 1\n")
+    before = fingerprint([file])
+    assert before == fingerprint([file])
+    file.write_text("x = 2\n")
+    assert fingerprint([file]) != before
+
+
+def test_modules_import_from_floors_below_only():
+    floors = [
+        {"registry", "files", "seeding", "graphs", "coupling", "devices", "columns", "sources"},
+        {"consensus", "datasets", "partition", "layers", "models", "tasks"},
+        {"population", "protocols"},
+        {"spec", "partition_file", "training"},
+        {"experiments", "statistics", "results", "tables", "plots", "notebooks"},
+        {"cli"},
+        {"__main__"},
+    ]
+    floor = {name: k for k, names in enumerate(floors) for name in names}
+    assert set(floor) | {"__init__"} == {path.stem for path in PACKAGE.glob("*.py")}
+    for path in PACKAGE.glob("*.py"):
+        if path.stem == "__init__":
+            continue
+        # Within a floor an order remains: imports have no circles.
+        reached = names(f"ngo.{path.stem}") - {"__init__", path.stem}
+        assert max((floor[name] for name in reached), default=0) <= floor[path.stem]
+        for name in reached:
+            assert path.stem not in names(f"ngo.{name}")

@@ -1,0 +1,250 @@
+"""The DAG, run by Snakemake on a copy of the repository with a handful of short runs."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from itertools import accumulate
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+REPOSITORY = Path(__file__).parents[2]
+
+OVERLAY = {
+    "tier": "test",
+    "device": "cpu",
+    "seeds": [0, 1],
+    "settings": {
+        "tiny": {"dataset": "digits", "partition": "shards", "shards": 40, "epochs": 0.5,
+                 "batch_size": 8, "workers": 4},
+    },
+    "training": {
+        "table1": {
+            "settings": ["tiny"],
+            "compare": [{"protocol": ["gossip", "ngo"], "topology": "ring"}],
+        }
+    },
+    "consensus": {"fig3": {"rounds": 60}},
+    "spectra": {"tableS1": {"draws": 2}},
+    "partitions": {"figS2": {"settings": ["tiny"]}},
+}  # fmt: skip
+
+ARTEFACTS = [
+    *(
+        f"results/tables/{t}.{k}"
+        for t in ("table1", "table1_claims", "tableS1")
+        for k in ("csv", "md", "tex")
+    ),
+    *(f"results/figures/{f}.{k}" for f in ("fig3", "figS2") for k in ("png", "pdf", "csv")),
+]
+
+
+class Clone:
+    """A copy of what is committed, with the package's own copy, and Snakemake in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name in ("workflow", "config", "notebooks", "src"):
+            ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(REPOSITORY / name, root / name, ignore=ignore)
+        shutil.copy(REPOSITORY / "Snakefile", root)
+        (root / "test.yaml").write_text(yaml.safe_dump(OVERLAY))
+
+    def snakemake(
+        self, *arguments: str, code: int = 0, config: str = "test.yaml", **environment
+    ) -> str:
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
+        command += ["--scheduler", "greedy", "--configfile", *config.split()]
+        answer = subprocess.run(
+            command,
+            cwd=self.root,
+            env={**os.environ, "PYTHONPATH": str(self.root / "src"), **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert answer.returncode == code, answer.stdout
+        return answer.stdout
+
+    def planned(self, *arguments: str) -> dict[str, int]:
+        """How many jobs of each rule a dry run would run."""
+        text = self.snakemake("-n", *arguments)
+        stats = re.findall(r"^([A-Za-z0-9_]+) +(\d+)$", text, flags=re.MULTILINE)
+        return {rule: int(count) for rule, count in stats if rule != "total"}
+
+    def artefacts(self) -> dict[str, bytes]:
+        return {name: (self.root / name).read_bytes() for name in ARTEFACTS}
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """A clone in which everything has been made once."""
+    made = Clone(tmp_path_factory.mktemp("clone") / "ngo")
+    made.log = made.snakemake("--rerun-incomplete")
+    return made
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    """A clone in which nothing has been made."""
+    return Clone(tmp_path_factory.mktemp("fresh") / "ngo")
+
+
+def test_everything_is_made(clone):
+    for name, content in clone.artefacts().items():
+        assert content, name
+    table = pd.read_csv(clone.root / "results/tables/table1.csv")
+    assert set(table["tier"]) == {"test"}
+    assert table["protocol"].tolist() == ["gossip", "ngo"]
+    assert table["seeds"].tolist() == [2, 2]
+    assert table["paper"].tolist() == [62.30, 64.84]
+    assert "digits" in (clone.root / "results/tables/table1.md").read_text()
+    assert len(list(clone.root.glob("results/runs/*/run.json"))) == 4
+    assert len(list(clone.root.glob("benchmarks/train/*.tsv"))) == 4
+
+
+def test_logs_hold_no_warning(clone):
+    logs = [path for path in clone.root.glob("logs/**/*") if path.is_file()]
+    assert len(logs) > 15
+    for path in logs:
+        assert "warning" not in path.read_text().lower(), path
+
+
+def test_the_tidy_table_is_the_runs(clone):
+    tidy = pd.read_parquet(clone.root / "results/metrics/runs.parquet")
+    for record in clone.root.glob("results/runs/*/run.json"):
+        run = json.loads(record.read_text())
+        rows = tidy[tidy["run"] == run["id"]]
+        assert rows["consensus_loss"].iloc[-1] == run["final"]["consensus_loss"]
+        assert rows["gamma"].unique().tolist() == [run["spec"]["gamma"]]
+
+
+def test_a_second_time_nothing_is_to_be_done(clone):
+    assert "Nothing to be done" in clone.snakemake()
+
+
+def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(clone):
+    before = clone.artefacts()
+    victim = sorted(clone.root.glob("results/runs/*"))[0]
+    shutil.rmtree(victim)
+    for folder in ("tables", "figures", "metrics"):
+        shutil.rmtree(clone.root / "results" / folder)
+    assert clone.planned()["train"] == 1
+    clone.snakemake()
+    assert clone.artefacts() == before
+
+
+def test_plots_retrain_nothing_and_the_coupling_retrains_everything(clone):
+    def changed(module):
+        path = clone.root / "src/ngo" / module
+        text = path.read_text()
+        path.write_text(text + "\n# changed\n")
+        try:
+            return clone.planned()
+        finally:
+            path.write_text(text)
+            os.utime(path, (0, 0))
+
+    assert changed("plots.py") == {"fig3": 1, "figS2": 1, "all": 1}
+    assert "train" not in changed("tables.py")
+    assert changed("coupling.py")["train"] == 4
+    assert changed("population.py")["train"] == 4
+    assert "Nothing to be done" in clone.snakemake("-n")
+
+
+def test_a_target_needs_its_own_inputs_only(fresh):
+    assert fresh.planned("tableS1") == {"spectra": 1, "tableS1": 1}
+    assert fresh.planned("fig3") == {"consensus": 1, "fig3": 1}
+    assert fresh.planned("figS2") == {"data": 1, "partition": 1, "classes": 1, "figS2": 1}
+    assert fresh.planned("table1") == {
+        "data": 1, "partition": 2, "train": 4, "aggregate": 1, "table1": 1
+    }  # fmt: skip
+    assert set(fresh.planned("figures")) >= {"fig3", "figS2", "figures"}
+    assert set(fresh.planned("tables")) >= {"table1", "tableS1", "tables"}
+    assert fresh.planned("training")["train"] == 4
+
+
+def test_targets_are_listed_with_what_they_make(fresh):
+    text = fresh.snakemake("--list-target-rules")
+    for target in ("table1", "tableS1", "fig3", "figS2", "tables", "figures", "training", "all"):
+        assert re.search(rf"^{target} \(\w.+\)$", text, flags=re.MULTILINE), target
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"defaults": {"gama": 0.1}}, "'gama' is unknown; allowed: .*Did you mean 'gamma'"),
+        ({"defaults": {"lr": "1e-3"}}, "lr: '1e-3' is not a number.*write 0.001"),
+        ({"settings": {"tiny": {"batch_size": 1000}}}, "batch_size: 1000 is larger than"),
+    ],
+)
+def test_a_mistake_in_the_config_stops_before_any_job(fresh, change, message):
+    (fresh.root / "bad.yaml").write_text(yaml.safe_dump(change))
+    out = fresh.snakemake(code=1, config="test.yaml bad.yaml")
+    assert_one_line(out, message)
+    assert not (fresh.root / "results").exists()
+
+
+def test_a_corrupt_data_file_stops_before_any_job(fresh, tmp_path):
+    (tmp_path / "MNIST/raw").mkdir(parents=True)
+    (tmp_path / "MNIST/raw/train-images-idx3-ubyte.gz").write_bytes(b"half")
+    out = fresh.snakemake("table1", code=1, config="config/laptop.yaml", NGO_DATA=str(tmp_path))
+    assert_one_line(out, "train-images-idx3-ubyte.gz' is corrupt or truncated")
+    assert not (fresh.root / "results").exists()
+
+
+def test_results_that_cannot_be_written_stop_before_any_job(fresh):
+    (fresh.root / "results").write_text("in the way")
+    try:
+        out = fresh.snakemake(code=1)
+    finally:
+        (fresh.root / "results").unlink()
+    assert_one_line(out, "results: the folder 'results' can't be written to")
+
+
+RECORDER = """
+
+@contextmanager
+def claimed(device):
+    with open("claims", "a") as file:
+        file.write("+")
+    yield "cpu"
+    with open("claims", "a") as file:
+        file.write("-")
+"""
+
+
+@pytest.mark.parametrize(("gpus", "at_once"), [("0", {1}), ("0,1", {1, 2})])
+def test_gpu_jobs_are_as_many_as_gpus_without_any_flag(tmp_path, gpus, at_once):
+    """Three runs on a machine of four cores; a stand-in for the card notes when one is in use."""
+    clone = Clone(tmp_path / "ngo")
+    with (clone.root / "src/ngo/devices.py").open("a") as file:
+        file.write(RECORDER)
+    compare = [{"protocol": "ngo", "topology": "ring", "p": [0.7, 0.8, 0.9]}]
+    overlay = {"device": "auto", "seeds": [0], "training": {"table1": {"compare": compare}}}
+    (clone.root / "gpu.yaml").write_text(yaml.safe_dump(overlay))
+    clone.snakemake(
+        "training", "--cores", "4", config="test.yaml gpu.yaml", CUDA_VISIBLE_DEVICES=gpus
+    )
+    events = (clone.root / "claims").read_text()
+    in_use = list(accumulate(1 if event == "+" else -1 for event in events))
+    assert events.count("+") == 3
+    assert max(in_use) in at_once
+
+
+def test_a_gpu_that_is_not_there_is_told_before_any_job(fresh):
+    (fresh.root / "gpu.yaml").write_text("device: cuda\n")
+    out = fresh.snakemake(code=1, config="test.yaml gpu.yaml", CUDA_VISIBLE_DEVICES="")
+    assert_one_line(out, "device: 'cuda' needs a GPU")
+
+
+def assert_one_line(out: str, message: str) -> None:
+    lines = [line for line in out.splitlines() if line.startswith("ngo: ")]
+    assert len(lines) == 1, out
+    assert re.search(message, lines[0])
+    assert "Traceback" not in out
