@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper setup test check format lock clean
+.PHONY: demo laptop paper setup test check format lock results-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -48,6 +48,9 @@ format: setup ## Format all code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
+
+results-page: setup ## docs/results.md from the laptop tier's results
+	$(BIN)/python tools/results_page.py laptop
 
 clean: ## Remove everything that was produced
 	rm -rf results/*/ logs benchmarks .snakemake

@@ -108,5 +108,7 @@ def test_evaluation_leaves_the_workers_training():
 
 
 def test_an_unknown_backend_lists_the_known():
-    with pytest.raises(UserError, match=r"backend: 'thread' is unknown.*loop, threads.*'threads'"):
+    with pytest.raises(
+        UserError, match=r"backend: 'thread' is unknown.*auto, loop, threads.*'threads'"
+    ):
         Population("mnist_cnn", 2, seed=0, backend="thread")

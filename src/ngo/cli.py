@@ -156,8 +156,6 @@ def train(
     if spec_file is not None:
         given = {**_read_spec(spec_file), **{k: v for k, v in given.items() if v is not None}}
     spec = _spec(given)
-    if backend not in (known := ("auto", "loop", "threads")):
-        raise unknown("backend", backend, known)
     chosen(device)
     root = datasets.data_root(data_root)
     datasets.check(spec.dataset, root)

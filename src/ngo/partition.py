@@ -72,7 +72,7 @@ def shards(
     """
     _at_most("shards", shards, len(labels), "samples")
     _at_most("workers × shards_per_worker", n * per_worker, shards, "shards")
-    pool = np.array_split(np.argsort(labels, kind="stable"), shards)
+    pool = np.array_split(np.argsort(np.asarray(labels), kind="stable"), shards)
     drawn = generator.permutation(shards)[: n * per_worker].reshape(n, per_worker)
     return _sorted([np.concatenate([pool[s] for s in row]) for row in drawn])
 
@@ -86,6 +86,7 @@ def dirichlet(labels: np.ndarray, n: int, beta: float, *, generator: np.random.G
     if not beta > 0:
         raise UserError(f"beta: {beta!r} is no concentration; it must be above 0")
     _at_most("workers", n, len(labels), "samples")
+    labels = np.asarray(labels)
     pieces: list[list[np.ndarray]] = [[] for _ in range(n)]
     for label in np.unique(labels):
         members = generator.permutation(np.flatnonzero(labels == label))
@@ -110,6 +111,7 @@ class Summary:
 
 def summary(labels: np.ndarray, parts: Parts, classes: int) -> Summary:
     """Samples per class and worker."""
+    labels = np.asarray(labels)
     return Summary(np.stack([np.bincount(labels[part], minlength=classes) for part in parts]))
 
 

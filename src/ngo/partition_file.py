@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from ngo import columns
+from ngo.datasets import train_labels, verify
 from ngo.partition import PARTITIONS, Parts
 from ngo.registry import UserError
 from ngo.seeding import numpy_stream
-from ngo.spec import RunSpec
+from ngo.spec import RunSpec, check_share
 
 
 def draw(spec: RunSpec, labels: np.ndarray) -> Parts:
@@ -19,6 +21,21 @@ def draw(spec: RunSpec, labels: np.ndarray) -> Parts:
     arguments = {theirs: getattr(spec, ours) for ours, theirs in rule.parameters.items()}
     generator = numpy_stream(spec.seed, "partition")
     return rule.assign(labels, spec.workers, **arguments, generator=generator)
+
+
+def check_shares(specs: Iterable[RunSpec], root: Path) -> None:
+    """Raise a UserError for a run one of whose workers gets too few samples to fill a batch.
+
+    The rules whose shares only a draw tells are drawn; runs whose data is not there yet pass.
+    """
+    drawn = [spec for spec in specs if PARTITIONS[spec.partition].smallest_share is None]
+    shares: dict[str, int] = {}
+    for spec in drawn:
+        if spec.partition_id not in shares and not verify(spec.dataset, root):
+            labels = train_labels(spec.dataset, root)
+            shares[spec.partition_id] = min(len(part) for part in draw(spec, labels))
+        if spec.partition_id in shares:
+            check_share(spec, shares[spec.partition_id])
 
 
 def write(path: str | Path, spec: RunSpec, labels: np.ndarray, parts: Parts) -> None:

@@ -23,7 +23,7 @@ import torch
 from torch import nn
 
 from ngo.models import MODELS
-from ngo.registry import Registry
+from ngo.registry import Registry, unknown
 from ngo.seeding import stream_seed, torch_stream
 from ngo.tasks import TASKS, Task
 
@@ -64,6 +64,8 @@ class Population:
         self.task: Task = TASKS[MODELS[model].task]
         if backend == "auto":
             backend = "threads" if torch.device(device).type == "cpu" else "loop"
+        if backend not in BACKENDS:
+            raise unknown("backend", backend, ["auto", *BACKENDS])
         self.backend = backend
         self._map = BACKENDS[backend](threads)
 

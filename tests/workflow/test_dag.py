@@ -198,6 +198,14 @@ def test_a_corrupt_data_file_stops_before_any_job(fresh, tmp_path):
     assert not (fresh.root / "results").exists()
 
 
+def test_a_share_that_only_a_draw_tells_stops_before_any_job(fresh):
+    change = {"settings": {"tiny": {"partition": "dirichlet", "beta": 0.05, "workers": 20}}}
+    (fresh.root / "bad.yaml").write_text(yaml.safe_dump(change))
+    out = fresh.snakemake("table1", code=1, config="test.yaml bad.yaml")
+    assert_one_line(out, "batch_size: 8 is larger than a worker's share of .*dirichlet")
+    assert not (fresh.root / "results").exists()
+
+
 def test_results_that_cannot_be_written_stop_before_any_job(fresh):
     (fresh.root / "results").write_text("in the way")
     try:

@@ -90,8 +90,16 @@ def get_partition_flags(wildcards):
     return get_flags(PARTITIONS[wildcards.partition].partition_fields)
 
 
+def get_trained(jobs):
+    """The runs that jobs train."""
+    return [RUNS[job.wildcards.run] for job in jobs if job.rule.name == "train"]
+
+
 def get_data_sets(jobs):
     """The data sets that jobs read."""
-    manifests = [job.wildcards.dataset for job in jobs if job.rule.name == "data"]
-    runs = [RUNS[job.wildcards.run].dataset for job in jobs if job.rule.name == "train"]
-    return sorted({*manifests, *runs})
+    drawn = [
+        PARTITIONS[job.wildcards.partition]
+        for job in jobs
+        if job.rule.name == "partition"
+    ]
+    return sorted({spec.dataset for spec in get_trained(jobs) + drawn})

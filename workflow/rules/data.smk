@@ -2,10 +2,15 @@
 
 
 onstart:
-    # Before any job starts: the data of the jobs to come is there and whole, or can be fetched.
+    # Before any job starts: the data of the jobs to come is there and whole, or can be fetched, and
+    # each worker's share of it fills a batch.
+    from ngo.partition_file import check_shares
+
     try:
-        for name in get_data_sets(list(workflow.dag.needrun_jobs())):
+        jobs = list(workflow.dag.needrun_jobs())
+        for name in get_data_sets(jobs):
             datasets.check(name, DATA_ROOT)
+        check_shares(get_trained(jobs), DATA_ROOT)
     except UserError as error:
         sys.exit(f"ngo: {error}")
 
