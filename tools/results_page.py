@@ -17,15 +17,16 @@ Made by
 
     make {tier}
 
-which is `snakemake --configfile config/{tier}.yaml` (for the first table alone: `snakemake table1 --cores 2
---configfile config/{tier}.yaml`), and written here by `make results-page`.
+(for the first table alone: `snakemake table1 --cores 2 --configfile config/{tier}.yaml`), and
+written here by `make results-page`.
 
-{runs} runs, {minutes:.0f} minutes of training jobs one after another; source {sources}; torch {torch}; {devices}.
+{runs} runs, whose training took {minutes:.0f} minutes one after another; source {sources};
+torch {torch}; {devices}.
 
-In the tables, a difference is decided where its 95 % interval over seeds, paired by seed, excludes 0. The
-partition, and with it the seed, decides most of a non-iid accuracy: with 2 of 300 shards for each of 10 workers,
-4,000 images are used, and a class may be absent. The mean columns alone show an order; the verdicts say how
-much of it these seeds establish.
+In the tables, a difference is decided where its 95 % interval over seeds, paired by seed, excludes
+0. The seed draws the partition, and that decides most of a non-iid accuracy: few images are used,
+and a class may be absent. The columns of means show an order; the verdicts say how much of it these
+seeds establish.
 """
 
 

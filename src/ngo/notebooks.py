@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,9 +12,6 @@ from traitlets.config import Config
 
 from ngo.files import writable_folder
 from ngo.registry import UserError, unknown
-
-# The kernel talks to this process through files that others can't open, not over TCP.
-LOCAL = Config({"KernelManager": {"transport": "ipc"}})
 
 
 def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
@@ -36,10 +34,20 @@ def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
         if name not in known:
             raise unknown(f"param of {notebook}", name, known)
         values[name] = yaml.safe_load(value)
-    try:
-        papermill.execute_notebook(notebook, out, values, progress_bar=False, config=LOCAL)
-    except PapermillExecutionError as error:
-        raise UserError(
-            f"{notebook}: cell {error.exec_count} raised {error.ename}: {error.evalue}; "
-            f"the executed notebook with its traceback is {out}."
-        ) from None
+    # The kernel talks to this process through sockets in a folder of their own, not over TCP.
+    with tempfile.TemporaryDirectory() as folder:
+        local = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
+        try:
+            papermill.execute_notebook(
+                notebook,
+                out,
+                values,
+                progress_bar=False,
+                config=local,
+                extra_arguments=["--log-level=CRITICAL"],  # an interrupt at its end is no error
+            )
+        except PapermillExecutionError as error:
+            raise UserError(
+                f"{notebook}: cell {error.exec_count} raised {error.ename}: {error.evalue}; "
+                f"the executed notebook with its traceback is {out}."
+            ) from None
