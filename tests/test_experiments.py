@@ -138,6 +138,16 @@ def test_every_key_is_explained():
         ("training.table1.compare.1.protocol", ["gosip"], r"compare\[1\]: protocol: 'gosip'"),
         ("training.table1.compare.1.p", 0.9, r"p: 0.9 has no effect with protocol 'gossip'"),
         ("training.table1.compare.1.u", 0.4, r"u: 0.4 has no effect with topology 'ring'"),
+        (
+            "settings.digits_noniid.shards",
+            "DELETE",
+            "shards has no value; it must be a whole number, 1 or more",
+        ),
+        (
+            "defaults.lr",
+            "DELETE",
+            "lr has no value; it must be a number, above 0",
+        ),
         ("settings.digits_iid.workers", 1, "workers: 1 is too few for protocol 'gossip'"),
         ("consensus.fig3.p", [0.3], r"consensus.fig3.p\[0\]: 0.3 is not allowed; minimum: 0.5"),
         ("consensus.fig3.gamma", "1e-3", "consensus.fig3.gamma: '1e-3'.*write 0.001"),

@@ -3,7 +3,7 @@ import stat
 
 import pytest
 
-from ngo.files import whole_file, writable_folder, write_text
+from ngo.files import hold, whole_file, writable_folder, write_text
 from ngo.registry import UserError
 from ngo.sources import PACKAGE, fingerprint, sources
 
@@ -42,6 +42,14 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
         UserError, match="out: the folder '.*file/sub' can't be written to: Not a dir"
     ):
         writable_folder(tmp_path / "file/sub")
+
+
+def test_a_lock_is_held_by_one_and_ends_with_it(tmp_path):
+    held = hold(tmp_path / "lock")
+    with pytest.raises(UserError, match="lock: another process is at work"):
+        hold(tmp_path / "lock")
+    held.close()
+    hold(tmp_path / "lock").close()
 
 
 def names(*modules):

@@ -9,7 +9,7 @@ from ngo import partition
 from ngo.partition_file import draw, read, write
 from ngo.registry import UserError
 from ngo.seeding import numpy_stream
-from ngo.spec import resolve
+from ngo.spec import DEFAULTS, resolve
 
 LABELS = np.repeat(np.arange(10), 60)[numpy_stream(0, "test/labels").permutation(600)]
 
@@ -87,7 +87,7 @@ def test_the_papers_mnist_setting_uses_4000_images():
     labels = np.repeat(np.arange(10), 6000)
     parts = partition.shards(labels, 10, 300, 2, generator=stream())
     assert [len(part) for part in parts] == [400] * 10
-    spec = resolve({}, {"partition": "shards", "shards": 300, "shards_per_worker": 2})
+    spec = resolve({}, {**DEFAULTS, "partition": "shards", "shards": 300, "shards_per_worker": 2})
     assert spec.samples == 4000 * spec.epochs
 
 
@@ -108,7 +108,9 @@ def test_mistakes(call, message):
 
 
 def test_a_partition_file_is_of_its_run_only(tmp_path):
-    spec = resolve({}, {"dataset": "digits", "partition": "shards", "shards": 40, "batch_size": 8})
+    spec = resolve(
+        {}, {**DEFAULTS, "dataset": "digits", "partition": "shards", "shards": 40, "batch_size": 8}
+    )
     labels = np.repeat(np.arange(10), 144)[:1437]
     parts = draw(spec, labels)
     write(tmp_path / "p.parquet", spec, labels, parts)

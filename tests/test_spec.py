@@ -12,7 +12,7 @@ from ngo.spec import DEFAULTS, FIELDS, RunSpec, resolve
 
 
 def test_ids_are_readable_and_unique_by_value():
-    spec = resolve({}, {"partition": "shards"})
+    spec = resolve({}, {**DEFAULTS, "partition": "shards"})
     assert spec.id.startswith("mnist-shards-ring-ngo-p0.9-s0-")
     assert len(spec.id.rsplit("-", 1)[1]) == 8
     others = [
@@ -20,7 +20,7 @@ def test_ids_are_readable_and_unique_by_value():
         {"topology": "complete"}, {"protocol": "gossip"}, {"workers": 5}, {"shards": 200},
         {"eval_every": 2}, {"partition": "iid"}, {"protocol": "centralized"},
     ]  # fmt: skip
-    ids = {resolve({}, {"partition": "shards", **other}).id for other in others}
+    ids = {resolve({}, {**DEFAULTS, "partition": "shards", **other}).id for other in others}
     assert len(ids | {spec.id}) == len(others) + 1
 
 
@@ -32,9 +32,9 @@ def test_the_same_values_have_the_same_id_however_they_are_written():
 def test_values_without_a_meaning_are_left_out():
     centralized = resolve({"protocol": "centralized"})
     assert (centralized.topology, centralized.p, centralized.gamma) == (None, None, None)
-    gossip = resolve({"protocol": "gossip"}, {"p": 0.7, "u": 0.1})
+    gossip = resolve({"protocol": "gossip"}, {**DEFAULTS, "p": 0.7, "u": 0.1})
     assert (gossip.p, gossip.u, gossip.local_steps) == (1.0, None, 1)
-    assert gossip.id == resolve({"protocol": "gossip"}, {"p": 0.9}).id
+    assert gossip.id == resolve({"protocol": "gossip"}, {**DEFAULTS, "p": 0.9}).id
     assert resolve({"topology": "random"}).u == 0.4
     assert resolve({"partition": "dirichlet"}).shards is None
 
@@ -130,6 +130,13 @@ def test_mistakes_are_told_in_one_line(values, message):
     with pytest.raises(UserError, match=message) as error:
         resolve(values)
     assert "\n" not in str(error.value)
+
+
+def test_a_field_that_has_a_meaning_needs_a_value():
+    with pytest.raises(UserError, match="gamma has no value; it must be a number, above 0"):
+        resolve({}, {name: value for name, value in DEFAULTS.items() if name != "gamma"})
+    others = {k: v for k, v in DEFAULTS.items() if k not in ("gamma", "topology", "u", "beta")}
+    assert resolve({"protocol": "centralized"}, others).gamma is None
 
 
 def test_one_worker_may_learn_alone():

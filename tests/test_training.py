@@ -12,7 +12,7 @@ from ngo.models import mnist_cnn
 from ngo.partition_file import draw
 from ngo.registry import UserError
 from ngo.seeding import torch_stream
-from ngo.spec import resolve
+from ngo.spec import DEFAULTS, resolve
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def digits(tmp_path_factory):
 
 def spec_of(**values):
     small = {"dataset": "digits", "batch_size": 16, "epochs": 1.0, "workers": 4, "eval_every": 0.5}
-    return resolve({}, {**small, **values})
+    return resolve({}, {**DEFAULTS, **small, **values})
 
 
 def train(spec, digits, **how):
@@ -195,6 +195,8 @@ def test_a_share_smaller_than_a_batch_stops_before_training(digits):
 
 
 def test_real_mnist_is_learned(mnist_root, tmp_path):
-    spec = resolve({}, {"dataset": "mnist", "protocol": "ngo", "epochs": 0.4, "eval_every": 0.4})
+    spec = resolve(
+        {}, {**DEFAULTS, "dataset": "mnist", "protocol": "ngo", "epochs": 0.4, "eval_every": 0.4}
+    )
     last = training.run(spec, tmp_path, mnist_root)
     assert last.consensus_accuracy > 0.7

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from ngo.devices import DEVICES
 from ngo.graphs import TOPOLOGIES
 from ngo.registry import UserError, nearest, unknown
-from ngo.spec import DEFAULTS, FIELDS, RunSpec, as_number, check, resolve
+from ngo.spec import FIELDS, RunSpec, as_number, check, resolve
 
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
 
@@ -146,7 +146,7 @@ def _settings(key: str, config: Mapping, entry: Mapping) -> list[Mapping]:
 
 
 def _defaults(config: Mapping, setting: Mapping) -> dict:
-    return {**DEFAULTS, **config["defaults"], **setting}
+    return {**config["defaults"], **setting}
 
 
 def _check_fields(key: str, values: Mapping) -> None:
@@ -161,6 +161,7 @@ def _check_fields(key: str, values: Mapping) -> None:
 
 
 def _resolve(key: str, given: Mapping, defaults: Mapping) -> RunSpec:
+    """The run, every value of which the config states: none comes from the package."""
     try:
         return resolve(given, defaults)
     except UserError as error:

@@ -1,10 +1,12 @@
 """Files appear whole or not at all."""
 
+import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from ngo.registry import UserError
 
@@ -48,3 +50,22 @@ def writable_folder(path: str | Path, key: str = "out") -> Path:
         reason = error.strerror or str(error)
         raise UserError(f"{key}: the folder {str(path)!r} can't be written to: {reason}") from None
     return path
+
+
+def hold(path: str | Path) -> IO[str]:
+    """Hold the lock file at ``path`` for as long as the returned file is open.
+
+    The system drops it when the process ends, however it ends. A UserError if another process
+    holds it.
+    """
+    path = Path(path)
+    writable_folder(path.parent)
+    file = path.open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise UserError(
+            f"{path}: another process is at work in this folder; wait for it, or stop it."
+        ) from None
+    return file

@@ -146,30 +146,34 @@ def resolve(given: Mapping[str, object], defaults: Mapping[str, object] = DEFAUL
     """The checked run with the values ``given``, and those of ``defaults`` elsewhere.
 
     A default that means nothing for this run is dropped; a value given for such a field is an
-    error, since a result would not show it. Raises UserError in one line.
+    error, since a result would not show it. So is a field that has a meaning but no value. Raises
+    UserError in one line.
     """
     for name in given:
         if name not in FIELDS:
             raise unknown("field of a run", name, FIELDS)
-    values = {
-        name: check(name, given.get(name, defaults.get(name, DEFAULTS[name]))) for name in FIELDS
+    stated = {**defaults, **given}
+
+    def stated_value(name: str) -> object:
+        if name not in stated:
+            raise UserError(f"{name} has no value; it must be {_wanted(FIELDS[name])}.")
+        return check(name, stated[name])
+
+    protocol = PROTOCOLS[stated_value("protocol")]
+    chosen = {
+        "protocol": stated_value("protocol"),
+        "partition": stated_value("partition"),
+        "topology": stated_value("topology") if protocol.decentralized else None,
     }
-    protocol = PROTOCOLS[values["protocol"]]
-    if not protocol.decentralized:
-        values["topology"] = None
-    fixed = {**protocol.fixed}
-    for owner, entries in (
-        ("protocol", PROTOCOLS),
-        ("topology", TOPOLOGIES),
-        ("partition", PARTITIONS),
-    ):
-        used = entries[values[owner]].fields if values[owner] is not None else ()
-        for name, entry in FIELDS.items():
-            if owner in entry.owners and name not in used:
-                _refuse(
-                    name, given, fixed.get(name), owner, given.get(owner, values[owner]), entries
-                )
-                values[name] = fixed.get(name)
+    values: dict[str, object] = {}
+    for name, entry in FIELDS.items():
+        unused = [owner for owner in entry.owners if name not in _used(owner, chosen[owner])]
+        if not unused:
+            values[name] = stated_value(name)
+            continue
+        values[name] = protocol.fixed.get(name)
+        if name in given and given[name] != values[name]:
+            raise _without_effect(name, check(name, given[name]), values[name], unused[0], chosen)
     spec = RunSpec(**values)
     _check_together(spec)
     return spec
@@ -182,8 +186,7 @@ def check(name: str, value: object) -> object:
         if not isinstance(value, str) or value not in entry.names:
             raise unknown(name, value, entry.names)
         return value
-    number = "a whole number" if entry.kind is int else "a number"
-    wanted = f"it must be {number}, {entry.range}"
+    wanted = f"it must be {_wanted(entry)}"
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UserError(f"{name}: {value!r} is not a number; {wanted}.{as_number(value)}")
     if not math.isfinite(value):
@@ -201,15 +204,30 @@ def fingerprint(values: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def _refuse(name, given, fixed, owner, choice, entries) -> None:
-    """Raise if ``name`` was given a value that the owner's choice would ignore."""
-    if name in given and given[name] != fixed:
-        users = [key for key, entry in entries.items() if name in entry.fields]
-        is_fixed = f" (it is {fixed:g} there)" if fixed is not None else ""
-        raise UserError(
-            f"{name}: {given[name]!r} has no effect with {owner} {choice!r}{is_fixed}; "
-            f"{name} is read with {owner} {', '.join(sorted(users))}."
-        )
+# The registries of the fields whose choice gives others a meaning.
+_OWNERS = {"protocol": PROTOCOLS, "topology": TOPOLOGIES, "partition": PARTITIONS}
+
+
+def _used(owner: str, choice: str | None) -> tuple[str, ...]:
+    return () if choice is None else _OWNERS[owner][choice].fields
+
+
+def _without_effect(
+    name: str, value: object, fixed: object, owner: str, chosen: Mapping[str, str | None]
+) -> UserError:
+    users = sorted(key for key, entry in _OWNERS[owner].items() if name in entry.fields)
+    choice = f"{owner} {chosen[owner]!r}" if chosen[owner] else f"protocol {chosen['protocol']!r}"
+    is_fixed = f" (it is {fixed:g} there)" if fixed is not None else ""
+    return UserError(
+        f"{name}: {value!r} has no effect with {choice}{is_fixed}; "
+        f"{name} is read with {owner} {', '.join(users)}."
+    )
+
+
+def _wanted(entry: Field) -> str:
+    if entry.names is not None:
+        return f"one of {', '.join(sorted(entry.names))}"
+    return f"{'a whole number' if entry.kind is int else 'a number'}, {entry.range}"
 
 
 def _check_together(spec: RunSpec) -> None:

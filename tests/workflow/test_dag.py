@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from itertools import accumulate
 from pathlib import Path
 
@@ -20,7 +21,8 @@ OVERLAY = {
     "device": "cpu",
     "seeds": [0, 1],
     "settings": {
-        "tiny": {"dataset": "digits", "partition": "shards", "shards": 40, "epochs": 0.5,
+        "tiny": {"dataset": "digits", "partition": "shards", "shards": 40, "shards_per_worker": 2,
+                 "epochs": 0.5,
                  "batch_size": 8, "workers": 4},
     },
     "training": {
@@ -55,12 +57,10 @@ class Clone:
         shutil.copy(REPOSITORY / "Snakefile", root)
         (root / "test.yaml").write_text(yaml.safe_dump(OVERLAY))
 
-    def snakemake(
-        self, *arguments: str, code: int = 0, config: str = "test.yaml", **environment
-    ) -> str:
+    def start(self, *arguments: str, config: str = "test.yaml", **environment) -> subprocess.Popen:
         command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
         command += ["--scheduler", "greedy", "--configfile", *config.split()]
-        answer = subprocess.run(
+        return subprocess.Popen(
             command,
             cwd=self.root,
             env={**os.environ, "PYTHONPATH": str(self.root / "src"), **environment},
@@ -68,8 +68,12 @@ class Clone:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        assert answer.returncode == code, answer.stdout
-        return answer.stdout
+
+    def snakemake(self, *arguments: str, code: int = 0, **how: str) -> str:
+        process = self.start(*arguments, **how)
+        out, _ = process.communicate()
+        assert process.returncode == code, out
+        return out
 
     def planned(self, *arguments: str) -> dict[str, int]:
         """How many jobs of each rule a dry run would run."""
@@ -137,6 +141,24 @@ def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(clone):
     assert clone.planned()["train"] == 1
     clone.snakemake()
     assert clone.artefacts() == before
+
+
+def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(clone, tmp_path):
+    other = Clone(tmp_path / "ngo")
+    command = ("--workflow-profile", "workflow/profiles/local")
+    killed = other.start(*command)
+    while not list(other.root.glob("results/runs/*/run.json")):
+        assert killed.poll() is None
+        time.sleep(0.05)
+    second = other.snakemake(*command, code=1)
+    assert_one_line(second, "another process is at work in this folder")
+    killed.kill()
+    killed.communicate()
+    first = {path: path.stat().st_mtime_ns for path in other.root.glob("results/runs/*/run.json")}
+    other.snakemake(*command)
+    assert other.artefacts() == clone.artefacts()
+    kept = [path for path, mtime in first.items() if path.stat().st_mtime_ns == mtime]
+    assert kept  # what was done before the kill was not done again
 
 
 def test_plots_retrain_nothing_and_the_coupling_retrains_everything(clone):

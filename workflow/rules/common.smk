@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import quote
 
 from ngo import datasets, devices, experiments
-from ngo.files import writable_folder
+from ngo.files import hold, writable_folder
 from ngo.registry import UserError
 from ngo.sources import fingerprint, sources
 from ngo.spec import flag

@@ -1,5 +1,9 @@
 # Data sets, verified, and who owns which sample.
 
+# One Snakemake at a time in this folder. (Its own lock outlives a kill; the local profile does
+# without it.)
+HELD = []
+
 
 onstart:
     # Before any job starts: the data of the jobs to come is there and whole, or can be fetched, and
@@ -7,6 +11,7 @@ onstart:
     from ngo.partition_file import check_shares
 
     try:
+        HELD.append(hold(".snakemake/ngo.lock"))
         jobs = list(workflow.dag.needrun_jobs())
         for name in get_data_sets(jobs):
             datasets.check(name, DATA_ROOT)
