@@ -158,6 +158,14 @@ def test_a_notebook_without_the_parameter_is_not_run(tmp_path):
     assert not (tmp_path / "d.ipynb").exists()
 
 
+@pytest.mark.parametrize("content", ["", "x = 1", "[]", "{}"])
+def test_a_file_that_is_no_notebook(tmp_path, content):
+    (tmp_path / "b.ipynb").write_text(content)
+    out = ngo("notebook", tmp_path / "b.ipynb", "--out", tmp_path / "d.ipynb", code=2)
+    assert "b.ipynb: this is not a notebook" in out
+    assert not (tmp_path / "d.ipynb").exists()
+
+
 def test_a_notebook_that_raises_is_left_for_reading(tmp_path):
     book = write_notebook(tmp_path / "b.ipynb", "raise RuntimeError('no such column')")
     out = ngo("notebook", book, "--out", tmp_path / "d.ipynb", code=2)

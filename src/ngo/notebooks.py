@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
+from jsonschema import ValidationError
 from traitlets.config import Config
 
 from ngo.files import writable_folder
@@ -25,7 +26,11 @@ def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
 
     writable_folder(out.parent)
     logging.getLogger("papermill").setLevel(logging.WARNING)
-    known = papermill.inspect_notebook(notebook)
+    try:
+        known = papermill.inspect_notebook(notebook)
+    except (AttributeError, KeyError, ValueError, ValidationError) as error:
+        reason = str(error).splitlines()[0][:100]
+        raise UserError(f"{notebook}: this is not a notebook: {reason}") from None
     values = {}
     for parameter in parameters:
         name, equals, value = parameter.partition("=")
