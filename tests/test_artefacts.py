@@ -113,7 +113,8 @@ def test_printed_numbers():
     assert tables.plus_minus(62.3, float("nan")) == "62.30"
     assert tables.plus_minus(float("nan"), 1.0) == "–"
     assert tables.plus_minus(2.5, 0.5, plus=True) == "+2.50 ± 0.50"
-    assert tables.signed(-1) == "-1.00"
+    assert tables.signed(-1) == "−1.00"
+    assert tables.signed(-1e-9) == "+0.00"
     assert tables.number(float("nan")) == "–"
 
 

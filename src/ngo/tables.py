@@ -98,8 +98,11 @@ def spectra(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def number(value: float, digits: int = 2, *, plus: bool = False) -> str:
-    """A number with ``digits`` decimals; nothing is a dash."""
-    return ABSENT if pd.isna(value) else f"{value:{'+' if plus else ''}.{digits}f}"
+    """A number with ``digits`` decimals and a true minus sign; nothing is a dash."""
+    if pd.isna(value):
+        return ABSENT
+    rounded = round(value, digits) + 0.0  # −0.00 is 0.00
+    return f"{rounded:{'+' if plus else ''}.{digits}f}".replace("-", "−")
 
 
 def signed(value: float) -> str:
