@@ -166,6 +166,21 @@ def test_a_diverged_run_shows():
     assert claims["verdict"].tolist() == ["undecided"]
 
 
+def test_runs_that_the_table_cannot_tell_apart_are_refused():
+    twice = cell("ring", "ngo", [0.9]) + [
+        {**row, "run": "other"} for row in cell("ring", "ngo", [0.8])
+    ]
+    with pytest.raises(ValueError, match="there are mnist-iid-ring-ngo-0, other"):
+        results.classification_table(pd.DataFrame(twice), f"{REFERENCE}/table1_classification.csv")
+
+
+def test_a_table_without_gossip_has_no_difference():
+    runs = pd.DataFrame(cell("ring", "ngo", [0.9, 0.8]))
+    table = results.classification_table(runs, f"{REFERENCE}/table1_classification.csv")
+    assert table["ngo_minus_gossip"].isna().all()
+    assert table["consensus"].tolist() == pytest.approx([85])
+
+
 def test_digits_are_set_beside_the_papers_mnist():
     rows = pd.DataFrame(
         [{"dataset": "digits", "partition": "shards", "topology": "ring", "protocol": "ngo"}]

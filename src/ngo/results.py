@@ -69,6 +69,7 @@ def paired(rows: pd.DataFrame, value: str, treatment: str, control: str) -> pd.D
     """
     by = ["dataset", "partition", "topology"]
     wide = rows.pivot(index=[*by, "seed"], columns="protocol", values=value)
+    wide = wide.reindex(columns=[treatment, control])
     difference = (wide[treatment] - wide[control]).rename("difference").reset_index()
     difference = difference[difference["topology"].notna()]
     return over_seeds(difference, by, "difference")
@@ -109,7 +110,7 @@ def classification_table(metrics: pd.DataFrame, reference: str | Path) -> pd.Dat
     half-width over seeds; the paper's, and consensus − paper; NGO − gossip paired by seed, in the
     rows of NGO; the number of classes that the partition covers, over seeds.
     """
-    rows = final(metrics)
+    rows = _one_run_a_cell(final(metrics))
     percent = rows.assign(
         consensus=100 * rows["consensus_accuracy"], workers=100 * rows["workers_accuracy_mean"]
     )
@@ -171,6 +172,18 @@ def classification_claims(metrics: pd.DataFrame, reference: str | Path) -> pd.Da
                 }
             )
     return pd.DataFrame(records)
+
+
+def _one_run_a_cell(rows: pd.DataFrame) -> pd.DataFrame:
+    """``rows``, if no two of one seed fall into the same cell of a table of protocols."""
+    twice = rows[rows.duplicated([*KEYS, "seed"], keep=False)]
+    if len(twice):
+        names = ", ".join(sorted(twice["run"])[:2])
+        raise ValueError(
+            f"runs are told apart here by {', '.join(KEYS)} and seed alone, but there are {names}; "
+            f"give runs that differ otherwise an experiment of their own"
+        )
+    return rows
 
 
 def _comparisons(cells: pd.Index) -> list[tuple[tuple[str, str], tuple[str, str]]]:
