@@ -44,6 +44,21 @@ class Scores:
     worker_accuracies: list[float]
 
 
+@contextmanager
+def one_intra_op_thread() -> Iterator[None]:
+    """Keep torch on one thread inside each operation, until the block ends.
+
+    Besides giving the same bytes everywhere, it keeps torch's idle threads from spinning on cores
+    that other workers, or other runs on this machine, could use.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 class Population:
     """The workers of one run.
 
@@ -97,6 +112,7 @@ class Population:
         """The number of parameters of one model."""
         return self.X.shape[1]
 
+    @one_intra_op_thread()
     def gradients(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Put the gradient of each worker's mean loss on its own batch into ``G``.
 
@@ -115,6 +131,7 @@ class Population:
         """The mean of the workers' parameters ``[d]``: exactly their row where all rows agree."""
         return self.X.double().mean(0).to(self.X.dtype)
 
+    @one_intra_op_thread()
     @torch.no_grad()
     def evaluate(self, inputs: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]) -> Scores:
         """Loss and accuracy, dropout off, over all samples of the chunks ``inputs``/``targets``.
@@ -153,27 +170,11 @@ class Population:
 BACKENDS: Registry[Callable[[int | None], Map]] = Registry("backend")
 
 
-@contextmanager
-def one_intra_op_thread() -> Iterator[None]:
-    """Keep torch on one thread inside each operation, until the block ends.
-
-    Besides giving the same bytes everywhere, it keeps torch's idle threads from spinning on cores
-    that other workers, or other runs on this machine, could use.
-    """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
 def _loop(threads: int | None = None) -> Map:
     """One worker after another: the reference."""
 
     def run(f: Callable[[int], T], k: int) -> list[T]:
-        with one_intra_op_thread():
-            return [f(i) for i in range(k)]
+        return [f(i) for i in range(k)]
 
     return run
 
