@@ -103,7 +103,7 @@ def test_a_caption_says_what_made_the_table():
     assert tables.made_by("demo", runs) == (
         "Tier demo; data: digits (the paper's numbers are its mnist's); 2 seeds."
     )
-    assert "data: mnist; 1 seeds" in tables.made_by(
+    assert "data: mnist; 1 seed." in tables.made_by(
         "laptop", pd.DataFrame({"dataset": ["mnist"], "seed": [0]})
     )
 

@@ -124,7 +124,7 @@ def test_runs_lists_what_a_config_trains():
     configs = ["--config", "config/config.yaml", "--config", "config/demo.yaml"]
     text = ngo("runs", *configs)
     assert text.startswith("table1: 28 runs\n  digits-iid-centralized-s0-")
-    assert "demo: 28 runs of 1 experiments on 4 partitions train" in text.splitlines()[-1]
+    assert "demo: 28 runs of 1 experiment on 4 partitions train" in text.splitlines()[-1]
     table = json.loads(ngo("runs", *configs, "--json"))
     assert len(table) == 28
     assert {row["experiment"] for row in table} == {"table1"}

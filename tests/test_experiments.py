@@ -181,5 +181,5 @@ def test_summary_counts_runs_and_samples():
     samples = sum(r.samples for r in plan.runs.values())
     assert samples == 3 * 7 * (8 * 60_000 + 20 * 4_000)
     assert experiments.summary(plan) == (
-        f"42 runs of 1 experiments on 6 partitions train {samples:,} samples"
+        f"42 runs of 1 experiment on 6 partitions train {samples:,} samples"
     )

@@ -103,7 +103,10 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
     if out is not None:
         facts = {"dataset": name, "train_samples": source.train_samples, "files": source.files}
         write_text(out, json.dumps(facts, indent=2) + "\n")
-    click.echo(f"{name}: {len(source.files)} files verified" + (f" in {root}" * bool(source.files)))
+    found = (
+        f"{len(source.files)} files verified in {root}" if source.files else "no files of its own"
+    )
+    click.echo(f"{name}: {found}")
 
 
 @main.command()

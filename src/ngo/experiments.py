@@ -111,9 +111,10 @@ def summary(plan: Plan) -> str:
     """How much a plan trains, in one line."""
     runs = plan.runs.values()
     samples = sum(spec.samples for spec in runs)
+    plural = "" if len(plan.training) == 1 else "s"
     return (
-        f"{len(runs)} runs of {len(plan.training)} experiments on {len(plan.partition_runs)} "
-        f"partitions train {samples:,} samples"
+        f"{len(runs)} runs of {len(plan.training)} experiment{plural} on "
+        f"{len(plan.partition_runs)} partitions train {samples:,} samples"
     )
 
 

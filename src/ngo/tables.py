@@ -38,7 +38,8 @@ def made_by(tier: str, runs: pd.DataFrame) -> str:
     for name in sorted(runs["dataset"].unique()):
         other = DATASETS[name].stands_in_for
         names.append(f"{name} (the paper's numbers are its {other}'s)" if other else name)
-    return f"Tier {tier}; data: {', '.join(names)}; {runs['seed'].nunique()} seeds."
+    seeds = runs["seed"].nunique()
+    return f"Tier {tier}; data: {', '.join(names)}; {seeds} seed{'' if seeds == 1 else 's'}."
 
 
 def classification(table: pd.DataFrame) -> pd.DataFrame:
