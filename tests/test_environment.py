@@ -1,5 +1,4 @@
 import re
-import tomllib
 
 import pytest
 from conftest import REPOSITORY
@@ -21,7 +20,7 @@ def test_environment_yml_has_the_locks_versions(tool):
 
 
 def test_the_lock_satisfies_pyproject(tool):
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    project = tool.project()
     wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
     assert len(wanted) > 20
     versions = tool.locked()

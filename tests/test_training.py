@@ -11,7 +11,7 @@ from ngo import columns, datasets, training
 from ngo.models import mnist_cnn
 from ngo.partition_file import draw
 from ngo.registry import UserError
-from ngo.seeding import torch_stream
+from ngo.seeding import stream_seed, torch_stream
 from ngo.spec import DEFAULTS, resolve
 
 
@@ -69,7 +69,7 @@ def test_centralized_on_one_worker_is_plain_torch_sgd(digits):
     rows, population = training.train(spec, digits, parts, backend="loop")
 
     with torch.random.fork_rng():
-        torch.manual_seed(training_seed("init"))
+        torch.manual_seed(stream_seed(0, "init"))
         model = mnist_cnn(torch_stream(0, "dropout", 0))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     stream = training.batches(parts[0], 16, torch_stream(0, "batches", 0))
@@ -83,12 +83,6 @@ def test_centralized_on_one_worker_is_plain_torch_sgd(digits):
     plain = torch.cat([p.detach().flatten() for p in model.parameters()])
     assert rows[-1].step > 20
     assert torch.allclose(ours, plain, atol=1e-4)
-
-
-def training_seed(name):
-    from ngo.seeding import stream_seed
-
-    return stream_seed(0, name)
 
 
 def test_exact_averaging_on_the_complete_graph_is_centralized(digits):

@@ -28,18 +28,21 @@ def locked() -> dict[str, str]:
     return dict(re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", text, flags=re.MULTILINE))
 
 
+def project() -> dict:
+    """The project table of pyproject.toml."""
+    return tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
 def direct() -> list[str]:
     """The packages that pyproject.toml asks for, those for development included."""
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
+    wanted = project()["dependencies"] + project()["optional-dependencies"]["dev"]
     return sorted(re.match(r"[A-Za-z0-9._-]+", name).group().lower() for name in wanted)
 
 
 def environment() -> str:
     """The text of environment.yml."""
     versions = locked()
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    python = re.match(r">=(\d+\.\d+)", project["requires-python"]).group(1)
+    python = re.match(r">=(\d+\.\d+)", project()["requires-python"]).group(1)
     lines = [f"      - {name}=={versions[name]}" for name in direct()]
     return HEADER.format(python=python) + "\n".join([*lines, "      - --editable ."]) + "\n"
 

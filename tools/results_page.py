@@ -1,6 +1,6 @@
 """Write docs/results.md from what a tier has made in results/: run by ``make results-page``.
 
-Every number on the page is read from results/, benchmarks/ and the runs' own records.
+Every number on the page is read from the tables and the runs' own records in results/.
 """
 
 import json

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from ngo.files import try_hold
 from ngo.registry import UserError, unknown
 
 DEVICES = ("auto", "cpu", "cuda")
@@ -70,12 +70,8 @@ def _lock_one(gpus: list[str], stack: ExitStack) -> int:
     waiting = False
     while True:
         for position, name in enumerate(gpus):
-            file = (folder / f"ngo-gpu-{os.getuid()}-{name}.lock").open("w")
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                file.close()
-            else:
+            file = try_hold(folder / f"ngo-gpu-{os.getuid()}-{name}.lock")
+            if file is not None:
                 stack.enter_context(file)
                 return position
         if not waiting:

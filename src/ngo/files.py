@@ -52,20 +52,28 @@ def writable_folder(path: str | Path, key: str = "out") -> Path:
     return path
 
 
-def hold(path: str | Path) -> IO[str]:
-    """Hold the lock file at ``path`` for as long as the returned file is open.
+def try_hold(path: str | Path) -> IO[str] | None:
+    """Hold the lock file at ``path`` for as long as the returned file is open; None if another
+    process holds it.
 
-    The system drops it when the process ends, however it ends. A UserError if another process
-    holds it.
+    The system drops the lock when the process ends, however it ends.
     """
     path = Path(path)
-    writable_folder(path.parent)
     file = path.open("w")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
+        return None
+    return file
+
+
+def hold(path: str | Path) -> IO[str]:
+    """:func:`try_hold`, with a UserError if another process holds the lock."""
+    writable_folder(Path(path).parent)
+    file = try_hold(path)
+    if file is None:
         raise UserError(
             f"{path}: another process is at work in this folder; wait for it, or stop it."
-        ) from None
+        )
     return file

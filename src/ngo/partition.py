@@ -21,29 +21,38 @@ class Rule:
     """A rule with the fields of a run that it reads, by its own parameters' names.
 
     ``smallest_share(m, n, …)`` is the least number of samples a worker can get out of ``m``; None
-    where only a draw tells.
+    where only a draw tells. ``owned(m, n, …)`` is how many samples get an owner.
     """
 
     assign: Callable[..., Parts]
     parameters: dict[str, str]
     smallest_share: Callable[..., int] | None
+    owned: Callable[..., int]
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields of a run that mean something for this rule."""
         return tuple(self.parameters)
 
+    def arguments(self, run: object) -> dict[str, object]:
+        """The rule's own parameters, from the fields of a run."""
+        return {theirs: getattr(run, ours) for ours, theirs in self.parameters.items()}
+
 
 PARTITIONS: Registry[Rule] = Registry("partition")
 
 
 def rule(
-    name: str, *, smallest_share: Callable[..., int] | None = None, **parameters: str
+    name: str,
+    *,
+    smallest_share: Callable[..., int] | None = None,
+    owned: Callable[..., int] = lambda m, n, **_: m,
+    **parameters: str,
 ) -> Decorator:
     """Register a rule; ``parameters`` maps the run's fields to the rule's own parameters."""
 
     def register(assign: Callable[..., Parts]) -> Callable[..., Parts]:
-        PARTITIONS.add(name, Rule(assign, parameters, smallest_share))
+        PARTITIONS.add(name, Rule(assign, parameters, smallest_share, owned))
         return assign
 
     return register
@@ -59,6 +68,7 @@ def iid(labels: np.ndarray, n: int, *, generator: np.random.Generator) -> Parts:
 @rule(
     "shards",
     smallest_share=lambda m, n, shards, per_worker: (m // shards) * per_worker,
+    owned=lambda m, n, shards, per_worker: n * (m // shards) * per_worker,
     shards="shards",
     shards_per_worker="per_worker",
 )

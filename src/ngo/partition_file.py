@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ngo import columns
-from ngo.datasets import train_labels, verify
+from ngo.datasets import DATASETS, verify
 from ngo.partition import PARTITIONS, Parts
 from ngo.registry import UserError
 from ngo.seeding import numpy_stream
@@ -18,9 +18,8 @@ from ngo.spec import RunSpec, check_share
 def draw(spec: RunSpec, labels: np.ndarray) -> Parts:
     """The samples of each worker of a run, from the stream (seed, "partition")."""
     rule = PARTITIONS[spec.partition]
-    arguments = {theirs: getattr(spec, ours) for ours, theirs in rule.parameters.items()}
     generator = numpy_stream(spec.seed, "partition")
-    return rule.assign(labels, spec.workers, **arguments, generator=generator)
+    return rule.assign(labels, spec.workers, **rule.arguments(spec), generator=generator)
 
 
 def check_shares(specs: Iterable[RunSpec], root: Path) -> None:
@@ -29,12 +28,14 @@ def check_shares(specs: Iterable[RunSpec], root: Path) -> None:
     The rules whose shares only a draw tells are drawn; runs whose data is not there yet pass.
     """
     drawn = [spec for spec in specs if PARTITIONS[spec.partition].smallest_share is None]
+    there = [name for name in {spec.dataset for spec in drawn} if not verify(name, root)]
+    labels = {name: DATASETS[name].read_labels(root) for name in there}
     shares: dict[str, int] = {}
     for spec in drawn:
-        if spec.partition_id not in shares and not verify(spec.dataset, root):
-            labels = train_labels(spec.dataset, root)
-            shares[spec.partition_id] = min(len(part) for part in draw(spec, labels))
-        if spec.partition_id in shares:
+        if spec.dataset in labels:
+            if spec.partition_id not in shares:
+                parts = draw(spec, labels[spec.dataset])
+                shares[spec.partition_id] = min(len(part) for part in parts)
             check_share(spec, shares[spec.partition_id])
 
 

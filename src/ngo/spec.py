@@ -121,7 +121,8 @@ class RunSpec:
     @property
     def samples(self) -> int:
         """The samples that the run trains on, repeats included, as far as they are known before."""
-        return round(self.epochs * _owned(self))
+        rule, m = PARTITIONS[self.partition], DATASETS[self.dataset].train_samples
+        return round(self.epochs * rule.owned(m, self.workers, **rule.arguments(self)))
 
     def flags(self) -> list[str]:
         """The command line flags of ``ngo train`` that give this run."""
@@ -277,14 +278,8 @@ def _smallest_share(spec: RunSpec) -> int | None:
     rule = PARTITIONS[spec.partition]
     if rule.smallest_share is None:
         return None
-    arguments = {theirs: getattr(spec, ours) for ours, theirs in rule.parameters.items()}
-    return rule.smallest_share(DATASETS[spec.dataset].train_samples, spec.workers, **arguments)
-
-
-def _owned(spec: RunSpec) -> int:
-    """The samples that have an owner, as far as that is known before the draw."""
-    share = _smallest_share(spec) if spec.partition == "shards" else None
-    return DATASETS[spec.dataset].train_samples if share is None else share * spec.workers
+    m = DATASETS[spec.dataset].train_samples
+    return rule.smallest_share(m, spec.workers, **rule.arguments(spec))
 
 
 def _fixed(spec: RunSpec) -> Mapping[str, object]:
