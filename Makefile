@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper setup test check format lock results-page clean
+.PHONY: demo laptop paper report setup test check format lock results-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -15,6 +15,14 @@ laptop: setup ## The MNIST part of every table and figure
 
 paper: setup ## The full reproduction
 	$(SNAKEMAKE)
+
+TIER ?= demo
+OVERLAY = $(if $(filter-out paper,$(TIER)),--configfile config/$(TIER).yaml)
+
+report: setup ## results/report.html, one file, of TIER=demo (laptop, paper)
+	$(SNAKEMAKE) $(OVERLAY)
+	$(SNAKEMAKE) $(OVERLAY) --report results/.report.html --report-stylesheet workflow/report/report.css
+	mv results/.report.html results/report.html
 
 test: setup ## The test suite
 	$(BIN)/pytest
@@ -53,4 +61,4 @@ results-page: setup ## docs/results.md from the laptop tier's results
 	$(BIN)/python tools/results_page.py laptop
 
 clean: ## Remove everything that was produced
-	rm -rf results/*/ logs benchmarks .snakemake
+	rm -rf results/*/ results/report.html logs benchmarks .snakemake

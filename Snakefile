@@ -8,6 +8,9 @@ min_version("9.0")
 configfile: "config/config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 # Jobs use the environment that Snakemake runs in (make setup, or environment.yml). The image is for
 # those who ask for one (--software-deployment-method apptainer), with that environment inside.
 container: "docker://python:3.11-slim"
@@ -16,9 +19,8 @@ container: "docker://python:3.11-slim"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
-include: "workflow/rules/consensus.smk"
-include: "workflow/rules/tables.smk"
-include: "workflow/rules/figures.smk"
+include: "workflow/rules/measures.smk"
+include: "workflow/rules/artefacts.smk"
 
 
 rule all:
@@ -28,3 +30,6 @@ rule all:
         rules.tables.input,
         rules.figures.input,
         rules.training.output,
+
+
+check_targets()

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from ngo.artefacts import ARTEFACTS
 from ngo.cli import main
 from ngo.spec import FIELDS, flag
 
@@ -123,11 +124,13 @@ def test_an_output_folder_that_cannot_be_written(tmp_path):
 def test_runs_lists_what_a_config_trains():
     configs = ["--config", "config/config.yaml", "--config", "config/demo.yaml"]
     text = ngo("runs", *configs)
-    assert text.startswith("table1: 28 runs\n  digits-iid-centralized-s0-")
-    assert "demo: 28 runs of 1 experiment on 4 partitions train" in text.splitlines()[-1]
+    assert "table1: 28 runs\n  digits-iid-centralized-s0-" in text
+    assert "demo: 113 runs of 17 experiments on 12 partitions train" in text.splitlines()[-1]
     table = json.loads(ngo("runs", *configs, "--json"))
-    assert len(table) == 28
-    assert {row["experiment"] for row in table} == {"table1"}
+    assert len({row["id"] for row in table}) == 113
+    assert sum(row["experiment"] == "table1" for row in table) == 28
+    tiers = [line.partition(":")[0] for line in ngo("runs").splitlines()]
+    assert tiers == ["paper", "cifar10", "demo", "laptop"]
 
 
 def write_notebook(path: Path, *cells: str, parameters: str = "a = 1") -> Path:
@@ -177,7 +180,7 @@ def test_a_notebook_that_raises_is_left_for_reading(tmp_path):
 
 def test_committed_notebooks_are_thin_and_without_outputs():
     books = sorted(Path("notebooks").glob("*.ipynb"))
-    assert [book.stem for book in books] == ["fig3", "figS2", "table1", "tableS1"]
+    assert [book.stem for book in books] == sorted(ARTEFACTS)
     for book in books:
         cells = nbformat.read(book, 4).cells
         assert cells[0].cell_type == "markdown"

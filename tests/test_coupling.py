@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from ngo import coupling, graphs
 from ngo.coupling import gossip_step, phi
+from ngo.population import one_intra_op_thread
 from ngo.seeding import torch_stream
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    with one_intra_op_thread():
+        yield
 
 
 def naive_step(X, W, gamma, p):
@@ -46,10 +53,15 @@ def test_phi_is_odd(z, p):
     assert phi(-value, p).item() == -phi(value, p).item()
 
 
-@pytest.mark.parametrize("p", [0.4, 0, -1, math.nan])
-def test_phi_needs_p_of_a_half_or_more(p):
-    with pytest.raises(ValueError, match="1/2 or more"):
+@pytest.mark.parametrize("p", [0, -1, math.nan])
+def test_phi_needs_p_above_0(p):
+    with pytest.raises(ValueError, match="above 0"):
         phi(torch.ones(1), p)
+
+
+def test_phi_below_a_half_is_singular_but_0_at_0():
+    z = torch.tensor([-4.0, 0.0, 1.0, 0.25], dtype=torch.float64)
+    assert phi(z, 0.25).tolist() == [-0.5, 0, 1, 2]
 
 
 @settings(deadline=None, max_examples=60)
@@ -69,6 +81,16 @@ def test_step_equals_the_equation_and_conserves_the_mean(n, d, u, p, gamma, seed
     assert torch.allclose(new.mean(0), X.mean(0), atol=1e-13)
 
 
+@pytest.mark.parametrize("p", [0.5, 0.9, 1])
+def test_differences_can_be_those_of_another_state(p):
+    """X + (step(Y) − Y) for a stale Y; the step itself where the state is its own."""
+    X, Y = (torch.randn(6, 50, generator=torch_stream(k, "X"), dtype=torch.float64) for k in (0, 1))
+    W = random_weights(6, 0.5, 1)
+    stale = gossip_step(X, W, 0.3, p, at=Y)
+    assert torch.allclose(stale, X + naive_step(Y, W, 0.3, p) - Y, atol=1e-12)
+    assert torch.allclose(gossip_step(X, W, 0.3, p, at=X), gossip_step(X, W, 0.3, p), atol=1e-14)
+
+
 @pytest.mark.parametrize("block", [1, 7, 64, 1 << 16])
 @pytest.mark.parametrize("p", [0.5, 0.9])
 def test_the_block_size_changes_nothing(monkeypatch, block, p):
@@ -78,8 +100,9 @@ def test_the_block_size_changes_nothing(monkeypatch, block, p):
     assert torch.allclose(gossip_step(X, W, 0.3, p), naive_step(X, W, 0.3, p), atol=1e-6)
 
 
+@pytest.mark.parametrize("stale", [False, True])
 @pytest.mark.parametrize("p", [0.9, 1])
-def test_memory_stays_linear_in_the_state(p):
+def test_memory_stays_linear_in_the_state(p, stale):
     """Never [n, n, d]: no tensor larger than the state, at n = 32 on the complete graph."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -95,7 +118,7 @@ def test_memory_stays_linear_in_the_state(p):
     X = torch.randn(32, 10_000, generator=torch_stream(0, "X"))
     W = graphs.mixing_matrix(graphs.complete(32))
     with Largest() as largest:
-        gossip_step(X, W, 0.1, p)
+        gossip_step(X, W, 0.1, p, at=X if stale else None)
     assert largest.numel == X.numel()
 
 

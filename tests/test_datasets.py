@@ -1,15 +1,17 @@
-import gzip
 import hashlib
 import io
+import os
 import shutil
 import struct
 import urllib.error
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from conftest import REPOSITORY
 
-from ngo import datasets
+from ngo import datasets, tinyimagenet
 from ngo.registry import UserError
 
 
@@ -46,41 +48,16 @@ def no_network(*_, **__):
     raise urllib.error.URLError("no network")
 
 
-def test_idx_files_plain_and_compressed(tmp_path):
-    array = np.arange(24).reshape(2, 3, 4)
-    (tmp_path / "plain").write_bytes(idx(array))
-    (tmp_path / "packed.gz").write_bytes(gzip.compress(idx(array)))
-    for name in ("plain", "packed"):
-        assert np.array_equal(datasets.read_idx(tmp_path / name), array)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"\0\0", idx(np.zeros((2, 3)))[:-1], idx(np.zeros((2, 3))) + b"x", b"\1" * 40],
-)
-def test_a_damaged_idx_file_is_named(tmp_path, content):
-    (tmp_path / "file").write_bytes(content)
-    with pytest.raises(UserError, match=r"data.root: '.*file' is no idx file"):
-        datasets.read_idx(tmp_path / "file")
-
-
-def test_a_truncated_archive_is_named(tmp_path):
-    packed = gzip.compress(idx(np.random.default_rng(0).integers(0, 256, (30, 30))))
-    (tmp_path / "file.gz").write_bytes(packed[:-20])
-    with pytest.raises(UserError, match=r"file.gz' is no idx file"):
-        datasets.read_idx(tmp_path / "file")
-
-
 def test_a_data_set_as_tensors(tiny):
     name, root = tiny
     data = datasets.load(name, root)
-    assert data.train_images.shape == (2, 1, 28, 28)
-    assert data.train_images.dtype == torch.uint8
-    assert data.train_labels.tolist() == [3, 7]
-    pixels = data.train_images.double() / 255
+    assert data.train_inputs.shape == (2, 1, 28, 28)
+    assert data.train_inputs.dtype == torch.uint8
+    assert data.train_targets.tolist() == [3, 7]
+    pixels = data.train_inputs.double() / 255
     assert data.mean.item() == pytest.approx(pixels.mean().item(), rel=1e-6)
     assert data.std.item() == pytest.approx(pixels.std(correction=0).item(), rel=1e-6)
-    normalised = data.normalised(data.train_images).double()
+    normalised = data.normalised(data.train_inputs).double()
     assert normalised.mean().item() == pytest.approx(0, abs=1e-6)
     assert normalised.std(correction=0).item() == pytest.approx(1, rel=1e-5)
     assert datasets.train_labels(name, root).tolist() == [3, 7]
@@ -100,12 +77,69 @@ def test_without_data_and_network_the_error_says_what_to_do(tiny, monkeypatch):
     name, root = tiny
     monkeypatch.setattr(datasets.urllib.request, "urlopen", no_network)
     (root / "MNIST/raw/t10k-labels-idx1-ubyte").unlink()
-    with pytest.raises(UserError, match=r"t10k-labels-idx1-ubyte .*NGO_DATA.*make demo"):
+    with pytest.raises(UserError, match=r"\(no network\).*t10k-labels-idx1-ubyte .*NGO_DATA.*demo"):
         datasets.prepare(name, root)
     empty = root / "nowhere"
     with pytest.raises(UserError, match="can't be downloaded"):
         datasets.prepare(name, empty)
     assert not empty.exists()
+
+
+def test_an_absent_file_is_named_as_it_may_lie_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.urllib.request, "urlopen", no_network)
+    for name, wanted in (
+        ("mnist", "raw/t10k-labels-idx1-ubyte (or .gz) there"),
+        ("cifar10", "cifar-10-batches-py/test_batch, cifar-10-batches-py/batches.meta there"),
+        ("tinyimagenet", "Put tiny-imagenet-200 there"),
+    ):
+        with pytest.raises(UserError) as error:
+            datasets.check(name, tmp_path)
+        assert wanted in str(error.value)
+        assert "make demo" in str(error.value)
+
+
+def test_a_file_is_summed_once_until_it_changes(tiny, monkeypatch):
+    name, root = tiny
+    datasets.check(name, root)
+    path = root / "MNIST/raw/t10k-labels-idx1-ubyte"
+    opened = []
+    original = datasets.hashlib.file_digest
+
+    def counted(file, algorithm):
+        opened.append(file.name)
+        return original(file, algorithm)
+
+    monkeypatch.setattr(datasets.hashlib, "file_digest", counted)
+    datasets.load(name, root)
+    assert opened == []
+    path.write_bytes(path.read_bytes() + b"x")
+    with pytest.raises(UserError, match="t10k-labels-idx1-ubyte' is corrupt"):
+        datasets.check(name, root)
+    assert opened == [str(path)]
+
+
+def test_moments_are_exact_across_chunks():
+    images = np.random.default_rng(0).integers(0, 256, (1500, 3, 4, 4), dtype=np.uint8)
+    pixels = images.transpose(1, 0, 2, 3).reshape(3, -1) / 255
+    mean, std = datasets._moments(images)
+    assert mean == pytest.approx(pixels.mean(1), rel=1e-12)
+    assert std == pytest.approx(pixels.std(1), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["sine", "least_squares"])
+def test_regression_data_is_float_and_has_no_classes(name, tmp_path):
+    data, source = datasets.load(name, tmp_path), datasets.DATASETS[name]
+    assert data.classes is source.classes is None
+    assert data.mean is data.std is None
+    assert data.train_inputs.shape == (source.train_samples, *source.input_shape)
+    assert data.train_targets.shape == (6400, 1)
+    assert len(data.test_inputs) == len(data.test_targets) == 1600
+    assert {t.dtype for t in (data.train_inputs, data.test_targets)} == {torch.float32}
+    assert data.normalised(data.test_inputs) is data.test_inputs
+    labels = datasets.train_labels(name, tmp_path)
+    assert labels.dtype == np.int64
+    assert labels.tolist() == [0] * 6400
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_download_lands_whole_or_not_at_all(tiny, tmp_path, monkeypatch):
@@ -135,28 +169,6 @@ def test_a_download_lands_whole_or_not_at_all(tiny, tmp_path, monkeypatch):
     assert [path.name for path in target.iterdir()] == ["MNIST"]
 
 
-def test_digits_are_scikit_learns(tmp_path):
-    from sklearn.datasets import load_digits
-
-    table = datasets._digits_table()
-    bundled = load_digits()
-    rows = {tuple(row) for row in table.tolist()}
-    assert len(table) == 1797
-    assert rows == {
-        (*image, label)
-        for image, label in zip(
-            bundled.data.astype(int).tolist(), bundled.target.tolist(), strict=True
-        )
-    }
-    data = datasets.load("digits", tmp_path)
-    assert data.train_images.shape == (1437, 1, 28, 28)
-    assert data.test_images.shape == (360, 1, 28, 28)
-    assert len(data.train_images) == datasets.DATASETS["digits"].train_samples
-    assert data.train_labels.numpy().tolist() == datasets.train_labels("digits", tmp_path).tolist()
-    assert int(data.train_images.max()) == 255
-    assert torch.unique(data.test_labels).tolist() == list(range(10))
-
-
 def test_the_root_is_the_given_one_then_the_environments_then_the_configs(monkeypatch):
     monkeypatch.setenv("NGO_DATA", "/environment")
     assert str(datasets.data_root("/given", "/config")) == "/given"
@@ -166,10 +178,36 @@ def test_the_root_is_the_given_one_then_the_environments_then_the_configs(monkey
     assert str(datasets.data_root()) == "data"
 
 
+def real(name: str) -> Path:
+    """A data root that holds ``name``; the test is skipped where there is none."""
+    places = [os.environ.get("NGO_DATA"), REPOSITORY / "data", REPOSITORY.parent / "shared/data"]
+    for place in filter(None, places):
+        if Path(place, name).exists():
+            return Path(place)
+    pytest.skip(f"no {name}: set NGO_DATA to a folder that holds it")
+
+
 def test_real_mnist(mnist_root):
     data = datasets.load("mnist", mnist_root)
-    assert data.train_images.shape == (60_000, 1, 28, 28)
-    assert torch.bincount(data.test_labels).tolist() == [
+    assert data.train_inputs.shape == (60_000, 1, 28, 28)
+    assert torch.bincount(data.test_targets).tolist() == [
         980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009,
     ]  # fmt: skip
     assert (data.mean.item(), data.std.item()) == pytest.approx((0.1307, 0.3081), abs=1e-4)
+
+
+def test_real_cifar():
+    root = real("cifar-10-batches-py/test_batch")
+    data = datasets.load("cifar10", root)
+    assert data.train_inputs.shape == (50_000, 3, 32, 32)
+    assert torch.bincount(data.train_targets).tolist() == [5000] * 10
+    assert torch.bincount(data.test_targets).tolist() == [1000] * 10
+    assert data.mean.flatten().tolist() == pytest.approx([0.4914, 0.4822, 0.4465], abs=1e-4)
+    assert data.std.flatten().tolist() == pytest.approx([0.2470, 0.2435, 0.2616], abs=1e-4)
+
+
+def test_real_tinyimagenet():
+    found = tinyimagenet.listing(real(f"{tinyimagenet.FOLDER}/wnids.txt"))
+    assert set(found.train_labels) == set(found.test_labels) == set(range(200))
+    assert found.train[0].startswith("train/n01443537/")  # goldfish, the first id
+    assert len(found.train) <= tinyimagenet.TRAIN

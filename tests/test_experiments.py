@@ -5,12 +5,19 @@ import pytest
 import yaml
 
 from ngo import experiments
+from ngo.artefacts import ARTEFACTS
 from ngo.registry import UserError
 from ngo.spec import FIELDS
 
 REPOSITORY = Path(__file__).parents[1]
 SCHEMA = REPOSITORY / experiments.SCHEMA
 TIERS = {"paper": [], "laptop": ["laptop.yaml"], "demo": ["demo.yaml"]}
+
+
+SINE_SHARDS = {
+    **{"dataset": "sine", "model": "toy_net", "task": "regression", "workers": 5},
+    **{"partition": "shards", "shards": 40, "shards_per_worker": 4},
+}
 
 
 def config_of(tier="demo"):
@@ -43,37 +50,88 @@ def test_table1_has_every_cell_of_the_paper_for_each_seed(tier):
     assert plan.tier == tier
     runs = plan.training["table1"]
     seeds = set(config["seeds"])
-    cells = {(r.partition, r.topology, r.protocol, r.seed) for r in runs}
-    rule = {"iid": "iid", "shards": "noniid"}
+    cells = {(r.dataset, r.partition == "iid", r.topology, r.protocol, r.seed) for r in runs}
+    data = {
+        "paper": ["mnist", "cifar10", "tinyimagenet"],
+        "laptop": ["mnist"],
+        "demo": ["digits"],
+    }
     protocols = [(None, "centralized")] + [
         (topology, protocol)
         for topology in ("ring", "random", "complete")
         for protocol in ("gossip", "ngo")
     ]
-    assert cells == {(p, t, q, s) for p in rule for t, q in protocols for s in seeds}
+    assert cells == {
+        (d, iid, t, q, s)
+        for d in data[tier]
+        for iid in (True, False)
+        for t, q in protocols
+        for s in seeds
+    }
     assert len(runs) == len(cells) == len({r.id for r in runs})
 
 
 @pytest.mark.parametrize("tier", TIERS)
-def test_runs_of_a_seed_share_their_partition(tier):
+def test_every_artefact_has_its_data(tier):
     plan = plan_of(config_of(tier))
-    assert len(plan.partition_runs) == 2 * len(config_of(tier)["seeds"])
+    for name, entry in ARTEFACTS.items():
+        for table in entry.metrics.values():
+            kind, _, of = table.partition("_")
+            planned = {**plan.measures, "classes": plan.partitions}
+            assert table in plan.training or of in planned[kind], (name, table)
+
+
+def test_the_papers_partitions():
+    """Supplement C.1: 300 shards, 2 a worker; 40 and 4; Dirichlet 0.5."""
+    plan = plan_of(config_of("paper"))
+    runs = {(r.dataset, r.partition): r for r in plan.training["table1"]}
+    mnist, cifar = runs["mnist", "shards"], runs["cifar10", "shards"]
+    assert (mnist.shards, mnist.shards_per_worker) == (300, 2)
+    assert (cifar.shards, cifar.shards_per_worker) == (40, 4)
+    assert runs["tinyimagenet", "dirichlet"].beta == 0.5
+    assert {r.workers for r in plan.training["fig7"]} == {4, 16, 36, 64}
+    assert len({r.samples // r.workers for r in plan.training["fig7"]}) == 1
+    assert len({r.samples for r in plan.training["figS3"]}) == 1
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_runs_of_a_seed_share_their_partition(tier):
+    """What differs in the protocol alone has the same data on each worker."""
+    shared = {}
+    for spec in plan_of(config_of(tier)).runs.values():
+        key = tuple(spec.partition_fields.items())
+        shared.setdefault(key, set()).add(spec.partition_id)
+    assert all(len(ids) == 1 for ids in shared.values())
+    table1 = plan_of(config_of(tier)).training["table1"]
+    tasks = {(spec.dataset, spec.partition, spec.seed) for spec in table1}
+    assert len({spec.partition_id for spec in table1}) == len(tasks)
 
 
 def test_a_run_in_two_experiments_exists_once():
     config = config_of()
+    before = plan_of(config).runs
     config["training"]["again"] = {
         "settings": ["digits_iid"],
         "compare": [{"protocol": "ngo", "p": [0.8, 0.9]}],
     }
     plan = plan_of(config)
-    assert len(plan.runs) == len(plan.training["table1"]) + 2  # p = 0.8, two seeds
+    assert len(plan.runs) == len(before) + 2  # p = 0.8, two seeds
     assert len(plan.training["again"]) == 4
+
+
+def test_models_are_kept_where_an_experiment_asks_for_them():
+    config = config_of()
+    plan = plan_of(config)
+    (figA1,) = plan.training["figA1"]
+    assert plan.snapshots[figA1.id] == [2, 200]
+    config["training"]["again"] = {**config["training"]["figA1"], "snapshots": ["final", 3, 2]}
+    assert plan_of(config).snapshots[figA1.id] == [2, 3, 200, "final"]
+    assert not any(run in plan.snapshots for run in (r.id for r in plan.training["table1_tuned"]))
 
 
 def test_lists_are_crossed_and_a_seed_list_is_an_experiments_own():
     config = config_of()
-    config["training"] = {
+    config["training"] |= {
         "sweep": {
             "settings": ["digits_iid"],
             "seeds": [7],
@@ -101,7 +159,7 @@ def test_the_schema_knows_the_fields_of_a_run():
 def test_every_key_is_explained():
     text = (REPOSITORY / "config/README.md").read_text()
     schema = yaml.safe_load(SCHEMA.read_text())
-    sections = {"settings", "training", "consensus", "spectra", "partitions"}
+    sections = {"settings", "training", "partitions", "artefacts", *experiments.MEASURES}
     for key in schema["properties"]:
         name = f"{key}.NAME" if key in sections else f"{key}.root" if key == "data" else key
         assert f"`{name}`" in text
@@ -154,6 +212,17 @@ def test_every_key_is_explained():
         ("consensus.fig3.topology", "star", "consensus.fig3.topology: 'star' is unknown"),
         ("spectra.tableS1.u", 0, "spectra.tableS1.u: 0 is not allowed"),
         ("spectra.tableS1.topology", ["ring", "hub"], "spectra.tableS1.topology: 'hub'"),
+        ("training.fig2.snapshots", "DELETE", "alignment.fig2: training.fig2 must be there"),
+        ("training.fig2.snapshots", ["last"], r"training.fig2.snapshots\[0\]: 'last' is not"),
+        ("settings.digits_equal.samples_per_worker", 800, "3200, more than digits's 1437 samples"),
+        (
+            "settings.sine",
+            SINE_SHARDS,
+            "partition: 'shards' needs classes",
+        ),
+        ("settings.digits_vae_iid.task", "classification", "model: 'mnist_vae' serves task 'vae'"),
+        ("throughput.figA2.protocol", ["gosip"], "throughput.figA2.protocol: 'gosip' is unknown"),
+        ("throughput.figA2.setting", "digits", "throughput.figA2.settings: 'digits' is unknown"),
         ("partitions.figS2.settings", ["digits"], "partitions.figS2.settings: 'digits'.*digits_"),
     ],
 )
@@ -178,8 +247,17 @@ def test_a_file_that_is_no_config_is_named(tmp_path, text, message):
 
 def test_summary_counts_runs_and_samples():
     plan = plan_of(config_of("laptop"))
+    table1 = {spec.id: spec for spec in plan.training["table1"]}
+    assert sum(r.samples for r in table1.values()) == 3 * 7 * (4 * 60_000 + 20 * 4_000)
     samples = sum(r.samples for r in plan.runs.values())
-    assert samples == 3 * 7 * (8 * 60_000 + 20 * 4_000)
     assert experiments.summary(plan) == (
-        f"42 runs of 1 experiment on 6 partitions train {samples:,} samples"
+        f"{len(plan.runs)} runs of 17 experiments on {len(plan.partition_runs)} partitions train "
+        f"{samples:,} samples"
     )
+
+
+def test_every_tier_is_found():
+    tiers = [
+        experiments.read_config(paths)["tier"] for paths in experiments.tiers(REPOSITORY / "config")
+    ]
+    assert tiers == ["paper", "cifar10", "demo", "laptop"]

@@ -124,3 +124,12 @@ def test_a_partition_file_is_of_its_run_only(tmp_path):
     (tmp_path / "p.parquet").write_bytes(content[: len(content) // 2])
     with pytest.raises(UserError, match="partition-file: .*damaged"):
         read(tmp_path / "p.parquet", spec)
+
+
+@pytest.mark.parametrize("n", [1, 4, 16])
+def test_equal_shares_whatever_the_number_of_workers(n):
+    parts = partition.equal(np.zeros(200), n, 12, generator=numpy_stream(0, "test"))
+    assert [len(part) for part in parts] == [12] * n
+    assert len(set(np.concatenate(parts))) == 12 * n
+    with pytest.raises(UserError, match="workers × samples_per_worker: 204 is not possible"):
+        partition.equal(np.zeros(200), 17, 12, generator=numpy_stream(0, "test"))

@@ -112,3 +112,21 @@ def test_an_unknown_backend_lists_the_known():
         UserError, match=r"backend: 'thread' is unknown.*auto, loop, threads.*'threads'"
     ):
         Population("mnist_cnn", 2, seed=0, backend="thread")
+
+
+def test_buffers_are_local_and_averaged_in_the_consensus_model():
+    """Batch norm's running statistics, on a network that has them."""
+    generator = torch_stream(0, "test")
+    population = Population("cifar10_vae", 2, seed=0)
+    images = torch.randint(0, 256, (2, 4, 3, 32, 32), dtype=torch.uint8, generator=generator)
+    population.gradients(images / 255, images)
+    assert not torch.equal(population.buffers[0], population.buffers[1])
+    consensus, *workers = population.modules()
+    for name, mean in consensus.named_buffers():
+        own = [dict(worker.named_buffers())[name] for worker in workers]
+        if mean.is_floating_point():
+            assert torch.allclose(mean, (own[0] + own[1]) / 2, atol=1e-7)
+    # The rows of X agree, the buffers do not: each worker is evaluated with its own.
+    scores = population.evaluate([images[0] / 255], [images[0]])
+    assert scores.worker_losses[0] != scores.worker_losses[1]
+    assert population.evaluate([images[0] / 255], [images[0]], workers=False).worker_losses == []

@@ -9,9 +9,10 @@ from torch.nn import functional as F
 
 from ngo import columns, datasets, training
 from ngo.models import mnist_cnn
-from ngo.partition_file import draw
+from ngo.partition_file import draw, held_out
 from ngo.registry import UserError
 from ngo.seeding import stream_seed, torch_stream
+from ngo.snapshots import load_snapshots, restored, save_snapshots
 from ngo.spec import DEFAULTS, resolve
 
 
@@ -26,7 +27,7 @@ def spec_of(**values):
 
 
 def train(spec, digits, **how):
-    return training.train(spec, digits, draw(spec, digits.train_labels.numpy()), **how)
+    return training.train(spec, digits, draw(spec, digits.train_targets.numpy()), **how)
 
 
 def without_clock(rows):
@@ -65,8 +66,8 @@ def test_schedule_has_the_first_and_last_step_and_every_interval():
 
 def test_centralized_on_one_worker_is_plain_torch_sgd(digits):
     spec = spec_of(protocol="centralized", workers=1, epochs=0.3, lr=0.1)
-    parts = draw(spec, digits.train_labels.numpy())
-    rows, population = training.train(spec, digits, parts, backend="loop")
+    parts = draw(spec, digits.train_targets.numpy())
+    rows, population, _ = training.train(spec, digits, parts, backend="loop")
 
     with torch.random.fork_rng():
         torch.manual_seed(stream_seed(0, "init"))
@@ -75,8 +76,8 @@ def test_centralized_on_one_worker_is_plain_torch_sgd(digits):
     stream = training.batches(parts[0], 16, torch_stream(0, "batches", 0))
     for indices in islice(stream, rows[-1].step):
         optimizer.zero_grad()
-        images = digits.normalised(digits.train_images[indices])
-        F.cross_entropy(model(images), digits.train_labels[indices]).backward()
+        images = digits.normalised(digits.train_inputs[indices])
+        F.cross_entropy(model(images), digits.train_targets[indices]).backward()
         optimizer.step()
 
     ours = torch.cat([p.detach().flatten() for p in population._workers[0].parameters()])
@@ -89,8 +90,8 @@ def test_exact_averaging_on_the_complete_graph_is_centralized(digits):
     """Same batches, γ = 1, p = 1: every step ends with all workers at the mean."""
     common = {"epochs": 0.7, "lr": 0.02}
     gossip = spec_of(protocol="gossip", topology="complete", gamma=1.0, **common)
-    rows, decentralized = train(gossip, digits)
-    reference, centralized = train(spec_of(protocol="centralized", **common), digits)
+    rows, decentralized, _ = train(gossip, digits)
+    reference, centralized, _ = train(spec_of(protocol="centralized", **common), digits)
     assert torch.allclose(decentralized.X, centralized.X, atol=1e-5)
     for ours, theirs in zip(rows, reference, strict=True):
         assert ours.V < 1e-9
@@ -99,7 +100,7 @@ def test_exact_averaging_on_the_complete_graph_is_centralized(digits):
 
 
 def test_centralized_workers_never_part(digits):
-    rows, population = train(spec_of(protocol="centralized"), digits)
+    rows, population, _ = train(spec_of(protocol="centralized"), digits)
     assert (population.X[0] == population.X).all()
     for row in rows:
         assert row.V == 0
@@ -111,8 +112,86 @@ def test_local_sgd_with_period_1_is_gossip(digits):
     assert without_clock(train(local, digits)[0]) == without_clock(train(spec_of(), digits)[0])
 
 
+def test_linear_local_sgd_with_period_1_is_gossip(digits):
+    local = spec_of(protocol="local_sgd", p=1.0, local_steps=1)
+    gossip = train(spec_of(protocol="gossip"), digits)[0]
+    assert without_clock(train(local, digits)[0]) == without_clock(gossip)
+
+
+def test_delay_0_is_undelayed(digits):
+    stale = train(spec_of(protocol="delayed", delay=0), digits)[0]
+    assert without_clock(stale) == without_clock(train(spec_of(), digits)[0])
+
+
+def test_random_graphs_with_every_edge_are_complete(digits):
+    drawn = train(spec_of(topology="random", u=1.0), digits)[0]
+    assert without_clock(drawn) == without_clock(train(spec_of(topology="complete"), digits)[0])
+
+
+def test_held_out_samples_are_evaluated_and_not_trained_on(digits):
+    spec = spec_of(holdout=0.25, epochs=0.5)
+    m = len(digits.train_targets)
+    held, parts = held_out(spec, m), draw(spec, digits.train_targets.numpy())
+    assert len(held) == round(0.25 * m)
+    assert not set(held) & set(np.concatenate(parts))
+    assert len(held) + sum(map(len, parts)) == m
+    rows, population, _ = training.train(spec, digits, parts)
+    inputs, targets = digits.normalised(digits.train_inputs[held]), digits.train_targets[held]
+    outputs = population.modules()[0](inputs)
+    accuracy = (outputs.argmax(1) == targets).double().mean().item()
+    assert rows[-1].holdout_accuracy == pytest.approx(accuracy)
+    assert rows[-1].holdout_loss == pytest.approx(
+        F.cross_entropy(outputs, targets).item(), rel=1e-5
+    )
+    assert np.isnan(train(spec_of(epochs=0.1), digits)[0][-1].holdout_loss)
+
+
+def test_snapshots_are_the_workers_models_after_their_steps(digits, tmp_path):
+    spec = spec_of(epochs=0.5)
+    rows, population, kept = train(spec, digits, snapshots=[0, 3, "final"])
+    assert list(kept) == [0, 3, rows[-1].step]
+    assert torch.equal(kept[rows[-1].step]["X"], population.X)
+    assert (kept[0]["X"] == kept[0]["X"][0]).all()
+    short = train(spec_of(epochs=3 * 4 * 16 / 1437), digits)
+    assert short[0][-1].step == 3
+    assert torch.equal(short[1].X, kept[3]["X"])
+    for name in ("a", "b"):
+        save_snapshots(tmp_path / name, spec, kept)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    again, loaded = load_snapshots(tmp_path / "a")
+    assert again == spec
+    assert torch.equal(restored(again, loaded[3]).X, kept[3]["X"])
+    (tmp_path / "a").write_bytes((tmp_path / "b").read_bytes()[:-100])
+    with pytest.raises(UserError, match="holds no models of a run"):
+        load_snapshots(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "model", "task", "least"),
+    [("sine", "toy_net", "regression", 0.1), ("least_squares", "linear", "regression", 2.0)],
+)
+def test_regressions_are_learned(dataset, model, task, least, tmp_path):
+    """To the noise: 0.01 of the sine's, 1 of the least squares'."""
+    spec = spec_of(dataset=dataset, model=model, task=task, workers=5, epochs=3.0, lr=0.05)
+    rows, _, _ = training.train(
+        spec,
+        datasets.load(dataset, tmp_path),
+        draw(spec, datasets.train_labels(dataset, tmp_path)),
+    )
+    assert rows[-1].consensus_loss < least < rows[0].consensus_loss
+    assert np.isnan(rows[-1].consensus_accuracy)
+    assert not rows[-1].diverged
+
+
+def test_an_autoencoder_is_trained_by_the_same_loop(digits):
+    how = {"model": "mnist_vae", "task": "vae", "lr": 0.003, "workers": 2, "eval_every": 1}
+    rows, _, _ = train(spec_of(**how, epochs=0.5), digits)
+    assert rows[-1].consensus_loss < rows[0].consensus_loss - 20  # nats
+    assert np.isnan(rows[-1].workers_accuracy_mean)
+
+
 def test_local_sgd_talks_every_h_steps(digits):
-    rows, _ = train(spec_of(protocol="local_sgd", local_steps=3), digits)
+    rows, _, _ = train(spec_of(protocol="local_sgd", local_steps=3), digits)
     edges, last = 4, rows[-1]
     assert last.messages == 2 * edges * (last.step // 3)
     assert last.bytes_sent == last.messages * 21_840 * 4
@@ -175,7 +254,7 @@ def given(values):
 
 
 def test_a_run_that_diverges_says_so_and_ends(digits):
-    rows, _ = train(spec_of(lr=1e6, protocol="gossip", epochs=5), digits)
+    rows, _, _ = train(spec_of(lr=1e6, protocol="gossip", epochs=5), digits)
     assert rows[-1].diverged
     assert not any(row.diverged for row in rows[:-1])
     assert rows[-1].epoch < 5

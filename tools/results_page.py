@@ -1,14 +1,28 @@
 """Write docs/results.md from what a tier has made in results/: run by ``make results-page``.
 
-Every number on the page is read from the tables and the runs' own records in results/.
+Every number on the page is read from the tables and the runs' own records in results/. The figures
+go to docs/images/results/, small enough for a repository.
 """
 
+import io
 import json
 import sys
+from itertools import groupby
 from pathlib import Path
 
+import pandas as pd
+from PIL import Image
+
+from ngo.artefacts import ARTEFACTS, Artefact
+
 REPOSITORY = Path(__file__).parents[1]
-TABLES = ("table1", "table1_claims", "tableS1")
+RESULTS = REPOSITORY / "results"
+DOCS = REPOSITORY / "docs"
+IMAGES = DOCS / "images/results"
+
+# A figure is kept in the first of these (width as a share, colours) that fits into the limit.
+FIGURE_BYTES = 60_000
+FORMS = ((1, 256), (1, 64), (1, 24), (0.75, 64), (0.75, 24), (0.5, 64), (0.5, 24))
 
 PAGE = """\
 # Results of the {tier} tier
@@ -17,8 +31,9 @@ Made by
 
     make {tier}
 
-(for the first table alone: `snakemake table1 --cores 2 --configfile config/{tier}.yaml`), and
-written here by `make results-page`.
+(for one table or figure alone: `snakemake table1 --cores 2 --configfile config/{tier}.yaml`), and
+written here by `make results-page`. What the paper does not state is assumed: each value, with the
+reason, is in [assumptions.md](assumptions.md).
 
 {runs} runs, whose training took {minutes:.0f} minutes one after another; source {sources};
 torch {torch}; {devices}.
@@ -27,7 +42,13 @@ In the tables, a difference is decided where its 95 % interval over seeds, paire
 0. The seed draws the partition, and that decides most of a non-iid accuracy: few images are used,
 and a class may be absent. The columns of means show an order; the verdicts say how much of it these
 seeds establish.
-"""
+
+## What the paper's claims come to
+
+How many of the comparisons that each of its tables makes came out how. The claims themselves, with
+the differences that decide them, are below each table.
+
+{verdicts}"""
 
 
 def recorded(records: list[dict], *keys: str) -> str:
@@ -40,26 +61,87 @@ def recorded(records: list[dict], *keys: str) -> str:
     return ", ".join(sorted(values))
 
 
-def page(tier: str) -> str:
-    """The text of docs/results.md."""
-    results = REPOSITORY / "results"
-    caption = (results / "tables/table1.md").read_text(encoding="utf-8").splitlines()[0]
-    if f"Tier {tier};" not in caption:
-        sys.exit(f"results/tables/table1.md is not of the {tier} tier: make {tier} first")
-    runs = sorted((results / "runs").glob("*/run.json"))
-    records = [json.loads(path.read_text(encoding="utf-8")) for path in runs]
-    seconds = sum(record["wall_seconds"] for record in records)
-    head = PAGE.format(
+def check(tier: str) -> None:
+    """Exit unless every table and figure is there, and the tables are of the tier."""
+    paths = [path for entry in ARTEFACTS.values() for path in entry.outputs]
+    if absent := [path for path in paths if not (REPOSITORY / path).exists()]:
+        sys.exit(f"{absent[0]} is not there (and {len(absent) - 1} more): make {tier} first")
+    for path in paths:
+        if path.endswith(".md") and f"Tier {tier}" not in text(path):
+            sys.exit(f"{path} is not of the {tier} tier: make {tier} first")
+
+
+def text(path: str) -> str:
+    """A text file of the repository."""
+    return (REPOSITORY / path).read_text(encoding="utf-8")
+
+
+def head(tier: str) -> str:
+    """What was trained, by what, and what it says of the claims."""
+    runs = sorted(
+        pd.read_parquet(RESULTS / "metrics/runs.parquet", columns=["run"])["run"].unique()
+    )
+    records = [json.loads(text(f"results/runs/{run}/run.json")) for run in runs]
+    return PAGE.format(
         tier=tier,
         runs=len(records),
-        minutes=seconds / 60,
+        minutes=sum(record["wall_seconds"] for record in records) / 60,
         sources=recorded(records, "source"),
         torch=recorded(records, "versions", "torch"),
         devices=recorded(records, "device"),
+        verdicts=verdicts(),
     )
-    tables = [(results / f"tables/{name}.md").read_text(encoding="utf-8") for name in TABLES]
-    return "\n".join([head, *tables])
+
+
+def verdicts() -> str:
+    """How many claims of each table got which verdict."""
+    counts = {}
+    for entry in ARTEFACTS.values():
+        for name in entry.tables:
+            if name.endswith("_claims"):
+                claims = pd.read_csv(RESULTS / f"tables/{name}.csv")
+                counts[entry.title.partition(":")[0]] = claims["verdict"].value_counts()
+    table = pd.DataFrame(counts).T.fillna(0).astype(int).sort_index(axis=1)
+    return table.rename_axis("Table").reset_index().to_markdown(index=False) + "\n"
+
+
+def shown(entry: Artefact) -> str:
+    """An artefact's heading, its figures and its tables."""
+    parts = [f"### {entry.title}\n"]
+    parts += [f"![{entry.title}](images/results/{name}.png)\n" for name in entry.figures]
+    parts += [text(f"results/tables/{name}.md") for name in entry.tables]
+    return "\n".join(parts)
+
+
+def small(path: Path) -> bytes:
+    """A figure as a PNG of few colours, of the form that the limit allows."""
+    figure = Image.open(path).convert("RGB")
+    for share, colours in FORMS:
+        size = [round(share * side) for side in figure.size]
+        resized = figure if share == 1 else figure.resize(size, Image.Resampling.LANCZOS)
+        stream = io.BytesIO()
+        resized.quantize(colours, dither=Image.Dither.NONE).save(stream, "PNG", optimize=True)
+        if stream.tell() <= FIGURE_BYTES:
+            break
+    return stream.getvalue()
+
+
+def main(tier: str) -> None:
+    """Write the page, the list of assumptions and the figures."""
+    check(tier)
+    sections = groupby(ARTEFACTS.values(), key=lambda entry: entry.section)
+    parts = [head(tier)]
+    for section, entries in sections:
+        parts += [f"## {section}\n", *map(shown, entries)]
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    for path in IMAGES.glob("*.png"):
+        path.unlink()
+    for name in (name for entry in ARTEFACTS.values() for name in entry.figures):
+        (IMAGES / f"{name}.png").write_bytes(small(RESULTS / f"figures/{name}.png"))
+    assumptions = f"# Assumptions of the {tier} tier\n\n{text('results/tables/assumptions.md')}"
+    (DOCS / "assumptions.md").write_text(assumptions, encoding="utf-8")
+    (DOCS / "results.md").write_text("\n".join(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    (REPOSITORY / "docs/results.md").write_text(page(sys.argv[1]), encoding="utf-8")
+    main(sys.argv[1])

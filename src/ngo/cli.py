@@ -15,8 +15,9 @@ import ngo
 from ngo import datasets
 from ngo.devices import DEVICES, chosen, claimed
 from ngo.files import writable_folder, write_text
+from ngo.models import MODELS
 from ngo.registry import UserError, unknown
-from ngo.spec import DEFAULTS, FIELDS, RunSpec, flag, resolve
+from ngo.spec import DEFAULTS, FIELDS, FINAL, RunSpec, flag, resolve
 
 RESULT = click.Path(path_type=Path)
 INPUT = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -100,17 +101,31 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
     """Verify a data set's files, downloading those that are absent."""
     source = datasets.DATASETS[name]
     root = datasets.prepare(name, datasets.data_root(data_root))
+    samples = len(source.read_labels(root))
+    if source.folder is not None:
+        source.read(root)  # its images are decoded once, here
     if out is not None:
-        facts = {"dataset": name, "train_samples": source.train_samples, "files": source.files}
+        facts = {"dataset": name, "train_samples": samples, "files": source.files}
         write_text(out, json.dumps(facts, indent=2) + "\n")
-    found = (
-        f"{len(source.files)} files verified in {root}" if source.files else "no files of its own"
-    )
-    click.echo(f"{name}: {found}")
+    places = {
+        bool(source.files): f"{len(source.files)} files verified in {root}",
+        source.folder is not None: f"{source.folder} in {root}",
+    }
+    click.echo(f"{name}: {samples:,} training samples, {places.get(True, 'no files of its own')}")
 
 
 @main.command()
-@run_fields("dataset", "partition", "shards", "shards_per_worker", "beta", "workers", "seed")
+@run_fields(
+    "dataset",
+    "holdout",
+    "partition",
+    "shards",
+    "shards_per_worker",
+    "samples_per_worker",
+    "beta",
+    "workers",
+    "seed",
+)
 @data_root_option
 @click.option("--out", type=RESULT, required=True, help="The partition file (parquet).")
 def partition(data_root: Path | None, out: Path, **given: object) -> None:
@@ -124,10 +139,13 @@ def partition(data_root: Path | None, out: Path, **given: object) -> None:
     parts = draw(spec, labels)
     write(out, spec, labels, parts)
     sizes = [len(part) for part in parts]
-    covered = summary(labels, parts, datasets.DATASETS[spec.dataset].classes).classes_covered
+    classes = datasets.DATASETS[spec.dataset].classes
+    covered = ""
+    if classes is not None:
+        covered = f", {summary(labels, parts, classes).classes_covered} classes covered"
     click.echo(
         f"{spec.partition_id}: {sum(sizes)} samples, {min(sizes)} to {max(sizes)} for each of "
-        f"{spec.workers} workers, {covered} classes covered"
+        f"{spec.workers} workers{covered}"
     )
 
 
@@ -139,6 +157,13 @@ def partition(data_root: Path | None, out: Path, **given: object) -> None:
 @click.option("--device", default="auto", show_default=True, help=f"One of {', '.join(DEVICES)}.")
 @click.option("--backend", default="auto", show_default=True, help="auto, loop or threads.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads  [default: all cores]")
+@click.option(
+    "--snapshot",
+    "snapshots",
+    multiple=True,
+    metavar="STEP",
+    help=f"Keep the workers' models after this step ('{FINAL}': the last) in models.pt.",
+)
 @click.option("--out", type=RESULT, required=True, help="Folder of metrics.parquet and run.json.")
 def train(
     spec_file: Path | None,
@@ -147,6 +172,7 @@ def train(
     device: str,
     backend: str,
     threads: int | None,
+    snapshots: tuple[str, ...],
     out: Path,
     **given: object,
 ) -> None:
@@ -159,6 +185,7 @@ def train(
     if spec_file is not None:
         given = {**_read_spec(spec_file), **{k: v for k, v in given.items() if v is not None}}
     spec = _spec(given)
+    steps = [_snapshot(step) for step in snapshots]
     chosen(device)
     root = datasets.data_root(data_root)
     datasets.check(spec.dataset, root)
@@ -177,25 +204,37 @@ def train(
             root,
             parts=parts,
             device=place,
+            snapshots=steps,
             backend=backend,
             threads=threads,
             report=report,
             progress=progress,
         )
-    outcome = "diverged" if last.diverged else f"consensus model {last.consensus_accuracy:.2%}"
+    accurate = last.consensus_accuracy == last.consensus_accuracy
+    score = f"{last.consensus_accuracy:.2%}" if accurate else f"loss {last.consensus_loss:.4g}"
+    outcome = "diverged" if last.diverged else f"consensus model {score}"
     click.echo(f"{spec.id}: {outcome} after {last.epoch:g} epochs, {last.seconds:.1f} s → {out}")
 
 
 @main.command()
 @click.option(
-    "--config", "configs", multiple=True, required=True, type=INPUT, help="Overlays last."
+    "--config",
+    "configs",
+    multiple=True,
+    type=INPUT,
+    help="Overlays last  [default: a line for each tier in config/]",
 )
 @click.option("--schema", type=INPUT, help="The config's schema  [default: the workflow's]")
 @click.option("--json", "as_json", is_flag=True, help="The whole table, for machines.")
 def runs(configs: tuple[Path, ...], schema: Path | None, as_json: bool) -> None:
     """List the runs that a config would train, with their ids, and how much that is."""
-    from ngo.experiments import SCHEMA, plan, read_config, summary
+    from ngo.experiments import SCHEMA, plan, read_config, summary, tiers
 
+    if not configs:
+        for overlays in tiers():
+            table = plan(read_config(overlays), schema or SCHEMA)
+            click.echo(f"{table.tier}: {summary(table)}")
+        return
     table = plan(read_config(configs), schema or SCHEMA)
     if as_json:
         rows = [
@@ -243,6 +282,7 @@ def classes(partitions: tuple[Path, ...], out: Path) -> None:
 @click.option("--workers", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option("--u", type=float, default=0.4, show_default=True, help="Of a random graph.")
 @click.option("--p", "exponents", type=click.FloatRange(min=0.5), multiple=True, default=[0.9])
+@click.option("--delay", "delays", type=click.IntRange(min=0), multiple=True, default=[0])
 @click.option("--gamma", type=float, default=0.1, show_default=True, help="Length of a step.")
 @click.option("--rounds", type=click.IntRange(min=1), default=500, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
@@ -252,12 +292,13 @@ def consensus(
     workers: int,
     u: float,
     exponents: tuple[float, ...],
+    delays: tuple[int, ...],
     gamma: float,
     rounds: int,
     seed: int,
     out: Path,
 ) -> None:
-    """Simulate consensus with no learning, from one Gaussian state, for each --p given."""
+    """Simulate consensus with no learning, from one Gaussian state, for each --p and --delay."""
     from ngo.graphs import TOPOLOGIES
     from ngo.spec import check
 
@@ -267,20 +308,27 @@ def consensus(
     import pandas as pd
     import torch
 
-    from ngo import results
     from ngo.consensus import simulate
+    from ngo.dynamics import trajectory_table
     from ngo.graphs import mixing_stream
+    from ngo.results import write
     from ngo.seeding import torch_stream
 
     X0 = torch.randn(workers, 1, generator=torch_stream(seed, "states"), dtype=torch.float64)
     tables = []
     for p in exponents:
-        W = mixing_stream(topology, workers, u, torch_stream(seed, "graphs"))
-        trajectory = simulate(X0, W, p, gamma, rounds)
-        tables.append(results.trajectory_table(p, trajectory.states, trajectory.V))
-        V = trajectory.V
-        click.echo(f"p {p:g}: V {V[0]:.3g} → {V[-1]:.3g} in {rounds} rounds")
-    results.write(pd.concat(tables, ignore_index=True), out)
+        for delay in delays:
+            W = mixing_stream(topology, workers, u, torch_stream(seed, "graphs"))
+            found = simulate(X0, W, p, gamma, rounds, delay=delay)
+            tables.append(
+                trajectory_table(
+                    p, found.states, found.V, delay=delay, topology=topology, gamma=gamma
+                )
+            )
+            click.echo(
+                f"p {p:g}, delay {delay}: V {found.V[0]:.3g} → {found.V[-1]:.3g} in {rounds} rounds"
+            )
+    write(pd.concat(tables, ignore_index=True), out)
 
 
 @main.command()
@@ -305,11 +353,95 @@ def spectra(
     for name in topologies:
         TOPOLOGIES[name]
     check("u", u)
-    from ngo import results
+    from ngo.results import write
+    from ngo.spectra import spectral_table
 
-    table = results.spectral_table(topologies, workers, u, draws, seed)
-    results.write(table, out)
+    table = spectral_table(topologies, workers, u, draws, seed)
+    write(table, out)
     click.echo(f"{len(table)} spectra → {out}")
+
+
+@main.command()
+@click.argument("models", nargs=-1, required=True, type=INPUT)
+@click.option("--scale", "scales", type=click.FloatRange(min=0), multiple=True, default=[0, 1, 2])
+@click.option("--samples", type=click.IntRange(min=1), default=500, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@data_root_option
+@click.option("--out", type=RESULT, required=True, help="The tidy table (parquet).")
+def alignment(
+    models: tuple[Path, ...],
+    scales: tuple[float, ...],
+    samples: int,
+    seed: int,
+    data_root: Path | None,
+    out: Path,
+) -> None:
+    """Compare workers' gradients with the gradient at their mean, in MODELS that training kept.
+
+    For each --scale the workers' distances to their mean are multiplied by it; all gradients are
+    taken on the same --samples of the training set.
+    """
+    import pandas as pd
+
+    from ngo.alignment import alignment_table
+    from ngo.results import write
+
+    root = datasets.data_root(data_root)
+    tables = [alignment_table(path, scales, samples, seed, root) for path in models]
+    write(pd.concat(tables, ignore_index=True), out)
+    click.echo(f"{len(models)} runs at {len(scales)} scales → {out}")
+
+
+@main.command()
+@click.argument("models", nargs=-1, required=True, type=INPUT)
+@click.option("--images", type=click.IntRange(min=1), default=8, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@data_root_option
+@click.option("--out", type=RESULT, required=True, help="The tidy table (parquet).")
+def samples(
+    models: tuple[Path, ...], images: int, seed: int, data_root: Path | None, out: Path
+) -> None:
+    """Show what MODELS that training kept put out.
+
+    Reconstructions and generations of variational autoencoders, predictions of regressions.
+    """
+    import pandas as pd
+
+    from ngo.results import write
+    from ngo.samples import samples_table
+
+    root = datasets.data_root(data_root)
+    tables = [samples_table(path, images, seed, root) for path in models]
+    write(pd.concat(tables, ignore_index=True), out)
+    click.echo(f"{len(models)} runs → {out}")
+
+
+@main.command()
+@run_fields("dataset", "model", "task", "topology", "gamma", "p", "lr", "batch_size")
+@click.option("--protocol", "protocols", multiple=True, default=["gossip", "ngo"])
+@click.option("--workers", type=click.IntRange(min=1), multiple=True, default=[1, 2, 4, 8])
+@click.option("--steps", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True)
+@data_root_option
+@click.option("--out", type=RESULT, required=True, help="The tidy table (parquet).")
+def throughput(
+    protocols: tuple[str, ...],
+    workers: tuple[int, ...],
+    steps: int,
+    repeats: int,
+    data_root: Path | None,
+    out: Path,
+    **given: object,
+) -> None:
+    """Measure how many samples per second n workers train on, on this machine."""
+    specs = [
+        _spec({**given, "protocol": protocol}, workers=max(2, *workers)) for protocol in protocols
+    ]
+    from ngo.results import write
+    from ngo.throughput import throughput_table
+
+    write(throughput_table(specs, workers, steps, repeats, datasets.data_root(data_root)), out)
+    click.echo(f"{len(specs) * len(workers)} throughputs → {out}")
 
 
 @main.command()
@@ -326,16 +458,117 @@ def notebook(notebook: Path, param: tuple[str, ...], out: Path) -> None:
     execute(notebook, out, param)
 
 
+# Of `ngo theory`: the type of each value, its default, and what it means; a tuple may be repeated.
+THEORY = {
+    "topologies": (str, ("ring", "random", "complete"), "Graphs."),
+    "workers": (int, (2, 5), "Their sizes."),
+    "u": (float, 0.4, "Of random graphs."),
+    "p": (float, (0.5, 0.75, 0.9), "Exponents of the coupling."),
+    "seed": (int, 0, "Of graphs, states and data."),
+    "tol": (float, 1e-12, "Consensus is V at this share of V(0)."),
+    "draws": (int, 3, "Initial states of each graph."),
+    "delay_step": (float, 0.1, "Length of a round, for delays."),
+    "delay_rounds": (int, 400, "Rounds, for delays."),
+    "delay_share": (float, 0.01, "Share of V that a delay must get below, for p < 1."),
+    "floor_gamma": (float, (0.1, 1.0), "Rates γ, for chatter."),
+    "floor_dimension": (int, 20, "Coordinates, for chatter."),
+    "sgd_topology": (str, "ring", "Graph of the least-squares problem."),
+    "sgd_workers": (int, 10, "Its workers."),
+    "sgd_gamma": (float, 0.1, "Its γ."),
+    "sgd_p": (float, 0.9, "Its p."),
+    "samples": (int, 100, "Its samples per worker."),
+    "dimension": (int, 5, "Its features."),
+    "noise": (float, 0.5, "Its noise."),
+    "heterogeneity": (float, 0.5, "How far the workers' solutions lie apart."),
+    "batch_size": (int, 4, "Samples per step."),
+    "steps": (int, 1000, "Steps T."),
+    "points": (int, 12, "Values of T on show."),
+    "repeats": (int, 10, "Runs, for a mean."),
+}
+
+
+def theory_options(command: Callable) -> Callable:
+    """An option for each entry of :data:`THEORY`."""
+    for name in reversed(THEORY):
+        kind, default, text = THEORY[name]
+        command = click.option(
+            flag(name),
+            name,
+            type=kind,
+            multiple=isinstance(default, tuple),
+            default=default,
+            show_default=True,
+            help=text,
+        )(command)
+    return command
+
+
+@main.command()
+@theory_options
+@click.option("--out", type=RESULT, required=True, help="The tidy table (parquet).")
+def theory(out: Path, **values: object) -> None:
+    """Measure what the theorems bound: consensus times, delays, chatter, convergence.
+
+    All on least squares and Gaussian states, where every constant of the theorems can be computed.
+    """
+    from ngo.graphs import TOPOLOGIES
+
+    for name in (*values["topologies"], values["sgd_topology"]):
+        TOPOLOGIES[name]
+    from ngo.results import write
+    from ngo.theory_tables import measure
+
+    table = measure(**values)
+    write(table, out)
+    click.echo(f"{len(table)} measurements → {out}")
+
+
+@main.command()
+@click.option(
+    "--config", "configs", multiple=True, required=True, type=INPUT, help="Overlays last."
+)
+@click.option(
+    "--out", "outs", multiple=True, type=RESULT, help="A .md or .html file  [default: the screen]"
+)
+def assumptions(configs: tuple[Path, ...], outs: tuple[Path, ...]) -> None:
+    """List the values that the paper does not state, with the reasons for them."""
+    from ngo import assumptions
+    from ngo.experiments import read_config
+
+    found = assumptions.assumptions(configs)
+    tier = read_config(configs)["tier"]
+    forms = {".md": assumptions.as_markdown, ".html": assumptions.as_html}
+    for out in outs:
+        if out.suffix not in forms:
+            raise UserError(f"out: {str(out)!r} must end in {' or '.join(forms)}")
+        write_text(out, forms[out.suffix](found, tier))
+    where = ", ".join(map(str, outs))
+    click.echo(f"{len(found)} values → {where}" if outs else assumptions.as_markdown(found, tier))
+
+
 def _spec(given: dict[str, object], **needed: object) -> RunSpec:
-    """The run of the given flags; those that mean nothing for it are named and left out."""
+    """The run of the given flags; those that mean nothing for it are named and left out.
+
+    The model is one that fits the data set, the task the model's, where they are not given.
+    """
     values = {name: value for name, value in given.items() if value is not None}
-    spec = resolve({}, {**DEFAULTS, **needed, **values})
+    shape = datasets.DATASETS[values.get("dataset", DEFAULTS["dataset"])].input_shape
+    fitting = [name for name, model in MODELS.items() if model.input_shape == shape]
+    model = values.get("model", fitting[0])
+    implied = {"model": model, "task": MODELS[model].task}
+    spec = resolve({}, {**DEFAULTS, **implied, **needed, **values})
     for name, value in values.items():
         used = getattr(spec, name)
         if used != value:
             instead = "it is not used" if used is None else f"it is {used:g}"
             click.echo(f"note: {name} {value} has no effect here: {instead}", err=True)
     return spec
+
+
+def _snapshot(step: str) -> int | str:
+    if step == FINAL or step.isdecimal():
+        return step if step == FINAL else int(step)
+    raise UserError(f"snapshot: {step!r} is no step; it must be a whole number, or {FINAL!r}.")
 
 
 def _read_spec(path: Path) -> dict[str, object]:

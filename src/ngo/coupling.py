@@ -11,32 +11,38 @@ BLOCK = 1 << 16
 
 
 def phi(z: torch.Tensor, p: float) -> torch.Tensor:
-    """φ_p(z) = sign(z)|z|^(2p−1), elementwise, for p ≥ 1/2 (Theorem 3.1).
+    """φ_p(z) = sign(z)|z|^(2p−1), elementwise, for p > 0 (Theorem 3.1, which asks for p ≥ 1/2).
 
-    p = 1 is linear, p = 1/2 the sign, p in [1/2, 1) sublinear (NGO), p > 1 superlinear.
+    p = 1 is linear, p = 1/2 the sign, p in [1/2, 1) sublinear (NGO), p > 1 superlinear. Below 1/2
+    it is singular: the smaller a difference, the stronger the pull; φ_p(0) = 0 by definition.
     """
-    if not p >= 0.5:
-        raise ValueError(f"p is {p!r}; the coupling is defined for p of 1/2 or more")
+    if not p > 0:
+        raise ValueError(f"p is {p!r}; the coupling is defined for p above 0")
     if p == 1:
         return z.clone()
     if p == 0.5:
         return z.sign()
-    return z.abs().pow_(2 * p - 1).mul_(z.sign())
+    pull = z.abs().pow_(2 * p - 1).mul_(z.sign())
+    return pull if p > 0.5 else pull.masked_fill_(z == 0, 0)
 
 
-def gossip_step(X: torch.Tensor, W: torch.Tensor, gamma: float, p: float) -> torch.Tensor:
+def gossip_step(
+    X: torch.Tensor, W: torch.Tensor, gamma: float, p: float, at: torch.Tensor | None = None
+) -> torch.Tensor:
     """One consensus step: the new state ``[n, d]``; ``X`` stays as it is.
 
-    ``W`` is a symmetric weight matrix ``[n, n]`` (its diagonal plays no part). The mean of the
-    rows is conserved. For p = 1 this is a product with I − γL(W); otherwise each undirected
-    edge's φ is computed once and serves both of its ends, block by block over the columns, so
-    that memory stays O(n·d).
+    The differences are those of ``X``, or of the state ``at`` ``[n, d]`` where one is given: with a
+    past state, this is the delayed step (equation "delay"). ``W`` is a symmetric weight matrix
+    ``[n, n]`` (its diagonal plays no part). The mean of the rows is conserved. For p = 1 this is a
+    product with I − γL(W); otherwise each undirected edge's φ is computed once and serves both of
+    its ends, block by block over the columns, so that memory stays O(n·d).
     """
     if p == 1:
         off_diagonal = W - torch.diag(W.diagonal())
-        step = torch.eye(len(W), dtype=W.dtype, device=W.device) + gamma * (
-            off_diagonal - torch.diag(off_diagonal.sum(1))
-        )
+        pull = gamma * (off_diagonal - torch.diag(off_diagonal.sum(1)))
+        if at is not None:
+            return torch.addmm(X, pull.to(X), at)
+        step = torch.eye(len(W), dtype=W.dtype, device=W.device) + pull
         return step.to(X) @ X
     i, j = torch.nonzero(W.triu(1), as_tuple=True)
     edges = len(i)
@@ -48,8 +54,9 @@ def gossip_step(X: torch.Tensor, W: torch.Tensor, gamma: float, p: float) -> tor
     ends = ends.to(X)
     i, j = i.to(X.device), j.to(X.device)
     new = X.clone()
+    seen = X if at is None else at
     for start, stop in _blocks(X.shape[1], edges):
-        x = X[:, start:stop]
+        x = seen[:, start:stop]
         pull = phi(x[j].sub_(x[i]), p)
         new[:, start:stop].addmm_(ends, pull)
     return new

@@ -7,24 +7,24 @@ partitioned and names checked without its start-up cost.)
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
+import sys
 import tempfile
 import urllib.error
 import urllib.request
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ngo import image_files, regression, tinyimagenet
 from ngo.files import writable_folder
+from ngo.image_files import plain_or_compressed
 from ngo.registry import Decorator, Registry, UserError
-from ngo.seeding import numpy_stream
 
 if TYPE_CHECKING:
     import torch
@@ -35,30 +35,37 @@ ROOT_VARIABLE = "NGO_DATA"
 
 @dataclass(frozen=True)
 class Arrays:
-    """Images as uint8 ``[m, channels, height, width]``, labels as int64 ``[m]``."""
+    """Inputs: uint8 images ``[m, channels, height, width]``, or float32 ``[m, k]``.
 
-    train_images: np.ndarray
-    train_labels: np.ndarray
-    test_images: np.ndarray
-    test_labels: np.ndarray
+    Targets: int64 labels ``[m]``, or float32 ``[m, k]``.
+    """
+
+    train_inputs: np.ndarray
+    train_targets: np.ndarray
+    test_inputs: np.ndarray
+    test_targets: np.ndarray
 
 
 @dataclass(frozen=True)
 class Source:
     """What is known of a data set before it is read.
 
-    ``files`` maps the files below the data root to the md5 sums of their release, plain and
-    compressed: a file may lie there under its name or, as released, with ``.gz``.
-    ``download(root)`` fetches them from ``mirror``. ``stands_in_for`` names the data set of the
-    paper whose numbers are shown beside this one's.
+    ``files`` maps the files below the data root to the md5 sums of their release: of the file and,
+    where it is released compressed, of the file with ``.gz``, under which name it may lie there
+    too. ``folder`` is a folder of files without sums of their own; ``note(root)`` tells what of
+    its release is not there, in a line. ``download(root)`` fetches them from ``mirror``.
+    ``stands_in_for`` names the data set of the paper whose numbers are shown beside this one's.
+    ``classes`` is None for regression data, whose ``read_labels`` gives zeros.
     """
 
     read: Callable[[Path], Arrays]
     read_labels: Callable[[Path], np.ndarray]
     train_samples: int
-    image_shape: tuple[int, int, int]
-    classes: int
+    input_shape: tuple[int, ...]
+    classes: int | None
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    folder: str | None = None
+    note: Callable[[Path], str | None] = lambda root: None
     download: Callable[[Path], None] | None = None
     mirror: str | None = None
     stands_in_for: str | None = None
@@ -66,23 +73,29 @@ class Source:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Train and test sets on one device: uint8 images ``[m, c, h, w]``, int64 labels ``[m]``.
+    """Train and test sets on one device, as :class:`Arrays` has them.
 
-    ``mean`` and ``std`` are those of the training pixels by channel, ``[c, 1, 1]``, in [0, 1].
+    ``mean`` and ``std`` are those of the training pixels by channel, float32 ``[c, 1, 1]``, in
+    [0, 1]; None where the inputs are no images.
     """
 
     name: str
-    classes: int
-    train_images: torch.Tensor
-    train_labels: torch.Tensor
-    test_images: torch.Tensor
-    test_labels: torch.Tensor
-    mean: torch.Tensor
-    std: torch.Tensor
+    classes: int | None
+    train_inputs: torch.Tensor
+    train_targets: torch.Tensor
+    test_inputs: torch.Tensor
+    test_targets: torch.Tensor
+    mean: torch.Tensor | None
+    std: torch.Tensor | None
 
-    def normalised(self, images: torch.Tensor) -> torch.Tensor:
-        """uint8 images as float32 with the training set's mean 0 and standard deviation 1."""
-        return (images.float() / 255 - self.mean) / self.std
+    def normalised(self, inputs: torch.Tensor) -> torch.Tensor:
+        """uint8 images as float32 with the training set's mean 0 and standard deviation 1.
+
+        Float inputs are returned as they are.
+        """
+        if inputs.is_floating_point():
+            return inputs
+        return (inputs.float() / 255 - self.mean) / self.std
 
 
 DATASETS: Registry[Source] = Registry("dataset")
@@ -107,19 +120,23 @@ def load(name: str, root: Path, device: str | torch.device = "cpu") -> Dataset:
     """The data set as tensors on ``device``, its files verified; downloaded if they are absent."""
     import torch
 
-    arrays = DATASETS[name].read(prepare(name, root))
-    mean, std = _moments(arrays.train_images)
-    tensors = (arrays.train_images, arrays.train_labels, arrays.test_images, arrays.test_labels)
-    return Dataset(
-        name,
-        DATASETS[name].classes,
-        *(torch.from_numpy(array).to(device) for array in tensors),
-        *(torch.from_numpy(m.astype(np.float32)).to(device)[:, None, None] for m in (mean, std)),
-    )
+    source = DATASETS[name]
+    arrays = source.read(prepare(name, root))
+    tensors = (torch.from_numpy(array).to(device) for array in vars(arrays).values())
+    mean = std = None
+    if arrays.train_inputs.dtype == np.uint8:
+        mean, std = (
+            torch.from_numpy(moment.astype(np.float32)).to(device)[:, None, None]
+            for moment in _moments(arrays.train_inputs)
+        )
+    return Dataset(name, source.classes, *tensors, mean, std)
 
 
 def train_labels(name: str, root: Path) -> np.ndarray:
-    """The labels of the training set, int64 ``[m]``; what a partition needs, without torch."""
+    """The labels of the training set, int64 ``[m]``; what a partition needs, without torch.
+
+    Regression data has zeros.
+    """
     return DATASETS[name].read_labels(prepare(name, root))
 
 
@@ -135,21 +152,22 @@ def prepare(name: str, root: Path) -> Path:
             try:
                 source.download(Path(folder))
             except (OSError, RuntimeError) as error:
-                raise _unreachable(name, root, absent) from error
+                raise _unreachable(name, root, absent, " ".join(str(error).split())) from error
             if failed := verify(name, Path(folder)):
                 raise UserError(f"data.root: the download of {name} brought no {failed[0]}")
-            for relative in source.files:
-                for path in (Path(folder, relative), Path(folder, relative + ".gz")):
-                    if path.exists():
-                        target = root / path.relative_to(folder)
-                        target.parent.mkdir(parents=True, exist_ok=True)
-                        path.replace(target)
+            for path in _paths(source, Path(folder)):
+                target = root / path.relative_to(folder)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if not target.is_dir():  # another process was faster
+                    path.replace(target)
     return root
 
 
 def check(name: str, root: Path) -> list[str]:
     """The data set's absent files, which a network is there to fetch; a UserError if one is corrupt
     or there is no network.
+
+    Where a part of the release lies there, a note on stderr says so, once in a process.
     """
     absent = verify(name, root)
     if absent:
@@ -158,15 +176,17 @@ def check(name: str, root: Path) -> list[str]:
         except urllib.error.HTTPError:
             pass  # the mirror answered: there is a network
         except OSError as error:
-            raise _unreachable(name, root, absent) from error
+            raise _unreachable(name, root, absent, "no network") from error
+    elif note := DATASETS[name].note(root):
+        _say(note)
     return absent
 
 
 def verify(name: str, root: Path) -> list[str]:
     """The data set's absent files; a UserError if one that is there isn't the released one."""
-    absent = []
-    for relative, released in DATASETS[name].files.items():
-        path = _plain_or_compressed(root / relative)
+    source, absent = DATASETS[name], []
+    for relative, released in source.files.items():
+        path = _there(root / relative, released)
         if path is None:
             absent.append(relative)
         elif (md5 := _md5(path)) not in released:
@@ -174,138 +194,139 @@ def verify(name: str, root: Path) -> list[str]:
                 f"data.root: {str(path)!r} is corrupt or truncated: its md5 is {md5}, the "
                 f"release's {' or '.join(released)}. Remove it and run again to fetch it anew."
             )
+    if source.folder is not None and not (root / source.folder).is_dir():
+        absent.append(source.folder)
     return absent
-
-
-def read_idx(path: Path) -> np.ndarray:
-    """An array in the idx format of the MNIST files, plain or with ``.gz``, as uint8.
-
-    Format: two zero bytes, the type (8 = unsigned byte), the number of dimensions, each dimension
-    as a big-endian int32, the data.
-    """
-    found = _plain_or_compressed(path)
-    if found is None:
-        raise UserError(f"data.root: there is no {str(path)!r}, nor {path.name}.gz beside it")
-    try:
-        with (gzip.open if found.suffix == ".gz" else open)(found, "rb") as file:
-            content = file.read()
-        zero, kind, dimensions = int.from_bytes(content[:2], "big"), content[2], content[3]
-        shape = np.frombuffer(content, ">i4", dimensions, offset=4)
-        data = np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions)
-        if (zero, kind) != (0, 8) or data.size != shape.prod(dtype=np.int64):
-            raise ValueError("the header does not describe the content")
-    except (EOFError, IndexError, OSError, ValueError, zlib.error) as error:
-        raise UserError(f"data.root: {str(found)!r} is no idx file of bytes: {error}") from None
-    return data.reshape(shape).copy()
-
-
-def _digits_table() -> np.ndarray:
-    """scikit-learn's bundled handwritten digits, uint8 ``[1797, 65]``: 64 pixels and the label.
-
-    Read from the package's folder: importing ``sklearn.datasets`` costs as much as torch itself.
-    """
-    folder = find_spec("sklearn").submodule_search_locations[0]
-    with gzip.open(Path(folder, "datasets", "data", "digits.csv.gz")) as file:
-        table = np.loadtxt(file, delimiter=",", dtype=np.uint8)
-    # The file is ordered by writer: a fixed permutation makes its ends train and test sets.
-    return table[numpy_stream(0, "digits/split").permutation(len(table))]
-
-
-_DIGITS_TRAIN = 1437  # 80 % of the 1,797 images
-
-
-def _digits_labels(root: Path) -> np.ndarray:
-    return _digits_table()[:_DIGITS_TRAIN, 64].astype(np.int64)
 
 
 @dataset(
     "digits",
-    read_labels=_digits_labels,
-    train_samples=_DIGITS_TRAIN,
-    image_shape=(1, 28, 28),
+    read_labels=image_files.digits_labels,
+    train_samples=image_files.DIGITS_TRAIN,
+    input_shape=(1, 28, 28),
     classes=10,
     stands_in_for="mnist",
 )
 def _digits(root: Path) -> Arrays:
-    """8 × 8 images with 17 grey levels, resized (bilinear) to MNIST's 28 × 28 with 256."""
-    import torch
-
-    table = _digits_table()
-    small = torch.from_numpy(table[:, :64]).view(-1, 1, 8, 8).float() * (255 / 16)
-    images = torch.nn.functional.interpolate(small, (28, 28), mode="bilinear").round().byte()
-    images, labels = images.numpy(), table[:, 64].astype(np.int64)
-    cut = _DIGITS_TRAIN
-    return Arrays(images[:cut], labels[:cut], images[cut:], labels[cut:])
-
-
-def _mnist_labels(root: Path) -> np.ndarray:
-    return read_idx(root / "MNIST/raw/train-labels-idx1-ubyte").astype(np.int64)
-
-
-def _mnist_download(root: Path) -> None:
-    from torchvision.datasets import MNIST
-
-    MNIST(root, download=True)
+    return Arrays(*image_files.digits(root))
 
 
 @dataset(
     "mnist",
-    read_labels=_mnist_labels,
+    read_labels=image_files.mnist_labels,
     train_samples=60_000,
-    image_shape=(1, 28, 28),
+    input_shape=(1, 28, 28),
     classes=10,
-    files={
-        "MNIST/raw/train-images-idx3-ubyte": (
-            "6bbc9ace898e44ae57da46a324031adb",
-            "f68b3c2dcbeaaa9fbdd348bbdeb94873",
-        ),
-        "MNIST/raw/train-labels-idx1-ubyte": (
-            "a25bea736e30d166cdddb491f175f624",
-            "d53e105ee54ea40749a09fcbcd1e9432",
-        ),
-        "MNIST/raw/t10k-images-idx3-ubyte": (
-            "2646ac647ad5339dbf082846283269ea",
-            "9fb629c4189551a2d022fa330f9573f3",
-        ),
-        "MNIST/raw/t10k-labels-idx1-ubyte": (
-            "27ae3e4e09519cfbb04c329615203637",
-            "ec29112dd5afa0611ce80d1b7f02629c",
-        ),
-    },
-    download=_mnist_download,
+    files=image_files.MNIST_FILES,
+    download=image_files.mnist_download,
     mirror="https://ossci-datasets.s3.amazonaws.com/mnist/",
 )
 def _mnist(root: Path) -> Arrays:
-    def images(part: str) -> np.ndarray:
-        return read_idx(root / f"MNIST/raw/{part}-images-idx3-ubyte")[:, None]
+    return Arrays(*image_files.mnist(root))
 
-    def labels(part: str) -> np.ndarray:
-        return read_idx(root / f"MNIST/raw/{part}-labels-idx1-ubyte").astype(np.int64)
 
-    return Arrays(images("train"), labels("train"), images("t10k"), labels("t10k"))
+@dataset(
+    "cifar10",
+    read_labels=image_files.cifar10_labels,
+    train_samples=50_000,
+    input_shape=(3, 32, 32),
+    classes=10,
+    files=image_files.CIFAR10_FILES,
+    download=image_files.cifar10_download,
+    mirror="https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
+)
+def _cifar10(root: Path) -> Arrays:
+    return Arrays(*image_files.cifar10(root))
+
+
+@dataset(
+    "tinyimagenet",
+    read_labels=tinyimagenet.train_labels,
+    train_samples=tinyimagenet.TRAIN,
+    input_shape=tinyimagenet.SHAPE,
+    classes=tinyimagenet.CLASSES,
+    folder=tinyimagenet.FOLDER,
+    note=tinyimagenet.note,
+    download=tinyimagenet.download,
+    mirror=tinyimagenet.URL,
+)
+def _tinyimagenet(root: Path) -> Arrays:
+    return Arrays(*tinyimagenet.read(root))
+
+
+@dataset(
+    "sine",
+    read_labels=regression.no_labels,
+    train_samples=regression.TRAIN,
+    input_shape=(1,),
+    classes=None,
+)
+def _sine(root: Path) -> Arrays:
+    return Arrays(*regression.sine())
+
+
+@dataset(
+    "least_squares",
+    read_labels=regression.no_labels,
+    train_samples=regression.TRAIN,
+    input_shape=(regression.LEAST_SQUARES_FEATURES,),
+    classes=None,
+)
+def _least_squares(root: Path) -> Arrays:
+    return Arrays(*regression.least_squares())
 
 
 def _moments(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of pixels in [0, 1] by channel ``[c]``, from exact sums."""
-    pixels = images.size // images.shape[1]
-    total = images.sum((0, 2, 3), dtype=np.uint64)
-    squares = np.square(images, dtype=np.uint16).sum((0, 2, 3), dtype=np.uint64)
+    """Mean and standard deviation of pixels in [0, 1] by channel ``[c]``, from exact sums.
+
+    Chunks keep the squares small beside the images.
+    """
+    pixels, total, squares = images.size // images.shape[1], 0, 0
+    for start in range(0, len(images), 1000):
+        chunk = images[start : start + 1000]
+        total += chunk.sum((0, 2, 3), dtype=np.uint64)
+        squares += np.square(chunk, dtype=np.uint16).sum((0, 2, 3), dtype=np.uint64)
     mean = total / pixels
     return mean / 255, np.sqrt(squares / pixels - mean**2) / 255
 
 
-def _plain_or_compressed(path: Path) -> Path | None:
-    return next((p for p in (path, Path(f"{path}.gz")) if p.is_file()), None)
+def _there(path: Path, released: tuple[str, ...]) -> Path | None:
+    """The file, or its compressed form where there is a released one; None if neither is there."""
+    if len(released) > 1:
+        return plain_or_compressed(path)
+    return path if path.is_file() else None
+
+
+def _paths(source: Source, root: Path) -> Iterator[Path]:
+    """The data set's files and folder below ``root``, where all are there."""
+    for relative, released in source.files.items():
+        yield _there(root / relative, released)
+    if source.folder is not None:
+        yield root / source.folder
 
 
 def _md5(path: Path) -> str:
+    """The file's md5 sum, read once in a process for as long as the file stays as it is."""
+    facts = path.stat()
+    return _md5_of(path.resolve(), facts.st_size, facts.st_mtime_ns)
+
+
+@cache
+def _md5_of(path: Path, size: int, changed: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "md5").hexdigest()
 
 
-def _unreachable(name: str, root: Path, absent: list[str]) -> UserError:
+@cache
+def _say(note: str) -> None:
+    print(note, file=sys.stderr)
+
+
+def _unreachable(name: str, root: Path, absent: list[str], reason: str) -> UserError:
+    files = DATASETS[name].files
+    wanted = (file + (" (or .gz)" if len(files.get(file, ())) > 1 else "") for file in absent)
     return UserError(
-        f"data.root: {name} is not in {str(root)!r} and can't be downloaded (no network). Put "
-        f"{', '.join(absent)} (or .gz) there, point {ROOT_VARIABLE} or --data-root at a folder "
-        f"that has them, or see the pipeline without them: make demo."
+        f"data.root: {name} is not in {str(root)!r} and can't be downloaded ({reason}). Put "
+        f"{', '.join(wanted)} there, point {ROOT_VARIABLE} or --data-root at a folder that has "
+        f"them, or see the pipeline without them: make demo."
     )

@@ -15,26 +15,34 @@ from jsonschema import Draft202012Validator
 
 from ngo.devices import DEVICES
 from ngo.graphs import TOPOLOGIES
+from ngo.protocols import PROTOCOLS
 from ngo.registry import UserError, nearest, unknown
-from ngo.spec import FIELDS, RunSpec, as_number, check, resolve
+from ngo.spec import FIELDS, FINAL, RunSpec, as_number, check, resolve
 
+CONFIG = Path("config/config.yaml")
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
+
+# Sections of the config that say what `ngo KIND` measures for each artefact.
+MEASURES = ("consensus", "spectra", "alignment", "samples", "throughput", "theory")
 
 
 @dataclass(frozen=True)
 class Plan:
     """What a config asks for.
 
-    ``training`` maps each experiment to its runs; ``consensus`` and ``spectra`` map each artefact
-    to its settings, and ``partitions`` to runs that have the partitions it shows.
+    ``training`` maps each experiment to its runs, ``partitions`` each artefact to runs that have
+    the partitions it shows. ``snapshots`` are the steps after which a run's models are kept, by the
+    run's id. ``measures`` maps the kinds of what is measured without training, or on kept models,
+    to the flags of each artefact's measurement, and ``shown`` each artefact to its parameters.
     """
 
     tier: str
     device: str
     training: dict[str, list[RunSpec]]
-    consensus: dict[str, dict]
-    spectra: dict[str, dict]
+    snapshots: dict[str, list[int | str]]
     partitions: dict[str, list[RunSpec]]
+    measures: dict[str, dict[str, dict]]
+    shown: dict[str, dict]
 
     @property
     def runs(self) -> dict[str, RunSpec]:
@@ -46,6 +54,13 @@ class Plan:
         """For each partition, by id, a run that has it."""
         drawn = [spec for runs in self.partitions.values() for spec in runs]
         return {spec.partition_id: spec for spec in [*self.runs.values(), *drawn]}
+
+
+def tiers(folder: str | Path = CONFIG.parent) -> list[list[Path]]:
+    """The config files of each tier: the base alone, and with each overlay in ``folder``."""
+    base = Path(folder, CONFIG.name)
+    overlays = sorted(path for path in base.parent.glob("*.yaml") if path != base)
+    return [[base], *([base, path] for path in overlays)]
 
 
 def read_config(paths: Iterable[str | Path]) -> dict:
@@ -89,14 +104,48 @@ def plan(config: Mapping, schema: str | Path = SCHEMA) -> Plan:
         ]
         for name, entry in config["partitions"].items()
     }
+    throughput = {
+        name: _throughput(f"throughput.{name}", config, entry)
+        for name, entry in config["throughput"].items()
+    }
+    measures = {name: dict(config[name]) for name in MEASURES}
     return Plan(
         config["tier"],
         config["device"],
         training,
-        dict(config["consensus"]),
-        dict(config["spectra"]),
+        _snapshots(config, training),
         partitions,
+        {**measures, "throughput": throughput},
+        dict(config["artefacts"]),
     )
+
+
+def _snapshots(config: Mapping, training: Mapping[str, list[RunSpec]]) -> dict[str, list]:
+    """The steps after which a run's models are kept, by the run's id: those of all experiments."""
+    wanted: dict[str, set] = {}
+    for name, entry in config["training"].items():
+        for spec in training[name] if "snapshots" in entry else ():
+            wanted.setdefault(spec.id, set()).update(entry["snapshots"])
+    for section in ("alignment", "samples"):
+        for name in config[section]:
+            if "snapshots" not in config["training"].get(name, {}):
+                raise UserError(f"{section}.{name}: training.{name} must be there, with snapshots.")
+    return {
+        run: sorted(steps, key=lambda step: (step == FINAL, step)) for run, steps in wanted.items()
+    }
+
+
+def _throughput(key: str, config: Mapping, entry: Mapping) -> dict:
+    """The flags of a throughput measurement: its own, and those of NGO in its setting."""
+    (setting,) = _settings(key, config, {"settings": [entry["setting"]]})
+    for protocol in entry["protocol"]:
+        if protocol not in PROTOCOLS:
+            raise unknown(f"{key}.protocol", protocol, PROTOCOLS)
+    given = {"seed": 0, "topology": "ring", "protocol": "ngo"}
+    spec = _resolve(key, given, _defaults(config, setting))
+    fields = ("dataset", "model", "task", "topology", "gamma", "p", "lr", "batch_size")
+    own = {name: value for name, value in entry.items() if name != "setting"}
+    return {**{name: getattr(spec, name) for name in fields}, **own}
 
 
 def check_schema(config: Mapping, schema: str | Path = SCHEMA) -> None:

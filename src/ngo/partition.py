@@ -21,13 +21,15 @@ class Rule:
     """A rule with the fields of a run that it reads, by its own parameters' names.
 
     ``smallest_share(m, n, …)`` is the least number of samples a worker can get out of ``m``; None
-    where only a draw tells. ``owned(m, n, …)`` is how many samples get an owner.
+    where only a draw tells. ``owned(m, n, …)`` is how many samples get an owner. A rule
+    ``by_label`` needs a data set with classes.
     """
 
     assign: Callable[..., Parts]
     parameters: dict[str, str]
     smallest_share: Callable[..., int] | None
     owned: Callable[..., int]
+    by_label: bool = False
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -47,12 +49,13 @@ def rule(
     *,
     smallest_share: Callable[..., int] | None = None,
     owned: Callable[..., int] = lambda m, n, **_: m,
+    by_label: bool = False,
     **parameters: str,
 ) -> Decorator:
     """Register a rule; ``parameters`` maps the run's fields to the rule's own parameters."""
 
     def register(assign: Callable[..., Parts]) -> Callable[..., Parts]:
-        PARTITIONS.add(name, Rule(assign, parameters, smallest_share, owned))
+        PARTITIONS.add(name, Rule(assign, parameters, smallest_share, owned, by_label))
         return assign
 
     return register
@@ -66,7 +69,20 @@ def iid(labels: np.ndarray, n: int, *, generator: np.random.Generator) -> Parts:
 
 
 @rule(
+    "equal",
+    smallest_share=lambda m, n, samples: samples,
+    owned=lambda m, n, samples: n * samples,
+    samples_per_worker="samples",
+)
+def equal(labels: np.ndarray, n: int, samples: int, *, generator: np.random.Generator) -> Parts:
+    """As many ``samples`` for each worker, whatever n is (Section 5.5); the rest stays unused."""
+    _at_most("workers × samples_per_worker", n * samples, len(labels), "samples")
+    return _sorted(np.split(generator.permutation(len(labels))[: n * samples], n))
+
+
+@rule(
     "shards",
+    by_label=True,
     smallest_share=lambda m, n, shards, per_worker: (m // shards) * per_worker,
     owned=lambda m, n, shards, per_worker: n * (m // shards) * per_worker,
     shards="shards",
@@ -87,7 +103,7 @@ def shards(
     return _sorted([np.concatenate([pool[s] for s in row]) for row in drawn])
 
 
-@rule("dirichlet", beta="beta")
+@rule("dirichlet", by_label=True, beta="beta")
 def dirichlet(labels: np.ndarray, n: int, beta: float, *, generator: np.random.Generator) -> Parts:
     """Each class is split among the workers in proportions drawn from Dir_n(β); all data is used.
 

@@ -16,10 +16,23 @@ from ngo.spec import RunSpec, check_share
 
 
 def draw(spec: RunSpec, labels: np.ndarray) -> Parts:
-    """The samples of each worker of a run, from the stream (seed, "partition")."""
+    """The samples of each worker of a run, from the stream (seed, "partition").
+
+    Those that the run holds out have no owner.
+    """
     rule = PARTITIONS[spec.partition]
     generator = numpy_stream(spec.seed, "partition")
-    return rule.assign(labels, spec.workers, **rule.arguments(spec), generator=generator)
+    kept = np.setdiff1d(np.arange(len(labels)), held_out(spec, len(labels)))
+    parts = rule.assign(labels[kept], spec.workers, **rule.arguments(spec), generator=generator)
+    return [kept[part] for part in parts]
+
+
+def held_out(spec: RunSpec, m: int) -> np.ndarray:
+    """The training samples, out of ``m``, that a run does not train on: a share ``holdout`` of them
+    from the stream (seed, "holdout"), sorted.
+    """
+    shuffled = numpy_stream(spec.seed, "holdout").permutation(m)
+    return np.sort(shuffled[: m - spec.kept(m)])
 
 
 def check_shares(specs: Iterable[RunSpec], root: Path) -> None:

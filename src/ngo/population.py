@@ -8,10 +8,15 @@ How the work for each worker is spread is a backend's matter. ``loop`` does one 
 another and is the reference; ``threads`` spreads workers over a thread pool. Both compute each
 worker on one intra-op thread, so that their results are the same to the byte with any number of
 threads.
+
+Buffers (batch normalization's running mean and variance) are local to a worker: they are not
+gossiped, and a worker is evaluated with its own. The consensus model has the mean of the workers'
+buffers, as it has the mean of their parameters.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,13 +35,13 @@ from ngo.tasks import TASKS, Task
 T = TypeVar("T")
 Map = Callable[[Callable[[int], T], int], list[T]]  # (f, k) → [f(0), …, f(k − 1)]
 
-# Samples of one forward pass of an evaluation: its activations stay in a core's cache.
-CHUNK = 250
-
 
 @dataclass(frozen=True)
 class Scores:
-    """Mean loss and accuracy on a set of samples, for the consensus model and each worker."""
+    """Mean loss and accuracy on a set of samples, for the consensus model and each worker.
+
+    The accuracy is NaN for a task that has none; the lists are empty where no worker was asked for.
+    """
 
     consensus_loss: float
     consensus_accuracy: float
@@ -93,13 +98,18 @@ class Population:
 
         self._workers = [build(i) for i in range(n)]
         self._consensus = build(None)
-        d = sum(parameter.numel() for parameter in self._consensus.parameters())
+        d, buffers = (
+            sum(map(torch.numel, own(self._consensus))) for own in (_parameters, _buffers)
+        )
         self.X = torch.empty(n, d, device=device)
         self.G = torch.zeros_like(self.X)
-        for module, row, gradient in zip(self._workers, self.X, self.G, strict=True):
-            _bind(module, row, gradient)
-        self._consensus_row = torch.empty(d, device=device)
-        _bind(self._consensus, self._consensus_row)
+        self.buffers = torch.empty(n, buffers, device=device)
+        for i, module in enumerate(self._workers):
+            _bind(_parameters(module), self.X[i], self.G[i])
+            _bind(_buffers(module), self.buffers[i])
+        self._consensus_row = torch.empty(d + buffers, device=device)
+        _bind(_parameters(self._consensus), self._consensus_row[:d])
+        _bind(_buffers(self._consensus), self._consensus_row[d:])
         self._consensus.eval()
 
     @property
@@ -129,18 +139,25 @@ class Population:
 
     def consensus_model(self) -> torch.Tensor:
         """The mean of the workers' parameters ``[d]``: exactly their row where all rows agree."""
-        return self.X.double().mean(0).to(self.X.dtype)
+        return _mean(self.X)
 
     @one_intra_op_thread()
     @torch.no_grad()
-    def evaluate(self, inputs: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]) -> Scores:
+    def evaluate(
+        self,
+        inputs: Sequence[torch.Tensor],
+        targets: Sequence[torch.Tensor],
+        *,
+        workers: bool = True,
+    ) -> Scores:
         """Loss and accuracy, dropout off, over all samples of the chunks ``inputs``/``targets``.
 
-        When all rows agree, one model is evaluated and stands for all.
+        Without ``workers``, of the consensus model alone. When all workers agree, one model is
+        evaluated and stands for all.
         """
-        self._consensus_row.copy_(self.consensus_model())
-        agree = bool((self._consensus_row == self.X).all())
-        models = [self._consensus] if agree else [self._consensus, *self._workers]
+        consensus, *others = self.modules()
+        agree = bool((self.X[0] == self.X).all() and (self.buffers[0] == self.buffers).all())
+        models = [consensus] if agree or not workers else [consensus, *others]
         for module in models:
             module.eval()
 
@@ -149,22 +166,30 @@ class Population:
             chunk, module = k % len(inputs), models[k // len(inputs)]
             outputs = module(inputs[chunk])
             losses = self.task.loss(outputs, targets[chunk])
+            if self.task.score is None:
+                return float(losses.double().sum()), math.nan
             scores = self.task.score(outputs, targets[chunk])
             return float(losses.double().sum()), float(scores.double().sum())
 
         parts = self._map(part, len(models) * len(inputs))
-        for module in self._workers:
+        for module in others:
             module.train()
         samples = sum(len(chunk) for chunk in targets)
         sums = [parts[k : k + len(inputs)] for k in range(0, len(parts), len(inputs))]
         losses = [sum(loss for loss, _ in model) / samples for model in sums]
         accuracies = [sum(score for _, score in model) / samples for model in sums]
+        alike = self.n if agree and workers else 0
         return Scores(
             losses[0],
             accuracies[0],
-            losses * self.n if agree else losses[1:],
-            accuracies * self.n if agree else accuracies[1:],
+            losses[1:] or losses * alike,
+            accuracies[1:] or accuracies * alike,
         )
+
+    def modules(self) -> list[nn.Module]:
+        """The consensus model, as the workers are now, and the workers' models; not to be kept."""
+        self._consensus_row.copy_(torch.cat([self.consensus_model(), _mean(self.buffers)]))
+        return [self._consensus, *self._workers]
 
 
 BACKENDS: Registry[Callable[[int | None], Map]] = Registry("backend")
@@ -200,20 +225,35 @@ def _cores() -> int:
         return os.cpu_count() or 1
 
 
-def _bind(module: nn.Module, row: torch.Tensor, gradient: torch.Tensor | None = None) -> None:
-    """Make the module's parameters views of ``row`` (which takes their values), in order.
+def _parameters(module: nn.Module) -> list[torch.Tensor]:
+    return list(module.parameters())
+
+
+def _buffers(module: nn.Module) -> list[torch.Tensor]:
+    """The buffers that evaluation reads (not the count of batches, a whole number)."""
+    return [buffer for buffer in module.buffers() if buffer.is_floating_point()]
+
+
+def _mean(rows: torch.Tensor) -> torch.Tensor:
+    return rows.double().mean(0).to(rows.dtype)
+
+
+def _bind(
+    tensors: list[torch.Tensor], row: torch.Tensor, gradient: torch.Tensor | None = None
+) -> None:
+    """Make a module's tensors views of ``row`` (which takes their values), in order.
 
     Kernels of convolutions lie there with their channels last, the layout in which the CPU's
     convolutions and poolings are fastest.
     """
     start = 0
-    for parameter in module.parameters():
-        stop = start + parameter.numel()
-        view = _view(row[start:stop], parameter)
-        view.copy_(parameter.detach())
-        parameter.data = view
+    for tensor in tensors:
+        stop = start + tensor.numel()
+        view = _view(row[start:stop], tensor)
+        view.copy_(tensor.detach())
+        tensor.data = view
         if gradient is not None:
-            parameter.grad = _view(gradient[start:stop], parameter)
+            tensor.grad = _view(gradient[start:stop], tensor)
         start = stop
 
 

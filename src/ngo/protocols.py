@@ -1,10 +1,12 @@
 """What the workers do with their gradients: one step of each protocol, as in its pseudocode.
 
-A protocol is a function ``(t, X, G, W, spec) → messages``: at step t it changes the state ``X``
-``[n, d]`` in place, given the gradients ``G`` at ``X`` and the step's mixing matrix ``W``, and
-returns how many models were sent from one machine to another. It is registered with the fields of
-a run that it reads, and with those that it fixes. (torch comes in with the coupling, where it is
-used, so that the names can be checked without its start-up cost.)
+A protocol is a function ``(t, X, G, W, spec, past) → messages``: at step t it changes the state
+``X`` ``[n, d]`` in place, given the gradients ``G`` at ``X`` and the step's mixing matrix ``W``,
+and returns how many models were sent from one machine to another. ``past`` is a list of its own,
+empty before the first step, for what it must remember. It is registered with the fields of a run
+that it reads, and with those that it fixes. Randomized communication is no protocol but a topology:
+``random`` draws a fresh G(n, u) at every step. (torch comes in with the coupling, where it is used,
+so that the names can be checked without its start-up cost.)
 """
 
 from __future__ import annotations
@@ -25,11 +27,15 @@ class Settings(Interface):
 
     lr: float
     gamma: float
+    gamma_decay: float
     p: float
     local_steps: int
+    delay: int
+    v_threshold: float
 
 
-Step = Callable[[int, "torch.Tensor", "torch.Tensor", "torch.Tensor | None", Settings], int]
+Past = list["torch.Tensor"]
+Step = Callable[[int, "torch.Tensor", "torch.Tensor", "torch.Tensor | None", Settings, Past], int]
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,8 @@ class Protocol:
 
 PROTOCOLS: Registry[Protocol] = Registry("protocol")
 
+_GAMMA = ("gamma", "gamma_decay")
+
 
 def protocol(name: str, *, fields: tuple[str, ...] = (), **fixed: object) -> Decorator:
     """Register a protocol under the name that configs and the command line use."""
@@ -61,7 +69,7 @@ def protocol(name: str, *, fields: tuple[str, ...] = (), **fixed: object) -> Dec
 
 @protocol("centralized")
 def centralized(
-    t: int, X: torch.Tensor, G: torch.Tensor, W: torch.Tensor | None, spec: Settings
+    t: int, X: torch.Tensor, G: torch.Tensor, W: None, spec: Settings, past: Past
 ) -> int:
     """X ← x − η (1/n) Σᵢ gᵢ at one shared x: a parameter server.
 
@@ -71,30 +79,85 @@ def centralized(
     return 2 * len(X)
 
 
-@protocol("gossip", fields=("topology", "gamma"), p=1.0, local_steps=1)
-@protocol("ngo", fields=("topology", "gamma", "p"), local_steps=1)
-def gossip(t: int, X: torch.Tensor, G: torch.Tensor, W: torch.Tensor, spec: Settings) -> int:
+@protocol("gossip", fields=("topology", *_GAMMA), p=1.0, local_steps=1, delay=0)
+@protocol("ngo", fields=("topology", *_GAMMA, "p"), local_steps=1, delay=0)
+def gossip(
+    t: int, X: torch.Tensor, G: torch.Tensor, W: torch.Tensor, spec: Settings, past: Past
+) -> int:
     """Algorithm 1: a half step along the own gradient, then the exchange of half-step models.
 
     x_i^(t+1/2) = x_i − η g_i;  x_i^(t+1) = x_i^(t+1/2) + γ Σ_j W_ij φ_p(x_j − x_i)^(t+1/2).
     Linear gossip is the same with p = 1.
     """
     X.sub_(G, alpha=spec.lr)
-    return consensus_step(X, W, spec)
+    return consensus_step(t, X, W, spec)
 
 
-@protocol("local_sgd", fields=("topology", "gamma", "p", "local_steps"))
-def local_sgd(t: int, X: torch.Tensor, G: torch.Tensor, W: torch.Tensor, spec: Settings) -> int:
+@protocol("local_sgd", fields=("topology", *_GAMMA, "p", "local_steps"), delay=0)
+def local_sgd(
+    t: int, X: torch.Tensor, G: torch.Tensor, W: torch.Tensor, spec: Settings, past: Past
+) -> int:
     """SGD on one's own data; every H-th step (H = ``local_steps``) a consensus step follows."""
     X.sub_(G, alpha=spec.lr)
     if (t + 1) % spec.local_steps:
         return 0
-    return consensus_step(X, W, spec)
+    return consensus_step(t, X, W, spec)
 
 
-def consensus_step(X: torch.Tensor, W: torch.Tensor, spec: Settings) -> int:
-    """Every worker pulls towards its neighbours; a message crosses each edge in each direction."""
+@protocol("delayed", fields=("topology", *_GAMMA, "p", "delay"), local_steps=1)
+def delayed(
+    t: int, X: torch.Tensor, G: torch.Tensor, W: torch.Tensor, spec: Settings, past: Past
+) -> int:
+    """NGO on stale models (equation "delay"): what arrives at step t was sent at step t − τ.
+
+    x_i^(t+1) = x_i^(t+1/2) + γ Σ_j W_ij φ_p(x_j − x_i)^(t−τ+1/2), τ = ``delay``. Before the start
+    all workers agree, so the first τ steps bring no pull.
+    """
+    X.sub_(G, alpha=spec.lr)
+    if spec.delay == 0:
+        return consensus_step(t, X, W, spec)
+    past.append(X.clone())
+    if len(past) <= spec.delay:
+        return _sent(W)
+    return consensus_step(t, X, W, spec, at=past.pop(0))
+
+
+@protocol(
+    "gossip_until", fields=("topology", *_GAMMA, "v_threshold"), p=1.0, local_steps=1, delay=0
+)
+def gossip_until(
+    t: int, X: torch.Tensor, G: torch.Tensor, W: torch.Tensor, spec: Settings, past: Past
+) -> int:
+    """Linear gossip after each SGD step until V ≤ V_th = ``v_threshold`` (Figure 1).
+
+    It ends, too, when a round no longer lowers V: at rounding, or where a graph is not connected.
+    """
+    from ngo.consensus import synchronization_index
+
+    X.sub_(G, alpha=spec.lr)
+    messages, V, before = 0, float(synchronization_index(X)), float("inf")
+    while spec.v_threshold < V < before:
+        messages += consensus_step(t, X, W, spec)
+        V, before = float(synchronization_index(X)), V
+    return messages
+
+
+def consensus_step(
+    t: int, X: torch.Tensor, W: torch.Tensor, spec: Settings, at: torch.Tensor | None = None
+) -> int:
+    """Every worker pulls towards its neighbours (as they were in the state ``at``, if it is given);
+    a message crosses each edge in each direction.
+    """
     from ngo.coupling import gossip_step
 
-    X.copy_(gossip_step(X, W, spec.gamma, spec.p))
+    X.copy_(gossip_step(X, W, rate(t, spec), spec.p, at=at))
+    return _sent(W)
+
+
+def rate(t: int, spec: Settings) -> float:
+    """The synchronization rate γ_t = γ / (1 + t)^decay: constant where ``gamma_decay`` is 0."""
+    return spec.gamma / (1 + t) ** spec.gamma_decay
+
+
+def _sent(W: torch.Tensor) -> int:
     return int(W.count_nonzero() - W.diagonal().count_nonzero())

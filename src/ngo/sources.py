@@ -1,9 +1,10 @@
-"""The package's files that a module's results depend on."""
+"""The package's files that a module's, or a notebook's, results depend on."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -11,13 +12,14 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent
 
 
-def sources(*modules: str) -> list[Path]:
-    """The files of ``modules`` (``ngo.training``) and of all that they import from ``ngo``.
+def sources(*modules: str | Path) -> list[Path]:
+    """The files of ``modules`` (``ngo.training``, or a notebook's path) and of all that they import
+    from ``ngo``.
 
     Imports inside functions count, since they decide results as much as others do.
     """
     found: set[Path] = set()
-    waiting = {_path(module) for module in modules}
+    waiting = {module if isinstance(module, Path) else _path(module) for module in modules}
     while waiting:
         path = waiting.pop()
         found.add(path)
@@ -36,13 +38,21 @@ def fingerprint(paths: Iterable[Path]) -> str:
 @cache
 def _imported(path: Path) -> set[Path]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(_code(path))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     ours = (name for name in names if name == "ngo" or name.startswith("ngo."))
     return {path for name in ours if (path := _path(name)).is_file()}
+
+
+def _code(path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".ipynb":
+        return text
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    return "\n".join("".join(cell["source"]) for cell in cells)
 
 
 def _path(module: str) -> Path:

@@ -51,6 +51,7 @@ def _at_least_one(value: float) -> bool:
 
 _COUNT = {"allowed": _at_least_one, "range": "1 or more"}
 _RATE = {"allowed": _positive, "range": "above 0"}
+_FROM_ZERO = {"allowed": lambda value: value >= 0, "range": "0 or more"}
 _PROTOCOL = {"owners": ("protocol",)}
 _PARTITION = {"owners": ("partition",)}
 
@@ -70,7 +71,17 @@ class RunSpec:
         int, "pieces the sorted data is cut into", 300, **_COUNT, **_PARTITION
     )
     shards_per_worker: int | None = _field(int, "pieces a worker takes", 2, **_COUNT, **_PARTITION)
+    samples_per_worker: int | None = _field(
+        int, "samples each worker gets", 400, **_COUNT, **_PARTITION
+    )
     beta: float | None = _field(float, "Dirichlet concentration", 0.5, **_RATE, **_PARTITION)
+    holdout: float = _field(
+        float,
+        "share of the training set held out, and evaluated too",
+        0.0,
+        allowed=lambda share: 0 <= share < 1,
+        range="0 or more, below 1",
+    )
     workers: int = _field(int, "number of workers n", 10, **_COUNT)
     topology: str | None = _field(str, "who talks to whom", "ring", names=TOPOLOGIES, **_PROTOCOL)
     u: float | None = _field(
@@ -91,12 +102,19 @@ class RunSpec:
         **_PROTOCOL,
     )
     gamma: float | None = _field(float, "synchronization rate γ", 0.1, **_RATE, **_PROTOCOL)
+    gamma_decay: float | None = _field(
+        float, "γ at step t is γ / (1 + t)^decay; 0 is constant", 0.0, **_FROM_ZERO, **_PROTOCOL
+    )
     local_steps: int | None = _field(int, "SGD steps per consensus step", 1, **_COUNT, **_PROTOCOL)
+    delay: int | None = _field(int, "steps τ that models are stale", 1, **_FROM_ZERO, **_PROTOCOL)
+    v_threshold: float | None = _field(
+        float, "index V down to which a step's gossip goes on", 1.0, **_RATE, **_PROTOCOL
+    )
     lr: float = _field(float, "learning rate η", 0.05, **_RATE)
     batch_size: int = _field(int, "samples per worker and step", 32, **_COUNT)
     epochs: float = _field(float, "passes over the workers' data", 20.0, **_RATE)
     eval_every: float = _field(float, "epochs between evaluations", 1.0, **_RATE)
-    seed: int = _field(int, "seed of every stream", 0, allowed=lambda s: s >= 0, range="0 or more")
+    seed: int = _field(int, "seed of every stream", 0, **_FROM_ZERO)
 
     @property
     def id(self) -> str:
@@ -109,7 +127,7 @@ class RunSpec:
     def partition_fields(self) -> dict[str, object]:
         """The fields that decide who owns which sample."""
         rule = PARTITIONS[self.partition]
-        names = ("dataset", "partition", *rule.fields, "workers", "seed")
+        names = ("dataset", "holdout", "partition", *rule.fields, "workers", "seed")
         return {name: getattr(self, name) for name in names}
 
     @property
@@ -121,8 +139,12 @@ class RunSpec:
     @property
     def samples(self) -> int:
         """The samples that the run trains on, repeats included, as far as they are known before."""
-        rule, m = PARTITIONS[self.partition], DATASETS[self.dataset].train_samples
+        rule, m = PARTITIONS[self.partition], self.kept(DATASETS[self.dataset].train_samples)
         return round(self.epochs * rule.owned(m, self.workers, **rule.arguments(self)))
+
+    def kept(self, m: int) -> int:
+        """How many of a data set's ``m`` training samples are not held out."""
+        return m - round(self.holdout * m)
 
     def flags(self) -> list[str]:
         """The command line flags of ``ngo train`` that give this run."""
@@ -133,6 +155,9 @@ class RunSpec:
             for word in (flag(name), repr(value) if isinstance(value, float) else str(value))
         ]
 
+
+# The last step of a run, among the steps after which its models are kept.
+FINAL = "final"
 
 FIELDS: dict[str, Field] = {f.name: f.metadata["field"] for f in fields(RunSpec)}
 DEFAULTS: dict[str, object] = {f.name: f.default for f in fields(RunSpec)}
@@ -239,14 +264,23 @@ def _check_together(spec: RunSpec) -> None:
             f"workers: {spec.workers} is too few for protocol {spec.protocol!r}; it must be 2 or "
             f"more (1 is allowed with protocol centralized)."
         )
-    if model.input_shape != source.image_shape:
+    if model.input_shape != source.input_shape:
         raise UserError(
             f"model: {spec.model!r} takes inputs of shape {model.input_shape}, dataset "
-            f"{spec.dataset!r} has {source.image_shape}."
+            f"{spec.dataset!r} has {source.input_shape}; it goes with model {_fitting(spec)}."
         )
     if model.task != spec.task:
         raise UserError(f"model: {spec.model!r} serves task {model.task!r}, not {spec.task!r}.")
-    m = source.train_samples
+    if spec.batch_size < model.smallest_batch:
+        raise UserError(
+            f"batch_size: {spec.batch_size} is too small for model {spec.model!r} (batch "
+            f"normalization); it must be {model.smallest_batch} or more."
+        )
+    if PARTITIONS[spec.partition].by_label and source.classes is None:
+        raise UserError(
+            f"partition: {spec.partition!r} needs classes, which dataset {spec.dataset!r} lacks."
+        )
+    m = spec.kept(source.train_samples)
     if spec.workers > m:
         raise UserError(f"workers: {spec.workers} is more than {spec.dataset}'s {m} samples.")
     if spec.shards is not None:
@@ -259,9 +293,20 @@ def _check_together(spec: RunSpec) -> None:
                 f"are {wanted} shards, but there are {spec.shards}; at most "
                 f"{spec.shards // spec.workers} each, or more shards."
             )
+    if (each := spec.samples_per_worker) is not None and spec.workers * each > m:
+        raise UserError(
+            f"samples_per_worker: {each} for each of {spec.workers} workers are "
+            f"{spec.workers * each}, more than {spec.dataset}'s {m} samples; at most "
+            f"{m // spec.workers} each."
+        )
     share = _smallest_share(spec)
     if share is not None:
         check_share(spec, share)
+
+
+def _fitting(spec: RunSpec) -> str:
+    shape = DATASETS[spec.dataset].input_shape
+    return ", ".join(name for name, model in MODELS.items() if model.input_shape == shape)
 
 
 def check_share(spec: RunSpec, share: int) -> None:
@@ -278,7 +323,7 @@ def _smallest_share(spec: RunSpec) -> int | None:
     rule = PARTITIONS[spec.partition]
     if rule.smallest_share is None:
         return None
-    m = DATASETS[spec.dataset].train_samples
+    m = spec.kept(DATASETS[spec.dataset].train_samples)
     return rule.smallest_share(m, spec.workers, **rule.arguments(spec))
 
 

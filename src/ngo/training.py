@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,12 +22,15 @@ from ngo.consensus import synchronization_index
 from ngo.datasets import DATASETS, Dataset
 from ngo.files import write_text
 from ngo.graphs import mixing_stream
+from ngo.models import MODELS
 from ngo.partition import Parts
-from ngo.partition_file import draw
-from ngo.population import CHUNK, Population, one_intra_op_thread
+from ngo.partition_file import draw, held_out
+from ngo.population import Population, one_intra_op_thread
 from ngo.protocols import PROTOCOLS
 from ngo.seeding import torch_stream
-from ngo.spec import RunSpec, check_share
+from ngo.snapshots import Snapshots, save_snapshots
+from ngo.spec import FINAL, RunSpec, check_share
+from ngo.tasks import TASKS
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,11 @@ class Evaluation:
 
     ``samples`` counts all workers' training samples so far, ``train_loss`` is the mean over the
     batches since the last evaluation, ``V`` the synchronization index; ``consensus_*`` belong to
-    the mean of the workers' models, ``workers_*`` sum up the workers' own. Messages are models (or
-    gradients) sent from one machine to another, so far. Accuracies are shares of 1; a run is
-    ``diverged`` from the evaluation on that finds a loss or a parameter that is not finite.
+    the mean of the workers' models, ``workers_*`` sum up the workers' own, ``holdout_*`` are the
+    mean model's on the held-out training samples (NaN where none are held out). Messages are models
+    (or gradients) sent from one machine to another, so far. Accuracies are shares of 1, NaN for a
+    task that has none; a run is ``diverged`` from the evaluation on that finds a loss or a
+    parameter that is not finite.
     """
 
     step: int
@@ -56,19 +61,26 @@ class Evaluation:
     workers_loss_min: float
     workers_loss_max: float
     workers_loss_std: float
+    holdout_accuracy: float
+    holdout_loss: float
     messages: int
     bytes_sent: int
     diverged: bool
     seconds: float
 
     def __str__(self) -> str:
+        accurate = math.isfinite(self.consensus_accuracy)
+        score, how = ("accuracy", "6.2%") if accurate else ("loss", "8.4f")
+        consensus, workers = (getattr(self, f"{who}_{score}{of}") for who, of in _WHO)
         return (
             f"epoch {self.epoch:6.2f}  step {self.step:6d}  train loss {self.train_loss:7.4f}  "
-            f"V {self.V:9.3g}  test accuracy: consensus {self.consensus_accuracy:6.2%}, "
-            f"workers {self.workers_accuracy_mean:6.2%}  {self.seconds:6.1f} s"
+            f"V {self.V:9.3g}  test {score}: consensus {consensus:{how}}, "
+            f"workers {workers:{how}}  {self.seconds:6.1f} s"
             + ("  DIVERGED" if self.diverged else "")
         )
 
+
+_WHO = (("consensus", ""), ("workers", "_mean"))
 
 # Columns that measure the machine, not the method: they differ from run to run.
 CLOCK_COLUMNS = ("seconds",)
@@ -110,23 +122,25 @@ def train(
     data: Dataset,
     parts: Parts,
     *,
+    snapshots: Collection[int | str] = (),
     backend: str = "auto",
     threads: int | None = None,
     report: Callable[[Evaluation], None] = lambda row: None,
     progress: Callable[[int], None] = lambda step: None,
-) -> tuple[list[Evaluation], Population]:
-    """Train one run; its evaluations, the initial one first, and the population at its end.
+) -> tuple[list[Evaluation], Population, Snapshots]:
+    """Train one run: its evaluations, the initial one first, the population at its end, and the
+    workers' models after the steps in ``snapshots`` ("final" is the last step).
 
     ``report`` gets every evaluation when it is made, ``progress`` the number of every step done.
     A run whose loss or parameters stop being finite ends at its next evaluation.
     """
     check_share(spec, min(len(part) for part in parts))
     start = time.perf_counter()
-    device = data.train_images.device
+    device = data.train_inputs.device
     population = Population(
         spec.model, spec.workers, spec.seed, device=device, backend=backend, threads=threads
     )
-    protocol = PROTOCOLS[spec.protocol]
+    task, protocol = TASKS[spec.task], PROTOCOLS[spec.protocol]
     streams = [
         batches(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
         for i, part in enumerate(parts)
@@ -136,39 +150,55 @@ def train(
         if protocol.decentralized
         else None
     )
-    test_images, test_labels = _chunks(data)
+    test = _chunks(spec, data, data.test_inputs, data.test_targets)
+    held = torch.from_numpy(held_out(spec, len(data.train_inputs))).to(device)
+    holdout = _chunks(spec, data, data.train_inputs[held], data.train_targets[held])
     owned = sum(len(part) for part in parts)
     marks = schedule(spec, owned)
     rows: list[Evaluation] = []
+    kept: Snapshots = {}
     losses: list[torch.Tensor] = []
+    past: list[torch.Tensor] = []
     messages = 0
     for t in range(marks[-1] + 1):
+        ends = t == marks[-1]
         if t in marks:
-            scores = population.evaluate(test_images, test_labels)
-            rows.append(_row(spec, population, scores, t, owned, losses, messages, start))
+            scores = population.evaluate(*test)
+            unseen = population.evaluate(*holdout, workers=False) if len(held) else None
+            rows.append(_row(spec, population, scores, unseen, t, owned, losses, messages, start))
             report(rows[-1])
             losses = []
-            if rows[-1].diverged:
-                break
-        if t == marks[-1]:
+            ends = ends or rows[-1].diverged
+        if t in snapshots or (ends and FINAL in snapshots):
+            kept[t] = {"X": population.X.cpu().clone(), "buffers": population.buffers.cpu().clone()}
+        if ends:
             break
         indices = torch.stack([next(stream) for stream in streams]).to(device)
-        inputs = data.normalised(data.train_images[indices.flatten()])
+        inputs, targets = task.batch(
+            data, data.train_inputs[indices.flatten()], data.train_targets[indices.flatten()]
+        )
         losses.append(
-            population.gradients(inputs.unflatten(0, indices.shape), data.train_labels[indices])
+            population.gradients(
+                inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)
+            )
         )
         W = next(mixing) if mixing is not None else None
-        messages += protocol.step(t, population.X, population.G, W, spec)
+        messages += protocol.step(t, population.X, population.G, W, spec, past)
         progress(t + 1)
-    return rows, population
+    return rows, population, kept
 
 
-def _chunks(data: Dataset) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    images = [data.normalised(chunk) for chunk in data.test_images.split(CHUNK)]
-    return images, list(data.test_labels.split(CHUNK))
+def _chunks(
+    spec: RunSpec, data: Dataset, inputs: torch.Tensor, targets: torch.Tensor
+) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """What an evaluation passes through a model at once: inputs and targets, chunk by chunk."""
+    size = MODELS[spec.model].chunk
+    pairs = zip(inputs.split(size), targets.split(size), strict=True)
+    chunks = [TASKS[spec.task].batch(data, *pair) for pair in pairs]
+    return [chunk for chunk, _ in chunks], [chunk for _, chunk in chunks]
 
 
-def _row(spec, population, scores, t, owned, losses, messages, start) -> Evaluation:
+def _row(spec, population, scores, unseen, t, owned, losses, messages, start) -> Evaluation:
     """The evaluation after step ``t``."""
     V = float(synchronization_index(population.X))
     train_loss = float(torch.stack(losses).double().mean()) if losses else math.nan
@@ -187,6 +217,8 @@ def _row(spec, population, scores, t, owned, losses, messages, start) -> Evaluat
             for name, values in (("accuracy", accuracy), ("loss", loss))
             for how in ("mean", "min", "max", "std")
         },
+        holdout_accuracy=unseen.consensus_accuracy if unseen else math.nan,
+        holdout_loss=unseen.consensus_loss if unseen else math.nan,
         messages=messages,
         bytes_sent=messages * population.d * population.X.element_size(),
         diverged=not (
@@ -203,25 +235,43 @@ def run(
     *,
     parts: Parts | None = None,
     device: str = "cpu",
+    snapshots: Collection[int | str] = (),
     backend: str = "auto",
     threads: int | None = None,
     report: Callable[[Evaluation], None] = lambda row: None,
     progress: Callable[[int], None] = lambda step: None,
 ) -> Evaluation:
-    """Train ``spec`` and leave ``metrics.parquet`` and ``run.json`` in the folder ``out``.
+    """Train ``spec`` and leave ``metrics.parquet`` and ``run.json`` in the folder ``out``, and
+    ``models.pt`` (see :mod:`ngo.snapshots`) if there are ``snapshots``.
 
     Without ``parts`` the partition is drawn here, the same as a partition file holds. Returns the
     last evaluation.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     data = datasets.load(spec.dataset, root, device)
-    labels = data.train_labels.cpu().numpy()
+    classes = DATASETS[spec.dataset].classes
+    labels = datasets.train_labels(spec.dataset, root)
     parts = draw(spec, labels) if parts is None else parts
-    covered = partition.summary(labels, parts, DATASETS[spec.dataset].classes).classes_covered
-    rows, population = train(
-        spec, data, parts, backend=backend, threads=threads, report=report, progress=progress
+    covered = partition.summary(labels, parts, classes).classes_covered if classes else None
+    rows, population, kept = train(
+        spec,
+        data,
+        parts,
+        snapshots=snapshots,
+        backend=backend,
+        threads=threads,
+        report=report,
+        progress=progress,
     )
-    facts = {"run": spec.id, **asdict(spec), "classes_covered": covered}
+    facts = {
+        "run": spec.id,
+        **asdict(spec),
+        "train_samples": len(labels),
+        "classes_covered": covered,
+        "parameters": population.d,
+    }
+    if snapshots:
+        save_snapshots(out / "models.pt", spec, kept)
     table = {f.name: [getattr(row, f.name) for row in rows] for f in fields(Evaluation)}
     columns.write(out / "metrics.parquet", table, facts)
     record = {
@@ -230,7 +280,9 @@ def run(
         "command": ["ngo", "train", *spec.flags()],
         "seed": spec.seed,
         "parameters": population.d,
+        "train_samples": len(labels),
         "classes_covered": covered,
+        "snapshots": sorted(kept),
         "final": asdict(rows[-1]),
         "backend": population.backend,
         "device": _device_name(device),

@@ -10,9 +10,13 @@ import time
 from itertools import accumulate
 from pathlib import Path
 
+import nbformat
 import pandas as pd
 import pytest
 import yaml
+
+from ngo.artefacts import ARTEFACTS
+from ngo.experiments import SCHEMA, plan, read_config
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -28,7 +32,10 @@ OVERLAY = {
     "training": {
         "table1": {
             "settings": ["tiny"],
-            "compare": [{"protocol": ["gossip", "ngo"], "topology": "ring"}],
+            "compare": [
+                {"protocol": ["gossip", "ngo"], "topology": "ring"},
+                {"protocol": "gossip", "topology": "complete", "gamma": 1000.0},  # diverges
+            ],
         }
     },
     "consensus": {"fig3": {"rounds": 60}},
@@ -36,14 +43,9 @@ OVERLAY = {
     "partitions": {"figS2": {"settings": ["tiny"]}},
 }  # fmt: skip
 
-ARTEFACTS = [
-    *(
-        f"results/tables/{t}.{k}"
-        for t in ("table1", "table1_claims", "tableS1")
-        for k in ("csv", "md", "tex")
-    ),
-    *(f"results/figures/{f}.{k}" for f in ("fig3", "figS2") for k in ("png", "pdf", "csv")),
-]
+# What is made here: one of each kind of artefact.
+TARGETS = ("table1", "tableS1", "fig3", "figS2")
+FILES = [path for name in TARGETS for path in ARTEFACTS[name].outputs]
 
 
 class Clone:
@@ -75,21 +77,21 @@ class Clone:
         assert process.returncode == code, out
         return out
 
-    def planned(self, *arguments: str) -> dict[str, int]:
+    def planned(self, *arguments: str, **how: str) -> dict[str, int]:
         """How many jobs of each rule a dry run would run."""
-        text = self.snakemake("-n", *arguments)
+        text = self.snakemake("-n", *arguments, **how)
         stats = re.findall(r"^([A-Za-z0-9_]+) +(\d+)$", text, flags=re.MULTILINE)
         return {rule: int(count) for rule, count in stats if rule != "total"}
 
     def artefacts(self) -> dict[str, bytes]:
-        return {name: (self.root / name).read_bytes() for name in ARTEFACTS}
+        return {name: (self.root / name).read_bytes() for name in FILES}
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
     """A clone in which everything has been made once."""
     made = Clone(tmp_path_factory.mktemp("clone") / "ngo")
-    made.log = made.snakemake("--rerun-incomplete")
+    made.log = made.snakemake(*TARGETS, "--rerun-incomplete")
     return made
 
 
@@ -104,32 +106,47 @@ def test_everything_is_made(clone):
         assert content, name
     table = pd.read_csv(clone.root / "results/tables/table1.csv")
     assert set(table["tier"]) == {"test"}
-    assert table["protocol"].tolist() == ["gossip", "ngo"]
-    assert table["seeds"].tolist() == [2, 2]
-    assert table["paper"].tolist() == [62.30, 64.84]
+    assert table["protocol"].tolist() == ["gossip", "ngo", "gossip"]
+    assert table["seeds"].tolist() == [2, 2, 2]
+    assert table["paper"].tolist() == [62.30, 64.84, 71.28]
     assert "digits" in (clone.root / "results/tables/table1.md").read_text()
-    assert len(list(clone.root.glob("results/runs/*/run.json"))) == 4
-    assert len(list(clone.root.glob("benchmarks/train/*.tsv"))) == 4
+    assert len(list(clone.root.glob("results/runs/*/run.json"))) == 6
+    assert len(list(clone.root.glob("benchmarks/train/*.tsv"))) == 6
+
+
+def test_a_run_that_diverges_is_shown_as_such_and_stops_nothing(clone):
+    table = pd.read_csv(clone.root / "results/tables/table1.csv")
+    assert table["diverged"].tolist() == [0, 0, 2]
+    assert table["consensus"].isna().tolist() == [False, False, True]
+    *_, last = (clone.root / "results/tables/table1.md").read_text().strip().splitlines()
+    assert "2 of 2" in last
+    assert "| –" in last
+    record = next(clone.root.glob("results/runs/*complete*/run.json"))
+    assert json.loads(record.read_text())["final"]["diverged"]
 
 
 def test_logs_hold_no_warning(clone):
     logs = [path for path in clone.root.glob("logs/**/*") if path.is_file()]
     assert len(logs) > 15
+    assert {path.suffix for path in logs} == {".log", ".ipynb"}
     for path in logs:
         assert "warning" not in path.read_text().lower(), path
 
 
 def test_the_tidy_table_is_the_runs(clone):
-    tidy = pd.read_parquet(clone.root / "results/metrics/runs.parquet")
+    tidy = pd.read_parquet(clone.root / "results/metrics/table1.parquet")
     for record in clone.root.glob("results/runs/*/run.json"):
         run = json.loads(record.read_text())
         rows = tidy[tidy["run"] == run["id"]]
+        assert rows["diverged"].iloc[-1] == run["final"]["diverged"]
+        if run["final"]["diverged"]:
+            continue
         assert rows["consensus_loss"].iloc[-1] == run["final"]["consensus_loss"]
         assert rows["gamma"].unique().tolist() == [run["spec"]["gamma"]]
 
 
 def test_a_second_time_nothing_is_to_be_done(clone):
-    assert "Nothing to be done" in clone.snakemake()
+    assert "Nothing to be done" in clone.snakemake(*TARGETS)
 
 
 def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(clone):
@@ -138,14 +155,14 @@ def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(clone):
     shutil.rmtree(victim)
     for folder in ("tables", "figures", "metrics"):
         shutil.rmtree(clone.root / "results" / folder)
-    assert clone.planned()["train"] == 1
-    clone.snakemake()
+    assert clone.planned(*TARGETS)["train"] == 1
+    clone.snakemake(*TARGETS)
     assert clone.artefacts() == before
 
 
 def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(clone, tmp_path):
     other = Clone(tmp_path / "ngo")
-    command = ("--workflow-profile", "workflow/profiles/local")
+    command = (*TARGETS, "--workflow-profile", "workflow/profiles/local")
     killed = other.start(*command)
     while not list(other.root.glob("results/runs/*/run.json")):
         assert killed.poll() is None
@@ -167,33 +184,77 @@ def test_plots_retrain_nothing_and_the_coupling_retrains_everything(clone):
         text = path.read_text()
         path.write_text(text + "\n# changed\n")
         try:
-            return clone.planned()
+            return clone.planned(*TARGETS)
         finally:
             path.write_text(text)
             os.utime(path, (0, 0))
 
-    assert changed("plots.py") == {"fig3": 1, "figS2": 1, "all": 1}
+    assert changed("plots.py") == {"fig3": 1, "figS2": 1}
     assert "train" not in changed("tables.py")
-    assert changed("coupling.py")["train"] == 4
-    assert changed("population.py")["train"] == 4
-    assert "Nothing to be done" in clone.snakemake("-n")
+    assert changed("coupling.py")["train"] == 6
+    assert changed("population.py")["train"] == 6
+    assert "Nothing to be done" in clone.snakemake("-n", *TARGETS)
 
 
 def test_a_target_needs_its_own_inputs_only(fresh):
-    assert fresh.planned("tableS1") == {"spectra": 1, "tableS1": 1}
-    assert fresh.planned("fig3") == {"consensus": 1, "fig3": 1}
+    assert fresh.planned("tableS1") == {"measure": 1, "tableS1": 1}
+    assert fresh.planned("fig3") == {"measure": 1, "fig3": 1}
     assert fresh.planned("figS2") == {"data": 1, "partition": 1, "classes": 1, "figS2": 1}
     assert fresh.planned("table1") == {
-        "data": 1, "partition": 2, "train": 4, "aggregate": 1, "table1": 1
+        "data": 1, "partition": 2, "train": 6, "aggregate": 1, "table1": 1
     }  # fmt: skip
-    assert set(fresh.planned("figures")) >= {"fig3", "figS2", "figures"}
-    assert set(fresh.planned("tables")) >= {"table1", "tableS1", "tables"}
-    assert fresh.planned("training")["train"] == 4
+    assert fresh.planned("assumptions") == {"assumptions": 1}
+
+
+def test_a_target_of_the_demo_needs_its_own_inputs_only(fresh):
+    """Every artefact alone: one notebook, and its own experiment's runs."""
+    config = read_config([REPOSITORY / "config/config.yaml", REPOSITORY / "config/demo.yaml"])
+    training = plan(config, REPOSITORY / SCHEMA).training
+    demo = "config/demo.yaml"
+    for name in ("fig2", "figS6", "table1_tuned", "theory"):
+        planned = fresh.planned(name, config=demo)
+        assert planned[name] == 1
+        assert not set(planned) & (set(ARTEFACTS) - {name})
+        trained = planned.get("train", 0) + planned.get("train_and_keep", 0)
+        assert trained == len(training.get(name, ()))
+    assert set(fresh.planned("figures", config=demo)) >= {n for n in ARTEFACTS if n[:3] == "fig"}
+    assert set(fresh.planned("tables", config=demo)) >= {n for n in ARTEFACTS if n[:3] == "tab"}
+
+
+def test_an_unknown_target_names_the_known_ones(fresh):
+    out = fresh.snakemake("-n", "figS9", code=1)
+    assert_one_line(out, "target: 'figS9' is unknown; allowed: .*fig1, fig2.*theory.*Did you mean")
+
+
+def test_a_notebook_that_raises_leaves_its_traceback_and_no_figure(clone):
+    path = clone.root / "notebooks/fig3.ipynb"
+    text = path.read_text()
+    book = nbformat.reads(text, 4)
+    book.cells.append(nbformat.v4.new_code_cell("raise RuntimeError('half-made')", id="z1"))
+    nbformat.write(book, path)
+    try:
+        out = clone.snakemake("fig3", code=1)
+        assert "logs/notebooks/fig3" in out
+        assert "RuntimeError: half-made" in (clone.root / "logs/notebooks/fig3.log").read_text()
+        executed = nbformat.read(clone.root / "logs/notebooks/fig3.ipynb", 4)
+        assert any("RuntimeError" in line for line in executed.cells[-1].outputs[0].traceback)
+        assert not list(clone.root.glob("results/figures/fig3.*"))
+    finally:
+        path.write_text(text)
+    clone.snakemake("fig3")
+
+
+def test_jobs_forked_from_a_warm_process_leave_the_same_bytes(clone, tmp_path):
+    warm = Clone(tmp_path / "ngo")
+    (warm.root / "warm.yaml").write_text("warm: true\n")
+    warm.snakemake("table1", config="test.yaml warm.yaml")
+    for path in ARTEFACTS["table1"].outputs:
+        assert (warm.root / path).read_bytes() == (clone.root / path).read_bytes()
 
 
 def test_targets_are_listed_with_what_they_make(fresh):
     text = fresh.snakemake("--list-target-rules")
-    for target in ("table1", "tableS1", "fig3", "figS2", "tables", "figures", "training", "all"):
+    for target in (*ARTEFACTS, "tables", "figures", "assumptions", "training", "all"):
         assert re.search(rf"^{target} \(\w.+\)$", text, flags=re.MULTILINE), target
 
 
@@ -259,7 +320,11 @@ def test_gpu_jobs_are_as_many_as_gpus_without_any_flag(tmp_path, gpus, at_once):
     overlay = {"device": "auto", "seeds": [0], "training": {"table1": {"compare": compare}}}
     (clone.root / "gpu.yaml").write_text(yaml.safe_dump(overlay))
     clone.snakemake(
-        "training", "--cores", "4", config="test.yaml gpu.yaml", CUDA_VISIBLE_DEVICES=gpus
+        "results/metrics/table1.parquet",
+        "--cores",
+        "4",
+        config="test.yaml gpu.yaml",
+        CUDA_VISIBLE_DEVICES=gpus,
     )
     events = (clone.root / "claims").read_text()
     in_use = list(accumulate(1 if event == "+" else -1 for event in events))

@@ -1,13 +1,17 @@
 # The config, checked, as the table of runs; and what rules ask about it.
 
 import os
+import re
 import sys
 from pathlib import Path
 from shlex import quote
 
-from ngo import datasets, devices, experiments
+from snakemake.cli import get_argument_parser
+
+from ngo import datasets, devices, experiments, warm
+from ngo.artefacts import ARTEFACTS, BEYOND
 from ngo.files import hold, writable_folder
-from ngo.registry import UserError
+from ngo.registry import UserError, unknown
 from ngo.sources import fingerprint, sources
 from ngo.spec import flag
 
@@ -33,9 +37,19 @@ shell.prefix(
     f" {datasets.ROOT_VARIABLE}={quote(str(DATA_ROOT.resolve()))}; "
 )
 
+# The config files, lowest first. (workflow.configfiles has the command line's first.)
+CONFIGS = [
+    os.path.relpath(path)
+    for path in ("config/config.yaml", *workflow.overwrite_configfiles)
+]
+
 # As many GPU jobs at once as there are GPUs. (A cluster counts its own.)
 if HERE and "gpu" not in workflow.global_resources:
     workflow.register_resource("gpu", len(devices.visible_gpus()))
+
+
+# What can be asked for, besides an artefact.
+TARGETS = ["all", "tables", "figures", "training", "assumptions"]
 
 
 wildcard_constraints:
@@ -51,6 +65,11 @@ def get_code(*modules):
 
 def get_code_fingerprint(*modules):
     return fingerprint(sources(*modules))
+
+
+def get_pattern(names):
+    """A pattern that matches these names alone."""
+    return "|".join(map(re.escape, names)) or "none"
 
 
 def get_metrics(runs):
@@ -90,9 +109,73 @@ def get_partition_flags(wildcards):
     return get_flags(PARTITIONS[wildcards.partition].partition_fields)
 
 
+MEASURE_CODE = {
+    "consensus": ["ngo.consensus", "ngo.dynamics"],
+    "spectra": ["ngo.spectra"],
+    "alignment": ["ngo.alignment"],
+    "samples": ["ngo.samples"],
+    "throughput": ["ngo.throughput"],
+    "theory": ["ngo.theory_tables"],
+}
+
+
+def get_measure_code(wildcards):
+    return get_code(*MEASURE_CODE[wildcards.kind])
+
+
+def get_measure_fingerprint(wildcards):
+    return get_code_fingerprint(*MEASURE_CODE[wildcards.kind])
+
+
+def get_measure_flags(wildcards):
+    return get_flags(PLAN.measures[wildcards.kind][wildcards.artefact])
+
+
+def get_measured_data(wildcards):
+    """The data set that a measurement reads, if it reads one."""
+    dataset = PLAN.measures[wildcards.kind][wildcards.artefact].get("dataset")
+    return [f"results/data/{dataset}.json"] if dataset else []
+
+
+def get_kept_models(wildcards):
+    return [
+        f"results/runs/{spec.id}/models.pt"
+        for spec in PLAN.training[wildcards.artefact]
+    ]
+
+
+def get_notebook_values(artefact):
+    """The notebook's parameters, as flags."""
+    values = {
+        **ARTEFACTS[artefact].inputs,
+        **PLAN.shown.get(artefact, {}),
+        "tier": PLAN.tier,
+        "out": "results",
+    }
+    return [
+        word for name, value in values.items() for word in ("-p", f"{name}={value}")
+    ]
+
+
+def get_reported(path, artefact, section, title):
+    """An artefact's file; the report shows it if it is a picture or a page."""
+    if not path.endswith((".png", ".html")):
+        return path
+    return report(
+        path,
+        caption=f"../report/{artefact}.rst",
+        category=section,
+        labels={"Artefact": f"{title} ({Path(path).name})"},
+    )
+
+
 def get_trained(jobs):
     """The runs that jobs train."""
-    return [RUNS[job.wildcards.run] for job in jobs if job.rule.name == "train"]
+    return [
+        RUNS[job.wildcards.run]
+        for job in jobs
+        if job.rule.name in ("train", "train_and_keep")
+    ]
 
 
 def get_data_sets(jobs):
@@ -102,4 +185,15 @@ def get_data_sets(jobs):
         for job in jobs
         if job.rule.name == "partition"
     ]
-    return sorted({spec.dataset for spec in get_trained(jobs) + drawn})
+    verified = {job.wildcards.dataset for job in jobs if job.rule.name == "data"}
+    return sorted(verified | {spec.dataset for spec in get_trained(jobs) + drawn})
+
+
+def check_targets():
+    """Stop at a target that is neither a file nor a rule, and name those that there are."""
+    if "snakemake" not in Path(sys.argv[0]).parts[-2:] or not workflow.is_main_process:
+        return
+    there = {rule.name for rule in workflow.rules}
+    for target in get_argument_parser().parse_known_args(sys.argv[1:])[0].targets or ():
+        if "/" not in target and target not in there and not os.path.exists(target):
+            sys.exit(f"ngo: {unknown('target', target, [*ARTEFACTS, *TARGETS])}")

@@ -16,6 +16,8 @@ onstart:
         for name in get_data_sets(jobs):
             datasets.check(name, DATA_ROOT)
         check_shares(get_trained(jobs), DATA_ROOT)
+        if config["warm"] and HERE and PLAN.device == "cpu":
+            os.environ["NGO_WARM"] = warm.start().socket
     except UserError as error:
         sys.exit(f"ngo: {error}")
 

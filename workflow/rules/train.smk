@@ -13,6 +13,8 @@ rule train:
         "logs/train/{run}.log",
     benchmark:
         "benchmarks/train/{run}.tsv"
+    wildcard_constraints:
+        run=get_pattern(run for run in RUNS if run not in PLAN.snapshots),
     threads: config["threads"]
     resources:
         gpu=GPU,
@@ -23,6 +25,19 @@ rule train:
     shell:
         "ngo train {params.flags:q} --partition-file {input.partition} --device {resources.device}"
         " --threads {threads} --out results/runs/{wildcards.run} > {log} 2>&1"
+
+
+use rule train as train_and_keep with:
+    output:
+        metrics="results/runs/{run}/metrics.parquet",
+        record="results/runs/{run}/run.json",
+        models="results/runs/{run}/models.pt",
+    wildcard_constraints:
+        run=get_pattern(PLAN.snapshots),
+    params:
+        flags=lambda wildcards: RUNS[wildcards.run].flags()
+        + get_flags({"snapshot": PLAN.snapshots[wildcards.run]}),
+        code=get_code_fingerprint("ngo.training"),
 
 
 rule aggregate:

@@ -1,0 +1,188 @@
+"""The tables and figures: what makes each, and from what.
+
+An artefact is made by the notebook of its id, ``notebooks/ID.ipynb``, from tidy metrics and the
+paper's numbers. A new one is an entry here, a notebook, and an experiment in the config.
+
+Light: the workflow reads it each time it is parsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ngo.registry import Registry
+
+FIGURE = ("png", "pdf", "csv")
+TABLE = ("csv", "md", "tex", "html")
+
+SETUP = "2 Problem setup"
+METHOD = "3 Nonlinear gossiping"
+COMPARISON = "5.1 Experimental setup"
+NONLINEARITY = "5.2 Impact of nonlinearity"
+RANDOM = "5.3 Random graph"
+COMMUNICATION = "5.4 Communication and convergence"
+SCALING = "5.5 Scaling to large number of workers"
+STABILITY = "5.6 Synchronization rate and stability"
+SUPPLEMENT = "Supplement"
+ORIGINAL = "Supplement, original appendix"
+BEYOND = "What the paper leaves open"
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """``section`` is the paper's. ``metrics`` maps the notebook's parameters to tidy tables, by
+    their names below ``results/metrics``; ``reference`` is the file with the paper's numbers, below
+    ``config/reference``. ``figures`` and ``tables`` are what it leaves below ``results``, without
+    suffixes.
+    """
+
+    title: str
+    section: str
+    metrics: Mapping[str, str]
+    figures: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    reference: str | None = None
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """Its input files, by the notebook's parameters."""
+        files = {name: f"results/metrics/{table}.parquet" for name, table in self.metrics.items()}
+        return {**files, **({"reference": self.published} if self.reference else {})}
+
+    @property
+    def published(self) -> str:
+        """The file with the paper's numbers."""
+        return f"config/reference/{self.reference}.csv"
+
+    @property
+    def outputs(self) -> list[str]:
+        """Every file that it leaves, the one to look at first."""
+        figures = [f"results/figures/{name}.{kind}" for name in self.figures for kind in FIGURE]
+        return figures + [f"results/tables/{name}.{kind}" for name in self.tables for kind in TABLE]
+
+
+ARTEFACTS: Registry[Artefact] = Registry("artefact")
+
+
+def _figure(
+    name: str, section: str, title: str, *, kind: str | None = None, **more: object
+) -> None:
+    """One measured as ``kind``, or else in the training of its name."""
+    metrics = {"metrics": f"{kind}_{name}" if kind else name, **more}
+    ARTEFACTS.add(name, Artefact(title, section, metrics, figures=(name,)))
+
+
+def _table(
+    name: str,
+    section: str,
+    title: str,
+    reference: str,
+    *,
+    kind: str | None = None,
+    claims: bool = True,
+) -> None:
+    """One beside the paper's numbers in ``reference``, with a table of its claims."""
+    metrics = {"metrics": f"{kind}_{name}" if kind else name}
+    tables = (name, f"{name}_claims") if claims else (name,)
+    ARTEFACTS.add(name, Artefact(title, section, metrics, tables=tables, reference=reference))
+
+
+_figure("fig1", SETUP, "Figure 1: gossip until V ≤ V_th on least squares")
+_figure(
+    "fig2",
+    SETUP,
+    "Figure 2: alignment of the workers' gradients with the gradient at their mean, against V",
+    kind="alignment",
+)
+_figure(
+    "fig3",
+    METHOD,
+    "Figure 3: consensus with sublinear, linear and superlinear coupling",
+    kind="consensus",
+)
+ARTEFACTS.add(
+    "theory",
+    Artefact(
+        "Theory: consensus times, delays and convergence against the paper's bounds",
+        METHOD,
+        {"metrics": "theory_theory"},
+        figures=("theory",),
+        tables=("theory",),
+    ),
+)
+_table(
+    "table1",
+    COMPARISON,
+    "Table 1: test accuracy by topology and protocol, and its claims",
+    "table1_classification",
+)
+_figure("fig4", NONLINEARITY, "Figure 4: accuracy and V against p")
+_figure("fig5", RANDOM, "Figure 5: accuracy and V on random graphs")
+_figure("fig6", COMMUNICATION, "Figure 6: consensus every 1, 2 and 5 steps")
+_figure("fig7", SCALING, "Figure 7: scaling, the same data for each worker")
+_figure(
+    "fig8",
+    STABILITY,
+    "Figure 8: V against performance; stability against the synchronization rate γ",
+)
+_figure("figS1", SUPPLEMENT, "Figure S1: consensus with and without delay", kind="consensus")
+_figure(
+    "figS2",
+    SUPPLEMENT,
+    "Figure S2: samples per class and worker of each non-iid partition",
+    kind="classes",
+)
+_table(
+    "tableS1",
+    SUPPLEMENT,
+    "Table S1: degree and spectral gap of the topologies",
+    "tableS1_spectral_gap",
+    kind="spectra",
+    claims=False,
+)
+_figure("figS3", SUPPLEMENT, "Figure S3: scaling, the whole data set split evenly")
+_figure("figS4", SUPPLEMENT, "Figure S4: correlation of V and test accuracy")
+_figure(
+    "figS5",
+    SUPPLEMENT,
+    "Figure S5: reconstructions by the consensus model, generations by each worker",
+    kind="samples",
+)
+_table(
+    "tableS2",
+    SUPPLEMENT,
+    "Table S2: negative ELBO of the variational autoencoder, and its claims",
+    "tableS2_vae_elbo",
+)
+_figure(
+    "figS6",
+    SUPPLEMENT,
+    "Figure S6: a noisy sine learned by five workers",
+    samples="samples_figS6",
+)
+_table(
+    "tableA1",
+    ORIGINAL,
+    "Table A1: fully connected networks, final loss and first hitting time",
+    "tableA1_mnist_hitting_time",
+)
+_table("tableA2", ORIGINAL, "Table A2: convolutional networks, final loss", "tableA2_cifar10_loss")
+_figure(
+    "figA1",
+    ORIGINAL,
+    "Figure A1: generations on each worker after 2 and 200 iterations, non-iid",
+    kind="samples",
+)
+_figure(
+    "figA2",
+    ORIGINAL,
+    "Figure A2: throughput and speed-up with the number of workers",
+    kind="throughput",
+)
+_table(
+    "table1_tuned",
+    BEYOND,
+    "Table 1 with each protocol at its own best γ",
+    "table1_classification",
+)

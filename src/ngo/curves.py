@@ -1,0 +1,249 @@
+"""Means over seeds, with their intervals, as curves and markers; runs that diverged as such."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import ScaledTranslation
+
+from ngo import plots
+from ngo.plots import PROTOCOL_STYLES, Style, log_axis
+from ngo.statistics import estimate
+
+# Quantities that span orders of magnitude: log axes, geometric means.
+GEOMETRIC = ("V", "loss", "workers_loss")
+
+PERCENT = ("accuracy", "best")
+DIFFERENCES = ("difference",)
+
+LABELS = {
+    "V": "index $V$",
+    "accuracy": "test accuracy (%)",
+    "best": "best test accuracy (%)",
+    "difference": "NGO − gossip (points)",
+    "loss": "test squared error",
+    "workers_loss": "test squared error",
+    "messages": "models sent",
+}
+
+# What is drawn: rows of :func:`points` with the style of each case.
+Cases = list[tuple[Style, pd.DataFrame]]
+
+
+def scores(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The metrics with accuracy in percent, and with the losses by the names of figures."""
+    return metrics.assign(
+        accuracy=100 * metrics["consensus_accuracy"],
+        loss=metrics["consensus_loss"],
+        workers_loss=metrics["workers_loss_mean"],
+    )
+
+
+def points(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:
+    """Mean and 95 % interval over seeds of each of ``values``, in each group ``by`` of ``rows``.
+
+    Columns: ``by``, value, mean, low, high, seeds, diverged. The mean is over the runs with a
+    finite value, ``seeds`` of them; ``diverged`` counts the others. A value in :data:`GEOMETRIC`
+    has its geometric mean, and the interval of its logarithm.
+    """
+    records = []
+    for value in values:
+        for keys, group in rows.groupby(by, dropna=False, sort=False):
+            shown = group.loc[~group["diverged"], value].to_numpy(dtype=float)
+            shown = shown[np.isfinite(shown)]
+            records.append(
+                {
+                    **dict(zip(by, keys, strict=True)),
+                    "value": value,
+                    **_interval(shown, value in GEOMETRIC),
+                    "seeds": len(shown),
+                    "diverged": len(group) - len(shown),
+                }
+            )
+    return pd.DataFrame(records)
+
+
+def along(metrics: pd.DataFrame, by: list[str], x: str, values: list[str]) -> pd.DataFrame:
+    """:func:`points` of every evaluation, against ``x`` (step or epoch).
+
+    Evaluations are matched by their number, since seeds may own unequal numbers of samples. A run
+    that ended early, since it diverged, counts as diverged from there on.
+    """
+    rows = metrics.assign(evaluation=metrics.groupby("run").cumcount())
+    table = points(rows, [*by, "evaluation"], values)
+    there = rows.groupby([*by, "evaluation"], dropna=False)[x].mean().rename(x).reset_index()
+    runs = rows.groupby(by, dropna=False)["run"].nunique().rename("runs").reset_index()
+    table = table.merge(there, on=[*by, "evaluation"], how="left").merge(runs, on=by, how="left")
+    table["diverged"] = table["runs"] - table["seeds"]
+    return table.drop(columns=["evaluation", "runs"])
+
+
+def by_protocol(table: pd.DataFrame) -> Cases:
+    """The rows of each protocol with its style, those of the paper first."""
+    others = sorted(set(table["protocol"]) - set(PROTOCOL_STYLES))
+    own = {name: plots.style(k, name) for k, name in enumerate(others, start=len(PROTOCOL_STYLES))}
+    cases = [
+        (look, table[table["protocol"] == name])
+        for name, look in {**PROTOCOL_STYLES, **own}.items()
+    ]
+    return [(look, rows) for look, rows in cases if len(rows)]
+
+
+def decentralized(cases: Cases) -> Cases:
+    """Without the centralized one, whose V is 0."""
+    return [case for case in cases if case[0] != PROTOCOL_STYLES["centralized"]]
+
+
+def together(*tables: pd.DataFrame) -> pd.DataFrame:
+    """Tables with unlike columns as one; whole numbers stay whole."""
+    filled = [table.dropna(axis=1, how="all") for table in tables]
+    counts = [table.astype(dict.fromkeys(table.select_dtypes("int"), "Int64")) for table in filled]
+    return pd.concat(counts, ignore_index=True)
+
+
+def lines(axis: Axes, cases: Cases, x: str, y: str) -> None:
+    """Each case's means of ``y`` against ``x`` as a line, its intervals as a band.
+
+    ``cases`` hold rows of :func:`points`. Where runs of a case have diverged, the line of those
+    left is thin, and a × says how many.
+    """
+    axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    _draw(axis, cases, x, y, _band)
+
+
+def dots(axis: Axes, cases: Cases, x: str, y: str, levels: Cases = ()) -> None:
+    """The same for a few values of ``x``: markers with bars, hollow where runs have diverged.
+
+    ``levels`` have one row for ``y``, whatever ``x``: a line across.
+    """
+    for style, rows in levels:
+        for row in rows[rows["value"] == y].to_dict("records"):
+            axis.axhline(row["mean"], color=style.colour, ls=style.line, lw=1, label=style.label)
+            axis.axhspan(row["low"], row["high"], color=style.colour, alpha=0.12, lw=0)
+    axis.set_xlim(_with_margins(axis.xaxis, pd.concat([rows[x] for _, rows in cases])))
+    _draw(axis, cases, x, y, _bars, levels)
+
+
+def _draw(
+    axis: Axes, cases: Cases, x: str, y: str, mark: Callable[..., None], levels: Cases = ()
+) -> None:
+    axis.set_ylabel(LABELS[y])
+    if y in GEOMETRIC:
+        log_axis(axis.yaxis)
+    shown = [(style, rows[rows["value"] == y].sort_values(x)) for style, rows in cases]
+    for k, (style, rows) in enumerate(shown):
+        mark(axis, rows, x, style, k - (len(shown) - 1) / 2)
+    lost = []
+    for style, rows in shown:
+        more = rows["diverged"].diff().fillna(rows["diverged"])
+        new = rows[(more if mark is _band else rows["diverged"]) > 0]
+        lost += [(style, row) for row in new.to_dict("records")]
+    everything = pd.concat([rows for _, rows in [*cases, *levels]])
+    _fit(axis, everything[everything["value"] == y], room=min(0.08 * len(lost), 0.4))
+    _mark_diverged(axis, lost, x)
+
+
+def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style, place: float) -> None:
+    every = max(1, len(rows) // 6)
+    look = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
+    whole, left = rows[rows["diverged"] == 0], rows[rows["diverged"] > 0]
+    axis.plot(
+        whole[x], whole["mean"], **look, label=style.label, markevery=every, markersize=3, lw=1.2
+    )
+    axis.fill_between(
+        whole[x],
+        whole["low"],
+        whole["high"],
+        color=style.colour,
+        alpha=0.15 if rows["seeds"].max() > 2 else 0.08,
+        linewidth=0,
+    )
+    if len(left):
+        axis.plot(left[x], left["mean"], **look, markevery=every, markersize=2, lw=0.5)
+
+
+def _bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style, place: float) -> None:
+    beside = axis.transData + ScaledTranslation(place / 20, 0, axis.figure.dpi_scale_trans)
+    ends = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
+    axis.errorbar(
+        rows[x],
+        rows["mean"],
+        yerr=[end.fillna(0) for end in ends],
+        color=style.colour,
+        linestyle=style.line,
+        marker=style.marker,
+        label=style.label,
+        markersize=4,
+        linewidth=1,
+        elinewidth=0.8,
+        capsize=2,
+        transform=beside,
+    )
+    some = rows[rows["diverged"] > 0]
+    look = {"markeredgecolor": style.colour, "markerfacecolor": "white", "markersize": 4}
+    axis.plot(some[x], some["mean"], style.marker, **look, transform=beside, zorder=3)
+
+
+def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
+    """Limits around the means and their intervals; of those of two seeds, 13 standard errors on
+    either side, a tenth is in sight. A percentage stays in its range; a difference shows its 0.
+    ``room`` is the share of the height below that is left for marks.
+    """
+    log = axis.get_yscale() == "log"
+    ends = rows[["mean", "low", "high"]]
+    ends = np.log10(ends.where(ends > 0)) if log else ends
+    reach = np.where(rows["seeds"] > 2, 1, 1 / 10)
+    bottom = (ends["mean"] - reach * (ends["mean"] - ends["low"]).fillna(0)).min()
+    top = (ends["mean"] + reach * (ends["high"] - ends["mean"]).fillna(0)).max()
+    if np.isfinite(top - bottom):
+        if rows["value"].isin(DIFFERENCES).any():
+            bottom, top = min(bottom, 0), max(top, 0)
+        margin = 0.06 * (top - bottom) or 0.5
+        limits = np.array([bottom - margin, top + margin])
+        if rows["value"].isin(PERCENT).any():
+            limits = limits.clip(-2, 102)
+        limits[0] -= room * (limits[1] - limits[0])
+        axis.set_ylim(10**limits if log else limits)
+
+
+def _with_margins(axis: Axis, values: pd.Series) -> np.ndarray:
+    """Limits of an axis that hold ``values``."""
+    log = axis.get_scale() == "log"
+    low, high = np.log10([values.min(), values.max()]) if log else (values.min(), values.max())
+    limits = np.array([low, high]) + (0.08 * (high - low) or 0.5) * np.array([-1, 1])
+    return 10**limits if log else limits
+
+
+def _mark_diverged(axis: Axes, lost: list[tuple[Style, dict]], x: str) -> None:
+    """A × at the bottom for each row of ``lost``, with how many of how many runs diverged."""
+    place = axis.get_xaxis_transform()
+    for k, (style, row) in enumerate(lost):
+        height = 0.05 + 0.08 * k
+        left = (axis.transScale + axis.transLimits).transform((row[x], 1))[0] < 0.5
+        axis.plot(row[x], height, "x", color=style.colour, transform=place, markersize=5)
+        axis.annotate(
+            f"{row['diverged']} of {row['seeds'] + row['diverged']} diverged",
+            (row[x], height),
+            xycoords=place,
+            xytext=(5 if left else -5, 0),
+            textcoords="offset points",
+            ha="left" if left else "right",
+            va="center",
+            fontsize="x-small",
+            color=style.colour,
+        )
+
+
+def _interval(values: np.ndarray, geometric: bool) -> dict[str, float]:
+    if not len(values):
+        return dict.fromkeys(("mean", "low", "high"), np.nan)
+    if geometric and values.min() <= 0:
+        return {"mean": 0.0, "low": np.nan, "high": np.nan}
+    found = estimate(np.log(values) if geometric else values)
+    ends = found.mean, found.mean - found.half_width, found.mean + found.half_width
+    return dict(zip(("mean", "low", "high"), np.exp(ends) if geometric else ends, strict=True))

@@ -1,0 +1,44 @@
+"""The workers' models after some steps of a run: a file, and the population that it brings back."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from ngo.files import whole_file
+from ngo.population import Population
+from ngo.registry import UserError
+from ngo.spec import RunSpec
+
+# For each step, the workers' parameters "X" [n, d] and "buffers" [n, b].
+Snapshots = dict[int, dict[str, torch.Tensor]]
+
+
+def save_snapshots(path: str | Path, spec: RunSpec, snapshots: Snapshots) -> None:
+    """Write snapshots with the run that they are of; the same ones give the same bytes."""
+    buffer = io.BytesIO()  # torch would write a file's (temporary) name into it
+    torch.save({"spec": asdict(spec), "snapshots": snapshots}, buffer)
+    with whole_file(path) as temporary:
+        temporary.write_bytes(buffer.getvalue())
+
+
+def load_snapshots(path: str | Path) -> tuple[RunSpec, Snapshots]:
+    """The run and its snapshots; a UserError if the file holds none."""
+    try:
+        content = torch.load(path, weights_only=True)
+        return RunSpec(**content["spec"]), content["snapshots"]
+    except (OSError, RuntimeError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"models: {str(path)!r} holds no models of a run: {reason}") from None
+
+
+def restored(spec: RunSpec, snapshot: dict[str, torch.Tensor]) -> Population:
+    """The population of a run as it was when the snapshot was taken."""
+    population = Population(spec.model, spec.workers, spec.seed)
+    population.X.copy_(snapshot["X"])
+    population.buffers.copy_(snapshot["buffers"])
+    return population

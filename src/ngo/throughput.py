@@ -1,0 +1,91 @@
+"""How many samples per second n workers train on (Figure A2)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from ngo import datasets
+from ngo.datasets import Dataset
+from ngo.graphs import mixing_stream
+from ngo.population import Population, _cores, one_intra_op_thread
+from ngo.protocols import PROTOCOLS
+from ngo.seeding import torch_stream
+from ngo.spec import RunSpec
+from ngo.training import batches
+
+
+@one_intra_op_thread()
+def throughput_table(
+    specs: Sequence[RunSpec], workers: Sequence[int], steps: int, repeats: int, root: Path
+) -> pd.DataFrame:
+    """Samples per second of whole training steps, by run and number of workers, as rows.
+
+    A step is what training does between evaluations: batches, gradients, SGD and consensus. Each
+    of ``specs`` is measured with each number of ``workers`` in place of its own; all cases take
+    turns, ``repeats`` times, so that what else the machine does meets all of them alike. A row is
+    ``steps`` steps: the run's facts, the ``cores`` that this process may use, ``protocol``,
+    ``workers``, ``repeat``, ``steps``, ``seconds`` and ``samples_per_second``.
+    """
+    data = {spec.dataset: datasets.load(spec.dataset, root) for spec in specs}
+    cases = [(spec, n, _trainer(spec, n, data[spec.dataset])) for spec in specs for n in workers]
+    for _, _, step in cases:
+        step()  # the first has to allocate
+    rows = []
+    for repeat in range(repeats):
+        for spec, n, step in cases:
+            start = time.perf_counter()
+            for _ in range(steps):
+                step()
+            seconds = time.perf_counter() - start
+            rows.append(
+                {
+                    "dataset": spec.dataset,
+                    "model": spec.model,
+                    "topology": spec.topology,
+                    "batch_size": spec.batch_size,
+                    "train_samples": len(data[spec.dataset].train_inputs),
+                    "seed": spec.seed,
+                    "cores": _cores(),
+                    "protocol": spec.protocol,
+                    "workers": n,
+                    "repeat": repeat,
+                    "steps": steps,
+                    "seconds": seconds,
+                    "samples_per_second": steps * n * spec.batch_size / seconds,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _trainer(spec: RunSpec, n: int, data: Dataset) -> Callable[[], None]:
+    """One step of training with ``n`` workers, each with all of the data, without evaluations."""
+    population = Population(spec.model, n, spec.seed)
+    task, protocol = population.task, PROTOCOLS[spec.protocol]
+    own = np.arange(len(data.train_inputs))
+    streams = [
+        batches(own, spec.batch_size, torch_stream(spec.seed, "batches", i)) for i in range(n)
+    ]
+    graphs = torch_stream(spec.seed, "graphs")
+    decentralized = protocol.decentralized
+    mixing = mixing_stream(spec.topology, n, spec.u, graphs) if decentralized else None
+    past: list[torch.Tensor] = []
+    t = 0
+
+    def step() -> None:
+        nonlocal t
+        indices = torch.stack([next(stream) for stream in streams])
+        chosen = indices.flatten()
+        inputs, targets = task.batch(data, data.train_inputs[chosen], data.train_targets[chosen])
+        shape = indices.shape
+        population.gradients(inputs.unflatten(0, shape), targets.unflatten(0, shape))
+        W = next(mixing) if mixing is not None else None
+        protocol.step(t, population.X, population.G, W, spec, past)
+        t += 1
+
+    return step

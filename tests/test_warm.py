@@ -1,0 +1,171 @@
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ngo import warm
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="starts are warm on Linux only")
+
+RUN = ["--dataset", "digits", "--batch-size", "16", "--device", "cpu"]
+ENDLESS = ["--epochs", "100000"]
+
+
+@pytest.fixture(scope="module")
+def server():
+    with warm.start() as server:
+        yield server
+
+
+@pytest.fixture
+def only_warm(tmp_path):
+    """Environment in which a process can't import the command line: it is warm, or it fails."""
+    (tmp_path / "poison").mkdir()
+    (tmp_path / "poison/click.py").write_text("raise ImportError('a cold start')")
+    paths = [str(tmp_path / "poison"), os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+def ngo_train(socket, *arguments, environment=(), stderr=subprocess.PIPE, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "ngo", "train", *RUN, *map(str, arguments)],
+        env={**os.environ, **dict(environment), "NGO_WARM": str(socket)},
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        **options,
+    )
+
+
+def outcome(process, code=0):
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    return out, err
+
+
+def metrics(folder):
+    return pd.read_parquet(folder / "metrics.parquet").drop(columns="seconds")
+
+
+def record(folder):
+    values = json.loads((folder / "run.json").read_text())
+    for clock in ("started", "wall_seconds"):
+        del values[clock]
+    del values["final"]["seconds"]
+    return values
+
+
+def test_two_warm_runs_at_once_and_the_same_cold(server, only_warm, tmp_path):
+    short = ["--epochs", "1", "--threads", "2"]
+    warm_runs = [
+        ngo_train(
+            server.socket, *short, "--seed", k, "--out", tmp_path / f"w{k}", environment=only_warm
+        )
+        for k in (0, 1)
+    ]
+    for process in warm_runs:
+        out, err = outcome(process)
+        assert out.startswith("digits-iid-ring-ngo-")
+        assert "epoch   1.0" in err
+    # A socket that nobody listens to: a cold start, without a word.
+    (tmp_path / "stale").touch()
+    out, err = outcome(ngo_train(tmp_path / "stale", *short, "--seed", 1, "--out", tmp_path / "c1"))
+    assert len(err.splitlines()) == 1 + len(metrics(tmp_path / "c1"))
+    pd.testing.assert_frame_equal(metrics(tmp_path / "w1"), metrics(tmp_path / "c1"))
+    assert record(tmp_path / "w1") == record(tmp_path / "c1")
+    assert not metrics(tmp_path / "w0").equals(metrics(tmp_path / "w1"))
+
+
+def test_a_mistake_is_told_as_ever(server, only_warm, tmp_path):
+    wrong = ["--p", "1.2", "--out", tmp_path / "run"]
+    told = outcome(ngo_train(server.socket, *wrong, environment=only_warm), code=2)
+    assert told == outcome(ngo_train(tmp_path / "none", *wrong), code=2)
+    assert told[1].startswith("ngo: p: 1.2 is out of range")
+
+
+def test_folder_umask_files_and_environment_are_the_clients(server, only_warm, tmp_path):
+    with (tmp_path / "log").open("w") as log:
+        process = ngo_train(
+            server.socket, "--epochs", "0.2", "--out", "run",
+            environment=only_warm, stderr=log, cwd=tmp_path, umask=0o027,
+        )  # fmt: skip
+        outcome(process)
+    assert "epoch   0.22" in (tmp_path / "log").read_text()
+    assert stat.S_IMODE((tmp_path / "run/metrics.parquet").stat().st_mode) == 0o640
+    wide, narrow = (
+        outcome(ngo_train(server.socket, "--help", environment={**only_warm, "COLUMNS": width}))
+        for width in ("78", "60")
+    )
+    cold = ngo_train(tmp_path / "none", "--help", environment={"COLUMNS": "60"})
+    assert outcome(cold) == narrow != wide
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGTERM, 128 + 15), (signal.SIGINT, 130), (signal.SIGKILL, -9)],
+)
+def test_with_the_client_ends_its_job(server, only_warm, tmp_path, number, code):
+    process = ngo_train(
+        server.socket, *ENDLESS, "--out", tmp_path / "run",
+        environment=only_warm, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    while "epoch" not in process.stdout.readline():
+        assert process.poll() is None
+    process.send_signal(number)
+    # The output ends when the last process that holds it has ended.
+    said, _ = process.communicate(timeout=warm.GRACE - 1)
+    assert process.returncode == code
+    assert ("interrupted" in said) == (number == signal.SIGINT)
+    assert not list((tmp_path / "run").iterdir())
+
+
+def test_a_server_ends_with_its_parent_and_its_jobs_go_on(only_warm, tmp_path):
+    code = "from ngo import warm; print(warm.start().socket, flush=True); input()"
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    path = Path(parent.stdout.readline().strip())
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    process = ngo_train(
+        path, *ENDLESS, "--out", tmp_path / "run", environment=only_warm, stderr=subprocess.STDOUT
+    )
+    while "epoch" not in process.stdout.readline():
+        assert process.poll() is None
+    parent.kill()
+    deadline = time.monotonic() + 20
+    while path.parent.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert "epoch" in process.stdout.readline()  # its job goes on, and still answers to it
+    process.terminate()
+    assert process.wait(timeout=20) == 128 + signal.SIGTERM
+    parent.communicate(timeout=20)  # no process is left that holds the parent's output
+
+
+def test_a_stopped_server_leaves_nothing():
+    server = warm.start()
+    assert Path(server.socket).exists()
+    server.stop()
+    assert not Path(server.socket).parent.exists()
+    assert warm.ask(server.socket, ["ngo", "train", "--device", "cpu"]) is None
+
+
+def test_only_training_on_the_cpu_is_warm(server):
+    for argv in (["ngo"], ["ngo", "data", "--device", "cpu"], ["ngo", "train", "--device", "cuda"]):
+        assert warm.ask(server.socket, argv) is None
+
+
+@pytest.mark.parametrize(
+    ("work", "code"), [(lambda: None, 0), (lambda: sys.exit(3), 3), (lambda: 1 // 0, 1)]
+)
+def test_a_child_ends_as_a_program_does(work, code, capfd):
+    child = warm._fork(work)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == code
+    assert ("ZeroDivisionError" in capfd.readouterr().err) == (code == 1)

@@ -1,0 +1,114 @@
+"""The report: one file that needs nothing else, with a caption for each artefact."""
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+from docutils.core import publish_string
+from jinja2 import Environment, StrictUndefined
+from test_dag import REPOSITORY, Clone
+
+from ngo.artefacts import ARTEFACTS
+
+CAPTIONS = sorted((REPOSITORY / "workflow/report").glob("*.rst"))
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+TARGETS = ("fig3", "assumptions")
+SHOWN = {
+    "results/figures/fig3.png": ARTEFACTS["fig3"].title,
+    "results/tables/assumptions.html": "does not state",
+}
+
+
+def test_every_artefact_has_a_caption():
+    assert {path.stem for path in CAPTIONS} == {*ARTEFACTS, "assumptions", "workflow"}
+
+
+@pytest.mark.parametrize("path", CAPTIONS, ids=lambda path: path.stem)
+def test_a_caption_is_sound_and_names_the_tier(path):
+    template = Environment(undefined=StrictUndefined).from_string(path.read_text())
+    config = {"tier": "made-up", "seeds": [0, 1]}
+    text = template.render(snakemake={"config": config}, categories={})
+    assert "made-up" in text
+    strict = {"report_level": 1, "halt_level": 1, "math_output": "LaTeX"}
+    html = publish_string(text, writer="html5", settings_overrides=strict).decode()
+    assert "math" not in html.partition("<main")[2]  # it would be set by a script from elsewhere
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory):
+    """A clone with the report of a figure and of the assumptions."""
+    clone = Clone(tmp_path_factory.mktemp("reported") / "ngo")
+    clone.snakemake(*TARGETS)
+    style = ("--report-stylesheet", "workflow/report/report.css")
+    clone.snakemake(*TARGETS, "--report", "results/report.html", *style)
+    return clone
+
+
+@pytest.fixture(scope="module")
+def page(reported):
+    return (reported.root / "results/report.html").read_text(encoding="utf-8")
+
+
+class References(HTMLParser):
+    """What a page's tags refer to; the text of scripts holds no tags."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.found += [value for name, value in attributes if name in ("src", "href", "srcset")]
+
+
+def test_it_is_one_file_that_refers_to_no_other(page):
+    assert all(value.startswith(("data:", "#")) for value in References(page).found)
+    assert not re.search(r"@import|url\(['\"]?https?:", page)
+    assert not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=[\"']?https?:", page)
+
+
+def test_it_holds_the_artefacts_themselves_with_their_captions(reported, page):
+    results = json.loads(re.search(r"var results = (\{.*\});$", page, flags=re.MULTILINE)[1])
+    assert set(results) == set(SHOWN)
+    for name, title in SHOWN.items():
+        kind, _, content = results[name]["data_uri"].partition(";base64,")
+        assert base64.b64decode(content) == (reported.root / name).read_bytes()
+        assert kind.startswith("data:image/png" if name.endswith("png") else "data:text/html")
+        assert title in results[name]["labels"]["Artefact"]
+        assert "Tier test." in results[name]["caption"]
+        assert not References(results[name]["caption"]).found
+
+
+def in_browser(tmp_path, page, script=""):
+    """The part of a page that its scripts build, in a browser without a network."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip("no Chromium")
+    before, end, after = page.rpartition("</body>")
+    file = tmp_path / "report.html"
+    file.write_text(f"{before}<script>{script}</script>{end}{after}", encoding="utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000"]
+    flags += [f"--user-data-dir={tmp_path}", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    command = [browser, *flags, "--dump-dom", file.as_uri()]
+    dom = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    return dom.partition('<div id="app">')[2].partition("<script")[0]
+
+
+def test_a_browser_without_a_network_shows_it(tmp_path, page):
+    front = in_browser(tmp_path, page)
+    assert "Tier <strong>test</strong>" in front
+    for title in SHOWN.values():
+        assert title in front
+    links = in_browser(
+        tmp_path,
+        page,
+        """setTimeout(() => {
+          [...document.querySelectorAll("#app a")].find(a => a.text.includes("(fig3)")).click()
+        }, 1000)""",
+    )
+    assert 'src="data:image/png' in links
+    assert "consensus in finite time is a property of continuous time" in links

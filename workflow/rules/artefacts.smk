@@ -1,0 +1,70 @@
+# Tables and figures: a thin notebook each, which reads tidy metrics and the paper's numbers.
+
+
+for ARTEFACT, ENTRY in ARTEFACTS.items():
+
+    rule:
+        name:
+            ARTEFACT
+        input:
+            **ENTRY.inputs,
+            notebook=f"notebooks/{ARTEFACT}.ipynb",
+            code=get_code(Path(f"notebooks/{ARTEFACT}.ipynb")),
+        output:
+            [
+                get_reported(path, ARTEFACT, ENTRY.section, ENTRY.title)
+                for path in ENTRY.outputs
+            ],
+        log:
+            notebook=f"logs/notebooks/{ARTEFACT}.ipynb",
+            messages=f"logs/notebooks/{ARTEFACT}.log",
+        params:
+            values=get_notebook_values(ARTEFACT),
+            code=get_code_fingerprint(Path(f"notebooks/{ARTEFACT}.ipynb")),
+        shell:
+            "ngo notebook {input.notebook} --out {log.notebook} {params.values:q}"
+            " > {log.messages} 2>&1"
+
+    workflow.get_rule(ARTEFACT).docstring = f"{ENTRY.title}."
+
+
+rule assumptions:
+    """Every value that the paper does not state, with the reason for it."""
+    input:
+        configs=CONFIGS,
+        code=get_code("ngo.assumptions"),
+    output:
+        [
+            get_reported(
+                f"results/tables/assumptions.{kind}",
+                "assumptions",
+                BEYOND,
+                "Every value that the paper does not state",
+            )
+            for kind in ("md", "html")
+        ],
+    log:
+        "logs/assumptions.log",
+    params:
+        flags=get_flags({"config": CONFIGS}),
+        code=get_code_fingerprint("ngo.assumptions"),
+    shell:
+        "ngo assumptions {params.flags:q} --out {output[0]} --out {output[1]} > {log} 2>&1"
+
+
+rule tables:
+    """Every table."""
+    input:
+        [path for entry in ARTEFACTS.values() if entry.tables for path in entry.outputs],
+        rules.assumptions.output,
+
+
+rule figures:
+    """Every figure."""
+    input:
+        [
+            path
+            for entry in ARTEFACTS.values()
+            if entry.figures
+            for path in entry.outputs
+        ],
