@@ -207,7 +207,7 @@ def test_every_key_is_explained():
             "lr has no value; it must be a number, above 0",
         ),
         ("settings.digits_iid.workers", 1, "workers: 1 is too few for protocol 'gossip'"),
-        ("consensus.fig3.p", [0.3], r"consensus.fig3.p\[0\]: 0.3 is not allowed; minimum: 0.5"),
+        ("consensus.fig3.p", [0], r"consensus.fig3.p\[0\]: 0 is not allowed; exclusiveMinimum: 0"),
         ("consensus.fig3.gamma", "1e-3", "consensus.fig3.gamma: '1e-3'.*write 0.001"),
         ("consensus.fig3.topology", "star", "consensus.fig3.topology: 'star' is unknown"),
         ("spectra.tableS1.u", 0, "spectra.tableS1.u: 0 is not allowed"),

@@ -281,7 +281,9 @@ def classes(partitions: tuple[Path, ...], out: Path) -> None:
 @click.option("--topology", default="ring", show_default=True)
 @click.option("--workers", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option("--u", type=float, default=0.4, show_default=True, help="Of a random graph.")
-@click.option("--p", "exponents", type=click.FloatRange(min=0.5), multiple=True, default=[0.9])
+@click.option(
+    "--p", "exponents", type=click.FloatRange(min=0, min_open=True), multiple=True, default=[0.9]
+)
 @click.option("--delay", "delays", type=click.IntRange(min=0), multiple=True, default=[0])
 @click.option("--gamma", type=float, default=0.1, show_default=True, help="Length of a step.")
 @click.option("--rounds", type=click.IntRange(min=1), default=500, show_default=True)
@@ -422,6 +424,7 @@ def samples(
 @click.option("--workers", type=click.IntRange(min=1), multiple=True, default=[1, 2, 4, 8])
 @click.option("--steps", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True)
+@click.option("--device", default="auto", show_default=True, help=f"One of {', '.join(DEVICES)}.")
 @data_root_option
 @click.option("--out", type=RESULT, required=True, help="The tidy table (parquet).")
 def throughput(
@@ -429,6 +432,7 @@ def throughput(
     workers: tuple[int, ...],
     steps: int,
     repeats: int,
+    device: str,
     data_root: Path | None,
     out: Path,
     **given: object,
@@ -437,10 +441,13 @@ def throughput(
     specs = [
         _spec({**given, "protocol": protocol}, workers=max(2, *workers)) for protocol in protocols
     ]
+    chosen(device)
     from ngo.results import write
     from ngo.throughput import throughput_table
 
-    write(throughput_table(specs, workers, steps, repeats, datasets.data_root(data_root)), out)
+    root = datasets.data_root(data_root)
+    with claimed(device) as place:
+        write(throughput_table(specs, workers, steps, repeats, root, place), out)
     click.echo(f"{len(specs) * len(workers)} throughputs → {out}")
 
 

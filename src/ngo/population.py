@@ -206,7 +206,7 @@ def _loop(threads: int | None = None) -> Map:
 
 def _threads(threads: int | None = None) -> Map:
     """Workers spread over ``threads`` threads (default: the cores this process may use)."""
-    pool = ThreadPoolExecutor(threads or _cores(), initializer=torch.set_num_threads, initargs=(1,))
+    pool = ThreadPoolExecutor(threads or cores(), initializer=torch.set_num_threads, initargs=(1,))
 
     def run(f: Callable[[int], T], k: int) -> list[T]:
         return list(pool.map(f, range(k)))
@@ -218,7 +218,8 @@ BACKENDS.add("loop", _loop)
 BACKENDS.add("threads", _threads)
 
 
-def _cores() -> int:
+def cores() -> int:
+    """How many cores this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS can't say which cores a process may use

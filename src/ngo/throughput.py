@@ -13,7 +13,7 @@ import torch
 from ngo import datasets
 from ngo.datasets import Dataset
 from ngo.graphs import mixing_stream
-from ngo.population import Population, _cores, one_intra_op_thread
+from ngo.population import Population, cores, one_intra_op_thread
 from ngo.protocols import PROTOCOLS
 from ngo.seeding import torch_stream
 from ngo.spec import RunSpec
@@ -22,27 +22,32 @@ from ngo.training import batches
 
 @one_intra_op_thread()
 def throughput_table(
-    specs: Sequence[RunSpec], workers: Sequence[int], steps: int, repeats: int, root: Path
+    specs: Sequence[RunSpec],
+    workers: Sequence[int],
+    steps: int,
+    repeats: int,
+    root: Path,
+    device: str = "cpu",
 ) -> pd.DataFrame:
     """Samples per second of whole training steps, by run and number of workers, as rows.
 
     A step is what training does between evaluations: batches, gradients, SGD and consensus. Each
     of ``specs`` is measured with each number of ``workers`` in place of its own; all cases take
     turns, ``repeats`` times, so that what else the machine does meets all of them alike. A row is
-    ``steps`` steps: the run's facts, the ``cores`` that this process may use, ``protocol``,
-    ``workers``, ``repeat``, ``steps``, ``seconds`` and ``samples_per_second``.
+    ``steps`` steps: the run's facts, the ``device`` and the ``cores`` that this process may use,
+    ``protocol``, ``workers``, ``repeat``, ``steps``, ``seconds`` and ``samples_per_second``.
     """
-    data = {spec.dataset: datasets.load(spec.dataset, root) for spec in specs}
+    data = {spec.dataset: datasets.load(spec.dataset, root, device) for spec in specs}
     cases = [(spec, n, _trainer(spec, n, data[spec.dataset])) for spec in specs for n in workers]
     for _, _, step in cases:
         step()  # the first has to allocate
     rows = []
     for repeat in range(repeats):
         for spec, n, step in cases:
-            start = time.perf_counter()
+            start = _clock(device)
             for _ in range(steps):
                 step()
-            seconds = time.perf_counter() - start
+            seconds = _clock(device) - start
             rows.append(
                 {
                     "dataset": spec.dataset,
@@ -51,7 +56,8 @@ def throughput_table(
                     "batch_size": spec.batch_size,
                     "train_samples": len(data[spec.dataset].train_inputs),
                     "seed": spec.seed,
-                    "cores": _cores(),
+                    "device": device,
+                    "cores": cores(),
                     "protocol": spec.protocol,
                     "workers": n,
                     "repeat": repeat,
@@ -63,9 +69,17 @@ def throughput_table(
     return pd.DataFrame(rows)
 
 
+def _clock(device: str) -> float:
+    """Seconds, once all that was given to a GPU is done."""
+    if torch.device(device).type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
+
+
 def _trainer(spec: RunSpec, n: int, data: Dataset) -> Callable[[], None]:
     """One step of training with ``n`` workers, each with all of the data, without evaluations."""
-    population = Population(spec.model, n, spec.seed)
+    device = data.train_inputs.device
+    population = Population(spec.model, n, spec.seed, device=device)
     task, protocol = population.task, PROTOCOLS[spec.protocol]
     own = np.arange(len(data.train_inputs))
     streams = [
@@ -79,7 +93,7 @@ def _trainer(spec: RunSpec, n: int, data: Dataset) -> Callable[[], None]:
 
     def step() -> None:
         nonlocal t
-        indices = torch.stack([next(stream) for stream in streams])
+        indices = torch.stack([next(stream) for stream in streams]).to(device)
         chosen = indices.flatten()
         inputs, targets = task.batch(data, data.train_inputs[chosen], data.train_targets[chosen])
         shape = indices.shape

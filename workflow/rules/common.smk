@@ -128,7 +128,8 @@ def get_measure_fingerprint(wildcards):
 
 
 def get_measure_flags(wildcards):
-    return get_flags(PLAN.measures[wildcards.kind][wildcards.artefact])
+    place = {"device": PLAN.device} if wildcards.kind == "throughput" else {}
+    return get_flags({**PLAN.measures[wildcards.kind][wildcards.artefact], **place})
 
 
 def get_measured_data(wildcards):

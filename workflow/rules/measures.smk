@@ -14,6 +14,8 @@ rule measure:
         kind="consensus|spectra|throughput|theory",
     # A throughput is measured alone on the machine.
     threads: lambda wildcards: workflow.cores if wildcards.kind == "throughput" else 1
+    resources:
+        gpu=lambda wildcards: GPU if wildcards.kind == "throughput" else 0,
     params:
         flags=get_measure_flags,
         code=get_measure_fingerprint,
