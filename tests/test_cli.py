@@ -190,3 +190,18 @@ def test_committed_notebooks_are_thin_and_without_outputs():
         for cell in code:
             assert not cell.outputs
             assert cell.execution_count is None
+
+
+@pytest.mark.parametrize(
+    ("how", "model", "task"),
+    [
+        (["--dataset", "sine"], "toy_net", "regression"),
+        (["--dataset", "digits"], "mnist_cnn", "classification"),
+        (["--dataset", "digits", "--task", "vae"], "mnist_vae", "vae"),
+        (["--dataset", "digits", "--model", "mnist_fc"], "mnist_fc", "classification"),
+    ],
+)
+def test_the_model_follows_the_data_and_the_task_the_model(tmp_path, how, model, task):
+    ngo("train", *how, "--workers", "2", "--batch-size", "4", "--epochs", "1e-3", "--out", tmp_path)
+    spec = json.loads((tmp_path / "run.json").read_text())["spec"]
+    assert (spec["model"], spec["task"]) == (model, task)

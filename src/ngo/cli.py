@@ -18,6 +18,7 @@ from ngo.files import writable_folder, write_text
 from ngo.models import MODELS
 from ngo.registry import UserError, unknown
 from ngo.spec import DEFAULTS, FIELDS, FINAL, RunSpec, flag, resolve
+from ngo.tasks import TASKS
 
 RESULT = click.Path(path_type=Path)
 INPUT = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -556,12 +557,13 @@ def assumptions(configs: tuple[Path, ...], outs: tuple[Path, ...]) -> None:
 def _spec(given: dict[str, object], **needed: object) -> RunSpec:
     """The run of the given flags; those that mean nothing for it are named and left out.
 
-    The model is one that fits the data set, the task the model's, where they are not given.
+    Where they are not given, the model is one that fits the data set, and the task the model's.
     """
     values = {name: value for name, value in given.items() if value is not None}
     shape = datasets.DATASETS[values.get("dataset", DEFAULTS["dataset"])].input_shape
-    fitting = [name for name, model in MODELS.items() if model.input_shape == shape]
-    model = values.get("model", fitting[0])
+    tasks = [values["task"]] if "task" in values else TASKS
+    fitting = [n for n, m in MODELS.items() if m.input_shape == shape and m.task in tasks]
+    model = values.get("model", next(iter(fitting), DEFAULTS["model"]))
     implied = {"model": model, "task": MODELS[model].task}
     spec = resolve({}, {**DEFAULTS, **implied, **needed, **values})
     for name, value in values.items():
