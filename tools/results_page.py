@@ -35,8 +35,9 @@ Made by
 written here by `make results-page`. What the paper does not state is assumed: each value, with the
 reason, is in [assumptions.md](assumptions.md).
 
-{runs} runs, whose training took {minutes:.0f} minutes one after another; source {sources};
-torch {torch}; {devices}.
+{runs} runs, whose training took {minutes:.0f} minutes one after another, by torch {torch} on
+{devices}, at the revision
+{sources}.
 
 In the tables, a difference is decided where its 95 % interval over seeds, paired by seed, excludes
 0. The seed draws the partition, and that decides most of a non-iid accuracy: few images are used,
@@ -59,6 +60,13 @@ def recorded(records: list[dict], *keys: str) -> str:
             value = value[key]
         values.add(str(value))
     return ", ".join(sorted(values))
+
+
+def sources(records: list[dict]) -> str:
+    """The revisions that trained the runs, and for how many of them none is on record."""
+    known = [record for record in records if record["source"]]
+    unknown = len(records) - len(known)
+    return recorded(known, "source") + (f" (not on record for {unknown} runs)" if unknown else "")
 
 
 def check(tier: str) -> None:
@@ -86,7 +94,7 @@ def head(tier: str) -> str:
         tier=tier,
         runs=len(records),
         minutes=sum(record["wall_seconds"] for record in records) / 60,
-        sources=recorded(records, "source"),
+        sources=sources(records),
         torch=recorded(records, "versions", "torch"),
         devices=recorded(records, "device"),
         verdicts=verdicts(),
