@@ -47,6 +47,10 @@ class WarmServer:
         self.socket = path
         self._process = process
 
+    def export(self) -> None:
+        """Let the jobs that this process starts find the server."""
+        os.environ["NGO_WARM"] = self.socket
+
     def stop(self) -> None:
         """End the server; jobs that have begun go on."""
         import shutil

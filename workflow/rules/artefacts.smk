@@ -34,22 +34,20 @@ rule assumptions:
         configs=CONFIGS,
         code=get_code("ngo.assumptions"),
     output:
-        [
-            get_reported(
-                f"results/tables/assumptions.{kind}",
-                "assumptions",
-                BEYOND,
-                "Every value that the paper does not state",
-            )
-            for kind in ("md", "html")
-        ],
+        md="results/tables/assumptions.md",
+        html=get_reported(
+            "results/tables/assumptions.html",
+            "assumptions",
+            BEYOND,
+            "Every value that the paper does not state",
+        ),
     log:
         "logs/assumptions.log",
     params:
         flags=get_flags({"config": CONFIGS}),
         code=get_code_fingerprint("ngo.assumptions"),
     shell:
-        "ngo assumptions {params.flags:q} --out {output[0]} --out {output[1]} > {log} 2>&1"
+        "ngo assumptions {params.flags:q} --out {output.md} --out {output.html} > {log} 2>&1"
 
 
 rule tables:

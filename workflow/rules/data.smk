@@ -17,7 +17,7 @@ onstart:
             datasets.check(name, DATA_ROOT)
         check_shares(get_trained(jobs), DATA_ROOT)
         if config["warm"] and HERE and PLAN.device == "cpu":
-            os.environ["NGO_WARM"] = warm.start().socket
+            warm.start().export()
     except UserError as error:
         sys.exit(f"ngo: {error}")
 
