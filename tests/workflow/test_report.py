@@ -107,7 +107,7 @@ def test_a_browser_without_a_network_shows_it(tmp_path, page):
         tmp_path,
         page,
         """setTimeout(() => {
-          [...document.querySelectorAll("#app a")].find(a => a.text.includes("(fig3)")).click()
+          [...document.querySelectorAll("#app a")].find(a => a.text.includes("(fig3.png)")).click()
         }, 1000)""",
     )
     assert 'src="data:image/png' in links
