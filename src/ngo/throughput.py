@@ -17,7 +17,7 @@ from ngo.population import Population, cores, one_intra_op_thread
 from ngo.protocols import PROTOCOLS
 from ngo.seeding import torch_stream
 from ngo.spec import RunSpec
-from ngo.training import batches
+from ngo.training import batches, next_batches
 
 
 @one_intra_op_thread()
@@ -78,8 +78,7 @@ def _clock(device: str) -> float:
 
 def _trainer(spec: RunSpec, n: int, data: Dataset) -> Callable[[], None]:
     """One step of training with ``n`` workers, each with all of the data, without evaluations."""
-    device = data.train_inputs.device
-    population = Population(spec.model, n, spec.seed, device=device)
+    population = Population(spec.model, n, spec.seed, device=data.train_inputs.device)
     task, protocol = population.task, PROTOCOLS[spec.protocol]
     own = np.arange(len(data.train_inputs))
     streams = [
@@ -93,11 +92,7 @@ def _trainer(spec: RunSpec, n: int, data: Dataset) -> Callable[[], None]:
 
     def step() -> None:
         nonlocal t
-        indices = torch.stack([next(stream) for stream in streams]).to(device)
-        chosen = indices.flatten()
-        inputs, targets = task.batch(data, data.train_inputs[chosen], data.train_targets[chosen])
-        shape = indices.shape
-        population.gradients(inputs.unflatten(0, shape), targets.unflatten(0, shape))
+        population.gradients(*next_batches(task, data, streams))
         W = next(mixing) if mixing is not None else None
         protocol.step(t, population.X, population.G, W, spec, past)
         t += 1

@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ from ngo.protocols import PROTOCOLS
 from ngo.seeding import torch_stream
 from ngo.snapshots import Snapshots, save_snapshots
 from ngo.spec import FINAL, RunSpec, check_share
-from ngo.tasks import TASKS
+from ngo.tasks import TASKS, Task
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,18 @@ def batches(
         waiting = waiting[batch_size:]
 
 
+def next_batches(
+    task: Task, data: Dataset, streams: Iterable[Iterator[torch.Tensor]]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """What each worker trains on next, from the streams of their batches: inputs ``[n, b, …]`` and
+    targets ``[n, b, …]``.
+    """
+    indices = torch.stack([next(stream) for stream in streams]).to(data.train_inputs.device)
+    samples = indices.flatten()
+    inputs, targets = task.batch(data, data.train_inputs[samples], data.train_targets[samples])
+    return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)
+
+
 def schedule(spec: RunSpec, owned: int) -> list[int]:
     """The steps after which the run is evaluated, 0 and the last one included.
 
@@ -173,15 +185,7 @@ def train(
             kept[t] = {"X": population.X.cpu().clone(), "buffers": population.buffers.cpu().clone()}
         if ends:
             break
-        indices = torch.stack([next(stream) for stream in streams]).to(device)
-        inputs, targets = task.batch(
-            data, data.train_inputs[indices.flatten()], data.train_targets[indices.flatten()]
-        )
-        losses.append(
-            population.gradients(
-                inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)
-            )
-        )
+        losses.append(population.gradients(*next_batches(task, data, streams)))
         W = next(mixing) if mixing is not None else None
         messages += protocol.step(t, population.X, population.G, W, spec, past)
         progress(t + 1)
