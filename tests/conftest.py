@@ -1,16 +1,37 @@
 import os
+import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+
+from ngo.seeding import torch_stream
 
 REPOSITORY = Path(__file__).parents[1]
 
 
-@pytest.fixture
-def mnist_root() -> Path:
-    """A folder with the real MNIST files; the test is skipped where there is none."""
+def real(pattern: str) -> Path:
+    """A data root with files like ``pattern``; the test is skipped where there is none."""
     places = [os.environ.get("NGO_DATA"), REPOSITORY / "data", REPOSITORY.parent / "shared/data"]
     for place in filter(None, places):
-        if list(Path(place).glob("MNIST/raw/train-images-idx3-ubyte*")):
+        if any(Path(place).glob(pattern)):
             return Path(place)
-    pytest.skip("no MNIST: set NGO_DATA to a folder that holds MNIST/raw")
+    pytest.skip(f"no {pattern}: set NGO_DATA to a folder that holds it")
+
+
+@pytest.fixture
+def mnist_root() -> Path:
+    """A folder with the real MNIST files."""
+    return real("MNIST/raw/train-images-idx3-ubyte*")
+
+
+def idx(array: np.ndarray) -> bytes:
+    """An array in the idx format of the MNIST files."""
+    head = struct.pack(">HBB", 0, 8, array.ndim) + struct.pack(f">{array.ndim}i", *array.shape)
+    return head + array.astype(np.uint8).tobytes()
+
+
+def gaussian(n: int, d: int = 1, seed: int = 0) -> torch.Tensor:
+    """A Gaussian state ``[n, d]``."""
+    return torch.randn(n, d, generator=torch_stream(seed, "X"), dtype=torch.float64)

@@ -2,6 +2,7 @@ import math
 
 import pytest
 import torch
+from conftest import gaussian
 
 from ngo import graphs
 from ngo.consensus import delayed_tolerance, integrate, simulate, synchronization_index
@@ -14,10 +15,6 @@ from ngo.theory import delay_limit
 def one_thread():
     with one_intra_op_thread():
         yield
-
-
-def gaussian(n, d=1, seed=0):
-    return torch.randn(n, d, generator=torch_stream(seed, "X"), dtype=torch.float64)
 
 
 def test_index_of_known_states():

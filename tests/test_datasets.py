@@ -1,23 +1,15 @@
 import hashlib
 import io
-import os
 import shutil
-import struct
 import urllib.error
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from conftest import REPOSITORY
+from conftest import idx, real
 
 from ngo import datasets, tinyimagenet
 from ngo.registry import UserError
-
-
-def idx(array: np.ndarray) -> bytes:
-    head = struct.pack(">HBB", 0, 8, array.ndim) + struct.pack(f">{array.ndim}i", *array.shape)
-    return head + array.astype(np.uint8).tobytes()
 
 
 @pytest.fixture
@@ -178,15 +170,6 @@ def test_the_root_is_the_given_one_then_the_environments_then_the_configs(monkey
     assert str(datasets.data_root()) == "data"
 
 
-def real(name: str) -> Path:
-    """A data root that holds ``name``; the test is skipped where there is none."""
-    places = [os.environ.get("NGO_DATA"), REPOSITORY / "data", REPOSITORY.parent / "shared/data"]
-    for place in filter(None, places):
-        if Path(place, name).exists():
-            return Path(place)
-    pytest.skip(f"no {name}: set NGO_DATA to a folder that holds it")
-
-
 def test_real_mnist(mnist_root):
     data = datasets.load("mnist", mnist_root)
     assert data.train_inputs.shape == (60_000, 1, 28, 28)
@@ -211,3 +194,11 @@ def test_real_tinyimagenet():
     assert set(found.train_labels) == set(found.test_labels) == set(range(200))
     assert found.train[0].startswith("train/n01443537/")  # goldfish, the first id
     assert len(found.train) <= tinyimagenet.TRAIN
+
+
+@pytest.mark.parametrize("name", ["digits", "sine", "least_squares"])
+def test_loaded_labels_are_those_that_are_read_alone(name, tmp_path):
+    read = datasets.train_labels(name, tmp_path)
+    loaded = datasets.load(name, tmp_path).labels
+    assert loaded.dtype == read.dtype
+    assert np.array_equal(loaded, read)

@@ -1,19 +1,14 @@
 import gzip
 import hashlib
 import pickle
-import struct
 
 import numpy as np
 import pytest
 import torch
+from conftest import idx
 
 from ngo import datasets, image_files
 from ngo.registry import UserError
-
-
-def idx(array: np.ndarray) -> bytes:
-    head = struct.pack(">HBB", 0, 8, array.ndim) + struct.pack(f">{array.ndim}i", *array.shape)
-    return head + array.astype(np.uint8).tobytes()
 
 
 @pytest.fixture

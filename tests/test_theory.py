@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 import torch
+from conftest import gaussian
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,10 +23,6 @@ TWO = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)
 def one_thread():
     with one_intra_op_thread():
         yield
-
-
-def gaussian(n, d=1, seed=0):
-    return torch.randn(n, d, generator=torch_stream(seed, "X"), dtype=torch.float64)
 
 
 def random_weights(n, u, seed):

@@ -88,6 +88,13 @@ class Dataset:
     mean: torch.Tensor | None
     std: torch.Tensor | None
 
+    @property
+    def labels(self) -> np.ndarray:
+        """What :func:`train_labels` gives, without reading again: zeros where no classes are."""
+        if self.classes is None:
+            return np.zeros(len(self.train_targets), np.int64)
+        return self.train_targets.cpu().numpy()
+
     def normalised(self, inputs: torch.Tensor) -> torch.Tensor:
         """uint8 images as float32 with the training set's mean 0 and standard deviation 1.
 

@@ -19,7 +19,7 @@ import torch
 import ngo
 from ngo import columns, datasets, partition
 from ngo.consensus import synchronization_index
-from ngo.datasets import DATASETS, Dataset
+from ngo.datasets import Dataset
 from ngo.files import write_text
 from ngo.graphs import mixing_stream
 from ngo.models import MODELS
@@ -253,8 +253,7 @@ def run(
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     data = datasets.load(spec.dataset, root, device)
-    classes = DATASETS[spec.dataset].classes
-    labels = datasets.train_labels(spec.dataset, root)
+    classes, labels = data.classes, data.labels
     parts = draw(spec, labels) if parts is None else parts
     covered = partition.summary(labels, parts, classes).classes_covered if classes else None
     rows, population, kept = train(
