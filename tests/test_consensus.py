@@ -6,7 +6,7 @@ from conftest import gaussian
 
 from ngo import graphs
 from ngo.consensus import delayed_tolerance, integrate, simulate, synchronization_index
-from ngo.population import one_intra_op_thread
+from ngo.pool import one_intra_op_thread
 from ngo.seeding import torch_stream
 from ngo.theory import delay_limit
 

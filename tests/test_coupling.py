@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ngo import coupling, graphs
 from ngo.coupling import gossip_step, phi
-from ngo.population import one_intra_op_thread
+from ngo.pool import one_intra_op_thread
 from ngo.seeding import torch_stream
 
 

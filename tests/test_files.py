@@ -96,14 +96,14 @@ def test_a_fingerprint_follows_the_bytes(tmp_path):
 def test_modules_import_from_floors_below_only():
     floors = [
         {"registry", "files", "seeding", "graphs", "coupling", "devices", "columns", "sources"}
-        | {"pages"},
+        | {"pages", "pool", "fused"},
         {"consensus", "theory", "least_squares", "datasets", "image_files", "tinyimagenet"}
         | {"regression", "partition", "layers", "models", "tasks"},
-        {"population", "protocols"},
+        {"backends", "population", "protocols"},
         {"spec", "partition_file", "snapshots", "training"},
         {"experiments", "artefacts", "assumptions", "statistics", "results", "notebooks"}
         | {"comparisons", "tuning", "spectra", "dynamics", "theory_tables", "tables", "captions"}
-        | {"alignment", "samples", "throughput"}
+        | {"alignment", "samples", "throughput", "bench"}
         | {"plots", "curves", "learning_plots", "synchronization_plots", "consensus_plots"}
         | {"measured_plots", "theory_plots"},
         {"cli"},

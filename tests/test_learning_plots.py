@@ -10,7 +10,7 @@ import pytest
 
 from ngo import learning_plots, plots, synchronization_plots
 from ngo.graphs import mixing_matrix, ring
-from ngo.population import one_intra_op_thread
+from ngo.pool import one_intra_op_thread
 from ngo.theory import chatter_V
 
 FACTS = {

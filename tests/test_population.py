@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from ngo.backends import Stacked
 from ngo.models import mnist_cnn
 from ngo.population import Population
 from ngo.registry import UserError
@@ -26,7 +27,7 @@ def test_torchs_global_stream_is_left_alone():
     expected = torch.rand(3)
     torch.manual_seed(5)
     population = Population("mnist_cnn", 2, seed=0)
-    population.gradients(*batch(2))
+    population.gradients(Stacked(*batch(2)))
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -35,7 +36,7 @@ def test_gradients_are_those_of_plain_modules():
     inputs, targets = batch(3)
     population = Population("mnist_cnn", 3, seed=7, backend="loop")
     population.X += 0.01 * torch.randn(3, 21_840, generator=torch_stream(1, "test"))
-    losses = population.gradients(inputs, targets)
+    losses = population.gradients(Stacked(inputs, targets))
     for i in range(3):
         plain = mnist_cnn(torch_stream(7, "dropout", i))
         # The population's rows hold kernels with channels last.
@@ -66,7 +67,7 @@ def test_threads_equal_the_loop_byte_for_byte(threads):
         population = Population("mnist_cnn", 5, seed=0, backend=backend, threads=count)
         trail = []
         for step in range(3):
-            trail.append(population.gradients(*batch(5, seed=step)))
+            trail.append(population.gradients(Stacked(*batch(5, seed=step))))
             population.X.sub_(population.G, alpha=0.1)
         inputs, targets = batch(2, 40, seed=9)
         scores = population.evaluate(list(inputs), list(targets))
@@ -79,11 +80,11 @@ def test_threads_equal_the_loop_byte_for_byte(threads):
 
 def test_evaluation_is_the_plain_mean_without_dropout():
     population = Population("mnist_cnn", 2, seed=0)
-    population.gradients(*batch(2))
+    population.gradients(Stacked(*batch(2)))
     population.X.sub_(population.G)
     inputs, targets = batch(3, 20, seed=4)
     scores = population.evaluate(list(inputs), list(targets))
-    for i, module in enumerate(population._workers):
+    for i, module in enumerate(population.networks):
         with torch.no_grad():
             outputs = module.eval()(inputs.flatten(0, 1))
         assert scores.worker_losses[i] == pytest.approx(
@@ -104,12 +105,13 @@ def test_evaluation_leaves_the_workers_training():
     population = Population("mnist_cnn", 2, seed=0)
     inputs, targets = batch(1, 5)
     population.evaluate(list(inputs), list(targets))
-    assert all(module.training for module in population._workers)
+    assert all(module.training for module in population.networks)
 
 
 def test_an_unknown_backend_lists_the_known():
     with pytest.raises(
-        UserError, match=r"backend: 'thread' is unknown.*auto, loop, threads.*'threads'"
+        UserError,
+        match=r"backend: 'thread' is unknown.*auto, graphs, loop, threads, vmap.*'threads'",
     ):
         Population("mnist_cnn", 2, seed=0, backend="thread")
 
@@ -119,7 +121,7 @@ def test_buffers_are_local_and_averaged_in_the_consensus_model():
     generator = torch_stream(0, "test")
     population = Population("cifar10_vae", 2, seed=0)
     images = torch.randint(0, 256, (2, 4, 3, 32, 32), dtype=torch.uint8, generator=generator)
-    population.gradients(images / 255, images)
+    population.gradients(Stacked(images / 255, images))
     assert not torch.equal(population.buffers[0], population.buffers[1])
     consensus, *workers = population.modules()
     for name, mean in consensus.named_buffers():

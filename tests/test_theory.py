@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ngo import graphs, theory, theory_plots, theory_tables
 from ngo.consensus import integrate, simulate, synchronization_index
 from ngo.least_squares import LeastSquares, gaussian_problem, sgd
-from ngo.population import one_intra_op_thread
+from ngo.pool import one_intra_op_thread
 from ngo.seeding import numpy_stream, torch_stream
 
 TWO = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)

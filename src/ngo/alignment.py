@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 
 from ngo import datasets
+from ngo.backends import Stacked
 from ngo.consensus import synchronization_index
 from ngo.population import Population
 from ngo.registry import UserError
@@ -74,6 +75,6 @@ def _gradients(
     """The gradients at ``X`` on one batch, the same for all workers: float64 ``[n, d]``."""
     population.X.copy_(X)
     population.gradients(
-        *(tensor.expand(population.n, *tensor.shape) for tensor in (inputs, targets))
+        Stacked(*(tensor.expand(population.n, *tensor.shape) for tensor in (inputs, targets)))
     )
     return population.G.double()

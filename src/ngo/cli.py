@@ -156,7 +156,6 @@ def partition(data_root: Path | None, out: Path, **given: object) -> None:
 @click.option("--partition-file", type=INPUT, help="From `ngo partition`; drawn anew without it.")
 @data_root_option
 @click.option("--device", default="auto", show_default=True, help=f"One of {', '.join(DEVICES)}.")
-@click.option("--backend", default="auto", show_default=True, help="auto, loop or threads.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads  [default: all cores]")
 @click.option(
     "--snapshot",
@@ -171,7 +170,6 @@ def train(
     partition_file: Path | None,
     data_root: Path | None,
     device: str,
-    backend: str,
     threads: int | None,
     snapshots: tuple[str, ...],
     out: Path,
@@ -206,7 +204,6 @@ def train(
             parts=parts,
             device=place,
             snapshots=steps,
-            backend=backend,
             threads=threads,
             report=report,
             progress=progress,
@@ -529,6 +526,97 @@ def theory(out: Path, **values: object) -> None:
     table = measure(**values)
     write(table, out)
     click.echo(f"{len(table)} measurements → {out}")
+
+
+@main.group()
+def bench() -> None:
+    """Measure what things cost, as ratios within one run, against the project's targets."""
+
+
+def bench_command(measure: Callable) -> Callable:
+    """A command of ``ngo bench``: prints the tables that ``measure(**options)`` gives."""
+
+    @click.option("--json", "as_json", is_flag=True, help="For machines.")
+    def command(as_json: bool, **options: object) -> None:
+        result = measure(**options)
+        click.echo(result.as_json() if as_json else result.as_text())
+
+    command.__doc__ = measure.__doc__
+    command.__click_params__ += getattr(measure, "__click_params__", [])
+    return bench.command(measure.__name__)(command)
+
+
+def bench_options(*names: str) -> Callable:
+    """Options of benches: which cases, how often, and where."""
+    known = {
+        "model": click.option("--model", help="This model alone."),
+        "workers": click.option("--workers", type=click.IntRange(1), help="So many alone."),
+        "batch_size": click.option("--batch-size", type=click.IntRange(1), help="These alone."),
+        "repeats": click.option(
+            "--repeats", type=click.IntRange(1), default=9, show_default=True, help="Turns of each."
+        ),
+        "device": click.option(
+            "--device", default="cpu", show_default=True, help=f"One of {', '.join(DEVICES)}."
+        ),
+    }
+
+    def decorate(command: Callable) -> Callable:
+        for name in reversed(names):
+            command = known[name](command)
+        return command
+
+    return decorate
+
+
+@bench_command
+@bench_options("model", "workers", "batch_size", "device", "repeats")
+def engine(
+    model: str | None, workers: int | None, batch_size: int | None, device: str, repeats: int
+):
+    """Training steps of n workers against plain PyTorch on the same samples."""
+    from ngo import bench
+
+    MODELS[model or "mnist_cnn"]
+    wanted = (model, workers, batch_size)
+    cases = [
+        case
+        for case in bench.CASES
+        if all(w in (None, value) for w, value in zip(wanted, case, strict=True))
+    ]
+    if not cases:
+        cases = [(model or "mnist_cnn", workers or 10, batch_size or 32)]
+    steps = bench.engine(cases, chosen(device), repeats)
+    if any(wanted) or chosen(device) != "cpu":
+        return steps
+    run = bench.run_overhead()
+    return bench.Bench([*steps.rows, *run.rows], [*steps.targets, *run.targets])
+
+
+@bench_command
+@bench_options("device", "repeats")
+def gossip(device: str, repeats: int):
+    """Consensus steps against a copy of the state, a matrix product and the naive form."""
+    from ngo import bench
+
+    return bench.gossip(device=chosen(device), repeats=repeats)
+
+
+@bench_command
+@bench_options("repeats")
+def startup(repeats: int):
+    """The start of `ngo train` against `import torch`."""
+    from ngo import bench
+
+    return bench.startup(repeats)
+
+
+@bench_command
+@click.option("--jobs", type=click.IntRange(1), default=10, show_default=True, help="So many.")
+def workflow(jobs: int):
+    """What Snakemake adds to a training job; in the project's folder."""
+    from ngo import bench
+
+    return bench.workflow(jobs)
 
 
 @main.command()

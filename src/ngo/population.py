@@ -2,12 +2,8 @@
 
 Row i of ``X`` holds worker i's parameters: the parameters of its module are views of that row, and
 their gradients views of row i of ``G``. Protocols see the two matrices, models see modules, and
-nothing is copied between them.
-
-How the work for each worker is spread is a backend's matter. ``loop`` does one worker after
-another and is the reference; ``threads`` spreads workers over a thread pool. Both compute each
-worker on one intra-op thread, so that their results are the same to the byte with any number of
-threads.
+nothing is copied between them. How the gradients of all workers are computed is the matter of a
+backend (see :mod:`ngo.backends`).
 
 Buffers (batch normalization's running mean and variance) are local to a worker: they are not
 gossiped, and a worker is evaluated with its own. The consensus model has the mean of the workers'
@@ -17,23 +13,21 @@ buffers, as it has the mean of their parameters.
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
 from torch import nn
 
+from ngo import backends, pool
+from ngo.backends import Batches
 from ngo.models import MODELS
-from ngo.registry import Registry, unknown
+from ngo.pool import one_intra_op_thread
 from ngo.seeding import stream_seed, torch_stream
 from ngo.tasks import TASKS, Task
 
-T = TypeVar("T")
-Map = Callable[[Callable[[int], T], int], list[T]]  # (f, k) → [f(0), …, f(k − 1)]
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -47,21 +41,6 @@ class Scores:
     consensus_accuracy: float
     worker_losses: list[float]
     worker_accuracies: list[float]
-
-
-@contextmanager
-def one_intra_op_thread() -> Iterator[None]:
-    """Keep torch on one thread inside each operation, until the block ends.
-
-    Besides giving the same bytes everywhere, it keeps torch's idle threads from spinning on cores
-    that other workers, or other runs on this machine, could use.
-    """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 class Population:
@@ -79,38 +58,38 @@ class Population:
         *,
         device: str | torch.device = "cpu",
         backend: str = "auto",
+        precision: str = "float32",
         threads: int | None = None,
     ) -> None:
+        pool.keep_memory()
         self.task: Task = TASKS[MODELS[model].task]
-        if backend == "auto":
-            backend = "threads" if torch.device(device).type == "cpu" else "loop"
-        if backend not in BACKENDS:
-            raise unknown("backend", backend, ["auto", *BACKENDS])
-        self.backend = backend
-        self._map = BACKENDS[backend](threads)
+        self.precision = precision
+        self.spread = pool.threads(threads) if torch.device(device).type == "cpu" else pool.in_order
+        self.generators = [torch_stream(seed, "dropout", i, device) for i in range(n)]
 
-        def build(worker: int | None) -> nn.Module:
+        def build(generator: torch.Generator) -> nn.Module:
             # The modules' own initialization draws from torch's global stream: lend it ours.
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(stream_seed(seed, "init"))
-                generator = torch_stream(seed, "dropout", worker, device)
                 return MODELS[model].build(generator).to(device)
 
-        self._workers = [build(i) for i in range(n)]
-        self._consensus = build(None)
+        self.networks = [build(generator) for generator in self.generators]
+        self._consensus = build(torch_stream(seed, "dropout", None, device))
         d, buffers = (
             sum(map(torch.numel, own(self._consensus))) for own in (_parameters, _buffers)
         )
         self.X = torch.empty(n, d, device=device)
         self.G = torch.zeros_like(self.X)
         self.buffers = torch.empty(n, buffers, device=device)
-        for i, module in enumerate(self._workers):
+        for i, module in enumerate(self.networks):
             _bind(_parameters(module), self.X[i], self.G[i])
             _bind(_buffers(module), self.buffers[i])
         self._consensus_row = torch.empty(d + buffers, device=device)
         _bind(_parameters(self._consensus), self._consensus_row[:d])
         _bind(_buffers(self._consensus), self._consensus_row[d:])
         self._consensus.eval()
+        self.backend = backend  # "auto" becomes the one that it chose
+        self._gradients = backends.build(self, backend)
 
     @property
     def n(self) -> int:
@@ -123,19 +102,22 @@ class Population:
         return self.X.shape[1]
 
     @one_intra_op_thread()
-    def gradients(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def gradients(self, batches: Batches) -> torch.Tensor:
         """Put the gradient of each worker's mean loss on its own batch into ``G``.
 
-        ``inputs`` is ``[n, b, …]``, ``targets`` ``[n, b]``; returns the losses ``[n]``.
+        Returns the losses ``[n]``.
         """
-        self.G.zero_()
+        return self._gradients(batches)
 
-        def worker(i: int) -> torch.Tensor:
-            loss = self.task.loss(self._workers[i](inputs[i]), targets[i]).mean()
-            loss.backward()
-            return loss.detach()
-
-        return torch.stack(self._map(worker, self.n))
+    def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
+        """Views of ``X``, ``G`` and ``buffers`` by name, all workers' ``[n, *shape]`` at once."""
+        named = dict(self.networks[0].named_parameters())
+        floating = {k: b for k, b in self.networks[0].named_buffers() if b.is_floating_point()}
+        return (
+            _views(named, self.X),
+            _views(named, self.G),
+            _views(floating, self.buffers),
+        )
 
     def consensus_model(self) -> torch.Tensor:
         """The mean of the workers' parameters ``[d]``: exactly their row where all rows agree."""
@@ -171,7 +153,7 @@ class Population:
             scores = self.task.score(outputs, targets[chunk])
             return float(losses.double().sum()), float(scores.double().sum())
 
-        parts = self._map(part, len(models) * len(inputs))
+        parts = self.spread(part, len(models) * len(inputs))
         for module in others:
             module.train()
         samples = sum(len(chunk) for chunk in targets)
@@ -189,41 +171,7 @@ class Population:
     def modules(self) -> list[nn.Module]:
         """The consensus model, as the workers are now, and the workers' models; not to be kept."""
         self._consensus_row.copy_(torch.cat([self.consensus_model(), _mean(self.buffers)]))
-        return [self._consensus, *self._workers]
-
-
-BACKENDS: Registry[Callable[[int | None], Map]] = Registry("backend")
-
-
-def _loop(threads: int | None = None) -> Map:
-    """One worker after another: the reference."""
-
-    def run(f: Callable[[int], T], k: int) -> list[T]:
-        return [f(i) for i in range(k)]
-
-    return run
-
-
-def _threads(threads: int | None = None) -> Map:
-    """Workers spread over ``threads`` threads (default: the cores this process may use)."""
-    pool = ThreadPoolExecutor(threads or cores(), initializer=torch.set_num_threads, initargs=(1,))
-
-    def run(f: Callable[[int], T], k: int) -> list[T]:
-        return list(pool.map(f, range(k)))
-
-    return run
-
-
-BACKENDS.add("loop", _loop)
-BACKENDS.add("threads", _threads)
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS can't say which cores a process may use
-        return os.cpu_count() or 1
+        return [self._consensus, *self.networks]
 
 
 def _parameters(module: nn.Module) -> list[torch.Tensor]:
@@ -242,24 +190,29 @@ def _mean(rows: torch.Tensor) -> torch.Tensor:
 def _bind(
     tensors: list[torch.Tensor], row: torch.Tensor, gradient: torch.Tensor | None = None
 ) -> None:
-    """Make a module's tensors views of ``row`` (which takes their values), in order.
+    """Make a module's tensors views of ``row`` (which takes their values), in order."""
+    named = dict(enumerate(tensors))
+    slopes = _views(named, gradient) if gradient is not None else {}
+    for k, view in _views(named, row).items():
+        view.copy_(tensors[k].detach())
+        tensors[k].data = view
+        if gradient is not None:
+            tensors[k].grad = slopes[k]
+
+
+def _views(named: dict[K, torch.Tensor], rows: torch.Tensor) -> dict[K, torch.Tensor]:
+    """Views of consecutive pieces of ``rows`` ``[…, d]``, with the tensors' shapes ``[…, *shape]``.
 
     Kernels of convolutions lie there with their channels last, the layout in which the CPU's
     convolutions and poolings are fastest.
     """
-    start = 0
-    for tensor in tensors:
-        stop = start + tensor.numel()
-        view = _view(row[start:stop], tensor)
-        view.copy_(tensor.detach())
-        tensor.data = view
-        if gradient is not None:
-            tensor.grad = _view(gradient[start:stop], tensor)
-        start = stop
-
-
-def _view(flat: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    if like.dim() != 4:
-        return flat.view(like.shape)
-    out, channels, height, width = like.shape
-    return flat.view(out, height, width, channels).permute(0, 3, 1, 2)
+    views, start = {}, 0
+    for name, tensor in named.items():
+        piece = rows[..., start : start + tensor.numel()]
+        start += tensor.numel()
+        if tensor.dim() == 4:
+            out, channels, height, width = tensor.shape
+            views[name] = piece.unflatten(-1, (out, height, width, channels)).movedim(-1, -3)
+        else:
+            views[name] = piece.unflatten(-1, tensor.shape) if tensor.dim() else piece.squeeze(-1)
+    return views

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 
+from ngo.backends import BACKENDS, PRECISIONS
 from ngo.datasets import DATASETS
 from ngo.graphs import TOPOLOGIES
 from ngo.models import MODELS
@@ -114,6 +115,10 @@ class RunSpec:
     batch_size: int = _field(int, "samples per worker and step", 32, **_COUNT)
     epochs: float = _field(float, "passes over the workers' data", 20.0, **_RATE)
     eval_every: float = _field(float, "epochs between evaluations", 1.0, **_RATE)
+    precision: str = _field(
+        str, "type of the numbers in forward and backward passes", "float32", names=PRECISIONS
+    )
+    backend: str = _field(str, "how all workers' gradients are computed", "auto", names=BACKENDS)
     seed: int = _field(int, "seed of every stream", 0, **_FROM_ZERO)
 
     @property

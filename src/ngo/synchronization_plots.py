@@ -143,7 +143,7 @@ def _chatter_floor(sweep: pd.DataFrame) -> pd.DataFrame:
     """The V of NGO's largest two-cycle at each γ (see :func:`ngo.theory.chatter_V`); no rows for a
     random topology.
     """
-    from ngo.population import one_intra_op_thread
+    from ngo.pool import one_intra_op_thread
     from ngo.theory import chatter_V
 
     fixed = ~sweep["topology"].map(lambda name: graphs.TOPOLOGIES[name].random)

@@ -12,7 +12,7 @@ import torch
 
 from ngo import consensus, least_squares, theory
 from ngo.graphs import TOPOLOGIES, laplacian, metropolis_hastings
-from ngo.population import one_intra_op_thread
+from ngo.pool import one_intra_op_thread
 from ngo.seeding import torch_stream
 from ngo.tables import ABSENT
 

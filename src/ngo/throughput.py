@@ -13,11 +13,12 @@ import torch
 from ngo import datasets
 from ngo.datasets import Dataset
 from ngo.graphs import mixing_stream
-from ngo.population import Population, cores, one_intra_op_thread
+from ngo.pool import cores, one_intra_op_thread, using
+from ngo.population import Population
 from ngo.protocols import PROTOCOLS
 from ngo.seeding import torch_stream
 from ngo.spec import RunSpec
-from ngo.training import batches, next_batches
+from ngo.training import Batches, batch_stream
 
 
 @one_intra_op_thread()
@@ -79,11 +80,12 @@ def _clock(device: str) -> float:
 def _trainer(spec: RunSpec, n: int, data: Dataset) -> Callable[[], None]:
     """One step of training with ``n`` workers, each with all of the data, without evaluations."""
     population = Population(spec.model, n, spec.seed, device=data.train_inputs.device)
-    task, protocol = population.task, PROTOCOLS[spec.protocol]
+    protocol = PROTOCOLS[spec.protocol]
     own = np.arange(len(data.train_inputs))
     streams = [
-        batches(own, spec.batch_size, torch_stream(spec.seed, "batches", i)) for i in range(n)
+        batch_stream(own, spec.batch_size, torch_stream(spec.seed, "batches", i)) for i in range(n)
     ]
+    batches = Batches(population.task, data, streams)
     graphs = torch_stream(spec.seed, "graphs")
     decentralized = protocol.decentralized
     mixing = mixing_stream(spec.topology, n, spec.u, graphs) if decentralized else None
@@ -92,9 +94,10 @@ def _trainer(spec: RunSpec, n: int, data: Dataset) -> Callable[[], None]:
 
     def step() -> None:
         nonlocal t
-        population.gradients(*next_batches(task, data, streams))
+        population.gradients(batches)
         W = next(mixing) if mixing is not None else None
-        protocol.step(t, population.X, population.G, W, spec, past)
+        with using(population.spread):
+            protocol.step(t, population.X, population.G, W, spec, past)
         t += 1
 
     return step

@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 import ngo
-from ngo import columns, datasets, partition
+from ngo import columns, datasets, partition, pool
 from ngo.consensus import synchronization_index
 from ngo.datasets import Dataset
 from ngo.files import write_text
@@ -25,7 +25,8 @@ from ngo.graphs import mixing_stream
 from ngo.models import MODELS
 from ngo.partition import Parts
 from ngo.partition_file import draw, held_out
-from ngo.population import Population, one_intra_op_thread
+from ngo.pool import one_intra_op_thread
+from ngo.population import Population
 from ngo.protocols import PROTOCOLS
 from ngo.seeding import torch_stream
 from ngo.snapshots import Snapshots, save_snapshots
@@ -86,7 +87,7 @@ _WHO = (("consensus", ""), ("workers", "_mean"))
 CLOCK_COLUMNS = ("seconds",)
 
 
-def batches(
+def batch_stream(
     owned: np.ndarray, batch_size: int, generator: torch.Generator
 ) -> Iterator[torch.Tensor]:
     """Endless batches of one worker's sample indices, ``[batch_size]`` each.
@@ -104,16 +105,31 @@ def batches(
         waiting = waiting[batch_size:]
 
 
-def next_batches(
-    task: Task, data: Dataset, streams: Iterable[Iterator[torch.Tensor]]
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """What each worker trains on next, from the streams of their batches: inputs ``[n, b, …]`` and
-    targets ``[n, b, …]``.
+class Batches:
+    """What each worker trains on next, from the streams of their batches (see
+    :class:`ngo.backends.Batches`).
     """
-    indices = torch.stack([next(stream) for stream in streams]).to(data.train_inputs.device)
-    samples = indices.flatten()
-    inputs, targets = task.batch(data, data.train_inputs[samples], data.train_targets[samples])
-    return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)
+
+    def __init__(
+        self, task: Task, data: Dataset, streams: Sequence[Iterator[torch.Tensor]]
+    ) -> None:
+        self._task = task
+        self._data = data
+        self._streams = streams
+
+    def one(self, i: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Worker i's inputs ``[b, …]`` and targets ``[b, …]``."""
+        return self._batch(next(self._streams[i]))
+
+    def all(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
+        indices = torch.stack([next(stream) for stream in self._streams])
+        inputs, targets = self._batch(indices.flatten())
+        return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)
+
+    def _batch(self, samples: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        data, samples = self._data, samples.to(self._data.train_inputs.device)
+        return self._task.batch(data, data.train_inputs[samples], data.train_targets[samples])
 
 
 def schedule(spec: RunSpec, owned: int) -> list[int]:
@@ -135,7 +151,6 @@ def train(
     parts: Parts,
     *,
     snapshots: Collection[int | str] = (),
-    backend: str = "auto",
     threads: int | None = None,
     report: Callable[[Evaluation], None] = lambda row: None,
     progress: Callable[[int], None] = lambda step: None,
@@ -150,13 +165,20 @@ def train(
     start = time.perf_counter()
     device = data.train_inputs.device
     population = Population(
-        spec.model, spec.workers, spec.seed, device=device, backend=backend, threads=threads
+        spec.model,
+        spec.workers,
+        spec.seed,
+        device=device,
+        backend=spec.backend,
+        precision=spec.precision,
+        threads=threads,
     )
-    task, protocol = TASKS[spec.task], PROTOCOLS[spec.protocol]
+    protocol = PROTOCOLS[spec.protocol]
     streams = [
-        batches(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
+        batch_stream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
         for i, part in enumerate(parts)
     ]
+    batches = Batches(TASKS[spec.task], data, streams)
     mixing = (
         mixing_stream(spec.topology, spec.workers, spec.u, torch_stream(spec.seed, "graphs"))
         if protocol.decentralized
@@ -185,9 +207,10 @@ def train(
             kept[t] = {"X": population.X.cpu().clone(), "buffers": population.buffers.cpu().clone()}
         if ends:
             break
-        losses.append(population.gradients(*next_batches(task, data, streams)))
+        losses.append(population.gradients(batches))
         W = next(mixing) if mixing is not None else None
-        messages += protocol.step(t, population.X, population.G, W, spec, past)
+        with pool.using(population.spread):
+            messages += protocol.step(t, population.X, population.G, W, spec, past)
         progress(t + 1)
     return rows, population, kept
 
@@ -240,7 +263,6 @@ def run(
     parts: Parts | None = None,
     device: str = "cpu",
     snapshots: Collection[int | str] = (),
-    backend: str = "auto",
     threads: int | None = None,
     report: Callable[[Evaluation], None] = lambda row: None,
     progress: Callable[[int], None] = lambda step: None,
@@ -261,7 +283,6 @@ def run(
         data,
         parts,
         snapshots=snapshots,
-        backend=backend,
         threads=threads,
         report=report,
         progress=progress,

@@ -1,0 +1,552 @@
+"""What things cost, as ratios within one run: the engine, gossip, start-up, Snakemake.
+
+Ways of doing the same work take turns, each in a process of its own (threads that wait for one way
+would slow the next), and the median of the turns counts. Targets are what the ratios are held
+against; a missed one is reported as missed.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ngo import pool
+from ngo.registry import Registry, UserError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+
+GAMMA, P, LR = 0.1, 0.9, 0.05  # of the steps that are measured; their cost is that of any other
+
+Step = Callable[[], float]  # does the work once; returns the seconds that went into consensus
+WAYS: Registry[Callable[..., Step]] = Registry("way")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A ratio with its limit: an upper one, or a lower one with ``at_least``."""
+
+    name: str
+    value: float
+    limit: float
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether the ratio is within its limit."""
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Rows of measurements, and the targets that they are held against."""
+
+    rows: list[dict[str, Any]]
+    targets: list[Target]
+
+    def as_json(self) -> str:
+        """Machine, rows and targets."""
+        targets = [{**asdict(target), "met": target.met} for target in self.targets]
+        return json.dumps({"machine": _machine(), "rows": self.rows, "targets": targets}, indent=2)
+
+    def as_text(self) -> str:
+        """A table of the rows, and a line for each target."""
+        from tabulate import tabulate
+
+        lines = [tabulate(self.rows, headers="keys", floatfmt=".3g"), ""]
+        for target in self.targets:
+            sign = "≥" if target.at_least else "≤"
+            verdict = "met" if target.met else "MISSED"
+            lines.append(
+                f"{verdict:6s} {target.name}: {target.value:.3g} ({sign} {target.limit:g})"
+            )
+        return "\n".join(lines)
+
+
+# The engine ------------------------------------------------------------------------------------
+
+# (model, workers, batch size): what is measured if nothing else is asked for.
+CASES = (
+    ("mnist_cnn", 4, 32),
+    ("mnist_cnn", 10, 32),
+    ("mnist_cnn", 64, 32),
+    ("mnist_cnn", 10, 8),
+    ("cifar10_cnn", 10, 32),
+    ("resnet18", 4, 8),
+)
+ONE_MODEL, IN_TURN, IN_TURN_1 = "one model", "in turn", "in turn, 1 thread"
+RING, COMPLETE = "ring", "complete"
+
+
+def engine(
+    cases: Sequence[tuple[str, int, int]] = CASES, device: str = "cpu", repeats: int = 9
+) -> Bench:
+    """Training steps of n workers, by backend, against plain PyTorch on the same samples.
+
+    ``one model`` is one network and one batch of all n·b samples, ``in turn`` n networks one after
+    another without any consensus; both as a user would write them, with all threads. The backends
+    do whole steps with NGO: gradients, SGD and consensus.
+    """
+    rows, targets = [], []
+    cost: dict[tuple[str, int, int], float] = {}
+    for model, n, b in cases:
+        ways = [ONE_MODEL, IN_TURN, IN_TURN_1, *(f"{name}, {RING}" for name in _backends(device))]
+        ways.append(f"{_backends(device)[-1]}, {COMPLETE}")
+        if model == "resnet18" and device == "cpu":
+            ways.remove(f"vmap, {RING}")  # a minute a step
+        case = {"model": model, "n": n, "b": b, "device": device}
+        seconds, shares = turns({way: (way, case) for way in ways}, repeats)
+        for way in ways:
+            rows.append(
+                {
+                    **case,
+                    "way": way,
+                    "us_per_sample": seconds[way] / (n * b) * 1e6,
+                    "of_one_model": seconds[way] / seconds[ONE_MODEL],
+                    "consensus_share": shares[way] / seconds[way],
+                }
+            )
+        ours = _backends(device)[-1]
+        name = f"{model}, n = {n}, b = {b}"
+        ratio = seconds[f"{ours}, {RING}"] / seconds[ONE_MODEL]
+        limit = {("mnist_cnn", 10): 0.5, ("mnist_cnn", 64): 0.45, ("cifar10_cnn", 10): 0.6}
+        if device == "cpu" and b == 32:
+            cost[model, n, b] = seconds[f"{ours}, {RING}"] / n
+            if (model, n) in limit:
+                targets.append(Target(f"{name}: step of one model's", ratio, limit[model, n]))
+                for way, text in ((IN_TURN, "all threads"), (IN_TURN_1, "1 thread")):
+                    faster = seconds[way] / seconds[f"{ours}, {RING}"]
+                    label = f"{name}: faster than workers in turn ({text})"
+                    targets.append(Target(label, faster, 2.5, at_least=True))
+                share = shares[f"{ours}, {RING}"] / seconds[f"{ours}, {RING}"]
+                targets.append(Target(f"{name}: consensus on a ring, share", share, 0.04))
+                share = shares[f"{ours}, {COMPLETE}"] / seconds[f"{ours}, {COMPLETE}"]
+                limit_share = 0.1 if n <= 10 else 0.35
+                label = f"{name}: consensus on a complete graph, share"
+                targets.append(Target(label, share, limit_share))
+    flat = [cost[key] for key in cost if key[0] == "mnist_cnn"]
+    if len(flat) > 1:
+        name = "mnist_cnn: cost of a sample, largest of all n to smallest"
+        targets.append(Target(name, max(flat) / min(flat), 1.15))
+    return Bench(rows, targets)
+
+
+def run_overhead(repeats: int = 3) -> Bench:
+    """Of a whole run (MNIST's sizes, one epoch, n = 10), what is neither step nor forward pass."""
+    case = {"model": "mnist_cnn", "n": 10, "b": 32, "device": "cpu"}
+    ways = ("run", "run's steps", "run's forward passes")
+    seconds, _ = turns({way: (way, case) for way in ways}, repeats, least=0)
+    rest = 1 - (seconds[ways[1]] + seconds[ways[2]]) / seconds[ways[0]]
+    rows = [{**case, "way": way, "seconds": seconds[way]} for way in ways]
+    return Bench(rows, [Target("run: all but steps and forward passes, share", rest, 0.1)])
+
+
+def _backends(device: str) -> tuple[str, ...]:
+    """The device's backends, the one that runs use last."""
+    return ("loop", "vmap", "threads") if device == "cpu" else ("loop", "vmap", "graphs", "auto")
+
+
+def _batches(model: str, n: int, b: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    import torch
+
+    from ngo.models import MODELS
+    from ngo.seeding import torch_stream
+
+    generator = torch_stream(0, "bench")
+    inputs = torch.randn(n, b, *MODELS[model].input_shape, generator=generator)
+    targets = torch.randint(10, (n, b), generator=generator)
+    return inputs.to(device), targets.to(device)
+
+
+def _plain(model: str, device: str) -> nn.Module:
+    """The network of torch's own modules alone."""
+    from torch import nn
+
+    from ngo.layers import ConvMaxPool2d
+    from ngo.models import MODELS
+    from ngo.seeding import torch_stream
+
+    def standard(layer: nn.Module) -> nn.Module:
+        if not isinstance(layer, ConvMaxPool2d):
+            return layer
+        convolution = nn.Conv2d(layer.in_channels, layer.out_channels, layer.kernel_size)
+        return nn.Sequential(convolution, nn.MaxPool2d(2))
+
+    module = MODELS[model].build(torch_stream(0, "dropout", None, device))
+    if isinstance(module, nn.Sequential):
+        module = nn.Sequential(*map(standard, module))
+    return module.to(device)
+
+
+def _one_model(model: str, n: int, b: int, device: str) -> Step:
+    inputs, targets = _batches(model, n, b, device)
+    return _in_turn(model, 1, n * b, device, inputs.flatten(0, 1)[None], targets.flatten()[None])
+
+
+def _in_turn(model: str, n: int, b: int, device: str, inputs=None, targets=None) -> Step:
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    if inputs is None:
+        inputs, targets = _batches(model, n, b, device)
+    modules = [_plain(model, device) for _ in range(n)]
+    optimizers = [torch.optim.SGD(module.parameters(), lr=LR) for module in modules]
+
+    def step() -> float:
+        for module, optimizer, x, y in zip(modules, optimizers, inputs, targets, strict=True):
+            optimizer.zero_grad()
+            cross_entropy(module(x), y).backward()
+            optimizer.step()
+        return 0.0
+
+    return step
+
+
+def _in_turn_1(**case: Any) -> Step:
+    import torch
+
+    torch.set_num_threads(1)
+    return _in_turn(**case)
+
+
+def _backend(name: str, topology: str, model: str, n: int, b: int, device: str) -> Step:
+    import torch
+
+    from ngo.backends import Stacked
+    from ngo.coupling import gossip_step
+    from ngo.graphs import mixing_stream
+    from ngo.population import Population
+    from ngo.seeding import torch_stream
+
+    torch.set_num_threads(1)  # as in training
+    population = Population(model, n, 0, device=device, backend=name)
+    batches = Stacked(*_batches(model, n, b, device))
+    W = next(mixing_stream(topology, n, None, torch_stream(0, "graphs")))
+    X, G = population.X, population.G
+
+    def step() -> float:
+        population.gradients(batches)
+        X.sub_(G, alpha=LR)
+        _wait(device)
+        start = time.perf_counter()
+        with pool.using(population.spread):
+            X.copy_(gossip_step(X, W, GAMMA, P))
+        _wait(device)
+        return time.perf_counter() - start
+
+    return step
+
+
+WAYS.add(ONE_MODEL, _one_model)
+WAYS.add(IN_TURN, _in_turn)
+WAYS.add(IN_TURN_1, _in_turn_1)
+for _name in ("loop", "threads", "vmap", "graphs", "auto"):
+    for _topology in (RING, COMPLETE):
+        WAYS.add(
+            f"{_name}, {_topology}",
+            lambda *, _name=_name, _topology=_topology, **case: _backend(_name, _topology, **case),
+        )
+
+
+def _run_parts(part: str, model: str, n: int, b: int, device: str) -> Step:
+    import numpy as np
+    import torch
+
+    from ngo.datasets import Dataset
+    from ngo.models import MODELS
+    from ngo.population import Population
+    from ngo.seeding import torch_stream
+    from ngo.spec import resolve
+    from ngo.training import train
+
+    torch.set_num_threads(1)
+    generator = torch_stream(0, "bench")
+
+    def images(m: int) -> torch.Tensor:
+        shape = (m, *MODELS[model].input_shape)
+        return torch.randint(256, shape, generator=generator, dtype=torch.uint8)
+
+    spec = resolve({"model": model, "workers": n, "batch_size": b, "epochs": 1.0, "lr": LR})
+    train_images, test_images = images(60_000), images(10_000)  # MNIST's
+    labels = [torch.randint(10, (m,), generator=generator) for m in (60_000, 10_000)]
+    data = Dataset(
+        "bench", 10, train_images, labels[0], test_images, labels[1], *torch.tensor([0.5, 0.3])
+    )
+    if part == "run":
+        parts = np.array_split(np.arange(60_000), n)
+
+        def whole() -> float:
+            train(spec, data, parts)
+            return 0.0
+
+        return whole
+    if part == "steps":
+        one = _backend("threads", RING, model=model, n=n, b=b, device=device)
+        count = 60_000 // (n * b)
+
+        def steps() -> float:
+            for _ in range(count):
+                one()
+            return 0.0
+
+        return steps
+    population = Population(model, n, 0, device=device)
+    chunks = data.normalised(test_images).split(MODELS[model].chunk)
+    # At the start all workers agree, and one model is evaluated; at the end n and their mean.
+    models = [population.modules()[0], *population.modules()]
+    for module in models:
+        module.eval()
+
+    @torch.no_grad()
+    def forward(k: int) -> None:
+        models[k // len(chunks)](chunks[k % len(chunks)])
+
+    def passes() -> float:
+        population.spread(forward, len(models) * len(chunks))
+        return 0.0
+
+    return passes
+
+
+for _way, _part in (("run", "run"), ("run's steps", "steps"), ("run's forward passes", "passes")):
+    WAYS.add(_way, lambda *, _part=_part, **case: _run_parts(_part, **case))
+
+
+# Gossip ----------------------------------------------------------------------------------------
+
+# (topology, workers, parameters): MNIST's CNN, and ResNet-18.
+GOSSIP_CASES = (
+    ("ring", 10, 21_840),
+    ("random", 10, 21_840),
+    ("complete", 10, 21_840),
+    ("ring", 64, 21_840),
+    ("complete", 64, 21_840),
+    ("ring", 10, 11_279_112),
+)
+COPY, PRODUCT, LINEAR, NAIVE, NONLINEAR = "copy", "matrix product", "linear", "naive", "nonlinear"
+
+
+def gossip(
+    cases: Sequence[tuple[str, int, int]] = GOSSIP_CASES, device: str = "cpu", repeats: int = 9
+) -> Bench:
+    """Consensus steps, linear and nonlinear, against a copy of the state and the naive form."""
+    rows, targets = [], []
+    for topology, n, d in cases:
+        case = {"topology": topology, "n": n, "d": d, "device": device}
+        ways = (COPY, PRODUCT, LINEAR, NAIVE, NONLINEAR)
+        seconds, _ = turns({way: (way, case) for way in ways}, repeats)
+        for way in ways:
+            rows.append(
+                {
+                    **case,
+                    "way": way,
+                    "ms": seconds[way] * 1e3,
+                    "of_a_copy": seconds[way] / seconds[COPY],
+                    "faster_than_naive": seconds[NAIVE] / seconds[way],
+                }
+            )
+        name = f"{topology}, n = {n}, d = {d}"
+        if device == "cpu":
+            linear = seconds[LINEAR] / seconds[PRODUCT]
+            targets.append(Target(f"{name}: linear of a matrix product's", linear, 2))
+            if topology == "complete":
+                faster = seconds[NAIVE] / seconds[NONLINEAR]
+                targets.append(Target(f"{name}: faster than naive", faster, 4, at_least=True))
+        elif topology == "ring" and d > 10**6:
+            bandwidth = seconds[COPY] / seconds[NONLINEAR]
+            targets.append(Target(f"{name}: of a copy's speed", bandwidth, 0.6, at_least=True))
+    return Bench(rows, targets)
+
+
+def _gossip(way: str, topology: str, n: int, d: int, device: str) -> Step:
+    import torch
+
+    from ngo.coupling import gossip_step
+    from ngo.graphs import mixing_stream
+    from ngo.seeding import torch_stream
+
+    torch.set_num_threads(1)
+    X = 0.05 * torch.randn(n, d, generator=torch_stream(0, "bench"))
+    X, other = X.to(device), torch.empty_like(X, device=device)
+    W = next(mixing_stream(topology, n, 0.4, torch_stream(0, "graphs")))
+    product = torch.eye(n, dtype=X.dtype, device=device)
+    spread = pool.threads() if device == "cpu" else pool.in_order
+    edges = W.nonzero().tolist()
+
+    def naive() -> torch.Tensor:
+        """The equation, term by term."""
+        new = X.clone()
+        for i, j in edges:
+            if i != j:
+                z = X[j] - X[i]
+                new[i] += GAMMA * W[i, j].item() * z.sign() * z.abs() ** (2 * P - 1)
+        return new
+
+    work = {
+        COPY: lambda: other.copy_(X),
+        PRODUCT: lambda: product @ X,
+        LINEAR: lambda: gossip_step(X, W, GAMMA, 1),
+        NAIVE: naive,
+        NONLINEAR: lambda: gossip_step(X, W, GAMMA, P),
+    }[way]
+
+    def step() -> float:
+        with pool.using(spread):
+            work()
+        _wait(device)
+        return 0.0
+
+    return step
+
+
+for _way in (COPY, PRODUCT, LINEAR, NAIVE, NONLINEAR):
+    WAYS.add(_way, lambda *, _way=_way, **case: _gossip(_way, **case))
+
+
+# Start-up and Snakemake --------------------------------------------------------------------------
+
+
+def startup(repeats: int = 9) -> Bench:
+    """``ngo train`` of a single step, from nothing to its files, against ``import torch``."""
+    tiny = ("--dataset", "least_squares", "--protocol", "centralized", "--workers", "1")
+    with tempfile.TemporaryDirectory() as folder:
+        train = [sys.executable, "-m", "ngo", "train", *tiny, "--batch-size", "1"]
+        commands = {
+            "import torch": [sys.executable, "-c", "import torch"],
+            "ngo train": [*train, "--epochs", "1e-9", "--device", "cpu", "--out", folder],
+            "ngo --help": [sys.executable, "-m", "ngo", "--help"],
+        }
+        taken: dict[str, list[float]] = {name: [] for name in commands}
+        for turn in range(repeats + 1):
+            for name, command in commands.items():
+                seconds = _seconds(command)
+                if turn:  # the first reads the files from the disk
+                    taken[name].append(seconds)
+    medians = {name: statistics.median(times) for name, times in taken.items()}
+    torch = medians["import torch"]
+    rows = [
+        {"command": name, "seconds": seconds, "of_import_torch": seconds / torch}
+        for name, seconds in medians.items()
+    ]
+    return Bench(rows, [Target("ngo train of import torch's", medians["ngo train"] / torch, 1.3)])
+
+
+def workflow(jobs: int = 10) -> Bench:
+    """What Snakemake adds to training jobs of the demo, one after another, beyond its own start."""
+    if not Path("Snakefile").is_file():
+        raise UserError("workflow: there is no Snakefile here; go to the project's folder.")
+    from ngo.experiments import plan, read_config
+
+    configs = (Path("config/config.yaml"), Path("config/demo.yaml"))
+    runs = sorted(plan(read_config(configs)).runs)[:jobs]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all"]
+        command += ["--configfile", "config/demo.yaml", "--directory", folder, "--config"]
+        command += ["warm=false", f"repository={Path.cwd()}", "--"]
+        targets = [f"results/runs/{run}/metrics.parquet" for run in runs]
+        start = _seconds([*command[:3], "-n", *command[3:], *targets])
+        whole = _seconds([*command, *targets])
+        tables = (Path(folder) / "benchmarks/train").glob("*.tsv")
+        inside = [float(table.read_text().splitlines()[1].split("\t")[0]) for table in tables]
+    rows = [
+        {"what": "Snakemake's start", "seconds": start},
+        {"what": f"{len(inside)} jobs, inside", "seconds": sum(inside)},
+        {"what": "all", "seconds": whole},
+    ]
+    each = (whole - start - sum(inside)) / len(inside)
+    return Bench(rows, [Target("Snakemake's seconds for each job", each, 1)])
+
+
+def _seconds(command: Sequence[str]) -> float:
+    environment = {name: value for name, value in os.environ.items() if name != "NGO_WARM"}
+    start = time.perf_counter()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise UserError(f"bench: {' '.join(command)} failed: {done.stderr.strip()[-200:]}")
+    return time.perf_counter() - start
+
+
+# Turns -------------------------------------------------------------------------------------------
+
+
+def turns(
+    ways: Mapping[str, tuple[str, Mapping[str, Any]]], repeats: int, least: float = 0.3
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Median seconds of a step of each of ``ways`` (an entry of WAYS, its case), and of its part
+    in consensus. A turn lasts ``least`` seconds, or one step.
+    """
+    context = multiprocessing.get_context("spawn")
+    ends, taken = {}, {way: [] for way in ways}
+    try:
+        for way, (name, case) in ways.items():
+            ours, theirs = context.Pipe()
+            child = context.Process(target=_work, args=(theirs, name, dict(case)), daemon=True)
+            child.start()
+            theirs.close()
+            ends[way] = ours, child
+            ours.recv()  # warm
+        for _ in range(repeats):
+            for way, (end, _) in ends.items():
+                end.send(least)
+                taken[way].append(end.recv())
+    except EOFError:
+        raise UserError(f"bench: {way!r} failed; see above.") from None
+    finally:
+        for end, child in ends.values():
+            end.close()
+            child.join()
+    return tuple(
+        {way: statistics.median(turn[part] for turn in taken[way]) for way in ways}
+        for part in (0, 1)
+    )
+
+
+def _work(end: Any, way: str, case: dict[str, Any]) -> None:
+    step = WAYS[way](**case)
+    step()
+    step()
+    end.send(None)
+    while True:
+        try:
+            least = end.recv()
+        except EOFError:
+            return
+        count, inside, start = 0, 0.0, time.perf_counter()
+        while count == 0 or time.perf_counter() - start < least:
+            inside += step()
+            count += 1
+        _wait(case["device"])
+        end.send(((time.perf_counter() - start) / count, inside / count))
+
+
+def _wait(device: str) -> None:
+    import torch
+
+    if device != "cpu":
+        torch.cuda.synchronize(device)
+
+
+def _machine() -> dict[str, Any]:
+    import torch
+
+    return {
+        "cores": pool.cores(),
+        "processor": platform.machine(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }

@@ -1,0 +1,199 @@
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from ngo import backends, graphs
+from ngo.backends import Stacked
+from ngo.coupling import gossip_step
+from ngo.models import MODELS
+from ngo.pool import threads
+from ngo.population import Population
+from ngo.registry import UserError
+from ngo.seeding import torch_stream
+
+
+def batch(model, n, b=4, seed=0):
+    generator = torch_stream(seed, "test")
+    inputs = torch.rand(n, b, *MODELS[model].input_shape, generator=generator)
+    kinds = {
+        "classification": torch.randint(0, 10, (n, b), generator=generator),
+        "vae": (255 * inputs).to(torch.uint8),
+        "regression": torch.randn(n, b, 1, generator=generator),
+    }
+    return Stacked(inputs, kinds[MODELS[model].task])
+
+
+def steps(model, n, backend, count=2, **how):
+    """The losses of each step, and the population after it: workers that differ."""
+    population = Population(model, n, seed=0, backend=backend, **how)
+    population.X += 0.01 * torch.randn(population.X.shape, generator=torch_stream(1, "test"))
+    losses = []
+    for step in range(count):
+        losses.append(population.gradients(batch(model, n, seed=step)))
+        population.X.sub_(population.G, alpha=0.01)
+    return torch.stack(losses), population
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_vmap_equals_the_loop(model):
+    """With the same dropout masks and codes, and the same running means of normalization."""
+    # Batch normalization makes much of the rounding of a step before.
+    n, count = (2, 1) if model in ("resnet18", "cifar10_vae") else (3, 2)
+    expected, reference = steps(model, n, "loop", count=count)
+    losses, population = steps(model, n, "vmap", count=count)
+    assert torch.allclose(losses, expected, rtol=1e-4)
+    scale = reference.G.abs().max()
+    assert (population.G - reference.G).abs().max() < 1e-3 * scale
+    assert torch.allclose(population.buffers, reference.buffers, atol=1e-4)
+    for ours, theirs in zip(population.generators, reference.generators, strict=True):
+        assert torch.equal(ours.get_state(), theirs.get_state())
+
+
+def test_a_backend_sees_each_batch_once():
+    class Once(Stacked):
+        taken = 0
+
+        def one(self, i):
+            type(self).taken += 1
+            return super().one(i)
+
+    population = Population("linear", 3, seed=0, backend="threads", threads=2)
+    given = batch("linear", 3)
+    population.gradients(Once(given.inputs, given.targets))
+    assert Once.taken == 3
+
+
+def test_bfloat16_is_near_float32_and_leaves_the_parameters_in_it():
+    expected, reference = steps("mnist_fc", 2, "loop", count=1)
+    for backend in ("loop", "vmap"):
+        losses, population = steps("mnist_fc", 2, backend, count=1, precision="bfloat16")
+        assert population.X.dtype == population.G.dtype == torch.float32
+        assert not torch.equal(losses, expected)
+        assert torch.allclose(losses, expected, rtol=0.01)
+        assert (population.G - reference.G).norm() < 0.05 * reference.G.norm()
+
+
+def test_auto_is_threads_on_a_cpu():
+    assert Population("linear", 2, seed=0).backend == "threads"
+
+
+def test_graphs_need_a_gpu():
+    with pytest.raises(UserError, match="backend: 'graphs' needs a GPU"):
+        Population("linear", 2, seed=0, backend="graphs")
+
+
+def test_the_choice_leaves_state_and_streams_alone():
+    population = Population("cifar10_vae", 2, seed=0, backend="loop")
+    before = [population.X.clone(), population.buffers.clone()]
+    states = [generator.get_state() for generator in population.generators]
+    given = batch("cifar10_vae", 2)
+    chosen = backends.fastest(population, given, ("loop", "threads", "graphs", "vmap"), steps=1)
+    assert chosen in ("loop", "threads", "vmap")
+    assert torch.equal(population.X, before[0])
+    assert torch.equal(population.buffers, before[1])
+    for generator, state in zip(population.generators, states, strict=True):
+        assert torch.equal(generator.get_state(), state)
+
+
+def test_the_choice_passes_over_what_fails_or_disagrees(monkeypatch):
+    def fails(workers):
+        raise RuntimeError("out of memory")
+
+    def wrong(workers):
+        right = backends.build(workers, "loop")
+
+        def gradients(batches):
+            losses = right(batches)
+            workers.G.mul_(1.1)
+            return losses
+
+        return gradients
+
+    monkeypatch.setitem(backends.BACKENDS, "fails", fails)
+    monkeypatch.setitem(backends.BACKENDS, "wrong", wrong)
+    population = Population("linear", 2, seed=0, backend="loop")
+    names = ("threads", "fails", "wrong")
+    assert backends.fastest(population, batch("linear", 2), names) == "threads"
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_map_keeps_the_order_and_does_each_once(count):
+    seen = []
+    assert threads(count)(lambda i: seen.append(i) or i * i, 20) == [i * i for i in range(20)]
+    assert sorted(seen) == list(range(20))
+
+
+def test_a_map_raises_what_its_function_raises():
+    def fail(i):
+        raise ZeroDivisionError(i)
+
+    with pytest.raises(ZeroDivisionError):
+        threads(3)(fail, 4)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("backend", ["graphs", "vmap", "auto"])
+def test_backends_of_a_gpu_equal_its_loop(backend):
+    def on_gpu(backend):
+        population = Population("mnist_cnn", 4, seed=0, device="cuda", backend=backend)
+        given = batch("mnist_cnn", 4)
+        given = Stacked(given.inputs.cuda(), given.targets.cuda())
+        return [population.gradients(given) for _ in range(2)], population
+
+    expected, reference = on_gpu("loop")
+    losses, population = on_gpu(backend)
+    assert torch.allclose(torch.stack(losses), torch.stack(expected), rtol=1e-4)
+    assert torch.allclose(population.G, reference.G, atol=1e-5)
+    assert population.backend in ("loop", "graphs", "vmap")
+
+
+FUSED = """
+import sys, torch
+from ngo import fused
+X, W, at, p = torch.load(sys.argv[1])
+torch.save(fused.gossip_step(X, W, 0.1, p, at), sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(("p", "delayed"), [(0.5, False), (0.9, False), (0.7, True)])
+def test_the_fused_step_equals_torchs(tmp_path, p, delayed):
+    """In Triton's interpreter, which needs no GPU; two programs for each worker."""
+    pytest.importorskip("triton")
+    generator = torch_stream(0, "test")
+    W = graphs.mixing_matrix(graphs.random_graph(5, 0.5, generator))
+    X = torch.randn(5, 1100, generator=generator)
+    X[0, :100] = X[1, :100]  # φ(0) = 0
+    at = torch.randn(5, 1100, generator=generator) if delayed else X
+    torch.save((X, W, at, p), tmp_path / "step.pt")
+    subprocess.run(
+        [sys.executable, "-c", FUSED, tmp_path / "step.pt"],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        check=True,
+        capture_output=True,
+    )
+    expected = gossip_step(X, W, 0.1, p, at=at)
+    assert torch.allclose(torch.load(tmp_path / "step.pt"), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("out", [10, 20])
+@pytest.mark.parametrize("grad", [False, True])
+def test_convolution_and_pooling_are_torchs(out, grad):
+    from torch.nn import functional as F
+
+    from ngo.layers import ConvMaxPool2d
+
+    generator = torch_stream(0, "test")
+    layer = ConvMaxPool2d(3, out, 5)
+    x = torch.randn(4, 3, 16, 16, generator=generator, requires_grad=grad)
+    y = layer(x)
+    expected = F.max_pool2d(F.conv2d(x, layer.weight, layer.bias), 2)
+    assert torch.allclose(y, expected, atol=1e-5)
+    tensors = [layer.weight, layer.bias, *([x] if grad else [])]
+    weights = torch.randn(y.shape, generator=generator)
+    found = torch.autograd.grad((weights * y).sum(), tensors)
+    wanted = torch.autograd.grad((weights * expected).sum(), tensors)
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-3, rtol=1e-4)
