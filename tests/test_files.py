@@ -1,9 +1,12 @@
+import errno
 import os
 import stat
+import threading
+import time
 
 import pytest
 
-from ngo.files import hold, whole_file, writable_folder, write_text
+from ngo.files import _is_at, held, hold, sweep, try_hold, whole_file, writable_folder, write_text
 from ngo.registry import UserError
 from ngo.sources import PACKAGE, fingerprint, sources
 
@@ -50,6 +53,60 @@ def test_a_lock_is_held_by_one_and_ends_with_it(tmp_path):
         hold(tmp_path / "lock")
     held.close()
     hold(tmp_path / "lock").close()
+
+
+def never():
+    raise AssertionError
+
+
+def test_a_lock_is_waited_for_and_goes_with_its_holder(tmp_path):
+    path, order = tmp_path / "lock", []
+
+    def second():
+        with held(path, lambda: order.append("waits")):
+            order.append("second")
+
+    with held(path, never):
+        assert try_hold(path) is None
+        thread = threading.Thread(target=second)
+        thread.start()
+        while not order:
+            time.sleep(0.001)
+        order.append("first")
+    thread.join()
+    assert order == ["waits", "first", "second"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_lock_that_its_holder_removed_is_none(tmp_path):
+    """One who opened the file before it went must not hold it beside one who makes it anew."""
+    removed = try_hold(tmp_path / "lock")
+    (tmp_path / "lock").unlink()
+    with held(tmp_path / "lock", never):
+        assert not _is_at(tmp_path / "lock", removed)
+        assert try_hold(tmp_path / "lock") is None
+
+
+def test_without_locks_nothing_is_held(tmp_path, monkeypatch):
+    def none(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", none)
+    with held(tmp_path / "lock", never), held(tmp_path / "lock", never):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_kill_left_of_a_file_is_swept(tmp_path):
+    target, other = tmp_path / "file.txt", tmp_path / ".other.txt"
+    write_text(target, "whole")
+    write_text(other, "mine")
+    handle = whole_file(target)
+    temporary = handle.__enter__()
+    assert len(list(tmp_path.iterdir())) == 3
+    sweep(target)
+    assert not temporary.exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".other.txt", "file.txt"]
 
 
 def names(*modules):

@@ -3,8 +3,9 @@
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -19,7 +20,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     """
     path = Path(path)
     handle, name = tempfile.mkstemp(
-        prefix=".", suffix=path.suffix, dir=writable_folder(path.parent)
+        prefix=f".{path.name}.", suffix=path.suffix, dir=writable_folder(path.parent)
     )
     os.close(handle)
     temporary = Path(name)
@@ -31,6 +32,13 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sweep(path: str | Path) -> None:
+    """Remove what a killed process left of :func:`whole_file`; nobody else may be writing there."""
+    path = Path(path)
+    for left in path.parent.glob(f".{path.name}.*{path.suffix}"):
+        left.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -77,3 +85,36 @@ def hold(path: str | Path) -> IO[str]:
             f"{path}: another process is at work in this folder; wait for it, or stop it."
         )
     return file
+
+
+@contextmanager
+def held(path: str | Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock file at ``path`` until the block ends, and remove it then.
+
+    ``waiting`` is called once if another process holds it: this one waits for that to end. On a
+    file system without locks nothing is held.
+    """
+    path, told = Path(path), False
+    with ExitStack() as stack:
+        try:
+            while not _is_at(path, file := try_hold(path)):
+                if file is not None:  # whoever held it has removed it
+                    file.close()
+                    continue
+                if not told:
+                    waiting()
+                    told = True
+                time.sleep(0.1)
+            stack.enter_context(file)
+        except OSError:
+            pass
+        stack.callback(path.unlink, missing_ok=True)
+        yield
+
+
+def _is_at(path: Path, file: IO[str] | None) -> bool:
+    """Whether the open ``file``, if there is one, still is the one at ``path``."""
+    try:
+        return file is not None and os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
