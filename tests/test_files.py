@@ -157,7 +157,7 @@ def test_modules_import_from_floors_below_only():
         {"consensus", "theory", "least_squares", "datasets", "image_files", "tinyimagenet"}
         | {"regression", "partition", "layers", "models", "tasks"},
         {"backends", "population", "protocols"},
-        {"spec", "partition_file", "snapshots", "training"},
+        {"spec", "partition_file", "snapshots", "checkpoint", "training"},
         {"experiments", "artefacts", "assumptions", "statistics", "results", "notebooks"}
         | {"comparisons", "tuning", "spectra", "dynamics", "theory_tables", "tables", "captions"}
         | {"alignment", "samples", "throughput", "bench"}

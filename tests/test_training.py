@@ -44,7 +44,7 @@ def comparable(path):
 
 def test_batches_pass_over_all_samples_and_are_always_full():
     owned = np.array([3, 5, 8, 13, 21])
-    stream = training.batch_stream(owned, 2, torch_stream(0, "batches", 0))
+    stream = training.BatchStream(owned, 2, torch_stream(0, "batches", 0))
     drawn = torch.cat(list(islice(stream, 10))).tolist()
     for k in range(4):
         assert sorted(drawn[5 * k : 5 * k + 5]) == owned.tolist()
@@ -73,7 +73,7 @@ def test_centralized_on_one_worker_is_plain_torch_sgd(digits):
         torch.manual_seed(stream_seed(0, "init"))
         model = mnist_cnn(torch_stream(0, "dropout", 0))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    stream = training.batch_stream(parts[0], 16, torch_stream(0, "batches", 0))
+    stream = training.BatchStream(parts[0], 16, torch_stream(0, "batches", 0))
     for indices in islice(stream, rows[-1].step):
         optimizer.zero_grad()
         images = digits.normalised(digits.train_inputs[indices])

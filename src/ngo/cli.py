@@ -17,7 +17,7 @@ from ngo.devices import DEVICES, chosen, claimed
 from ngo.files import writable_folder, write_text
 from ngo.models import MODELS
 from ngo.registry import UserError, unknown
-from ngo.spec import DEFAULTS, FIELDS, FINAL, RunSpec, flag, resolve
+from ngo.spec import CHECKPOINT_SECONDS, DEFAULTS, FIELDS, FINAL, RunSpec, flag, resolve
 from ngo.tasks import TASKS
 
 RESULT = click.Path(path_type=Path)
@@ -164,6 +164,13 @@ def partition(data_root: Path | None, out: Path, **given: object) -> None:
     metavar="STEP",
     help=f"Keep the workers' models after this step ('{FINAL}': the last) in models.pt.",
 )
+@click.option(
+    "--checkpoint-seconds",
+    type=click.FloatRange(min=0),
+    default=CHECKPOINT_SECONDS,
+    show_default=True,
+    help="Longest time between checkpoints; 0: none between evaluations.",
+)
 @click.option("--out", type=RESULT, required=True, help="Folder of metrics.parquet and run.json.")
 def train(
     spec_file: Path | None,
@@ -172,6 +179,7 @@ def train(
     device: str,
     threads: int | None,
     snapshots: tuple[str, ...],
+    checkpoint_seconds: float,
     out: Path,
     **given: object,
 ) -> None:
@@ -180,6 +188,10 @@ def train(
     Writes metrics.parquet, a row for each evaluation, and run.json: the run's specification,
     versions, device, source revision, final numbers and wall time. The same run gives the same
     metrics, byte for byte, with any number of threads.
+
+    Until it is done, there is a checkpoint in the folder too, renewed after evaluations. However
+    the run ends, the same command goes on from it, to the same metrics. SIGTERM and Ctrl-C end the
+    run after its current step, with a checkpoint.
     """
     if spec_file is not None:
         given = {**_read_spec(spec_file), **{k: v for k, v in given.items() if v is not None}}
@@ -194,7 +206,7 @@ def train(
         from ngo.partition_file import read
 
         parts = read(partition_file, spec)
-    with claimed(device) as place, _progress(spec) as (report, progress):
+    with claimed(device) as place, _stops(), _progress(spec) as (report, progress, tell):
         from ngo.training import run
 
         last = run(
@@ -205,8 +217,10 @@ def train(
             device=place,
             snapshots=steps,
             threads=threads,
+            checkpoint_seconds=checkpoint_seconds,
             report=report,
             progress=progress,
+            tell=tell,
         )
     accurate = last.consensus_accuracy == last.consensus_accuracy
     score = f"{last.consensus_accuracy:.2%}" if accurate else f"loss {last.consensus_loss:.4g}"
@@ -682,17 +696,34 @@ def _read_spec(path: Path) -> dict[str, object]:
 
 
 @contextmanager
+def _stops():
+    """Tell that a signal stopped the run, and end as programs do that one ends."""
+    from ngo.checkpoint import Stopped
+
+    try:
+        yield
+    except Stopped as stopped:
+        click.echo(f"ngo: {stopped}", err=True)
+        sys.exit(128 + stopped.number)
+
+
+@contextmanager
 def _progress(spec: RunSpec):
-    """(report, progress) for a run: a bar on a terminal, a plain line per evaluation in a log."""
+    """(report, progress, tell) for a run: a bar on a terminal, plain lines in a log."""
     click.echo(spec.id, err=True)
     if not sys.stderr.isatty():
-        yield (lambda row: click.echo(str(row), err=True)), (lambda step: None)
+
+        def tell(line: object) -> None:
+            click.echo(str(line), err=True)
+
+        yield tell, (lambda step: None), tell
         return
     from tqdm import tqdm
 
     per_step = spec.workers * spec.batch_size
     with tqdm(total=spec.samples, unit=" samples", unit_scale=True, leave=False) as bar:
-        yield (
-            (lambda row: bar.write(str(row), file=sys.stderr)),
-            (lambda step: bar.update(per_step)),
-        )
+
+        def tell(line: object) -> None:
+            bar.write(str(line), file=sys.stderr)
+
+        yield tell, (lambda step: bar.update(step * per_step - bar.n)), tell

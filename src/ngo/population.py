@@ -101,6 +101,18 @@ class Population:
         """The number of parameters of one model."""
         return self.X.shape[1]
 
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """What training changes: parameters, buffers, and how far dropout's streams are drawn."""
+        streams = torch.stack([generator.get_state() for generator in self.generators])
+        return {"X": self.X, "buffers": self.buffers, "streams": streams}
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Become as the population that ``state`` is of was then."""
+        self.X.copy_(state["X"])
+        self.buffers.copy_(state["buffers"])
+        for generator, stream in zip(self.generators, state["streams"], strict=True):
+            generator.set_state(stream.clone())  # it reads from a storage's start, not a view's
+
     @one_intra_op_thread()
     def gradients(self, batches: Batches) -> torch.Tensor:
         """Put the gradient of each worker's mean loss on its own batch into ``G``.

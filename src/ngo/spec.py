@@ -164,6 +164,9 @@ class RunSpec:
 # The last step of a run, among the steps after which its models are kept.
 FINAL = "final"
 
+# The longest time between a run's checkpoints, in seconds, unless it is told another.
+CHECKPOINT_SECONDS = 60.0
+
 FIELDS: dict[str, Field] = {f.name: f.metadata["field"] for f in fields(RunSpec)}
 DEFAULTS: dict[str, object] = {f.name: f.default for f in fields(RunSpec)}
 

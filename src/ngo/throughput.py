@@ -18,7 +18,7 @@ from ngo.population import Population
 from ngo.protocols import PROTOCOLS
 from ngo.seeding import torch_stream
 from ngo.spec import RunSpec
-from ngo.training import Batches, batch_stream
+from ngo.training import Batches, BatchStream
 
 
 @one_intra_op_thread()
@@ -83,7 +83,7 @@ def _trainer(spec: RunSpec, n: int, data: Dataset) -> Callable[[], None]:
     protocol = PROTOCOLS[spec.protocol]
     own = np.arange(len(data.train_inputs))
     streams = [
-        batch_stream(own, spec.batch_size, torch_stream(spec.seed, "batches", i)) for i in range(n)
+        BatchStream(own, spec.batch_size, torch_stream(spec.seed, "batches", i)) for i in range(n)
     ]
     batches = Batches(population.task, data, streams)
     graphs = torch_stream(spec.seed, "graphs")

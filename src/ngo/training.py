@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import platform
@@ -18,19 +19,22 @@ import torch
 
 import ngo
 from ngo import columns, datasets, partition, pool
+from ngo.checkpoint import NAME as CHECKPOINT
+from ngo.checkpoint import Checkpoints, State
 from ngo.consensus import synchronization_index
 from ngo.datasets import Dataset
-from ngo.files import write_text
+from ngo.files import held, sweep, writable_folder, write_text
 from ngo.graphs import mixing_stream
 from ngo.models import MODELS
 from ngo.partition import Parts
 from ngo.partition_file import draw, held_out
 from ngo.pool import one_intra_op_thread
-from ngo.population import Population
+from ngo.population import Population, Scores
 from ngo.protocols import PROTOCOLS
 from ngo.seeding import torch_stream
 from ngo.snapshots import Snapshots, save_snapshots
-from ngo.spec import FINAL, RunSpec, check_share
+from ngo.sources import fingerprint, sources
+from ngo.spec import CHECKPOINT_SECONDS, FINAL, RunSpec, check_share
 from ngo.tasks import TASKS, Task
 
 
@@ -86,23 +90,44 @@ _WHO = (("consensus", ""), ("workers", "_mean"))
 # Columns that measure the machine, not the method: they differ from run to run.
 CLOCK_COLUMNS = ("seconds",)
 
+# What a run writes into its folder.
+OUTPUTS = ("models.pt", "metrics.parquet", "run.json", CHECKPOINT)
 
-def batch_stream(
-    owned: np.ndarray, batch_size: int, generator: torch.Generator
-) -> Iterator[torch.Tensor]:
+# The files that decide a run, as they were when they were imported.
+CODE = fingerprint(sources("ngo.training"))
+
+
+class BatchStream:
     """Endless batches of one worker's sample indices, ``[batch_size]`` each.
 
     Pass after pass in a fresh random order. Every batch is full: the last one of a pass takes the
     rest from the next pass, so that workers with unequal shares step together.
     """
-    own = torch.from_numpy(owned)
-    waiting = own[:0]
-    while True:
-        while len(waiting) < batch_size:
-            order = torch.randperm(len(own), generator=generator)
-            waiting = torch.cat([waiting, own[order]])
-        yield waiting[:batch_size]
-        waiting = waiting[batch_size:]
+
+    def __init__(self, owned: np.ndarray, batch_size: int, generator: torch.Generator) -> None:
+        self._own = torch.from_numpy(owned)
+        self._waiting = self._own[:0]
+        self._size = batch_size
+        self._generator = generator
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return self
+
+    def __next__(self) -> torch.Tensor:
+        while len(self._waiting) < self._size:
+            order = torch.randperm(len(self._own), generator=self._generator)
+            self._waiting = torch.cat([self._waiting, self._own[order]])
+        batch, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
+        return batch
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """What decides the batches to come."""
+        return {"waiting": self._waiting.clone(), "stream": self._generator.get_state()}
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Go on as the batches that ``state`` is of did."""
+        self._waiting = state["waiting"]
+        self._generator.set_state(state["stream"])
 
 
 class Batches:
@@ -144,6 +169,187 @@ def schedule(spec: RunSpec, owned: int) -> list[int]:
     return sorted({0, steps} | {mark for mark in marks if mark < steps})
 
 
+class Training:
+    """A run between two steps: what it has found, and all that decides what comes next."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        data: Dataset,
+        parts: Parts,
+        *,
+        snapshots: Collection[int | str] = (),
+        backend: str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """``backend`` is the one that ``auto`` chose before; else the run's own counts."""
+        check_share(spec, min(len(part) for part in parts))
+        self._start = time.perf_counter()
+        device = data.train_inputs.device
+        self.population = Population(
+            spec.model,
+            spec.workers,
+            spec.seed,
+            device=device,
+            backend=backend or spec.backend,
+            precision=spec.precision,
+            threads=threads,
+        )
+        self._spec = spec
+        self._protocol = PROTOCOLS[spec.protocol]
+        self._streams = [
+            BatchStream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
+            for i, part in enumerate(parts)
+        ]
+        self._batches = Batches(TASKS[spec.task], data, self._streams)
+        self._graphs = torch_stream(spec.seed, "graphs")
+        self._mixing = (
+            mixing_stream(spec.topology, spec.workers, spec.u, self._graphs)
+            if self._protocol.decentralized
+            else None
+        )
+        self._test = _chunks(spec, data, data.test_inputs, data.test_targets)
+        held = torch.from_numpy(held_out(spec, len(data.train_inputs))).to(device)
+        self._holdout = (
+            _chunks(spec, data, data.train_inputs[held], data.train_targets[held])
+            if len(held)
+            else None
+        )
+        self._owned = sum(len(part) for part in parts)
+        self._marks = schedule(spec, self._owned)
+        self._snapshots = snapshots
+        self.steps = self._marks[-1]
+        self.step = 0
+        self.rows: list[Evaluation] = []
+        self.kept: Snapshots = {}
+        self.resumed: list[int] = []  # the steps at which it was resumed
+        self._losses: list[torch.Tensor] = []  # [n] each, since the last evaluation
+        self._past: list[torch.Tensor] = []
+        self._messages = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last step, or a diverged evaluation, is behind."""
+        return self.step == self.steps or (bool(self.rows) and self.rows[-1].diverged)
+
+    @property
+    def seconds(self) -> float:
+        """Since the start; where the run was resumed, with what led to its checkpoints, and without
+        the time between.
+        """
+        return time.perf_counter() - self._start
+
+    def proceed(
+        self,
+        *,
+        checkpoints: Checkpoints | None = None,
+        report: Callable[[Evaluation], None] = lambda row: None,
+        progress: Callable[[int], None] = lambda step: None,
+    ) -> None:
+        """Train to the end; Stopped if a signal asks ``checkpoints`` for that."""
+        while True:
+            evaluated = self.step in self._marks and not self._is_evaluated()
+            if evaluated:
+                self._evaluate()
+                report(self.rows[-1])
+            if self.step in self._snapshots or (self.ended and FINAL in self._snapshots):
+                X, buffers = self.population.X, self.population.buffers
+                self.kept[self.step] = {"X": X.cpu().clone(), "buffers": buffers.cpu().clone()}
+            if self.ended:
+                return
+            if checkpoints is not None:
+                checkpoints.keep(self.step, self.steps, evaluated, self.state_dict)
+            self._advance()
+            progress(self.step)
+
+    def state_dict(self) -> State:
+        """What a checkpoint keeps: all that the rest of the run depends on."""
+        return {
+            "step": self.step,
+            "seconds": self.seconds,
+            "resumed": self.resumed,
+            "rows": _table(self.rows),
+            "kept": self.kept,
+            "losses": torch.stack(self._losses) if self._losses else torch.empty(0),
+            "past": self._past,
+            "messages": self._messages,
+            "backend": self.population.backend,
+            "population": self.population.state_dict(),
+            "batches": [stream.state_dict() for stream in self._streams],
+            "graphs": self._graphs.get_state(),
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        """Go on from a state of the same run, with the same backend."""
+        device = self.population.X.device
+        self.step = state["step"]
+        self._start = time.perf_counter() - state["seconds"]
+        self.resumed = [*state["resumed"], self.step]
+        self.rows = [Evaluation(*values) for values in zip(*state["rows"].values(), strict=True)]
+        # With keys of our own: equal ones from elsewhere would give models.pt other bytes.
+        self.kept = {
+            step: {"X": models["X"], "buffers": models["buffers"]}
+            for step, models in state["kept"].items()
+        }
+        self._losses = list(state["losses"].to(device))
+        self._past = [past.to(device) for past in state["past"]]
+        self._messages = state["messages"]
+        self.population.load_state_dict(state["population"])
+        for stream, its in zip(self._streams, state["batches"], strict=True):
+            stream.load_state_dict(its)
+        self._graphs.set_state(state["graphs"])
+
+    def _advance(self) -> None:
+        """One step of all workers."""
+        population = self.population
+        self._losses.append(population.gradients(self._batches))
+        W = next(self._mixing) if self._mixing is not None else None
+        with pool.using(population.spread):
+            self._messages += self._protocol.step(
+                self.step, population.X, population.G, W, self._spec, self._past
+            )
+        self.step += 1
+
+    def _is_evaluated(self) -> bool:
+        return bool(self.rows) and self.rows[-1].step == self.step
+
+    def _evaluate(self) -> None:
+        scores = self.population.evaluate(*self._test)
+        unseen = self._holdout and self.population.evaluate(*self._holdout, workers=False)
+        self.rows.append(self._row(scores, unseen))
+        self._losses = []
+
+    def _row(self, scores: Scores, unseen: Scores | None) -> Evaluation:
+        population, spec, losses = self.population, self._spec, self._losses
+        V = float(synchronization_index(population.X))
+        train_loss = float(torch.stack(losses).double().mean()) if losses else math.nan
+        accuracy, loss = np.array(scores.worker_accuracies), np.array(scores.worker_losses)
+        finite = math.isfinite(V) and math.isfinite(scores.consensus_loss)
+        samples = self.step * spec.workers * spec.batch_size
+        return Evaluation(
+            step=self.step,
+            epoch=samples / self._owned,
+            samples=samples,
+            train_loss=train_loss,
+            V=V,
+            consensus_accuracy=scores.consensus_accuracy,
+            consensus_loss=scores.consensus_loss,
+            **{
+                f"workers_{name}_{how}": float(getattr(values, how)())
+                for name, values in (("accuracy", accuracy), ("loss", loss))
+                for how in ("mean", "min", "max", "std")
+            },
+            holdout_accuracy=unseen.consensus_accuracy if unseen else math.nan,
+            holdout_loss=unseen.consensus_loss if unseen else math.nan,
+            messages=self._messages,
+            bytes_sent=self._messages * population.d * population.X.element_size(),
+            diverged=not (
+                finite and np.isfinite(loss).all() and (not losses or math.isfinite(train_loss))
+            ),
+            seconds=self.seconds,
+        )
+
+
 @one_intra_op_thread()
 def train(
     spec: RunSpec,
@@ -161,58 +367,9 @@ def train(
     ``report`` gets every evaluation when it is made, ``progress`` the number of every step done.
     A run whose loss or parameters stop being finite ends at its next evaluation.
     """
-    check_share(spec, min(len(part) for part in parts))
-    start = time.perf_counter()
-    device = data.train_inputs.device
-    population = Population(
-        spec.model,
-        spec.workers,
-        spec.seed,
-        device=device,
-        backend=spec.backend,
-        precision=spec.precision,
-        threads=threads,
-    )
-    protocol = PROTOCOLS[spec.protocol]
-    streams = [
-        batch_stream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
-        for i, part in enumerate(parts)
-    ]
-    batches = Batches(TASKS[spec.task], data, streams)
-    mixing = (
-        mixing_stream(spec.topology, spec.workers, spec.u, torch_stream(spec.seed, "graphs"))
-        if protocol.decentralized
-        else None
-    )
-    test = _chunks(spec, data, data.test_inputs, data.test_targets)
-    held = torch.from_numpy(held_out(spec, len(data.train_inputs))).to(device)
-    holdout = _chunks(spec, data, data.train_inputs[held], data.train_targets[held])
-    owned = sum(len(part) for part in parts)
-    marks = schedule(spec, owned)
-    rows: list[Evaluation] = []
-    kept: Snapshots = {}
-    losses: list[torch.Tensor] = []
-    past: list[torch.Tensor] = []
-    messages = 0
-    for t in range(marks[-1] + 1):
-        ends = t == marks[-1]
-        if t in marks:
-            scores = population.evaluate(*test)
-            unseen = population.evaluate(*holdout, workers=False) if len(held) else None
-            rows.append(_row(spec, population, scores, unseen, t, owned, losses, messages, start))
-            report(rows[-1])
-            losses = []
-            ends = ends or rows[-1].diverged
-        if t in snapshots or (ends and FINAL in snapshots):
-            kept[t] = {"X": population.X.cpu().clone(), "buffers": population.buffers.cpu().clone()}
-        if ends:
-            break
-        losses.append(population.gradients(batches))
-        W = next(mixing) if mixing is not None else None
-        with pool.using(population.spread):
-            messages += protocol.step(t, population.X, population.G, W, spec, past)
-        progress(t + 1)
-    return rows, population, kept
+    training = Training(spec, data, parts, snapshots=snapshots, threads=threads)
+    training.proceed(report=report, progress=progress)
+    return training.rows, training.population, training.kept
 
 
 def _chunks(
@@ -225,34 +382,9 @@ def _chunks(
     return [chunk for chunk, _ in chunks], [chunk for _, chunk in chunks]
 
 
-def _row(spec, population, scores, unseen, t, owned, losses, messages, start) -> Evaluation:
-    """The evaluation after step ``t``."""
-    V = float(synchronization_index(population.X))
-    train_loss = float(torch.stack(losses).double().mean()) if losses else math.nan
-    accuracy, loss = np.array(scores.worker_accuracies), np.array(scores.worker_losses)
-    finite = math.isfinite(V) and math.isfinite(scores.consensus_loss)
-    return Evaluation(
-        step=t,
-        epoch=t * spec.workers * spec.batch_size / owned,
-        samples=t * spec.workers * spec.batch_size,
-        train_loss=train_loss,
-        V=V,
-        consensus_accuracy=scores.consensus_accuracy,
-        consensus_loss=scores.consensus_loss,
-        **{
-            f"workers_{name}_{how}": float(getattr(values, how)())
-            for name, values in (("accuracy", accuracy), ("loss", loss))
-            for how in ("mean", "min", "max", "std")
-        },
-        holdout_accuracy=unseen.consensus_accuracy if unseen else math.nan,
-        holdout_loss=unseen.consensus_loss if unseen else math.nan,
-        messages=messages,
-        bytes_sent=messages * population.d * population.X.element_size(),
-        diverged=not (
-            finite and np.isfinite(loss).all() and (not losses or math.isfinite(train_loss))
-        ),
-        seconds=time.perf_counter() - start,
-    )
+def _table(rows: list[Evaluation]) -> dict[str, list]:
+    """Evaluations as columns."""
+    return {f.name: [getattr(row, f.name) for row in rows] for f in fields(Evaluation)}
 
 
 def run(
@@ -264,64 +396,109 @@ def run(
     device: str = "cpu",
     snapshots: Collection[int | str] = (),
     threads: int | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
     report: Callable[[Evaluation], None] = lambda row: None,
     progress: Callable[[int], None] = lambda step: None,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> Evaluation:
     """Train ``spec`` and leave ``metrics.parquet`` and ``run.json`` in the folder ``out``, and
     ``models.pt`` (see :mod:`ngo.snapshots`) if there are ``snapshots``.
 
     Without ``parts`` the partition is drawn here, the same as a partition file holds. Returns the
-    last evaluation.
+    last evaluation. Until all is written there is a checkpoint in ``out`` (see
+    :mod:`ngo.checkpoint`), from which the same run goes on; ``tell`` gets a line about that.
+    SIGTERM and SIGINT raise Stopped after the step that they find.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     data = datasets.load(spec.dataset, root, device)
     classes, labels = data.classes, data.labels
     parts = draw(spec, labels) if parts is None else parts
     covered = partition.summary(labels, parts, classes).classes_covered if classes else None
-    rows, population, kept = train(
-        spec,
-        data,
-        parts,
-        snapshots=snapshots,
-        threads=threads,
-        report=report,
-        progress=progress,
-    )
-    facts = {
-        "run": spec.id,
-        **asdict(spec),
-        "train_samples": len(labels),
-        "classes_covered": covered,
-        "parameters": population.d,
-    }
-    if snapshots:
-        save_snapshots(out / "models.pt", spec, kept)
-    table = {f.name: [getattr(row, f.name) for row in rows] for f in fields(Evaluation)}
-    columns.write(out / "metrics.parquet", table, facts)
-    record = {
-        "id": spec.id,
-        "spec": asdict(spec),
-        "command": ["ngo", "train", *spec.flags()],
-        "seed": spec.seed,
-        "parameters": population.d,
-        "train_samples": len(labels),
-        "classes_covered": covered,
-        "snapshots": sorted(kept),
-        "final": asdict(rows[-1]),
-        "backend": population.backend,
-        "device": _device_name(device),
-        "versions": {
-            "ngo": ngo.__version__,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-        },
-        "source": source_revision(),
-        "started": started.isoformat(timespec="seconds"),
-        "wall_seconds": time.perf_counter() - clock,
-    }
-    write_text(out / "run.json", json.dumps(_as_json(record), indent=2) + "\n")
+    about = _about(spec, data, parts, device, snapshots)
+    with (
+        held(writable_folder(out) / ".lock", lambda: tell(f"waiting for another run in {out}")),
+        Checkpoints(out / CHECKPOINT, about, checkpoint_seconds, tell) as checkpoints,
+        one_intra_op_thread(),
+    ):
+        for name in OUTPUTS:
+            sweep(out / name)
+        state = checkpoints.found()
+        training = Training(
+            spec,
+            data,
+            parts,
+            snapshots=snapshots,
+            backend=state["backend"] if state else None,
+            threads=threads,
+        )
+        if state is not None:
+            training.load_state_dict(state)
+            tell(f"resuming at step {training.step} of {training.steps}")
+            progress(training.step)
+        training.proceed(checkpoints=checkpoints, report=report, progress=progress)
+        rows, population = training.rows, training.population
+        facts = {
+            "run": spec.id,
+            **asdict(spec),
+            "train_samples": len(labels),
+            "classes_covered": covered,
+            "parameters": population.d,
+        }
+        if snapshots:
+            save_snapshots(out / "models.pt", spec, training.kept)
+        columns.write(out / "metrics.parquet", _table(rows), facts)
+        record = {
+            "id": spec.id,
+            "spec": asdict(spec),
+            "command": ["ngo", "train", *spec.flags()],
+            "seed": spec.seed,
+            "parameters": population.d,
+            "train_samples": len(labels),
+            "classes_covered": covered,
+            "snapshots": sorted(training.kept),
+            "final": asdict(rows[-1]),
+            "backend": population.backend,
+            "device": _device_name(device),
+            "versions": {
+                "ngo": ngo.__version__,
+                "python": platform.python_version(),
+                "torch": torch.__version__,
+                "numpy": np.__version__,
+            },
+            "source": source_revision(),
+            # Of the last start; the final "seconds" are of them all.
+            "started": started.isoformat(timespec="seconds"),
+            "wall_seconds": time.perf_counter() - clock,
+            "resumed_at_steps": training.resumed,
+        }
+        write_text(out / "run.json", json.dumps(_as_json(record), indent=2) + "\n")
+        checkpoints.remove()
     return rows[-1]
+
+
+def _about(
+    spec: RunSpec,
+    data: Dataset,
+    parts: Parts,
+    device: str,
+    snapshots: Collection[int | str],
+) -> dict[str, object]:
+    """What has to be the same for a run to go on to the same bytes."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big") + part.tobytes())
+    return {
+        "version": ngo.__version__,
+        "code": CODE,
+        "torch": str(torch.__version__),  # is of a class of its own
+        "device": _device_name(device),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "snapshots": [str(step) for step in snapshots],
+        **asdict(spec),
+        "train_samples": len(data.train_inputs),
+        "test_samples": len(data.test_inputs),
+        "parts": digest.hexdigest()[:16],
+    }
 
 
 def source_revision() -> str | None:
