@@ -416,7 +416,7 @@ def ngo_train(spec, out):
 
 def test_signals_to_the_command(tmp_path):
     """SIGTERM, then SIGINT, then the rest: three times the same command."""
-    spec = spec_of(epochs=8.0, eval_every=0.25)
+    spec = spec_of(epochs=4.0, eval_every=0.25)
     run(spec, tmp_path / "whole")
     at = None
     for number in (TERM, INT):
@@ -428,15 +428,15 @@ def test_signals_to_the_command(tmp_path):
         out, err = process.communicate(timeout=60)
         assert process.returncode == 128 + number
         assert out == ""
-        assert lines[1:-1] == ([f"resuming at step {at} of 240\n"] if at is not None else [])
+        assert lines[1:-1] == ([f"resuming at step {at} of 120\n"] if at is not None else [])
         last = err.splitlines()[-1]
         at = int(last.split("step ")[1].split()[0])
-        assert last == f"ngo: stopped at step {at} of 240; the same command resumes"
+        assert last == f"ngo: stopped at step {at} of 120; the same command resumes"
         assert files(tmp_path / "pieces") == ["checkpoint.pt"]
     process = ngo_train(spec, tmp_path / "pieces")
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    assert f"resuming at step {at} of 240\n" in err
+    assert f"resuming at step {at} of 120\n" in err
     assert left(tmp_path / "pieces") == left(tmp_path / "whole")
 
 

@@ -59,7 +59,13 @@ class Clone:
         shutil.copy(REPOSITORY / "Snakefile", root)
         (root / "test.yaml").write_text(yaml.safe_dump(OVERLAY))
 
-    def start(self, *arguments: str, config: str = "test.yaml", **environment) -> subprocess.Popen:
+    def start(
+        self,
+        *arguments: str,
+        config: str = "test.yaml",
+        start_new_session: bool = False,
+        **environment: str,
+    ) -> subprocess.Popen:
         command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
         command += ["--scheduler", "greedy", "--configfile", *config.split()]
         return subprocess.Popen(
@@ -69,6 +75,7 @@ class Clone:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=start_new_session,
         )
 
     def snakemake(self, *arguments: str, code: int = 0, **how: str) -> str:

@@ -22,8 +22,9 @@ rule train:
     params:
         flags=lambda wildcards: RUNS[wildcards.run].flags(),
         code=get_code_fingerprint("ngo.training"),
+    # In the place of the shell, so that a signal to the job is one to the run.
     shell:
-        "ngo train {params.flags:q} --partition-file {input.partition} --device {resources.device}"
+        "exec ngo train {params.flags:q} --partition-file {input.partition} --device {resources.device}"
         " --threads {threads} --out results/runs/{wildcards.run} > {log} 2>&1"
 
 

@@ -1,0 +1,60 @@
+"""What Snakemake does to a run's checkpoint: nothing."""
+
+import json
+import os
+import signal
+import time
+
+import yaml
+from test_dag import Clone
+
+# Two runs of some seconds, one for each training rule: figA1 keeps models, table1 does not.
+OVERLAY = {
+    "tier": "test",
+    "device": "cpu",
+    "seeds": [0],
+    "settings": {
+        "tiny": {"dataset": "digits", "partition": "iid", "workers": 4, "batch_size": 8,
+                 "epochs": 8.0, "eval_every": 0.2},
+    },
+    "training": {
+        "table1": {"settings": ["tiny"], "compare": [{"protocol": "gossip", "topology": "ring"}]},
+        "figA1": {
+            "settings": ["tiny"],
+            "compare": [{"protocol": "ngo", "topology": "ring"}],
+            "snapshots": ["final"],
+        },
+    },
+}  # fmt: skip
+TARGETS = ("results/metrics/table1.parquet", "results/metrics/figA1.parquet")
+COMMAND = (*TARGETS, "--workflow-profile", "workflow/profiles/local")
+
+
+def test_checkpoints_outlive_their_jobs(tmp_path):
+    """Ctrl-C, then kill −9 of Snakemake and all its jobs, then the rest: the same command."""
+    clone = Clone(tmp_path / "ngo")
+    (clone.root / "test.yaml").write_text(yaml.safe_dump(OVERLAY))
+
+    def checkpoints():
+        return list(clone.root.glob("results/runs/*/checkpoint.pt"))
+
+    def resumed():
+        logs = clone.root.glob("logs/train/*.log")
+        return [log for log in logs if "resuming at step" in log.read_text()]
+
+    for number, begun in ((signal.SIGINT, checkpoints), (signal.SIGKILL, resumed)):
+        process = clone.start(*COMMAND, start_new_session=True)
+        while len(begun()) < 2:
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.01)
+        os.killpg(process.pid, number)
+        out, _ = process.communicate()
+        assert process.returncode != 0, out
+        assert len(checkpoints()) == 2
+        assert not list(clone.root.glob("results/runs/*/metrics.parquet"))
+    clone.snakemake(*COMMAND)
+    assert not checkpoints()
+    records = list(clone.root.glob("results/runs/*/run.json"))
+    assert len(records) == 2
+    for record in records:
+        assert json.loads(record.read_text())["resumed_at_steps"]
