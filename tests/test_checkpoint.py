@@ -102,7 +102,8 @@ def resumed(folder):
 )
 def test_a_run_stopped_at_every_step_is_the_run(values, tmp_path):
     """Dropout, noise, random graphs, stale models and half-used passes go on where they were."""
-    spec, how = spec_of(**values), {"snapshots": [0, 2, "final"], "threads": 1}
+    passes = {"partition": "equal", "samples_per_worker": 40, "epochs": 2.4, "eval_every": 0.8}
+    spec, how = spec_of(**passes, **values), {"snapshots": [0, 2, "final"], "threads": 1}
     assert run(spec, tmp_path / "whole", **how) == []
     steps = json.loads((tmp_path / "whole/run.json").read_text())["final"]["step"]
     assert steps > 4
