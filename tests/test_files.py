@@ -6,7 +6,18 @@ import time
 
 import pytest
 
-from ngo.files import _is_at, held, hold, sweep, try_hold, whole_file, writable_folder, write_text
+from ngo.files import (
+    PARTIAL,
+    _is_at,
+    clear_partial,
+    held,
+    hold,
+    sweep,
+    try_hold,
+    whole_file,
+    writable_folder,
+    write_text,
+)
 from ngo.registry import UserError
 from ngo.sources import PACKAGE, fingerprint, sources
 
@@ -37,6 +48,22 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
         interrupted()
     assert target.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_a_full_disk_is_told_in_a_line(tmp_path):
+    message = "out: '.*file.txt' can't be written: No space left on device"
+    with pytest.raises(UserError, match=message), whole_file(tmp_path / "file.txt"):
+        raise OSError(errno.ENOSPC, "as any library words it")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_kill_left_half_written_is_removed(tmp_path):
+    folder = tmp_path / "runs/a"
+    write_text(folder / "whole.txt", "whole")
+    for place in (folder, folder.parent):
+        (place / f"{PARTIAL}x.txt").write_text("half")
+    clear_partial(tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [folder / "whole.txt"]
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):

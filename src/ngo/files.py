@@ -1,5 +1,6 @@
 """Files appear whole or not at all."""
 
+import errno
 import fcntl
 import os
 import tempfile
@@ -11,16 +12,23 @@ from typing import IO
 
 from ngo.registry import UserError
 
+# The names of files that are being written begin so; those that a kill left behind, too.
+PARTIAL = ".ngo-"
+
+# A disk, a quota or a limit on files is full.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that becomes ``path`` when the block ends without an error.
 
     The temporary name keeps the suffix, since writers (matplotlib, for one) choose a format by it.
+    Raises a UserError where there is no room for the file.
     """
     path = Path(path)
     handle, name = tempfile.mkstemp(
-        prefix=f".{path.name}.", suffix=path.suffix, dir=writable_folder(path.parent)
+        prefix=f"{PARTIAL}{path.name}.", suffix=path.suffix, dir=writable_folder(path.parent)
     )
     os.close(handle)
     temporary = Path(name)
@@ -30,6 +38,11 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
         temporary.replace(path)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        reason = os.strerror(error.errno)
+        raise UserError(f"out: {str(path)!r} can't be written: {reason}") from None
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -37,8 +50,18 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 def sweep(path: str | Path) -> None:
     """Remove what a killed process left of :func:`whole_file`; nobody else may be writing there."""
     path = Path(path)
-    for left in path.parent.glob(f".{path.name}.*{path.suffix}"):
+    for left in path.parent.glob(f"{PARTIAL}{path.name}.*{path.suffix}"):
         left.unlink(missing_ok=True)
+
+
+def clear_partial(folder: str | Path) -> None:
+    """Remove what killed processes left half-written in the folders of ``folder``, and in theirs;
+    none may be at work there.
+    """
+    for pattern in (f"*/{PARTIAL}*", f"*/*/{PARTIAL}*"):
+        for path in Path(folder).glob(pattern):
+            if path.is_file():
+                path.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -47,13 +70,15 @@ def write_text(path: str | Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def writable_folder(path: str | Path, key: str = "out") -> Path:
-    """The folder at ``path``, made if it is not there; a UserError if it can't be written to."""
+def writable_folder(path: str | Path, key: str = "out", room: int = 0) -> Path:
+    """The folder at ``path``, made if it is not there; a UserError if it can't be written to, or
+    has no room for as many bytes.
+    """
     path = Path(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
+        with tempfile.TemporaryFile(dir=path) as file:
+            file.write(bytes(room))
     except OSError as error:
         reason = error.strerror or str(error)
         raise UserError(f"{key}: the folder {str(path)!r} can't be written to: {reason}") from None

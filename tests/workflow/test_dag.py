@@ -66,10 +66,16 @@ class Clone:
         start_new_session: bool = False,
         **environment: str,
     ) -> subprocess.Popen:
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
+        command = ["snakemake", "--cores", "2", *arguments]
         command += ["--scheduler", "greedy", "--configfile", *config.split()]
+        return self.module(*command, start_new_session=start_new_session, **environment)
+
+    def module(
+        self, *command: str, start_new_session: bool = False, **environment: str
+    ) -> subprocess.Popen:
+        """A module and its arguments, with the package's copy."""
         return subprocess.Popen(
-            command,
+            [sys.executable, "-m", *command],
             cwd=self.root,
             env={**os.environ, "PYTHONPATH": str(self.root / "src"), **environment},
             stdout=subprocess.PIPE,
@@ -78,11 +84,11 @@ class Clone:
             start_new_session=start_new_session,
         )
 
+    def ngo(self, *arguments: str, code: int = 0) -> str:
+        return finished(self.module("ngo", *arguments), code)
+
     def snakemake(self, *arguments: str, code: int = 0, **how: str) -> str:
-        process = self.start(*arguments, **how)
-        out, _ = process.communicate()
-        assert process.returncode == code, out
-        return out
+        return finished(self.start(*arguments, **how), code)
 
     def planned(self, *arguments: str, **how: str) -> dict[str, int]:
         """How many jobs of each rule a dry run would run."""
@@ -92,6 +98,13 @@ class Clone:
 
     def artefacts(self) -> dict[str, bytes]:
         return {name: (self.root / name).read_bytes() for name in FILES}
+
+
+def finished(process: subprocess.Popen, code: int = 0) -> str:
+    """What a process writes until it ends with ``code``."""
+    out, _ = process.communicate()
+    assert process.returncode == code, out
+    return out
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ for ARTEFACT, ENTRY in ARTEFACTS.items():
             ARTEFACT
         input:
             **ENTRY.inputs,
-            notebook=f"notebooks/{ARTEFACT}.ipynb",
-            code=get_code(Path(f"notebooks/{ARTEFACT}.ipynb")),
+            notebook=get_notebook(ARTEFACT),
+            code=get_code(get_notebook(ARTEFACT)),
         output:
             [
                 get_reported(path, ARTEFACT, ENTRY.section, ENTRY.title)
@@ -20,7 +20,7 @@ for ARTEFACT, ENTRY in ARTEFACTS.items():
             messages=f"logs/notebooks/{ARTEFACT}.log",
         params:
             values=get_notebook_values(ARTEFACT),
-            code=get_code_fingerprint(Path(f"notebooks/{ARTEFACT}.ipynb")),
+            code=get_code_fingerprint(get_notebook(ARTEFACT)),
         shell:
             "ngo notebook {input.notebook} --out {log.notebook} {params.values:q}"
             " > {log.messages} 2>&1"

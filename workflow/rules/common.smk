@@ -1,5 +1,6 @@
 # The config, checked, as the table of runs; and what rules ask about it.
 
+import atexit
 import os
 import re
 import sys
@@ -10,14 +11,36 @@ from snakemake.cli import get_argument_parser
 
 from ngo import datasets, devices, experiments, warm
 from ngo.artefacts import ARTEFACTS, BEYOND
-from ngo.files import hold, writable_folder
+from ngo.files import clear_partial, hold, writable_folder
 from ngo.registry import UserError, unknown
 from ngo.sources import fingerprint, sources
 from ngo.spec import flag
 
-try:
+ROOM = 2**20  # bytes: with less, not even the logs of jobs would tell what went wrong
+
+
+def check_folders():
+    """What jobs write to can be written to, as far as it is there."""
+    writable_folder(Path.cwd(), "folder", ROOM)
     for folder in filter(os.path.lexists, ("results", "logs", "benchmarks")):
         writable_folder(folder, folder)
+        for below in Path(folder).glob("*/"):
+            writable_folder(below, folder)
+
+
+def tell_folders():
+    """At the end, since a full disk may have left no room for the logs that would tell."""
+    try:
+        check_folders()
+    except UserError as error:
+        print(
+            f"ngo: {error}; what is done is kept, and the same command goes on.",
+            file=sys.stderr,
+        )
+
+
+try:
+    check_folders()
     PLAN = experiments.plan(
         config, workflow.source_path("../schemas/config.schema.yaml")
     )
@@ -143,6 +166,11 @@ def get_kept_models(wildcards):
         f"results/runs/{spec.id}/models.pt"
         for spec in PLAN.training[wildcards.artefact]
     ]
+
+
+def get_notebook(artefact):
+    """The notebook of an artefact; with --directory, results are in another folder than it."""
+    return Path(os.path.relpath(Path(workflow.basedir, f"notebooks/{artefact}.ipynb")))
 
 
 def get_notebook_values(artefact):

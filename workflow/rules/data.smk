@@ -12,11 +12,14 @@ onstart:
 
     try:
         HELD.append(hold(".snakemake/ngo.lock"))
+        atexit.register(tell_folders)
+        clear_partial("results")
         jobs = list(workflow.dag.needrun_jobs())
         for name in get_data_sets(jobs):
             datasets.check(name, DATA_ROOT)
-        check_shares(get_trained(jobs), DATA_ROOT)
-        if config["warm"] and HERE and PLAN.device == "cpu":
+        trained = get_trained(jobs)
+        check_shares(trained, DATA_ROOT)
+        if trained and config["warm"] and HERE and PLAN.device == "cpu":
             warm.start().export()
     except UserError as error:
         sys.exit(f"ngo: {error}")

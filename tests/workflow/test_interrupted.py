@@ -1,0 +1,207 @@
+"""The pipeline killed, on a full disk, with files lost or in the way: what is there is whole, the
+error is clear, and the same command ends with the same bytes.
+"""
+
+import io
+import json
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import psutil
+import pytest
+import yaml
+from pyarrow import parquet
+from test_dag import REPOSITORY, Clone, assert_one_line, finished
+
+from ngo.files import PARTIAL
+
+# Training, its tidy table, and a table that needs no other.
+MADE = ("results/metrics/table1.parquet", "assumptions")
+COMMAND = (*MADE, "--workflow-profile", "workflow/profiles/local", "--latency-wait", "0")
+CONFIG = "test.yaml short.yaml"
+
+# Of the demo, at random moments.
+KILLS = 10
+
+# What a kill may leave, until the same command goes on.
+UNFINISHED = (f"{PARTIAL}*", "checkpoint.pt")
+
+# What measures the machine differs from run to run.
+CLOCKS = {"seconds", "wall_seconds", "started"}
+
+
+def contents(root: Path) -> dict[str, object]:
+    """Every file in the results that is finished, by name, with what it says beside clocks."""
+    paths = {path for path in root.glob("results/**/*") if path.is_file()}
+    ready = sorted(paths - set(unfinished(root)))
+    return {str(path.relative_to(root)): content(path) for path in ready}
+
+
+def unfinished(root: Path) -> list[Path]:
+    return [path for name in UNFINISHED for path in root.glob(f"results/**/{name}")]
+
+
+def content(path: Path) -> object:
+    if path.suffix == ".parquet":
+        table = parquet.ParquetFile(path).read()
+        table = table.drop_columns([name for name in table.column_names if name in CLOCKS])
+        parquet.write_table(table, file := io.BytesIO())
+        return file.getvalue()
+    if path.suffix == ".json":
+        return json.loads(path.read_text(), object_hook=without_clocks)
+    return path.read_bytes()
+
+
+def without_clocks(values: dict) -> dict:
+    return {name: value for name, value in values.items() if name not in CLOCKS}
+
+
+def short(root: Path) -> Clone:
+    clone = Clone(root)
+    shutil.copytree(REPOSITORY / "profiles", root / "profiles")
+    (root / "short.yaml").write_text(yaml.safe_dump({"seeds": [0], "warm": True}))
+    return clone
+
+
+def with_children(process: subprocess.Popen) -> list[psutil.Process]:
+    """A process and all below it."""
+    try:
+        leader = psutil.Process(process.pid)
+        return [leader, *leader.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def kill_all(process: subprocess.Popen) -> None:
+    for each in with_children(process):
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+    process.communicate()
+
+
+def wait_for(process: subprocess.Popen, root: Path, pattern: str) -> None:
+    while not list(root.glob(pattern)):
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> dict[str, object]:
+    """What is there to be made, by name."""
+    clone = short(tmp_path_factory.mktemp("undisturbed") / "ngo")
+    clone.snakemake(*COMMAND, config=CONFIG)
+    return contents(clone.root)
+
+
+def test_killed_with_all_its_jobs(tmp_path, undisturbed):
+    """With the profile and without, at different moments."""
+    clone = short(tmp_path / "ngo")
+    for command, pattern in (
+        (COMMAND, "logs/train/*.log"),
+        (MADE, "results/runs/*/metrics.parquet"),
+    ):
+        process = clone.start(*command, config=CONFIG)
+        wait_for(process, clone.root, pattern)
+        kill_all(process)
+        assert contents(clone.root).items() <= undisturbed.items()
+    (clone.root / f"results/partitions/{PARTIAL}half.parquet").write_bytes(b"half")
+    clone.snakemake(*MADE, config=CONFIG)
+    assert contents(clone.root) == undisturbed
+    assert not unfinished(clone.root)
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs limits that Linux has")
+def test_disturbed_in_four_ways_one_after_another(tmp_path, undisturbed):
+    """Each has its clear line, and what is there stays; in the end the command completes it."""
+    clone = short(tmp_path / "ngo")
+
+    def start(pattern: str) -> subprocess.Popen:
+        """With no logs of before, up to where there is a file like ``pattern``."""
+        shutil.rmtree(clone.root / "logs", ignore_errors=True)
+        process = clone.start(*COMMAND, config=CONFIG)
+        wait_for(process, clone.root, pattern)
+        return process
+
+    def failed(process: subprocess.Popen) -> str:
+        """What it said; whatever is there is as in the undisturbed run."""
+        out = finished(process, code=1)
+        there = contents(clone.root)
+        assert there.items() <= undisturbed.items()
+        assert not list(clone.root.glob(f"results/**/{PARTIAL}*"))
+        return out
+
+    # Told to end, it finishes the jobs at hand.
+    process = start("logs/train/*.log")
+    process.send_signal(signal.SIGTERM)
+    assert "Will exit after finishing currently running jobs" in failed(process)
+    assert list(clone.root.glob("results/runs/*/run.json"))
+
+    process = start("logs/train/*.log")
+    (partition,) = clone.root.glob("results/partitions/*")
+    partition.unlink()
+    assert re.search(f"{partition.name}.* (does not exist|missing locally)", failed(process))
+
+    # A limit on the size of files stands in for a full disk.
+    shutil.rmtree(clone.root / "results/tables")
+    process = start("logs/train/*.log")
+    for each in with_children(process):
+        resource.prlimit(each.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+    out = failed(process)
+    assert re.search("ngo: folder: the folder '.*' can't be written to: File too large; what", out)
+
+    # Not even root can write to /proc.
+    shutil.rmtree(clone.root / "results/metrics", ignore_errors=True)
+    process = start("logs/train/*.log")
+    (clone.root / "results/metrics").symlink_to("/proc")
+    message = "the folder 'results/metrics' can't be written to: "
+    assert f"ngo: out: {message}" in failed(process)
+    out = clone.snakemake(*COMMAND, config=CONFIG, code=1)
+    assert_one_line(out, f"ngo: results: {message}")
+    (clone.root / "results/metrics").unlink()
+
+    clone.snakemake(*COMMAND, config=CONFIG)
+    assert contents(clone.root) == undisturbed
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("seed", [0])
+def test_the_whole_demo_killed_again_and_again(tmp_path, seed):
+    """Killed at random moments, with all its jobs or (every fourth time) without them, it ends as
+    the undisturbed one does. Throughputs measure the machine.
+    """
+    demo, config = ("--workflow-profile", "workflow/profiles/local"), "config/demo.yaml"
+    reference = short(tmp_path / "undisturbed")
+    start = time.monotonic()
+    reference.snakemake(*demo, config=config)
+    took = time.monotonic() - start
+    undisturbed = without_throughputs(reference.root)
+    print(f"\nundisturbed: {len(undisturbed)} files in {took:.0f} s")
+
+    clone, draw = short(tmp_path / "killed"), Random(seed)
+    for k in range(1, KILLS + 1):
+        process = clone.start(*demo, config=config)
+        moment = draw.uniform(0, 1.5 * took / KILLS)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.communicate(timeout=moment)
+        for each in with_children(process)[: None if k % 4 else 1]:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        process.wait()
+        process.stdout.close()  # what jobs left alone would hold open
+        there = without_throughputs(clone.root)
+        print(f"kill {k} after {moment:.1f} s: {len(there)} files")
+        assert there.items() <= undisturbed.items()
+    clone.snakemake(*demo, config=config)
+    assert without_throughputs(clone.root) == undisturbed
+    assert not unfinished(clone.root)
+
+
+def without_throughputs(root: Path) -> dict[str, object]:
+    return {name: said for name, said in contents(root).items() if "figA2" not in name}
