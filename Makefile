@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper report setup test check format lock results-page clean
+.PHONY: demo laptop paper report archive figures-from-metrics setup test test-torture check format lock results-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -24,8 +24,19 @@ report: setup ## results/report.html, one file, of TIER=demo (laptop, paper)
 	$(SNAKEMAKE) $(OVERLAY) --report results/.report.html --report-stylesheet workflow/report/report.css
 	mv results/.report.html results/report.html
 
+archive: setup ## results/TIER-metrics.tar, all that the tables and figures of TIER=demo are made from
+	$(SNAKEMAKE) $(OVERLAY)
+	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(filter config/%,$(OVERLAY))) \
+	  --out results/$(TIER)-metrics.tar
+
+figures-from-metrics: setup ## Every table and figure of ARCHIVE=…, with no training and no GPU
+	$(BIN)/ngo rebuild $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/demo-metrics.tar))
+
 test: setup ## The test suite
 	$(BIN)/pytest
+
+test-torture: setup ## The whole demo, killed at random moments: some ten minutes
+	$(BIN)/pytest -m torture -s
 
 check: setup ## Style, lint, and that the lock and the environments agree
 	$(BIN)/ruff check .
@@ -61,4 +72,4 @@ results-page: setup ## docs/results.md from the laptop tier's results
 	$(BIN)/python tools/results_page.py laptop
 
 clean: ## Remove everything that was produced
-	rm -rf results/*/ results/report.html logs benchmarks .snakemake
+	rm -rf results/*/ results/report.html results/*-metrics.tar logs benchmarks .snakemake

@@ -187,7 +187,7 @@ def test_modules_import_from_floors_below_only():
         {"spec", "partition_file", "snapshots", "checkpoint", "training"},
         {"experiments", "artefacts", "assumptions", "statistics", "results", "notebooks"}
         | {"comparisons", "tuning", "spectra", "dynamics", "theory_tables", "tables", "captions"}
-        | {"alignment", "samples", "throughput", "bench"}
+        | {"alignment", "samples", "throughput", "bench", "archive"}
         | {"plots", "curves", "learning_plots", "synchronization_plots", "consensus_plots"}
         | {"measured_plots", "theory_plots"},
         {"cli"},

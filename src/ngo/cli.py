@@ -656,6 +656,58 @@ def assumptions(configs: tuple[Path, ...], outs: tuple[Path, ...]) -> None:
     click.echo(f"{len(found)} values → {where}" if outs else assumptions.as_markdown(found, tier))
 
 
+@main.command()
+@click.argument("artefacts", nargs=-1)
+@click.option(
+    "--config", "configs", multiple=True, required=True, type=INPUT, help="Overlays last."
+)
+@click.option("--schema", type=INPUT, help="The config's schema  [default: the workflow's]")
+@click.option("--out", type=RESULT, required=True, help="The archive (tar).")
+def archive(
+    artefacts: tuple[str, ...], configs: tuple[Path, ...], schema: Path | None, out: Path
+) -> None:
+    """Pack what ARTEFACTS are made from, in results/, as one archive with checksums.
+
+    Tidy metrics, configs, the paper's numbers and the runs' records; no weights. All tables and
+    figures by default. The same content gives the same bytes; `ngo rebuild` makes them again.
+    """
+    from ngo import archive
+    from ngo.experiments import SCHEMA
+
+    members = archive.collect(configs, artefacts, schema or SCHEMA)
+    digest = archive.write(out, members)
+    click.echo(f"{len(members)} files → {out}, sha256 {digest}")
+
+
+@main.command()
+@click.argument("archive", type=INPUT)
+@click.option(
+    "--out",
+    type=RESULT,
+    default="results/shipped",
+    show_default=True,
+    help="The archive gets a folder of its own in this one.",
+)
+def rebuild(archive: Path, out: Path) -> None:
+    """Make every table and figure of a metrics ARCHIVE, with no training and no GPU.
+
+    Runs Snakemake's part for tables and figures, in the folder of the repository. An archive with
+    any change in it is refused.
+    """
+    import os
+
+    from ngo.archive import remaking, unpack
+
+    profile = Path("workflow/profiles/local")
+    if not (Path("Snakefile").exists() and profile.exists()):
+        raise UserError("rebuild: there is no Snakefile here; run it in the repository's folder.")
+    folder = unpack(archive, out)
+    click.echo(f"tables and figures of {archive} → {folder / 'results'}")
+    flags = ["--workflow-profile", str(profile)]
+    command = [sys.executable, "-m", "snakemake", *remaking(folder), *flags]
+    os.execv(sys.executable, command)
+
+
 def _spec(given: dict[str, object], **needed: object) -> RunSpec:
     """The run of the given flags; those that mean nothing for it are named and left out.
 

@@ -198,6 +198,24 @@ def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(cl
     assert kept  # what was done before the kill was not done again
 
 
+def test_an_archive_of_the_metrics_gives_the_same_tables_and_figures_alone(clone, tmp_path):
+    configs = ("--config", "config/config.yaml", "--config", "test.yaml")
+    clone.ngo("archive", *TARGETS, *configs, "--out", str(tmp_path / "shipped.tar"))
+    other = Clone(tmp_path / "ngo")
+    other.ngo("rebuild", str(tmp_path / "shipped.tar"))
+    (shipped,) = other.root.glob("results/shipped/test-*")
+    assert {name: (shipped / name).read_bytes() for name in FILES} == clone.artefacts()
+    assert (shipped / "results/tables/assumptions.md").exists()
+    assert not list(other.root.rglob("models.pt")) + list(
+        other.root.rglob("results/runs/*/*.parquet")
+    )
+    assert {path.name for path in other.root.glob("results/*")} == {"shipped"}
+    assert not list(other.root.rglob("logs/train"))
+    (tmp_path / "shipped.tar").write_bytes((tmp_path / "shipped.tar").read_bytes()[:-1])
+    refused = other.ngo("rebuild", str(tmp_path / "shipped.tar"), code=2)
+    assert_one_line(refused, "archive: '.*shipped.tar' is refused: ")
+
+
 def test_plots_retrain_nothing_and_the_coupling_retrains_everything(clone):
     def changed(module):
         path = clone.root / "src/ngo" / module

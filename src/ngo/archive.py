@@ -1,0 +1,236 @@
+"""A metrics archive: all that tables and figures are made from, in one file that is checked.
+
+It is a plain tar file of tidy metrics, configs, the paper's numbers and the runs' records, with no
+weights. ``archive.json`` says what it is of; ``SHA256SUMS`` has the sums of all other members, as
+``sha256sum`` writes and checks them. Its bytes follow from its members alone, so an archive is
+whole where packing its members gives it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+import ngo
+from ngo.artefacts import ARTEFACTS
+from ngo.experiments import CONFIG, SCHEMA, plan, read_config
+from ngo.files import PARTIAL, whole_file, writable_folder
+from ngo.registry import UserError
+
+ABOUT = "archive.json"
+SUMS = "SHA256SUMS"
+
+# By name in the archive, which is the path in the folder that it is unpacked into.
+Members = dict[str, bytes]
+
+
+def collect(
+    configs: Sequence[Path], artefacts: Iterable[str] = (), schema: str | Path = SCHEMA
+) -> Members:
+    """What ``artefacts`` (all, if none are named) and the table of assumptions are made from.
+
+    ``configs`` are the tier's, overlays last; results are read from ``results``. Raises a UserError
+    for a file that is not there, and for metrics of other runs than the configs ask for.
+    """
+    named = list(artefacts)
+    shown = {name: ARTEFACTS[name] for name in named or ARTEFACTS}
+    config = read_config(configs)
+    planned = plan(config, schema)
+    if configs[0].name != CONFIG.name:
+        raise UserError(f"config: {str(configs[0])!r} comes first, where {CONFIG.name} must.")
+    places = {f"{CONFIG.parent}/{path.name}": path for path in configs}
+    if len(places) < len(configs):
+        raise UserError("config: two of the files have the same name.")
+
+    runs = {spec.id: spec for name in shown for spec in planned.training.get(name, ())}
+    drawn = [spec for name in shown for spec in planned.partitions.get(name, ())]
+    about = {
+        "tier": planned.tier,
+        "artefacts": list(shown),
+        "configs": list(places),
+        "config": config,
+        "runs": len(runs),
+        "ngo": ngo.__version__,
+    }
+    paths = [path for entry in shown.values() for path in entry.inputs.values()]
+    paths += [] if named else ["results/metrics/runs.parquet"]
+    paths += [f"results/runs/{run}/run.json" for run in runs]
+    paths += [f"results/data/{spec.dataset}.json" for spec in [*runs.values(), *drawn]]
+    places |= {path: Path(path) for path in paths}
+    for name in shown:
+        _check_runs(Path(f"results/metrics/{name}.parquet"), planned.training.get(name))
+    members = {name: _content(path) for name, path in places.items()}
+    return {**members, ABOUT: (json.dumps(about, indent=2) + "\n").encode()}
+
+
+def write(path: str | Path, members: Members) -> str:
+    """Write an archive of ``members``; its sha256."""
+    content = _packed(members)
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content)
+    return _sum(content)
+
+
+def read(path: str | Path) -> Members:
+    """The members of an archive; a UserError that names the first thing in it that is wrong."""
+    content = _content(Path(path))
+    members: Members = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+            for entry in archive:
+                _check_entry(entry, members)
+                members[entry.name] = archive.extractfile(entry).read()
+    except (tarfile.TarError, EOFError, ValueError) as error:
+        raise _refused(path, f"it is no metrics archive, or truncated ({error})") from None
+    except UserError as error:
+        raise _refused(path, str(error)) from None
+    sums = members.pop(SUMS, None)
+    if sums is None:
+        raise _refused(path, f"it has no {SUMS}; it is no metrics archive, or truncated")
+    _check_sums(path, _listed(path, sums), members)
+    packed = _packed(members)
+    if packed != content:
+        first = next(
+            (k for k, (a, b) in enumerate(zip(packed, content, strict=False)) if a != b),
+            min(len(packed), len(content)),
+        )
+        raise _refused(
+            path,
+            f"its bytes are not those of its members from byte {first} on (wanted sha256 "
+            f"{_sum(packed)}, found {_sum(content)})",
+        )
+    if ABOUT not in members:
+        raise _refused(path, f"it has no {ABOUT}")
+    return members
+
+
+def unpack(path: str | Path, out: str | Path) -> Path:
+    """Check an archive, and unpack it into a folder of its own below ``out``: TIER-SUM.
+
+    The folder appears whole. One that is there already must have the archive's files as they are.
+    Returns it; raises a UserError for an archive or a folder with a change in it.
+    """
+    members = read(path)
+    tier = PurePosixPath(json.loads(members[ABOUT])["tier"]).name
+    folder = writable_folder(out) / f"{tier}-{_sum(_packed(members))[:8]}"
+    if not folder.exists():
+        temporary = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=out))
+        try:
+            for name, content in members.items():
+                target = temporary / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+            temporary.chmod(0o755)
+            temporary.replace(folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    for name, content in members.items():
+        found = _content(folder / name)
+        if found != content:
+            raise UserError(
+                f"archive: {str(folder / name)!r} has been changed since it was unpacked (wanted "
+                f"sha256 {_sum(content)}, found {_sum(found)}); remove the folder."
+            )
+    return folder
+
+
+def remaking(folder: Path) -> list[str]:
+    """Snakemake's arguments, in the repository's folder, that make the tables and figures in an
+    unpacked archive. No rule but theirs is allowed, so that nothing is trained or measured.
+    """
+    about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    targets = [*about["artefacts"], "assumptions"]
+    overlays = [str((folder / name).resolve()) for name in about["configs"][1:]]
+    return [
+        *targets,
+        "--directory",
+        str(folder),
+        "--allowed-rules",
+        *targets,
+        *(["--configfile", *overlays] if overlays else []),
+        "--config",
+        "device=cpu",
+    ]
+
+
+def _packed(members: Mapping[str, bytes]) -> bytes:
+    """The archive of ``members``: in the order of their names, after their sums; with no times, no
+    owners, and not compressed, since what is large in it is so already.
+    """
+    ordered = dict(sorted((name, content) for name, content in members.items()))
+    sums = "".join(f"{_sum(content)}  {name}\n" for name, content in ordered.items())
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, content in {SUMS: sums.encode(), **ordered}.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return file.getvalue()
+
+
+def _check_entry(entry: tarfile.TarInfo, members: Members) -> None:
+    """Raise a UserError for a member that no archive has."""
+    path = PurePosixPath(entry.name)
+    if path.is_absolute() or ".." in path.parts or "\\" in entry.name:
+        raise UserError(f"{entry.name!r} leads out of the folder")
+    if not entry.isreg():
+        raise UserError(f"{entry.name!r} is no plain file")
+    if entry.name in members:
+        raise UserError(f"{entry.name!r} is there twice")
+
+
+def _listed(path: str | Path, sums: bytes) -> dict[str, str]:
+    """The sums by name."""
+    try:
+        pairs = [line.split("  ", 1) for line in sums.decode().splitlines()]
+        return {name: value for value, name in pairs}
+    except ValueError:
+        raise _refused(path, f"{SUMS} has a line that is no sum with a name") from None
+
+
+def _check_sums(path: str | Path, wanted: Mapping[str, str], members: Members) -> None:
+    for name in sorted(wanted.keys() - members.keys()):
+        raise _refused(path, f"{name!r} is missing (wanted sha256 {wanted[name]})")
+    for name in sorted(members.keys() - wanted.keys()):
+        raise _refused(path, f"{name!r} is in it, but not in its {SUMS}")
+    for name, content in members.items():
+        if _sum(content) != wanted[name]:
+            raise _refused(
+                path,
+                f"{name!r} is not what was packed (wanted sha256 {wanted[name]}, found "
+                f"{_sum(content)})",
+            )
+
+
+def _check_runs(table: Path, specs: Iterable | None) -> None:
+    """Raise a UserError for an experiment's tidy table that is not of the runs of ``specs``."""
+    if specs is None or not table.exists():
+        return
+    import pandas as pd
+
+    if set(pd.read_parquet(table, columns=["run"])["run"]) != {spec.id for spec in specs}:
+        raise UserError(
+            f"config: {str(table)!r} has other runs than the config asks for; make it anew, or "
+            "name the config that made it."
+        )
+
+
+def _refused(path: str | Path, reason: str) -> UserError:
+    return UserError(f"archive: {str(path)!r} is refused: {reason}.")
+
+
+def _sum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"archive: {str(path)!r} can't be read: {error.strerror}") from None
