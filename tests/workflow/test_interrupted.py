@@ -34,7 +34,7 @@ KILLS = 10
 UNFINISHED = (f"{PARTIAL}*", "checkpoint.pt")
 
 # What measures the machine differs from run to run.
-CLOCKS = {"seconds", "wall_seconds", "started"}
+CLOCKS = {"seconds", "wall_seconds", "started", "resumed_at_steps"}
 
 
 def contents(root: Path) -> dict[str, object]:
