@@ -1,10 +1,10 @@
-# make demo: every table and figure on bundled digits · make test · make check · make lock
+# make demo: every table and figure on bundled digits · make test · make check · make cluster · make lock
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper report archive figures-from-metrics setup test test-torture check format lock results-page clean
+.PHONY: demo laptop paper report archive figures-from-metrics setup cluster test test-torture test-slurm check format lock results-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -38,6 +38,9 @@ test: setup ## The test suite
 test-torture: setup ## The whole demo, killed at random moments: some ten minutes
 	$(BIN)/pytest -m torture -s
 
+test-slurm: cluster ## The pipeline on a real Slurm of one node, started for the time of the tests
+	$(BIN)/pytest tests/slurm $(SLURM_TESTS)
+
 check: setup ## Style, lint, and that the lock and the environments agree
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -58,9 +61,20 @@ setup: .venv/installed
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	touch .venv/installed
 
-lock: ## Renew requirements.lock and environment.yml from pyproject.toml
-	$(BIN)/uv pip compile --universal --python-version 3.11 --extra dev --generate-hashes \
-	  --no-emit-index-url --no-annotate --no-header --quiet pyproject.toml --output-file requirements.lock
+cluster: .venv/cluster ## What running on a cluster takes besides, into .venv
+
+.venv/cluster: requirements-cluster.lock .venv/installed
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps --require-hashes -r requirements-cluster.lock
+	touch .venv/cluster
+
+COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-annotate --no-header --quiet pyproject.toml
+
+# The cluster's lock holds only what the other one does not.
+lock: ## Renew the locks and environment.yml from pyproject.toml
+	$(COMPILE) --extra dev --output-file requirements.lock
+	$(COMPILE) --extra cluster --constraint requirements.lock --output-file requirements-cluster.lock \
+	  $$(sed -n 's/^\([^= ]*\)==.*/--no-emit-package \1/p' requirements.lock)
 	$(BIN)/python tools/environment.py
 
 format: setup ## Format all code

@@ -22,9 +22,9 @@ dependencies:
 """
 
 
-def locked() -> dict[str, str]:
-    """The version of each package in requirements.lock."""
-    text = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8")
+def locked(lock: str = "requirements.lock") -> dict[str, str]:
+    """The version of each package in a lock."""
+    text = (REPOSITORY / lock).read_text(encoding="utf-8")
     return dict(re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", text, flags=re.MULTILINE))
 
 

@@ -44,8 +44,9 @@ try:
     PLAN = experiments.plan(
         config, workflow.source_path("../schemas/config.schema.yaml")
     )
-    # Jobs run here, and not on the nodes of a cluster: is the device here too?
-    HERE = workflow.is_main_process and workflow.local_exec
+    # Jobs run here, and not on the nodes of a cluster: is the device here too? (Which executor it
+    # is, a workflow isn't told before it is read; but only a cluster has a number of nodes.)
+    HERE = workflow.is_main_process and workflow.resource_settings.nodes is None
     GPU = int(devices.chosen(PLAN.device) == "cuda" if HERE else PLAN.device != "cpu")
 except UserError as error:
     sys.exit(f"ngo: {error}")
@@ -88,6 +89,15 @@ def get_code(*modules):
 
 def get_code_fingerprint(*modules):
     return fingerprint(sources(*modules))
+
+
+def get_resources(kind):
+    """What a scheduler is asked for a job of this kind; more memory when it is tried again."""
+    asked = config["resources"][kind]
+    return {
+        "mem_mb": lambda wildcards, attempt: attempt * asked["mem_mb"],
+        "runtime": asked["runtime"],
+    }
 
 
 def get_pattern(names):

@@ -31,6 +31,8 @@ rule data:
         "results/data/{dataset}.json",
     log:
         "logs/data/{dataset}.log",
+    # A cluster's nodes may have no network.
+    localrule: True
     shell:
         "ngo data {wildcards.dataset} --out {output} > {log} 2>&1"
 

@@ -15,6 +15,7 @@ rule measure:
     # A throughput is measured alone on the machine.
     threads: lambda wildcards: workflow.cores if wildcards.kind == "throughput" else 1
     resources:
+        **get_resources("measure"),
         gpu=lambda wildcards: GPU if wildcards.kind == "throughput" else 0,
     params:
         flags=get_measure_flags,
@@ -34,6 +35,8 @@ rule probe:
         "logs/measures/{kind}_{artefact}.log",
     wildcard_constraints:
         kind="alignment|samples",
+    resources:
+        **get_resources("measure"),
     params:
         flags=get_measure_flags,
         code=get_measure_fingerprint,

@@ -17,6 +17,7 @@ rule train:
         run=get_pattern(run for run in RUNS if run not in PLAN.snapshots),
     threads: config["threads"]
     resources:
+        **get_resources("train"),
         gpu=GPU,
         device=PLAN.device,
     params:

@@ -1,0 +1,221 @@
+"""The pipeline on a real Slurm of one node: ``make test-slurm``, which needs root."""
+
+import re
+import signal
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+import yaml
+from lab import Unavailable, answer, slurm
+from test_dag import FILES, OVERLAY, RECORDER, TARGETS, Clone
+
+from ngo.artefacts import ARTEFACTS
+from ngo.training import CLOCK_COLUMNS
+
+# The profile as it is shipped, but for a Slurm that is small, near, and has no accounting.
+PROFILE = [
+    *("--workflow-profile", "workflow/profiles/slurm"),
+    *("--cores", "1", "--latency-wait", "5"),
+    *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2"),
+]
+SMALL = {"mem_mb": 1000, "runtime": 10}
+PATIENCE = 180  # seconds that nothing here takes
+
+
+@dataclass(frozen=True)
+class Record:
+    """What Slurm keeps of a job; ``comment`` names the rule and its wildcards."""
+
+    job: int
+    partition: str
+    state: str
+    minutes: str
+    gpus: str
+    comment: str
+
+
+def records(out: str) -> list[Record]:
+    """Slurm's own records of the jobs that a Snakemake submitted, oldest first."""
+    name = re.search(r"SLURM run ID: (\S+)", out)[1]
+    columns = "JobID:|,Partition:|,State:|,TimeLimit:|,tres-per-job:|,Comment:"
+    rows = answer("squeue", f"--name={name}", "--states=all", "--noheader", f"--Format={columns}")
+    fields = ([field.strip() for field in row.split("|")] for row in rows.splitlines())
+    found = sorted((Record(int(job), *rest) for job, *rest in fields), key=lambda one: one.job)
+    assert [one.job for one in found] == sorted(map(int, re.findall(r"SLURM jobid (\d+)", out)))
+    return found
+
+
+def of_rule(found: list[Record], rule: str) -> list[Record]:
+    return [one for one in found if re.match(f"rule_{rule}(_wildcards|$)", one.comment)]
+
+
+class Laboratory(Clone):
+    """A clone with a config of its own, run on the cluster or, as ``local``, on this machine."""
+
+    def __init__(self, root: Path, **overlay: object) -> None:
+        super().__init__(root)
+        resources = {"train": SMALL, "measure": SMALL}
+        (root / "test.yaml").write_text(
+            yaml.safe_dump({**OVERLAY, "resources": resources, **overlay})
+        )
+
+    def submit(self, *arguments: str, **how: object) -> str:
+        return self.snakemake(*arguments, *PROFILE, **how)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(slurm())
+        except Unavailable as reason:
+            pytest.skip(f"no Slurm: {reason}")
+        yield
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A clone in which the cluster has made everything once, on what it takes for its GPU."""
+    clone = Laboratory(tmp_path_factory.mktemp("cluster") / "ngo", device="auto", warm=True)
+    with (clone.root / "src/ngo/devices.py").open("a") as file:
+        file.write(RECORDER)
+    clone.log = clone.submit(*TARGETS)
+    clone.records = records(clone.log)
+    return clone
+
+
+def test_every_job_has_its_record(made):
+    assert {one.state for one in made.records} == {"COMPLETED"}
+    trained = of_rule(made.records, "train")
+    assert len(trained) == 6
+    assert {(one.partition, one.gpus, one.minutes) for one in trained} == {
+        ("gpu", "gres:gpu:1", "10:00")
+    }
+    others = [one for one in made.records if one not in trained]
+    assert {(one.partition, one.gpus) for one in others} == {("main", "N/A")}
+    for rule in ("measure", "classes", "aggregate", *TARGETS):
+        assert of_rule(others, rule), rule
+    # Both partitions were drawn in one job; and the data was seen to here.
+    assert [one.comment for one in others if "partition" in one.comment] == [
+        "rule_partitions_partition"
+    ]
+    assert "localrule data" in made.log
+    assert len(made.records) == 6 + 2 + 1 + 1 + 1 + len(TARGETS)
+
+
+def test_one_gpu_has_one_job_at_a_time(made):
+    events = (made.root / "claims").read_text()
+    assert events == "+-" * 6
+
+
+def test_the_bytes_are_those_of_one_machine(made, tmp_path):
+    local = Laboratory(tmp_path / "ngo")
+    local.snakemake(*TARGETS)
+    assert made.artefacts() == local.artefacts()
+    assert len(made.artefacts()) == len(FILES)
+
+
+def test_a_job_that_fails_names_its_log(made):
+    partition = next(made.root.glob("results/partitions/*-s1-*.parquet"))
+    whole = partition.read_bytes()
+    partition.write_bytes(whole[: len(whole) // 2])
+    out = made.submit("table1", "--retries", "0", code=1)
+    failed = [one for one in records(out) if one.state == "FAILED"]
+    assert len(failed) == 3
+    for one in failed:
+        run = one.comment.removeprefix("rule_train_wildcards_")
+        log = made.root / f"logs/train/{run}.log"
+        own = made.root / f"logs/slurm/rule_train/{run}/{one.job}.log"
+        [line] = [line for line in log.read_text().splitlines() if line.startswith("ngo: ")]
+        assert f"SLURM-job '{one.job}' failed, SLURM status is: 'FAILED'" in out
+        assert f"log: logs/train/{run}.log" in out
+        assert str(own) in out
+        assert line in out
+
+
+def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
+    """It is frozen until Slurm ends it at its wall time, so that no machine is too fast."""
+    long = {**OVERLAY["settings"]["tiny"], "epochs": 100, "eval_every": 20}
+    overlay = {
+        "seeds": [0],
+        "settings": {"tiny": long},
+        "training": {
+            "table1": {
+                "settings": ["tiny"],
+                "compare": [{"protocol": "ngo", "topology": "ring"}],
+            }
+        },
+    }
+    target = "results/metrics/table1.parquet"
+    local = Laboratory(tmp_path / "local", **overlay)
+    local.snakemake(target)
+
+    resources = {"train": {**SMALL, "runtime": 1}, "measure": SMALL}
+    clone = Laboratory(tmp_path / "cluster", **overlay, resources=resources)
+    running = clone.start(target, *PROFILE)
+    checkpoint = awaited(lambda: next(clone.root.glob("results/runs/*/checkpoint.pt"), None))
+    for process in psutil.process_iter(["cmdline", "cwd"]):
+        command, folder = process.info["cmdline"], process.info["cwd"]
+        if folder == str(clone.root) and "train" in (command or ()):
+            process.send_signal(signal.SIGSTOP)
+    before = checkpoint.stat().st_mtime_ns
+    awaited(lambda: checkpoint.stat().st_mtime_ns > before)  # Slurm's SIGTERM has come through
+    assert len(list((clone.root / "logs/slurm/rule_train").glob("*/*.log"))) == 1
+    out, _ = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 0, out
+
+    states = [one.state for one in of_rule(records(out), "train")]
+    assert states == ["TIMEOUT", "COMPLETED"]
+    assert "SLURM status is: 'TIMEOUT'" in out
+    [log] = clone.root.glob("logs/train/*.log")
+    assert int(re.search(r"^resuming at step (\d+)", log.read_text(), flags=re.MULTILINE)[1]) > 0
+    assert not checkpoint.exists()
+    assert tidy(clone, target).equals(tidy(local, target))
+
+
+def test_the_demos_dag_gives_the_bytes_of_one_machine(tmp_path):
+    """Every table and figure of the demo, from runs of one seed and, but one, of an epoch."""
+    local, clone = Clone(tmp_path / "local"), Clone(tmp_path / "cluster")
+    settings = yaml.safe_load((local.root / "config/demo.yaml").read_text())["settings"]
+    settings.pop("digits_vae_200")  # a figure shows its step 200
+    short = {"seeds": [0], "settings": {name: {"epochs": 1, "eval_every": 1} for name in settings}}
+    for one in (local, clone):
+        (one.root / "short.yaml").write_text(yaml.safe_dump(short))
+    config = "config/demo.yaml short.yaml"
+    local.snakemake("--workflow-profile", "workflow/profiles/local", config=config)
+    grouped = ["partition=partitions", "train=runs", "train_and_keep=runs"]
+    sizes = ["partitions=20", "runs=15"]
+    out = clone.snakemake(
+        *PROFILE, "--groups", *grouped, "--group-components", *sizes, config=config
+    )
+
+    found = records(out)
+    assert {one.state for one in found} == {"COMPLETED"}
+    assert set(re.findall(r"^localrule (\w+):", out, flags=re.MULTILINE)) == {"data", "all"}
+    for artefact in ARTEFACTS:
+        assert of_rule(found, artefact), artefact
+    files = [path for entry in ARTEFACTS.values() for path in entry.outputs]
+    for path in files:
+        same = (local.root / path).read_bytes() == (clone.root / path).read_bytes()
+        assert same or "figA2" in path, path  # which shows the speed of a machine
+    runs = "results/metrics/runs.parquet"
+    assert tidy(clone, runs).equals(tidy(local, runs))
+
+
+def tidy(clone: Clone, path: str) -> pd.DataFrame:
+    """A tidy table without the columns that measure the machine."""
+    return pd.read_parquet(clone.root / path).drop(columns=list(CLOCK_COLUMNS), errors="ignore")
+
+
+def awaited(found):
+    """What ``found`` returns when that is true."""
+    end = time.monotonic() + PATIENCE
+    while not (value := found()):
+        assert time.monotonic() < end, found
+        time.sleep(0.02)
+    return value
