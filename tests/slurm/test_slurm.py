@@ -81,7 +81,7 @@ def cluster():
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A clone in which the cluster has made everything once, on what it takes for its GPU."""
-    clone = Laboratory(tmp_path_factory.mktemp("cluster") / "ngo", device="auto", warm=True)
+    clone = Laboratory(tmp_path_factory.mktemp("cluster") / "ngo", device="auto")
     with (clone.root / "src/ngo/devices.py").open("a") as file:
         file.write(RECORDER)
     clone.log = clone.submit(*TARGETS)
@@ -142,6 +142,7 @@ def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
     """It is frozen until Slurm ends it at its wall time, so that no machine is too fast."""
     long = {**OVERLAY["settings"]["tiny"], "epochs": 100, "eval_every": 20}
     overlay = {
+        "warm": True,  # which is for jobs of this machine alone
         "seeds": [0],
         "settings": {"tiny": long},
         "training": {
@@ -163,6 +164,7 @@ def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
         command, folder = process.info["cmdline"], process.info["cwd"]
         if folder == str(clone.root) and "train" in (command or ()):
             process.send_signal(signal.SIGSTOP)
+            assert "NGO_WARM" not in process.environ()
     before = checkpoint.stat().st_mtime_ns
     awaited(lambda: checkpoint.stat().st_mtime_ns > before)  # Slurm's SIGTERM has come through
     assert len(list((clone.root / "logs/slurm/rule_train").glob("*/*.log"))) == 1

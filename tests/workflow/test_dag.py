@@ -370,6 +370,17 @@ def test_gpu_jobs_are_as_many_as_gpus_without_any_flag(tmp_path, gpus, at_once):
     assert max(in_use) in at_once
 
 
+@pytest.mark.parametrize(("cluster", "gpus"), [((), 0), (("--jobs", "9"), 1)])
+def test_jobs_of_a_cluster_ask_for_a_gpu_though_there_is_none_here(fresh, cluster, gpus):
+    (fresh.root / "gpu.yaml").write_text("device: auto\n")
+    config = "test.yaml gpu.yaml"
+    out = fresh.snakemake("-n", "table1", *cluster, config=config, CUDA_VISIBLE_DEVICES="")
+    asked = re.findall(r"^ +resources: (.*device=auto.*)$", out, flags=re.MULTILINE)
+    assert len(asked) == 6
+    for resources in asked:
+        assert {"mem_mb=16000", "runtime=240", f"gpu={gpus}"} <= set(resources.split(", "))
+
+
 def test_a_gpu_that_is_not_there_is_told_before_any_job(fresh):
     (fresh.root / "gpu.yaml").write_text("device: cuda\n")
     out = fresh.snakemake(code=1, config="test.yaml gpu.yaml", CUDA_VISIBLE_DEVICES="")
