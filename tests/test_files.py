@@ -184,7 +184,8 @@ def test_modules_import_from_floors_below_only():
         {"consensus", "theory", "least_squares", "datasets", "image_files", "tinyimagenet"}
         | {"regression", "partition", "layers", "models", "tasks"},
         {"backends", "population", "protocols"},
-        {"spec", "partition_file", "snapshots", "checkpoint", "training"},
+        {"spec", "partition_file", "snapshots", "checkpoint", "training"}
+        | {"processes", "mailbox", "network", "distributed"},
         {"experiments", "artefacts", "assumptions", "statistics", "results", "notebooks"}
         | {"comparisons", "tuning", "spectra", "dynamics", "theory_tables", "tables", "captions"}
         | {"alignment", "samples", "throughput", "bench", "archive"}

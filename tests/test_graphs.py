@@ -74,6 +74,15 @@ def test_every_random_mixing_matrix_is_doubly_stochastic(n, u, seed):
     assert ((W != 0).sum() - (W.diagonal() != 0).sum()) == 2 * graph.number_of_edges()
 
 
+def test_without_a_worker_the_weights_are_those_of_the_rest():
+    """A ring that loses worker 2 is the path 3 – 4 – 0 – 1."""
+    W = graphs.without(graphs.mixing_matrix(graphs.ring(5)), {2})
+    assert_doubly_stochastic(W)
+    assert W[2, 2] == 1
+    rest = [3, 4, 0, 1]
+    assert torch.equal(W[rest][:, rest], graphs.mixing_matrix(nx.path_graph(4)))
+
+
 def test_random_graph_with_certain_edges_is_complete():
     graph = graphs.random_graph(7, 1.0, torch_stream(0, "test"))
     assert nx.utils.graphs_equal(graph, graphs.complete(7))

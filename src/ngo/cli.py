@@ -7,7 +7,9 @@ import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +21,9 @@ from ngo.models import MODELS
 from ngo.registry import UserError, unknown
 from ngo.spec import CHECKPOINT_SECONDS, DEFAULTS, FIELDS, FINAL, RunSpec, flag, resolve
 from ngo.tasks import TASKS
+
+if TYPE_CHECKING:
+    from ngo.training import Evaluation
 
 RESULT = click.Path(path_type=Path)
 INPUT = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -92,6 +97,39 @@ def data_root_option(command: Callable) -> Callable:
         help=f"Folder of the data sets  [default: ${datasets.ROOT_VARIABLE}, "
         f"else {datasets.DEFAULT_ROOT}/]",
     )(command)
+
+
+def distributed_options(command: Callable) -> Callable:
+    """How a run on several processes is started, and what it does when it loses one."""
+    options = (
+        click.option("--distributed", is_flag=True, help="In several processes, over a network."),
+        click.option(
+            "--processes",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Start N processes here  [default: be one of torchrun's]",
+        ),
+        click.option(
+            "--timeout",
+            type=click.FloatRange(min=1),
+            default=120.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="A process silent for longer is lost.",
+        ),
+        click.option(
+            "--on-failure",
+            default="stop",
+            show_default=True,
+            help="When a process is lost, the others stop, or drop it and go on.",
+        ),
+        click.option(
+            "--asynchronous", is_flag=True, help="Workers mix the newest models they have."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 @main.command()
@@ -171,6 +209,7 @@ def partition(data_root: Path | None, out: Path, **given: object) -> None:
     show_default=True,
     help="Longest time between checkpoints; 0: none between evaluations.",
 )
+@distributed_options
 @click.option("--out", type=RESULT, required=True, help="Folder of metrics.parquet and run.json.")
 def train(
     spec_file: Path | None,
@@ -180,6 +219,11 @@ def train(
     threads: int | None,
     snapshots: tuple[str, ...],
     checkpoint_seconds: float,
+    distributed: bool,
+    processes: int | None,
+    timeout: float,
+    on_failure: str,
+    asynchronous: bool,
     out: Path,
     **given: object,
 ) -> None:
@@ -192,6 +236,10 @@ def train(
     Until it is done, there is a checkpoint in the folder too, renewed after evaluations. However
     the run ends, the same command goes on from it, to the same metrics. SIGTERM and Ctrl-C end the
     run after its current step, with a checkpoint.
+
+    With --distributed the workers live in several processes that talk over a network: N on this
+    machine with --processes N, or those that torchrun started:
+    torchrun --nproc-per-node 4 -m ngo train --distributed ...  See docs/distributed.md.
     """
     if spec_file is not None:
         given = {**_read_spec(spec_file), **{k: v for k, v in given.items() if v is not None}}
@@ -206,6 +254,14 @@ def train(
         from ngo.partition_file import read
 
         parts = read(partition_file, spec)
+    how = {"parts": parts, "device": device, "threads": threads}
+    if distributed:
+        how |= {"timeout": timeout, "on_failure": on_failure, "asynchronous": asynchronous}
+        _train_distributed(spec, out, root, processes, snapshots, how)
+        return
+    for name, value in (("processes", processes), ("asynchronous", asynchronous)):
+        if value:
+            raise UserError(f"{name}: it goes with --distributed only.")
     with claimed(device) as place, _stops(), _progress(spec) as (report, progress, tell):
         from ngo.training import run
 
@@ -222,10 +278,7 @@ def train(
             progress=progress,
             tell=tell,
         )
-    accurate = last.consensus_accuracy == last.consensus_accuracy
-    score = f"{last.consensus_accuracy:.2%}" if accurate else f"loss {last.consensus_loss:.4g}"
-    outcome = "diverged" if last.diverged else f"consensus model {score}"
-    click.echo(f"{spec.id}: {outcome} after {last.epoch:g} epochs, {last.seconds:.1f} s → {out}")
+    _tell(spec, last, out)
 
 
 @main.command()
@@ -726,6 +779,44 @@ def _spec(given: dict[str, object], **needed: object) -> RunSpec:
             instead = "it is not used" if used is None else f"it is {used:g}"
             click.echo(f"note: {name} {value} has no effect here: {instead}", err=True)
     return spec
+
+
+def _tell(spec: RunSpec, last: Evaluation, out: Path) -> None:
+    accurate = last.consensus_accuracy == last.consensus_accuracy
+    score = f"{last.consensus_accuracy:.2%}" if accurate else f"loss {last.consensus_loss:.4g}"
+    outcome = "diverged" if last.diverged else f"consensus model {score}"
+    click.echo(f"{spec.id}: {outcome} after {last.epoch:g} epochs, {last.seconds:.1f} s → {out}")
+
+
+def _train_distributed(
+    spec: RunSpec,
+    out: Path,
+    root: Path,
+    processes: int | None,
+    snapshots: tuple[str, ...],
+    how: dict[str, object],
+) -> None:
+    """In processes started here, or as the one of several that the environment says this is."""
+    if snapshots:
+        raise UserError("snapshot: a distributed run keeps no models; leave --distributed out.")
+    from ngo.distributed import check
+    from ngo.processes import launch
+
+    if processes is None:
+        _take_part(spec, out, root, how)
+        return
+    check(spec, out, processes, how["asynchronous"], how["on_failure"])
+    click.echo(spec.id, err=True)
+    policy = {name: how[name] for name in ("timeout", "on_failure")}
+    launch(partial(_take_part, spec, out, root, how), processes, **policy)
+
+
+def _take_part(spec: RunSpec, out: Path, root: Path, how: dict[str, object]) -> None:
+    from ngo.distributed import run
+
+    last = run(spec, out, root, **how, report=lambda row: click.echo(str(row), err=True))
+    if last is not None:
+        _tell(spec, last, out)
 
 
 def _snapshot(step: str) -> int | str:

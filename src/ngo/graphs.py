@@ -8,7 +8,7 @@ cost.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from itertools import combinations, repeat
@@ -116,6 +116,16 @@ def metropolis_hastings(n: int, edges: Edges) -> torch.Tensor:
     degree = adjacency.sum(1, dtype=torch.float64)
     W = adjacency / (1 + torch.maximum(degree[:, None], degree[None, :]))
     return W + torch.diag(1 - W.sum(1))
+
+
+def without(W: torch.Tensor, lost: Collection[int]) -> torch.Tensor:
+    """Metropolis–Hastings weights anew on the graph of ``W`` after the workers ``lost`` are gone:
+    they have no edge.
+    """
+    edges = W.triu(1).nonzero().tolist()
+    return metropolis_hastings(
+        len(W), [(i, j) for i, j in edges if i not in lost and j not in lost]
+    )
 
 
 def mixing_stream(

@@ -47,7 +47,8 @@ class Population:
     """The workers of one run.
 
     All workers start from the same parameters, drawn from the stream (seed, "init"); worker i's
-    dropout masks come from (seed, "dropout", i).
+    dropout masks come from (seed, "dropout", i). ``workers`` are their numbers i where the rows are
+    only some of a run's workers.
     """
 
     def __init__(
@@ -60,12 +61,16 @@ class Population:
         backend: str = "auto",
         precision: str = "float32",
         threads: int | None = None,
+        workers: Sequence[int] | None = None,
     ) -> None:
         pool.keep_memory()
         self.task: Task = TASKS[MODELS[model].task]
         self.precision = precision
         self.spread = pool.threads(threads) if torch.device(device).type == "cpu" else pool.in_order
-        self.generators = [torch_stream(seed, "dropout", i, device) for i in range(n)]
+        self.generators = [
+            torch_stream(seed, "dropout", i, device)
+            for i in (range(n) if workers is None else workers)
+        ]
 
         def build(generator: torch.Generator) -> nn.Module:
             # The modules' own initialization draws from torch's global stream: lend it ours.

@@ -1,12 +1,14 @@
 """What the workers do with their gradients: one step of each protocol, as in its pseudocode.
 
-A protocol is a function ``(t, X, G, W, spec, past) → messages``: at step t it changes the state
-``X`` ``[n, d]`` in place, given the gradients ``G`` at ``X`` and the step's mixing matrix ``W``,
-and returns how many models were sent from one machine to another. ``past`` is a list of its own,
-empty before the first step, for what it must remember. It is registered with the fields of a run
-that it reads, and with those that it fixes. Randomized communication is no protocol but a topology:
-``random`` draws a fresh G(n, u) at every step. (torch comes in with the coupling, where it is used,
-so that the names can be checked without its start-up cost.)
+A protocol is a function ``(t, X, G, W, spec, past, network) → messages``: at step t it changes the
+state ``X`` ``[n, d]`` in place, given the gradients ``G`` at ``X`` and the step's mixing matrix
+``W``, and returns how many models were sent from one machine to another. ``past`` is a list of its
+own, empty before the first step, for what it must remember. What takes more than a worker's own row
+it asks of the ``network``: by default ``X`` has all rows; in :mod:`ngo.distributed` it has those of
+one process. It is registered with the fields of a run that it reads, and with those that it fixes.
+Randomized communication is no protocol but a topology: ``random`` draws a fresh G(n, u) at every
+step. (torch comes in with the coupling, where it is used, so that the names can be checked without
+its start-up cost.)
 """
 
 from __future__ import annotations
@@ -34,8 +36,65 @@ class Settings(Interface):
     v_threshold: float
 
 
+class Network(Interface):
+    """How workers reach each other. Counts are of the models that the rows ``X`` send."""
+
+    def mean(self, G: torch.Tensor) -> tuple[torch.Tensor, int]:
+        """The mean ``[d]`` of all workers' rows, by way of a parameter server."""
+
+    def index(self, X: torch.Tensor) -> float:
+        """The synchronization index V of all workers."""
+
+    def send(self, X: torch.Tensor, W: torch.Tensor) -> int:
+        """Models cross each edge of ``W`` in each direction, and bring no pull."""
+
+    def pull(
+        self,
+        X: torch.Tensor,
+        W: torch.Tensor,
+        gamma: float,
+        p: float,
+        at: torch.Tensor | None = None,
+    ) -> int:
+        """The same, and each worker pulls towards its neighbours (:func:`gossip_step`)."""
+
+
+class OneMatrix:
+    """The network of workers that are all rows of ``X``: nothing moves, but it is counted."""
+
+    def mean(self, G: torch.Tensor) -> tuple[torch.Tensor, int]:
+        """Each worker sends a gradient and receives the model."""
+        return G.mean(0), 2 * len(G)
+
+    def index(self, X: torch.Tensor) -> float:
+        """As :mod:`ngo.consensus` has it."""
+        from ngo.consensus import synchronization_index
+
+        return float(synchronization_index(X))
+
+    def send(self, X: torch.Tensor, W: torch.Tensor) -> int:
+        """The number of directed edges."""
+        return int(W.count_nonzero() - W.diagonal().count_nonzero())
+
+    def pull(
+        self,
+        X: torch.Tensor,
+        W: torch.Tensor,
+        gamma: float,
+        p: float,
+        at: torch.Tensor | None = None,
+    ) -> int:
+        """One gossip step, in place."""
+        from ngo.coupling import gossip_step
+
+        X.copy_(gossip_step(X, W, gamma, p, at=at))
+        return self.send(X, W)
+
+
+TOGETHER = OneMatrix()
+
 Past = list["torch.Tensor"]
-Step = Callable[[int, "torch.Tensor", "torch.Tensor", "torch.Tensor | None", Settings, Past], int]
+Step = Callable[..., int]
 
 
 @dataclass(frozen=True)
@@ -69,20 +128,33 @@ def protocol(name: str, *, fields: tuple[str, ...] = (), **fixed: object) -> Dec
 
 @protocol("centralized")
 def centralized(
-    t: int, X: torch.Tensor, G: torch.Tensor, W: None, spec: Settings, past: Past
+    t: int,
+    X: torch.Tensor,
+    G: torch.Tensor,
+    W: None,
+    spec: Settings,
+    past: Past,
+    network: Network = TOGETHER,
 ) -> int:
     """X ← x − η (1/n) Σᵢ gᵢ at one shared x: a parameter server.
 
     Each worker sends a gradient and receives the model.
     """
-    X.sub_(G.mean(0), alpha=spec.lr)
-    return 2 * len(X)
+    mean, messages = network.mean(G)
+    X.sub_(mean, alpha=spec.lr)
+    return messages
 
 
 @protocol("gossip", fields=("topology", *_GAMMA), p=1.0, local_steps=1, delay=0)
 @protocol("ngo", fields=("topology", *_GAMMA, "p"), local_steps=1, delay=0)
 def gossip(
-    t: int, X: torch.Tensor, G: torch.Tensor, W: torch.Tensor, spec: Settings, past: Past
+    t: int,
+    X: torch.Tensor,
+    G: torch.Tensor,
+    W: torch.Tensor,
+    spec: Settings,
+    past: Past,
+    network: Network = TOGETHER,
 ) -> int:
     """Algorithm 1: a half step along the own gradient, then the exchange of half-step models.
 
@@ -90,23 +162,35 @@ def gossip(
     Linear gossip is the same with p = 1.
     """
     X.sub_(G, alpha=spec.lr)
-    return consensus_step(t, X, W, spec)
+    return consensus_step(t, X, W, spec, network)
 
 
 @protocol("local_sgd", fields=("topology", *_GAMMA, "p", "local_steps"), delay=0)
 def local_sgd(
-    t: int, X: torch.Tensor, G: torch.Tensor, W: torch.Tensor, spec: Settings, past: Past
+    t: int,
+    X: torch.Tensor,
+    G: torch.Tensor,
+    W: torch.Tensor,
+    spec: Settings,
+    past: Past,
+    network: Network = TOGETHER,
 ) -> int:
     """SGD on one's own data; every H-th step (H = ``local_steps``) a consensus step follows."""
     X.sub_(G, alpha=spec.lr)
     if (t + 1) % spec.local_steps:
         return 0
-    return consensus_step(t, X, W, spec)
+    return consensus_step(t, X, W, spec, network)
 
 
 @protocol("delayed", fields=("topology", *_GAMMA, "p", "delay"), local_steps=1)
 def delayed(
-    t: int, X: torch.Tensor, G: torch.Tensor, W: torch.Tensor, spec: Settings, past: Past
+    t: int,
+    X: torch.Tensor,
+    G: torch.Tensor,
+    W: torch.Tensor,
+    spec: Settings,
+    past: Past,
+    network: Network = TOGETHER,
 ) -> int:
     """NGO on stale models (equation "delay"): what arrives at step t was sent at step t − τ.
 
@@ -115,49 +199,51 @@ def delayed(
     """
     X.sub_(G, alpha=spec.lr)
     if spec.delay == 0:
-        return consensus_step(t, X, W, spec)
+        return consensus_step(t, X, W, spec, network)
     past.append(X.clone())
     if len(past) <= spec.delay:
-        return _sent(W)
-    return consensus_step(t, X, W, spec, at=past.pop(0))
+        return network.send(X, W)
+    return consensus_step(t, X, W, spec, network, at=past.pop(0))
 
 
 @protocol(
     "gossip_until", fields=("topology", *_GAMMA, "v_threshold"), p=1.0, local_steps=1, delay=0
 )
 def gossip_until(
-    t: int, X: torch.Tensor, G: torch.Tensor, W: torch.Tensor, spec: Settings, past: Past
+    t: int,
+    X: torch.Tensor,
+    G: torch.Tensor,
+    W: torch.Tensor,
+    spec: Settings,
+    past: Past,
+    network: Network = TOGETHER,
 ) -> int:
     """Linear gossip after each SGD step until V ≤ V_th = ``v_threshold`` (Figure 1).
 
     It ends, too, when a round no longer lowers V: at rounding, or where a graph is not connected.
     """
-    from ngo.consensus import synchronization_index
-
     X.sub_(G, alpha=spec.lr)
-    messages, V, before = 0, float(synchronization_index(X)), float("inf")
+    messages, V, before = 0, network.index(X), float("inf")
     while spec.v_threshold < V < before:
-        messages += consensus_step(t, X, W, spec)
-        V, before = float(synchronization_index(X)), V
+        messages += consensus_step(t, X, W, spec, network)
+        V, before = network.index(X), V
     return messages
 
 
 def consensus_step(
-    t: int, X: torch.Tensor, W: torch.Tensor, spec: Settings, at: torch.Tensor | None = None
+    t: int,
+    X: torch.Tensor,
+    W: torch.Tensor,
+    spec: Settings,
+    network: Network,
+    at: torch.Tensor | None = None,
 ) -> int:
     """Every worker pulls towards its neighbours (as they were in the state ``at``, if it is given);
     a message crosses each edge in each direction.
     """
-    from ngo.coupling import gossip_step
-
-    X.copy_(gossip_step(X, W, rate(t, spec), spec.p, at=at))
-    return _sent(W)
+    return network.pull(X, W, rate(t, spec), spec.p, at=at)
 
 
 def rate(t: int, spec: Settings) -> float:
     """The synchronization rate γ_t = γ / (1 + t)^decay: constant where ``gamma_decay`` is 0."""
     return spec.gamma / (1 + t) ** spec.gamma_decay
-
-
-def _sent(W: torch.Tensor) -> int:
-    return int(W.count_nonzero() - W.diagonal().count_nonzero())

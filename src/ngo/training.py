@@ -208,10 +208,10 @@ class Training:
             if self._protocol.decentralized
             else None
         )
-        self._test = _chunks(spec, data, data.test_inputs, data.test_targets)
+        self._test = chunks(spec, data, data.test_inputs, data.test_targets)
         held = torch.from_numpy(held_out(spec, len(data.train_inputs))).to(device)
         self._holdout = (
-            _chunks(spec, data, data.train_inputs[held], data.train_targets[held])
+            chunks(spec, data, data.train_inputs[held], data.train_targets[held])
             if len(held)
             else None
         )
@@ -320,32 +320,18 @@ class Training:
         self._losses = []
 
     def _row(self, scores: Scores, unseen: Scores | None) -> Evaluation:
-        population, spec, losses = self.population, self._spec, self._losses
-        V = float(synchronization_index(population.X))
-        train_loss = float(torch.stack(losses).double().mean()) if losses else math.nan
-        accuracy, loss = np.array(scores.worker_accuracies), np.array(scores.worker_losses)
-        finite = math.isfinite(V) and math.isfinite(scores.consensus_loss)
-        samples = self.step * spec.workers * spec.batch_size
-        return Evaluation(
-            step=self.step,
-            epoch=samples / self._owned,
-            samples=samples,
-            train_loss=train_loss,
-            V=V,
-            consensus_accuracy=scores.consensus_accuracy,
-            consensus_loss=scores.consensus_loss,
-            **{
-                f"workers_{name}_{how}": float(getattr(values, how)())
-                for name, values in (("accuracy", accuracy), ("loss", loss))
-                for how in ("mean", "min", "max", "std")
-            },
-            holdout_accuracy=unseen.consensus_accuracy if unseen else math.nan,
-            holdout_loss=unseen.consensus_loss if unseen else math.nan,
-            messages=self._messages,
-            bytes_sent=self._messages * population.d * population.X.element_size(),
-            diverged=not (
-                finite and np.isfinite(loss).all() and (not losses or math.isfinite(train_loss))
-            ),
+        X, losses, messages = self.population.X, self._losses, self._messages
+        return evaluation(
+            self._spec,
+            self.step,
+            self._owned,
+            samples=self.step * self._spec.workers * self._spec.batch_size,
+            train_loss=float(torch.stack(losses).double().mean()) if losses else math.nan,
+            V=float(synchronization_index(X)),
+            scores=scores,
+            unseen=unseen,
+            messages=messages,
+            bytes_sent=messages * self.population.d * X.element_size(),
             seconds=self.seconds,
         )
 
@@ -372,7 +358,7 @@ def train(
     return training.rows, training.population, training.kept
 
 
-def _chunks(
+def chunks(
     spec: RunSpec, data: Dataset, inputs: torch.Tensor, targets: torch.Tensor
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """What an evaluation passes through a model at once: inputs and targets, chunk by chunk."""
@@ -380,6 +366,48 @@ def _chunks(
     pairs = zip(inputs.split(size), targets.split(size), strict=True)
     chunks = [TASKS[spec.task].batch(data, *pair) for pair in pairs]
     return [chunk for chunk, _ in chunks], [chunk for _, chunk in chunks]
+
+
+def evaluation(
+    spec: RunSpec,
+    t: int,
+    owned: int,
+    *,
+    samples: int,
+    train_loss: float,
+    V: float,
+    scores: Scores,
+    unseen: Scores | None,
+    messages: int,
+    bytes_sent: int,
+    seconds: float,
+) -> Evaluation:
+    """The row of step ``t``, from what was measured; ``unseen`` are scores on held-out samples.
+
+    ``owned`` is the number of samples that all workers own.
+    """
+    accuracy, loss = np.array(scores.worker_accuracies), np.array(scores.worker_losses)
+    finite = math.isfinite(V) and math.isfinite(scores.consensus_loss)
+    return Evaluation(
+        step=t,
+        epoch=samples / owned,
+        samples=samples,
+        train_loss=train_loss,
+        V=V,
+        consensus_accuracy=scores.consensus_accuracy,
+        consensus_loss=scores.consensus_loss,
+        **{
+            f"workers_{name}_{how}": float(getattr(values, how)())
+            for name, values in (("accuracy", accuracy), ("loss", loss))
+            for how in ("mean", "min", "max", "std")
+        },
+        holdout_accuracy=unseen.consensus_accuracy if unseen else math.nan,
+        holdout_loss=unseen.consensus_loss if unseen else math.nan,
+        messages=messages,
+        bytes_sent=bytes_sent,
+        diverged=not (finite and np.isfinite(loss).all() and (t == 0 or math.isfinite(train_loss))),
+        seconds=seconds,
+    )
 
 
 def _table(rows: list[Evaluation]) -> dict[str, list]:
@@ -437,43 +465,65 @@ def run(
             progress(training.step)
         training.proceed(checkpoints=checkpoints, report=report, progress=progress)
         rows, population = training.rows, training.population
-        facts = {
-            "run": spec.id,
-            **asdict(spec),
-            "train_samples": len(labels),
-            "classes_covered": covered,
-            "parameters": population.d,
-        }
         if snapshots:
             save_snapshots(out / "models.pt", spec, training.kept)
-        columns.write(out / "metrics.parquet", _table(rows), facts)
-        record = {
-            "id": spec.id,
-            "spec": asdict(spec),
-            "command": ["ngo", "train", *spec.flags()],
-            "seed": spec.seed,
-            "parameters": population.d,
-            "train_samples": len(labels),
-            "classes_covered": covered,
+        how = {
             "snapshots": sorted(training.kept),
-            "final": asdict(rows[-1]),
             "backend": population.backend,
-            "device": _device_name(device),
-            "versions": {
-                "ngo": ngo.__version__,
-                "python": platform.python_version(),
-                "torch": torch.__version__,
-                "numpy": np.__version__,
-            },
-            "source": source_revision(),
-            # Of the last start; the final "seconds" are of them all.
-            "started": started.isoformat(timespec="seconds"),
-            "wall_seconds": time.perf_counter() - clock,
             "resumed_at_steps": training.resumed,
         }
-        write_text(out / "run.json", json.dumps(_as_json(record), indent=2) + "\n")
+        leave(spec, out, labels, covered, rows, population.d, device, started, clock, how)
         checkpoints.remove()
     return rows[-1]
+
+
+def leave(
+    spec: RunSpec,
+    out: Path,
+    labels: np.ndarray,
+    covered: int | None,
+    rows: list[Evaluation],
+    parameters: int,
+    device: str,
+    started: datetime,
+    clock: float,
+    how: dict[str, object],
+    name: str | None = None,
+) -> None:
+    """Write the files of a run; ``how`` it was done goes into the record, ``name`` (or its id)
+    into the metrics.
+    """
+    facts = {
+        "run": name or spec.id,
+        **asdict(spec),
+        "train_samples": len(labels),
+        "classes_covered": covered,
+        "parameters": parameters,
+    }
+    columns.write(out / "metrics.parquet", _table(rows), facts)
+    record = {
+        "id": spec.id,
+        "spec": asdict(spec),
+        "command": ["ngo", "train", *spec.flags()],
+        "seed": spec.seed,
+        "parameters": parameters,
+        "train_samples": len(labels),
+        "classes_covered": covered,
+        "final": asdict(rows[-1]),
+        "device": _device_name(device),
+        **how,
+        "versions": {
+            "ngo": ngo.__version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+        },
+        "source": source_revision(),
+        # Of the last start; the final "seconds" are of them all.
+        "started": started.isoformat(timespec="seconds"),
+        "wall_seconds": time.perf_counter() - clock,
+    }
+    write_text(out / "run.json", json.dumps(_as_json(record), indent=2) + "\n")
 
 
 def _about(

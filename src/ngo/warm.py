@@ -102,9 +102,11 @@ def start() -> WarmServer:
 def ask(path: str, argv: Sequence[str]) -> int | None:
     """The exit code of ``argv``, done by the server at ``path``; None where the caller has to.
 
-    That is so for all but training on the CPU, and where no server takes the job.
+    That is so for all but training on the CPU in one process, and where no server takes the job.
     """
     if argv[1:2] != ["train"] or ("--device", "cpu") not in pairwise(argv):
+        return None
+    if "--distributed" in argv:
         return None
     with socket.socket(socket.AF_UNIX) as connection:
         try:
