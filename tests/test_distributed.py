@@ -42,6 +42,11 @@ def spec_of(**values):
     return resolve({}, {**DEFAULTS, **small, **values})
 
 
+def small_spec(**values):
+    small = {"dataset": "least_squares", "model": "linear", "task": "regression", "workers": 3}
+    return spec_of(**{**small, **values})
+
+
 def simulated(spec, tmp_path):
     training.run(spec, tmp_path / "simulated", tmp_path)
     return columns.read(tmp_path / "simulated/metrics.parquet", "metrics")[0]
@@ -126,6 +131,15 @@ def test_a_distributed_run_is_the_simulated_one(processes, fields, tmp_path):
     assert [row["models_sent"] for row in traffic] == theirs["messages"].tolist()
     assert [row["bytes_sent"] for row in traffic] == theirs["bytes_sent"].tolist()
     assert all(row["staleness_max"] == 0 for row in traffic)
+
+
+def test_a_long_run_stays_the_simulated_one(tmp_path):
+    """On a convex problem, where rounding is not magnified."""
+    spec = small_spec(workers=5, topology="random", epochs=15.0, eval_every=5.0, lr=0.02)
+    theirs = simulated(spec, tmp_path)
+    ours, _, _ = distributed(spec, 2, tmp_path)
+    assert_equal_runs(ours, theirs)
+    assert theirs["step"][-1] >= 300
 
 
 @pytest.mark.parametrize("topology", ["ring", "complete"])
@@ -220,10 +234,6 @@ def test_a_lost_process_stops_the_others(tmp_path):
     assert "--on-failure drop" in str(told.value)
     assert "\n" not in str(told.value)
     assert not (tmp_path / "distributed").exists()
-
-
-def small_spec():
-    return spec_of(dataset="least_squares", model="linear", task="regression", workers=3)
 
 
 def test_a_silent_process_stops_the_others_in_time(tmp_path):

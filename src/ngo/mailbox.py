@@ -63,12 +63,15 @@ class Mailbox:
         self.wait_for(lambda: not self._sending - self.lost())
 
     def goodbye(self) -> None:
-        """The last word to all peers; returns when it is sent, and theirs are here."""
+        """The last word to all peers; returns when all is said on both sides, or one is lost."""
         for q in self._out:
             self._put(q, (BYE, 0), 0, None)
-        self.wait_for(
-            lambda: set(self._out) <= (self.ended & self._done) | self.broken | self.lost()
-        )
+
+        def said() -> bool:
+            others = set(self.group.others)
+            return others <= self.ended & self._done or bool(others & self.lost())
+
+        self.wait_for(said)
 
     def lost(self) -> set[int]:
         """Peers whose connection broke, or that were silent for the group's timeout."""
