@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ngo import coupling, graphs
+from ngo import coupling, graphs, pool
 from ngo.coupling import gossip_step, phi
 from ngo.pool import one_intra_op_thread
 from ngo.seeding import torch_stream
@@ -120,6 +120,39 @@ def test_memory_stays_linear_in_the_state(p, stale):
     with Largest() as largest:
         gossip_step(X, W, 0.1, p, at=X if stale else None)
     assert largest.numel == X.numel()
+
+
+@pytest.mark.parametrize("p", [0.5, 0.8, 1])
+@pytest.mark.parametrize("stale", [False, True])
+def test_a_step_in_place_and_on_any_threads_is_the_same_bytes(monkeypatch, p, stale):
+    generator = torch_stream(0, "X")
+    X, past = torch.randn(2, 7, 999, generator=generator)
+    W = random_weights(7, 0.5, 1)
+    monkeypatch.setattr(coupling, "BLOCK", 700)  # 10 blocks
+    expected = gossip_step(X, W, 0.1, p, at=past if stale else None)
+    for count in (1, 2, 5):
+        mine = X.clone()
+        with pool.using(pool.threads(count)):
+            gossip_step(mine, W, 0.1, p, at=past if stale else None, out=mine)
+        assert torch.equal(mine, expected)
+
+
+def test_edges_are_ordered_by_rings():
+    """Every edge once, and no worker twice at the same side within a ring."""
+    for n in (2, 3, 8, 9):
+        for W in (graphs.mixing_matrix(graphs.complete(n)), random_weights(n, 0.4, n)):
+            found = []
+            for runs, weights in coupling._rings(W.tolist()):
+                sides = [], []
+                for run in runs:
+                    for side, part in zip(sides, (run.i, run.j), strict=True):
+                        side += range(part.start, part.stop)
+                assert all(len(set(side)) == len(side) == len(weights) for side in sides)
+                for i, j, weight in zip(*sides, weights.tolist(), strict=True):
+                    assert weight == W[i, j]
+                    found.append(frozenset((i, j)))
+            edges = W.triu(1).nonzero().tolist()
+            assert sorted(map(sorted, found)) == sorted(edges)
 
 
 def test_an_isolated_worker_keeps_its_state():

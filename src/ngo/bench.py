@@ -243,7 +243,7 @@ def _backend(name: str, topology: str, model: str, n: int, b: int, device: str) 
         _wait(device)
         start = time.perf_counter()
         with pool.using(population.spread):
-            X.copy_(gossip_step(X, W, GAMMA, P))
+            gossip_step(X, W, GAMMA, P, out=X)
         _wait(device)
         return time.perf_counter() - start
 
@@ -397,10 +397,10 @@ def _gossip(way: str, topology: str, n: int, d: int, device: str) -> Step:
 
     work = {
         COPY: lambda: other.copy_(X),
-        PRODUCT: lambda: product @ X,
-        LINEAR: lambda: gossip_step(X, W, GAMMA, 1),
+        PRODUCT: lambda: torch.mm(product, X, out=other),
+        LINEAR: lambda: gossip_step(X, W, GAMMA, 1, out=other),
         NAIVE: naive,
-        NONLINEAR: lambda: gossip_step(X, W, GAMMA, P),
+        NONLINEAR: lambda: gossip_step(X, W, GAMMA, P, out=other),
     }[way]
 
     def step() -> float:

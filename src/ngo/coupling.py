@@ -55,9 +55,14 @@ def _power_(z: torch.Tensor, e: float) -> torch.Tensor:
 
 
 def gossip_step(
-    X: torch.Tensor, W: torch.Tensor, gamma: float, p: float, at: torch.Tensor | None = None
+    X: torch.Tensor,
+    W: torch.Tensor,
+    gamma: float,
+    p: float,
+    at: torch.Tensor | None = None,
+    out: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """One consensus step: the new state ``[n, d]``; ``X`` stays as it is.
+    """One consensus step: the new state ``[n, d]``, in ``out`` (which may be ``X``) if it is given.
 
     The differences are those of ``X``, or of the state ``at`` ``[n, d]`` where one is given: with a
     past state, this is the delayed step (equation "delay"). ``W`` is a symmetric weight matrix
@@ -65,23 +70,18 @@ def gossip_step(
     product with I − γL(W). Otherwise each undirected edge's φ is computed once and serves both of
     its ends; on a GPU that Triton knows one kernel does it all, in a single pass over the state.
     Blocks of columns are spread over the threads of :func:`ngo.pool.current`; memory beyond the
-    new state is a block for each thread.
+    new state is some blocks for each thread.
     """
     seen = X if at is None else at
     if p == 1:
-        off_diagonal = W - torch.diag(W.diagonal())
-        pull = gamma * (off_diagonal - torch.diag(off_diagonal.sum(1)))
-        if at is not None:
-            return torch.addmm(X, pull.to(X), at)
-        step = torch.eye(len(W), dtype=W.dtype, device=W.device) + pull
-        return step.to(X) @ X
+        return _into(out, _linear_step(X, W, gamma, at))
     e = _exponent(p)
     if X.is_cuda:
         from ngo import fused
 
         if fused.available():
-            return fused.gossip_step(X, W, gamma, p, seen)
-    new = X.clone()
+            return _into(out, fused.gossip_step(X, W, gamma, p, seen))
+    new = torch.empty_like(X) if out is None else out
     rings = [(runs, gamma * weights.to(X)[:, None]) for runs, weights in _rings(W.tolist())]
     n, d = X.shape
     count = -(-n * d // BLOCK)
@@ -89,8 +89,8 @@ def gossip_step(
 
     def block(k: int) -> None:
         columns = slice(k * width, (k + 1) * width)
-        x, y = seen[:, columns], new[:, columns]
-        buffer, other = torch.empty_like(x), torch.empty_like(x)
+        x, y = seen[:, columns], X[:, columns].clone()
+        buffer, other = torch.empty_like(y), torch.empty_like(y)
         for runs, weights in rings:
             z = buffer[: len(weights)]
             for run in runs:
@@ -100,10 +100,25 @@ def gossip_step(
             for run in runs:
                 y[run.i].add_(pull[run.at])
                 y[run.j].sub_(pull[run.at])
+        new[:, columns] = y
 
-    if rings:
-        pool.current()(block, count)
+    pool.current()(block, count)
     return new
+
+
+def _linear_step(
+    X: torch.Tensor, W: torch.Tensor, gamma: float, at: torch.Tensor | None
+) -> torch.Tensor:
+    off_diagonal = W - torch.diag(W.diagonal())
+    pull = gamma * (off_diagonal - torch.diag(off_diagonal.sum(1)))
+    if at is not None:
+        return torch.addmm(X, pull.to(X), at)
+    step = torch.eye(len(W), dtype=W.dtype, device=W.device) + pull
+    return step.to(X) @ X
+
+
+def _into(out: torch.Tensor | None, new: torch.Tensor) -> torch.Tensor:
+    return new if out is None else out.copy_(new)
 
 
 class Run(NamedTuple):

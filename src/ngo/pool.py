@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import TypeVar
+
+# Seconds after which Python makes a busy thread let a waiting one in. By default 5 ms, longer
+# than a worker's whole step.
+SWITCH = 1e-4
 
 T = TypeVar("T")
 Map = Callable[[Callable[[int], T], int], list[T]]
@@ -34,6 +39,7 @@ def threads(count: int | None = None) -> Map:
     helpers = (count or cores()) - 1
     if helpers == 0:
         return in_order
+    sys.setswitchinterval(SWITCH)
     pool = ThreadPoolExecutor(helpers, initializer=torch.set_num_threads, initargs=(1,))
 
     def run(f: Callable[[int], T], k: int) -> list[T]:

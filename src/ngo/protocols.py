@@ -87,7 +87,7 @@ class OneMatrix:
         """One gossip step, in place."""
         from ngo.coupling import gossip_step
 
-        X.copy_(gossip_step(X, W, gamma, p, at=at))
+        gossip_step(X, W, gamma, p, at=at, out=X)
         return self.send(X, W)
 
 

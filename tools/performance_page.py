@@ -1,0 +1,70 @@
+"""The measured part of docs/performance.md, from what `ngo bench … --json` printed.
+
+python tools/performance_page.py engine.json gossip.json startup.json workflow.json; where a bench
+was run several times, its files share the beginning of their names (engine1.json engine2.json),
+and each target is shown for all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from tabulate import tabulate
+
+PAGE = Path(__file__).parents[1] / "docs/performance.md"
+BEGIN, END = "<!-- measured: tools/performance_page.py -->\n", "<!-- end -->\n"
+HEADERS = {
+    "us_per_sample": "µs a sample",
+    "of_one_model": "of one model's",
+    "consensus_share": "in consensus",
+    "of_a_copy": "of a copy's",
+    "faster_than_naive": "faster than naive",
+    "of_import_torch": "of import torch's",
+}
+
+
+def main(files: list[str]) -> None:
+    """Write the tables of the first file of each bench, and all targets."""
+    benches = defaultdict(list)
+    for file in files:
+        benches[Path(file).stem.rstrip("0123456789")].append(json.loads(Path(file).read_text()))
+    machine = next(iter(benches.values()))[0]["machine"]
+    facts = ", ".join(f"{key} {value}" for key, value in machine.items() if value is not None)
+    parts = [f"Measured on: {facts}.\n"]
+    targets = []
+    for name, runs in benches.items():
+        for run in zip(*(run["targets"] for run in runs), strict=True):
+            sign = "≥" if run[0]["at_least"] else "≤"
+            verdict = "met" if all(target["met"] for target in run) else "**missed**"
+            values = " · ".join(f"{target['value']:.3g}" for target in run)
+            targets.append([run[0]["name"], values, f"{sign} {run[0]['limit']:g}", verdict])
+        parts += [f"### `ngo bench {name}`\n", _tables(runs[0]["rows"])]
+    parts[1:1] = [
+        "### Targets, in all runs\n",
+        tabulate(targets, ["target", "measured", "limit", ""], tablefmt="github") + "\n",
+    ]
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    PAGE.write_text(before + BEGIN + "\n" + "\n".join(parts) + "\n" + END + after, encoding="utf-8")
+
+
+def _tables(rows: list[dict]) -> str:
+    """One table for all rows with the same columns."""
+    kinds: dict[tuple[str, ...], list[dict]] = defaultdict(list)
+    for row in rows:
+        kinds[tuple(row)].append(row)
+    tables = []
+    for columns, alike in kinds.items():
+        shown = [column for column in columns if column != "device"]
+        cells = [[row[column] for column in shown] for row in alike]
+        headers = [HEADERS.get(column, column) for column in shown]
+        tables.append(tabulate(cells, headers, tablefmt="github", floatfmt=".3g"))
+    return "\n\n".join(tables) + "\n"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
