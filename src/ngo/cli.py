@@ -239,7 +239,7 @@ def train(
 
     With --distributed the workers live in several processes that talk over a network: N on this
     machine with --processes N, or those that torchrun started:
-    torchrun --nproc-per-node 4 -m ngo train --distributed ...  See docs/distributed.md.
+    torchrun --nproc-per-node 4 -m -- ngo train --distributed ...  See docs/distributed.md.
     """
     if spec_file is not None:
         given = {**_read_spec(spec_file), **{k: v for k, v in given.items() if v is not None}}
