@@ -68,14 +68,14 @@ def distributed(spec, processes, tmp_path, befalls=None, timeout=20.0, on_failur
 def at_step(step, process, what, work):
     """Do ``work``, with something done by one process before it computes a gradient."""
     if int(os.environ["RANK"]) == process:
-        steps, original = count(), training.next_batches
+        steps, original = count(), Population.gradients
 
         def befallen(*arguments):
             if next(steps) >= step:
                 what()
             return original(*arguments)
 
-        training.next_batches = befallen
+        Population.gradients = befallen
     work()
 
 
@@ -170,13 +170,14 @@ def after_a_loss(spec, parts, data, lost, step):
     n = spec.workers
     population = Population(spec.model, n, spec.seed)
     streams = [
-        training.batches(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
+        training.BatchStream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
         for i, part in enumerate(parts)
     ]
+    batches = training.Batches(population.task, data, streams)
     W = next(mixing_stream(spec.topology, n, None, torch_stream(0, "graphs")))
     apart = without(W, {lost})
     for t in range(training.schedule(spec, sum(map(len, parts)))[-1]):
-        population.gradients(*training.next_batches(population.task, data, streams))
+        population.gradients(batches)
         matrix = W if t < step else apart if t > step else torch.eye(n, dtype=W.dtype)
         PROTOCOLS[spec.protocol].step(t, population.X, population.G, matrix, spec, [])
     return population.X[[i for i in range(n) if i != lost]]
@@ -356,7 +357,8 @@ def test_a_process_has_the_samples_of_its_workers_only(tmp_path):
     assert len(mine.data.train_inputs) == len(parts[1]) + len(parts[2])
     for own, part, i in zip(mine.parts, parts[1:3], (1, 2), strict=True):
         streams = [
-            training.batches(samples, 16, torch_stream(0, "batches", i)) for samples in (own, part)
+            training.BatchStream(samples, 16, torch_stream(0, "batches", i))
+            for samples in (own, part)
         ]
         for local, everywhere in islice(zip(*streams, strict=True), 60):
             assert torch.equal(mine.data.train_inputs[local], data.train_inputs[everywhere])
