@@ -23,7 +23,7 @@ from pathlib import Path
 from ngo.files import try_hold
 
 PACKAGES = ("slurm-wlm", "munge")
-DAEMONS = ("munged", "slurmctld", "slurmd")
+DAEMONS = {name: Path("/usr/sbin", name) for name in ("munged", "slurmctld", "slurmd")}
 MUNGE_FILES = ("key-file", "pid-file", "seed-file", "socket")
 # All of the lab's files, in a place that only root can write to, and that may hold programs.
 LAB = Path("/var/lib/ngo-slurm-lab")
@@ -107,7 +107,7 @@ def _check() -> None:
             raise Unavailable(f"this machine has a Slurm of its own, {link}")
     if not Path("/sys/fs/cgroup").is_mount():
         raise Unavailable("slurmd wants /sys/fs/cgroup to be mounted")
-    if all(map(shutil.which, DAEMONS)):
+    if all(path.exists() for path in DAEMONS.values()):
         return
     if shutil.which("apt-get") is None:
         raise Unavailable(f"{', '.join(DAEMONS)} are not installed, and there is no apt-get")
@@ -139,11 +139,11 @@ def _configure(stack: ExitStack) -> None:
         stack.callback(link.unlink)
 
 
-def _start(stack: ExitStack, *command: str, user: str | None = None) -> None:
+def _start(stack: ExitStack, name: str, *arguments: str, user: str | None = None) -> None:
     """Start a daemon that ends with the stack, or with this process if that is killed."""
-    with (LAB / f"{command[0]}.log").open("w") as log:
+    with (LAB / f"{name}.log").open("w") as log:
         daemon = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "TERM", *command],
+            ["setpriv", "--pdeathsig", "TERM", DAEMONS[name], *arguments],
             stdout=log,
             stderr=log,
             user=user,
