@@ -11,9 +11,9 @@ import torch
 
 from ngo import pool
 
-# Elements of one block of the state: its differences stay in a core's cache, and are enough of
-# them that the cost of a call does not count (2^16 and 2^18 are within a fifth of 2^17).
-BLOCK = 1 << 17
+# Elements of one block of the state. With fewer, threads that work side by side spend their time on
+# handing over Python's lock, which each operation gives back; more would not stay in their caches.
+BLOCK = 1 << 18
 
 # numpy's log2 takes a quarter of the time of torch's where it comes with AVX-512 code (on Linux),
 # and several times as long elsewhere.
