@@ -20,7 +20,7 @@ from pyarrow import parquet
 from ngo import checkpoint, training
 from ngo.backends import Stacked
 from ngo.checkpoint import Checkpoints, Refused, Stopped, read, write
-from ngo.files import try_hold
+from ngo.files import PARTIAL, try_hold
 from ngo.population import Population
 from ngo.seeding import torch_stream
 from ngo.spec import DEFAULTS, resolve
@@ -276,7 +276,7 @@ def test_a_finished_run_starts_over(tmp_path):
 
 def test_what_a_kill_left_half_written_goes(tmp_path):
     for name in ("checkpoint.pt", "metrics.parquet", "run.json", "models.pt"):
-        (tmp_path / f".{name}.abc{name[name.index('.') :]}").write_text("half")
+        (tmp_path / f"{PARTIAL}{name}.abc{name[name.index('.') :]}").write_text("half")
     (tmp_path / ".mine.json").write_text("mine")
     run(tiny(), tmp_path)
     assert files(tmp_path) == [".mine.json", "metrics.parquet", "run.json"]
@@ -363,7 +363,7 @@ def test_a_disk_without_room_for_a_checkpoint_stops_no_run(forked, tmp_path):
     process.join()
     assert process.exitcode == 0
     path = str(tmp_path / "checkpoint.pt")
-    told = f"checkpoint: {path!r} can't be written: [Errno 27] File too large; going on"
+    told = f"out: {path!r} can't be written: File too large; going on"
     assert (tmp_path / "told").read_text() == told
     assert files(tmp_path) == ["metrics.parquet", "run.json", "told"]
 

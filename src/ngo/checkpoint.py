@@ -143,7 +143,9 @@ class Checkpoints:
             write(self.path, self.about, state)
         except (OSError, UserError) as error:
             if not self._failed:
-                self._tell(f"checkpoint: {str(self.path)!r} can't be written: {error}; going on")
+                told = isinstance(error, UserError)  # which names the file
+                line = error if told else f"out: {str(self.path)!r} can't be written: {error}"
+                self._tell(f"{line}; going on")
             self._failed = True
             return False
         return True

@@ -31,7 +31,7 @@ CONFIG = "test.yaml short.yaml"
 KILLS = 10
 
 # What a kill may leave, until the same command goes on.
-UNFINISHED = (f"{PARTIAL}*", "checkpoint.pt")
+UNFINISHED = (f"{PARTIAL}*", "checkpoint.pt", ".lock")
 
 # What measures the machine differs from run to run.
 CLOCKS = {"seconds", "wall_seconds", "started", "resumed_at_steps"}

@@ -1,0 +1,61 @@
+import json
+
+import pytest
+import torch
+
+from ngo import bench
+from ngo.bench import Bench, Target
+from ngo.registry import UserError
+
+
+def test_a_target_is_met_or_missed_and_both_are_told():
+    met, missed = Target("share", 0.03, 0.04), Target("faster", 1.9, 2.5, at_least=True)
+    assert met.met
+    assert not missed.met
+    result = Bench([{"way": "copy", "ms": 1.5}], [met, missed])
+    text = result.as_text()
+    assert "met    share: 0.03 (≤ 0.04)" in text
+    assert "MISSED faster: 1.9 (≥ 2.5)" in text
+    found = json.loads(result.as_json())
+    assert [target["met"] for target in found["targets"]] == [True, False]
+    assert found["rows"] == result.rows
+    assert found["machine"]["torch"] == torch.__version__
+
+
+def test_ways_take_turns_in_processes_of_their_own():
+    case = {"topology": "ring", "n": 3, "d": 1000, "device": "cpu"}
+    seconds, shares = bench.turns({way: (way, case) for way in ("copy", "naive")}, 3, least=0.01)
+    assert 0 < seconds["copy"] < seconds["naive"]  # 6 edges, with a power for each
+    assert shares == {"copy": 0, "naive": 0}
+
+
+def test_a_way_that_fails_is_named():
+    with pytest.raises(UserError, match="bench: 'loop, ring' failed"):
+        bench.turns({"loop, ring": ("loop, ring", {"model": "none"})}, 1)
+
+
+def test_plain_networks_are_torchs_and_of_the_same_size():
+    from ngo.layers import ConvMaxPool2d
+    from ngo.models import MODELS
+    from ngo.seeding import torch_stream
+
+    for name in ("mnist_cnn", "cifar10_cnn", "resnet18"):
+        plain = bench._plain(name, "cpu")
+        assert not any(isinstance(module, ConvMaxPool2d) for module in plain.modules())
+        own = MODELS[name].build(torch_stream(0, "x"))
+        count = [sum(p.numel() for p in module.parameters()) for module in (plain, own)]
+        assert count[0] == count[1]
+
+
+def test_one_model_in_turn_and_backends_do_the_same_work():
+    """The step of each way moves parameters, and the backends' pulls are NGO's."""
+    case = {"model": "mnist_fc", "n": 2, "b": 3, "device": "cpu"}
+    for way in (bench.ONE_MODEL, bench.IN_TURN):
+        assert bench.WAYS[way](**case)() == 0
+    assert bench.WAYS["loop, ring"](**case)() > 0
+
+
+def test_the_workflow_is_measured_in_its_folder_only(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="workflow: there is no Snakefile here"):
+        bench.workflow()
