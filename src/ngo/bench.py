@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -453,12 +454,15 @@ def workflow(jobs: int = 10) -> Bench:
     configs = (Path("config/config.yaml"), Path("config/demo.yaml"))
     runs = sorted(plan(read_config(configs)).runs)[:jobs]
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all"]
-        command += ["--configfile", "config/demo.yaml", "--directory", folder, "--config"]
-        command += ["warm=false", f"repository={Path.cwd()}", "--"]
+        for name in ("config", "workflow", "notebooks"):
+            shutil.copytree(name, Path(folder) / name)
+        shutil.copy("Snakefile", folder)
+        (Path(folder) / "cold.yaml").write_text("warm: false\n")
+        command = [sys.executable, "-m", "snakemake", "--cores", "1"]
+        command += ["--configfile", "config/demo.yaml", "cold.yaml"]
         targets = [f"results/runs/{run}/metrics.parquet" for run in runs]
-        start = _seconds([*command[:3], "-n", *command[3:], *targets])
-        whole = _seconds([*command, *targets])
+        start = _seconds([*command, "-n", "--", *targets], folder)
+        whole = _seconds([*command, "--", *targets], folder)
         tables = (Path(folder) / "benchmarks/train").glob("*.tsv")
         inside = [float(table.read_text().splitlines()[1].split("\t")[0]) for table in tables]
     rows = [
@@ -470,10 +474,10 @@ def workflow(jobs: int = 10) -> Bench:
     return Bench(rows, [Target("Snakemake's seconds for each job", each, 1)])
 
 
-def _seconds(command: Sequence[str]) -> float:
+def _seconds(command: Sequence[str], folder: str | None = None) -> float:
     environment = {name: value for name, value in os.environ.items() if name != "NGO_WARM"}
     start = time.perf_counter()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise UserError(f"bench: {' '.join(command)} failed: {done.stderr.strip()[-200:]}")
     return time.perf_counter() - start
