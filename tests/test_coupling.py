@@ -128,6 +128,7 @@ def test_a_step_in_place_and_on_any_threads_is_the_same_bytes(monkeypatch, p, st
     generator = torch_stream(0, "X")
     X, past = torch.randn(2, 7, 999, generator=generator)
     W = random_weights(7, 0.5, 1)
+    monkeypatch.setattr(coupling, "COLUMNS", 100)
     monkeypatch.setattr(coupling, "BLOCK", 700)  # 10 blocks
     expected = gossip_step(X, W, 0.1, p, at=past if stale else None)
     for count in (1, 2, 5):

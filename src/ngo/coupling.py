@@ -11,9 +11,10 @@ import torch
 
 from ngo import pool
 
-# Elements of one block of the state. With fewer, threads that work side by side spend their time on
-# handing over Python's lock, which each operation gives back; more would not stay in their caches.
-BLOCK = 1 << 18
+# Elements of one block of the state, and columns that it has at least. Fewer, and threads that work
+# side by side spend their time on handing over Python's lock, which each operation gives back; more
+# would not stay in a core's cache.
+BLOCK, COLUMNS = 1 << 17, 4096
 
 # numpy's log2 takes a quarter of the time of torch's where it comes with AVX-512 code (on Linux),
 # and several times as long elsewhere.
@@ -84,7 +85,7 @@ def gossip_step(
     new = torch.empty_like(X) if out is None else out
     rings = [(runs, gamma * weights.to(X)[:, None]) for runs, weights in _rings(W.tolist())]
     n, d = X.shape
-    count = -(-n * d // BLOCK)
+    count = -(-d // max(BLOCK // n, COLUMNS))
     width = -(-d // count)
 
     def block(k: int) -> None:
