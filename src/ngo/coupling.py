@@ -4,6 +4,7 @@ The consensus step of Algorithm 1: x_i ← x_i + γ Σ_j W_ij φ_p(x_j − x_i),
 """
 
 import sys
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -74,23 +75,46 @@ def gossip_step(
     new state is some blocks for each thread.
     """
     seen = X if at is None else at
-    if p == 1:
-        return _into(out, _linear_step(X, W, gamma, at))
-    e = _exponent(p)
-    if X.is_cuda:
+    if p != 1 and X.is_cuda:
         from ngo import fused
 
         if fused.available():
-            return _into(out, fused.gossip_step(X, W, gamma, p, seen))
+            new = fused.gossip_step(X, W, gamma, p, seen)
+            return new if out is None else out.copy_(new)
     new = torch.empty_like(X) if out is None else out
-    rings = [(runs, gamma * weights.to(X)[:, None]) for runs, weights in _rings(W.tolist())]
+    step = _linear(X, W, gamma, at is None) if p == 1 else _nonlinear(X, W, gamma, p)
     n, d = X.shape
-    count = -(-d // max(BLOCK // n, COLUMNS))
+    count = 1 if X.is_cuda else -(-d // max(BLOCK // n, COLUMNS))
     width = -(-d // count)
 
     def block(k: int) -> None:
         columns = slice(k * width, (k + 1) * width)
-        x, y = seen[:, columns], X[:, columns].clone()
+        new[:, columns] = step(seen[:, columns], X[:, columns])
+
+    pool.current()(block, count)
+    return new
+
+
+# A step on some columns: from those of the state that is seen and of that which is changed.
+Step = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def _linear(X: torch.Tensor, W: torch.Tensor, gamma: float, at_once: bool) -> Step:
+    off_diagonal = W - torch.diag(W.diagonal())
+    pull = gamma * (off_diagonal - torch.diag(off_diagonal.sum(1)))
+    if not at_once:
+        pull = pull.to(X)
+        return lambda x, y: torch.addmm(y, pull, x)
+    step = (torch.eye(len(W), dtype=W.dtype, device=W.device) + pull).to(X)
+    return lambda x, y: step @ x
+
+
+def _nonlinear(X: torch.Tensor, W: torch.Tensor, gamma: float, p: float) -> Step:
+    e = _exponent(p)
+    rings = [(runs, gamma * weights.to(X)[:, None]) for runs, weights in _rings(W.tolist())]
+
+    def step(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        y = y.clone()
         buffer, other = torch.empty_like(y), torch.empty_like(y)
         for runs, weights in rings:
             z = buffer[: len(weights)]
@@ -101,25 +125,9 @@ def gossip_step(
             for run in runs:
                 y[run.i].add_(pull[run.at])
                 y[run.j].sub_(pull[run.at])
-        new[:, columns] = y
+        return y
 
-    pool.current()(block, count)
-    return new
-
-
-def _linear_step(
-    X: torch.Tensor, W: torch.Tensor, gamma: float, at: torch.Tensor | None
-) -> torch.Tensor:
-    off_diagonal = W - torch.diag(W.diagonal())
-    pull = gamma * (off_diagonal - torch.diag(off_diagonal.sum(1)))
-    if at is not None:
-        return torch.addmm(X, pull.to(X), at)
-    step = torch.eye(len(W), dtype=W.dtype, device=W.device) + pull
-    return step.to(X) @ X
-
-
-def _into(out: torch.Tensor | None, new: torch.Tensor) -> torch.Tensor:
-    return new if out is None else out.copy_(new)
+    return step
 
 
 class Run(NamedTuple):
