@@ -84,7 +84,8 @@ def gossip_step(
     new = torch.empty_like(X) if out is None else out
     step = _linear(X, W, gamma, at is None) if p == 1 else _nonlinear(X, W, gamma, p)
     n, d = X.shape
-    count = 1 if X.is_cuda else -(-d // max(BLOCK // n, COLUMNS))
+    block_size = 4 * BLOCK if p == 1 else BLOCK  # a product costs little, handing it over as much
+    count = 1 if X.is_cuda else -(-d // max(block_size // n, COLUMNS))
     width = -(-d // count)
 
     def block(k: int) -> None:
