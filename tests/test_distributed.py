@@ -97,7 +97,9 @@ def assert_equal_runs(ours, theirs):
         if "accuracy" in name:
             assert ours[name] == pytest.approx(theirs[name], abs=1.01 / TEST_SAMPLES, nan_ok=True)
         elif ours[name].dtype.kind == "f":
-            assert ours[name] == pytest.approx(theirs[name], rel=1e-4, abs=1e-9, nan_ok=True), name
+            # A spread has the digits of what it is a spread of.
+            least = 1e-6 * theirs["workers_loss_mean"].max() if name.endswith("_std") else 1e-9
+            assert ours[name] == pytest.approx(theirs[name], rel=1e-4, abs=least, nan_ok=True), name
         else:
             assert np.array_equal(ours[name], theirs[name]), name
 

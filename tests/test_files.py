@@ -163,6 +163,12 @@ def test_sources_are_what_decides_a_run():
     }
 
 
+def test_a_modules_c_file_is_one_of_its_sources():
+    assert [path.name for path in sources("ngo.kernels") if path.suffix == ".c"] == ["kernels.c"]
+    assert PACKAGE / "kernels.c" in sources("ngo.training")
+    assert PACKAGE / "kernels.c" not in sources("ngo.graphs")
+
+
 def test_sources_find_imports_inside_functions():
     assert "layers" in names("ngo.models")  # imported where a model is built
     assert "coupling" in names("ngo.protocols")
@@ -180,7 +186,7 @@ def test_a_fingerprint_follows_the_bytes(tmp_path):
 def test_modules_import_from_floors_below_only():
     floors = [
         {"registry", "files", "seeding", "graphs", "coupling", "devices", "columns", "sources"}
-        | {"pages", "pool", "fused"},
+        | {"pages", "pool", "fused", "kernels"},
         {"consensus", "theory", "least_squares", "datasets", "image_files", "tinyimagenet"}
         | {"regression", "partition", "layers", "models", "tasks"},
         {"backends", "population", "protocols"},

@@ -7,7 +7,7 @@ import torch
 from pyarrow import parquet
 from torch.nn import functional as F
 
-from ngo import columns, datasets, training
+from ngo import columns, datasets, kernels, training
 from ngo.models import mnist_cnn
 from ngo.partition_file import draw, held_out
 from ngo.registry import UserError
@@ -242,6 +242,7 @@ def test_a_run_records_what_it_was(tmp_path):
     assert record["id"] == spec.id
     assert resolve(given(record["spec"])) == spec
     assert record["versions"]["torch"] == torch.__version__
+    assert record["versions"]["kernels"] == kernels.build()
     assert record["final"]["consensus_accuracy"] == last.consensus_accuracy
     assert {"source", "device", "backend", "wall_seconds", "started", "seed"} <= record.keys()
     table, facts = columns.read(tmp_path / "run/metrics.parquet", "metrics")

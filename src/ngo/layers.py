@@ -11,14 +11,11 @@ from contextvars import ContextVar
 
 import torch
 from torch import nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from ngo import kernels
 from ngo.seeding import torch_stream
-
-# Channels that fill a register of 16 float32: with no more of them, oneDNN's own layout, which
-# pads them to one, is faster to pool in than channels last (0.6 of the time of convolution and
-# pooling, for 6 and 10 channels).
-REGISTER = 16
 
 Draw = Callable[[torch.Generator], torch.Tensor]
 _draws: ContextVar[Callable[[torch.Generator, Draw], torch.Tensor] | None] = ContextVar(
@@ -61,23 +58,48 @@ def _source(source: Callable[[torch.Generator, Draw], torch.Tensor]) -> Iterator
         _draws.reset(token)
 
 
+class _ConvMaxPool(torch.autograd.Function):
+    """:func:`ngo.kernels.conv_max_pool` on images ``[b, channels, h, w]``."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        x, weight = _batch_last(x), weight.contiguous()
+        y, which = kernels.conv_max_pool(x, weight, bias)
+        ctx.save_for_backward(x, weight, which)
+        return y.movedim(-1, 0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, slope):
+        dx, dw, db = kernels.conv_max_pool_backward(
+            *ctx.saved_tensors, _batch_last(slope), of_input=ctx.needs_input_grad[0]
+        )
+        return dx if dx is None else dx.movedim(-1, 0), dw, db
+
+
+def _batch_last(x: torch.Tensor) -> torch.Tensor:
+    return x.movedim(0, -1).contiguous()
+
+
 class ConvMaxPool2d(nn.Conv2d):
-    """Conv2d without padding, and the largest output of every 2 × 2 after it."""
+    """Conv2d without padding, and the largest output of every 2 × 2 after it.
+
+    On a CPU its output has the batch last in memory, which what follows can leave so.
+    """
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """``[b, in, h, w]`` to ``[b, out, (h − k + 1) // 2, (w − k + 1) // 2]``."""
-        blocked = (
+        compiled = (
             x.is_cpu
             and x.dtype == torch.float32
-            and self.out_channels <= REGISTER
-            and _draws.get() is None  # vmap has no such layout
+            and _draws.get() is None  # vmap knows torch's operations only
             and not torch.is_autocast_enabled("cpu")
-            and torch.backends.mkldnn.is_available()
+            and self.kernel_size in [(k, k) for k in kernels.KERNEL_SIZES]
+            and kernels.available()
         )
-        if not blocked:
-            return F.max_pool2d(super().forward(x), 2)
-        y = F.conv2d(x.to_mkldnn(), self.weight, self.bias)
-        return F.max_pool2d(y, 2, 2).to_dense()
+        if compiled:
+            return _ConvMaxPool.apply(x, self.weight, self.bias)
+        return F.max_pool2d(super().forward(x), 2)
 
 
 class Dropout(nn.Module):
@@ -105,7 +127,8 @@ class Dropout(nn.Module):
             empty = torch.empty(shape, dtype=x.dtype, device=generator.device)
             return empty.bernoulli_(keep, generator=generator).div_(keep)
 
-        return x * drawn(self.generator, mask)
+        scale = drawn(self.generator, mask)
+        return x * (_batch_last(scale).movedim(-1, 0) if x.stride(0) == 1 else scale)
 
 
 class VAE(nn.Module):

@@ -16,7 +16,8 @@ def sources(*modules: str | Path) -> list[Path]:
     """The files of ``modules`` (``ngo.training``, or a notebook's path) and of all that they import
     from ``ngo``.
 
-    Imports inside functions count, since they decide results as much as others do.
+    Imports inside functions count, since they decide results as much as others do; and the C file
+    that a module has beside it.
     """
     found: set[Path] = set()
     waiting = {module if isinstance(module, Path) else _path(module) for module in modules}
@@ -24,7 +25,8 @@ def sources(*modules: str | Path) -> list[Path]:
         path = waiting.pop()
         found.add(path)
         waiting |= _imported(path) - found
-    return sorted(found)
+    beside = (path.with_suffix(".c") for path in found)
+    return sorted([*found, *filter(Path.is_file, beside)])
 
 
 def fingerprint(paths: Iterable[Path]) -> str:

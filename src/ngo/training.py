@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import ngo
-from ngo import columns, datasets, partition, pool
+from ngo import columns, datasets, kernels, partition, pool
 from ngo.checkpoint import NAME as CHECKPOINT
 from ngo.checkpoint import Checkpoints, State
 from ngo.consensus import synchronization_index
@@ -517,6 +517,7 @@ def leave(
             "python": platform.python_version(),
             "torch": torch.__version__,
             "numpy": np.__version__,
+            "kernels": _kernels(device),
         },
         "source": source_revision(),
         # Of the last start; the final "seconds" are of them all.
@@ -543,6 +544,7 @@ def _about(
         "torch": str(torch.__version__),  # is of a class of its own
         "device": _device_name(device),
         "instructions": torch.backends.cpu.get_cpu_capability(),
+        "kernels": _kernels(device),
         "snapshots": [str(step) for step in snapshots],
         **asdict(spec),
         "train_samples": len(data.train_inputs),
@@ -563,6 +565,10 @@ def source_revision() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return answer.stdout.strip()
+
+
+def _kernels(device: str) -> str | None:
+    return kernels.build() if torch.device(device).type == "cpu" else None
 
 
 def _device_name(device: str) -> str:

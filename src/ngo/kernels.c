@@ -1,0 +1,293 @@
+/* What training on a CPU spends its time on: small convolutions with their pooling, and nonlinear
+ * gossip. ngo.kernels compiles this for the machine that it runs on.
+ *
+ * Images lie with the batch last, [channels, height, width, batch]. So a row of an image is a run of
+ * width · batch numbers, a tap of a convolution is that run moved by a multiple of the batch, and
+ * the inner loops go through long runs, however few the channels are.
+ */
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef int64_t size;
+#define INLINE static inline __attribute__((always_inline))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+/* f(…, K) with K a constant, so that loops over it are unrolled. ngo.kernels knows these sizes. */
+#define WITH_KERNEL_SIZE(k, f, ...)                                                                \
+    switch (k) {                                                                                   \
+    case 3: f(__VA_ARGS__, 3); break;                                                              \
+    case 5: f(__VA_ARGS__, 5); break;                                                              \
+    }
+
+/* The sizes of a layer: its input [in, h, w, b], its output [out, ph, pw, b] after pooling. */
+typedef struct {
+    size b, in, h, w, out, ph, pw;
+} sizes;
+
+static sizes of_layer(size b, size in, size h, size w, size out, size k)
+{
+    return (sizes){b, in, h, w, out, (h - k + 1) / 2, (w - k + 1) / 2};
+}
+
+/* Convolution and the largest of every 2 × 2 --------------------------------------------------- */
+
+/* One input row's part in `count` channels of an output row: acc[c] += Σ_t w[c, t] x[· + t b]. */
+INLINE void add_row(float *restrict acc, const float *restrict x, const float *restrict w,
+                    size w_stride, size n, size b, const int count, const int k)
+{
+    for (size v = 0; v < n; v++)
+        for (int c = 0; c < count; c++) {
+            float sum = acc[c * n + v];
+            for (int t = 0; t < k; t++)
+                sum += w[c * w_stride + t] * x[t * b + v];
+            acc[c * n + v] = sum;
+        }
+}
+
+/* `count` channels of the output from o on; acc holds two rows of a tile of each. */
+INLINE void forward_channels(const float *x, const float *w, const float *bias, float *restrict y,
+                             uint8_t *restrict arg, sizes s, size o, float *restrict acc, size tile,
+                             const int count, const int k)
+{
+    for (size ph = 0; ph < s.ph; ph++)
+        for (size at = 0; at < s.pw; at += tile) {
+            size width = MIN(tile, s.pw - at), n = 2 * width * s.b;
+            for (int r = 0; r < 2; r++) {
+                float *rows = acc + r * count * n;
+                for (int c = 0; c < count; c++)
+                    for (size v = 0; v < n; v++)
+                        rows[c * n + v] = bias[o + c];
+                for (size i = 0; i < s.in; i++)
+                    for (int kh = 0; kh < k; kh++)
+                        add_row(rows, x + ((i * s.h + 2 * ph + r + kh) * s.w + 2 * at) * s.b,
+                                w + ((o * s.in + i) * k + kh) * k, s.in * k * k, n, s.b, count, k);
+            }
+            for (int c = 0; c < count; c++) {
+                size to = (((o + c) * s.ph + ph) * s.pw + at) * s.b;
+                for (size column = 0; column < width; column++) {
+                    const float *top = acc + c * n + 2 * column * s.b;
+                    const float *bottom = top + count * n;
+                    float *out = y + to + column * s.b;
+                    uint8_t *which = arg + to + column * s.b;
+                    for (size v = 0; v < s.b; v++) {
+                        float best = top[v];
+                        uint8_t place = 0;
+                        float others[3] = {top[s.b + v], bottom[v], bottom[s.b + v]};
+                        for (int j = 0; j < 3; j++) { /* the first of equals; NaN beats all */
+                            int better = others[j] > best || others[j] != others[j];
+                            best = better ? others[j] : best;
+                            place = better ? j + 1 : place;
+                        }
+                        out[v] = best;
+                        which[v] = place;
+                    }
+                }
+            }
+        }
+}
+
+INLINE void forward(const float *x, const float *w, const float *bias, float *y, uint8_t *arg,
+                    sizes s, float *acc, size tile, const int k)
+{
+    size o = 0;
+    for (; o + 4 <= s.out; o += 4)
+        forward_channels(x, w, bias, y, arg, s, o, acc, tile, 4, k);
+    for (; o + 2 <= s.out; o += 2)
+        forward_channels(x, w, bias, y, arg, s, o, acc, tile, 2, k);
+    for (; o < s.out; o++)
+        forward_channels(x, w, bias, y, arg, s, o, acc, tile, 1, k);
+}
+
+/* Output y and the places 0 to 3 of the largest in each window, from x, w [out, in, k, k], bias.
+ * acc has room for 2 · 4 rows of a tile: 16 · tile · b; a tile is so many columns after pooling. */
+void ngo_conv_max_pool(const float *x, const float *w, const float *bias, float *y, uint8_t *arg,
+                       float *acc, size tile, size b, size in, size h, size width, size out, size k)
+{
+    sizes s = of_layer(b, in, h, width, out, k);
+    WITH_KERNEL_SIZE(k, forward, x, w, bias, y, arg, s, acc, tile)
+}
+
+/* The slopes of the pooling's input, [out, 2 ph, 2 pw, b], from those of its output. */
+static void unpool(const float *restrict slope, const uint8_t *restrict arg, float *restrict d,
+                   sizes s, size o)
+{
+    for (size ph = 0; ph < s.ph; ph++)
+        for (size column = 0; column < s.pw; column++) {
+            size from = ((o * s.ph + ph) * s.pw + column) * s.b;
+            float *top = d + ((o * s.ph + ph) * s.pw * 2 + column) * 2 * s.b;
+            float *bottom = top + 2 * s.pw * s.b;
+            for (size v = 0; v < s.b; v++) {
+                float g = slope[from + v];
+                uint8_t place = arg[from + v];
+                top[v] = place == 0 ? g : 0;
+                top[s.b + v] = place == 1 ? g : 0;
+                bottom[v] = place == 2 ? g : 0;
+                bottom[s.b + v] = place == 3 ? g : 0;
+            }
+        }
+}
+
+/* Slopes of the weights of `count` output channels. */
+INLINE void weight_slopes(const float *x, const float *d, float *restrict dw, float *restrict db,
+                          sizes s, size o, const int count, const int k)
+{
+    size n = 2 * s.pw * s.b;
+    const float *rows = d + o * 2 * s.ph * n;
+    for (int c = 0; c < count; c++) {
+        float sum = 0;
+        for (size v = 0; v < 2 * s.ph * n; v++)
+            sum += rows[c * 2 * s.ph * n + v];
+        db[o + c] = sum;
+    }
+    for (size i = 0; i < s.in; i++)
+        for (int kh = 0; kh < k; kh++) {
+            float sums[2][5] = {{0}};
+            for (size row = 0; row < 2 * s.ph; row++) {
+                const float *from = x + (i * s.h + row + kh) * s.w * s.b;
+                const float *slope = rows + row * n;
+                for (size v = 0; v < n; v++)
+                    for (int c = 0; c < count; c++)
+                        for (int t = 0; t < k; t++)
+                            sums[c][t] += slope[c * 2 * s.ph * n + v] * from[t * s.b + v];
+            }
+            for (int c = 0; c < count; c++)
+                for (int t = 0; t < k; t++)
+                    dw[(((o + c) * s.in + i) * k + kh) * k + t] = sums[c][t];
+        }
+}
+
+/* What `count` output channels from o on add to the slopes of `of` input channels from i on. */
+INLINE void input_slopes(const float *w, const float *d, float *restrict dx, sizes s, size o,
+                         size i, const int count, const int of, const int k)
+{
+    size n = 2 * s.pw * s.b, image = 2 * s.ph * n;
+    for (size row = 0; row < 2 * s.ph; row++)
+        for (int kh = 0; kh < k; kh++)
+            for (int t = 0; t < k; t++) {
+                const float *slope = d + o * image + row * n;
+                float *to = dx + ((i * s.h + row + kh) * s.w + t) * s.b;
+                size in_stride = s.h * s.w * s.b;
+                const float *taps = w + ((o * s.in + i) * k + kh) * k + t;
+                for (size v = 0; v < n; v++)
+                    for (int a = 0; a < of; a++) {
+                        float sum = to[a * in_stride + v];
+                        for (int c = 0; c < count; c++)
+                            sum += taps[(c * s.in + a) * k * k] * slope[c * image + v];
+                        to[a * in_stride + v] = sum;
+                    }
+            }
+}
+
+INLINE void backward(const float *x, const float *w, const uint8_t *arg, const float *slope,
+                     float *dx, float *dw, float *db, float *d, sizes s, const int k)
+{
+    size o = 0, i = 0;
+    for (; o + 2 <= s.out; o += 2) {
+        unpool(slope, arg, d, s, o);
+        unpool(slope, arg, d, s, o + 1);
+        weight_slopes(x, d, dw, db, s, o, 2, k);
+    }
+    for (; o < s.out; o++) {
+        unpool(slope, arg, d, s, o);
+        weight_slopes(x, d, dw, db, s, o, 1, k);
+    }
+    if (!dx)
+        return;
+    memset(dx, 0, s.in * s.h * s.w * s.b * sizeof(float));
+    for (; i + 2 <= s.in; i += 2) {
+        for (o = 0; o + 4 <= s.out; o += 4)
+            input_slopes(w, d, dx, s, o, i, 4, 2, k);
+        for (; o < s.out; o++)
+            input_slopes(w, d, dx, s, o, i, 1, 2, k);
+    }
+    for (; i < s.in; i++)
+        for (o = 0; o < s.out; o++)
+            input_slopes(w, d, dx, s, o, i, 1, 1, k);
+}
+
+/* The slopes dx (unless NULL), dw, db, from that of y; d is [out, 2 ph, 2 pw, b], to work in. */
+void ngo_conv_max_pool_backward(const float *x, const float *w, const uint8_t *arg,
+                                const float *slope, float *dx, float *dw, float *db, float *d,
+                                size b, size in, size h, size width, size out, size k)
+{
+    sizes s = of_layer(b, in, h, width, out, k);
+    WITH_KERNEL_SIZE(k, backward, x, w, arg, slope, dx, dw, db, d, s)
+}
+
+/* Nonlinear gossip ----------------------------------------------------------------------------- */
+
+/* sign(z)|z|^e, to some 2e-7 of its size: 2^(e log₂|z|) with |z| = 2^k m, m in [√½, √2).
+ * Of 2^-126 or less, which has no leading 1, |z| counts as 2^-126. Only a `steep` one, e > 1, leaves
+ * the range of exponents. */
+INLINE float power(float z, float e, const int steep)
+{
+#pragma clang fp reassociate(off)
+    const float ln2 = 0.6931471805599453f;
+    float a = fmaxf(fabsf(z), 0x1p-126f);
+    int32_t bits, m_bits;
+    memcpy(&bits, &a, 4);
+    int32_t k = (bits - 0x3f3504f3) >> 23; /* the bits of √½ */
+    m_bits = bits - (k << 23);
+    float m;
+    memcpy(&m, &m_bits, 4);
+    /* log₂ m = 2/ln 2 · artanh s, with s = (m − 1)/(m + 1), |s| < 0.172 */
+    float s = (m - 1) / (m + 1), q = s * s;
+    float q2 = q * q;
+    float log_m = s * (2 / ln2) * (1 + q * (1.f / 3) + q2 * (1.f / 5 + q * (1.f / 7) + q2 * (1.f / 9)));
+    /* 2^(e (k + log₂ m)) = 2^whole · 2^part: e·k is not rounded before its whole part is gone */
+    float whole = rintf(e * (k + log_m));
+    float u = (fmaf(e, k, -whole) + e * log_m) * ln2; /* |u| < 0.35 */
+    float u2 = u * u;
+    float r = 1 + u + u2 * (1.f / 2 + u * (1.f / 6))
+              + u2 * u2 * (1.f / 24 + u * (1.f / 120) + u2 * (1.f / 720 + u * (1.f / 5040)));
+    if (steep)
+        whole = fminf(fmaxf(whole, -127), 128);
+    int32_t scale_bits = ((int32_t)whole + 127) << 23;
+    float scale;
+    memcpy(&scale, &scale_bits, 4);
+    r = copysignf(r * scale, z) + (z - z); /* infinity and NaN give NaN */
+    return z == 0 ? 0 : r;
+}
+
+enum { WIDTH = 256 }; /* columns that are done at once, to stay in the L2 cache */
+
+INLINE void pulls(const float *restrict from_i, const float *restrict from_j, float *restrict to_i,
+                  float *restrict to_j, float weight, float e, size width, const int steep)
+{
+#pragma clang loop interleave_count(8) /* the steps of power wait for each other */
+    for (size v = 0; v < width; v++) {
+        float pull = weight * power(from_j[v] - from_i[v], e, steep);
+        to_i[v] += pull;
+        to_j[v] -= pull;
+    }
+}
+
+/* Columns first to last (not included) of one consensus step: from X [n, d] to new (which may be X,
+ * or seen), with the differences of seen, and of the weights W [n, n] those above the diagonal.
+ * work has room for n · 256. */
+void ngo_gossip(const float *seen, const float *X, float *new, const double *W, double gamma,
+                float e, size n, size d, size first, size last, float *work)
+{
+    for (size at = first; at < last; at += WIDTH) {
+        size width = MIN(WIDTH, last - at);
+        for (size i = 0; i < n; i++) {
+            memcpy(work + i * WIDTH, seen + i * d + at, width * sizeof(float));
+            if (new != X)
+                memcpy(new + i * d + at, X + i * d + at, width * sizeof(float));
+        }
+        for (size i = 0; i < n; i++)
+            for (size j = i + 1; j < n; j++) {
+                if (W[i * n + j] == 0)
+                    continue;
+                const float *from_i = work + i * WIDTH, *from_j = work + j * WIDTH;
+                float *to_i = new + i * d + at, *to_j = new + j * d + at;
+                float weight = gamma * W[i * n + j];
+                if (e > 1)
+                    pulls(from_i, from_j, to_i, to_j, weight, e, width, 1);
+                else
+                    pulls(from_i, from_j, to_i, to_j, weight, e, width, 0);
+            }
+    }
+}

@@ -1,0 +1,187 @@
+"""What training on a CPU spends its time on, in C: small convolutions with pooling, and gossip.
+
+``kernels.c`` is compiled when it is first needed, for the processor at hand, and kept in the user's
+cache. The compiler, clang, is a package like any other (``ziglang``). Where that can't be had,
+:func:`available` says so, and torch's own operations take the place of the kernels.
+
+All tensors are float32 on the CPU. The calls give back Python's lock, so that threads work side by
+side.
+"""
+
+import ctypes
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import torch
+
+from ngo.files import held, whole_file, writable_folder
+from ngo.registry import UserError
+
+SOURCE = Path(__file__).with_suffix(".c")
+KERNEL_SIZES = (3, 5)  # of the convolutions that are compiled
+
+# Sums may be taken in any order, but NaN and infinity count. -ffast-math would change how the
+# whole process rounds.
+FLAGS = (
+    "-O3",
+    "-march=native",
+    "-ffp-contract=fast",
+    "-fassociative-math",
+    "-fno-math-errno",
+    "-fno-signed-zeros",
+    "-fno-trapping-math",
+    "-fno-sanitize=undefined",
+    "-fPIC",
+    "-shared",
+)
+
+# Numbers of a row that a tile of the convolution's output takes: with its neighbours, it stays in
+# a core's first cache.
+TILE = 512
+
+WIDTH = 256
+
+_POINTER, _SIZE = ctypes.c_void_p, ctypes.c_int64
+_FLOAT, _DOUBLE = ctypes.c_float, ctypes.c_double
+
+
+def available() -> bool:
+    """Whether the kernels are there; they are compiled if need be."""
+    return _library() is not None
+
+
+def build() -> str | None:
+    """The name of the compiled file, which names source, flags, compiler and processor; None
+    without one.
+    """
+    library = _library()
+    return library and Path(library._name).stem
+
+
+def conv_max_pool(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """A convolution without padding, and the largest of every 2 × 2 outputs.
+
+    Images have the batch last: ``x`` is ``[in, h, w, b]``, ``weight`` ``[out, in, k, k]`` with k in
+    KERNEL_SIZES, all contiguous. Returns ``[out, (h − k + 1) // 2, (w − k + 1) // 2, b]`` and,
+    as uint8, which of each four was the largest.
+    """
+    channels, h, w, b = x.shape
+    out, _, k, _ = weight.shape
+    y = x.new_empty(out, (h - k + 1) // 2, (w - k + 1) // 2, b)
+    which = y.new_empty(y.shape, dtype=torch.uint8)
+    tile = max(1, TILE // max(1, b))
+    room = x.new_empty(16 * tile * b)
+    pointers = _pointers(x, weight, bias, y, which, room)
+    _library().ngo_conv_max_pool(*pointers, tile, b, channels, h, w, out, k)
+    return y, which
+
+
+def conv_max_pool_backward(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    which: torch.Tensor,
+    slope: torch.Tensor,
+    *,
+    of_input: bool,
+) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor]:
+    """The slopes of :func:`conv_max_pool`'s input (if asked for), weight and bias, from that of its
+    output.
+    """
+    channels, h, w, b = x.shape
+    out, _, k, _ = weight.shape
+    dx = x.new_empty(x.shape) if of_input else None
+    dw, db = x.new_empty(weight.shape), x.new_empty(out)
+    room = x.new_empty(4 * slope.numel())
+    pointers = _pointers(x, weight, which, slope, dx, dw, db, room)
+    _library().ngo_conv_max_pool_backward(*pointers, b, channels, h, w, out, k)
+    return dx, dw, db
+
+
+def gossip(
+    seen: torch.Tensor,
+    X: torch.Tensor,
+    new: torch.Tensor,
+    W: torch.Tensor,
+    gamma: float,
+    e: float,
+    columns: slice,
+) -> None:
+    """new_i ← X_i + γ Σ_j W_ij sign(z)|z|^e, z the difference of rows j and i of ``seen``; in some
+    columns.
+
+    The states are ``[n, d]``, contiguous, and ``new`` may be one of the others; ``W`` ``[n, n]`` is
+    float64, contiguous and symmetric.
+    """
+    n, d = X.shape
+    room = X.new_empty(n * WIDTH)
+    _library().ngo_gossip(
+        *_pointers(seen, X, new, W), gamma, e, n, d, columns.start, columns.stop, room.data_ptr()
+    )
+
+
+def _pointers(*tensors: torch.Tensor | None) -> list[int | None]:
+    return [None if tensor is None else tensor.data_ptr() for tensor in tensors]
+
+
+@cache
+def _library() -> ctypes.CDLL | None:
+    try:
+        library = ctypes.CDLL(str(_compiled()))
+    except (OSError, UserError, PackageNotFoundError, subprocess.CalledProcessError) as error:
+        said = f"{getattr(error, 'stderr', None) or error}".strip().partition("\n")[0]
+        print(f"ngo: {SOURCE.name} was not compiled, all will be slower: {said}", file=sys.stderr)
+        return None
+    library.ngo_conv_max_pool.argtypes = [*[_POINTER] * 6, *[_SIZE] * 7]
+    library.ngo_conv_max_pool_backward.argtypes = [*[_POINTER] * 8, *[_SIZE] * 6]
+    library.ngo_gossip.argtypes = [*[_POINTER] * 4, _DOUBLE, _FLOAT, *[_SIZE] * 4, _POINTER]
+    for function in (
+        library.ngo_conv_max_pool,
+        library.ngo_conv_max_pool_backward,
+        library.ngo_gossip,
+    ):
+        function.restype = None
+    return library
+
+
+def _compiled() -> Path:
+    """The compiled file of this source, these flags, this compiler and this processor."""
+    facts = [SOURCE.read_text("utf-8"), *FLAGS, version("ziglang"), sys.platform, _processor()]
+    key = hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16]
+    cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    path = Path(cache_home) / "ngo" / f"kernels-{key}.so"
+    if path.exists():
+        return path
+    with held(writable_folder(path.parent) / f"{path.name}.lock", lambda: None):
+        if not path.exists():
+            with whole_file(path) as temporary:
+                _compile(temporary)
+    return path
+
+
+def _compile(path: Path) -> None:
+    """Run the compiler, which keeps what it needs on the way in a folder that goes away."""
+    with tempfile.TemporaryDirectory() as folder:
+        folders = {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
+        command = [sys.executable, "-m", "ziglang", "cc", *FLAGS, str(SOURCE), "-o", str(path)]
+        subprocess.run(
+            command, env=os.environ | folders, check=True, capture_output=True, text=True
+        )
+
+
+def _processor() -> str:
+    """What ``-march=native`` depends on."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    facts = ("model", "cpu family", "flags", "Features")
+    return "\n".join(dict.fromkeys(line for line in lines if line.startswith(facts)))
