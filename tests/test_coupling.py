@@ -97,7 +97,7 @@ def test_the_block_size_changes_nothing(monkeypatch, block, p):
     """Of the compiled form, which is for float32 only, and of torch's."""
     W = random_weights(6, 0.5, 1)
     monkeypatch.setattr(coupling, "COLUMNS", 1)
-    monkeypatch.setattr(coupling, "PULLS", block)
+    monkeypatch.setattr(coupling, "SHARE", block)
     monkeypatch.setattr(coupling, "BLOCK", block)
     for dtype in (torch.float32, torch.float64):
         X = torch.randn(6, 50, generator=torch_stream(0, "X"), dtype=dtype)
@@ -131,11 +131,11 @@ def test_memory_stays_linear_in_the_state(p, stale):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_step_in_place_and_on_any_threads_is_the_same_bytes(monkeypatch, p, stale, dtype):
     generator = torch_stream(0, "X")
-    X, past = torch.randn(2, 7, 999, generator=generator, dtype=dtype)
+    X, past = torch.randn(2, 7, 9999, generator=generator, dtype=dtype)
     W = random_weights(7, 0.5, 1)
-    monkeypatch.setattr(coupling, "COLUMNS", 100)
-    monkeypatch.setattr(coupling, "BLOCK", 700)  # 10 blocks
-    monkeypatch.setattr(coupling, "PULLS", 700)
+    monkeypatch.setattr(coupling, "COLUMNS", 1000)
+    monkeypatch.setattr(coupling, "BLOCK", 7000)  # 10 blocks
+    monkeypatch.setattr(coupling, "SHARE", 7000)
     expected = gossip_step(X, W, 0.1, p, at=past if stale else None)
     for count in (1, 2, 5):
         mine = X.clone()

@@ -3,6 +3,7 @@
 The consensus step of Algorithm 1: x_i ← x_i + γ Σ_j W_ij φ_p(x_j − x_i), for all workers at once.
 """
 
+import ctypes
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -15,8 +16,9 @@ from ngo import kernels, pool
 # would not stay in a core's cache.
 BLOCK, COLUMNS = 1 << 17, 4096
 
-# Pulls of one block of the compiled step: a fraction of a millisecond.
-PULLS = 1 << 17
+# Elements of the state for each thread of the compiled step: with fewer, it would be done before
+# another thread is awake.
+SHARE = 1 << 17
 
 
 def phi(z: torch.Tensor, p: float) -> torch.Tensor:
@@ -63,8 +65,8 @@ def gossip_step(
     ``[n, n]`` (its diagonal plays no part). The mean of the rows is conserved. For p = 1 this is a
     product with I − γL(W). Otherwise each undirected edge's φ is computed once and serves both of
     its ends; on a GPU that Triton knows one kernel does it all, in a single pass over the state.
-    Blocks of columns are spread over the threads of :func:`ngo.pool.current`; memory beyond the
-    new state is some blocks for each thread.
+    Columns are shared out among the threads of :func:`ngo.pool.current`; memory beyond the new
+    state is some blocks of them for each thread.
     """
     e = _exponent(p)
     seen = X if at is None else at
@@ -75,26 +77,26 @@ def gossip_step(
             new = fused.gossip_step(X, W, gamma, p, seen)
             return new if out is None else out.copy_(new)
     new = torch.empty_like(X) if out is None else out
-    n, d = X.shape
     if p == 1:
-        step, columns = _linear(X, W, gamma, seen, new), 4 * BLOCK // n
+        _linear(X, W, gamma, seen, new)
     elif _can_be_compiled(X, seen, new):
-        step = _compiled(X, W, gamma, e, seen, new)
-        columns = 2 * PULLS // max(1, int(W.count_nonzero()))
+        _compiled(X, W, gamma, e, seen, new)
     else:
-        step, columns = _nonlinear(X, W, gamma, e, seen, new), BLOCK // n
-    count = 1 if X.is_cuda else -(-d // max(columns, COLUMNS))
-    width = -(-d // count)
-    pool.current()(lambda k: step(slice(k * width, min((k + 1) * width, d))), count)
+        _nonlinear(X, W, gamma, e, seen, new)
     return new
 
 
-Step = Callable[[slice], None]  # puts some columns of the new state into their place
+def _in_blocks(X: torch.Tensor, elements: int, step: Callable[[slice], None]) -> None:
+    """Call ``step`` with columns of some ``elements`` of X at a time, until all are done."""
+    n, d = X.shape
+    count = 1 if X.is_cuda else -(-d // max(elements // n, COLUMNS))
+    width = -(-d // count)
+    pool.current()(lambda k: step(slice(k * width, min((k + 1) * width, d))), count)
 
 
 def _linear(
     X: torch.Tensor, W: torch.Tensor, gamma: float, seen: torch.Tensor, new: torch.Tensor
-) -> Step:
+) -> None:
     off_diagonal = W - torch.diag(W.diagonal())
     pull = gamma * (off_diagonal - torch.diag(off_diagonal.sum(1)))
     whole = (torch.eye(len(W), dtype=W.dtype, device=W.device) + pull).to(X)
@@ -106,7 +108,7 @@ def _linear(
         else:
             new[:, at] = torch.addmm(X[:, at], pull, seen[:, at])
 
-    return step
+    _in_blocks(X, 4 * BLOCK, step)
 
 
 def _can_be_compiled(*states: torch.Tensor) -> bool:
@@ -116,14 +118,20 @@ def _can_be_compiled(*states: torch.Tensor) -> bool:
 
 def _compiled(
     X: torch.Tensor, W: torch.Tensor, gamma: float, e: float, seen: torch.Tensor, new: torch.Tensor
-) -> Step:
+) -> None:
     W = W.double().contiguous()
-    return lambda at: kernels.gossip(seen, X, new, W, gamma, e, at)
+    taken = ctypes.c_int64()
+
+    def step(_: int) -> None:
+        if taken.value < X.shape[1]:
+            kernels.gossip(seen, X, new, W, gamma, e, taken)
+
+    pool.current()(step, -(-X.numel() // SHARE))
 
 
 def _nonlinear(
     X: torch.Tensor, W: torch.Tensor, gamma: float, e: float, seen: torch.Tensor, new: torch.Tensor
-) -> Step:
+) -> None:
     rings = [(runs, gamma * weights.to(X)[:, None]) for runs, weights in _rings(W.tolist())]
 
     def step(at: slice) -> None:
@@ -140,7 +148,7 @@ def _nonlinear(
                 y[run.j].sub_(pull[run.at])
         new[:, at] = y
 
-    return step
+    _in_blocks(X, BLOCK, step)
 
 
 class Run(NamedTuple):

@@ -218,14 +218,24 @@ void ngo_conv_max_pool_backward(const float *x, const float *w, const uint8_t *a
 
 /* Nonlinear gossip ----------------------------------------------------------------------------- */
 
-/* sign(z)|z|^e, to some 2e-7 of its size: 2^(e log₂|z|) with |z| = 2^k m, m in [√½, √2).
- * Of 2^-126 or less, which has no leading 1, |z| counts as 2^-126. Only a `steep` one, e > 1, leaves
- * the range of exponents. */
-INLINE float power(float z, float e, const int steep)
+/* 2^k, for k from -127, which gives 0, to 128, which gives infinity. */
+INLINE float exp2_of(int32_t k)
+{
+    int32_t bits = (k + 127) << 23;
+    float power;
+    memcpy(&power, &bits, 4);
+    return power;
+}
+
+/* sign(z)|z|^e = z|z|^c with c = e − 1, to some 2e-7 of its size: z 2^(c log₂|z|), with |z| = 2^k m
+ * and m in [√½, √2). A |z| under 2^-126, which has no leading 1, is right to a factor of 2^|c| only.
+ * Only a `steep` power, e <= 0 or e >= 2, takes 2^(c log₂|z|) out of the range of exponents: it is
+ * multiplied by in two halves. */
+INLINE float power(float z, float c, const int steep)
 {
 #pragma clang fp reassociate(off)
     const float ln2 = 0.6931471805599453f;
-    float a = fmaxf(fabsf(z), 0x1p-126f);
+    float a = fabsf(z);
     int32_t bits, m_bits;
     memcpy(&bits, &a, 4);
     int32_t k = (bits - 0x3f3504f3) >> 23; /* the bits of √½ */
@@ -234,60 +244,62 @@ INLINE float power(float z, float e, const int steep)
     memcpy(&m, &m_bits, 4);
     /* log₂ m = 2/ln 2 · artanh s, with s = (m − 1)/(m + 1), |s| < 0.172 */
     float s = (m - 1) / (m + 1), q = s * s;
-    float q2 = q * q;
-    float log_m = s * (2 / ln2) * (1 + q * (1.f / 3) + q2 * (1.f / 5 + q * (1.f / 7) + q2 * (1.f / 9)));
-    /* 2^(e (k + log₂ m)) = 2^whole · 2^part: e·k is not rounded before its whole part is gone */
-    float whole = rintf(e * (k + log_m));
-    float u = (fmaf(e, k, -whole) + e * log_m) * ln2; /* |u| < 0.35 */
+    float log_m = s * (2 / ln2) * (1 + q * (1.f / 3) + q * q * (1.f / 5 + q * (1.f / 7)));
+    /* 2^(c (k + log₂ m)) = 2^whole · 2^part: c·k is not rounded before its whole part is gone */
+    float whole = rintf(c * (k + log_m));
+    float u = (fmaf(c, k, -whole) + c * log_m) * ln2; /* |u| < 0.35 */
     float u2 = u * u;
     float r = 1 + u + u2 * (1.f / 2 + u * (1.f / 6))
               + u2 * u2 * (1.f / 24 + u * (1.f / 120) + u2 * (1.f / 720 + u * (1.f / 5040)));
-    if (steep)
-        whole = fminf(fmaxf(whole, -127), 128);
-    int32_t scale_bits = ((int32_t)whole + 127) << 23;
-    float scale;
-    memcpy(&scale, &scale_bits, 4);
-    r = copysignf(r * scale, z) + (z - z); /* infinity and NaN give NaN */
-    return z == 0 ? 0 : r;
+    if (!steep)
+        return z * (r * exp2_of((int32_t)whole));
+    int32_t half = (int32_t)fminf(fmaxf(whole / 2, -127), 128);
+    int32_t other = (int32_t)fminf(fmaxf(whole - half, -127), 128);
+    return z * exp2_of(half) * (r * exp2_of(other));
 }
 
-enum { WIDTH = 256 }; /* columns that are done at once, to stay in the L2 cache */
+enum {
+    WIDTH = 256,       /* columns that are done at once, to stay in the L2 cache */
+    TAKE = 8 * WIDTH   /* columns that a thread takes in one go */
+};
 
 INLINE void pulls(const float *restrict from_i, const float *restrict from_j, float *restrict to_i,
-                  float *restrict to_j, float weight, float e, size width, const int steep)
+                  float *restrict to_j, float weight, float c, size width, const int steep)
 {
 #pragma clang loop interleave_count(8) /* the steps of power wait for each other */
     for (size v = 0; v < width; v++) {
-        float pull = weight * power(from_j[v] - from_i[v], e, steep);
+        float pull = weight * power(from_j[v] - from_i[v], c, steep);
         to_i[v] += pull;
         to_j[v] -= pull;
     }
 }
 
-/* Columns first to last (not included) of one consensus step: from X [n, d] to new (which may be X,
- * or seen), with the differences of seen, and of the weights W [n, n] those above the diagonal.
- * work has room for n · 256. */
+/* One consensus step from X [n, d] to new (which may be X, or seen), with the differences of seen, and
+ * of the weights W [n, n] those above the diagonal. Threads that call this with the same `next`, 0 at
+ * first, share the columns among them. work has room for n · 256, of each thread's own. */
 void ngo_gossip(const float *seen, const float *X, float *new, const double *W, double gamma,
-                float e, size n, size d, size first, size last, float *work)
+                float e, size n, size d, size *next, float *work)
 {
-    for (size at = first; at < last; at += WIDTH) {
-        size width = MIN(WIDTH, last - at);
-        for (size i = 0; i < n; i++) {
-            memcpy(work + i * WIDTH, seen + i * d + at, width * sizeof(float));
-            if (new != X)
-                memcpy(new + i * d + at, X + i * d + at, width * sizeof(float));
-        }
-        for (size i = 0; i < n; i++)
-            for (size j = i + 1; j < n; j++) {
-                if (W[i * n + j] == 0)
-                    continue;
-                const float *from_i = work + i * WIDTH, *from_j = work + j * WIDTH;
-                float *to_i = new + i * d + at, *to_j = new + j * d + at;
-                float weight = gamma * W[i * n + j];
-                if (e > 1)
-                    pulls(from_i, from_j, to_i, to_j, weight, e, width, 1);
-                else
-                    pulls(from_i, from_j, to_i, to_j, weight, e, width, 0);
+    size taken;
+    while ((taken = __atomic_fetch_add(next, TAKE, __ATOMIC_RELAXED)) < d)
+        for (size at = taken; at < MIN(taken + TAKE, d); at += WIDTH) {
+            size width = MIN(WIDTH, d - at);
+            for (size i = 0; i < n; i++) {
+                memcpy(work + i * WIDTH, seen + i * d + at, width * sizeof(float));
+                if (new != X)
+                    memcpy(new + i * d + at, X + i * d + at, width * sizeof(float));
             }
-    }
+            for (size i = 0; i < n; i++)
+                for (size j = i + 1; j < n; j++) {
+                    if (W[i * n + j] == 0)
+                        continue;
+                    const float *from_i = work + i * WIDTH, *from_j = work + j * WIDTH;
+                    float *to_i = new + i * d + at, *to_j = new + j * d + at;
+                    float weight = gamma * W[i * n + j];
+                    if (e <= 0 || e >= 2)
+                        pulls(from_i, from_j, to_i, to_j, weight, e - 1, width, 1);
+                    else
+                        pulls(from_i, from_j, to_i, to_j, weight, e - 1, width, 0);
+                }
+        }
 }

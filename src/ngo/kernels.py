@@ -113,18 +113,18 @@ def gossip(
     W: torch.Tensor,
     gamma: float,
     e: float,
-    columns: slice,
+    taken: ctypes.c_int64,
 ) -> None:
-    """new_i ← X_i + γ Σ_j W_ij sign(z)|z|^e, z the difference of rows j and i of ``seen``; in some
-    columns.
+    """new_i ← X_i + γ Σ_j W_ij sign(z)|z|^e, z the difference of rows j and i of ``seen``.
 
     The states are ``[n, d]``, contiguous, and ``new`` may be one of the others; ``W`` ``[n, n]`` is
-    float64, contiguous and symmetric.
+    float64, contiguous and symmetric. ``taken`` counts the columns that some thread has taken:
+    threads that call this with the same one, 0 at first, share the work.
     """
     n, d = X.shape
     room = X.new_empty(n * WIDTH)
     _library().ngo_gossip(
-        *_pointers(seen, X, new, W), gamma, e, n, d, columns.start, columns.stop, room.data_ptr()
+        *_pointers(seen, X, new, W), gamma, e, n, d, ctypes.byref(taken), room.data_ptr()
     )
 
 
@@ -142,7 +142,7 @@ def _library() -> ctypes.CDLL | None:
         return None
     library.ngo_conv_max_pool.argtypes = [*[_POINTER] * 6, *[_SIZE] * 7]
     library.ngo_conv_max_pool_backward.argtypes = [*[_POINTER] * 8, *[_SIZE] * 6]
-    library.ngo_gossip.argtypes = [*[_POINTER] * 4, _DOUBLE, _FLOAT, *[_SIZE] * 4, _POINTER]
+    library.ngo_gossip.argtypes = [*[_POINTER] * 4, _DOUBLE, _FLOAT, *[_SIZE] * 2, *[_POINTER] * 2]
     for function in (
         library.ngo_conv_max_pool,
         library.ngo_conv_max_pool_backward,
