@@ -102,7 +102,6 @@ def engine(
     do whole steps with NGO: gradients, SGD and consensus.
     """
     rows, targets = [], []
-    cost: dict[tuple[str, int, int], float] = {}
     for model, n, b in cases:
         ways = [ONE_MODEL, IN_TURN, IN_TURN_1, *(f"{name}, {RING}" for name in _backends(device))]
         ways.append(f"{_backends(device)[-1]}, {COMPLETE}")
@@ -124,28 +123,36 @@ def engine(
         name = f"{model}, n = {n}, b = {b}"
         ratio = seconds[f"{ours}, {RING}"] / seconds[ONE_MODEL]
         limit = {("mnist_cnn", 10): 0.5, ("mnist_cnn", 64): 0.45, ("cifar10_cnn", 10): 0.6}
-        if device == "cpu" and b == 32:
-            cost[model, n, b] = seconds[f"{ours}, {RING}"] / n
-            if (model, n) in limit:
-                targets.append(Target(f"{name}: step of one model's", ratio, limit[model, n]))
-                for way, text in ((IN_TURN, "all threads"), (IN_TURN_1, "1 thread")):
-                    faster = seconds[way] / seconds[f"{ours}, {RING}"]
-                    label = f"{name}: faster than workers in turn ({text})"
-                    targets.append(Target(label, faster, 2.5, at_least=True))
-                share = shares[f"{ours}, {RING}"] / seconds[f"{ours}, {RING}"]
-                targets.append(Target(f"{name}: consensus on a ring, share", share, 0.04))
-                share = shares[f"{ours}, {COMPLETE}"] / seconds[f"{ours}, {COMPLETE}"]
-                limit_share = 0.1 if n <= 10 else 0.35
-                label = f"{name}: consensus on a complete graph, share"
-                targets.append(Target(label, share, limit_share))
-    flat = [cost[key] for key in cost if key[0] == "mnist_cnn"]
-    if len(flat) > 1:
-        name = "mnist_cnn: cost of a sample, largest of all n to smallest"
-        targets.append(Target(name, max(flat) / min(flat), 1.15))
+        if device == "cpu" and b == 32 and (model, n) in limit:
+            targets.append(Target(f"{name}: step of one model's", ratio, limit[model, n]))
+            for way, text in ((IN_TURN, "all threads"), (IN_TURN_1, "1 thread")):
+                faster = seconds[way] / seconds[f"{ours}, {RING}"]
+                label = f"{name}: faster than workers in turn ({text})"
+                targets.append(Target(label, faster, 2.5, at_least=True))
+            share = shares[f"{ours}, {RING}"] / seconds[f"{ours}, {RING}"]
+            targets.append(Target(f"{name}: consensus on a ring, share", share, 0.04))
+            share = shares[f"{ours}, {COMPLETE}"] / seconds[f"{ours}, {COMPLETE}"]
+            limit_share = 0.1 if n <= 10 else 0.35
+            label = f"{name}: consensus on a complete graph, share"
+            targets.append(Target(label, share, limit_share))
     return Bench(rows, targets)
 
 
-def run_overhead(repeats: int = 3) -> Bench:
+def growth(repeats: int = 9, sizes: Sequence[int] = (4, 10, 64)) -> Bench:
+    """What a sample costs on rings of n workers, whose turns alternate."""
+    case = {"model": "mnist_cnn", "b": 32, "device": "cpu"}
+    way = f"{_backends('cpu')[-1]}, {RING}"
+    seconds, _ = turns({str(n): (way, {**case, "n": n}) for n in sizes}, repeats)
+    rows = [
+        {**case, "n": n, "way": way, "us_per_sample": seconds[str(n)] / (n * case["b"]) * 1e6}
+        for n in sizes
+    ]
+    costs = [row["us_per_sample"] for row in rows]
+    name = "mnist_cnn: cost of a sample, largest of all n to smallest"
+    return Bench(rows, [Target(name, max(costs) / min(costs), 1.15)])
+
+
+def run_overhead(repeats: int = 9) -> Bench:
     """Of a whole run (MNIST's sizes, one epoch, n = 10), what is neither step nor forward pass."""
     case = {"model": "mnist_cnn", "n": 10, "b": 32, "device": "cpu"}
     ways = ("run", "run's steps", "run's forward passes")
@@ -490,7 +497,8 @@ def turns(
     ways: Mapping[str, tuple[str, Mapping[str, Any]]], repeats: int, least: float = 0.3
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Median seconds of a step of each of ``ways`` (an entry of WAYS, its case), and of its part
-    in consensus. A turn lasts ``least`` seconds, or one step.
+    in consensus. A turn lasts ``least`` seconds, or one step; a third of that, before it, does not
+    count, since a processor that was idle, or busy with other work, is slow at first.
     """
     context = multiprocessing.get_context("spawn")
     ends, taken = {}, {way: [] for way in ways}
@@ -528,12 +536,19 @@ def _work(end: Any, way: str, case: dict[str, Any]) -> None:
             least = end.recv()
         except EOFError:
             return
-        count, inside, start = 0, 0.0, time.perf_counter()
-        while count == 0 or time.perf_counter() - start < least:
-            inside += step()
-            count += 1
-        _wait(case["device"])
-        end.send(((time.perf_counter() - start) / count, inside / count))
+        if least:
+            _for_seconds(least / 3, step, case["device"])
+        end.send(_for_seconds(least, step, case["device"]))
+
+
+def _for_seconds(least: float, step: Step, device: str) -> tuple[float, float]:
+    """Seconds of a step, of ``least`` seconds of steps or one, and of its part in consensus."""
+    count, inside, start = 0, 0.0, time.perf_counter()
+    while count == 0 or time.perf_counter() - start < least:
+        inside += step()
+        count += 1
+    _wait(device)
+    return (time.perf_counter() - start) / count, inside / count
 
 
 def _wait(device: str) -> None:

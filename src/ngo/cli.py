@@ -655,8 +655,9 @@ def engine(
     steps = bench.engine(cases, chosen(device), repeats)
     if any(wanted) or chosen(device) != "cpu":
         return steps
-    run = bench.run_overhead()
-    return bench.Bench([*steps.rows, *run.rows], [*steps.targets, *run.targets])
+    benches = (steps, bench.growth(repeats), bench.run_overhead())
+    rows = [row for each in benches for row in each.rows]
+    return bench.Bench(rows, [target for each in benches for target in each.targets])
 
 
 @bench_command

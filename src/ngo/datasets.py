@@ -102,7 +102,7 @@ class Dataset:
         """
         if inputs.is_floating_point():
             return inputs
-        return (inputs.float() / 255 - self.mean) / self.std
+        return inputs.float().div_(255).sub_(self.mean).div_(self.std)
 
 
 DATASETS: Registry[Source] = Registry("dataset")
