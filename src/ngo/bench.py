@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 GAMMA, P, LR = 0.1, 0.9, 0.05  # of the steps that are measured; their cost is that of any other
 
+# Seconds that a turn begins with: threads that were idle take about as long to reach their speed.
+WARM = 0.5
+
 Step = Callable[[], float]  # does the work once; returns the seconds that went into consensus
 WAYS: Registry[Callable[..., Step]] = Registry("way")
 
@@ -152,7 +155,7 @@ def growth(repeats: int = 9, sizes: Sequence[int] = (4, 10, 64)) -> Bench:
     return Bench(rows, [Target(name, max(costs) / min(costs), 1.15)])
 
 
-def run_overhead(repeats: int = 9) -> Bench:
+def run_overhead(repeats: int = 5) -> Bench:
     """Of a whole run (MNIST's sizes, one epoch, n = 10), what is neither step nor forward pass."""
     case = {"model": "mnist_cnn", "n": 10, "b": 32, "device": "cpu"}
     ways = ("run", "run's steps", "run's forward passes")
@@ -497,8 +500,7 @@ def turns(
     ways: Mapping[str, tuple[str, Mapping[str, Any]]], repeats: int, least: float = 0.3
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Median seconds of a step of each of ``ways`` (an entry of WAYS, its case), and of its part
-    in consensus. A turn lasts ``least`` seconds, or one step; a third of that, before it, does not
-    count, since a processor that was idle, or busy with other work, is slow at first.
+    in consensus. A turn lasts ``least`` seconds, or one step, after WARM seconds that don't count.
     """
     context = multiprocessing.get_context("spawn")
     ends, taken = {}, {way: [] for way in ways}
@@ -536,8 +538,7 @@ def _work(end: Any, way: str, case: dict[str, Any]) -> None:
             least = end.recv()
         except EOFError:
             return
-        if least:
-            _for_seconds(least / 3, step, case["device"])
+        _for_seconds(WARM, step, case["device"])
         end.send(_for_seconds(least, step, case["device"]))
 
 

@@ -15,7 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,7 +102,13 @@ class Dataset:
         """
         if inputs.is_floating_point():
             return inputs
-        return inputs.float().div_(255).sub_(self.mean).div_(self.std)
+        scale, shift = self._normalisation
+        return inputs.float().mul_(scale).sub_(shift)
+
+    @cached_property
+    def _normalisation(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """A factor and a subtrahend: two passes over the images instead of four."""
+        return 1 / (255 * self.std), self.mean / self.std
 
 
 DATASETS: Registry[Source] = Registry("dataset")
