@@ -258,10 +258,7 @@ INLINE float power(float z, float c, const int steep)
     return z * exp2_of(half) * (r * exp2_of(other));
 }
 
-enum {
-    WIDTH = 256,       /* columns that are done at once, to stay in the L2 cache */
-    TAKE = 8 * WIDTH   /* columns that a thread takes in one go */
-};
+enum { TAKE = 8 * WIDTH }; /* columns that a thread takes in one go */
 
 INLINE void pulls(const float *restrict from_i, const float *restrict from_j, float *restrict to_i,
                   float *restrict to_j, float weight, float c, size width, const int steep)
@@ -276,7 +273,7 @@ INLINE void pulls(const float *restrict from_i, const float *restrict from_j, fl
 
 /* One consensus step from X [n, d] to new (which may be X, or seen), with the differences of seen, and
  * of the weights W [n, n] those above the diagonal. Threads that call this with the same `next`, 0 at
- * first, share the columns among them. work has room for n · 256, of each thread's own. */
+ * first, share the columns among them. work has room for n · WIDTH, of each thread's own. */
 void ngo_gossip(const float *seen, const float *X, float *new, const double *W, double gamma,
                 float e, size n, size d, size *next, float *work)
 {

@@ -27,6 +27,12 @@ from ngo.registry import UserError
 SOURCE = Path(__file__).with_suffix(".c")
 KERNEL_SIZES = (3, 5)  # of the convolutions that are compiled
 
+# Numbers of a row that a tile of the convolution's output takes: with its neighbours, it stays in
+# a core's first cache.
+TILE = 512
+
+WIDTH = 256  # columns of a state that gossip does at once, to stay in a core's second cache
+
 # Sums may be taken in any order, but NaN and infinity count. -ffast-math would change how the
 # whole process rounds.
 FLAGS = (
@@ -40,13 +46,8 @@ FLAGS = (
     "-fno-sanitize=undefined",
     "-fPIC",
     "-shared",
+    f"-DWIDTH={WIDTH}",
 )
-
-# Numbers of a row that a tile of the convolution's output takes: with its neighbours, it stays in
-# a core's first cache.
-TILE = 512
-
-WIDTH = 256
 
 _POINTER, _SIZE = ctypes.c_void_p, ctypes.c_int64
 _FLOAT, _DOUBLE = ctypes.c_float, ctypes.c_double
