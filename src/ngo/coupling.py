@@ -99,8 +99,10 @@ def _linear(
 ) -> None:
     off_diagonal = W - torch.diag(W.diagonal())
     pull = gamma * (off_diagonal - torch.diag(off_diagonal.sum(1)))
-    whole = (torch.eye(len(W), dtype=W.dtype, device=W.device) + pull).to(X)
-    pull = pull.to(X)
+    if seen is X:
+        whole = (torch.eye(len(W), dtype=W.dtype, device=W.device) + pull).to(X)
+    else:
+        pull = pull.to(X)
 
     def step(at: slice) -> None:
         if seen is X:
@@ -108,6 +110,7 @@ def _linear(
         else:
             new[:, at] = torch.addmm(X[:, at], pull, seen[:, at])
 
+    # A product costs little, and handing a block to another thread as much as a small one.
     _in_blocks(X, 4 * BLOCK, step)
 
 

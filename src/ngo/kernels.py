@@ -50,7 +50,11 @@ FLAGS = (
 )
 
 _POINTER, _SIZE = ctypes.c_void_p, ctypes.c_int64
-_FLOAT, _DOUBLE = ctypes.c_float, ctypes.c_double
+ARGUMENTS = {
+    "ngo_conv_max_pool": [*[_POINTER] * 6, *[_SIZE] * 7],
+    "ngo_conv_max_pool_backward": [*[_POINTER] * 8, *[_SIZE] * 6],
+    "ngo_gossip": [*[_POINTER] * 4, ctypes.c_double, ctypes.c_float, *[_SIZE] * 2, *[_POINTER] * 2],
+}
 
 
 def available() -> bool:
@@ -141,15 +145,9 @@ def _library() -> ctypes.CDLL | None:
         said = f"{getattr(error, 'stderr', None) or error}".strip().partition("\n")[0]
         print(f"ngo: {SOURCE.name} was not compiled, all will be slower: {said}", file=sys.stderr)
         return None
-    library.ngo_conv_max_pool.argtypes = [*[_POINTER] * 6, *[_SIZE] * 7]
-    library.ngo_conv_max_pool_backward.argtypes = [*[_POINTER] * 8, *[_SIZE] * 6]
-    library.ngo_gossip.argtypes = [*[_POINTER] * 4, _DOUBLE, _FLOAT, *[_SIZE] * 2, *[_POINTER] * 2]
-    for function in (
-        library.ngo_conv_max_pool,
-        library.ngo_conv_max_pool_backward,
-        library.ngo_gossip,
-    ):
-        function.restype = None
+    for name, types in ARGUMENTS.items():
+        function = getattr(library, name)
+        function.argtypes, function.restype = types, None
     return library
 
 
