@@ -180,16 +180,16 @@ def test_the_fused_step_equals_torchs(tmp_path, p, delayed):
 
 @pytest.mark.parametrize("out", [10, 20])
 @pytest.mark.parametrize("grad", [False, True])
-def test_convolution_and_pooling_are_torchs(out, grad):
+def test_convolution_pooling_and_relu_are_torchs(out, grad):
     from torch.nn import functional as F
 
-    from ngo.layers import ConvMaxPool2d
+    from ngo.layers import ConvPoolReLU2d
 
     generator = torch_stream(0, "test")
-    layer = ConvMaxPool2d(3, out, 5)
+    layer = ConvPoolReLU2d(3, out, 5)
     x = torch.randn(4, 3, 16, 16, generator=generator, requires_grad=grad)
     y = layer(x)
-    expected = F.max_pool2d(F.conv2d(x, layer.weight, layer.bias), 2)
+    expected = F.relu(F.max_pool2d(F.conv2d(x, layer.weight, layer.bias), 2))
     assert torch.allclose(y, expected, atol=1e-5)
     tensors = [layer.weight, layer.bias, *([x] if grad else [])]
     weights = torch.randn(y.shape, generator=generator)

@@ -24,9 +24,18 @@ def test_a_target_is_met_or_missed_and_both_are_told():
 
 def test_ways_take_turns_in_processes_of_their_own():
     case = {"topology": "ring", "n": 3, "d": 1000, "device": "cpu"}
-    seconds, shares = bench.turns({way: (way, case) for way in ("copy", "naive")}, 3, least=0.01)
-    assert 0 < seconds["copy"] < seconds["naive"]  # 6 edges, with a power for each
-    assert shares == {"copy": 0, "naive": 0}
+    taken = bench.turns({way: (way, case) for way in ("copy", "naive")}, 3, least=0.01)
+    assert 0 < taken.seconds("copy") < taken.seconds("naive")  # 6 edges, with a power for each
+    assert taken.ratio("naive", "copy") > 1
+    assert taken.share("copy") == 0
+
+
+def test_ratios_and_shares_are_medians_of_the_rounds_own():
+    taken = bench.Turns({"a": [(1, 0.1), (4, 2), (30, 9)], "b": [(2, 0), (2, 0), (10, 0)]})
+    assert taken.seconds("a") == 4
+    assert taken.ratio("a", "b") == 2  # of 0.5, 2, 3
+    assert taken.ratio("b", "a") == 0.5
+    assert taken.share("a") == 0.3  # of 0.1, 0.5, 0.3
 
 
 def test_a_way_that_fails_is_named():
@@ -35,13 +44,13 @@ def test_a_way_that_fails_is_named():
 
 
 def test_plain_networks_are_torchs_and_of_the_same_size():
-    from ngo.layers import ConvMaxPool2d
+    from ngo.layers import ConvPoolReLU2d
     from ngo.models import MODELS
     from ngo.seeding import torch_stream
 
     for name in ("mnist_cnn", "cifar10_cnn", "resnet18"):
         plain = bench._plain(name, "cpu")
-        assert not any(isinstance(module, ConvMaxPool2d) for module in plain.modules())
+        assert not any(isinstance(module, ConvPoolReLU2d) for module in plain.modules())
         own = MODELS[name].build(torch_stream(0, "x"))
         count = [sum(p.numel() for p in module.parameters()) for module in (plain, own)]
         assert count[0] == count[1]

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from ngo import kernels
 from ngo.coupling import gossip_step
-from ngo.layers import ConvMaxPool2d
+from ngo.layers import ConvPoolReLU2d
 from ngo.seeding import torch_stream
 
 
@@ -44,7 +44,7 @@ def test_the_kernels_are_there():
     w=st.integers(1, 8),
     seed=st.integers(0, 2**31),
 )
-def test_convolution_pooling_and_slopes_are_torchs(b, channels, out, k, h, w, seed):
+def test_convolution_pooling_relu_and_slopes_are_torchs(b, channels, out, k, h, w, seed):
     """Whole numbers, so that sums are exact and ties are many; odd sizes, of which pooling leaves
     out the last row or column.
     """
@@ -55,18 +55,20 @@ def test_convolution_pooling_and_slopes_are_torchs(b, channels, out, k, h, w, se
 
     x, weight, bias = whole(b, channels, k + h, k + w), whole(out, channels, k, k), whole(out)
     leaves = [tensor.requires_grad_() for tensor in (x.clone(), weight.clone(), bias.clone())]
-    expected = F.max_pool2d(F.conv2d(*leaves), 2)
+    expected = F.relu(F.max_pool2d(F.conv2d(*leaves), 2))
     slope = whole(*expected.shape)
 
     last = x.movedim(0, -1).contiguous()
-    y, which = kernels.conv_max_pool(last, weight, bias)
+    y, which = kernels.conv_pool_relu(last, weight, bias)
     assert torch.equal(y.movedim(-1, 0), expected)
     last_slope = slope.movedim(0, -1).contiguous()
-    dx, dw, db = kernels.conv_max_pool_backward(last, weight, which, last_slope, of_input=True)
+    dx, dw, db = kernels.conv_pool_relu_backward(last, weight, which, last_slope, of_input=True)
     wanted = torch.autograd.grad((slope * expected).sum(), leaves)
     for ours, theirs in zip((dx.movedim(-1, 0), dw, db), wanted, strict=True):
         assert torch.equal(ours, theirs)
-    nothing, *same = kernels.conv_max_pool_backward(last, weight, which, last_slope, of_input=False)
+    nothing, *same = kernels.conv_pool_relu_backward(
+        last, weight, which, last_slope, of_input=False
+    )
     assert nothing is None
     assert torch.equal(same[0], dw)
     assert torch.equal(same[1], db)
@@ -76,8 +78,8 @@ def test_convolution_pooling_and_slopes_are_torchs(b, channels, out, k, h, w, se
 def test_what_is_not_finite_is_pooled_as_torch_does(value):
     x = torch.randn(3, 2, 10, 10, generator=torch_stream(0, "test"))
     x[1, 0, 4, 5] = value
-    layer = ConvMaxPool2d(2, 4, 3)
-    expected = F.max_pool2d(F.conv2d(x, layer.weight, layer.bias), 2)
+    layer = ConvPoolReLU2d(2, 4, 3)
+    expected = F.relu(F.max_pool2d(F.conv2d(x, layer.weight, layer.bias), 2))
     assert torch.allclose(layer(x), expected, atol=1e-5, equal_nan=True)
     assert not expected.isfinite().all()
 
@@ -147,7 +149,7 @@ def test_without_a_compiler_torch_does_it(elsewhere, monkeypatch, capsys):
     assert kernels.build() is None
     assert not list(elsewhere.iterdir())
     assert capsys.readouterr().err.startswith("ngo: kernels.c was not compiled")
-    layer = ConvMaxPool2d(2, 4, 3)
+    layer = ConvPoolReLU2d(2, 4, 3)
     x = torch.randn(3, 2, 10, 10, generator=torch_stream(0, "test"))
     X = torch.randn(2, 50, generator=torch_stream(1, "test"))
     W = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)

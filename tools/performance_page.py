@@ -19,6 +19,7 @@ BEGIN, END = "<!-- measured: tools/performance_page.py -->\n", "<!-- end -->\n"
 HEADERS = {
     "us_per_sample": "µs a sample",
     "of_one_model": "of one model's",
+    "of_most_workers": "of that with most workers",
     "consensus_share": "in consensus",
     "of_a_copy": "of a copy's",
     "faster_than_naive": "faster than naive",

@@ -1,5 +1,5 @@
-/* What training on a CPU spends its time on: small convolutions with their pooling, and nonlinear
- * gossip. ngo.kernels compiles this for the machine that it runs on.
+/* What training on a CPU spends its time on: small convolutions with pooling, nonlinear gossip, and
+ * waiting. ngo.kernels compiles this for the machine that it runs on.
  *
  * Images lie with the batch last, [channels, height, width, batch]. So a row of an image is a run of
  * width · batch numbers, a tap of a convolution is that run moved by a multiple of the batch, and
@@ -7,6 +7,7 @@
  */
 
 #include <math.h>
+#include <sched.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ static sizes of_layer(size b, size in, size h, size w, size out, size k)
     return (sizes){b, in, h, w, out, (h - k + 1) / 2, (w - k + 1) / 2};
 }
 
-/* Convolution and the largest of every 2 × 2 --------------------------------------------------- */
+/* Convolution, the largest of every 2 × 2, and ReLU --------------------------------------------- */
 
 /* One input row's part in `count` channels of an output row: acc[c] += Σ_t w[c, t] x[· + t b]. */
 INLINE void add_row(float *restrict acc, const float *restrict x, const float *restrict w,
@@ -45,6 +46,8 @@ INLINE void add_row(float *restrict acc, const float *restrict x, const float *r
             acc[c * n + v] = sum;
         }
 }
+
+enum { NONE = 4 }; /* in place of 0 to 3: ReLU lets nothing through */
 
 /* `count` channels of the output from o on; acc holds two rows of a tile of each. */
 INLINE void forward_channels(const float *x, const float *w, const float *bias, float *restrict y,
@@ -80,8 +83,8 @@ INLINE void forward_channels(const float *x, const float *w, const float *bias, 
                             best = better ? others[j] : best;
                             place = better ? j + 1 : place;
                         }
-                        out[v] = best;
-                        which[v] = place;
+                        out[v] = best < 0 ? 0 : best;
+                        which[v] = best <= 0 ? NONE : place;
                     }
                 }
             }
@@ -100,10 +103,11 @@ INLINE void forward(const float *x, const float *w, const float *bias, float *y,
         forward_channels(x, w, bias, y, arg, s, o, acc, tile, 1, k);
 }
 
-/* Output y and the places 0 to 3 of the largest in each window, from x, w [out, in, k, k], bias.
+/* Output y and the place of the largest in each window, or NONE, from x, w [out, in, k, k] and bias.
  * acc has room for 2 · 4 rows of a tile: 16 · tile · b; a tile is so many columns after pooling. */
-void ngo_conv_max_pool(const float *x, const float *w, const float *bias, float *y, uint8_t *arg,
-                       float *acc, size tile, size b, size in, size h, size width, size out, size k)
+void ngo_conv_pool_relu(const float *x, const float *w, const float *bias, float *y, uint8_t *arg,
+                        float *acc, size tile, size b, size in, size h, size width, size out,
+                        size k)
 {
     sizes s = of_layer(b, in, h, width, out, k);
     WITH_KERNEL_SIZE(k, forward, x, w, bias, y, arg, s, acc, tile)
@@ -208,9 +212,9 @@ INLINE void backward(const float *x, const float *w, const uint8_t *arg, const f
 }
 
 /* The slopes dx (unless NULL), dw, db, from that of y; d is [out, 2 ph, 2 pw, b], to work in. */
-void ngo_conv_max_pool_backward(const float *x, const float *w, const uint8_t *arg,
-                                const float *slope, float *dx, float *dw, float *db, float *d,
-                                size b, size in, size h, size width, size out, size k)
+void ngo_conv_pool_relu_backward(const float *x, const float *w, const uint8_t *arg,
+                                 const float *slope, float *dx, float *dw, float *db, float *d,
+                                 size b, size in, size h, size width, size out, size k)
 {
     sizes s = of_layer(b, in, h, width, out, k);
     WITH_KERNEL_SIZE(k, backward, x, w, arg, slope, dx, dw, db, d, s)
@@ -298,5 +302,23 @@ void ngo_gossip(const float *seen, const float *X, float *new, const double *W, 
                     else
                         pulls(from_i, from_j, to_i, to_j, weight, e - 1, width, 0);
                 }
+        }
+}
+
+/* Waiting -------------------------------------------------------------------------------------- */
+
+/* Look at *count until it is no longer `seen`, some tenths of a millisecond at most. Who else wants
+ * the core gets it. */
+void ngo_wait(const size *count, size seen)
+{
+    for (int round = 0; round < 256; round++, sched_yield())
+        for (int look = 0; look < 32; look++) {
+            if (__atomic_load_n(count, __ATOMIC_RELAXED) != seen)
+                return;
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#elif defined(__aarch64__)
+            __asm__ volatile("yield");
+#endif
         }
 }

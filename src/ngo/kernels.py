@@ -1,4 +1,4 @@
-"""What training on a CPU spends its time on, in C: small convolutions with pooling, and gossip.
+"""What training on a CPU spends its time on, in C: small convolutions, gossip, and waiting.
 
 ``kernels.c`` is compiled when it is first needed, for the processor at hand, and kept in the user's
 cache. The compiler, clang, is a package like any other (``ziglang``). Where that can't be had,
@@ -51,9 +51,10 @@ FLAGS = (
 
 _POINTER, _SIZE = ctypes.c_void_p, ctypes.c_int64
 ARGUMENTS = {
-    "ngo_conv_max_pool": [*[_POINTER] * 6, *[_SIZE] * 7],
-    "ngo_conv_max_pool_backward": [*[_POINTER] * 8, *[_SIZE] * 6],
+    "ngo_conv_pool_relu": [*[_POINTER] * 6, *[_SIZE] * 7],
+    "ngo_conv_pool_relu_backward": [*[_POINTER] * 8, *[_SIZE] * 6],
     "ngo_gossip": [*[_POINTER] * 4, ctypes.c_double, ctypes.c_float, *[_SIZE] * 2, *[_POINTER] * 2],
+    "ngo_wait": [_POINTER, _SIZE],
 }
 
 
@@ -70,14 +71,14 @@ def build() -> str | None:
     return library and Path(library._name).stem
 
 
-def conv_max_pool(
+def conv_pool_relu(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """A convolution without padding, and the largest of every 2 × 2 outputs.
+    """A convolution without padding, the largest of every 2 × 2 outputs, and ReLU.
 
     Images have the batch last: ``x`` is ``[in, h, w, b]``, ``weight`` ``[out, in, k, k]`` with k in
     KERNEL_SIZES, all contiguous. Returns ``[out, (h − k + 1) // 2, (w − k + 1) // 2, b]`` and,
-    as uint8, which of each four was the largest.
+    as uint8, which of each four was the largest, or 4 where that is not above 0.
     """
     channels, h, w, b = x.shape
     out, _, k, _ = weight.shape
@@ -86,11 +87,11 @@ def conv_max_pool(
     tile = max(1, TILE // max(1, b))
     room = x.new_empty(16 * tile * b)
     pointers = _pointers(x, weight, bias, y, which, room)
-    _library().ngo_conv_max_pool(*pointers, tile, b, channels, h, w, out, k)
+    _library().ngo_conv_pool_relu(*pointers, tile, b, channels, h, w, out, k)
     return y, which
 
 
-def conv_max_pool_backward(
+def conv_pool_relu_backward(
     x: torch.Tensor,
     weight: torch.Tensor,
     which: torch.Tensor,
@@ -98,8 +99,8 @@ def conv_max_pool_backward(
     *,
     of_input: bool,
 ) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor]:
-    """The slopes of :func:`conv_max_pool`'s input (if asked for), weight and bias, from that of its
-    output.
+    """The slopes of :func:`conv_pool_relu`'s input (if asked for), weight and bias, from that of
+    its output.
     """
     channels, h, w, b = x.shape
     out, _, k, _ = weight.shape
@@ -107,7 +108,7 @@ def conv_max_pool_backward(
     dw, db = x.new_empty(weight.shape), x.new_empty(out)
     room = x.new_empty(4 * slope.numel())
     pointers = _pointers(x, weight, which, slope, dx, dw, db, room)
-    _library().ngo_conv_max_pool_backward(*pointers, b, channels, h, w, out, k)
+    _library().ngo_conv_pool_relu_backward(*pointers, b, channels, h, w, out, k)
     return dx, dw, db
 
 
@@ -131,6 +132,12 @@ def gossip(
     _library().ngo_gossip(
         *_pointers(seen, X, new, W), gamma, e, n, d, ctypes.byref(taken), room.data_ptr()
     )
+
+
+def wait(count: ctypes.c_int64, seen: int) -> None:
+    """Look at ``count`` until it is no longer ``seen``, some tenths of a millisecond at most."""
+    if available():
+        _library().ngo_wait(ctypes.byref(count), seen)
 
 
 def _pointers(*tensors: torch.Tensor | None) -> list[int | None]:

@@ -58,20 +58,20 @@ def _source(source: Callable[[torch.Generator, Draw], torch.Tensor]) -> Iterator
         _draws.reset(token)
 
 
-class _ConvMaxPool(torch.autograd.Function):
-    """:func:`ngo.kernels.conv_max_pool` on images ``[b, channels, h, w]``."""
+class _ConvPoolReLU(torch.autograd.Function):
+    """:func:`ngo.kernels.conv_pool_relu` on images ``[b, channels, h, w]``."""
 
     @staticmethod
     def forward(ctx, x, weight, bias):
         x, weight = _batch_last(x), weight.contiguous()
-        y, which = kernels.conv_max_pool(x, weight, bias)
+        y, which = kernels.conv_pool_relu(x, weight, bias)
         ctx.save_for_backward(x, weight, which)
         return y.movedim(-1, 0)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, slope):
-        dx, dw, db = kernels.conv_max_pool_backward(
+        dx, dw, db = kernels.conv_pool_relu_backward(
             *ctx.saved_tensors, _batch_last(slope), of_input=ctx.needs_input_grad[0]
         )
         return dx if dx is None else dx.movedim(-1, 0), dw, db
@@ -81,8 +81,8 @@ def _batch_last(x: torch.Tensor) -> torch.Tensor:
     return x.movedim(0, -1).contiguous()
 
 
-class ConvMaxPool2d(nn.Conv2d):
-    """Conv2d without padding, and the largest output of every 2 × 2 after it.
+class ConvPoolReLU2d(nn.Conv2d):
+    """Conv2d without padding, the largest output of every 2 × 2 after it, and ReLU.
 
     On a CPU its output has the batch last in memory, which what follows can leave so.
     """
@@ -98,8 +98,8 @@ class ConvMaxPool2d(nn.Conv2d):
             and kernels.available()
         )
         if compiled:
-            return _ConvMaxPool.apply(x, self.weight, self.bias)
-        return F.max_pool2d(super().forward(x), 2)
+            return _ConvPoolReLU.apply(x, self.weight, self.bias)
+        return F.relu(F.max_pool2d(super().forward(x), 2))
 
 
 class Dropout(nn.Module):

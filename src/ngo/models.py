@@ -63,14 +63,12 @@ def mnist_cnn(generator: torch.Generator) -> nn.Module:
     """
     from torch import nn
 
-    from ngo.layers import ConvMaxPool2d, Dropout
+    from ngo.layers import ConvPoolReLU2d, Dropout
 
     return nn.Sequential(
-        ConvMaxPool2d(1, 10, 5),
-        nn.ReLU(),
+        ConvPoolReLU2d(1, 10, 5),
         Dropout(generator, channels=True),
-        ConvMaxPool2d(10, 20, 5),
-        nn.ReLU(),
+        ConvPoolReLU2d(10, 20, 5),
         nn.Flatten(),
         nn.Linear(320, 50),
         nn.ReLU(),
@@ -120,13 +118,11 @@ def cifar10_cnn(generator: torch.Generator) -> nn.Module:
     """
     from torch import nn
 
-    from ngo.layers import ConvMaxPool2d
+    from ngo.layers import ConvPoolReLU2d
 
     return nn.Sequential(
-        ConvMaxPool2d(3, 6, 5),
-        nn.ReLU(),
-        ConvMaxPool2d(6, 16, 5),
-        nn.ReLU(),
+        ConvPoolReLU2d(3, 6, 5),
+        ConvPoolReLU2d(6, 16, 5),
         nn.Flatten(),
         *_fully_connected(400, 120, 84, 10),
     )

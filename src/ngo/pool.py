@@ -10,11 +10,13 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import TypeVar
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
+from weakref import finalize
 
 # Seconds after which Python makes a busy thread let a waiting one in. By default 5 ms, longer
 # than a worker's whole step.
@@ -29,18 +31,55 @@ def in_order(f: Callable[[int], T], k: int) -> list[T]:
     return [f(i) for i in range(k)]
 
 
+class _Channel:
+    """Things that one thread hands to another, which looks for them a while before it sleeps: a
+    sleeping thread may take longer to wake than the work that it is woken for.
+    """
+
+    def __init__(self) -> None:
+        self._things: SimpleQueue = SimpleQueue()
+        self._put = ctypes.c_int64()
+        self._taken = 0
+
+    def put(self, thing: object) -> None:
+        self._things.put(thing)
+        self._put.value += 1
+
+    def take(self) -> Any:
+        from ngo import kernels
+
+        kernels.wait(self._put, self._taken)
+        self._taken += 1
+        return self._things.get()
+
+
+def _help(asked: _Channel) -> None:
+    """Do work that is asked for, and answer what it raised or None, until there is no more."""
+    import torch
+
+    torch.set_num_threads(1)
+    while (asked_for := asked.take()) is not None:
+        work, answer = asked_for
+        try:
+            work()
+        except BaseException as error:  # of any kind: it is raised where the work was asked for
+            answer.put(error)
+        else:
+            answer.put(None)
+        del asked_for, work, answer  # the caller's tensors are not ours to keep
+
+
 def threads(count: int | None = None) -> Map:
     """A map over ``count`` threads (default: the cores this process may use).
 
     The thread that asks is one of them; each takes the next i when it has done one.
     """
-    import torch
-
-    helpers = (count or cores()) - 1
-    if helpers == 0:
+    helpers = [_Channel() for _ in range((count or cores()) - 1)]
+    if not helpers:
         return in_order
     sys.setswitchinterval(SWITCH)
-    pool = ThreadPoolExecutor(helpers, initializer=torch.set_num_threads, initargs=(1,))
+    for helper in helpers:
+        Thread(target=_help, args=(helper,), daemon=True).start()
 
     def run(f: Callable[[int], T], k: int) -> list[T]:
         results: list[T] = [None] * k
@@ -50,14 +89,20 @@ def threads(count: int | None = None) -> Map:
             for i in turns:
                 results[i] = f(i)
 
-        others = [pool.submit(work) for _ in range(min(helpers, k - 1))]
+        answers = []
+        for helper in helpers[: max(0, k - 1)]:
+            answers.append(_Channel())
+            helper.put((work, answers[-1]))
         try:
             work()
         finally:
-            for other in others:
-                other.result()
+            errors = [answer.take() for answer in answers]
+        for error in filter(None, errors):
+            raise error
         return results
 
+    for helper in helpers:
+        finalize(run, helper.put, None)
     return run
 
 
