@@ -97,18 +97,19 @@ def _in_blocks(X: torch.Tensor, elements: int, step: Callable[[slice], None]) ->
 def _linear(
     X: torch.Tensor, W: torch.Tensor, gamma: float, seen: torch.Tensor, new: torch.Tensor
 ) -> None:
-    off_diagonal = W - torch.diag(W.diagonal())
-    pull = gamma * (off_diagonal - torch.diag(off_diagonal.sum(1)))
+    factor = (gamma * W).fill_diagonal_(0)
+    factor.diagonal().sub_(factor.sum(1))
     if seen is X:
-        whole = (torch.eye(len(W), dtype=W.dtype, device=W.device) + pull).to(X)
-    else:
-        pull = pull.to(X)
+        factor.diagonal().add_(1)
+    factor = factor.to(X)
 
     def step(at: slice) -> None:
-        if seen is X:
-            new[:, at] = whole @ X[:, at]
+        if seen is not X:
+            new[:, at] = torch.addmm(X[:, at], factor, seen[:, at])
+        elif new.data_ptr() == X.data_ptr():
+            new[:, at] = factor @ X[:, at]
         else:
-            new[:, at] = torch.addmm(X[:, at], pull, seen[:, at])
+            torch.mm(factor, X[:, at], out=new[:, at])
 
     # A product costs little, and handing a block to another thread as much as a small one.
     _in_blocks(X, 4 * BLOCK, step)
