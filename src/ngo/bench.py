@@ -163,12 +163,15 @@ def growth(repeats: int = 9, sizes: Sequence[int] = (4, 10, 64)) -> Bench:
     return Bench(rows, [Target(name, max(costs) / min(costs), 1.15)])
 
 
-def run_overhead(repeats: int = 5) -> Bench:
+def run_overhead(repeats: int = 9) -> Bench:
     """Of a whole run (MNIST's sizes, one epoch, n = 10), what is neither step nor forward pass."""
     case = {"model": "mnist_cnn", "n": 10, "b": 32, "device": "cpu"}
     ways = ("run", "run's steps", "run's forward passes")
     taken = turns({way: (way, case) for way in ways}, repeats, least=0)
-    rest = 1 - sum(taken.ratio(way, ways[0]) for way in ways[1:])
+    rounds = zip(*(taken.rounds[way] for way in ways), strict=True)
+    rest = statistics.median(
+        1 - (steps + passes) / whole for (whole, _), (steps, _), (passes, _) in rounds
+    )
     rows = [{**case, "way": way, "seconds": taken.seconds(way)} for way in ways]
     return Bench(rows, [Target("run: all but steps and forward passes, share", rest, 0.1)])
 
@@ -508,20 +511,20 @@ def _seconds(command: Sequence[str], folder: str | None = None) -> float:
 class Turns:
     """Of each way, by round: seconds of a step, and of its part in consensus."""
 
-    taken: dict[str, list[tuple[float, float]]]
+    rounds: dict[str, list[tuple[float, float]]]
 
     def seconds(self, way: str) -> float:
         """Of a step of that way: the median."""
-        return statistics.median(whole for whole, _ in self.taken[way])
+        return statistics.median(whole for whole, _ in self.rounds[way])
 
     def ratio(self, way: str, other: str) -> float:
         """Of a step of the one way to one of the other: the median of the rounds' ratios."""
-        rounds = zip(self.taken[way], self.taken[other], strict=True)
+        rounds = zip(self.rounds[way], self.rounds[other], strict=True)
         return statistics.median(mine / theirs for (mine, _), (theirs, _) in rounds)
 
     def share(self, way: str) -> float:
         """Of consensus in a step of that way: the median of the rounds' shares."""
-        return statistics.median(part / whole for whole, part in self.taken[way])
+        return statistics.median(part / whole for whole, part in self.rounds[way])
 
 
 def turns(

@@ -655,7 +655,7 @@ def engine(
     steps = bench.engine(cases, chosen(device), repeats)
     if any(wanted) or chosen(device) != "cpu":
         return steps
-    benches = (steps, bench.growth(repeats), bench.run_overhead())
+    benches = (steps, bench.growth(repeats), bench.run_overhead(repeats))
     rows = [row for each in benches for row in each.rows]
     return bench.Bench(rows, [target for each in benches for target in each.targets])
 
