@@ -52,18 +52,19 @@ def test_vmap_equals_the_loop(model):
         assert torch.equal(ours.get_state(), theirs.get_state())
 
 
-def test_a_backend_sees_each_batch_once():
-    class Once(Stacked):
+@pytest.mark.parametrize("backend", ["loop", "threads", "vmap"])
+def test_a_backend_takes_the_batches_once(backend):
+    class Counted(Stacked):
         taken = 0
 
-        def one(self, i):
+        def all(self):
             type(self).taken += 1
-            return super().one(i)
+            return super().all()
 
-    population = Population("linear", 3, seed=0, backend="threads", threads=2)
+    population = Population("linear", 3, seed=0, backend=backend, threads=2)
     given = batch("linear", 3)
-    population.gradients(Once(given.inputs, given.targets))
-    assert Once.taken == 3
+    population.gradients(Counted(given.inputs, given.targets))
+    assert Counted.taken == 1
 
 
 def test_bfloat16_is_near_float32_and_leaves_the_parameters_in_it():

@@ -33,10 +33,7 @@ if TYPE_CHECKING:
 
 
 class Batches(Protocol):
-    """What the workers train on in one step; each batch can be taken once."""
-
-    def one(self, i: int) -> Batch:
-        """Worker i's inputs ``[b, …]`` and targets ``[b, …]``."""
+    """What the workers train on in one step; it can be taken once."""
 
     def all(self) -> Batch:
         """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
@@ -69,10 +66,6 @@ class Stacked:
     inputs: torch.Tensor
     targets: torch.Tensor
 
-    def one(self, i: int) -> Batch:
-        """Worker i's."""
-        return self.inputs[i], self.targets[i]
-
     def all(self) -> Batch:
         """As they are."""
         return self.inputs, self.targets
@@ -99,9 +92,10 @@ def _loop(workers: Workers, spread: pool.Map = pool.in_order) -> Gradients:
     import torch
 
     def gradients(batches: Batches) -> torch.Tensor:
+        inputs, targets = batches.all()
+
         def worker(i: int) -> torch.Tensor:
-            inputs, targets = batches.one(i)
-            return _backward(workers, i, inputs, targets)
+            return _backward(workers, i, inputs[i], targets[i])
 
         return torch.stack(spread(worker, workers.n))
 

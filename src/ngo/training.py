@@ -142,20 +142,13 @@ class Batches:
         self._data = data
         self._streams = streams
 
-    def one(self, i: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Worker i's inputs ``[b, …]`` and targets ``[b, …]``."""
-        return self._batch(next(self._streams[i]))
-
     def all(self) -> tuple[torch.Tensor, torch.Tensor]:
         """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
         indices = torch.stack([next(stream) for stream in self._streams])
-        inputs, targets = self._batch(indices.flatten())
+        data, samples = self._data, indices.flatten().to(self._data.train_inputs.device)
+        chosen = (x.index_select(0, samples) for x in (data.train_inputs, data.train_targets))
+        inputs, targets = self._task.batch(data, *chosen)
         return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)
-
-    def _batch(self, samples: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        data, samples = self._data, samples.to(self._data.train_inputs.device)
-        inputs = data.train_inputs.index_select(0, samples)  # faster than [samples]
-        return self._task.batch(data, inputs, data.train_targets.index_select(0, samples))
 
 
 def schedule(spec: RunSpec, owned: int) -> list[int]:
