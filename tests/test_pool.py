@@ -73,3 +73,18 @@ def test_helpers_end_with_their_map_and_keep_nothing(compiled):
     for helper in helpers:
         helper.join(deadline - time.monotonic())
         assert not helper.is_alive()
+
+
+def test_that_nothing_could_be_compiled_is_said_once(monkeypatch, tmp_path, capsys):
+    def fail(path):
+        time.sleep(0.1)  # long enough for all helpers to ask meanwhile
+        raise OSError("no compiler")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kernels, "_compile", fail)
+    kernels._library.cache_clear()
+    try:
+        assert pool.threads(5)(lambda i: i, 5) == list(range(5))
+    finally:
+        kernels._library.cache_clear()
+    assert capsys.readouterr().err.count("was not compiled") == 1

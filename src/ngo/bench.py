@@ -560,7 +560,7 @@ def _work(end: Any, way: str, case: dict[str, Any]) -> None:
 
 
 def _for_seconds(least: float, step: Step, device: str) -> tuple[float, float]:
-    """Seconds of a step, of ``least`` seconds of steps or one, and of its part in consensus."""
+    """Seconds of a step, of ``least`` seconds of steps or one, and of the part it tells."""
     count, inside, start = 0, 0.0, time.perf_counter()
     while count == 0 or time.perf_counter() - start < least:
         inside += step()

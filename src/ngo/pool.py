@@ -74,9 +74,12 @@ def threads(count: int | None = None) -> Map:
 
     The thread that asks is one of them; each takes the next i when it has done one.
     """
+    from ngo import kernels
+
     helpers = [_Channel() for _ in range((count or cores()) - 1)]
     if not helpers:
         return in_order
+    kernels.available()  # compiled, or said not to be, once: helpers would all ask at the same time
     sys.setswitchinterval(SWITCH)
     for helper in helpers:
         Thread(target=_help, args=(helper,), daemon=True).start()
