@@ -4,9 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import running
 import torch
+from hypothesis import settings
 
 from ngo.seeding import torch_stream
+
+# What a test takes is no matter: machines are busy.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -18,6 +24,13 @@ def real(pattern: str) -> Path:
         if any(Path(place).glob(pattern)):
             return Path(place)
     pytest.skip(f"no {pattern}: set NGO_DATA to a folder that holds it")
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left():
+    """What a test started ends with it, also when it fails."""
+    yield
+    running.kill_all()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import hashlib
 import io
 import json
 import shutil
-import subprocess
 import tarfile
 
 import pandas as pd
@@ -12,6 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from conftest import REPOSITORY
+from running import finished, start
 
 from ngo import archive, cli
 from ngo.artefacts import ARTEFACTS
@@ -89,9 +89,9 @@ def test_the_same_content_gives_the_same_bytes(packed, made, tmp_path):
 def test_strangers_can_check_it_without_us(packed, tmp_path):
     folder = tmp_path / "by hand"
     folder.mkdir()
-    subprocess.run(["tar", "xf", packed], cwd=folder, check=True)
+    finished(start(["tar", "xf", packed], cwd=folder))
     command = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
-    subprocess.run(command, cwd=folder, check=True)
+    finished(start(command, cwd=folder))
 
 
 def test_metrics_of_other_runs_than_the_configs_are_refused(made):

@@ -1,10 +1,10 @@
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from running import finished, start
 
 from ngo.assumptions import Assumption, as_html, as_markdown, assumptions
 from ngo.registry import UserError
@@ -175,5 +175,4 @@ def stated(config, key):
 
 def test_it_is_light():
     code = "import sys, ngo.assumptions; print({'torch', 'pandas'} & set(sys.modules))"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout == "set()\n"
+    assert finished(start([sys.executable, "-c", code])) == "set()\n"

@@ -8,12 +8,13 @@ import random
 import re
 import resource
 import signal
-import subprocess
 import sys
 import threading
 import time
+from functools import partial
 
 import pytest
+import running
 import torch
 from pyarrow import parquet
 
@@ -289,14 +290,13 @@ def test_two_runs_take_turns_in_one_folder(tmp_path):
         training.run(tiny(), tmp_path, tmp_path, tell=told.append)
         done.append(True)
 
-    thread = threading.Thread(target=second)
+    thread = threading.Thread(target=second, daemon=True)
     thread.start()
-    while not told:
-        time.sleep(0.01)
+    running.awaited(lambda: told)
     assert told == [f"waiting for another run in {tmp_path}"]
     assert files(tmp_path) == [".lock"]
     held.close()
-    thread.join()
+    thread.join(running.LIMIT)
     assert done
     assert files(tmp_path) == ["metrics.parquet", "run.json"]
 
@@ -360,8 +360,7 @@ def test_a_disk_without_room_for_a_checkpoint_stops_no_run(forked, tmp_path):
     spec = spec_of()
     process = forked(target=run_with_small_files, args=(100_000, spec, tmp_path))
     process.start()
-    process.join()
-    assert process.exitcode == 0
+    assert exit_code(process) == 0
     path = str(tmp_path / "checkpoint.pt")
     told = f"out: {path!r} can't be written: File too large; going on"
     assert (tmp_path / "told").read_text() == told
@@ -386,7 +385,7 @@ def insist(path, first, second):
         os.kill(os.getpid(), first)
         time.sleep(0.01)
         os.kill(os.getpid(), second)
-        time.sleep(60)
+        time.sleep(running.LIMIT)
 
 
 @pytest.fixture(scope="module")
@@ -394,24 +393,28 @@ def forked():
     """Processes forked from one that has torch, as warm starts are."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["ngo.training", "sklearn.datasets", "test_checkpoint"])
-    return context.Process
+    return partial(context.Process, daemon=True)
+
+
+def exit_code(process):
+    """That of a forked process which ends in time, or is killed."""
+    process.join(running.LIMIT)
+    process.kill()
+    process.join()
+    return process.exitcode
 
 
 @pytest.mark.parametrize("numbers", [(TERM, INT), (INT, TERM)])
 def test_a_second_signal_later_ends_a_run_at_once(numbers, forked, tmp_path):
     process = forked(target=insist, args=(tmp_path / "c.pt", *numbers))
     process.start()
-    process.join(30)
-    assert process.exitcode == -numbers[1]
+    assert exit_code(process) == -numbers[1]
 
 
 def ngo_train(spec, out):
-    return subprocess.Popen(
+    return running.start(
         [sys.executable, "-m", "ngo", "train", *spec.flags(), "--device", "cpu", "--out", out],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
     )
 
 
@@ -426,7 +429,7 @@ def test_signals_to_the_command(tmp_path):
         while not lines[-1].startswith("epoch"):
             lines.append(process.stderr.readline())
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        out, err = running.ended(process)
         assert process.returncode == 128 + number
         assert out == ""
         assert lines[1:-1] == ([f"resuming at step {at} of 120\n"] if at is not None else [])
@@ -435,7 +438,7 @@ def test_signals_to_the_command(tmp_path):
         assert last == f"ngo: stopped at step {at} of 120; the same command resumes"
         assert files(tmp_path / "pieces") == ["checkpoint.pt"]
     process = ngo_train(spec, tmp_path / "pieces")
-    _, err = process.communicate(timeout=60)
+    _, err = running.ended(process)
     assert process.returncode == 0, err
     assert f"resuming at step {at} of 120\n" in err
     assert left(tmp_path / "pieces") == left(tmp_path / "whole")
@@ -452,12 +455,12 @@ def test_torture(forked, tmp_path):
         process = forked(target=training.run, args=(spec, folder, tmp_path), kwargs=how)
         process.start()
         if kills < 20:
-            while process.is_alive() and not (folder / "checkpoint.pt").exists():
-                time.sleep(0.001)
+            running.awaited(
+                lambda begun=process: (folder / "checkpoint.pt").exists() or not begun.is_alive()
+            )
             process.join(moments.uniform(0, 0.3))
             process.kill()
-        process.join()
-        if process.exitcode == -signal.SIGKILL:
+        if exit_code(process) == -signal.SIGKILL:
             kills += 1
             continue
         assert process.exitcode == 0

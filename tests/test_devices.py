@@ -4,6 +4,7 @@ import sys
 import textwrap
 
 import pytest
+import running
 
 from ngo import devices
 from ngo.registry import UserError
@@ -63,14 +64,7 @@ def test_no_two_processes_claim_the_same_gpu(tmp_path):
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
 
     def start():
-        return subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
+        return running.start([sys.executable, "-c", code], stdin=subprocess.PIPE, env=environment)
 
     first, second = start(), start()
     claimed = {process.stdout.readline().strip(): process for process in (first, second)}
@@ -79,6 +73,3 @@ def test_no_two_processes_claim_the_same_gpu(tmp_path):
     assert "waiting for one" in third.stderr.readline()
     claimed["1"].kill()  # however it ends, its claim ends with it
     assert third.stdout.readline().strip() == "1"
-    for process in (first, second, third):
-        process.kill()
-        process.communicate()

@@ -1,11 +1,11 @@
 import json
 import math
-import subprocess
 import sys
 from dataclasses import asdict, fields, replace
 
 import pytest
 from click.testing import CliRunner
+from running import finished, start
 
 from ngo.registry import UserError
 from ngo.spec import DEFAULTS, FIELDS, RunSpec, resolve
@@ -153,10 +153,7 @@ def test_a_run_cannot_be_changed():
 def test_checking_a_config_imports_nothing_heavy(module):
     heavy = "{'torch', 'torchvision', 'pandas', 'scipy', 'matplotlib', 'networkx', 'pyarrow'}"
     code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert answer.stdout.strip() == "[]"
+    assert finished(start([sys.executable, "-c", code])).strip() == "[]"
 
 
 def test_training_does_not_import_pandas(tmp_path):
@@ -169,7 +166,4 @@ def test_training_does_not_import_pandas(tmp_path):
         "training.run(s, r, r, parts=partition_file.read(r / 'p', s));"
         "print(sorted({'pandas', 'torchvision', 'scipy', 'networkx'} & set(sys.modules)))"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    assert answer.stdout.strip() == "[]"
+    assert finished(start([sys.executable, "-c", code, tmp_path])).strip() == "[]"

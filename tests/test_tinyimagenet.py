@@ -2,12 +2,12 @@ import io
 import os
 import random
 import shutil
-import subprocess
 import sys
 import urllib.request
 
 import numpy as np
 import pytest
+import running
 import torch
 from PIL import Image
 
@@ -202,15 +202,10 @@ def test_another_process_that_decodes_is_waited_for(root):
     tinyimagenet.read(root)
     (root / tinyimagenet.CACHE).rename(root / "whole.npz")
     with hold(root / f".{tinyimagenet.FOLDER}.lock"):
-        other = subprocess.Popen(
-            [sys.executable, "-c", script, root],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        other = running.start([sys.executable, "-c", script, root])
         assert "another process decodes it" in other.stderr.readline()
         (root / "whole.npz").rename(root / tinyimagenet.CACHE)
-    out, _ = other.communicate(timeout=60)
+    out, _ = running.ended(other)
     assert out == "3\n"
 
 

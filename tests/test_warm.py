@@ -1,14 +1,15 @@
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import running
 
 from ngo import warm
 
@@ -18,9 +19,18 @@ RUN = ["--dataset", "digits", "--batch-size", "16", "--device", "cpu"]
 ENDLESS = ["--epochs", "100000"]
 
 
+def wait_for(path):
+    """Wait until a server takes jobs: on a busy machine its imports outlast a client's patience."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(running.LIMIT)
+        connection.connect(str(path))
+        assert connection.recv(1) == warm.READY
+
+
 @pytest.fixture(scope="module")
 def server():
     with warm.start() as server:
+        wait_for(server.socket)
         yield server
 
 
@@ -33,19 +43,16 @@ def only_warm(tmp_path):
     return {"PYTHONPATH": os.pathsep.join(paths)}
 
 
-def ngo_train(socket, *arguments, environment=(), stderr=subprocess.PIPE, **options):
-    return subprocess.Popen(
-        [sys.executable, "-m", "ngo", "train", *RUN, *map(str, arguments)],
+def ngo_train(socket, *arguments, environment=(), **options):
+    return running.start(
+        [sys.executable, "-m", "ngo", "train", *RUN, *arguments],
         env={**os.environ, **dict(environment), "NGO_WARM": str(socket)},
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        text=True,
         **options,
     )
 
 
 def outcome(process, code=0):
-    out, err = process.communicate(timeout=60)
+    out, err = running.ended(process)
     assert process.returncode == code, err
     return out, err
 
@@ -120,7 +127,7 @@ def test_with_the_client_ends_its_job(server, only_warm, tmp_path, number, code)
         assert process.poll() is None
     process.send_signal(number)
     # The output ends when the last process that holds it has ended.
-    said, _ = process.communicate(timeout=warm.GRACE - 1)
+    said, _ = running.ended(process)
     assert process.returncode == code
     assert said.endswith("the same command resumes\n")
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["checkpoint.pt"]
@@ -128,25 +135,21 @@ def test_with_the_client_ends_its_job(server, only_warm, tmp_path, number, code)
 
 def test_a_server_ends_with_its_parent_and_its_jobs_go_on(only_warm, tmp_path):
     code = "from ngo import warm; print(warm.start().socket, flush=True); input()"
-    parent = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    parent = running.start([sys.executable, "-c", code], stdin=subprocess.PIPE, stderr=None)
     path = Path(parent.stdout.readline().strip())
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    wait_for(path)
     process = ngo_train(
         path, *ENDLESS, "--out", tmp_path / "run", environment=only_warm, stderr=subprocess.STDOUT
     )
     while "epoch" not in process.stdout.readline():
         assert process.poll() is None
     parent.kill()
-    deadline = time.monotonic() + 20
-    while path.parent.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    running.awaited(lambda: not path.parent.exists())
     assert "epoch" in process.stdout.readline()  # its job goes on, and still answers to it
     process.terminate()
-    assert process.wait(timeout=20) == 128 + signal.SIGTERM
-    parent.communicate(timeout=20)  # no process is left that holds the parent's output
+    assert process.wait(running.LIMIT) == 128 + signal.SIGTERM
+    running.ended(parent)  # no process is left that holds the parent's output
 
 
 def test_a_stopped_server_leaves_nothing():

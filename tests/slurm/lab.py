@@ -32,7 +32,7 @@ PLACE = Path("/etc/slurm")
 LINKS = (PLACE / "slurm.conf", PLACE / "gres.conf")
 # Two jobs of one core at once, on any machine; memory is counted, not enforced.
 CORES, MEMORY_MB = 2, 8000
-SECONDS_TO_START, SECONDS_TO_STOP = 60, 10
+SECONDS_TO_INSTALL, SECONDS_TO_START, SECONDS_TO_ANSWER, SECONDS_TO_STOP = 300, 60, 60, 10
 
 SLURM_CONF = f"""\
 ClusterName=lab
@@ -97,7 +97,8 @@ def slurm() -> Iterator[None]:
 
 def answer(*command: str, check: bool = True) -> str:
     """What one of Slurm's commands prints."""
-    return subprocess.run(command, capture_output=True, text=True, check=check).stdout.strip()
+    how = {"capture_output": True, "text": True, "check": check, "timeout": SECONDS_TO_ANSWER}
+    return subprocess.run(command, **how).stdout.strip()
 
 
 def _check() -> None:
@@ -112,8 +113,9 @@ def _check() -> None:
     if shutil.which("apt-get") is None:
         raise Unavailable(f"{', '.join(DAEMONS)} are not installed, and there is no apt-get")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    how = {"env": environment, "capture_output": True, "text": True, "timeout": SECONDS_TO_INSTALL}
     for step in (["update"], ["install", "--yes", "--no-install-recommends", *PACKAGES]):
-        done = subprocess.run(["apt-get", *step], env=environment, capture_output=True, text=True)
+        done = subprocess.run(["apt-get", *step], **how)
         if done.returncode != 0:
             raise Unavailable(f"apt-get {step[0]}: {done.stderr.strip().splitlines()[-1:]}")
 

@@ -2,7 +2,6 @@
 
 import re
 import signal
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import psutil
 import pytest
 import yaml
 from lab import Unavailable, answer, slurm
+from running import awaited, finished
 from test_dag import FILES, OVERLAY, RECORDER, TARGETS, Clone
 
 from ngo.artefacts import ARTEFACTS
@@ -24,7 +24,8 @@ PROFILE = [
     *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2"),
 ]
 SMALL = {"mem_mb": 1000, "runtime": 10}
-PATIENCE = 180  # seconds that nothing here takes
+
+pytestmark = pytest.mark.timeout(1200)  # the demo, twice
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
 
     resources = {"train": {**SMALL, "runtime": 1}, "measure": SMALL}
     clone = Laboratory(tmp_path / "cluster", **overlay, resources=resources)
-    running = clone.start(target, *PROFILE)
+    snakemake = clone.start(target, *PROFILE)
     checkpoint = awaited(lambda: next(clone.root.glob("results/runs/*/checkpoint.pt"), None))
     for process in psutil.process_iter(["cmdline", "cwd"]):
         command, folder = process.info["cmdline"], process.info["cwd"]
@@ -168,9 +169,7 @@ def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
     before = checkpoint.stat().st_mtime_ns
     awaited(lambda: checkpoint.stat().st_mtime_ns > before)  # Slurm's SIGTERM has come through
     assert len(list((clone.root / "logs/slurm/rule_train").glob("*/*.log"))) == 1
-    out, _ = running.communicate(timeout=PATIENCE)
-    assert running.returncode == 0, out
-
+    out = finished(snakemake)
     states = [one.state for one in of_rule(records(out), "train")]
     assert states == ["TIMEOUT", "COMPLETED"]
     assert "SLURM status is: 'TIMEOUT'" in out
@@ -189,11 +188,11 @@ def test_the_demos_dag_gives_the_bytes_of_one_machine(tmp_path):
     for one in (local, clone):
         (one.root / "short.yaml").write_text(yaml.safe_dump(short))
     config = "config/demo.yaml short.yaml"
-    local.snakemake("--workflow-profile", "workflow/profiles/local", config=config)
+    local.snakemake("--workflow-profile", "workflow/profiles/local", config=config, within=600)
     grouped = ["partition=partitions", "train=runs", "train_and_keep=runs"]
     sizes = ["partitions=20", "runs=15"]
     out = clone.snakemake(
-        *PROFILE, "--groups", *grouped, "--group-components", *sizes, config=config
+        *PROFILE, "--groups", *grouped, "--group-components", *sizes, config=config, within=600
     )
 
     found = records(out)
@@ -212,12 +211,3 @@ def test_the_demos_dag_gives_the_bytes_of_one_machine(tmp_path):
 def tidy(clone: Clone, path: str) -> pd.DataFrame:
     """A tidy table without the columns that measure the machine."""
     return pd.read_parquet(clone.root / path).drop(columns=list(CLOCK_COLUMNS), errors="ignore")
-
-
-def awaited(found):
-    """What ``found`` returns when that is true."""
-    end = time.monotonic() + PATIENCE
-    while not (value := found()):
-        assert time.monotonic() < end, found
-        time.sleep(0.02)
-    return value

@@ -6,14 +6,15 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from itertools import accumulate
 from pathlib import Path
 
 import nbformat
 import pandas as pd
 import pytest
+import running
 import yaml
+from running import finished
 
 from ngo.artefacts import ARTEFACTS
 from ngo.experiments import SCHEMA, plan, read_config
@@ -74,21 +75,25 @@ class Clone:
         self, *command: str, start_new_session: bool = False, **environment: str
     ) -> subprocess.Popen:
         """A module and its arguments, with the package's copy."""
-        return subprocess.Popen(
+        return running.start(
             [sys.executable, "-m", *command],
             cwd=self.root,
             env={**os.environ, "PYTHONPATH": str(self.root / "src"), **environment},
-            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
             start_new_session=start_new_session,
         )
+
+    def wait_for(self, process: subprocess.Popen, pattern: str) -> None:
+        """Wait until ``process`` has made a file like ``pattern``."""
+        running.awaited(lambda: list(self.root.glob(pattern)), process)
 
     def ngo(self, *arguments: str, code: int = 0) -> str:
         return finished(self.module("ngo", *arguments), code)
 
-    def snakemake(self, *arguments: str, code: int = 0, **how: str) -> str:
-        return finished(self.start(*arguments, **how), code)
+    def snakemake(
+        self, *arguments: str, code: int = 0, within: float = running.LIMIT, **how: str
+    ) -> str:
+        return finished(self.start(*arguments, **how), code, within)
 
     def planned(self, *arguments: str, **how: str) -> dict[str, int]:
         """How many jobs of each rule a dry run would run."""
@@ -98,13 +103,6 @@ class Clone:
 
     def artefacts(self) -> dict[str, bytes]:
         return {name: (self.root / name).read_bytes() for name in FILES}
-
-
-def finished(process: subprocess.Popen, code: int = 0) -> str:
-    """What a process writes until it ends with ``code``."""
-    out, _ = process.communicate()
-    assert process.returncode == code, out
-    return out
 
 
 @pytest.fixture(scope="module")
@@ -184,13 +182,11 @@ def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(cl
     other = Clone(tmp_path / "ngo")
     command = (*TARGETS, "--workflow-profile", "workflow/profiles/local")
     killed = other.start(*command)
-    while not list(other.root.glob("results/runs/*/run.json")):
-        assert killed.poll() is None
-        time.sleep(0.05)
+    other.wait_for(killed, "results/runs/*/run.json")
     second = other.snakemake(*command, code=1)
     assert_one_line(second, "another process is at work in this folder")
     killed.kill()
-    killed.communicate()
+    running.ended(killed)
     first = {path: path.stat().st_mtime_ns for path in other.root.glob("results/runs/*/run.json")}
     other.snakemake(*command)
     assert other.artefacts() == clone.artefacts()

@@ -4,12 +4,12 @@ import base64
 import json
 import re
 import shutil
-import subprocess
 from html.parser import HTMLParser
 
 import pytest
 from docutils.core import publish_string
 from jinja2 import Environment, StrictUndefined
+from running import finished, start
 from test_dag import REPOSITORY, Clone
 
 from ngo.artefacts import ARTEFACTS
@@ -94,7 +94,7 @@ def in_browser(tmp_path, page, script=""):
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000"]
     flags += [f"--user-data-dir={tmp_path}", "--host-resolver-rules=MAP * ~NOTFOUND"]
     command = [browser, *flags, "--dump-dom", file.as_uri()]
-    dom = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    dom = finished(start(command))
     return dom.partition('<div id="app">')[2].partition("<script")[0]
 
 

@@ -3,8 +3,8 @@
 import json
 import os
 import signal
-import time
 
+import running
 import yaml
 from test_dag import Clone
 
@@ -44,11 +44,9 @@ def test_checkpoints_outlive_their_jobs(tmp_path):
 
     for number, begun in ((signal.SIGINT, checkpoints), (signal.SIGKILL, resumed)):
         process = clone.start(*COMMAND, start_new_session=True)
-        while len(begun()) < 2:
-            assert process.poll() is None, process.communicate()[0]
-            time.sleep(0.01)
+        running.awaited(lambda begun=begun: len(begun()) == 2, process)
         os.killpg(process.pid, number)
-        out, _ = process.communicate()
+        out, _ = running.ended(process)
         assert process.returncode != 0, out
         assert len(checkpoints()) == 2
         assert not list(clone.root.glob("results/runs/*/metrics.parquet"))
