@@ -2,9 +2,9 @@ import errno
 import os
 import stat
 import threading
-import time
 
 import pytest
+import running
 
 from ngo.files import (
     PARTIAL,
@@ -95,12 +95,11 @@ def test_a_lock_is_waited_for_and_goes_with_its_holder(tmp_path):
 
     with held(path, never):
         assert try_hold(path) is None
-        thread = threading.Thread(target=second)
+        thread = threading.Thread(target=second, daemon=True)
         thread.start()
-        while not order:
-            time.sleep(0.001)
+        running.awaited(lambda: order)
         order.append("first")
-    thread.join()
+    thread.join(running.LIMIT)
     assert order == ["waits", "first", "second"]
     assert not list(tmp_path.iterdir())
 
@@ -186,7 +185,7 @@ def test_a_fingerprint_follows_the_bytes(tmp_path):
 def test_modules_import_from_floors_below_only():
     floors = [
         {"registry", "files", "seeding", "graphs", "coupling", "devices", "columns", "sources"}
-        | {"pages", "pool", "fused", "kernels"},
+        | {"pages", "pool", "fused", "kernels", "sigterm"},
         {"consensus", "theory", "least_squares", "datasets", "image_files", "tinyimagenet"}
         | {"regression", "partition", "layers", "models", "tasks"},
         {"backends", "population", "protocols"},

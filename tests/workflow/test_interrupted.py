@@ -18,7 +18,8 @@ import psutil
 import pytest
 import yaml
 from pyarrow import parquet
-from test_dag import REPOSITORY, Clone, assert_one_line, finished
+from running import LIMIT, ended, finished, kill, with_children
+from test_dag import REPOSITORY, Clone, assert_one_line
 
 from ngo.files import PARTIAL
 
@@ -70,28 +71,6 @@ def short(root: Path) -> Clone:
     return clone
 
 
-def with_children(process: subprocess.Popen) -> list[psutil.Process]:
-    """A process and all below it."""
-    try:
-        leader = psutil.Process(process.pid)
-        return [leader, *leader.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
-
-
-def kill_all(process: subprocess.Popen) -> None:
-    for each in with_children(process):
-        with suppress(psutil.NoSuchProcess):
-            each.kill()
-    process.communicate()
-
-
-def wait_for(process: subprocess.Popen, root: Path, pattern: str) -> None:
-    while not list(root.glob(pattern)):
-        assert process.poll() is None, process.communicate()[0]
-        time.sleep(0.01)
-
-
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory) -> dict[str, object]:
     """What is there to be made, by name."""
@@ -108,8 +87,9 @@ def test_killed_with_all_its_jobs(tmp_path, undisturbed):
         (MADE, "results/runs/*/metrics.parquet"),
     ):
         process = clone.start(*command, config=CONFIG)
-        wait_for(process, clone.root, pattern)
-        kill_all(process)
+        clone.wait_for(process, pattern)
+        kill(process)
+        ended(process)
         assert contents(clone.root).items() <= undisturbed.items()
     (clone.root / f"results/partitions/{PARTIAL}half.parquet").write_bytes(b"half")
     clone.snakemake(*MADE, config=CONFIG)
@@ -126,7 +106,7 @@ def test_disturbed_in_four_ways_one_after_another(tmp_path, undisturbed):
         """With no logs of before, up to where there is a file like ``pattern``."""
         shutil.rmtree(clone.root / "logs", ignore_errors=True)
         process = clone.start(*COMMAND, config=CONFIG)
-        wait_for(process, clone.root, pattern)
+        clone.wait_for(process, pattern)
         return process
 
     def failed(process: subprocess.Popen) -> str:
@@ -170,7 +150,31 @@ def test_disturbed_in_four_ways_one_after_another(tmp_path, undisturbed):
     assert contents(clone.root) == undisturbed
 
 
+# A stand-in for the command: SIGTERM comes whenever its main thread holds the lock of the jobs.
+TOLD_TO_END = """
+import os, signal, sys
+from snakemake.cli import main
+from snakemake.scheduling.job_scheduler import JobScheduler
+
+def with_a_signal(self, ready=JobScheduler.open_jobs.fget):
+    assert self._lock.locked()
+    os.kill(os.getpid(), signal.SIGTERM)
+    return ready(self)
+
+JobScheduler.open_jobs = property(with_a_signal)
+main(sys.argv[1:])
+"""
+
+
+def test_told_to_end_at_the_worst_moment(tmp_path):
+    clone = short(tmp_path / "ngo")
+    (clone.root / "told_to_end.py").write_text(TOLD_TO_END)
+    out = finished(clone.module("told_to_end", "assumptions", "--cores", "1"), code=1)
+    assert "Will exit after finishing currently running jobs" in out
+
+
 @pytest.mark.torture
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", [0])
 def test_the_whole_demo_killed_again_and_again(tmp_path, seed):
     """Killed at random moments, with all its jobs or (every fourth time) without them, it ends as
@@ -179,7 +183,7 @@ def test_the_whole_demo_killed_again_and_again(tmp_path, seed):
     demo, config = ("--workflow-profile", "workflow/profiles/local"), "config/demo.yaml"
     reference = short(tmp_path / "undisturbed")
     start = time.monotonic()
-    reference.snakemake(*demo, config=config)
+    reference.snakemake(*demo, config=config, within=1800)
     took = time.monotonic() - start
     undisturbed = without_throughputs(reference.root)
     print(f"\nundisturbed: {len(undisturbed)} files in {took:.0f} s")
@@ -193,12 +197,12 @@ def test_the_whole_demo_killed_again_and_again(tmp_path, seed):
         for each in with_children(process)[: None if k % 4 else 1]:
             with suppress(psutil.NoSuchProcess):
                 each.kill()
-        process.wait()
+        process.wait(LIMIT)
         process.stdout.close()  # what jobs left alone would hold open
         there = without_throughputs(clone.root)
         print(f"kill {k} after {moment:.1f} s: {len(there)} files")
         assert there.items() <= undisturbed.items()
-    clone.snakemake(*demo, config=config)
+    clone.snakemake(*demo, config=config, within=1800)
     assert without_throughputs(clone.root) == undisturbed
     assert not unfinished(clone.root)
 

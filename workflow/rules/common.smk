@@ -9,12 +9,14 @@ from shlex import quote
 
 from snakemake.cli import get_argument_parser
 
-from ngo import datasets, devices, experiments, warm
+from ngo import datasets, devices, experiments, sigterm, warm
 from ngo.artefacts import ARTEFACTS, BEYOND
 from ngo.files import clear_partial, hold, writable_folder
 from ngo.registry import UserError, unknown
 from ngo.sources import fingerprint, sources
 from ngo.spec import flag
+
+sigterm.defer()
 
 ROOM = 2**20  # bytes: with less, not even the logs of jobs would tell what went wrong
 
