@@ -8,11 +8,15 @@ import running
 import torch
 from hypothesis import settings
 
+from ngo import pool
 from ngo.seeding import torch_stream
 
 # What a test takes is no matter: machines are busy.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+# As in a run: threads inside operations are slower than none where cores are shared.
+torch.set_num_threads(1)
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -24,6 +28,17 @@ def real(pattern: str) -> Path:
         if any(Path(place).glob(pattern)):
             return Path(place)
     pytest.skip(f"no {pattern}: set NGO_DATA to a folder that holds it")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """With ``--numprocesses auto``, the tests are run by as many processes as there are cores."""
+    return pool.cores()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The pipeline's tests come first: each of these files takes longest."""
+    items.sort(key=lambda item: item.path.parent.name != "workflow")
 
 
 @pytest.fixture(autouse=True)
