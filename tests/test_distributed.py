@@ -15,13 +15,13 @@ from click.testing import CliRunner
 from ngo import columns, datasets, training
 from ngo.cli import main
 from ngo.consensus import synchronization_index
-from ngo.distributed import run, share
+from ngo.distributed import check, run, share
 from ngo.graphs import mixing_stream, without
 from ngo.network import joint, moments, shares
 from ngo.partition_file import draw
 from ngo.population import Population
 from ngo.processes import launch
-from ngo.protocols import PROTOCOLS
+from ngo.protocols import PROTOCOLS, Protocol
 from ngo.registry import UserError
 from ngo.seeding import torch_stream
 from ngo.spec import DEFAULTS, resolve
@@ -297,6 +297,17 @@ def test_asynchronous_workers_go_on_without_one(tmp_path):
     assert [row["processes"] for row in told["evaluations"]] == [4, 3, 3]
     assert ours["step"].tolist() == training.schedule(spec, 1437)
     assert facts["run"] == spec.id + "-asynchronous-lost1"
+
+
+def test_a_protocol_is_asynchronous_only_if_it_says_so(tmp_path, monkeypatch):
+    """Of its fields none tells: gradient tracking has those of NGO, and exchanges two things."""
+    ngo = PROTOCOLS["ngo"]
+    monkeypatch.setitem(PROTOCOLS, "tracking", Protocol(ngo.step, ngo.fields, ngo.fixed))
+    how = {"processes": 2, "asynchronous": True, "on_failure": "stop"}
+    refusal = "protocol 'tracking' have to wait; allowed: gossip, local_sgd, ngo."
+    with pytest.raises(UserError, match=refusal):
+        check(spec_of(workers=2, protocol="tracking"), tmp_path, **how)
+    check(spec_of(workers=2), tmp_path, **how)
 
 
 def test_torchrun_starts_the_processes(tmp_path):

@@ -53,11 +53,7 @@ def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failu
             f"processes: {processes} is more than the {spec.workers} workers; it must be "
             f"{spec.workers} or less."
         )
-    free = [
-        name
-        for name, entry in sorted(PROTOCOLS.items())
-        if entry.decentralized and not {"delay", "v_threshold"} & set(entry.fields)
-    ]
+    free = sorted(name for name, entry in PROTOCOLS.items() if entry.asynchronous)
     if asynchronous and spec.protocol not in free:
         raise UserError(
             f"asynchronous: the workers of protocol {spec.protocol!r} have to wait; allowed: "

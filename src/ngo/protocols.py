@@ -5,7 +5,8 @@ state ``X`` ``[n, d]`` in place, given the gradients ``G`` at ``X`` and the step
 ``W``, and returns how many models were sent from one machine to another. ``past`` is a list of its
 own, empty before the first step, for what it must remember. What takes more than a worker's own row
 it asks of the ``network``: by default ``X`` has all rows; in :mod:`ngo.distributed` it has those of
-one process. It is registered with the fields of a run that it reads, and with those that it fixes.
+one process. It is registered with the fields of a run that it reads, with those that it fixes, and
+with whether its workers may run asynchronously.
 Randomized communication is no protocol but a topology: ``random`` draws a fresh G(n, u) at every
 step. (torch comes in with the coupling, where it is used, so that the names can be checked without
 its start-up cost.)
@@ -99,11 +100,15 @@ Step = Callable[..., int]
 
 @dataclass(frozen=True)
 class Protocol:
-    """``fields`` are the fields of a run that mean something here; ``fixed`` has set values."""
+    """``fields`` are the fields of a run that mean something here; ``fixed`` has set values.
+
+    ``asynchronous`` says that a step needs no more of a neighbour than the newest of its models.
+    """
 
     step: Step
     fields: tuple[str, ...]
     fixed: Mapping[str, object] = field(default_factory=dict)
+    asynchronous: bool = False
 
     @property
     def decentralized(self) -> bool:
@@ -116,11 +121,17 @@ PROTOCOLS: Registry[Protocol] = Registry("protocol")
 _GAMMA = ("gamma", "gamma_decay")
 
 
-def protocol(name: str, *, fields: tuple[str, ...] = (), **fixed: object) -> Decorator:
-    """Register a protocol under the name that configs and the command line use."""
+def protocol(
+    name: str, *, fields: tuple[str, ...] = (), asynchronous: bool = False, **fixed: object
+) -> Decorator:
+    """Register a protocol under the name that configs and the command line use.
+
+    Declare it ``asynchronous`` only if each step exchanges models once at most, and each exchange
+    means the same: a neighbour's newest model may have come any number of steps ago.
+    """
 
     def register(step: Step) -> Step:
-        PROTOCOLS.add(name, Protocol(step, fields, fixed))
+        PROTOCOLS.add(name, Protocol(step, fields, fixed, asynchronous))
         return step
 
     return register
@@ -145,8 +156,10 @@ def centralized(
     return messages
 
 
-@protocol("gossip", fields=("topology", *_GAMMA), p=1.0, local_steps=1, delay=0)
-@protocol("ngo", fields=("topology", *_GAMMA, "p"), local_steps=1, delay=0)
+@protocol(
+    "gossip", fields=("topology", *_GAMMA), asynchronous=True, p=1.0, local_steps=1, delay=0
+)
+@protocol("ngo", fields=("topology", *_GAMMA, "p"), asynchronous=True, local_steps=1, delay=0)
 def gossip(
     t: int,
     X: torch.Tensor,
@@ -165,7 +178,9 @@ def gossip(
     return consensus_step(t, X, W, spec, network)
 
 
-@protocol("local_sgd", fields=("topology", *_GAMMA, "p", "local_steps"), delay=0)
+@protocol(
+    "local_sgd", fields=("topology", *_GAMMA, "p", "local_steps"), asynchronous=True, delay=0
+)
 def local_sgd(
     t: int,
     X: torch.Tensor,
