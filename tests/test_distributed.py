@@ -15,9 +15,10 @@ from click.testing import CliRunner
 from ngo import columns, datasets, training
 from ngo.cli import main
 from ngo.consensus import synchronization_index
-from ngo.distributed import check, run, share
+from ngo.distributed import check, run
 from ngo.graphs import mixing_stream, without
-from ngo.network import joint, moments, shares
+from ngo.network import joint, moments
+from ngo.shares import share, shares
 from ngo.partition_file import draw
 from ngo.population import Population
 from ngo.processes import launch

@@ -3,45 +3,42 @@
 Each process has the rows, the training samples and the streams of its own workers; the test set is
 everywhere. Every stream has the key that it has in a simulation, and the protocols are those of
 :mod:`ngo.protocols`, so that a synchronous run is the simulation's to rounding. In an asynchronous
-one workers do not wait for each other. :mod:`ngo.network` says how models travel,
-:mod:`ngo.processes` how processes find and lose each other.
+one workers do not wait for each other. :mod:`ngo.meeting` says how processes find each other,
+:mod:`ngo.processes` how they lose each other, :mod:`ngo.network` how models travel, and
+:mod:`ngo.ledger` what an evaluation is made of.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import torch
+import torch.distributed as dist
 
 from ngo import datasets, partition, pool, training
-from ngo.datasets import Dataset
 from ngo.devices import chosen
 from ngo.graphs import mixing_stream
-from ngo.network import Asynchronous, Network, joint, moments
+from ngo.ledger import COUNTS, Ledger, pack
+from ngo.meeting import gathered, joined, met, placed, telling
+from ngo.network import Asynchronous, Network
 from ngo.partition import Parts
-from ngo.partition_file import draw, held_out
+from ngo.partition_file import draw
 from ngo.pool import cores, one_intra_op_thread
-from ngo.population import Population, Scores
-from ngo.processes import ON_FAILURE, Lost, joined
+from ngo.population import Population
+from ngo.processes import ON_FAILURE, Lost
 from ngo.protocols import PROTOCOLS, TOGETHER
 from ngo.registry import UserError, unknown
 from ngo.seeding import torch_stream
-from ngo.spec import RunSpec, check_share
+from ngo.shares import Share, share, shares
+from ngo.spec import RunSpec
 from ngo.training import Evaluation
-
-# What each process counts; a report has what came since the last.
-COUNTS = ("samples", "loss", "losses", "messages", "models", "bytes", "other", "stale", "pulls")
 
 
 def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failure: str) -> None:
@@ -66,226 +63,136 @@ def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failu
         )
 
 
-@dataclass(frozen=True)
-class Share:
-    """What one process needs of the data: the training samples of its own workers with their
-    ``parts``, and what is evaluated, in chunks. All workers together own ``owned`` samples.
-    """
-
-    data: Dataset
-    parts: Parts
-    owned: int
-    test: tuple[list[torch.Tensor], list[torch.Tensor]]
-    holdout: tuple[list[torch.Tensor], list[torch.Tensor]] | None
-
-
-def share(spec: RunSpec, data: Dataset, parts: Parts, own: Sequence[int]) -> Share:
-    """The share of the process with the workers ``own``."""
-    check_share(spec, min(len(part) for part in parts))
-    inputs, targets = data.train_inputs, data.train_targets
-    kept = torch.from_numpy(np.concatenate([parts[i] for i in own])).to(inputs.device)
-    held = torch.from_numpy(held_out(spec, len(inputs))).to(inputs.device)
-    ends = np.cumsum([0, *(len(parts[i]) for i in own)])
-    return Share(
-        replace(data, train_inputs=inputs[kept], train_targets=targets[kept]),
-        [np.arange(*pair) for pair in pairwise(ends)],
-        sum(len(part) for part in parts),
-        training.chunks(spec, data, data.test_inputs, data.test_targets),
-        training.chunks(spec, data, inputs[held], targets[held]) if len(held) else None,
-    )
-
-
-def pack(
-    counts: Sequence[float], stale: Sequence[int], scores: Scores, population: Population
-) -> torch.Tensor:
-    """A process's report on its workers as a float64 vector: :data:`COUNTS`, the largest of
-    ``stale``, the spread of its rows, losses, accuracies, and the means of rows and of buffers.
-    """
-    mean, V = moments(population.X)
-    numbers = [*counts, max(stale, default=0), float(V)]
-    scored = [*scores.worker_losses, *scores.worker_accuracies]
-    head = torch.tensor([*numbers, *scored], dtype=torch.float64)
-    return torch.cat([head, mean.cpu(), population.buffers.double().mean(0).cpu()])
-
-
-class Ledger:
-    """The rows of a run, made from reports. They lie in the store, where a new leader finds them.
-
-    ``consensus`` is a population of one, which the mean of all workers is evaluated with.
-    """
+class Participant:
+    """One process's part of a run: its own workers, how far they are, and whom it has lost."""
 
     def __init__(
         self,
         spec: RunSpec,
         mine: Share,
+        population: Population,
+        ledger: Ledger,
         network: Network,
-        consensus: Population,
-        report: Callable[[Evaluation], None],
+        on_failure: str,
     ) -> None:
-        self._spec, self._mine, self._network = spec, mine, network
-        self._consensus, self._report = consensus, report
-        self._store = network.group.store
-        self._start = time.perf_counter()
-
-    def read(self) -> tuple[list[Evaluation], list[dict[str, float]]]:
-        """The evaluations so far, and what the network did up to each."""
-        kept = [json.loads(self._store.get(f"row/{k}")) for k in range(self._store.add("rows", 0))]
-        return [Evaluation(**row) for row, _ in kept], [traffic for _, traffic in kept]
-
-    def record(self, t: int, reports: Mapping[int, torch.Tensor]) -> bool:
-        """Make the row of step ``t`` from each process's report; whether the run diverged."""
-        rows, traffic = self.read()
-        model = self._consensus
-        counts: Counter[str] = Counter()
-        losses: list[float] = []
-        accuracies: list[float] = []
-        means, buffers, stalest = [], [], 0
-        for q, report in reports.items():
-            k = len(self._network.shares[q])
-            sizes = [len(COUNTS), 1, 1, k, k, model.d, model.buffers.shape[1]]
-            values, stale, V, loss, accuracy, mean, buffer = report.cpu().split(sizes)
-            counts.update(dict(zip(COUNTS, values.tolist(), strict=True)))
-            stalest = max(stalest, int(stale))
-            losses += loss.tolist()
-            accuracies += accuracy.tolist()
-            means.append((k, mean, V[0]))
-            buffers.append((k, buffer, V[0]))
-        mean, V = joint(means)
-        model.X.copy_(mean[None])
-        model.buffers.copy_(joint(buffers)[0][None])
-        scores = model.evaluate(*self._mine.test, workers=False)
-        holdout = self._mine.holdout
-        messages = int(counts["messages"]) + (rows[-1].messages if rows else 0)
-        row = training.evaluation(
-            self._spec,
-            t,
-            self._mine.owned,
-            samples=int(counts["samples"]) + (rows[-1].samples if rows else 0),
-            train_loss=counts["loss"] / counts["losses"] if counts["losses"] else math.nan,
-            V=float(V),
-            scores=replace(scores, worker_losses=losses, worker_accuracies=accuracies),
-            unseen=model.evaluate(*holdout, workers=False) if holdout else None,
-            messages=messages,
-            bytes_sent=messages * model.d * model.X.element_size(),
-            seconds=time.perf_counter() - self._start,
+        self._spec, self._mine, self._on_failure = spec, mine, on_failure
+        self._population, self._ledger, self._network = population, ledger, network
+        self._protocol = PROTOCOLS[spec.protocol]
+        self._due = set(training.schedule(spec, mine.owned))
+        self._end = max(self._due)
+        streams = [
+            training.BatchStream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
+            for i, part in zip(network.own, mine.parts, strict=True)
+        ]
+        self._batches = training.Batches(population.task, mine.data, streams)
+        self._mixing = (
+            mixing_stream(spec.topology, spec.workers, spec.u, torch_stream(spec.seed, "graphs"))
+            if self._protocol.decentralized
+            else None
         )
-        before = traffic[-1] if traffic else Counter()
-        now = {
-            "step": t,
-            "processes": len(reports),
-            "models_sent": int(counts["models"]) + before["models_sent"],
-            "bytes_sent": int(counts["bytes"]) + before["bytes_sent"],
-            "other_bytes_sent": int(counts["other"]) + before["other_bytes_sent"],
-            "staleness_mean": counts["stale"] / counts["pulls"] if counts["pulls"] else 0.0,
-            "staleness_max": stalest,
-        }
-        self._store.set(f"row/{len(rows)}", json.dumps([asdict(row), now]))
-        self._store.add("rows", 1)
-        self._report(row)
-        return row.diverged
+        self._past: list[torch.Tensor] = []
+        self._step = 0  # the steps done
+        self._resume = 0  # the step from which all go on after a loss
+        self._last = -1  # the step of the last row
+        self._over = False  # whether that row is the run's last
+        self._apart = False  # whether those who share one model may have parted
+        self._total: Counter[str] = Counter()  # of COUNTS, since the start
+        self._recorded: Counter[str] = Counter()  # the same, up to the last row
+        self._reported = (0, self._recorded)  # and up to the last report, with its step
+        self.lost: list[dict[str, object]] = []  # the processes lost on the way
 
+    @one_intra_op_thread()
+    def proceed(self, write: Callable[[], None]) -> None:
+        """Train to the end, where the leader calls ``write``; nobody leaves before it has.
 
-@one_intra_op_thread()
-def train(
-    spec: RunSpec,
-    mine: Share,
-    network: Network,
-    *,
-    on_failure: str = "stop",
-    threads: int | None = None,
-    report: Callable[[Evaluation], None] = lambda row: None,
-) -> tuple[Ledger, Population, list[dict[str, object]]]:
-    """A process's part of a run: the rows, its own workers, and the processes lost on the way.
+        When a process is lost, the others go on (``on_failure`` "drop") from the step of the one
+        that is furthest; those behind take their steps up to it alone, without a pull. An
+        evaluation that the loss broke is made there.
+        """
+        while True:
+            try:
+                while not self._over:
+                    self._proceed()
+                self._network.finish(self._ledger.record, write)
+                return
+            except Lost:
+                pass  # connections close when nothing refers to their messages, as the error does
+            if self._over and self._ledger.written:
+                return
+            self._recover()
 
-    When a process is lost, the others go on (``on_failure`` "drop") from the step of the one that
-    is furthest; those behind take their steps up to it alone, without a pull. An evaluation that
-    the loss broke is made there.
-    """
-    group, data = network.group, mine.data
-    how = {"device": data.train_inputs.device, "threads": threads}
-    how |= {"backend": spec.backend, "precision": spec.precision}
-    population = Population(spec.model, len(network.own), spec.seed, workers=network.own, **how)
-    ledger = Ledger(spec, mine, network, Population(spec.model, 1, spec.seed, **how), report)
-    protocol = PROTOCOLS[spec.protocol]
-    due = set(training.schedule(spec, mine.owned))
-    end = max(due)
-    streams = [
-        training.BatchStream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
-        for i, part in zip(network.own, mine.parts, strict=True)
-    ]
-    batches = training.Batches(population.task, data, streams)
-    mixing = (
-        mixing_stream(spec.topology, spec.workers, spec.u, torch_stream(spec.seed, "graphs"))
-        if protocol.decentralized
-        else None
-    )
-    nobody = torch.eye(len(network.own), dtype=torch.float64)
-    total: Counter[str] = Counter()  # of COUNTS, since the start
-    recorded: Counter[str] = Counter()  # the same, up to the last row
-    reported: tuple[int, Counter[str]] = (0, recorded)  # and up to the last report, with its step
+    def _proceed(self) -> None:
+        """The evaluation that is due, or else one step."""
+        caught_up = self._step >= self._resume
+        if self._apart and caught_up:
+            X = self._population.X
+            X.copy_(self._network.mean(X)[0])
+            self._apart = False
+        if self._last < self._step and caught_up and self._step in self._due:
+            self._evaluate()
+        else:
+            self._advance(alone=not caught_up)
 
-    def conclude(t: int) -> bool:
-        nonlocal recorded, reported
-        scores = population.evaluate(*mine.test)
-        if t == end:
+    def _advance(self, alone: bool) -> None:
+        """One step of the own workers."""
+        population, network, total = self._population, self._network, self._total
+        losses = population.gradients(self._batches).double()
+        total.update(loss=float(losses.sum()), losses=len(losses))
+        total["samples"] += len(losses) * self._spec.batch_size
+        W = network.present(next(self._mixing)) if self._mixing is not None else None
+        # A step that breaks off in the exchange is done: it has no pull.
+        network.step, self._step = self._step, self._step + 1
+        with pool.using(population.spread):
+            total["messages"] += self._protocol.step(
+                network.step,
+                population.X,
+                population.G,
+                torch.eye(len(losses), dtype=torch.float64) if alone else W,
+                self._spec,
+                self._past,
+                network=TOGETHER if alone else network,
+            )
+
+    def _evaluate(self) -> None:
+        """Report on the own workers; all reports together are a row."""
+        t, network, sent = self._step, self._network, self._network.group.sent
+        scores = self._population.evaluate(*self._mine.test)
+        if t == self._end:
             network.settle()
-        sent = {"models": group.sent["gossip", "models"], "bytes": group.sent["gossip", "bytes"]}
-        other = sum(group.sent[purpose, "bytes"] for purpose in ("reports", "control"))
-        messages = network.messages(total["messages"])
-        total.update(stale=sum(network.stale), pulls=len(network.stale))
-        now = Counter({**total, **sent, "other": other, "messages": messages})
-        since = [now[name] - recorded[name] for name in COUNTS]
-        reported = (t, now)
-        ends = network.conclude(t, pack(since, network.stale, scores, population), ledger.record)
+        self._total.update(stale=sum(network.stale), pulls=len(network.stale))
+        now = Counter(self._total)
+        now["messages"] = network.messages(now["messages"])
+        now.update(models=sent["gossip", "models"], bytes=sent["gossip", "bytes"])
+        now["other"] = sent["reports", "bytes"] + sent["control", "bytes"]
+        self._reported = (t, now)
+        since = [now[name] - self._recorded[name] for name in COUNTS]
+        report = pack(since, network.stale, scores, self._population)
+        ends = network.conclude(t, report, self._ledger.record)
         network.stale.clear()
-        recorded = now
-        return ends or t == end
+        self._recorded, self._last = now, t
+        self._over = ends or t == self._end
 
-    past: list[torch.Tensor] = []
-    lost: list[dict[str, object]] = []
-    t, last, resume = 0, -1, 0  # the steps done; that of the last row; that from which all go on
-    apart = ended = False
-    while True:
-        try:
-            if apart and t == resume:  # those who share one model may have parted
-                population.X.copy_(network.mean(population.X)[0])
-                apart = False
-            if not ended and last < t and t >= resume and t in due:
-                ended, last = conclude(t), t
-            if ended:
-                network.finish(ledger.record)
-                return ledger, population, lost
-            alone = t < resume
-            losses = population.gradients(batches).double()
-            total.update(loss=float(losses.sum()), losses=len(losses))
-            total["samples"] += len(losses) * spec.batch_size
-            W = network.present(next(mixing)) if mixing is not None else None
-            network.step, t = t, t + 1  # a step that breaks off in the exchange is done: no pull
-            with pool.using(population.spread):
-                total["messages"] += protocol.step(
-                    network.step,
-                    population.X,
-                    population.G,
-                    nobody if alone else W,
-                    spec,
-                    past,
-                    network=TOGETHER if alone else network,
-                )
-            continue
-        except Lost:
-            pass  # the connections close when nothing refers to their messages, as the error does
-        gone = network.recover(t, on_failure)
-        resume = group.resume
+    def _recover(self) -> None:
+        """Go on with those that are left, from the last row."""
+        network, group = self._network, self._network.group
+        gone = network.recover(self._step, self._on_failure)
+        self._resume = group.resume
         for q, how in gone.items():
-            workers = list(network.shares[q])
-            lost.append({"process": q, "workers": workers, "step": max(t, resume), "how": how})
+            step = max(self._step, self._resume)
+            self.lost.append(
+                {"process": q, "workers": list(network.shares[q]), "step": step, "how": how}
+            )
             if group.me == group.leader:
                 print(f"{network.called(q)} {how}: on without it", file=sys.stderr)
-        rows, _ = ledger.read()
-        last = rows[-1].step if rows else -1
-        recorded = reported[1] if reported[0] <= last else recorded
-        due |= {resume} if any(last < mark <= resume for mark in due) else set()
-        apart = not protocol.decentralized
+        rows, _ = self._ledger.read()
+        self._last = rows[-1].step if rows else -1
+        # That row may be the run's last, though its answer came to none: no step follows it.
+        self._over |= bool(rows) and (self._last == self._end or rows[-1].diverged)
+        if self._reported[0] <= self._last:
+            self._recorded = self._reported[1]
+        if any(self._last < mark <= self._resume for mark in self._due):
+            self._due.add(self._resume)
+        self._apart = not self._protocol.decentralized
 
 
 def run(
@@ -309,64 +216,76 @@ def run(
     process, have a name of their own.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
-    place, communication = _placed(device, on_failure == "drop" or asynchronous)
-    group = joined(communication, timeout)
-    processes = len(group.members)
+    store, me, processes = met(timeout)
     check(spec, out, processes, asynchronous, on_failure)
-    labels, classes = (
-        datasets.train_labels(spec.dataset, root),
-        datasets.DATASETS[spec.dataset].classes,
-    )
-    parts = draw(spec, labels) if parts is None else parts
+    # What may take long comes before the group, in which a silent process is lost.
+    with telling(store, me):
+        place, alone = _placed(device, store, me, processes, timeout)
+        own = shares(spec.workers, processes)[me]
+        data = datasets.load(spec.dataset, root, place)
+        labels, classes = data.labels, data.classes
+        parts = draw(spec, labels) if parts is None else parts
+        mine = share(spec, data, parts, own)
+        del data  # all but the share
+        local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        how = {"device": place, "threads": threads or max(1, cores() // local)}
+        how |= {"backend": spec.backend, "precision": spec.precision}
+        population = Population(spec.model, len(own), spec.seed, workers=own, **how)
+        consensus = Population(spec.model, 1, spec.seed, **how)
+    communication = "nccl" if alone and on_failure == "stop" and not asynchronous else "gloo"
+    gathered(store, me, processes, "ready", "")
+    group = joined(store, me, processes, backend=communication, timeout=timeout)
     network = (Asynchronous if asynchronous else Network)(group, spec.workers)
-    mine = share(spec, datasets.load(spec.dataset, root, place), parts, network.own)
-    local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    ledger, population, lost = train(
-        spec,
-        mine,
-        network,
-        on_failure=on_failure,
-        threads=threads or max(1, cores() // local),
-        report=report,
-    )
-    if group.me != group.leader:
-        return None
-    rows, traffic = ledger.read()
-    gone = sum(len(entry["workers"]) for entry in lost)
-    changes = ["-asynchronous"] * asynchronous + [f"-lost{gone}"] * bool(gone)
-    facts = {
-        "snapshots": [],
-        "backend": population.backend,
-        "distributed": {
-            "mode": "asynchronous" if asynchronous else "synchronous",
-            "processes": processes,
-            "communication": communication,
-            "on_failure": on_failure,
-            "lost": lost,
-            "evaluations": traffic,
-        },
-    }
-    covered = partition.summary(labels, parts, classes).classes_covered if classes else None
-    training.leave(
-        spec, out, labels, covered, rows, population.d, place, started, clock, facts,
-        name=spec.id + "".join(changes),
-    )  # fmt: skip
-    group.store.set("written", "")
-    return rows[-1]
+    ledger = Ledger(spec, mine, network, consensus, report)
+    participant = Participant(spec, mine, population, ledger, network, on_failure)
+
+    def write() -> None:
+        rows, traffic = ledger.read()
+        lost = participant.lost
+        gone = sum(len(entry["workers"]) for entry in lost)
+        changes = ["-asynchronous"] * asynchronous + [f"-lost{gone}"] * bool(gone)
+        facts = {
+            "snapshots": [],
+            "backend": population.backend,
+            "distributed": {
+                "mode": "asynchronous" if asynchronous else "synchronous",
+                "processes": processes,
+                "communication": communication,
+                "on_failure": on_failure,
+                "lost": lost,
+                "evaluations": traffic,
+            },
+        }
+        covered = partition.summary(labels, parts, classes).classes_covered if classes else None
+        training.leave(
+            spec, out, labels, covered, rows, population.d, place, started, clock, facts,
+            name=spec.id + "".join(changes),
+        )  # fmt: skip
+        store.set("written", "")
+
+    participant.proceed(write)
+    return ledger.read()[0][-1] if group.me == group.leader else None
 
 
-def _placed(device: str, host: bool) -> tuple[str, str]:
-    """The device of this process, and the backend that its messages take.
-
-    On a machine with a GPU for each of its processes that is NCCL; elsewhere, and where processes
-    may leave (``host``), gloo, for which models go through the host's memory.
-    """
-    if chosen(device) == "cpu":
-        return "cpu", "gloo"
+def _placed(
+    device: str, store: dist.Store, me: int, processes: int, timeout: float
+) -> tuple[str, bool]:
+    """The device of this process, and whether every process has a GPU of its own."""
+    gpus: list[str] = []
+    if chosen(device) != "cpu":
+        gpus = [
+            str(torch.cuda.get_device_properties(k).uuid) for k in range(torch.cuda.device_count())
+        ]
+        if not gpus:
+            raise UserError(
+                "device: a GPU is visible, but torch can't use it; check the driver, or use "
+                "--device cpu."
+            )
+    told = gathered(store, me, processes, "gpus", json.dumps(gpus), timeout)
+    places, alone = placed([json.loads(ids) for ids in told])
+    if not gpus:
+        return "cpu", False
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True, warn_only=True)
-    gpus = torch.cuda.device_count()
-    place = int(os.environ.get("LOCAL_RANK", "0")) % gpus
-    torch.cuda.set_device(place)
-    each = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) <= gpus
-    return f"cuda:{place}", "nccl" if each and not host else "gloo"
+    torch.cuda.set_device(places[me])
+    return f"cuda:{places[me]}", alone

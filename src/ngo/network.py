@@ -7,7 +7,7 @@ the index V, an evaluation) goes by way of the leader, the first process.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain, pairwise
+from itertools import chain
 
 import torch
 
@@ -17,15 +17,9 @@ from ngo.mailbox import Mailbox
 from ngo.processes import GRACE, MARGIN, Group, Lost
 from ngo.protocols import TOGETHER
 from ngo.registry import UserError
+from ngo.shares import shares
 
 Record = Callable[[int, dict[int, torch.Tensor]], bool]  # (step, reports) → whether the run ends
-
-
-def shares(workers: int, processes: int) -> list[range]:
-    """The workers of each process: consecutive numbers, as evenly as can be."""
-    return [
-        range(*ends) for ends in pairwise(workers * k // processes for k in range(processes + 1))
-    ]
 
 
 class Network:
@@ -127,8 +121,16 @@ class Network:
         shapes = {q: (shared + SCORES * len(own),) for q, own in enumerate(self.shares)}
         return bool(self.group.ask_leader(report, shapes, answer, (1,)))
 
-    def finish(self, record: Record) -> None:
-        """After the last step: here everything has been said."""
+    def finish(self, record: Record, write: Callable[[], None]) -> None:
+        """After the last row: the leader writes the results, and the others wait until it has, for
+        if it is lost the next one must.
+        """
+        group, to = self.group, self.group.leader
+        if group.me == to:
+            write()
+            group.exchange(dict.fromkeys(group.others, torch.zeros(1)), {}, "reports")
+        else:
+            group.exchange({}, {to: (1,)}, "reports")
 
     def settle(self) -> None:
         """Before the last report: nothing is under way here."""
@@ -243,12 +245,13 @@ class Asynchronous(Network):
             if record(t, dict(sorted(self._reports.pop(t).items()))):
                 self.group.store.set("ends", "")
 
-    def finish(self, record: Record) -> None:
-        """Say goodbye, wait until all have, and record the rest."""
+    def finish(self, record: Record, write: Callable[[], None]) -> None:
+        """Say goodbye, and wait until all have; the leader records the rest and writes."""
         self._mailbox.goodbye()
         self._listen()
         if self.group.me == self.group.leader:
             self._assemble(record)
+            write()
 
     def recover(self, done: int, on_failure: str) -> dict[int, str]:
         """Nobody is held up, so there is nothing to agree on: each goes on without the lost."""

@@ -12,6 +12,7 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -157,8 +158,7 @@ class Group:
 
     def fate(self, process: int) -> str:
         """How a process ended, in words."""
-        ended = f"ended/{process}"
-        return self.store.get(ended).decode() if self.store.check([ended]) else "does not answer"
+        return ending(self.store, process) or "does not answer"
 
     def close(self) -> None:
         """Close all connections."""
@@ -185,44 +185,40 @@ class Group:
             self.sent[purpose, "bytes"] += tensor.numel() * tensor.element_size()
 
 
-def joined(backend: str, timeout: float) -> Group:
-    """The group that the environment names, as torchrun and :func:`launch` set it: ``RANK``,
-    ``WORLD_SIZE``, ``MASTER_ADDR``, ``MASTER_PORT``.
-    """
-    absent = [name for name in ENVIRONMENT if name not in os.environ]
-    if absent:
-        raise UserError(
-            f"distributed: {', '.join(absent)} not set; start it with torchrun, or let "
-            f"--processes N start N processes on this machine."
+def ending(store: dist.Store, process: int) -> str | None:
+    """How a process ended, in words; None if it has not, or ended well."""
+    key = f"ended/{process}"
+    return store.get(key).decode() if store.check([key]) else None
+
+
+# The network interface that no other machine reaches.
+LOOPBACK, ADDRESS = "lo0" if sys.platform == "darwin" else "lo", "127.0.0.1"
+
+
+def _store() -> dist.TCPStore:
+    """A store on the loopback address: by itself torch would listen on all."""
+    with socket.create_server((ADDRESS, 0)) as server:
+        port = server.getsockname()[1]
+        return dist.TCPStore(
+            ADDRESS, port, is_master=True, wait_for_workers=False, master_listen_fd=server.detach()
         )
-    where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
-    try:
-        store, me, size = next(dist.rendezvous("env://", timeout=timedelta(seconds=timeout)))
-        return Group(store, me, size, backend=backend, timeout=timeout)
-    except (RuntimeError, ValueError, Lost) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(
-            f"distributed: not all processes met at {where} in {timeout:g} s: {reason}"
-        ) from None
-
-
-ENVIRONMENT = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 def launch(work: Callable[[], object], processes: int, *, timeout: float, on_failure: str) -> None:
     """Do ``work`` (that can be pickled) in ``processes`` processes on this machine, as torchrun
-    would; but the end of one is the others' own matter.
+    would; but the end of one is the others' own matter, and nothing listens beyond the machine.
 
     With ``on_failure`` "stop" it is a UserError if one fails, after the others had ``timeout``
     seconds to stop; with "drop" if all fail, or none has said in the store that the results are
-    ``written``. The processes are
-    forked from one that has imported torch and computes nothing, and end with this one.
+    ``written``. The processes are forked from one that has imported torch and computes nothing,
+    and end with this one.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["ngo.distributed"])
-    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    store = _store()
+    interfaces = dict.fromkeys(("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"), LOOPBACK)
     common = {
-        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_ADDR": ADDRESS,
         "MASTER_PORT": str(store.port),
         "WORLD_SIZE": str(processes),
         "LOCAL_WORLD_SIZE": str(processes),
@@ -230,7 +226,8 @@ def launch(work: Callable[[], object], processes: int, *, timeout: float, on_fai
     }
     started = []
     for k in range(processes):
-        environment = {**os.environ, **common, "RANK": str(k), "LOCAL_RANK": str(k)}
+        mine = {"RANK": str(k), "LOCAL_RANK": str(k)}
+        environment = {**interfaces, **os.environ, **common, **mine}
         started.append(context.Process(target=_child, args=(work, environment)))
         started[-1].start()
     failed: dict[int, str] = {}
@@ -246,16 +243,15 @@ def launch(work: Callable[[], object], processes: int, *, timeout: float, on_fai
                 started[k].join()
                 how = _ending(started[k].exitcode)
                 if how is not None:
-                    store.set(f"ended/{k}", how)
+                    store.compare_set(f"ended/{k}", "", how)
                     failed[k] = how
     finally:
         for process in started:
             process.kill()
             process.join()
     if failed and (on_failure == "stop" or len(failed) == processes):
-        told = [k for k in range(processes) if store.check([f"mistake/{k}"])]
-        if told:
-            raise UserError(store.get(f"mistake/{told[0]}").decode())
+        if store.check(["mistake"]):
+            raise UserError(store.get("mistake").decode())
         k, how = next(iter(failed.items()))
         raise UserError(f"distributed: process {k} of {processes} {how}.")
     if not store.check(["written"]):
@@ -282,7 +278,7 @@ def _child(work: Callable[[], object], environment: Mapping[str, str]) -> NoRetu
         store = dist.TCPStore(
             environment["MASTER_ADDR"], int(environment["MASTER_PORT"]), is_master=False
         )
-        store.set(f"mistake/{environment['RANK']}", str(error))
+        store.compare_set("mistake", "", str(error))  # the first may be why the others end
         code = MISTAKEN
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT

@@ -156,9 +156,7 @@ def centralized(
     return messages
 
 
-@protocol(
-    "gossip", fields=("topology", *_GAMMA), asynchronous=True, p=1.0, local_steps=1, delay=0
-)
+@protocol("gossip", fields=("topology", *_GAMMA), asynchronous=True, p=1.0, local_steps=1, delay=0)
 @protocol("ngo", fields=("topology", *_GAMMA, "p"), asynchronous=True, local_steps=1, delay=0)
 def gossip(
     t: int,
@@ -178,9 +176,7 @@ def gossip(
     return consensus_step(t, X, W, spec, network)
 
 
-@protocol(
-    "local_sgd", fields=("topology", *_GAMMA, "p", "local_steps"), asynchronous=True, delay=0
-)
+@protocol("local_sgd", fields=("topology", *_GAMMA, "p", "local_steps"), asynchronous=True, delay=0)
 def local_sgd(
     t: int,
     X: torch.Tensor,
