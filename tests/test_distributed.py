@@ -1,95 +1,52 @@
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from functools import partial
-from itertools import count, islice
+from itertools import islice
 
 import numpy as np
+import psutil
 import pytest
 import torch
+import torch.distributed as dist
 from click.testing import CliRunner
+from participants import (
+    LIMIT,
+    SMOOTH,
+    at_step,
+    convex_spec,
+    distributed,
+    end,
+    ended_within,
+    only,
+    simulated,
+    slow,
+    spec_of,
+)
 
 from ngo import columns, datasets, training
 from ngo.cli import main
 from ngo.consensus import synchronization_index
-from ngo.distributed import check, run
-from ngo.graphs import mixing_stream, without
+from ngo.distributed import check
+from ngo.models import MODELS
 from ngo.network import joint, moments
-from ngo.shares import share, shares
 from ngo.partition_file import draw
-from ngo.population import Population
-from ngo.processes import launch
 from ngo.protocols import PROTOCOLS, Protocol
 from ngo.registry import UserError
 from ngo.seeding import torch_stream
-from ngo.spec import DEFAULTS, resolve
+from ngo.shares import share, shares
 
 TEST_SAMPLES = 360
-PARAMETERS = 21_840
+PARAMETERS = 12_730
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_thread():
+def surroundings():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setitem(MODELS, "smooth", SMOOTH)
         yield
-
-
-def spec_of(**values):
-    small = {"dataset": "digits", "batch_size": 16, "epochs": 0.5, "eval_every": 0.2, "lr": 0.1}
-    return resolve({}, {**DEFAULTS, **small, **values})
-
-
-def small_spec(**values):
-    small = {"dataset": "least_squares", "model": "linear", "task": "regression", "workers": 3}
-    return spec_of(**{**small, **values})
-
-
-def simulated(spec, tmp_path):
-    training.run(spec, tmp_path / "simulated", tmp_path)
-    return columns.read(tmp_path / "simulated/metrics.parquet", "metrics")[0]
-
-
-def distributed(spec, processes, tmp_path, befalls=None, timeout=20.0, on_failure="stop", **how):
-    """The metrics, their facts, and what run.json says of the processes."""
-    out = tmp_path / "distributed"
-    work = partial(
-        run, spec, out, tmp_path, device="cpu", timeout=timeout, on_failure=on_failure, **how
-    )
-    if befalls:
-        work = partial(befalls, work)
-    launch(work, processes, timeout=timeout, on_failure=on_failure)
-    record = json.loads((out / "run.json").read_text())
-    return *columns.read(out / "metrics.parquet", "metrics"), record["distributed"]
-
-
-def at_step(step, process, what, work):
-    """Do ``work``, with something done by one process before it computes a gradient."""
-    if int(os.environ["RANK"]) == process:
-        steps, original = count(), Population.gradients
-
-        def befallen(*arguments):
-            if next(steps) >= step:
-                what()
-            return original(*arguments)
-
-        Population.gradients = befallen
-    work()
-
-
-def end():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def freeze():
-    os.kill(os.getpid(), signal.SIGSTOP)
-
-
-def slow():
-    time.sleep(0.03)
 
 
 def assert_equal_runs(ours, theirs):
@@ -121,7 +78,12 @@ def assert_equal_runs(ours, theirs):
     ],
 )
 def test_a_distributed_run_is_the_simulated_one(processes, fields, tmp_path):
-    spec = spec_of(workers=processes, **fields)
+    """On a model that does not magnify rounding; at p = 1/2, where the coupling jumps at 0, on ten
+    parameters whose differences are far from 0.
+    """
+    jumps = fields.get("p") == 0.5
+    make = partial(convex_spec, epochs=0.35, eval_every=0.15) if jumps else spec_of
+    spec = make(workers=processes, **fields)
     theirs = simulated(spec, tmp_path)
     ours, facts, how = distributed(spec, processes, tmp_path)
     assert_equal_runs(ours, theirs)
@@ -136,9 +98,19 @@ def test_a_distributed_run_is_the_simulated_one(processes, fields, tmp_path):
     assert all(row["staleness_max"] == 0 for row in traffic)
 
 
+@pytest.mark.parametrize("protocol", ["ngo", "centralized"])
+def test_a_step_of_the_digits_network_is_the_simulated_one(protocol, tmp_path):
+    """One, from the same state: a tie in a ReLU or a pooling would part two longer runs."""
+    spec = spec_of(model="mnist_cnn", workers=4, protocol=protocol, epochs=0.02)
+    theirs = simulated(spec, tmp_path)
+    ours, _, _ = distributed(spec, 2, tmp_path)
+    assert_equal_runs(ours, theirs)
+    assert theirs["step"].tolist() == [0, 1]
+
+
 def test_a_long_run_stays_the_simulated_one(tmp_path):
     """On a convex problem, where rounding is not magnified."""
-    spec = small_spec(workers=5, topology="random", epochs=15.0, eval_every=5.0, lr=0.02)
+    spec = convex_spec(workers=5, topology="random", epochs=4.0, eval_every=2.0)
     theirs = simulated(spec, tmp_path)
     ours, _, _ = distributed(spec, 2, tmp_path)
     assert_equal_runs(ours, theirs)
@@ -166,109 +138,63 @@ def test_a_parameter_server_is_centralized_sgd(tmp_path):
     assert how["evaluations"][-1]["models_sent"] == 0  # gradients and the model are no gossip
 
 
-def after_a_loss(spec, parts, data, lost, step):
-    """The workers of a run on a complete graph that loses one before its gradient of ``step``:
-    in that step nobody pulls.
-    """
-    n = spec.workers
-    population = Population(spec.model, n, spec.seed)
-    streams = [
-        training.BatchStream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
-        for i, part in enumerate(parts)
-    ]
-    batches = training.Batches(population.task, data, streams)
-    W = next(mixing_stream(spec.topology, n, None, torch_stream(0, "graphs")))
-    apart = without(W, {lost})
-    for t in range(training.schedule(spec, sum(map(len, parts)))[-1]):
-        population.gradients(batches)
-        matrix = W if t < step else apart if t > step else torch.eye(n, dtype=W.dtype)
-        PROTOCOLS[spec.protocol].step(t, population.X, population.G, matrix, spec, [])
-    return population.X[[i for i in range(n) if i != lost]]
-
-
-@pytest.mark.parametrize("lost", [2, 0])
-def test_those_that_are_left_go_on_with_renewed_weights(lost, tmp_path):
-    spec = spec_of(workers=4, topology="complete")
-    step = 7
-    befalls = partial(at_step, step, lost, end)
-    ours, facts, how = distributed(spec, 4, tmp_path, befalls, on_failure="drop")
-    data = datasets.load("digits", tmp_path)
-    X = after_a_loss(spec, draw(spec, data.labels), data, lost, step)
-    assert ours["V"][-1] == pytest.approx(float(synchronization_index(X)), rel=1e-4)
-    model = Population(spec.model, 1, spec.seed)
-    model.X.copy_(X.mean(0, keepdim=True))
-    inputs = data.normalised(data.test_inputs)
-    expected = model.evaluate([inputs], [data.test_targets]).consensus_loss
-    assert ours["consensus_loss"][-1] == pytest.approx(expected, rel=1e-4)
-    # The rows before, also those of a leader that is gone, are the simulation's.
-    theirs = simulated(spec, tmp_path)
-    assert ours["step"].tolist() == theirs["step"].tolist()
-    assert ours["V"][1] == pytest.approx(theirs["V"][1], rel=1e-4)
-    assert theirs["step"][1] < step < theirs["step"][2]
-    assert how["lost"] == [
-        {"process": lost, "workers": [lost], "step": step + 1, "how": "was killed by SIGKILL"}
-    ]
-    assert facts["run"] == spec.id + "-lost1"
-    # 12 models a step, then 6 among three; the broken step is not counted.
-    since = ours["step"][-1] - ours["step"][-2]
-    assert ours["messages"][-1] - ours["messages"][-2] == 6 * since
-    assert ours["samples"][-1] - ours["samples"][-2] == 3 * 16 * since
-
-
-@pytest.mark.parametrize("protocol", ["ngo", "centralized", "delayed"])
-def test_a_ring_that_loses_one_is_a_path(protocol, tmp_path):
-    """Those far from it notice later, and those behind catch up."""
-    spec = spec_of(workers=5, protocol=protocol, epochs=1.0, eval_every=0.5)
-    befalls = partial(at_step, 4, 3, end)
-    ours, _, how = distributed(spec, 5, tmp_path, befalls, on_failure="drop")
-    assert [row["processes"] for row in how["evaluations"]] == [5, 4, 4]
-    assert ours["step"].tolist() == training.schedule(spec, 1437)
-    since = ours["step"][-1] - ours["step"][-2]
-    sent = {"ngo": 6, "delayed": 6, "centralized": 8}[protocol]
-    assert ours["messages"][-1] - ours["messages"][-2] == sent * since
-    crossed = [row["models_sent"] for row in how["evaluations"]]
-    assert crossed[-1] - crossed[-2] == (protocol != "centralized") * sent * since
-    assert (ours["V"][-1] == 0) == (protocol == "centralized")
-
-
-def test_a_lost_process_stops_the_others(tmp_path):
-    with pytest.raises(UserError) as told:
-        distributed(spec_of(workers=4), 4, tmp_path, partial(at_step, 5, 2, end))
-    assert "process 2 (worker 2) was killed by SIGKILL" in str(told.value)
-    assert "--on-failure drop" in str(told.value)
-    assert "\n" not in str(told.value)
-    assert not (tmp_path / "distributed").exists()
-
-
-def test_a_silent_process_stops_the_others_in_time(tmp_path):
-    befalls = partial(at_step, 5, 1, freeze)
-    with pytest.raises(UserError, match=r"process 1 \(worker 1\) does not answer"):
-        distributed(small_spec(), 3, tmp_path, befalls, timeout=2.5)
-
-
-def test_a_silent_process_is_dropped(tmp_path):
-    befalls = partial(at_step, 5, 1, freeze)
-    _, _, how = distributed(small_spec(), 3, tmp_path, befalls, timeout=2.5, on_failure="drop")
-    assert [(entry["process"], entry["how"]) for entry in how["lost"]] == [(1, "does not answer")]
-    assert how["evaluations"][-1]["processes"] == 2
-
-
-def test_the_leader_of_an_asynchronous_run_cannot_be_dropped(tmp_path):
-    how = {"asynchronous": True, "on_failure": "drop"}
-    with pytest.raises(UserError, match="process 0 .* only it gathers the evaluations"):
-        distributed(spec_of(workers=3), 3, tmp_path, partial(at_step, 5, 0, end), **how)
-
-
-def test_a_lost_process_stops_an_asynchronous_run(tmp_path):
-    with pytest.raises(UserError, match=r"process 2 \(worker 2\) was killed by SIGKILL"):
-        distributed(spec_of(workers=3), 3, tmp_path, partial(at_step, 5, 2, end), asynchronous=True)
-
-
 def test_a_mistake_is_told_once(tmp_path, capfd):
     parts = [np.arange(1000), np.arange(1000, 1427), np.arange(1427, 1437)]
     with pytest.raises(UserError, match="batch_size: 16 is larger than a worker's share of 10"):
         distributed(spec_of(workers=3), 3, tmp_path, parts=parts)
     assert capfd.readouterr().err == ""
+
+
+def load_outside_the_group(work):
+    """Do ``work``, where data can't be loaded while a silent process would be lost."""
+    original = datasets.load
+
+    def load(*arguments):
+        assert not dist.is_initialized()
+        return original(*arguments)
+
+    datasets.load = load
+    work()
+
+
+def die_at_the_data():
+    datasets.load = lambda *arguments: end()
+
+
+def test_data_are_loaded_before_a_silent_process_is_lost(tmp_path):
+    spec = convex_spec(workers=2, epochs=0.01)
+    ours, _, _ = distributed(spec, 2, tmp_path, load_outside_the_group)
+    assert ours["step"].tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("on_failure", ["stop", "drop"])
+def test_a_process_that_dies_while_data_are_loaded_is_not_waited_for(on_failure, tmp_path):
+    befalls = partial(only, 1, die_at_the_data)
+    died = "process 1 was killed by SIGKILL before the first step"
+    with pytest.raises(UserError, match=died):
+        distributed(convex_spec(workers=3), 3, tmp_path, befalls, on_failure=on_failure)
+
+
+def note_listeners(launcher, file):
+    """Write down where the processes of a launcher listen."""
+    started = psutil.Process(launcher).children(recursive=True)
+    sockets = [
+        (process.pid, connection.laddr.ip)
+        for process in [psutil.Process(launcher), *started]
+        for connection in process.net_connections(kind="inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    file.write_text(json.dumps(sockets))
+
+
+def test_processes_on_one_machine_listen_on_the_loopback_address_only(tmp_path):
+    file = tmp_path / "listeners"
+    noted = partial(note_listeners, os.getpid(), file)
+    spec = convex_spec(workers=2, epochs=0.01)
+    distributed(spec, 2, tmp_path, partial(at_step, 1, 0, noted))
+    sockets = json.loads(file.read_text())
+    assert len({process for process, _ in sockets}) == 3  # the launcher's store, and two processes
+    assert {address for _, address in sockets} == {"127.0.0.1"}
 
 
 @pytest.mark.parametrize("topology", ["ring", "random"])
@@ -290,14 +216,10 @@ def test_asynchronous_workers_take_the_newest_models(topology, tmp_path):
     assert last["bytes_sent"] == ours["bytes_sent"][-1] == last["models_sent"] * PARAMETERS * 4
 
 
-def test_asynchronous_workers_go_on_without_one(tmp_path):
-    spec = spec_of(workers=4, epochs=2.0, eval_every=1.0)
-    how = {"asynchronous": True, "on_failure": "drop"}
-    ours, facts, told = distributed(spec, 4, tmp_path, partial(at_step, 5, 2, end), **how)
-    assert [entry["process"] for entry in told["lost"]] == [2]
-    assert [row["processes"] for row in told["evaluations"]] == [4, 3, 3]
-    assert ours["step"].tolist() == training.schedule(spec, 1437)
-    assert facts["run"] == spec.id + "-asynchronous-lost1"
+def test_an_asynchronous_run_ends_with_a_diverged_row(tmp_path):
+    spec = convex_spec(workers=3, lr=1e30, epochs=0.5, eval_every=0.1)
+    ours, _, _ = distributed(spec, 3, tmp_path, asynchronous=True)
+    assert ours["diverged"].tolist() == [False, True]
 
 
 def test_a_protocol_is_asynchronous_only_if_it_says_so(tmp_path, monkeypatch):
@@ -312,12 +234,13 @@ def test_a_protocol_is_asynchronous_only_if_it_says_so(tmp_path, monkeypatch):
 
 
 def test_torchrun_starts_the_processes(tmp_path):
-    spec = spec_of(workers=2, topology="complete")
+    spec = convex_spec(workers=2, topology="complete", epochs=0.5)
     torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     train = ["ngo", "train", "--distributed", *spec.flags(), "--device", "cpu"]
     places = ["--data-root", str(tmp_path), "--out", str(tmp_path / "torchrun")]
     command = [sys.executable, "-m", *torchrun, "-m", "--", *train, *places]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    with ended_within(LIMIT):
+        subprocess.run(command, check=True, capture_output=True)
     ours, _ = columns.read(tmp_path / "torchrun/metrics.parquet", "metrics")
     assert_equal_runs(ours, simulated(spec, tmp_path))
 
@@ -348,7 +271,7 @@ def test_mistakes_are_one_line(arguments, message, tmp_path, monkeypatch):
 
 
 def test_a_distributed_run_is_not_put_where_the_simulated_one_belongs(tmp_path):
-    spec = spec_of(workers=2)
+    spec = spec_of(workers=2, model="mnist_cnn")
     given = ["train", *spec.flags(), "--distributed", "--processes", "2", "--device", "cpu"]
     result = CliRunner().invoke(main, [*given, "--out", str(tmp_path / spec.id)])
     assert result.exit_code == 2
