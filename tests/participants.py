@@ -37,6 +37,14 @@ def smooth(generator):
 SMOOTH = Model(smooth, input_shape=(1, 28, 28), task="classification")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def surroundings():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setitem(MODELS, "smooth", SMOOTH)
+        yield
+
+
 def spec_of(**values):
     small = {"dataset": "digits", "batch_size": 16, "epochs": 0.5, "eval_every": 0.2, "lr": 0.1}
     return resolve({}, {**DEFAULTS, **small, "model": "smooth", **values})

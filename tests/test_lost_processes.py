@@ -3,7 +3,6 @@ from functools import partial
 import pytest
 import torch
 from participants import (
-    SMOOTH,
     at_step,
     convex_spec,
     distributed,
@@ -12,25 +11,17 @@ from participants import (
     in_evaluation,
     simulated,
     spec_of,
+    surroundings,  # noqa: F401
 )
 
 from ngo import datasets, training
 from ngo.consensus import synchronization_index
 from ngo.graphs import mixing_stream, without
-from ngo.models import MODELS
 from ngo.partition_file import draw
 from ngo.population import Population
 from ngo.protocols import PROTOCOLS
 from ngo.registry import UserError
 from ngo.seeding import torch_stream
-
-
-@pytest.fixture(scope="module", autouse=True)
-def surroundings():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OMP_NUM_THREADS", "1")
-        patch.setitem(MODELS, "smooth", SMOOTH)
-        yield
 
 
 def after_a_loss(spec, parts, data, lost, step):
