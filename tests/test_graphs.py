@@ -35,6 +35,34 @@ def test_complete_weights_average_exactly(n):
     assert torch.allclose(W, torch.full((n, n), 1 / n, dtype=torch.float64), atol=1e-15)
 
 
+@pytest.fixture
+def own_topology(monkeypatch):
+    """A topology of edges given, under the name "own", for one test."""
+    monkeypatch.setattr(graphs, "TOPOLOGIES", type(graphs.TOPOLOGIES)("topology"))
+    return lambda edges: graphs.topology("own")(lambda n: edges)
+
+
+def test_an_edge_counts_once_however_often_it_is_returned(own_topology):
+    """Twice, in both directions, or to the worker itself: of a path on three workers, the degrees
+    are 1, 2, 1.
+    """
+    graph = own_topology([(1, 0), (0, 1), (0, 1), (1, 2), (2, 2)])(3)
+    assert graphs.TOPOLOGIES["own"].edges(3) == [(0, 1), (1, 2)]
+    assert sorted(graph.edges) == [(0, 1), (1, 2)]
+    stream = graphs.mixing_stream("own", 3, None, None)
+    assert torch.equal(next(stream), graphs.mixing_matrix(nx.path_graph(3)))
+
+
+@pytest.mark.parametrize("edge", [(0, 3), (-1, 0)])
+def test_an_edge_to_a_worker_that_is_not_there_is_named(own_topology, edge):
+    graph = own_topology([(0, 1), edge])
+    message = rf"topology: 'own' has an edge \({edge[0]}, {edge[1]}\) on 3 workers; they are 0 to 2"
+    with pytest.raises(UserError, match=message):
+        graphs.TOPOLOGIES["own"].edges(3)
+    with pytest.raises(UserError, match=message):
+        graph(3)
+
+
 def test_two_workers_on_a_ring_share_one_edge():
     assert list(graphs.ring(2).edges) == [(0, 1)]
     assert graphs.mixing_matrix(graphs.ring(2)).tolist() == [[0.5, 0.5], [0.5, 0.5]]

@@ -14,7 +14,7 @@ from functools import wraps
 from itertools import combinations, repeat
 from typing import TYPE_CHECKING
 
-from ngo.registry import Registry
+from ngo.registry import Registry, UserError
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -25,7 +25,10 @@ Edges = list[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Topology:
-    """``edges(n)``, or ``edges(n, u, generator)`` for one that is drawn anew at every step."""
+    """``edges(n)``, or ``edges(n, u, generator)`` for one that is drawn anew at every step.
+
+    Each undirected edge is there once, as (i, j) with i < j, and no worker has one to itself.
+    """
 
     edges: Callable[..., Edges]
     random: bool = False
@@ -44,13 +47,17 @@ def topology(
 ) -> Callable[[Callable[..., Edges]], Callable[..., nx.Graph]]:
     """Register the edges of a topology under the name that configs and the command line use.
 
+    An edge may be returned in either direction, or twice, and counts once; a self-loop is left out.
     The decorated function returns the networkx graph on the workers 0 … n − 1 with these edges.
     """
 
-    def register(edges: Callable[..., Edges]) -> Callable[..., nx.Graph]:
+    def register(function: Callable[..., Edges]) -> Callable[..., nx.Graph]:
+        def edges(n: int, *drawn: object, **named: object) -> Edges:
+            return _simple(name, n, function(n, *drawn, **named))
+
         TOPOLOGIES.add(name, Topology(edges, random))
 
-        @wraps(edges)
+        @wraps(function)
         def graph(n: int, *drawn: object, **named: object) -> nx.Graph:
             import networkx as nx
 
@@ -63,6 +70,19 @@ def topology(
         return graph
 
     return register
+
+
+def _simple(name: str, n: int, edges: Edges) -> Edges:
+    """Each undirected edge once, without self-loops; a UserError for one to a worker that is not
+    there.
+    """
+    for edge in edges:
+        if not all(0 <= worker < n for worker in edge):
+            raise UserError(
+                f"topology: {name!r} has an edge {tuple(edge)} on {n} workers; they are 0 to "
+                f"{n - 1}."
+            )
+    return list(dict.fromkeys((min(i, j), max(i, j)) for i, j in edges if i != j))
 
 
 @topology("ring")
