@@ -172,8 +172,15 @@ def test_snapshots_are_the_workers_models_after_their_steps(digits, tmp_path):
     assert again == spec
     assert torch.equal(restored(again, loaded[3]).X, kept[3]["X"])
     (tmp_path / "a").write_bytes((tmp_path / "b").read_bytes()[:-100])
-    with pytest.raises(UserError, match="holds no models of a run"):
-        load_snapshots(tmp_path / "a")
+    training.run(spec_of(epochs=0.1), tmp_path / "run", tmp_path)
+    (tmp_path / "text").write_text("models")
+    for other in ("a", "text", "run/metrics.parquet", "run/run.json"):
+        with pytest.raises(UserError) as told:
+            load_snapshots(tmp_path / other)
+        assert str(told.value) == (
+            f"models: {str(tmp_path / other)!r} holds no models of a run; it is no models.pt that "
+            f"ngo train wrote, or damaged."
+        )
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,12 @@ from ngo.population import Population
 from ngo.registry import UserError
 from ngo.spec import RunSpec
 
+# What torch raises where a file is something else.
+_NO_MODELS = (
+    *(RuntimeError, LookupError, TypeError, ValueError, AttributeError, EOFError),
+    pickle.UnpicklingError,
+)
+
 # For each step, the workers' parameters "X" [n, d] and "buffers" [n, b].
 Snapshots = dict[int, dict[str, torch.Tensor]]
 
@@ -31,9 +37,13 @@ def load_snapshots(path: str | Path) -> tuple[RunSpec, Snapshots]:
     try:
         content = torch.load(path, weights_only=True)
         return RunSpec(**content["spec"]), content["snapshots"]
-    except (OSError, RuntimeError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"models: {str(path)!r} holds no models of a run: {reason}") from None
+    except OSError as error:
+        raise UserError(f"models: {str(path)!r} can't be read: {error.strerror}") from None
+    except _NO_MODELS:  # torch's own words would advise to read what may run anything
+        raise UserError(
+            f"models: {str(path)!r} holds no models of a run; it is no models.pt that ngo train "
+            f"wrote, or damaged."
+        ) from None
 
 
 def restored(spec: RunSpec, snapshot: dict[str, torch.Tensor]) -> Population:
