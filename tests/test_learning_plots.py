@@ -271,7 +271,19 @@ def test_fig_s4_tells_the_pooled_correlation_from_that_within_a_seed():
     assert found["within_seed"] == pytest.approx(-1)
     assert found["within_seed_ci95"] == pytest.approx(0, abs=1e-9)
     assert found["runs"] == 18
-    assert "within a seed $r$ = −1.00" in draw("figS4")[0].axes[0].get_title()
+    assert draw("figS4")[0].axes[0].get_title().endswith("within a seed $r$ = −1.00")
+
+
+def test_a_perfect_order_of_few_runs_is_no_certainty():
+    """Of 4! orders two are as extreme; a straight line leaves no interval."""
+    runs = [(0.5, 0.1), (0.6, 1.0), (0.7, 10.0), (0.8, 100.0)]
+    line = metrics(*(run(a, V, seed=k) for k, (a, V) in enumerate(runs)))
+    found = synchronization_plots.correlations(line).iloc[0]
+    assert found["spearman"] == found["pearson"] == pytest.approx(1)
+    assert found["spearman_p"] == pytest.approx(2 / 24)
+    assert math.isnan(found["pearson_low"])
+    figure, _ = synchronization_plots.correlation_figure(line)
+    assert "Pearson $r$ = 1.00\nSpearman" in figure.axes[0].get_title()
 
 
 def test_correlations_leave_diverged_runs_out_and_need_a_spread():

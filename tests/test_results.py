@@ -24,6 +24,12 @@ def test_estimate_of_one_seed_has_no_interval():
     assert not found.excludes_zero
 
 
+@pytest.mark.parametrize("values", [[1.0] * 3, [0.51 - 0.5, 0.71 - 0.7, 0.91 - 0.9]])
+def test_an_interval_of_no_width_excludes_nothing(values):
+    """Equal values, also where they are so up to rounding."""
+    assert not estimate(np.array(values)).excludes_zero
+
+
 def test_a_diverged_seed_is_not_left_out_of_the_mean():
     assert math.isnan(estimate(np.array([1.0, math.nan, 3.0])).mean)
 

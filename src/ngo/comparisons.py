@@ -16,7 +16,7 @@ from ngo.statistics import Estimate, estimate
 TOPOLOGY_ORDER = ("ring", "random", "complete")
 PROTOCOL_ORDER = ("centralized", "gossip", "ngo")
 
-# Two seeds can agree by chance (accuracies are discrete), and their interval is then empty.
+# Of two, the interval is 13 standard errors on either side.
 SEEDS_FOR_A_VERDICT = 3
 
 # What a row of a table of protocols is told apart by; and what protocols are compared within.
@@ -293,7 +293,9 @@ def _name(cell: Cell) -> str:
 
 
 def _verdict(measured: Estimate, lead: float) -> str:
-    """What ``measured`` says of a difference with the sign of ``lead``."""
+    """What ``measured`` says of a difference with the sign of ``lead``; ``undecided`` too where all
+    seeds differ by the same: no interval comes from no spread.
+    """
     if not lead:
         return "no difference printed"
     if measured.count < SEEDS_FOR_A_VERDICT:

@@ -8,6 +8,9 @@ import numpy as np
 
 CONFIDENCE = 0.95
 
+# A spread below this share of the mean is rounding.
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -23,8 +26,13 @@ class Estimate:
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval lies on one side of 0; False where there is none."""
-        return abs(self.mean) > self.half_width
+        """Whether the interval lies on one side of 0; False where there is none.
+
+        Values that are all the same leave none: what a few seeds agree on by chance (accuracies are
+        discrete) tells nothing of the spread of others.
+        """
+        least = ROUNDING * abs(self.mean)
+        return least < self.half_width < abs(self.mean)
 
 
 def estimate(values: np.ndarray) -> Estimate:

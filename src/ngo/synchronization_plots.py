@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import cycle
+from math import factorial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,7 +15,7 @@ from ngo import curves, graphs, plots
 from ngo.comparisons import TOPOLOGY_ORDER
 from ngo.plots import TEXT_WIDTH
 from ngo.results import final
-from ngo.statistics import estimate
+from ngo.statistics import ROUNDING, estimate
 
 Drawn = tuple[Figure, pd.DataFrame]
 
@@ -159,34 +160,40 @@ def _chatter_floor(sweep: pd.DataFrame) -> pd.DataFrame:
 
 
 def _pearson(x: pd.Series, y: pd.Series) -> tuple[float, float, float]:
-    """Pearson's r and its 95 % interval; NaN where there is none."""
+    """Pearson's r and its 95 % interval; NaN where there is none, as on a straight line."""
     from scipy.stats import pearsonr
 
     if len(x) < 3 or x.nunique() == 1 or y.nunique() == 1:
         return np.nan, np.nan, np.nan
     found = pearsonr(x, y)
-    interval = found.confidence_interval() if len(x) > 3 else (np.nan, np.nan)
-    return float(found.statistic), float(interval[0]), float(interval[1])
+    r = float(found.statistic)
+    straight = 1 - abs(r) < ROUNDING
+    low, high = found.confidence_interval() if len(x) > 3 and not straight else (np.nan, np.nan)
+    return r, float(low), float(high)
 
 
 def _spearman(x: pd.Series, y: pd.Series) -> tuple[float, float]:
-    """Spearman's ρ and its p-value; NaN where there is none."""
+    """Spearman's ρ and its p-value; NaN where there is none.
+
+    Its p-value is by a t distribution, which gives 0 at |ρ| = 1; of n! orders two are as extreme.
+    """
     from scipy.stats import spearmanr
 
     if len(x) < 3 or x.nunique() == 1 or y.nunique() == 1:
         return np.nan, np.nan
     found = spearmanr(x, y)
-    return float(found.statistic), float(found.pvalue)
+    return float(found.statistic), max(float(found.pvalue), 2 / factorial(len(x)))
 
 
 def _in_words(found: dict[str, float]) -> str:
-    interval = f"[{found['pearson_low']:.2f}, {found['pearson_high']:.2f}]"
+    ends = found["pearson_low"], found["pearson_high"]
+    interval = f" [{ends[0]:.2f}, {ends[1]:.2f}]" if np.isfinite(ends).all() else ""
     p_value = found["spearman_p"]
     chance = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
     spread = found["within_seed_ci95"]
-    within = f"{found['within_seed']:.2f}" + (f" ± {spread:.2f}" if np.isfinite(spread) else "")
+    within = f"{found['within_seed']:.2f}" + (f" ± {spread:.2f}" if spread > ROUNDING else "")
     text = (
-        f"Pearson $r$ = {found['pearson']:.2f} {interval}\nSpearman ρ = {found['spearman']:.2f} "
+        f"Pearson $r$ = {found['pearson']:.2f}{interval}\nSpearman ρ = {found['spearman']:.2f} "
         f"({chance})\nwithin a seed $r$ = {within}"
     )
     return text.replace("-", "−")

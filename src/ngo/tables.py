@@ -16,8 +16,9 @@ ABSENT = "–"
 
 VERDICTS = (
     "A claim holds or fails where the 95 % interval of the difference, paired by seed, excludes 0, "
-    "and is undecided elsewhere; fewer than three seeds give no verdict, nor do numbers that the "
-    "paper prints as equal."
+    "and is undecided elsewhere, also where it is the same for all seeds, which leaves no "
+    "interval; fewer than three seeds give no verdict, nor do numbers that the paper prints as "
+    "equal."
 )
 
 _GREEK = {
