@@ -7,6 +7,7 @@ import pytest
 
 from ngo import comparisons, results
 from ngo.comparisons import ACCURACY, HITTING_TIME, NEGATIVE_ELBO, TEST_LOSS, TRAIN_LOSS
+from ngo.registry import UserError
 
 TABLE1 = "config/reference/table1_classification.csv"
 TABLE_S2 = "config/reference/tableS2_vae_elbo.csv"
@@ -152,9 +153,9 @@ def test_a_diverged_run_shows():
 
 def test_runs_that_the_table_cannot_tell_apart_are_refused():
     runs = pd.DataFrame(cell("ring", "ngo", [0.9], gamma=0.1) + cell("ring", "ngo", [0.8], gamma=1))
-    with pytest.raises(ValueError, match="there are mnist-iid-ring-ngo-0-.*0.1.*, mnist-iid.* 1"):
+    with pytest.raises(UserError, match="there are mnist-iid-ring-ngo-0-.*0.1.*, mnist-iid.* 1"):
         comparisons.protocol_table(runs, TABLE1, [ACCURACY])
-    with pytest.raises(ValueError, match="told apart"):
+    with pytest.raises(UserError, match="told apart"):
         comparisons.claims_table(runs, TABLE1, [ACCURACY])
 
 

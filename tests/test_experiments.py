@@ -232,6 +232,56 @@ def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(path, value, m
     assert "\n" not in str(error.value)
 
 
+TRAINED = [
+    name for name, entry in ARTEFACTS.items() if entry.apart and name in entry.metrics.values()
+]
+
+
+@pytest.mark.parametrize("name", ["fig2", *TRAINED])
+def test_runs_that_an_artefact_would_take_for_seeds_are_refused(name):
+    """Two runs of one experiment that differ in what its table or figure does not show."""
+    config = config_of()
+    plan_of(config)
+    entry = config["training"][name]
+    entry["compare"] = [*entry["compare"], {**entry["compare"][0], "lr": 0.123}]
+    apart = ", ".join(ARTEFACTS[name].apart)
+    message = (
+        rf"^training\.{name}: runs are told apart here by {apart} and seed alone, but there are "
+        r"(\S+)-[0-9a-f]{8}, \1-[0-9a-f]{8}; give runs that differ otherwise an experiment of "
+        r"their own\.$"
+    )
+    with pytest.raises(UserError, match=message):
+        plan_of(config)
+
+
+def test_what_an_artefact_shows_may_vary_and_an_own_experiment_may_vary_in_all():
+    config = config_of()
+    training = config["training"]
+    training["fig4"]["compare"][1]["p"] = [0.6, 0.7, 0.8, 0.9, 1]
+    training["fig8"]["compare"][1] |= {"topology": "complete", "gamma": [0.1, 0.3]}
+    training["figA1"]["compare"][0]["gamma"] = [0.1, 0.2]  # a row of pictures for each run
+    settings = training["fig4"]["settings"]
+    training["own"] = {"settings": settings, "compare": [{"lr": [0.1, 0.2], "gamma": [0.1, 0.2]}]}
+    assert len(plan_of(config).training["own"]) == 4 * len(config["seeds"])
+
+
+def test_partitions_that_figS2_cannot_tell_apart_are_refused():
+    config = config_of()
+    config["settings"]["more"] = {**config["settings"]["digits_noniid"], "shards": 60}
+    config["partitions"]["figS2"]["settings"] = ["digits_noniid", "more"]
+    with pytest.raises(
+        UserError, match="partitions.figS2: .* by dataset, partition and seed alone"
+    ):
+        plan_of(config)
+
+
+@pytest.mark.parametrize(
+    "paths", experiments.tiers(REPOSITORY / "config"), ids=lambda p: p[-1].stem
+)
+def test_every_tier_is_valid(paths):
+    assert plan_of(experiments.read_config(paths)).runs
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [("a: [1", "is no YAML"), ("- 1\n", "must be a mapping"), (None, "can't be read")],

@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 
 from ngo import learning_plots, plots, synchronization_plots
+from ngo.artefacts import ARTEFACTS
 from ngo.graphs import mixing_matrix, ring
 from ngo.pool import one_intra_op_thread
+from ngo.registry import UserError
 from ngo.theory import chatter_V
 
 FACTS = {
@@ -181,6 +183,43 @@ def test_one_seed_makes_a_figure_without_intervals(name):
     figure, shown = figure(runs(whole).query("seed == 0"))
     figure.canvas.draw()
     assert "low" not in shown or shown["low"].isna().all()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_runs_that_a_figure_cannot_tell_apart_are_no_seeds(name):
+    figure, runs = FIGURES[name]
+    once = runs(whole).assign(lr=0.1)
+    again = once.assign(lr=0.2, run=once["run"] + "-lr0.2")
+    by = ", ".join(ARTEFACTS[name].apart)
+    message = rf"apart here by {by} and seed alone, but there are (\S+), \1-lr0.2; give runs that"
+    with pytest.raises(UserError, match=message):
+        figure(pd.concat([once, again]))
+
+
+def test_fig4_draws_each_protocol_and_p():
+    """Gossip and NGO at p = 1 too, and centralized learning, which has none."""
+    given = (("centralized", math.nan), ("gossip", 1.0), ("ngo", 1.0), ("local_sgd", 0.9))
+    runs = (run(0.5, protocol=q, p=p, seed=s) for q, p in given for s in SEEDS)
+    figure, shown = learning_plots.nonlinearity_figure(metrics(*runs))
+    curves = legend_labels(figure.axes[0])
+    assert curves == ["centralized", "gossip, $p = 1$", "NGO, $p = 1$", "local SGD, $p = 0.9$"]
+    assert all(len(line(figure.axes[0], label)[0]) == 3 for label in curves)
+    assert set(shown["seeds"]) == {3}
+
+
+def test_fig6_draws_what_has_no_period_too():
+    given = ({"protocol": "centralized"}, {"protocol": "gossip"}, {"protocol": "delayed", "p": 1.0})
+    runs = [run(0.5, **how, seed=s) for how in given for s in SEEDS]
+    runs += [run(0.5, protocol="local_sgd", p=1.0, local_steps=h, seed=0) for h in (1, 5)]
+    figure, _ = learning_plots.local_steps_figure(metrics(*runs))
+    assert legend_labels(figure.axes[0]) == [
+        "centralized", "gossip, every step", "local SGD, every 1 steps", "local SGD, every 5 steps",
+        "delayed, every step",
+    ]  # fmt: skip
+
+
+def legend_labels(axis):
+    return axis.get_legend_handles_labels()[1]
 
 
 def panel(figure, title):

@@ -193,7 +193,7 @@ def counts():
 def aligned(seeds=2, diverged=()):
     rows = [
         {"run": f"r{seed}", "dataset": "digits", "protocol": "gossip", "topology": "ring",
-         "diverged": seed in diverged, "scale": scale, "worker": worker,
+         "seed": seed, "diverged": seed in diverged, "scale": scale, "worker": worker,
          "V": float("nan") if seed in diverged else (1 + seed) * scale**2,
          "cosine": float("nan") if seed in diverged else 1 / (1 + scale) + 0.01 * worker,
          "relative_norm": float("nan") if seed in diverged else 1 + scale}
@@ -229,6 +229,11 @@ def test_fig2_shows_means_over_seeds_against_v():
     assert direction.lines[0].get_xdata() == pytest.approx([2**0.5] * 2)  # as trained
     assert length.containers[0].lines[0].get_ydata().tolist() == pytest.approx([1, 2, 3])
     assert direction.get_title() == "direction: digits, gossip, ring"
+
+
+def test_fig2_takes_no_runs_that_differ_otherwise_for_seeds():
+    with pytest.raises(UserError, match="dataset, protocol, topology and seed alone.* r0, r1;"):
+        alignment_figure(aligned().assign(seed=0))
 
 
 @pytest.mark.parametrize("diverged", [(1,), (0, 1)])

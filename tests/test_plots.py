@@ -22,8 +22,15 @@ def style():
 
 def rows(values, *, diverged=(), name="V"):
     """One evaluation of each of some seeds."""
+    seeds = range(len(values))
     return pd.DataFrame(
-        {"protocol": "ngo", name: values, "diverged": [k in diverged for k in range(len(values))]}
+        {
+            "run": [f"r{seed}" for seed in seeds],
+            "seed": seeds,
+            "protocol": "ngo",
+            name: values,
+            "diverged": [seed in diverged for seed in seeds],
+        }
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 from test_comparisons import TABLE1, cell
 
 from ngo import tables, tuning
+from ngo.registry import UserError
 
 
 def runs(topology, protocol, gamma, held_out, test, **fields):
@@ -37,6 +38,12 @@ def test_gamma_is_chosen_by_held_out_accuracy_alone(metrics):
     assert best["held_out"].to_dict() == pytest.approx({"centralized": 80, "gossip": 60, "ngo": 70})
     assert best.loc["gossip", "edge"] == "smallest"
     assert best.loc[["centralized", "ngo"], "edge"].isna().all()
+
+
+def test_runs_of_one_seed_and_gamma_are_no_seeds(metrics):
+    again = metrics[metrics["gamma"] == 0.3].assign(run=lambda rows: rows["run"] + "-lr0.2")
+    with pytest.raises(UserError, match="told apart here by .*, protocol, gamma and seed alone"):
+        tuning.tuned_table(pd.concat([metrics, again]), TABLE1)
 
 
 def test_a_protocol_that_diverges_at_every_gamma_has_no_accuracy(metrics):

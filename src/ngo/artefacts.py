@@ -8,10 +8,10 @@ Light: the workflow reads it each time it is parsed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ngo.registry import Registry
+from ngo.registry import Registry, UserError
 
 FIGURE = ("png", "pdf", "csv")
 TABLE = ("csv", "md", "tex", "html")
@@ -28,13 +28,17 @@ SUPPLEMENT = "Supplement"
 ORIGINAL = "Supplement, original appendix"
 BEYOND = "What the paper leaves open"
 
+# What a row of a table of protocols is told apart by.
+CELL = ("dataset", "partition", "topology", "protocol")
+
 
 @dataclass(frozen=True)
 class Artefact:
     """``section`` is the paper's. ``metrics`` maps the notebook's parameters to tidy tables, by
     their names below ``results/metrics``; ``reference`` is the file with the paper's numbers, below
     ``config/reference``. ``figures`` and ``tables`` are what it leaves below ``results``, without
-    suffixes.
+    suffixes. ``apart`` are the fields by which it tells runs (or partitions) of one seed apart;
+    None where it shows each by itself, or none.
     """
 
     title: str
@@ -43,6 +47,7 @@ class Artefact:
     figures: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     reference: str | None = None
+    apart: tuple[str, ...] | None = None
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -65,12 +70,28 @@ class Artefact:
 ARTEFACTS: Registry[Artefact] = Registry("artefact")
 
 
+def pooled(apart: Iterable[str], runs: Iterable[str]) -> UserError:
+    """The error for ``runs`` of one seed that agree on all fields in ``apart``: they would pass for
+    seeds of one and the same.
+    """
+    return UserError(
+        f"runs are told apart here by {', '.join(apart)} and seed alone, but there are "
+        f"{', '.join(runs)}; give runs that differ otherwise an experiment of their own."
+    )
+
+
 def _figure(
-    name: str, section: str, title: str, *, kind: str | None = None, **more: object
+    name: str,
+    section: str,
+    title: str,
+    *,
+    kind: str | None = None,
+    apart: tuple[str, ...] | None = None,
+    **more: object,
 ) -> None:
     """One measured as ``kind``, or else in the training of its name."""
     metrics = {"metrics": f"{kind}_{name}" if kind else name, **more}
-    ARTEFACTS.add(name, Artefact(title, section, metrics, figures=(name,)))
+    ARTEFACTS.add(name, Artefact(title, section, metrics, figures=(name,), apart=apart))
 
 
 def _table(
@@ -81,19 +102,29 @@ def _table(
     *,
     kind: str | None = None,
     claims: bool = True,
+    apart: tuple[str, ...] = CELL,
 ) -> None:
     """One beside the paper's numbers in ``reference``, with a table of its claims."""
     metrics = {"metrics": f"{kind}_{name}" if kind else name}
     tables = (name, f"{name}_claims") if claims else (name,)
-    ARTEFACTS.add(name, Artefact(title, section, metrics, tables=tables, reference=reference))
+    ARTEFACTS.add(
+        name,
+        Artefact(title, section, metrics, tables=tables, reference=reference, apart=apart),
+    )
 
 
-_figure("fig1", SETUP, "Figure 1: gossip until V ≤ V_th on least squares")
+_figure(
+    "fig1",
+    SETUP,
+    "Figure 1: gossip until V ≤ V_th on least squares",
+    apart=("protocol", "v_threshold"),
+)
 _figure(
     "fig2",
     SETUP,
     "Figure 2: alignment of the workers' gradients with the gradient at their mean, against V",
     kind="alignment",
+    apart=("dataset", "protocol", "topology"),
 )
 _figure(
     "fig3",
@@ -117,14 +148,25 @@ _table(
     "Table 1: test accuracy by topology and protocol, and its claims",
     "table1_classification",
 )
-_figure("fig4", NONLINEARITY, "Figure 4: accuracy and V against p")
-_figure("fig5", RANDOM, "Figure 5: accuracy and V on random graphs")
-_figure("fig6", COMMUNICATION, "Figure 6: consensus every 1, 2 and 5 steps")
-_figure("fig7", SCALING, "Figure 7: scaling, the same data for each worker")
+_figure("fig4", NONLINEARITY, "Figure 4: accuracy and V against p", apart=("protocol", "p"))
+_figure("fig5", RANDOM, "Figure 5: accuracy and V on random graphs", apart=("protocol", "u"))
+_figure(
+    "fig6",
+    COMMUNICATION,
+    "Figure 6: consensus every 1, 2 and 5 steps",
+    apart=("protocol", "p", "local_steps"),
+)
+_figure(
+    "fig7",
+    SCALING,
+    "Figure 7: scaling, the same data for each worker",
+    apart=("protocol", "workers"),
+)
 _figure(
     "fig8",
     STABILITY,
     "Figure 8: V against performance; stability against the synchronization rate γ",
+    apart=("protocol", "topology", "gamma"),
 )
 _figure("figS1", SUPPLEMENT, "Figure S1: consensus with and without delay", kind="consensus")
 _figure(
@@ -132,6 +174,7 @@ _figure(
     SUPPLEMENT,
     "Figure S2: samples per class and worker of each non-iid partition",
     kind="classes",
+    apart=("dataset", "partition"),
 )
 _table(
     "tableS1",
@@ -141,8 +184,13 @@ _table(
     kind="spectra",
     claims=False,
 )
-_figure("figS3", SUPPLEMENT, "Figure S3: scaling, the whole data set split evenly")
-_figure("figS4", SUPPLEMENT, "Figure S4: correlation of V and test accuracy")
+_figure(
+    "figS3",
+    SUPPLEMENT,
+    "Figure S3: scaling, the whole data set split evenly",
+    apart=("protocol", "workers"),
+)
+_figure("figS4", SUPPLEMENT, "Figure S4: correlation of V and test accuracy", apart=CELL)
 _figure(
     "figS5",
     SUPPLEMENT,
@@ -159,6 +207,7 @@ _figure(
     "figS6",
     SUPPLEMENT,
     "Figure S6: a noisy sine learned by five workers",
+    apart=("protocol",),
     samples="samples_figS6",
 )
 _table(
@@ -185,4 +234,5 @@ _table(
     BEYOND,
     "Table 1 with each protocol at its own best γ",
     "table1_classification",
+    apart=(*CELL, "gamma"),
 )

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from ngo.artefacts import CELL
 from ngo.datasets import DATASETS
 from ngo.partition import PARTITIONS
-from ngo.results import final, over_seeds
+from ngo.results import check_apart, final, over_seeds
 from ngo.statistics import Estimate, estimate
 
 TOPOLOGY_ORDER = ("ring", "random", "complete")
@@ -20,7 +21,7 @@ PROTOCOL_ORDER = ("centralized", "gossip", "ngo")
 SEEDS_FOR_A_VERDICT = 3
 
 # What a row of a table of protocols is told apart by; and what protocols are compared within.
-KEYS = ["dataset", "partition", "topology", "protocol"]
+KEYS = [*CELL]
 HALVES = ["dataset", "partition"]
 
 # A cell of a table within a data set and partition: topology ("" for none) and protocol.
@@ -92,7 +93,7 @@ def protocol_table(
     ``consensus`` and ``workers``: ours, mean and 95 % half-width (``_ci95``) over seeds; ``paper``,
     and consensus − paper where the unit is the same; ``ngo_minus_gossip``, paired by seed, in the
     rows of NGO; how many runs there are and diverged; the fewest and most classes that a partition
-    covers. Raises a ValueError for runs that such a table can't tell apart.
+    covers. Raises a UserError for runs that such a table can't tell apart.
     """
     rows = _cells(metrics)
     counts = rows.groupby(KEYS, dropna=False, sort=False).agg(
@@ -237,13 +238,7 @@ def _cells(metrics: pd.DataFrame) -> pd.DataFrame:
     to complete. No two of one seed may fall into the same cell.
     """
     rows = final(metrics)
-    twice = rows[rows.duplicated([*KEYS, "seed"], keep=False)]
-    if len(twice):
-        names = ", ".join(sorted(twice["run"])[:2])
-        raise ValueError(
-            f"runs are told apart here by {', '.join(KEYS)} and seed alone, but there are {names}; "
-            f"give runs that differ otherwise an experiment of their own"
-        )
+    check_apart(rows, KEYS)
     return ordered(rows)
 
 

@@ -13,6 +13,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from ngo import plots
 from ngo.plots import PROTOCOL_STYLES, Style, log_axis
+from ngo.results import check_apart
 from ngo.statistics import estimate
 
 # Quantities that span orders of magnitude: log axes, geometric means.
@@ -49,8 +50,14 @@ def points(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame
 
     Columns: ``by``, value, mean, low, high, seeds, diverged. The mean is over the runs with a
     finite value, ``seeds`` of them; ``diverged`` counts the others. A value in :data:`GEOMETRIC`
-    has its geometric mean, and the interval of its logarithm.
+    has its geometric mean, and the interval of its logarithm. ``rows`` are one for each run; a
+    UserError where a seed occurs twice in a group.
     """
+    check_apart(rows, by)
+    return _means(rows, by, values)
+
+
+def _means(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:
     records = []
     for value in values:
         for keys, group in rows.groupby(by, dropna=False, sort=False):
@@ -74,8 +81,9 @@ def along(metrics: pd.DataFrame, by: list[str], x: str, values: list[str]) -> pd
     Evaluations are matched by their number, since seeds may own unequal numbers of samples. A run
     that ended early, since it diverged, counts as diverged from there on.
     """
+    check_apart(metrics.drop_duplicates("run"), by)
     rows = metrics.assign(evaluation=metrics.groupby("run").cumcount())
-    table = points(rows, [*by, "evaluation"], values)
+    table = _means(rows, [*by, "evaluation"], values)
     there = rows.groupby([*by, "evaluation"], dropna=False)[x].mean().rename(x).reset_index()
     runs = rows.groupby(by, dropna=False)["run"].nunique().rename("runs").reset_index()
     table = table.merge(there, on=[*by, "evaluation"], how="left").merge(runs, on=by, how="left")

@@ -13,6 +13,7 @@ from pathlib import Path
 import yaml
 from jsonschema import Draft202012Validator
 
+from ngo.artefacts import ARTEFACTS, pooled
 from ngo.devices import DEVICES
 from ngo.graphs import TOPOLOGIES
 from ngo.protocols import PROTOCOLS
@@ -108,6 +109,10 @@ def plan(config: Mapping, schema: str | Path = SCHEMA) -> Plan:
         name: _throughput(f"throughput.{name}", config, entry)
         for name, entry in config["throughput"].items()
     }
+    for name, entry in ARTEFACTS.items():
+        if entry.apart is not None:
+            _check_apart(f"training.{name}", training.get(name, ()), entry.apart)
+            _check_apart(f"partitions.{name}", partitions.get(name, ()), entry.apart)
     measures = {name: dict(config[name]) for name in MEASURES}
     return Plan(
         config["tier"],
@@ -118,6 +123,15 @@ def plan(config: Mapping, schema: str | Path = SCHEMA) -> Plan:
         {**measures, "throughput": throughput},
         dict(config["artefacts"]),
     )
+
+
+def _check_apart(key: str, specs: Iterable[RunSpec], apart: tuple[str, ...]) -> None:
+    """Raise a UserError for two runs of one seed that their table or figure can't tell apart."""
+    cells: dict[tuple, RunSpec] = {}
+    for spec in specs:
+        cell = tuple(getattr(spec, name) for name in (*apart, "seed"))
+        if cells.setdefault(cell, spec) != spec:
+            raise UserError(f"{key}: {pooled(apart, (cells[cell].id, spec.id))}")
 
 
 def _snapshots(config: Mapping, training: Mapping[str, list[RunSpec]]) -> dict[str, list]:

@@ -27,10 +27,11 @@ SHOWN_U = 0.4  # the edge probability of Figure 5's curves
 def threshold_figure(metrics: pd.DataFrame) -> Drawn:
     """Figure 1: least squares on a ring, gossip after each SGD step until V ≤ V_th."""
     values = ["loss", "workers_loss", "V", "messages"]
-    table = curves.along(curves.scores(metrics), ["v_threshold"], "step", values)
+    by = ["protocol", "v_threshold"]
+    table = curves.along(curves.scores(metrics), by, "step", values)
     cases = [
-        (plots.style(k, rf"$V_\mathrm{{th}} = {threshold:g}$"), rows)
-        for k, (threshold, rows) in enumerate(table.groupby("v_threshold"))
+        (plots.style(k, rf"$V_\mathrm{{th}} = {threshold:g}$" if threshold > 0 else name), rows)
+        for k, ((name, threshold), rows) in enumerate(table.groupby(by, dropna=False))
     ]
     figure, axes = plt.subplot_mosaic(
         [["graph", "loss", "workers_loss"], ["graph", "V", "messages"]],
@@ -60,16 +61,14 @@ def nonlinearity_figure(metrics: pd.DataFrame) -> Drawn:
     scores = curves.scores(metrics)
     course = curves.along(scores, ["protocol", "p"], "epoch", ["accuracy", "V"])
     ends = curves.points(final(scores), ["protocol", "p"], ["accuracy", "V"])
-    gossip = PROTOCOL_STYLES["gossip"].named("gossip, $p = 1$")
-    nonlinear = sorted(course.loc[course["protocol"] == "ngo", "p"].unique(), reverse=True)
-    styles = {1: gossip, **dict(zip(nonlinear, _shades(nonlinear), strict=True))}
+    cases = _by_exponent(course)
+    across, spread = ends[ends["p"].isna()], ends[ends["p"].notna()]
     figure, axes = plt.subplots(2, 2, figsize=(TEXT_WIDTH, 4.2), width_ratios=[1.5, 1])
     for row, value in zip(axes, ("accuracy", "V"), strict=True):
-        curves.lines(
-            row[0], [(styles[p], course[course["p"] == p]) for p in styles], "epoch", value
-        )
-        curves.dots(row[1], curves.by_protocol(ends), "p", value)
-        row[1].set_xticks(sorted(styles))
+        curves.lines(row[0], cases if value != "V" else curves.decentralized(cases), "epoch", value)
+        levels = curves.by_protocol(across) if value != "V" else []
+        curves.dots(row[1], curves.by_protocol(spread), "p", value, levels)
+        row[1].set_xticks(sorted(spread["p"].unique()))
     axes[1, 0].set_xlabel("epoch")
     axes[1, 1].set_xlabel("exponent $p$")
     plots.titles(
@@ -120,9 +119,9 @@ def random_graph_figure(metrics: pd.DataFrame, u: float = SHOWN_U) -> Drawn:
 
 def local_steps_figure(metrics: pd.DataFrame) -> Drawn:
     """Figure 6: consensus after every step, or every few: with linear and nonlinear coupling."""
-    by = ["p", "local_steps", "protocol"]
+    by = ["protocol", "p", "local_steps"]
     table = curves.along(curves.scores(metrics), by, "epoch", ["accuracy", "V"])
-    couplings = sorted(table["p"].unique(), reverse=True)
+    couplings = sorted(table["p"].dropna().unique(), reverse=True)
     periods = sorted(table.loc[table["protocol"] == "local_sgd", "local_steps"].unique())
     first = COLOURS.index(PROTOCOL_STYLES["local_sgd"].colour)
     looks = {
@@ -132,11 +131,15 @@ def local_steps_figure(metrics: pd.DataFrame) -> Drawn:
     figure, axes = plt.subplots(2, len(couplings), figsize=(TEXT_WIDTH, 4.2), squeeze=False)
     for k, p in enumerate(couplings):
         cases = []
-        for (period, protocol), rows in table[table["p"] == p].groupby(["local_steps", "protocol"]):
-            style = PROTOCOL_STYLES[protocol]
-            cases.append((looks.get(period, style.named(f"{style.label}, every step")), rows))
+        for style, own in curves.by_protocol(table[table["p"].isna() | (table["p"] == p)]):
+            if own["protocol"].iloc[0] == "local_sgd":
+                cases += [(looks[period], rows) for period, rows in own.groupby("local_steps")]
+            else:
+                often = style.named(f"{style.label}, every step")
+                cases.append((often if own["p"].notna().any() else style, own))
         for row, value in zip(axes, ("accuracy", "V"), strict=True):
-            curves.lines(row[k], cases, "epoch", value)
+            shown = cases if value != "V" else curves.decentralized(cases)
+            curves.lines(row[k], shown, "epoch", value)
         axes[1, k].set_xlabel("epoch")
     for row in axes:
         plots.share_limits(*row)
@@ -191,6 +194,19 @@ def toy_figure(metrics: pd.DataFrame, samples: pd.DataFrame) -> Drawn:
     axes[0, 0].legend(loc="lower right", fontsize="small")
     plots.legend(figure, axes[1, 0])
     return figure, curves.together(table, fits[["protocol", "seed", "kind", "worker", "x", "y"]])
+
+
+def _by_exponent(table: pd.DataFrame) -> curves.Cases:
+    """The rows of each protocol and p with its style; NGO's in shades."""
+    cases: curves.Cases = []
+    for style, rows in curves.by_protocol(table):
+        exponents = sorted(rows["p"].dropna().unique(), reverse=True)
+        looks = [style.named(f"{style.label}, $p = {p:g}$") for p in exponents] or [style]
+        if style == PROTOCOL_STYLES["ngo"]:
+            looks = _shades(exponents)
+        parts = [rows[rows["p"] == p] for p in exponents] or [rows]
+        cases += zip(looks, parts, strict=True)
+    return cases
 
 
 def _shades(values: Iterable[float]) -> list[Style]:

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from ngo.plots import COLOURS, PROTOCOL_STYLES, TEXT_WIDTH, legend
+from ngo.results import check_apart
 from ngo.statistics import estimate
 
 PAIRS = 2  # rows of originals over reconstructions
@@ -22,7 +23,9 @@ def alignment_figure(table: pd.DataFrame) -> Figure:
     bars are intervals over seeds; the dotted line is the V at which training ended. Runs that
     diverged are counted, and not in the curves.
     """
-    groups = list(table.groupby(["dataset", "protocol", "topology"], dropna=False))
+    by = ["dataset", "protocol", "topology"]
+    check_apart(table.drop_duplicates("run"), by)
+    groups = list(table.groupby(by, dropna=False))
     figure, axes = plt.subplots(
         len(groups), 2, figsize=(TEXT_WIDTH, 2.4 * len(groups) + 0.3), squeeze=False
     )

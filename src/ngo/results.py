@@ -5,12 +5,13 @@ One row is one evaluation of one run, with every field of the run beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from ngo import columns
+from ngo.artefacts import pooled
 from ngo.datasets import DATASETS
 from ngo.files import whole_file
 from ngo.registry import UserError
@@ -42,6 +43,15 @@ def final(metrics: pd.DataFrame) -> pd.DataFrame:
     scores = [name for name in last if "accuracy" in name or "loss" in name]
     last.loc[last["diverged"], scores] = float("nan")
     return last.reset_index(drop=True)
+
+
+def check_apart(runs: pd.DataFrame, by: Sequence[str]) -> None:
+    """Raise a UserError where two of ``runs``, one a row, agree on all columns ``by`` and the seed:
+    they are no seeds of one and the same run.
+    """
+    twice = runs[runs.duplicated([*by, "seed"], keep=False)]
+    for _, same in twice.groupby([*by, "seed"], dropna=False, sort=False):
+        raise pooled(by, same["run"][:2])
 
 
 def over_seeds(rows: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:

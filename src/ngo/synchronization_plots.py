@@ -12,9 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo import curves, graphs, plots
+from ngo.artefacts import CELL
 from ngo.comparisons import TOPOLOGY_ORDER
 from ngo.plots import TEXT_WIDTH
-from ngo.results import final
+from ngo.results import check_apart, final
 from ngo.statistics import ROUNDING, estimate
 
 Drawn = tuple[Figure, pd.DataFrame]
@@ -28,6 +29,7 @@ def stability_figure(metrics: pd.DataFrame) -> Drawn:
     V against γ, on the topology where it is swept, with the floor that theory predicts for NGO's V.
     """
     last = final(curves.scores(metrics))
+    check_apart(last, ["protocol", "topology", "gamma"])
     rates = last.groupby("topology")["gamma"].unique()
     shared = set.intersection(*map(set, rates))
     swept = rates.map(len).idxmax()
@@ -105,8 +107,9 @@ def correlation_figure(metrics: pd.DataFrame) -> Drawn:
 
 
 def _ends(metrics: pd.DataFrame) -> pd.DataFrame:
-    names = ["dataset", "partition", "protocol", "topology", "seed", "V", "accuracy", "diverged"]
-    return final(curves.scores(metrics))[names]
+    last = final(curves.scores(metrics))
+    check_apart(last, CELL)
+    return last[[*CELL, "seed", "V", "accuracy", "diverged"]]
 
 
 def _placed(rows: pd.DataFrame) -> pd.Series:

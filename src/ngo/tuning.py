@@ -15,17 +15,20 @@ from ngo.comparisons import (
     ordered,
     protocol_table,
 )
-from ngo.results import final, over_seeds
+from ngo.results import check_apart, final, over_seeds
 
 
 def gamma_grid(metrics: pd.DataFrame) -> pd.DataFrame:
     """For each data set, partition, topology, protocol and γ: held-out and test accuracy in percent
     of the consensus model, mean and 95 % half-width over seeds, and how many runs diverged.
 
-    A mean over seeds one of which diverged is NaN. Centralized training has no γ: NaN.
+    A mean over seeds one of which diverged is NaN. Centralized training has no γ: NaN. Raises a
+    UserError for runs of one seed that differ otherwise.
     """
     by = [*KEYS, "gamma"]
-    rows = ordered(final(metrics).sort_values("gamma", kind="stable"))
+    last = final(metrics)
+    check_apart(last, by)
+    rows = ordered(last.sort_values("gamma", kind="stable"))
     counts = rows.groupby(by, dropna=False, sort=False)["diverged"].agg(["sum", "size"])
     grid = counts.rename(columns={"sum": "diverged", "size": "seeds"}).reset_index()
     for name, measure in (("held_out", HELD_OUT), ("test", ACCURACY)):
