@@ -224,6 +224,9 @@ def test_every_key_is_explained():
         ("throughput.figA2.protocol", ["gosip"], "throughput.figA2.protocol: 'gosip' is unknown"),
         ("throughput.figA2.setting", "digits", "throughput.figA2.settings: 'digits' is unknown"),
         ("partitions.figS2.settings", ["digits"], "partitions.figS2.settings: 'digits'.*digits_"),
+        ("training.fig4.compare.1.p", [], r"training.fig4.compare\[1\].p: \[\] is empty"),
+        ("settings.digits_iid.lr", [], r"settings.digits_iid.lr: \[\] is empty"),
+        ("defaults.topology", [], r"defaults.topology: \[\] is empty"),
     ],
 )
 def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(path, value, message):
@@ -293,6 +296,34 @@ def test_a_file_that_is_no_config_is_named(tmp_path, text, message):
     with pytest.raises(UserError, match=message) as error:
         experiments.read_config([path])
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "first", "key"),
+    [
+        ("a: 1\nb: 2\na: 3\n", 3, 1, "a"),
+        ("x:\n  fig4:\n    p: [1]\n    q: 2\n    p: [2]\n", 5, 3, "p"),
+        ("a: [{b: 1, b: 1}]\n", 1, 1, "b"),
+    ],
+)
+def test_a_key_twice_is_named_with_its_lines(tmp_path, text, line, first, key):
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(UserError) as told:
+        experiments.read_config([tmp_path / "c.yaml"])
+    assert str(told.value) == (
+        f"config: {str(tmp_path / 'c.yaml')!r}, line {line}: {key!r} is there already, in line "
+        f"{first}."
+    )
+
+
+def test_what_is_laid_over_a_merged_mapping_is_no_repetition(tmp_path):
+    """Also where the mapping that merges is itself merged, above it in the file's tree."""
+    (tmp_path / "c.yaml").write_text(
+        "a: &a {x: 1, y: 1}\ndeep: {b: &b {<<: *a, x: 2}}\nc: {<<: *b, y: 3}\n"
+    )
+    config = experiments.read_config([tmp_path / "c.yaml"])
+    assert config["deep"]["b"] == {"x": 2, "y": 1}
+    assert config["c"] == {"x": 2, "y": 3}
 
 
 def test_summary_counts_runs_and_samples():

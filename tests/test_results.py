@@ -47,6 +47,11 @@ def test_aggregate_joins_runs_and_their_facts(tmp_path):
     assert table["step"].tolist() == [0, 5, 0, 5]
     assert table["diverged"].tolist() == [False, False, False, True]
     assert table["u"].isna().all()
+    (tmp_path / "again").write_bytes((tmp_path / "a").read_bytes())
+    for second in ("a", "again"):
+        files = [tmp_path / "a", tmp_path / "b", tmp_path / second]
+        with pytest.raises(UserError, match=rf"the run a is in '.*/a' and in '.*/{second}'; name"):
+            results.aggregate(files)
     (tmp_path / "c").write_text("no parquet")
     with pytest.raises(UserError, match="metrics: .*c' is not such a file"):
         results.aggregate([tmp_path / "c"])

@@ -19,6 +19,7 @@ from ngo.graphs import TOPOLOGIES
 from ngo.protocols import PROTOCOLS
 from ngo.registry import UserError, nearest, unknown
 from ngo.spec import FIELDS, FINAL, RunSpec, as_number, check, resolve
+from ngo.unique_keys import RepeatedKey, UniqueKeys
 
 CONFIG = Path("config/config.yaml")
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
@@ -69,9 +70,11 @@ def read_config(paths: Iterable[str | Path]) -> dict:
     config: dict = {}
     for path in paths:
         try:
-            overlay = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+            overlay = yaml.load(Path(path).read_text(encoding="utf-8"), UniqueKeys)
         except OSError as error:
             raise UserError(f"config: {str(path)!r} can't be read: {error.strerror}") from None
+        except RepeatedKey as error:
+            raise UserError(f"config: {str(path)!r}, {error}.") from None
         except yaml.YAMLError as error:
             problem = " ".join(str(error).split())
             raise UserError(f"config: {str(path)!r} is no YAML: {problem}") from None
@@ -217,6 +220,10 @@ def _check_fields(key: str, values: Mapping) -> None:
     for name, value in values.items():
         if name not in FIELDS:
             raise unknown(key, name, FIELDS)
+        if value == []:
+            raise UserError(
+                f"{key}.{name}: [] is empty, which leaves no run; give a value or more."
+            )
         for item in _as_list(value):
             try:
                 check(name, item)

@@ -19,10 +19,19 @@ from ngo.statistics import estimate
 
 
 def aggregate(metrics: Iterable[str | Path]) -> pd.DataFrame:
-    """The metrics files of runs as one tidy table, sorted by run and step."""
+    """The metrics files of runs as one tidy table, sorted by run and step.
+
+    Raises a UserError for a run that is in two of them.
+    """
     tables = []
+    files: dict[object, str | Path] = {}
     for path in metrics:
         table, facts = columns.read(path, "metrics")
+        if (run := facts.get("run")) in files:
+            raise UserError(
+                f"metrics: the run {run} is in {str(files[run])!r} and in {str(path)!r}; name one."
+            )
+        files[run] = path
         tables.append(pd.DataFrame({**facts, **table}))
     if not tables:
         raise UserError("metrics: there are no files to aggregate")

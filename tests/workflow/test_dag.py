@@ -302,6 +302,13 @@ def test_a_mistake_in_the_config_stops_before_any_job(fresh, change, message):
     assert not (fresh.root / "results").exists()
 
 
+def test_a_key_twice_in_a_config_file_stops_before_any_job(fresh):
+    (fresh.root / "bad.yaml").write_text("defaults: {lr: 0.1}\ndefaults: {gamma: 0.2}\n")
+    out = fresh.snakemake(code=1, config="test.yaml bad.yaml")
+    assert_one_line(out, "config: 'bad.yaml', line 2: 'defaults' is there already, in line 1")
+    assert not (fresh.root / "results").exists()
+
+
 def test_a_corrupt_data_file_stops_before_any_job(fresh, tmp_path):
     (tmp_path / "MNIST/raw").mkdir(parents=True)
     (tmp_path / "MNIST/raw/train-images-idx3-ubyte.gz").write_bytes(b"half")

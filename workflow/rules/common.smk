@@ -41,8 +41,17 @@ def tell_folders():
         )
 
 
+# The config files, lowest first. (workflow.configfiles has the command line's first.)
+CONFIGS = [
+    os.path.relpath(path)
+    for path in ("config/config.yaml", *workflow.overwrite_configfiles)
+]
+
 try:
     check_folders()
+    if workflow.is_main_process:
+        # Refuses what Snakemake's own loader passes over.
+        experiments.read_config(CONFIGS)
     PLAN = experiments.plan(
         config, workflow.source_path("../schemas/config.schema.yaml")
     )
@@ -62,12 +71,6 @@ shell.prefix(
     f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH"
     f" {datasets.ROOT_VARIABLE}={quote(str(DATA_ROOT.resolve()))}; "
 )
-
-# The config files, lowest first. (workflow.configfiles has the command line's first.)
-CONFIGS = [
-    os.path.relpath(path)
-    for path in ("config/config.yaml", *workflow.overwrite_configfiles)
-]
 
 # As many GPU jobs at once as there are GPUs. (A cluster counts its own.)
 if HERE and "gpu" not in workflow.global_resources:
