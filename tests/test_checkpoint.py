@@ -13,16 +13,17 @@ import threading
 import time
 from functools import partial
 
+import numpy as np
 import pytest
 import running
 import torch
-from pyarrow import parquet
 
 from ngo import checkpoint, training
 from ngo.backends import Stacked
 from ngo.checkpoint import Checkpoints, Refused, Stopped, read, write
 from ngo.files import PARTIAL, try_hold
 from ngo.population import Population
+from ngo.registry import UserError
 from ngo.seeding import torch_stream
 from ngo.spec import DEFAULTS, resolve
 
@@ -69,16 +70,13 @@ def files(folder):
 
 
 def left(folder):
-    """All that a run leaves, byte by byte, without what measures the machine."""
-    table = parquet.ParquetFile(folder / "metrics.parquet").read().drop_columns(["seconds"])
+    """All that a run leaves, byte by byte; of its record, without what measures the machine."""
     record = json.loads((folder / "run.json").read_text())
-    for key in ("started", "wall_seconds", "resumed_at_steps"):
+    for key in ("started", "wall_seconds", "evaluation_seconds", "resumed_at_steps"):
         del record[key]
-    del record["final"]["seconds"]
     models = folder / "models.pt"
     return (
-        table.schema.metadata,
-        {name: table[name].to_numpy().tobytes() for name in table.column_names},
+        (folder / "metrics.parquet").read_bytes(),
         record,
         models.read_bytes() if models.exists() else None,
     )
@@ -132,8 +130,6 @@ def test_a_population_keeps_buffers_and_dropout():
 
 
 def test_batches_go_on():
-    import numpy as np
-
     def fresh(seed):
         return training.BatchStream(np.arange(10), 4, torch_stream(seed, "batches", 0))
 
@@ -166,7 +162,7 @@ def test_seconds_go_on_from_the_checkpoints(tmp_path):
     found["state"]["seconds"] = 1000.0
     write(path, found["about"], found["state"])
     run(spec, tmp_path)
-    seconds = parquet.ParquetFile(tmp_path / "metrics.parquet").read()["seconds"].to_pylist()
+    seconds = json.loads((tmp_path / "run.json").read_text())["evaluation_seconds"]
     assert all(s < 1000 for s in seconds[:2])  # steps 0 and 3, before the stop at 5
     assert all(s > 1000 for s in seconds[2:])
     assert seconds == sorted(seconds)
@@ -212,6 +208,9 @@ def test_no_file_is_believed(content, tmp_path, monkeypatch):
     assert files(tmp_path) == ["checkpoint.pt"]
 
 
+PARTS = [np.arange(k, 6400, 3) for k in range(3)]
+
+
 @pytest.mark.parametrize(
     ("change", "how", "named"),
     [
@@ -219,39 +218,55 @@ def test_no_file_is_believed(content, tmp_path, monkeypatch):
         ({"seed": 1}, {}, "seed 0 and not 1"),
         ({}, {"snapshots": [3]}, r"snapshots \[\] and not \['3'\]"),
         ({"backend": "loop"}, {}, "backend 'auto' and not 'loop'"),
-        ({}, (checkpoint, "LAYOUT", 0), "layout 1 and not 0"),
-        ({}, (training, "CODE", "new"), f"code {training.CODE!r} and not 'new'"),
+        ({}, {"parts": PARTS}, "parts '[0-9a-f]{16}' and not '[0-9a-f]{16}'"),
+    ],
+)
+def test_another_runs_checkpoint_is_lost_only_to_overwrite(
+    change, how, named, tmp_path, monkeypatch
+):
+    """Also where it is made by other code, which alone would be no reason."""
+    first, second = tiny(), tiny(**change)
+    path = interrupted(first, tmp_path / "run")
+    kept = path.read_bytes()
+    monkeypatch.setattr(training, "CODE", "new")
+    message = (
+        f"out: '.*/run' holds the unfinished run {first.id}, with {named}; choose another folder, "
+        f"or train over it with --overwrite."
+    )
+    with pytest.raises(UserError) as told:
+        run(second, tmp_path / "run", **how)
+    assert re.fullmatch(message, str(told.value))
+    assert files(tmp_path / "run") == ["checkpoint.pt"]
+    assert path.read_bytes() == kept
+    (line,) = run(second, tmp_path / "run", overwrite=True, **how)
+    assert re.fullmatch(
+        f"checkpoint: '.*' is refused: it is of the run {first.id}, with {named}; starting over",
+        line,
+    )
+    run(second, tmp_path / "whole", **how)
+    assert left(tmp_path / "run") == left(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("how", "named"),
+    [
+        ((checkpoint, "LAYOUT", 0), "layout 1 and not 0"),
+        ((training, "CODE", "new"), f"code {training.CODE!r} and not 'new'"),
+        ((torch, "__version__", "0.4"), f"torch '{re.escape(torch.__version__)}' and not '0.4'"),
         (
-            {},
-            (torch, "__version__", "0.4"),
-            f"torch '{re.escape(torch.__version__)}' and not '0.4'",
-        ),
-        (
-            {},
             (training, "_device_name", lambda device: "abacus"),
             "device 'cpu .*' and not 'abacus'",
         ),
     ],
 )
-def test_a_checkpoint_of_another_run_is_refused(change, how, named, tmp_path, monkeypatch):
+def test_a_checkpoint_made_otherwise_is_refused(how, named, tmp_path, monkeypatch):
     interrupted(tiny(), tmp_path / "run")
-    if isinstance(how, tuple):
-        monkeypatch.setattr(*how)
-        how = {}
-    (line,) = run(tiny(**change), tmp_path / "run", **how)
-    run(tiny(**change), tmp_path / "whole", **how)
-    assert re.fullmatch(f"checkpoint: '.*' is refused: .*, with {named}; starting over", line)
+    monkeypatch.setattr(*how)
+    (line,) = run(tiny(), tmp_path / "run")
+    run(tiny(), tmp_path / "whole")
+    message = f"checkpoint: '.*' is refused: it is made with {named}; starting over"
+    assert re.fullmatch(message, line)
     assert left(tmp_path / "run") == left(tmp_path / "whole")
-
-
-def test_another_partition_is_another_run(tmp_path):
-    spec = tiny()
-    interrupted(spec, tmp_path)
-    import numpy as np
-
-    parts = [np.arange(k, 6400, 3) for k in range(3)]
-    (line,) = run(spec, tmp_path, parts=parts)
-    assert "of another run, with parts " in line
 
 
 def test_a_kill_after_the_results_and_before_the_end(tmp_path):
@@ -265,14 +280,6 @@ def test_a_kill_after_the_results_and_before_the_end(tmp_path):
     assert run(spec, tmp_path, **how) == ["resuming at step 5 of 30"]
     assert left(tmp_path) == first
     assert files(tmp_path) == ["metrics.parquet", "models.pt", "run.json"]
-
-
-def test_a_finished_run_starts_over(tmp_path):
-    spec = tiny()
-    steps = []
-    for _ in range(2):
-        assert run(spec, tmp_path, progress=steps.append) == []
-    assert steps == 2 * list(range(1, 31))
 
 
 def test_what_a_kill_left_half_written_goes(tmp_path):

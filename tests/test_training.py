@@ -4,7 +4,6 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
-from pyarrow import parquet
 from torch.nn import functional as F
 
 from ngo import columns, datasets, kernels, training
@@ -12,7 +11,7 @@ from ngo.models import mnist_cnn
 from ngo.partition_file import draw, held_out
 from ngo.registry import UserError
 from ngo.seeding import stream_seed, torch_stream
-from ngo.snapshots import load_snapshots, restored, save_snapshots
+from ngo.snapshots import load_snapshots, module, restored, save_snapshots
 from ngo.spec import DEFAULTS, resolve
 
 
@@ -31,15 +30,7 @@ def train(spec, digits, **how):
 
 
 def without_clock(rows):
-    return [{k: v for k, v in vars(row).items() if k not in training.CLOCK_COLUMNS} for row in rows]
-
-
-def comparable(path):
-    """A metrics file's columns, byte by byte, without those that measure the machine."""
-    table = parquet.ParquetFile(path).read().drop_columns(list(training.CLOCK_COLUMNS))
-    return table.schema.metadata, {
-        name: table[name].to_numpy().tobytes() for name in table.column_names
-    }
+    return [{k: v for k, v in vars(row).items() if k != "seconds"} for row in rows]
 
 
 def test_batches_pass_over_all_samples_and_are_always_full():
@@ -183,6 +174,61 @@ def test_snapshots_are_the_workers_models_after_their_steps(digits, tmp_path):
         )
 
 
+def scores_of(model, data):
+    """Mean loss and accuracy on the test set, by torch alone."""
+    with torch.no_grad():
+        logits = model((data.test_inputs / 255 - data.mean) / data.std)
+    right = (logits.argmax(1) == data.test_targets).double()
+    return float(F.cross_entropy(logits, data.test_targets)), float(right.mean())
+
+
+def test_modules_of_snapshots_score_as_the_run_was_evaluated(digits):
+    spec = spec_of(epochs=4.0, eval_every=4.0, topology="ring", lr=0.1)
+    rows, _, kept = train(spec, digits, snapshots=["final"])
+    last, snapshot = rows[-1], kept[rows[-1].step]
+    loss, accuracy = scores_of(module(spec, snapshot), digits)
+    assert loss == pytest.approx(last.consensus_loss, rel=1e-5)
+    assert accuracy == pytest.approx(last.consensus_accuracy, abs=1.01 / 360)
+    assert accuracy > 0.4  # not chance
+    workers = [scores_of(module(spec, snapshot, i), digits) for i in range(spec.workers)]
+    losses, accuracies = np.array(workers).T
+    assert losses.std() > 1e-4
+    for how in ("mean", "min", "max"):
+        assert getattr(losses, how)() == pytest.approx(
+            getattr(last, f"workers_loss_{how}"), rel=1e-5
+        )
+        assert getattr(accuracies, how)() == pytest.approx(
+            getattr(last, f"workers_accuracy_{how}"), abs=1.01 / 360
+        )
+    with pytest.raises(UserError, match=r"worker: 4 is not in digits-.*; its workers are 0 to 3"):
+        module(spec, snapshot, 4)
+
+
+def test_modules_of_snapshots_have_their_batch_normalization():
+    """Each worker's own buffers; the consensus model has their mean."""
+    values = {"dataset": "cifar10", "model": "cifar10_vae", "task": "vae", "workers": 2}
+    spec = resolve({}, {**DEFAULTS, **values})
+    population = restored(spec, {"X": torch.tensor(0.0), "buffers": torch.tensor(0.0)})
+    noise = torch_stream(0, "test")
+    snapshot = {
+        "X": 0.05 * torch.randn(population.X.shape, generator=noise),
+        "buffers": 1 + torch.rand(population.buffers.shape, generator=noise),
+    }
+    population = restored(spec, snapshot)
+    images = torch.randint(0, 256, (8, 3, 32, 32), generator=noise, dtype=torch.uint8)
+    found = population.evaluate([images / 255], [images])
+    for worker, loss in ((None, found.consensus_loss), *enumerate(found.worker_losses)):
+        model = module(spec, snapshot, worker)
+        assert not model.training
+        with torch.no_grad():
+            losses = population.task.loss(model(images / 255), images)
+        assert float(losses.mean()) == pytest.approx(loss, rel=1e-6)
+    assert len(set(found.worker_losses)) == 2
+    own = module(spec, snapshot, 1)
+    sizes = {p.untyped_storage().nbytes() == p.nbytes for p in own.parameters()}
+    assert sizes == {True}  # a file of its state has one model
+
+
 @pytest.mark.parametrize(
     ("dataset", "model", "task", "least"),
     [("sine", "toy_net", "regression", 0.1), ("least_squares", "linear", "regression", 2.0)],
@@ -248,7 +294,7 @@ def test_the_same_run_leaves_the_same_bytes(tmp_path):
     spec = spec_of(epochs=0.5, partition="shards", shards=20)
     for name in ("a", "b"):
         training.run(spec, tmp_path / name, tmp_path)
-    first, second = (comparable(tmp_path / name / "metrics.parquet") for name in ("a", "b"))
+    first, second = ((tmp_path / name / "metrics.parquet").read_bytes() for name in ("a", "b"))
     assert first == second
 
 
@@ -262,6 +308,8 @@ def test_a_run_records_what_it_was(tmp_path):
     assert record["versions"]["kernels"] == kernels.build()
     assert record["final"]["consensus_accuracy"] == last.consensus_accuracy
     assert {"source", "device", "backend", "wall_seconds", "started", "seed"} <= record.keys()
+    assert len(record["evaluation_seconds"]) == 2
+    assert record["evaluation_seconds"][-1] == last.seconds <= record["wall_seconds"]
     table, facts = columns.read(tmp_path / "run/metrics.parquet", "metrics")
     assert facts["run"] == spec.id
     assert facts["classes_covered"] == 10

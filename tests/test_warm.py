@@ -58,14 +58,13 @@ def outcome(process, code=0):
 
 
 def metrics(folder):
-    return pd.read_parquet(folder / "metrics.parquet").drop(columns="seconds")
+    return pd.read_parquet(folder / "metrics.parquet")
 
 
 def record(folder):
     values = json.loads((folder / "run.json").read_text())
-    for clock in ("started", "wall_seconds"):
+    for clock in ("started", "wall_seconds", "evaluation_seconds"):
         del values[clock]
-    del values["final"]["seconds"]
     return values
 
 

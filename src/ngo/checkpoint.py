@@ -20,6 +20,7 @@ from types import FrameType
 
 import torch
 
+from ngo.earlier import INSTEAD, difference, remade
 from ngo.files import whole_file
 from ngo.registry import UserError
 from ngo.spec import CHECKPOINT_SECONDS
@@ -41,6 +42,14 @@ _DIGEST = hashlib.sha256().digest_size
 
 class Refused(Exception):
     """A checkpoint that this run can't go on from, with the reason."""
+
+
+class Foreign(Refused):
+    """A checkpoint of another run, and the name of that."""
+
+    def __init__(self, run: str, how: str) -> None:
+        super().__init__(f"it is of the run {run}, with {how}")
+        self.run, self.how = run, how
 
 
 class Stopped(KeyboardInterrupt):
@@ -68,7 +77,9 @@ def write(path: str | Path, about: Mapping[str, object], state: State) -> None:
 
 
 def read(path: str | Path, about: Mapping[str, object]) -> State:
-    """The state in the checkpoint of the run that is ``about``; Refused if there is none in it."""
+    """The state in the checkpoint of the run that is ``about``; Refused if there is none in it,
+    Foreign if it is another run's.
+    """
     try:
         data = memoryview(Path(path).read_bytes())
     except OSError as error:
@@ -81,9 +92,12 @@ def read(path: str | Path, about: Mapping[str, object]) -> State:
         its, state = found["about"], found["state"]
     except (RuntimeError, pickle.UnpicklingError, KeyError, TypeError):
         raise Refused("it holds no run") from None
-    for key, ours in {"layout": LAYOUT, **about}.items():
-        if its.get(key) != ours:
-            raise Refused(f"it is of another run, with {key} {its.get(key)!r} and not {ours!r}")
+    if other := difference(its, about):
+        raise Foreign(its.get("run", "of another version"), other)
+    if its.get("layout") != LAYOUT:
+        raise Refused(f"it is made with layout {its.get('layout')!r} and not {LAYOUT!r}")
+    if by := remade(its, about):
+        raise Refused(f"it is made with {by}")
     return state
 
 
@@ -92,7 +106,8 @@ class Checkpoints:
 
     As a context it takes SIGTERM and SIGINT: the first makes :meth:`keep` write a checkpoint and
     raise Stopped; another, more than ``TOGETHER`` seconds after it, ends the process at once.
-    ``tell`` gets a line about what is refused or can't be written.
+    ``tell`` gets a line about what is refused or can't be written. The checkpoint of another run is
+    lost only if this one may ``overwrite`` it.
     """
 
     def __init__(
@@ -101,20 +116,30 @@ class Checkpoints:
         about: Mapping[str, object],
         every: float = CHECKPOINT_SECONDS,
         tell: Callable[[str], None] = lambda line: None,
+        *,
+        overwrite: bool = True,
     ) -> None:
         self.path = Path(path)
         self.about = about
         self.every = every
-        self._tell = tell
+        self._tell, self._overwrite = tell, overwrite
         self._last, self._cost = time.perf_counter(), 0.0
         self._asked: tuple[int, float] | None = None  # by which signal to stop, and when
         self._failed = False
 
     def found(self) -> State | None:
-        """The state to go on from; None, with a line if there is a checkpoint of no use."""
+        """The state to go on from; None, with a line if there is a checkpoint of no use.
+
+        Raises a UserError for that of another run.
+        """
         try:
             return read(self.path, self.about) if self.path.exists() else None
         except Refused as reason:
+            if isinstance(reason, Foreign) and not self._overwrite:
+                raise UserError(
+                    f"out: {str(self.path.parent)!r} holds the unfinished run {reason.run}, with "
+                    f"{reason.how}; {INSTEAD}"
+                ) from None
             self._tell(f"checkpoint: {str(self.path)!r} is refused: {reason}; starting over")
             return None
 

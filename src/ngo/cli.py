@@ -210,6 +210,7 @@ def partition(data_root: Path | None, out: Path, **given: object) -> None:
     help="Longest time between checkpoints; 0: none between evaluations.",
 )
 @distributed_options
+@click.option("--overwrite", is_flag=True, help="Train, whatever run --out holds.")
 @click.option("--out", type=RESULT, required=True, help="Folder of metrics.parquet and run.json.")
 def train(
     spec_file: Path | None,
@@ -224,6 +225,7 @@ def train(
     timeout: float,
     on_failure: str,
     asynchronous: bool,
+    overwrite: bool,
     out: Path,
     **given: object,
 ) -> None:
@@ -235,7 +237,8 @@ def train(
 
     Until it is done, there is a checkpoint in the folder too, renewed after evaluations. However
     the run ends, the same command goes on from it, to the same metrics. SIGTERM and Ctrl-C end the
-    run after its current step, with a checkpoint.
+    run after its current step, with a checkpoint. Once it is done, the same command says so; a
+    folder that holds another run is refused. --overwrite trains in both.
 
     With --distributed the workers live in several processes that talk over a network: N on this
     machine with --processes N, or those that torchrun started:
@@ -254,7 +257,7 @@ def train(
         from ngo.partition_file import read
 
         parts = read(partition_file, spec)
-    how = {"parts": parts, "device": device, "threads": threads}
+    how = {"parts": parts, "device": device, "threads": threads, "overwrite": overwrite}
     if distributed:
         how |= {"timeout": timeout, "on_failure": on_failure, "asynchronous": asynchronous}
         _train_distributed(spec, out, root, processes, snapshots, how)
@@ -274,6 +277,7 @@ def train(
             snapshots=steps,
             threads=threads,
             checkpoint_seconds=checkpoint_seconds,
+            overwrite=overwrite,
             report=report,
             progress=progress,
             tell=tell,

@@ -16,14 +16,18 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 
-from ngo import datasets, partition, pool, training
+from ngo import datasets, earlier, partition, pool, training
+from ngo.checkpoint import NAME as CHECKPOINT
 from ngo.devices import chosen
+from ngo.earlier import INSTEAD
+from ngo.files import held, writable_folder
 from ngo.graphs import mixing_stream
 from ngo.ledger import COUNTS, Ledger, pack
 from ngo.meeting import gathered, joined, met, placed, telling
@@ -206,10 +210,13 @@ def run(
     timeout: float,
     on_failure: str = "stop",
     asynchronous: bool = False,
+    overwrite: bool = False,
     report: Callable[[Evaluation], None] = lambda row: None,
 ) -> Evaluation | None:
     """Take part in training ``spec`` as one process; the leader writes the files of
     :func:`ngo.training.run`, and returns the last evaluation. Others return None.
+
+    What ``out`` holds, and ``overwrite``, mean what they do there.
 
     ``run.json`` has ``distributed`` besides: the mode, the processes, those lost, and the traffic
     and staleness up to each evaluation. The metrics of an asynchronous run, or of one that lost a
@@ -218,6 +225,8 @@ def run(
     started, clock = datetime.now(UTC), time.perf_counter()
     store, me, processes = met(timeout)
     check(spec, out, processes, asynchronous, on_failure)
+    way = {"mode": "asynchronous" if asynchronous else "synchronous", "processes": processes}
+    there, lock = None, ExitStack()
     # What may take long comes before the group, in which a silent process is lost.
     with telling(store, me):
         place, alone = _placed(device, store, me, processes, timeout)
@@ -225,6 +234,9 @@ def run(
         data = datasets.load(spec.dataset, root, place)
         labels, classes = data.labels, data.classes
         parts = draw(spec, labels) if parts is None else parts
+        about = training.describe(spec, data, parts, place, distributed=way)
+        if me == 0:
+            there = _finished(out, about, overwrite, lock)
         mine = share(spec, data, parts, own)
         del data  # all but the share
         local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
@@ -233,7 +245,10 @@ def run(
         population = Population(spec.model, len(own), spec.seed, workers=own, **how)
         consensus = Population(spec.model, 1, spec.seed, **how)
     communication = "nccl" if alone and on_failure == "stop" and not asynchronous else "gloo"
-    gathered(store, me, processes, "ready", "")
+    if gathered(store, me, processes, "ready", "" if there is None else "finished")[0]:
+        lock.close()
+        store.set("written", "")
+        return there
     group = joined(store, me, processes, backend=communication, timeout=timeout)
     network = (Asynchronous if asynchronous else Network)(group, spec.workers)
     ledger = Ledger(spec, mine, network, consensus, report)
@@ -248,8 +263,7 @@ def run(
             "snapshots": [],
             "backend": population.backend,
             "distributed": {
-                "mode": "asynchronous" if asynchronous else "synchronous",
-                "processes": processes,
+                **way,
                 "communication": communication,
                 "on_failure": on_failure,
                 "lost": lost,
@@ -257,14 +271,39 @@ def run(
             },
         }
         covered = partition.summary(labels, parts, classes).classes_covered if classes else None
+        earlier.clear(out)
         training.leave(
-            spec, out, labels, covered, rows, population.d, place, started, clock, facts,
+            spec, out, about, labels, covered, rows, population.d, place, started, clock, facts,
             name=spec.id + "".join(changes),
         )  # fmt: skip
+        (out / CHECKPOINT).unlink(missing_ok=True)
+        lock.close()
         store.set("written", "")
 
     participant.proceed(write)
     return ledger.read()[0][-1] if group.me == group.leader else None
+
+
+def _finished(
+    out: Path, about: earlier.About, overwrite: bool, lock: ExitStack
+) -> Evaluation | None:
+    """Hold the folder ``out`` until ``lock`` is closed; the last evaluation of the run that is
+    ``about``, if it is there, finished. A UserError if another run is there, or at work.
+    """
+
+    def refuse() -> None:
+        raise UserError(f"out: another run is at work in {str(out)!r}; wait for it, or stop it.")
+
+    lock.enter_context(held(writable_folder(out) / ".lock", refuse))
+    if overwrite:
+        return None
+    if (out / CHECKPOINT).exists():
+        raise UserError(f"out: {str(out)!r} holds the checkpoint of a simulated run; {INSTEAD}")
+    if (found := earlier.finished(out, about)) is None:
+        return None
+    record, line = found
+    print(line, file=sys.stderr)
+    return training.last_evaluation(out, record)
 
 
 def _placed(

@@ -18,7 +18,7 @@ from ngo.devices import DEVICES
 from ngo.graphs import TOPOLOGIES
 from ngo.protocols import PROTOCOLS
 from ngo.registry import UserError, nearest, unknown
-from ngo.spec import FIELDS, FINAL, RunSpec, as_number, check, resolve
+from ngo.spec import FIELDS, FINAL, RunSpec, as_number, check, check_snapshots, resolve
 from ngo.unique_keys import RepeatedKey, UniqueKeys
 
 CONFIG = Path("config/config.yaml")
@@ -142,6 +142,10 @@ def _snapshots(config: Mapping, training: Mapping[str, list[RunSpec]]) -> dict[s
     wanted: dict[str, set] = {}
     for name, entry in config["training"].items():
         for spec in training[name] if "snapshots" in entry else ():
+            try:
+                check_snapshots(spec, entry["snapshots"], spec.owned)
+            except UserError as error:
+                raise UserError(f"training.{name}.{error}") from None
             wanted.setdefault(spec.id, set()).update(entry["snapshots"])
     for section in ("alignment", "samples"):
         for name in config[section]:

@@ -21,7 +21,7 @@ class Rule:
     """A rule with the fields of a run that it reads, by its own parameters' names.
 
     ``smallest_share(m, n, …)`` is the least number of samples a worker can get out of ``m``; None
-    where only a draw tells. ``owned(m, n, …)`` is how many samples get an owner. A rule
+    where only a draw tells. ``owned(m, n, …)`` is how many samples get an owner, at most. A rule
     ``by_label`` needs a data set with classes.
     """
 
@@ -84,7 +84,10 @@ def equal(labels: np.ndarray, n: int, samples: int, *, generator: np.random.Gene
     "shards",
     by_label=True,
     smallest_share=lambda m, n, shards, per_worker: (m // shards) * per_worker,
-    owned=lambda m, n, shards, per_worker: n * (m // shards) * per_worker,
+    # The first m % shards pieces have a sample more than the rest.
+    owned=lambda m, n, shards, per_worker: (
+        n * per_worker * (m // shards) + min(n * per_worker, m % shards)
+    ),
     shards="shards",
     shards_per_worker="per_worker",
 )

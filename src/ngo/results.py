@@ -32,6 +32,7 @@ def aggregate(metrics: Iterable[str | Path]) -> pd.DataFrame:
                 f"metrics: the run {run} is in {str(files[run])!r} and in {str(path)!r}; name one."
             )
         files[run] = path
+        table.pop("seconds", None)  # metrics of older versions have them
         tables.append(pd.DataFrame({**facts, **table}))
     if not tables:
         raise UserError("metrics: there are no files to aggregate")

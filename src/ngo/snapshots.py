@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import pickle
+from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from ngo.files import whole_file
 from ngo.population import Population
@@ -25,7 +27,11 @@ Snapshots = dict[int, dict[str, torch.Tensor]]
 
 
 def save_snapshots(path: str | Path, spec: RunSpec, snapshots: Snapshots) -> None:
-    """Write snapshots with the run that they are of; the same ones give the same bytes."""
+    """Write snapshots with the run that they are of; the same ones give the same bytes.
+
+    A row of ``X`` does not lie as ``torch.nn.utils.vector_to_parameters`` takes it: kernels of
+    convolutions have their channels last. :func:`module` makes a model of it.
+    """
     buffer = io.BytesIO()  # torch would write a file's (temporary) name into it
     torch.save({"spec": asdict(spec), "snapshots": snapshots}, buffer)
     with whole_file(path) as temporary:
@@ -44,6 +50,22 @@ def load_snapshots(path: str | Path) -> tuple[RunSpec, Snapshots]:
             f"models: {str(path)!r} holds no models of a run; it is no models.pt that ngo train "
             f"wrote, or damaged."
         ) from None
+
+
+def module(
+    spec: RunSpec, snapshot: dict[str, torch.Tensor], worker: int | None = None
+) -> nn.Module:
+    """The model of a ``worker``, in eval mode, with tensors of its own.
+
+    Without one it is the consensus model: the means of all workers' parameters and of their
+    buffers. ``spec`` and ``snapshot`` are those of :func:`load_snapshots`.
+    """
+    if worker is not None and not 0 <= worker < spec.workers:
+        raise UserError(
+            f"worker: {worker!r} is not in {spec.id}; its workers are 0 to {spec.workers - 1}."
+        )
+    consensus, *workers = restored(spec, snapshot).modules()
+    return deepcopy(consensus if worker is None else workers[worker]).eval()
 
 
 def restored(spec: RunSpec, snapshot: dict[str, torch.Tensor]) -> Population:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 
 from ngo.backends import BACKENDS, PRECISIONS
@@ -144,8 +144,17 @@ class RunSpec:
     @property
     def samples(self) -> int:
         """The samples that the run trains on, repeats included, as far as they are known before."""
+        return round(self.epochs * self.owned)
+
+    @property
+    def owned(self) -> int:
+        """The samples that all workers together own, at most where a draw decides."""
         rule, m = PARTITIONS[self.partition], self.kept(DATASETS[self.dataset].train_samples)
-        return round(self.epochs * rule.owned(m, self.workers, **rule.arguments(self)))
+        return rule.owned(m, self.workers, **rule.arguments(self))
+
+    def steps(self, owned: int) -> int:
+        """The number of steps, where all workers together own as many samples."""
+        return max(1, round(self.epochs * (owned / (self.workers * self.batch_size))))
 
     def kept(self, m: int) -> int:
         """How many of a data set's ``m`` training samples are not held out."""
@@ -325,6 +334,17 @@ def check_share(spec: RunSpec, share: int) -> None:
             f"({spec.dataset}, partition {spec.partition}, {spec.workers} workers, seed "
             f"{spec.seed}); it must be {share} or less."
         )
+
+
+def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], owned: int) -> None:
+    """Raise unless the run, whose workers own as many samples, takes the steps in ``snapshots``."""
+    last = spec.steps(owned)
+    for step in snapshots:
+        if step != FINAL and step > last:
+            raise UserError(
+                f"snapshots: step {step} is after the last step of {spec.id}, {last}; it must be "
+                f"{last} or less, or {FINAL!r}."
+            )
 
 
 def _smallest_share(spec: RunSpec) -> int | None:

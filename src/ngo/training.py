@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import ngo
-from ngo import columns, datasets, kernels, partition, pool
+from ngo import columns, datasets, earlier, kernels, partition, pool
 from ngo.checkpoint import NAME as CHECKPOINT
 from ngo.checkpoint import Checkpoints, State
 from ngo.consensus import synchronization_index
@@ -34,7 +34,7 @@ from ngo.protocols import PROTOCOLS
 from ngo.seeding import torch_stream
 from ngo.snapshots import Snapshots, save_snapshots
 from ngo.sources import fingerprint, sources
-from ngo.spec import CHECKPOINT_SECONDS, FINAL, RunSpec, check_share
+from ngo.spec import CHECKPOINT_SECONDS, FINAL, RunSpec, check_share, check_snapshots
 from ngo.tasks import TASKS, Task
 
 
@@ -48,7 +48,8 @@ class Evaluation:
     mean model's on the held-out training samples (NaN where none are held out). Messages are models
     (or gradients) sent from one machine to another, so far. Accuracies are shares of 1, NaN for a
     task that has none; a run is ``diverged`` from the evaluation on that finds a loss or a
-    parameter that is not finite.
+    parameter that is not finite. ``seconds`` measure the machine, not the method: they are kept
+    beside the metrics, in the run's record.
     """
 
     step: int
@@ -87,11 +88,8 @@ class Evaluation:
 
 _WHO = (("consensus", ""), ("workers", "_mean"))
 
-# Columns that measure the machine, not the method: they differ from run to run.
-CLOCK_COLUMNS = ("seconds",)
-
 # What a run writes into its folder.
-OUTPUTS = ("models.pt", "metrics.parquet", "run.json", CHECKPOINT)
+OUTPUTS = (earlier.MODELS, earlier.METRICS, earlier.RECORD, CHECKPOINT)
 
 # The files that decide a run, as they were when they were imported.
 CODE = fingerprint(sources("ngo.training"))
@@ -158,7 +156,7 @@ def schedule(spec: RunSpec, owned: int) -> list[int]:
     An epoch is as many steps as pass once over the ``owned`` samples of all workers together.
     """
     per_epoch = owned / (spec.workers * spec.batch_size)
-    steps = max(1, round(spec.epochs * per_epoch))
+    steps = spec.steps(owned)
     count = int(steps / (spec.eval_every * per_epoch)) + 1
     marks = {round(k * spec.eval_every * per_epoch) for k in range(count + 1)}
     return sorted({0, steps} | {mark for mark in marks if mark < steps})
@@ -348,6 +346,7 @@ def train(
     ``report`` gets every evaluation when it is made, ``progress`` the number of every step done.
     A run whose loss or parameters stop being finite ends at its next evaluation.
     """
+    check_snapshots(spec, snapshots, sum(len(part) for part in parts))
     training = Training(spec, data, parts, snapshots=snapshots, threads=threads)
     training.proceed(report=report, progress=progress)
     return training.rows, training.population, training.kept
@@ -420,6 +419,7 @@ def run(
     snapshots: Collection[int | str] = (),
     threads: int | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    overwrite: bool = False,
     report: Callable[[Evaluation], None] = lambda row: None,
     progress: Callable[[int], None] = lambda step: None,
     tell: Callable[[str], None] = lambda line: None,
@@ -431,18 +431,30 @@ def run(
     last evaluation. Until all is written there is a checkpoint in ``out`` (see
     :mod:`ngo.checkpoint`), from which the same run goes on; ``tell`` gets a line about that.
     SIGTERM and SIGINT raise Stopped after the step that they find.
+
+    If ``out`` holds the same run, finished, nothing is trained, and ``tell`` gets a line; another
+    run there, finished or not, is a UserError (see :mod:`ngo.earlier`). With ``overwrite`` either
+    is trained over; a checkpoint of this run is gone on from all the same.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     data = datasets.load(spec.dataset, root, device)
     classes, labels = data.classes, data.labels
     parts = draw(spec, labels) if parts is None else parts
     covered = partition.summary(labels, parts, classes).classes_covered if classes else None
-    about = _about(spec, data, parts, device, snapshots)
+    check_snapshots(spec, snapshots, sum(len(part) for part in parts))
+    about = describe(spec, data, parts, device, snapshots)
     with (
         held(writable_folder(out) / ".lock", lambda: tell(f"waiting for another run in {out}")),
-        Checkpoints(out / CHECKPOINT, about, checkpoint_seconds, tell) as checkpoints,
+        Checkpoints(
+            out / CHECKPOINT, about, checkpoint_seconds, tell, overwrite=overwrite
+        ) as checkpoints,
         one_intra_op_thread(),
     ):
+        found = None if overwrite else earlier.finished(out, about)
+        if found and not checkpoints.path.exists():
+            record, line = found
+            tell(line)
+            return last_evaluation(out, record)
         for name in OUTPUTS:
             sweep(out / name)
         state = checkpoints.found()
@@ -460,21 +472,30 @@ def run(
             progress(training.step)
         training.proceed(checkpoints=checkpoints, report=report, progress=progress)
         rows, population = training.rows, training.population
+        earlier.clear(out)
         if snapshots:
-            save_snapshots(out / "models.pt", spec, training.kept)
+            save_snapshots(out / earlier.MODELS, spec, training.kept)
         how = {
             "snapshots": sorted(training.kept),
             "backend": population.backend,
             "resumed_at_steps": training.resumed,
         }
-        leave(spec, out, labels, covered, rows, population.d, device, started, clock, how)
+        leave(spec, out, about, labels, covered, rows, population.d, device, started, clock, how)
         checkpoints.remove()
     return rows[-1]
+
+
+def last_evaluation(out: Path, record: dict) -> Evaluation:
+    """The last evaluation of the finished run in ``out``; a UserError if they are damaged."""
+    table, _ = columns.read(out / earlier.METRICS, "out")
+    values = {name: values[-1].item() for name, values in table.items()}
+    return Evaluation(**values, seconds=record["evaluation_seconds"][-1])
 
 
 def leave(
     spec: RunSpec,
     out: Path,
+    about: earlier.About,
     labels: np.ndarray,
     covered: int | None,
     rows: list[Evaluation],
@@ -485,8 +506,8 @@ def leave(
     how: dict[str, object],
     name: str | None = None,
 ) -> None:
-    """Write the files of a run; ``how`` it was done goes into the record, ``name`` (or its id)
-    into the metrics.
+    """Write the files of a run; what it is ``about``, and ``how`` it was done, go into the record,
+    ``name`` (or its id) into the metrics.
     """
     facts = {
         "run": name or spec.id,
@@ -495,7 +516,9 @@ def leave(
         "classes_covered": covered,
         "parameters": parameters,
     }
-    columns.write(out / "metrics.parquet", _table(rows), facts)
+    metrics = _table(rows)
+    seconds = metrics.pop("seconds")
+    columns.write(out / earlier.METRICS, metrics, facts)
     record = {
         "id": spec.id,
         "spec": asdict(spec),
@@ -504,7 +527,8 @@ def leave(
         "parameters": parameters,
         "train_samples": len(labels),
         "classes_covered": covered,
-        "final": asdict(rows[-1]),
+        "final": {name: values[-1] for name, values in metrics.items()},
+        "about": {name: value for name, value in about.items() if name not in asdict(spec)},
         "device": _device_name(device),
         **how,
         "versions": {
@@ -515,36 +539,42 @@ def leave(
             "kernels": _kernels(device),
         },
         "source": source_revision(),
-        # Of the last start; the final "seconds" are of them all.
+        # Since the start, resumed runs' times added up; the rest is of the last start.
+        "evaluation_seconds": seconds,
         "started": started.isoformat(timespec="seconds"),
         "wall_seconds": time.perf_counter() - clock,
     }
-    write_text(out / "run.json", json.dumps(_as_json(record), indent=2) + "\n")
+    write_text(out / earlier.RECORD, json.dumps(_as_json(record), indent=2) + "\n")
 
 
-def _about(
+def describe(
     spec: RunSpec,
     data: Dataset,
     parts: Parts,
     device: str,
-    snapshots: Collection[int | str],
+    snapshots: Collection[int | str] = (),
+    distributed: dict[str, object] | None = None,
 ) -> dict[str, object]:
-    """What has to be the same for a run to go on to the same bytes."""
+    """Which run this is, and what it is made by (see :mod:`ngo.earlier`): what has to be the same
+    for it to go on to the same bytes. ``distributed`` says in what way, if it is.
+    """
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part.tobytes())
     return {
+        "run": spec.id,
         "version": ngo.__version__,
         "code": CODE,
         "torch": str(torch.__version__),  # is of a class of its own
         "device": _device_name(device),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "kernels": _kernels(device),
-        "snapshots": [str(step) for step in snapshots],
+        "snapshots": sorted({str(step) for step in snapshots}),
         **asdict(spec),
         "train_samples": len(data.train_inputs),
         "test_samples": len(data.test_inputs),
         "parts": digest.hexdigest()[:16],
+        "distributed": distributed,
     }
 
 

@@ -2,7 +2,6 @@
 error is clear, and the same command ends with the same bytes.
 """
 
-import io
 import json
 import re
 import resource
@@ -17,7 +16,6 @@ from random import Random
 import psutil
 import pytest
 import yaml
-from pyarrow import parquet
 from running import LIMIT, ended, finished, kill, with_children
 from test_dag import REPOSITORY, Clone, assert_one_line
 
@@ -35,7 +33,7 @@ KILLS = 10
 UNFINISHED = (f"{PARTIAL}*", "checkpoint.pt", ".lock")
 
 # What measures the machine differs from run to run.
-CLOCKS = {"seconds", "wall_seconds", "started", "resumed_at_steps"}
+CLOCKS = {"evaluation_seconds", "wall_seconds", "started", "resumed_at_steps"}
 
 
 def contents(root: Path) -> dict[str, object]:
@@ -50,11 +48,6 @@ def unfinished(root: Path) -> list[Path]:
 
 
 def content(path: Path) -> object:
-    if path.suffix == ".parquet":
-        table = parquet.ParquetFile(path).read()
-        table = table.drop_columns([name for name in table.column_names if name in CLOCKS])
-        parquet.write_table(table, file := io.BytesIO())
-        return file.getvalue()
     if path.suffix == ".json":
         return json.loads(path.read_text(), object_hook=without_clocks)
     return path.read_bytes()

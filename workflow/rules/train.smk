@@ -23,10 +23,11 @@ rule train:
     params:
         flags=lambda wildcards: RUNS[wildcards.run].flags(),
         code=get_code_fingerprint("ngo.training"),
-    # In the place of the shell, so that a signal to the job is one to the run.
+    # In the place of the shell, so that a signal to the job is one to the run. What is there when a
+    # job starts is out of date; a checkpoint of this run is gone on from all the same.
     shell:
         "exec ngo train {params.flags:q} --partition-file {input.partition} --device {resources.device}"
-        " --threads {threads} --out results/runs/{wildcards.run} > {log} 2>&1"
+        " --threads {threads} --overwrite --out results/runs/{wildcards.run} > {log} 2>&1"
 
 
 use rule train as train_and_keep with:
