@@ -29,6 +29,7 @@ from ngo import columns, datasets, training
 from ngo.cli import main
 from ngo.consensus import synchronization_index
 from ngo.distributed import check
+from ngo.files import try_hold
 from ngo.network import joint, moments
 from ngo.partition_file import draw
 from ngo.protocols import PROTOCOLS, Protocol
@@ -97,6 +98,42 @@ def test_a_step_of_the_digits_network_is_the_simulated_one(protocol, tmp_path):
     ours, _, _ = distributed(spec, 2, tmp_path)
     assert_equal_runs(ours, theirs)
     assert theirs["step"].tolist() == [0, 1]
+
+
+def test_a_folder_that_holds_a_run_is_safe(tmp_path):
+    """The same run is not done again; another, by spec, way or number of processes, is refused."""
+    spec, out = small_spec(epochs=0.05), tmp_path / "distributed"
+    distributed(spec, 2, tmp_path)
+
+    def contents():
+        return {path.name: path.read_bytes() for path in out.iterdir()}
+
+    before = contents()
+    assert sorted(before) == ["metrics.parquet", "run.json"]
+    distributed(spec, 2, tmp_path)
+    assert contents() == before  # with the times of the first
+    holds = f"out: .* holds the finished run {spec.id}, with"
+    other = small_spec(epochs=0.05, lr=0.01)
+    with pytest.raises(UserError, match=f"{holds} lr 0.1 and not 0.01; .* with --overwrite"):
+        distributed(other, 2, tmp_path, on_failure="drop")
+    with pytest.raises(UserError, match=f"{holds} distributed .*'processes': 2.* and not .*: 3"):
+        distributed(spec, 3, tmp_path)
+    with pytest.raises(UserError, match=f"{holds} distributed .* and not None"):
+        training.run(spec, out, tmp_path)
+    assert contents() == before
+    (out / "checkpoint.pt").write_text("of a simulated run")
+    with pytest.raises(UserError, match="holds the checkpoint of a simulated run"):
+        distributed(spec, 2, tmp_path)
+    distributed(other, 2, tmp_path, overwrite=True)
+    assert sorted(contents()) == ["metrics.parquet", "run.json"]
+    assert json.loads((out / "run.json").read_text())["id"] == other.id
+
+
+def test_a_distributed_run_waits_for_nobody_in_its_folder(tmp_path):
+    (tmp_path / "distributed").mkdir()
+    message = "another run is at work in '.*/distributed'"
+    with try_hold(tmp_path / "distributed/.lock"), pytest.raises(UserError, match=message):
+        distributed(small_spec(epochs=0.05), 2, tmp_path)
 
 
 def test_a_long_run_stays_the_simulated_one(tmp_path):

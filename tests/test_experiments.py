@@ -224,6 +224,12 @@ def test_every_key_is_explained():
         ("throughput.figA2.protocol", ["gosip"], "throughput.figA2.protocol: 'gosip' is unknown"),
         ("throughput.figA2.setting", "digits", "throughput.figA2.settings: 'digits' is unknown"),
         ("partitions.figS2.settings", ["digits"], "partitions.figS2.settings: 'digits'.*digits_"),
+        (
+            "training.figA1.snapshots",
+            [2, 5000],
+            r"training.figA1.snapshots: step 5000 is after the last step of digits-shards-ring-ngo-"
+            r"\S+, 202; it must be 202 or less, or 'final'",
+        ),
         ("training.fig4.compare.1.p", [], r"training.fig4.compare\[1\].p: \[\] is empty"),
         ("settings.digits_iid.lr", [], r"settings.digits_iid.lr: \[\] is empty"),
         ("defaults.topology", [], r"defaults.topology: \[\] is empty"),

@@ -43,6 +43,15 @@ def test_shards_are_disjoint_and_of_few_classes(n, per_worker, seed):
         assert len(np.unique(LABELS[part])) <= per_worker
 
 
+def test_no_draw_of_shards_owns_more_than_the_rule_says():
+    """600 samples in 7 shards: five of 86 and two of 85."""
+    draws = [partition.shards(LABELS, 2, 7, 1, generator=stream(seed)) for seed in range(40)]
+    owned = {sum(map(len, parts)) for parts in draws}
+    assert owned == {170, 171, 172}
+    assert partition.PARTITIONS["shards"].owned(600, 2, 7, 1) == 172
+    assert partition.PARTITIONS["shards"].owned(600, 3, 7, 2) == 5 * 86 + 85
+
+
 def test_taking_every_shard_takes_every_sample():
     parts = partition.shards(LABELS, 10, 40, 4, generator=stream())
     assert sorted(np.concatenate(parts).tolist()) == list(range(600))

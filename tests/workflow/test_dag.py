@@ -16,6 +16,7 @@ import running
 import yaml
 from running import finished
 
+from ngo import checkpoint
 from ngo.artefacts import ARTEFACTS
 from ngo.experiments import SCHEMA, plan, read_config
 
@@ -168,9 +169,12 @@ def test_a_second_time_nothing_is_to_be_done(clone):
 
 
 def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(clone):
+    """Also where its folder holds a checkpoint of another run."""
     before = clone.artefacts()
     victim = sorted(clone.root.glob("results/runs/*"))[0]
     shutil.rmtree(victim)
+    victim.mkdir()
+    checkpoint.write(victim / checkpoint.NAME, {"run": "another"}, {})
     for path in ("results/metrics/table1.parquet", *ARTEFACTS["table1"].outputs):
         (clone.root / path).unlink()
     assert clone.planned(*TARGETS)["train"] == 1
