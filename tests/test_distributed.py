@@ -102,7 +102,7 @@ def test_a_step_of_the_digits_network_is_the_simulated_one(protocol, tmp_path):
 
 def test_a_folder_that_holds_a_run_is_safe(tmp_path):
     """The same run is not done again; another, by spec, way or number of processes, is refused."""
-    spec, out = small_spec(epochs=0.05), tmp_path / "distributed"
+    spec, out = convex_spec(workers=3, epochs=0.05), tmp_path / "distributed"
     distributed(spec, 2, tmp_path)
 
     def contents():
@@ -113,8 +113,8 @@ def test_a_folder_that_holds_a_run_is_safe(tmp_path):
     distributed(spec, 2, tmp_path)
     assert contents() == before  # with the times of the first
     holds = f"out: .* holds the finished run {spec.id}, with"
-    other = small_spec(epochs=0.05, lr=0.01)
-    with pytest.raises(UserError, match=f"{holds} lr 0.1 and not 0.01; .* with --overwrite"):
+    other = convex_spec(workers=3, epochs=0.05, lr=0.01)
+    with pytest.raises(UserError, match=f"{holds} lr 0.02 and not 0.01; .* with --overwrite"):
         distributed(other, 2, tmp_path, on_failure="drop")
     with pytest.raises(UserError, match=f"{holds} distributed .*'processes': 2.* and not .*: 3"):
         distributed(spec, 3, tmp_path)
@@ -133,7 +133,7 @@ def test_a_distributed_run_waits_for_nobody_in_its_folder(tmp_path):
     (tmp_path / "distributed").mkdir()
     message = "another run is at work in '.*/distributed'"
     with try_hold(tmp_path / "distributed/.lock"), pytest.raises(UserError, match=message):
-        distributed(small_spec(epochs=0.05), 2, tmp_path)
+        distributed(convex_spec(workers=3, epochs=0.05), 2, tmp_path)
 
 
 def test_a_long_run_stays_the_simulated_one(tmp_path):
