@@ -105,9 +105,10 @@ def test_the_choice_leaves_state_and_streams_alone():
         assert torch.equal(generator.get_state(), state)
 
 
-def test_the_choice_passes_over_what_fails_or_disagrees(monkeypatch):
+@pytest.mark.parametrize("error", [RuntimeError("out of memory"), AttributeError("gone")])
+def test_the_choice_passes_over_what_fails_or_disagrees(monkeypatch, capsys, error):
     def fails(workers):
-        raise RuntimeError("out of memory")
+        raise error
 
     def wrong(workers):
         right = backends.build(workers, "loop")
@@ -119,11 +120,37 @@ def test_the_choice_passes_over_what_fails_or_disagrees(monkeypatch):
 
         return gradients
 
+    def stale(workers):
+        """Right on the batch and the state that it sees first."""
+        right, first = backends.build(workers, "loop"), []
+
+        def gradients(batches):
+            first.append((right(batches), workers.G.clone()) if not first else first[0])
+            workers.G.copy_(first[0][1])
+            return first[0][0]
+
+        return gradients
+
     monkeypatch.setitem(backends.BACKENDS, "fails", fails)
     monkeypatch.setitem(backends.BACKENDS, "wrong", wrong)
+    monkeypatch.setitem(backends.BACKENDS, "stale", stale)
     population = Population("linear", 2, seed=0, backend="loop")
-    names = ("threads", "fails", "wrong")
+    names = ("threads", "fails", "wrong", "stale")
     assert backends.fastest(population, batch("linear", 2), names) == "threads"
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[:2] for line in told] == [
+        ["backend", f"auto passes over {name!r}"] for name in names[1:]
+    ]
+
+
+def test_the_choice_dies_where_the_loop_does(monkeypatch):
+    def fails(workers):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setitem(backends.BACKENDS, "fails", fails)
+    population = Population("linear", 2, seed=0, backend="loop")
+    with pytest.raises(RuntimeError, match="out of memory"):
+        backends.fastest(population, batch("linear", 2), ("fails", "loop"))
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])

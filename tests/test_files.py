@@ -185,7 +185,7 @@ def test_a_fingerprint_follows_the_bytes(tmp_path):
 def test_modules_import_from_floors_below_only():
     floors = [
         {"registry", "files", "seeding", "graphs", "coupling", "devices", "columns", "sources"}
-        | {"pages", "pool", "fused", "kernels", "sigterm"},
+        | {"pages", "pool", "fused", "kernels", "sigterm", "transfers"},
         {"consensus", "theory", "least_squares", "datasets", "image_files", "tinyimagenet"}
         | {"regression", "partition", "layers", "models", "tasks"},
         {"backends", "population", "protocols"},

@@ -14,6 +14,7 @@ and takes the fastest that agrees with the loop.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from ngo import pool
-from ngo.registry import Registry, UserError, unknown
+from ngo.registry import Registry, UserError, in_a_line, unknown
 
 if TYPE_CHECKING:
     import torch
@@ -205,10 +206,9 @@ def _graphs(workers: Workers) -> Gradients:
                 for i in range(workers.n):
                     step(i)
             torch.cuda.current_stream().wait_stream(side)
-        for i, generator in enumerate(workers.generators):
+        for i in range(workers.n):
             graph = torch.cuda.CUDAGraph()
-            graph.register_generator_state(generator)
-            with torch.cuda.graph(graph, pool=memory):
+            with torch.cuda.graph(graph, pool=memory, stream=side):
                 step(i)
             memory = graph.pool()
             graphs.append(graph)
@@ -216,13 +216,14 @@ def _graphs(workers: Workers) -> Gradients:
 
     def gradients(batches: Batches) -> torch.Tensor:
         inputs, targets = batches.all()
-        if inputs.shape not in captured:
-            captured[inputs.shape] = capture(inputs, targets)
-        own_inputs, own_targets, losses, graphs = captured[inputs.shape]
-        own_inputs.copy_(inputs)
-        own_targets.copy_(targets)
-        for graph in graphs:
-            graph.replay()
+        with torch.cuda.device_of(workers.X):  # streams, captures and replays are the current one's
+            if inputs.shape not in captured:
+                captured[inputs.shape] = capture(inputs, targets)
+            own_inputs, own_targets, losses, graphs = captured[inputs.shape]
+            own_inputs.copy_(inputs)
+            own_targets.copy_(targets)
+            for graph in graphs:
+                graph.replay()
         return losses.clone()
 
     return gradients
@@ -259,17 +260,17 @@ def fastest(
 ) -> str:
     """The backend that is fastest on ``batches``, of those that agree with the first of ``names``.
 
-    Leaves the workers and its random streams as they were. A backend that fails (an operation
-    that vmap does not know, too little memory) is passed over.
+    They have to agree on a second batch and state, too: a graph that was captured empty, or reads
+    what is no longer the batch, has the first's gradients. Leaves the workers and their random
+    streams as they were. A backend that fails (an operation that vmap does not know, too little
+    memory) or disagrees is passed over, with a line on standard error.
     """
     seconds: dict[str, float] = {}
     expected = None
     for name in names:
         try:
-            with kept(workers):
-                gradients = build(workers, name)
-                losses = gradients(batches)
-                found = workers.G.clone()
+            gradients = build(workers, name)
+            found = _tried(workers, gradients, batches)
             with kept(workers):
                 gradients(batches)
                 _wait(workers)
@@ -277,19 +278,35 @@ def fastest(
                 for _ in range(steps):
                     gradients(batches)
                 _wait(workers)
-                seconds[name] = time.perf_counter() - start
-        except (RuntimeError, UserError):
+                taken = time.perf_counter() - start
+        except Exception as error:  # of whatever kind: the loop is there
             if expected is None:
                 raise
+            _pass_over(name, in_a_line(error))
             continue
         if expected is None:
-            expected = losses, found
-        elif not _agree(expected, (losses, found)):
-            del seconds[name]
+            expected = found
+        if found is expected or _agree(expected, found):
+            seconds[name] = taken
+        else:
+            _pass_over(name, f"its gradients are not those of {names[0]!r}")
     return min(seconds, key=seconds.get)
 
 
-def _agree(expected: tuple[torch.Tensor, ...], found: tuple[torch.Tensor, ...]) -> bool:
+def _pass_over(name: str, reason: str) -> None:
+    print(f"backend: auto passes over {name!r}: {reason}", file=sys.stderr)
+
+
+def _tried(workers: Workers, gradients: Gradients, batches: Stacked) -> list[torch.Tensor]:
+    """Losses and gradients on ``batches``, and those of another state on other batches."""
+    others = Stacked(batches.inputs / 2, batches.targets.flip(0, 1))
+    with kept(workers):
+        found = [gradients(batches), workers.G.clone()]
+        workers.X.div_(2)
+        return [*found, gradients(others), workers.G.clone()]
+
+
+def _agree(expected: list[torch.Tensor], found: list[torch.Tensor]) -> bool:
     """Whether losses and gradients differ by rounding only: 1 % of their norm, as in bfloat16."""
     return all(
         bool((a - b).norm() <= 0.01 * a.norm()) for a, b in zip(expected, found, strict=True)
@@ -298,15 +315,16 @@ def _agree(expected: tuple[torch.Tensor, ...], found: tuple[torch.Tensor, ...]) 
 
 @contextmanager
 def kept(workers: Workers) -> Iterator[None]:
-    """Put buffers and random streams back at the end (X is nobody's to change here)."""
-    buffers = workers.buffers.clone()
-    states = [generator.get_state() for generator in workers.generators]
+    """Put parameters, buffers and random streams back at the end."""
+    state = workers.X.clone(), workers.buffers.clone()
+    streams = [generator.get_state() for generator in workers.generators]
     try:
         yield
     finally:
-        workers.buffers.copy_(buffers)
-        for generator, state in zip(workers.generators, states, strict=True):
-            generator.set_state(state)
+        for rows, before in zip((workers.X, workers.buffers), state, strict=True):
+            rows.copy_(before)
+        for generator, stream in zip(workers.generators, streams, strict=True):
+            generator.set_state(stream)
 
 
 def _wait(workers: Workers) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 
 from ngo import kernels, pool
+from ngo.transfers import kept_there, sent
 
 # Elements of one block of the state, and columns that it has at least. Fewer, and threads that work
 # side by side spend their time on handing over Python's lock, which each operation gives back; more
@@ -73,7 +74,7 @@ def gossip_step(
     if p != 1 and X.is_cuda:
         from ngo import fused
 
-        if fused.available():
+        if fused.available(X.device):
             new = fused.gossip_step(X, W, gamma, p, seen)
             return new if out is None else out.copy_(new)
     new = torch.empty_like(X) if out is None else out
@@ -97,7 +98,7 @@ def _in_blocks(X: torch.Tensor, elements: int, step: Callable[[slice], None]) ->
 def _linear(
     X: torch.Tensor, W: torch.Tensor, gamma: float, seen: torch.Tensor, new: torch.Tensor
 ) -> None:
-    factor = (gamma * W).fill_diagonal_(0)
+    factor = (gamma * kept_there(W, X.device)).fill_diagonal_(0)
     factor.diagonal().sub_(factor.sum(1))
     if seen is X:
         factor.diagonal().add_(1)
@@ -136,7 +137,10 @@ def _compiled(
 def _nonlinear(
     X: torch.Tensor, W: torch.Tensor, gamma: float, e: float, seen: torch.Tensor, new: torch.Tensor
 ) -> None:
-    rings = [(runs, gamma * weights.to(X)[:, None]) for runs, weights in _rings(W.tolist())]
+    rings = [
+        (runs, gamma * sent(weights, X.device).to(X.dtype)[:, None])
+        for runs, weights in _rings(W.tolist())
+    ]
 
     def step(at: slice) -> None:
         x, y = seen[:, at], X[:, at].clone()

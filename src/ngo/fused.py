@@ -6,7 +6,13 @@ step in torch's own operations.
 
 from __future__ import annotations
 
+import sys
+from functools import cache, lru_cache
+
 import torch
+
+from ngo.registry import in_a_line
+from ngo.transfers import sent
 
 try:
     import triton
@@ -17,9 +23,22 @@ except ImportError:
 COLUMNS = 1024  # of one program: 8 per thread of Triton's 4 warps
 
 
-def available() -> bool:
-    """Whether Triton is installed (the state has to lie on a GPU, too)."""
-    return triton is not None
+@cache
+def available(device: torch.device) -> bool:
+    """Whether the kernel runs on that GPU: one tiny step is tried, once.
+
+    Triton may be there, and lack a C compiler, Python's headers or the driver's library, which it
+    looks for at its first launch. A line on standard error says so.
+    """
+    if triton is None:
+        return False
+    X, W = torch.zeros(2, 1, device=device), torch.full((2, 2), 0.5, dtype=torch.float64)
+    try:
+        gossip_step(X, W, 0.1, 0.9, X).cpu()
+    except Exception as error:  # Triton's own, a compiler's, the driver's
+        print(f"gossip: without Triton's kernel, which fails: {in_a_line(error)}", file=sys.stderr)
+        return False
+    return True
 
 
 def gossip_step(
@@ -32,21 +51,32 @@ def gossip_step(
     """
     X, at = X.contiguous(), at.contiguous()
     n, d = X.shape
-    i, j = torch.nonzero(W - torch.diag(W.diagonal()), as_tuple=True)  # sorted by i
-    starts = torch.searchsorted(i, torch.arange(n + 1, device=i.device))
+    starts, neighbours, weights = _edges(W, W._version, X.device)
     new = torch.empty_like(X)
-    _step[n, triton.cdiv(d, COLUMNS)](
-        new,
-        X,
-        at,
-        starts.to(X.device, torch.int32),
-        j.to(X.device, torch.int32),
-        (gamma * W[i, j]).to(X),
-        d,
-        2 * p - 1,
-        COLUMNS,
-    )
+    with torch.cuda.device_of(X):  # Triton launches on the current one
+        _step[n, triton.cdiv(d, COLUMNS)](
+            new,
+            X,
+            at,
+            starts,
+            neighbours,
+            (gamma * weights).to(X.dtype),
+            d,
+            2 * p - 1,
+            COLUMNS,
+        )
     return new
+
+
+@lru_cache(maxsize=8)
+def _edges(W: torch.Tensor, version: int, device: torch.device) -> tuple[torch.Tensor, ...]:
+    """The directed edges of ``W`` on ``device``, sorted by their first end: where those of each
+    worker start, their other ends, and their weights. A fixed topology's are made only once.
+    """
+    i, j = torch.nonzero(W - torch.diag(W.diagonal()), as_tuple=True)
+    starts = torch.searchsorted(i, torch.arange(len(W) + 1, device=i.device))
+    edges = starts.to(torch.int32), j.to(torch.int32), W[i, j]
+    return tuple(sent(x, device) for x in edges)
 
 
 if triton is not None:

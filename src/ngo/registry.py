@@ -47,3 +47,8 @@ class Registry(dict[str, T]):
 
 
 Decorator = Callable[[Callable], Callable]
+
+
+def in_a_line(error: Exception) -> str:
+    """The first line of what an error says, to be quoted; its type's name where it says nothing."""
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__

@@ -36,6 +36,7 @@ from ngo.snapshots import Snapshots, save_snapshots
 from ngo.sources import fingerprint, sources
 from ngo.spec import CHECKPOINT_SECONDS, FINAL, RunSpec, check_share, check_snapshots
 from ngo.tasks import TASKS, Task
+from ngo.transfers import sent
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class Batches:
     def all(self) -> tuple[torch.Tensor, torch.Tensor]:
         """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
         indices = torch.stack([next(stream) for stream in self._streams])
-        data, samples = self._data, indices.flatten().to(self._data.train_inputs.device)
+        data, samples = self._data, sent(indices.flatten(), self._data.train_inputs.device)
         # Faster than [samples].
         chosen = (x.index_select(0, samples) for x in (data.train_inputs, data.train_targets))
         inputs, targets = self._task.batch(data, *chosen)

@@ -1,0 +1,272 @@
+"""The path of a GPU, on machines that have none: on a stand-in, and on the device ``meta``."""
+
+from contextlib import nullcontext
+from itertools import product
+from types import SimpleNamespace
+
+import pytest
+import torch
+from stand_in import PLACE, Card, Generator, OnCard, on_host
+
+from ngo import backends, coupling, datasets, fused, graphs, transfers
+from ngo.backends import Stacked
+from ngo.coupling import gossip_step
+from ngo.models import MODELS
+from ngo.partition_file import draw
+from ngo.population import Population
+from ngo.seeding import torch_stream
+from ngo.spec import DEFAULTS, resolve
+from ngo.training import Training
+
+
+@pytest.fixture
+def card(monkeypatch):
+    """The second GPU of a machine, while the first is the current one."""
+    card = Card()
+    for name, part in card.cuda().items():
+        monkeypatch.setattr(torch.cuda, name, part)
+    monkeypatch.setattr(torch, "Generator", Generator)
+    fused.available.cache_clear()
+    yield card
+    fused.available.cache_clear()
+
+
+def batch(model, seed, device="cpu", n=3, b=4):
+    generator = torch_stream(seed, "test")
+    inputs = torch.rand(n, b, *MODELS[model].input_shape, generator=generator)
+    targets = {
+        "classification": torch.randint(0, 10, (n, b), generator=generator),
+        "vae": (255 * inputs).to(torch.uint8),
+        "regression": torch.randn(n, b, 1, generator=generator),
+    }[MODELS[model].task]
+    return Stacked(inputs.to(device), targets.to(device))
+
+
+def test_the_stand_in_refuses_what_a_gpu_would(card):
+    with card:
+        X = torch.zeros(3, 2, device="cuda:1")
+        assert (X.is_cuda, X.is_cpu, X.device) == (True, False, PLACE)
+        assert isinstance(X[0] + 2 * X.sum(1)[:2], OnCard)
+        with pytest.raises(RuntimeError, match="same device"):
+            X + torch.ones(3, 2)
+        with pytest.raises(RuntimeError, match="same device"):
+            X.bernoulli_(0.5, generator=torch.Generator())
+        assert not card.waits
+        for look in (lambda: float(X.sum()), X.cpu, lambda: X.to("cpu"), lambda: X.copy_(X.cpu())):
+            card.waits.clear()
+            look()
+            assert card.waits
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_gradients_need_no_numbers_on_the_host(monkeypatch, model):
+    """On the device meta there are none, and operands of another device are refused."""
+    monkeypatch.setattr(torch, "Generator", Generator)
+    population = Population(model, 2, seed=0, device="meta", backend="loop")
+    losses = population.gradients(batch(model, 0, "meta", n=2))
+    assert losses.device == population.G.device == torch.device("meta")
+    W = graphs.mixing_matrix(graphs.ring(2))
+    for p in (0.5, 0.9, 1):
+        assert gossip_step(population.X, W, 0.1, p).shape == population.X.shape
+
+
+PS = (0.5, 0.9, 1)
+RUNS = [
+    {"protocol": "centralized"},
+    {"protocol": "gossip", "topology": "ring"},
+    {"protocol": "gossip", "topology": "random"},
+    {"protocol": "gossip_until", "topology": "ring", "v_threshold": 1e-4},
+    *({"protocol": "ngo", "topology": t, "p": p} for t in ("ring", "random") for p in PS),
+    *({"protocol": "local_sgd", "topology": "ring", "p": p, "local_steps": 2} for p in PS),
+    *({"protocol": "delayed", "topology": "random", "p": p, "delay": 2} for p in PS),
+]
+
+
+def called(values):
+    return "-".join(str(value) for value in values.values())
+
+
+@pytest.fixture
+def trainings(card, monkeypatch, tmp_path):
+    """A function that prepares a run, on the stand-in or the CPU, with the same operations."""
+    monkeypatch.setattr(coupling, "_can_be_compiled", lambda *states: False)
+
+    def prepared(values, device):
+        fixed = {"dataset": "least_squares", "model": "linear", "task": "regression", "workers": 4}
+        length = {"batch_size": 4, "epochs": 0.02, "eval_every": 0.01, "holdout": 0.1, "lr": 0.01}
+        spec = resolve(values, {**DEFAULTS, **fixed, **length, "backend": "loop"})
+        data = datasets.load(spec.dataset, tmp_path, device)
+        return Training(spec, data, draw(spec, data.labels), threads=1)
+
+    return prepared
+
+
+def rows(training):
+    return [
+        [value for name, value in vars(row).items() if name != "seconds"] for row in training.rows
+    ]
+
+
+@pytest.mark.parametrize("values", RUNS, ids=called)
+def test_a_run_on_a_gpu_is_that_on_the_cpu_and_resumes(card, trainings, values):
+    reference = trainings(values, "cpu")
+    reference.proceed()
+    assert reference.steps >= 6
+    with card:
+        whole = trainings(values, "cuda:1")
+        whole.proceed()
+        assert isinstance(whole.population.X, OnCard)
+        assert rows(whole) == [pytest.approx(row, nan_ok=True) for row in rows(reference)]
+
+        begun = trainings(values, "cuda:1")
+        begun._evaluate()
+        for _ in range(3):
+            begun._advance()
+        resumed = trainings(values, "cuda:1")
+        resumed.load_state_dict(on_host(begun.state_dict()))
+        resumed.proceed()
+    assert torch.equal(on_host(resumed.population.X), on_host(whole.population.X))
+    assert rows(resumed)[-1] == pytest.approx(rows(whole)[-1], nan_ok=True)
+
+
+@pytest.mark.parametrize("values", RUNS, ids=called)
+def test_the_host_never_waits_within_an_epoch(card, trainings, values):
+    """But where a protocol looks at V."""
+    with card:
+        training = trainings(values, "cuda:1")
+        training._advance()  # whether Triton's kernel runs here is tried once
+        card.waits.clear()
+        for _ in range(4):
+            training._advance()
+    assert set(card.waits) == ({"__float__"} if values["protocol"] == "gossip_until" else set())
+
+
+def test_a_step_with_images_and_dropout_does_not_wait_either(card, tmp_path):
+    values = {"dataset": "digits", "workers": 3, "batch_size": 8, "backend": "loop"}
+    spec = resolve({}, {**DEFAULTS, **values})
+    with card:
+        data = datasets.load("digits", tmp_path, "cuda:1")
+        training = Training(spec, data, draw(spec, data.labels))
+        training._advance()
+        card.waits.clear()
+        training._advance()
+    assert not card.waits
+
+
+def test_a_fixed_topologys_matrix_is_sent_once(card):
+    W = graphs.mixing_matrix(graphs.ring(4))
+    with card:
+        there = transfers.kept_there(W, PLACE)
+        assert isinstance(there, OnCard)
+        assert torch.equal(on_host(there), W)
+        assert transfers.kept_there(W, PLACE) is there
+        assert fused._edges(W, W._version, PLACE) is fused._edges(W, W._version, PLACE)
+        W.mul_(2)
+        assert torch.equal(on_host(transfers.kept_there(W, PLACE)), W)
+    assert transfers.kept_there(W, W.device) is W
+
+
+class Kernel:
+    """In the place of a Triton kernel: notes the current GPU of each launch, or fails."""
+
+    def __init__(self, card, error=None):
+        self.card, self.error, self.launches = card, error, []
+
+    def __getitem__(self, grid):
+        return self.launch
+
+    def launch(self, *args):
+        if self.error:
+            raise self.error
+        self.launches.append(self.card.current)
+        tensors = [x for x in args if isinstance(x, torch.Tensor)]
+        assert all(isinstance(x, OnCard) for x in tensors)
+        tensors[0].copy_(tensors[1])
+
+
+@pytest.fixture
+def triton(card, monkeypatch):
+    def installed(error=None):
+        kernel = Kernel(card, error)
+        monkeypatch.setattr(fused, "triton", SimpleNamespace(cdiv=lambda a, b: -(-a // b)))
+        monkeypatch.setattr(fused, "_step", kernel, raising=False)
+        return kernel
+
+    return installed
+
+
+def test_the_fused_step_is_launched_on_the_states_gpu(card, triton):
+    kernel = triton()
+    W = graphs.mixing_matrix(graphs.ring(4))
+    with card:
+        X = torch.ones(4, 5, device="cuda:1")
+        gossip_step(X, W, 0.1, 0.9)  # the first one is tried before it
+        card.waits.clear()
+        gossip_step(X, W, 0.1, 0.9)
+    assert kernel.launches == 3 * [PLACE.index]
+    assert card.current == 0
+    assert not card.waits
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("Failed to find C compiler.\nPlease specify via CC"),
+        FileNotFoundError("Python.h"),
+        AssertionError("libcuda.so cannot found!"),
+    ],
+)
+def test_a_fused_step_that_fails_is_torchs_and_said_once(card, triton, capsys, error):
+    triton(error)
+    W = graphs.mixing_matrix(graphs.ring(4))
+    X = torch.randn(4, 5, generator=torch_stream(0, "X"))
+    with card:
+        found = [on_host(gossip_step(X.to("cuda:1"), W, 0.1, 0.9)) for _ in range(2)]
+    assert all(torch.allclose(step, gossip_step(X, W, 0.1, 0.9), atol=1e-6) for step in found)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("gossip: ")
+    assert str(error).splitlines()[0].rstrip(".") in line
+
+
+@pytest.mark.parametrize(
+    ("model", "backend"),
+    [("cifar10_vae", "graphs"), *product(("linear", "mnist_cnn"), ("loop", "graphs", "vmap"))],
+)
+def test_backends_on_a_gpu_go_on_with_other_batches_and_states(card, model, backend):
+    """Graphs are captured on the first of three. Dropout, codes and normalization go along."""
+    reference = Population(model, 2, seed=0, backend="loop")
+    with card:
+        population = Population(model, 2, seed=0, device="cuda:1", backend=backend)
+        for step in range(3):
+            losses = population.gradients(batch(model, step, "cuda:1", n=2, b=2))
+            with torch._C.DisableTorchFunction():
+                expected = reference.gradients(batch(model, step, n=2, b=2))
+            assert torch.allclose(on_host(losses), expected, rtol=1e-4)
+            apart = on_host(population.G) - reference.G
+            assert apart.norm() < 1e-3 * reference.G.norm()
+            population.X.sub_(population.G, alpha=0.001)
+            reference.X.copy_(on_host(population.X))
+    assert torch.allclose(on_host(population.buffers), reference.buffers, atol=1e-4)
+    for ours, theirs in zip(population.generators, reference.generators, strict=True):
+        assert torch.equal(ours.get_state(), theirs.get_state())
+
+
+def test_auto_finds_that_graphs_agree(card, capsys):
+    with card:
+        population = Population("mnist_fc", 3, seed=0, device="cuda:1", backend="loop")
+        before = on_host(population.state_dict())
+        given = batch("mnist_fc", 0, "cuda:1")
+        assert backends.fastest(population, given, ("loop", "graphs")) in ("loop", "graphs")
+    after = on_host(population.state_dict())
+    assert all(torch.equal(after[name], state) for name, state in before.items())
+    assert capsys.readouterr().err == ""
+
+
+def test_auto_passes_over_graphs_that_are_empty(card, monkeypatch, capsys):
+    """As they are where they are captured on another GPU than the one that computes."""
+    monkeypatch.setattr(torch.cuda, "device_of", nullcontext)
+    with card:
+        population = Population("mnist_cnn", 3, seed=0, device="cuda:1", backend="loop")
+        given = batch("mnist_cnn", 0, "cuda:1")
+        assert backends.fastest(population, given, ("loop", "graphs")) == "loop"
+    assert "backend: auto passes over 'graphs': its gradients" in capsys.readouterr().err
