@@ -1,10 +1,13 @@
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
+from contextlib import ExitStack
 
 import pytest
 import running
+import torch
 
 from ngo import devices
 from ngo.registry import UserError
@@ -19,7 +22,16 @@ def gpus(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("variable", "names"), [("", []), ("-1", []), ("0", ["0"]), ("2,3", ["2", "3"])]
+    ("variable", "names"),
+    [
+        ("", []),
+        ("-1", []),
+        ("NoDevFiles", []),  # Slurm's, for a job without a GPU
+        ("0", ["0"]),
+        ("2, 3", ["2", "3"]),
+        ("1,-1,0", ["1"]),  # CUDA ignores what follows a name that is none
+        ("GPU-8932f937,MIG-40b1e8f9", ["GPU-8932f937", "MIG-40b1e8f9"]),
+    ],
 )
 def test_visible_gpus_are_those_assigned(gpus, variable, names):
     gpus(variable)
@@ -49,15 +61,112 @@ def test_the_choice_of_a_device(gpus):
     assert devices.chosen("cpu") == "cpu"
 
 
+@pytest.fixture
+def card(gpus, monkeypatch, tmp_path):
+    """One visible GPU; what torch says when it is asked to compute there can be set."""
+    gpus("0")
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def answers(error=None):
+        def ones(*shape, device):
+            if error is not None:
+                raise error
+            return torch.zeros(*shape)
+
+        monkeypatch.setattr(torch, "ones", ones)
+
+    return answers
+
+
+FAILURES = [
+    AssertionError("Torch not compiled with CUDA enabled"),
+    RuntimeError("No CUDA GPUs are available"),
+    RuntimeError("The NVIDIA driver on your system is too old (found version 11040). Update it."),
+    RuntimeError("CUDA error: no kernel image is available for execution on the device\nCompile"),
+]
+
+
+@pytest.mark.parametrize("error", FAILURES, ids=str)
+def test_a_gpu_that_torch_cannot_use_is_told_in_a_line(card, capsys, error):
+    card(error)
+    reason = str(error).splitlines()[0].rstrip(".")
+    with devices.claimed("auto") as place:
+        assert place == "cpu"
+        with ExitStack() as stack:  # the claim is given up
+            assert devices._claim(["0"], 1, stack) == 0
+    assert not torch.are_deterministic_algorithms_enabled()
+    told = capsys.readouterr().err
+    assert told == f"device: torch can't use the GPU: {reason}; using the CPU\n"
+    with (
+        pytest.raises(UserError, match="device: torch can't use the GPU: .*; use auto or cpu"),
+        devices.claimed("cuda"),
+    ):
+        pass
+
+
+def test_the_claimed_gpu_is_the_current_one(card, monkeypatch, gpus):
+    card()
+    gpus("5,7")
+    current = []
+    monkeypatch.setattr(torch.cuda, "set_device", current.append)
+    monkeypatch.setattr(devices, "deterministic", lambda: current.append("deterministic"))
+    with devices.claimed("auto") as first, devices.claimed("cuda") as second:
+        assert (first, second) == ("cuda:0", "cuda:1")
+    assert current == ["deterministic", "cuda:0", "deterministic", "cuda:1"]
+
+
+DETERMINISTIC = """
+import os, torch
+from ngo.devices import deterministic
+deterministic()
+print(os.environ["CUBLAS_WORKSPACE_CONFIG"], torch.are_deterministic_algorithms_enabled())
+parts = torch.backends.cudnn.conv, torch.backends.cudnn.rnn, torch.backends.cuda.matmul
+print({part.fp32_precision for part in parts}, torch.get_float32_matmul_precision())
+"""
+
+
+def test_float32_on_a_gpu_is_float32():
+    """And nothing about that is deprecated, or a mixture of torch's old settings and new ones."""
+    out = subprocess.run(
+        [sys.executable, "-W", "error", "-c", DETERMINISTIC],
+        env={k: v for k, v in os.environ.items() if k != "CUBLAS_WORKSPACE_CONFIG"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert out.stdout.split("\n")[:2] == [":4096:8 True", "{'ieee'} highest"], out.stderr
+
+
+def test_runs_share_gpus_evenly(monkeypatch, tmp_path):
+    """Two for each GPU: the first on every one before the second on any, and then the idler one."""
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    gpus = ["0", "MIG-GPU-8932f937/1/0", "2"]
+    runs = [ExitStack() for _ in range(6)]
+    assert [devices._claim(gpus, 2, run) for run in runs] == [0, 1, 2, 0, 1, 2]
+    for run in (runs[0], runs[1], runs[4]):
+        run.close()
+    assert [devices._claim(gpus, 2, runs[k]) for k in (0, 1)] == [1, 0]
+    for run in runs:
+        run.close()
+
+
+def test_a_scheduler_that_gave_one_gpu_is_not_asked_for_another(monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    with ExitStack() as first, ExitStack() as second:
+        assert devices._claim(["3"], 1, first) == devices._claim(["3"], 1, second) == 0
+
+
 def test_no_two_processes_claim_the_same_gpu(tmp_path):
     """Three processes, two GPUs: two get one each, the third waits until one ends."""
     code = textwrap.dedent(
         """
         import sys
         from contextlib import ExitStack
-        from ngo.devices import _lock_one
+        from ngo.devices import _claim
         with ExitStack() as stack:
-            print(_lock_one(["0", "1"], stack), flush=True)
+            print(_claim(["0", "1"], 1, stack), flush=True)
             sys.stdin.readline()
         """
     )

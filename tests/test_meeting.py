@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from ngo import distributed
 from ngo.distributed import _placed
 from ngo.meeting import gathered, placed, telling
 from ngo.registry import UserError
@@ -33,7 +34,9 @@ def gpu(monkeypatch, *uuids):
     chosen = []
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda *how, **named: None)
+    monkeypatch.setattr(distributed, "deterministic", lambda: None)
+    if uuids:
+        monkeypatch.setattr(distributed, "usable", lambda device, place: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: len(uuids))
     monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
     facts = [SimpleNamespace(uuid=uuid) for uuid in uuids]
@@ -54,10 +57,13 @@ def test_what_the_others_have_decides_too(theirs, place, alone, monkeypatch):
     assert chosen == [place]
 
 
-def test_a_gpu_that_torch_does_not_see_is_told(monkeypatch):
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_torch_can_not_use_is_told(monkeypatch, capfd):
     gpu(monkeypatch)
-    with pytest.raises(UserError, match="device: a GPU is visible, but torch can't use it"):
-        _placed("auto", dist.HashStore(), 0, 1, 10.0)
+    with pytest.raises(UserError, match="device: torch can't use the GPU: .*; use auto or cpu"):
+        _placed("cuda", dist.HashStore(), 0, 1, 10.0)
+    assert _placed("auto", dist.HashStore(), 0, 1, 10.0) == ("cpu", False)
+    assert "device: torch can't use the GPU" in capfd.readouterr().err
 
 
 def test_a_slow_process_is_waited_for():

@@ -25,7 +25,7 @@ import torch.distributed as dist
 
 from ngo import datasets, earlier, partition, pool, training
 from ngo.checkpoint import NAME as CHECKPOINT
-from ngo.devices import chosen
+from ngo.devices import chosen, deterministic, usable
 from ngo.earlier import INSTEAD
 from ngo.files import held, writable_folder
 from ngo.graphs import mixing_stream
@@ -311,20 +311,13 @@ def _placed(
 ) -> tuple[str, bool]:
     """The device of this process, and whether every process has a GPU of its own."""
     gpus: list[str] = []
-    if chosen(device) != "cpu":
-        gpus = [
-            str(torch.cuda.get_device_properties(k).uuid) for k in range(torch.cuda.device_count())
-        ]
-        if not gpus:
-            raise UserError(
-                "device: a GPU is visible, but torch can't use it; check the driver, or use "
-                "--device cpu."
-            )
+    if chosen(device) != "cpu" and usable(device, "cuda"):
+        count = torch.cuda.device_count()
+        gpus = [str(torch.cuda.get_device_properties(k).uuid) for k in range(count)]
     told = gathered(store, me, processes, "gpus", json.dumps(gpus), timeout)
     places, alone = placed([json.loads(ids) for ids in told])
     if not gpus:
         return "cpu", False
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    deterministic()
     torch.cuda.set_device(places[me])
     return f"cuda:{places[me]}", alone
