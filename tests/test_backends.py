@@ -1,3 +1,4 @@
+import math
 import os
 import sys
 
@@ -187,25 +188,46 @@ def test_backends_of_a_gpu_equal_its_loop(backend):
 FUSED = """
 import sys, torch
 from ngo import fused
-X, W, at, p = torch.load(sys.argv[1])
-torch.save(fused.gossip_step(X, W, 0.1, p, at), sys.argv[1])
+torch.save([fused.gossip_step(*step) for step in torch.load(sys.argv[1])], sys.argv[1])
 """
+
+
+def fused_steps(path, steps):
+    """Of each (X, W, γ, p, at), in Triton's interpreter, which needs no GPU."""
+    pytest.importorskip("triton")
+    torch.save(steps, path)
+    command = [sys.executable, "-c", FUSED, path]
+    finished(start(command, env={**os.environ, "TRITON_INTERPRET": "1"}))
+    return torch.load(path)
 
 
 @pytest.mark.parametrize(("p", "delayed"), [(0.5, False), (0.9, False), (0.7, True)])
 def test_the_fused_step_equals_torchs(tmp_path, p, delayed):
-    """In Triton's interpreter, which needs no GPU; two programs for each worker."""
-    pytest.importorskip("triton")
+    """Two programs for each worker."""
     generator = torch_stream(0, "test")
     W = graphs.mixing_matrix(graphs.random_graph(5, 0.5, generator))
     X = torch.randn(5, 1100, generator=generator)
     X[0, :100] = X[1, :100]  # φ(0) = 0
     at = torch.randn(5, 1100, generator=generator) if delayed else X
-    torch.save((X, W, at, p), tmp_path / "step.pt")
-    command = [sys.executable, "-c", FUSED, tmp_path / "step.pt"]
-    finished(start(command, env={**os.environ, "TRITON_INTERPRET": "1"}))
-    expected = gossip_step(X, W, 0.1, p, at=at)
-    assert torch.allclose(torch.load(tmp_path / "step.pt"), expected, atol=1e-6)
+    (found,) = fused_steps(tmp_path / "step.pt", [(X, W, 0.1, p, at)])
+    assert torch.allclose(found, gossip_step(X, W, 0.1, p, at=at), atol=1e-6)
+
+
+def test_the_fused_pulls_are_right_at_the_edges_of_float32(tmp_path):
+    """Of 0, NaN, infinity, and numbers without a leading 1, as of all others."""
+    sizes = 2.0 ** torch.linspace(-149, 127.9, 2001, dtype=torch.float64)
+    z = torch.cat([sizes.float(), torch.tensor([0.0, math.inf, math.nan])])
+    z = torch.cat([z, -z])
+    X, at = torch.zeros(2, len(z)), torch.stack([torch.zeros_like(z), z])
+    W = torch.tensor([[0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
+    powers = (0.5, 0.6, 0.75, 0.9, 1.5, 2)
+    found = fused_steps(tmp_path / "steps.pt", [(X, W, 1.0, p, at) for p in powers])
+    for p, new in zip(powers, found, strict=True):
+        expected = z.double().sign() * z.double().abs() ** (2 * p - 1)
+        expected[z.isnan()] = math.nan
+        expected[expected.abs() > 3.4e38] *= math.inf
+        assert torch.allclose(new[0].double(), expected, rtol=2e-5, atol=2.0**-126, equal_nan=True)
+        assert torch.allclose(new[0], -new[1], equal_nan=True)
 
 
 @pytest.mark.parametrize("out", [10, 20])

@@ -64,6 +64,29 @@ def test_phi_below_a_half_is_singular_but_0_at_0():
     assert phi(z, 0.25).tolist() == [-0.5, 0, 1, 2]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("p", [0.5, 0.6, 0.75, 0.9, 1, 1.5, 2])
+def test_phi_and_the_pulls_of_a_step_are_right_at_the_edges(p, dtype):
+    """Of every size of a float32, of 0, infinity and NaN, against Python's own powers."""
+    sizes = torch.linspace(-149, 127.9, 2001, dtype=torch.float64).exp2().tolist()
+    z = torch.tensor([*sizes, 0.0, math.inf, math.nan]).to(dtype)
+    z = torch.cat([z, -z])
+
+    def power(value):
+        return math.copysign(abs(value) ** (2 * p - 1) if value else 0, value)
+
+    expected = torch.tensor(list(map(power, z.tolist())), dtype=torch.float64).to(dtype)
+    expected[z.isnan()] = math.nan  # at p = 1/2, Python's is 1
+    how = {"rtol": 2e-5, "atol": 2.0**-126, "equal_nan": True}
+    assert torch.allclose(phi(z, p), expected, **how)
+    at = torch.stack([torch.zeros_like(z), z])
+    W = torch.tensor([[0, 1], [1, 0]], dtype=torch.float64)
+    if p != 1:  # a matrix product, in which infinity times 0 is NaN
+        new = gossip_step(torch.zeros_like(at), W, 1.0, p, at)
+        assert torch.allclose(new[0], expected, **how)
+        assert torch.allclose(new[1], -expected, **how)
+
+
 @settings(deadline=None, max_examples=60)
 @given(
     n=st.integers(2, 9),

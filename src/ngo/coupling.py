@@ -26,7 +26,9 @@ def phi(z: torch.Tensor, p: float) -> torch.Tensor:
     """φ_p(z) = sign(z)|z|^(2p−1), elementwise, for p > 0 (Theorem 3.1, which asks for p ≥ 1/2).
 
     p = 1 is linear, p = 1/2 the sign, p in [1/2, 1) sublinear (NGO), p > 1 superlinear. Below 1/2
-    it is singular: the smaller a difference, the stronger the pull; φ_p(0) = 0 by definition.
+    it is singular: the smaller a difference, the stronger the pull; φ_p(0) = 0 by definition. NaN
+    stays NaN. In float32, φ_p is right to 1e-5 of its size here, to 3e-7 in the compiled step (p up
+    to 2; float32's own numbers are 6e-8 from what they stand for).
     """
     z = z.clone()
     sign = z.sign()
@@ -42,7 +44,7 @@ def _exponent(p: float) -> float:
 def _power_(z: torch.Tensor, e: float) -> torch.Tensor:
     """|z|^e in place, by 2^(e log₂|z|), which is faster than ``pow``; 0 stays 0 for e < 0 too."""
     if e == 0:
-        return z.abs_().sign_()
+        return z.abs_().clamp_(max=1).ceil_()  # sign_ would make 0 of NaN
     if e == 1:
         return z.abs_()
     z.abs_()

@@ -92,7 +92,10 @@ if triton is not None:
         for edge in range(tl.load(starts + i), tl.load(starts + i + 1)):
             j = tl.load(neighbours + edge).to(tl.int64)
             z = tl.load(at + j * d + columns, inside) - own
-            pull = tl.exp2(tl.log2(tl.abs(z)) * e)
-            pull = tl.where(z > 0, pull, tl.where(z < 0, -pull, 0.0))
+            size = tl.abs(z)
+            tiny = size < 2.0**-126  # without a leading 1, which the GPU's log2 takes for 0
+            log = tl.log2(tl.where(tiny, size * 2.0**32, size)) - tl.where(tiny, 32.0, 0.0)
+            pull = tl.where(e == 0, 1.0, tl.exp2(log * e))
+            pull = tl.where(z > 0, pull, tl.where(z < 0, -pull, z))  # 0 and NaN stay
             total += tl.load(weights + edge) * pull
         tl.store(new + row, total, inside)

@@ -6,6 +6,7 @@
  * the inner loops go through long runs, however few the channels are.
  */
 
+#include <float.h>
 #include <math.h>
 #include <sched.h>
 #include <stdint.h>
@@ -231,14 +232,13 @@ INLINE float exp2_of(int32_t k)
     return power;
 }
 
-/* sign(z)|z|^e = z|z|^c with c = e − 1, to some 2e-7 of its size: z 2^(c log₂|z|), with |z| = 2^k m
- * and m in [√½, √2). A |z| under 2^-126, which has no leading 1, is right to a factor of 2^|c| only.
- * Only a `steep` power, e <= 0 or e >= 2, takes 2^(c log₂|z|) out of the range of exponents: it is
- * multiplied by in two halves. */
-INLINE float power(float z, float c, const int steep)
+/* sign(z)|z|^e = z 2^(c log₂|z|), c = e − 1 = c_high + c_low, right to 2.2e-7 of its size for e up to
+ * 3. z is 0, has a leading 1, or is not finite. |z| = 2^k m with m in [√½, √2); the coefficients of
+ * the series are those with the smallest largest error. Only a `steep` power takes 2^(c log₂|z|) out
+ * of the range of exponents: it is multiplied by in two halves. */
+INLINE float power(float z, float c_high, float c_low, const int steep)
 {
 #pragma clang fp reassociate(off)
-    const float ln2 = 0.6931471805599453f;
     float a = fabsf(z);
     int32_t bits, m_bits;
     memcpy(&bits, &a, 4);
@@ -248,39 +248,68 @@ INLINE float power(float z, float c, const int steep)
     memcpy(&m, &m_bits, 4);
     /* log₂ m = 2/ln 2 · artanh s, with s = (m − 1)/(m + 1), |s| < 0.172 */
     float s = (m - 1) / (m + 1), q = s * s;
-    float log_m = s * (2 / ln2) * (1 + q * (1.f / 3) + q * q * (1.f / 5 + q * (1.f / 7)));
+    float log_m = s * (2.88539124f + q * (0.961470723f + q * 0.598976135f));
     /* 2^(c (k + log₂ m)) = 2^whole · 2^part: c·k is not rounded before its whole part is gone */
-    float whole = rintf(c * (k + log_m));
-    float u = (fmaf(c, k, -whole) + c * log_m) * ln2; /* |u| < 0.35 */
-    float u2 = u * u;
-    float r = 1 + u + u2 * (1.f / 2 + u * (1.f / 6))
-              + u2 * u2 * (1.f / 24 + u * (1.f / 120) + u2 * (1.f / 720 + u * (1.f / 5040)));
+    float whole = rintf(c_high * (k + log_m));
+    float part = fmaf(c_high, k, -whole) + fmaf(c_low, k, c_high * log_m); /* |part| < 0.51 */
+    float r = 0.0096184369f + part * (0.00133988739f + part * 0.00015353362f);
+    r = 1 + part * (0.693147182f + part * (0.240226477f + part * (0.0555033237f + part * r)));
     if (!steep)
         return z * (r * exp2_of((int32_t)whole));
     int32_t half = (int32_t)fminf(fmaxf(whole / 2, -127), 128);
     int32_t other = (int32_t)fminf(fmaxf(whole - half, -127), 128);
-    return z * exp2_of(half) * (r * exp2_of(other));
+    float value = z * exp2_of(half) * (r * exp2_of(other));
+    return c_high < -1 && a == INFINITY ? 0 : value;
 }
 
 enum { TAKE = 8 * WIDTH }; /* columns that a thread takes in one go */
+/* What an edge adds to its ends: weight φ(z). A z without a leading 1 is made 2^32 times as large, and
+ * tiny_weight = 2^(-32 e) weight makes up for it. */
+typedef struct {
+    float weight, tiny_weight, c_high, c_low;
+} edge;
+
+enum { SIGN, PLAIN, STEEP };
 
 INLINE void pulls(const float *restrict from_i, const float *restrict from_j, float *restrict to_i,
-                  float *restrict to_j, float weight, float c, size width, const int steep)
+                  float *restrict to_j, edge of, size width, const int kind)
 {
 #pragma clang loop interleave_count(8) /* the steps of power wait for each other */
     for (size v = 0; v < width; v++) {
-        float pull = weight * power(from_j[v] - from_i[v], c, steep);
+        float z = from_j[v] - from_i[v], pull;
+        if (kind == SIGN)
+            pull = z > 0 ? of.weight : z < 0 ? -of.weight : z; /* 0, and NaN */
+        else {
+            int tiny = fabsf(z) < FLT_MIN;
+            z = tiny ? z * 0x1p32f : z;
+            pull = (tiny ? of.tiny_weight : of.weight) * power(z, of.c_high, of.c_low, kind == STEEP);
+        }
         to_i[v] += pull;
         to_j[v] -= pull;
     }
 }
 
+/* Functions of their own for each kind: clang shares out the registers better. */
+typedef void pulls_of_kind(const float *, const float *, float *, float *, edge, size);
+#define PULLS(name, kind)                                                                          \
+    static void name(const float *from_i, const float *from_j, float *to_i, float *to_j, edge of,  \
+                     size width)                                                                   \
+    {                                                                                              \
+        pulls(from_i, from_j, to_i, to_j, of, width, kind);                                        \
+    }
+PULLS(sign_pulls, SIGN)
+PULLS(plain_pulls, PLAIN)
+PULLS(steep_pulls, STEEP)
+
 /* One consensus step from X [n, d] to new (which may be X, or seen), with the differences of seen, and
  * of the weights W [n, n] those above the diagonal. Threads that call this with the same `next`, 0 at
  * first, share the columns among them. work has room for n · WIDTH, of each thread's own. */
 void ngo_gossip(const float *seen, const float *X, float *new, const double *W, double gamma,
-                float e, size n, size d, size *next, float *work)
+                double e, size n, size d, size *next, float *work)
 {
+    float c_high = e - 1, c_low = e - 1 - c_high;
+    double tiny = exp2(-32 * e);
+    pulls_of_kind *add = e == 0 ? sign_pulls : e < 1. / 64 || e > 1 ? steep_pulls : plain_pulls;
     size taken;
     while ((taken = __atomic_fetch_add(next, TAKE, __ATOMIC_RELAXED)) < d)
         for (size at = taken; at < MIN(taken + TAKE, d); at += WIDTH) {
@@ -292,15 +321,11 @@ void ngo_gossip(const float *seen, const float *X, float *new, const double *W, 
             }
             for (size i = 0; i < n; i++)
                 for (size j = i + 1; j < n; j++) {
-                    if (W[i * n + j] == 0)
-                        continue;
-                    const float *from_i = work + i * WIDTH, *from_j = work + j * WIDTH;
-                    float *to_i = new + i * d + at, *to_j = new + j * d + at;
-                    float weight = gamma * W[i * n + j];
-                    if (e <= 0 || e >= 2)
-                        pulls(from_i, from_j, to_i, to_j, weight, e - 1, width, 1);
-                    else
-                        pulls(from_i, from_j, to_i, to_j, weight, e - 1, width, 0);
+                    double weight = gamma * W[i * n + j];
+                    edge of = {weight, weight * tiny, c_high, c_low};
+                    if (weight != 0)
+                        add(work + i * WIDTH, work + j * WIDTH, new + i * d + at, new + j * d + at, of,
+                            width);
                 }
         }
 }

@@ -11,7 +11,6 @@ from contextvars import ContextVar
 
 import torch
 from torch import nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from ngo import kernels
@@ -63,18 +62,32 @@ class _ConvPoolReLU(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x, weight, bias):
-        x, weight = _batch_last(x), weight.contiguous()
-        y, which = kernels.conv_pool_relu(x, weight, bias)
-        ctx.save_for_backward(x, weight, which)
+        last, taps = _batch_last(x), weight.contiguous()
+        y, which = kernels.conv_pool_relu(last, taps, bias.contiguous())
+        # What was given too, of which the others may be copies: autograd sees if it was changed.
+        ctx.save_for_backward(x, weight, bias, last, taps, which)
         return y.movedim(-1, 0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, slope):
+        *given, last, taps, which = ctx.saved_tensors
+        if torch.is_grad_enabled():  # the slopes are to be differentiated, too
+            return tuple(_slopes(given, slope, ctx.needs_input_grad))
         dx, dw, db = kernels.conv_pool_relu_backward(
-            *ctx.saved_tensors, _batch_last(slope), of_input=ctx.needs_input_grad[0]
+            last, taps, which, _batch_last(slope), of_input=ctx.needs_input_grad[0]
         )
         return dx if dx is None else dx.movedim(-1, 0), dw, db
+
+
+def _slopes(
+    given: list[torch.Tensor], slope: torch.Tensor, needed: tuple[bool, ...]
+) -> list[torch.Tensor | None]:
+    """The slopes of x, weight and bias, by torch's operations."""
+    x, weight, bias = apart = [tensor.view_as(tensor) for tensor in given]
+    wanted = [tensor for tensor, need in zip(apart, needed, strict=True) if need]
+    y = F.relu(F.max_pool2d(F.conv2d(x, weight, bias), 2))
+    slopes = iter(torch.autograd.grad(y, wanted, slope, create_graph=True))
+    return [next(slopes) if need else None for need in needed]
 
 
 def _batch_last(x: torch.Tensor) -> torch.Tensor:
@@ -82,24 +95,46 @@ def _batch_last(x: torch.Tensor) -> torch.Tensor:
 
 
 class ConvPoolReLU2d(nn.Conv2d):
-    """Conv2d without padding, the largest output of every 2 × 2 after it, and ReLU.
+    """Conv2d, the largest output of every 2 × 2 after it, and ReLU; it takes what Conv2d takes.
 
-    On a CPU its output has the batch last in memory, which what follows can leave so.
+    On a CPU, one without padding, stride, dilation or groups is compiled (:mod:`ngo.kernels`): its
+    output has the batch last in memory, which what follows can leave so. All others are torch's
+    operations, and so are second derivatives.
     """
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """``[b, in, h, w]`` to ``[b, out, (h − k + 1) // 2, (w − k + 1) // 2]``."""
-        compiled = (
-            x.is_cpu
-            and x.dtype == torch.float32
-            and _draws.get() is None  # vmap knows torch's operations only
-            and not torch.is_autocast_enabled("cpu")
-            and self.kernel_size in [(k, k) for k in kernels.KERNEL_SIZES]
-            and kernels.available()
-        )
-        if compiled:
-            return _ConvPoolReLU.apply(x, self.weight, self.bias)
+        weight, bias = self.weight, self.bias
+        if self._plain() and _can_be_compiled(x, weight, bias):
+            return _ConvPoolReLU.apply(x, weight, bias)
         return F.relu(F.max_pool2d(super().forward(x), 2))
+
+    def _plain(self) -> bool:
+        return (
+            self.padding in ((0, 0), "valid")
+            and self.stride == self.dilation == (1, 1)
+            and self.groups == 1
+        )
+
+
+def _can_be_compiled(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> bool:
+    _, channels, k, width = weight.shape
+    return (
+        k == width
+        and k in kernels.KERNEL_SIZES
+        and bias is not None
+        and x.is_cpu
+        and weight.is_cpu
+        and bias.is_cpu
+        and x.dtype == weight.dtype == bias.dtype == torch.float32
+        and x.dim() == 4
+        and x.shape[1] == channels
+        and min(x.shape[2:]) > k  # 2 × 2 outputs at least
+        and len(x) > 0
+        and _draws.get() is None  # vmap knows torch's operations only
+        and not torch.is_autocast_enabled("cpu")
+        and kernels.available()
+    )
 
 
 class Dropout(nn.Module):
