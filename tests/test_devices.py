@@ -62,11 +62,21 @@ def test_the_choice_of_a_device(gpus):
 
 
 @pytest.fixture
-def card(gpus, monkeypatch, tmp_path):
-    """One visible GPU; what torch says when it is asked to compute there can be set."""
-    gpus("0")
+def locks(monkeypatch, tmp_path):
+    """Claims are those of this test alone, and what would wait for a GPU fails."""
+
+    def waits(seconds):
+        raise AssertionError("all GPUs are in use")
+
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(devices.time, "sleep", waits)
+
+
+@pytest.fixture
+def card(gpus, locks, monkeypatch):
+    """One visible GPU; what torch says when it is asked to compute there can be set."""
+    gpus("0")
 
     def answers(error=None):
         def ones(*shape, device):
@@ -138,16 +148,16 @@ def test_float32_on_a_gpu_is_float32():
     assert out.stdout.split("\n")[:2] == [":4096:8 True", "{'ieee'} highest"], out.stderr
 
 
-def test_runs_share_gpus_evenly(monkeypatch, tmp_path):
+def test_runs_share_gpus_evenly(locks):
     """Two for each GPU: the first on every one before the second on any, and then the idler one."""
-    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     gpus = ["0", "MIG-GPU-8932f937/1/0", "2"]
     runs = [ExitStack() for _ in range(6)]
     assert [devices._claim(gpus, 2, run) for run in runs] == [0, 1, 2, 0, 1, 2]
     for run in (runs[0], runs[1], runs[4]):
         run.close()
-    assert [devices._claim(gpus, 2, runs[k]) for k in (0, 1)] == [1, 0]
+    assert [devices._claim(gpus, 2, runs[k]) for k in (0, 1, 4)] == [1, 0, 1]
+    with pytest.raises(AssertionError, match="in use"):
+        devices._claim(gpus, 2, ExitStack())
     for run in runs:
         run.close()
 

@@ -179,6 +179,7 @@ def test_every_key_is_explained():
         ("tier", "DELETE", "'tier' is a required property"),
         ("device", "gpu", "device: 'gpu' is unknown; allowed: auto, cpu, cuda"),
         ("threads", 0, "threads: 0 is not allowed; minimum: 1"),
+        ("runs_per_gpu", 0, "runs_per_gpu: 0 is not allowed; minimum: 1"),
         ("seeds", [0, 1, 0], r"seeds: \[0, 1, 0\] repeats 0"),
         ("seeds", [], "seeds: .* is not allowed"),
         ("seeds", ["a"], r"seeds\[0\]: 'a' is not allowed; type: integer"),

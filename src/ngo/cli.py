@@ -194,6 +194,13 @@ def partition(data_root: Path | None, out: Path, **given: object) -> None:
 @click.option("--partition-file", type=INPUT, help="From `ngo partition`; drawn anew without it.")
 @data_root_option
 @click.option("--device", default="auto", show_default=True, help=f"One of {', '.join(DEVICES)}.")
+@click.option(
+    "--runs-per-gpu",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Runs that share a GPU; with as many on each, a run waits.",
+)
 @click.option("--threads", type=click.IntRange(min=1), help="Threads  [default: all cores]")
 @click.option(
     "--snapshot",
@@ -217,6 +224,7 @@ def train(
     partition_file: Path | None,
     data_root: Path | None,
     device: str,
+    runs_per_gpu: int,
     threads: int | None,
     snapshots: tuple[str, ...],
     checkpoint_seconds: float,
@@ -265,7 +273,8 @@ def train(
     for name, value in (("processes", processes), ("asynchronous", asynchronous)):
         if value:
             raise UserError(f"{name}: it goes with --distributed only.")
-    with claimed(device) as place, _stops(), _progress(spec) as (report, progress, tell):
+    claim = claimed(device, runs_per_gpu)
+    with claim as place, _stops(), _progress(spec) as (report, progress, tell):
         from ngo.training import run
 
         last = run(

@@ -32,6 +32,7 @@ MEASURES = ("consensus", "spectra", "alignment", "samples", "throughput", "theor
 class Plan:
     """What a config asks for.
 
+    At most ``runs_per_gpu`` runs share a GPU of one machine.
     ``training`` maps each experiment to its runs, ``partitions`` each artefact to runs that have
     the partitions it shows. ``snapshots`` are the steps after which a run's models are kept, by the
     run's id. ``measures`` maps the kinds of what is measured without training, or on kept models,
@@ -40,6 +41,7 @@ class Plan:
 
     tier: str
     device: str
+    runs_per_gpu: int
     training: dict[str, list[RunSpec]]
     snapshots: dict[str, list[int | str]]
     partitions: dict[str, list[RunSpec]]
@@ -120,6 +122,7 @@ def plan(config: Mapping, schema: str | Path = SCHEMA) -> Plan:
     return Plan(
         config["tier"],
         config["device"],
+        config.get("runs_per_gpu", 1),
         training,
         _snapshots(config, training),
         partitions,

@@ -341,23 +341,31 @@ def test_results_that_cannot_be_written_stop_before_any_job(fresh):
 RECORDER = """
 
 @contextmanager
-def claimed(device):
+def claimed(device, runs_per_gpu=1):
     with open("claims", "a") as file:
         file.write("+")
+    print("runs per GPU:", runs_per_gpu)
+    wanted = int(os.environ.get("AT_ONCE", "1"))
+    for _ in range(200):  # until others are here too, for 20 seconds at most
+        with open("claims") as file:
+            if file.read().count("+") >= wanted:
+                break
+        time.sleep(0.1)
     yield "cpu"
     with open("claims", "a") as file:
         file.write("-")
 """
 
 
-@pytest.mark.parametrize(("gpus", "at_once"), [("0", {1}), ("0,1", {1, 2})])
-def test_gpu_jobs_are_as_many_as_gpus_without_any_flag(tmp_path, gpus, at_once):
+@pytest.mark.parametrize(("gpus", "runs_per_gpu", "at_once"), [("0", 1, 1), ("0,1", 2, 3)])
+def test_gpu_jobs_are_as_many_as_gpus_have_room_for(tmp_path, gpus, runs_per_gpu, at_once):
     """Three runs on a machine of four cores; a stand-in for the card notes when one is in use."""
     clone = Clone(tmp_path / "ngo")
     with (clone.root / "src/ngo/devices.py").open("a") as file:
         file.write(RECORDER)
     compare = [{"protocol": "ngo", "topology": "ring", "p": [0.7, 0.8, 0.9]}]
     overlay = {"device": "auto", "seeds": [0], "training": {"table1": {"compare": compare}}}
+    overlay["runs_per_gpu"] = runs_per_gpu
     (clone.root / "gpu.yaml").write_text(yaml.safe_dump(overlay))
     clone.snakemake(
         "results/metrics/table1.parquet",
@@ -365,11 +373,28 @@ def test_gpu_jobs_are_as_many_as_gpus_without_any_flag(tmp_path, gpus, at_once):
         "4",
         config="test.yaml gpu.yaml",
         CUDA_VISIBLE_DEVICES=gpus,
+        AT_ONCE=str(at_once),
     )
     events = (clone.root / "claims").read_text()
     in_use = list(accumulate(1 if event == "+" else -1 for event in events))
     assert events.count("+") == 3
-    assert max(in_use) in at_once
+    assert max(in_use) == at_once
+    for log in (clone.root / "logs/train").glob("*.log"):
+        assert f"runs per GPU: {runs_per_gpu}" in log.read_text()
+
+
+def test_runs_go_on_on_the_cpu_where_torch_cannot_use_the_gpu(tmp_path):
+    """A GPU that is named, and is not there."""
+    clone = Clone(tmp_path / "ngo")
+    compare = [{"protocol": "ngo", "topology": "ring"}]
+    overlay = {"device": "auto", "seeds": [0], "training": {"table1": {"compare": compare}}}
+    (clone.root / "gpu.yaml").write_text(yaml.safe_dump(overlay))
+    clone.snakemake(
+        "results/metrics/table1.parquet", config="test.yaml gpu.yaml", CUDA_VISIBLE_DEVICES="99"
+    )
+    (log,) = (clone.root / "logs/train").glob("*.log")
+    told = log.read_text().splitlines()[0]
+    assert re.fullmatch("device: torch can't use the GPU: .*; using the CPU", told)
 
 
 @pytest.mark.parametrize(("cluster", "gpus"), [((), 0), (("--jobs", "9"), 1)])

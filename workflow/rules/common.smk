@@ -72,9 +72,9 @@ shell.prefix(
     f" {datasets.ROOT_VARIABLE}={quote(str(DATA_ROOT.resolve()))}; "
 )
 
-# As many GPU jobs at once as there are GPUs. (A cluster counts its own.)
+# As many GPU jobs at once as GPUs have room for. (A cluster counts its own GPUs.)
 if HERE and "gpu" not in workflow.global_resources:
-    workflow.register_resource("gpu", len(devices.visible_gpus()))
+    workflow.register_resource("gpu", PLAN.runs_per_gpu * len(devices.visible_gpus()))
 
 
 # What can be asked for, besides an artefact.

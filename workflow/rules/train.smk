@@ -20,6 +20,7 @@ rule train:
         **get_resources("train"),
         gpu=GPU,
         device=PLAN.device,
+        runs_per_gpu=PLAN.runs_per_gpu,
     params:
         flags=lambda wildcards: RUNS[wildcards.run].flags(),
         code=get_code_fingerprint("ngo.training"),
@@ -27,7 +28,7 @@ rule train:
     # job starts is out of date; a checkpoint of this run is gone on from all the same.
     shell:
         "exec ngo train {params.flags:q} --partition-file {input.partition} --device {resources.device}"
-        " --threads {threads} --overwrite --out results/runs/{wildcards.run} > {log} 2>&1"
+        " --runs-per-gpu {resources.runs_per_gpu} --threads {threads} --overwrite --out results/runs/{wildcards.run} > {log} 2>&1"
 
 
 use rule train as train_and_keep with:
