@@ -5,13 +5,16 @@ import socket
 import stat
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import running
+from conftest import REPOSITORY
 
 from ngo import warm
+from ngo.artefacts import FIGURE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="starts are warm on Linux only")
 
@@ -159,9 +162,45 @@ def test_a_stopped_server_leaves_nothing():
     assert warm.ask(server.socket, ["ngo", "train", "--device", "cpu"]) is None
 
 
-def test_only_training_on_the_cpu_is_warm(server):
-    for argv in (["ngo"], ["ngo", "data", "--device", "cpu"], ["ngo", "train", "--device", "cuda"]):
+def test_what_measures_the_machine_or_wants_more_than_a_cpu_starts_cold(server):
+    cpu = ["--device", "cpu"]
+    for argv in (
+        ["ngo"],
+        ["ngo", "data", "digits"],
+        ["ngo", "throughput", *cpu],
+        ["ngo", "train", "--device", "cuda"],
+        ["ngo", "train", "--distributed", *cpu],
+    ):
         assert warm.ask(server.socket, argv) is None
+
+
+def test_a_figure_is_the_same_from_a_warm_start(server, only_warm, tmp_path):
+    """Both the notebook's job and its kernel start warm."""
+
+    def ngo(*arguments, **environment):
+        command = [sys.executable, "-m", "ngo", *map(str, arguments)]
+        done = subprocess.run(
+            command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+
+    metrics = tmp_path / "metrics.parquet"
+    start = {"NGO_WARM": server.socket, **only_warm}
+    ngo("consensus", "--p", 0.5, "--rounds", 20, "--out", metrics, **start)
+    figures = []
+    for name, environment in (("warm", start), ("cold", {})):
+        parameters = (f"metrics={metrics}", f"out={tmp_path / name}")
+        flags = [word for parameter in parameters for word in ("-p", parameter)]
+        notebook = REPOSITORY / "notebooks/fig3.ipynb"
+        ngo("notebook", notebook, "--out", tmp_path / f"{name}.ipynb", *flags, **environment)
+        figures.append([(tmp_path / name / f"figures/fig3.{kind}") for kind in FIGURE])
+    for ours, theirs in zip(*figures, strict=True):
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_all_that_jobs_import_is_there_before_they_start():
+    for module in (*warm.FIRST, *warm.REST):
+        assert find_spec(module), module
 
 
 @pytest.mark.parametrize(

@@ -543,6 +543,15 @@ def notebook(notebook: Path, param: tuple[str, ...], out: Path) -> None:
     execute(notebook, out, param)
 
 
+@main.command(hidden=True, context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def kernel(arguments: tuple[str, ...]) -> None:
+    """The Python of a notebook, as Jupyter starts it."""
+    from ipykernel.kernelapp import IPKernelApp
+
+    IPKernelApp.launch_instance(list(arguments))
+
+
 # Of `ngo theory`: the type of each value, its default, and what it means; a tuple may be repeated.
 THEORY = {
     "topologies": (str, ("ring", "random", "complete"), "Graphs."),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -41,6 +44,7 @@ def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
         values[name] = yaml.safe_load(value)
     # The kernel talks to this process through sockets in a folder of their own, not over TCP.
     with tempfile.TemporaryDirectory() as folder:
+        _offer_kernel(Path(folder))
         local = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
         try:
             papermill.execute_notebook(
@@ -56,3 +60,15 @@ def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
                 f"{notebook}: cell {error.exec_count} raised {error.ename}: {error.evalue}; "
                 f"the executed notebook with its traceback is {out}."
             ) from None
+
+
+def _offer_kernel(folder: Path) -> None:
+    """Make Jupyter's ``python3`` this Python, whatever kernels the user has; it starts warm where
+    there is a server for that.
+    """
+    module = ["ngo", "kernel"] if "NGO_WARM" in os.environ else ["ipykernel_launcher"]
+    argv = [sys.executable, "-m", *module, "-f", "{connection_file}"]
+    place = folder / "kernels/python3/kernel.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}))
+    os.environ["JUPYTER_PATH"] = str(folder)

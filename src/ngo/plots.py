@@ -89,6 +89,7 @@ def save_figure(figure: Figure, stem: str | Path, shown: pd.DataFrame) -> None:
     for kind, metadata in undated.items():
         with whole_file(f"{stem}.{kind}") as temporary:
             figure.savefig(temporary, metadata=metadata)
+        figure.set_layout_engine("none")  # the layout is made once, for both
     with whole_file(f"{stem}.csv") as temporary:
         shown.to_csv(temporary, index=False, lineterminator="\n")
     plt.close(figure)

@@ -1,17 +1,18 @@
-"""A warm start for training jobs: one process imports torch, and forks a child for each job.
+"""A warm start for short jobs: one process imports what they need, and forks a child for each.
 
-A short run spends most of its time on imports. ``start`` puts a server beside a pipeline; an
-``ngo train`` that finds its socket in the variable ``NGO_WARM`` hands over its arguments, folder,
+A short job spends most of its time on imports. ``start`` puts a server beside a pipeline; an
+``ngo COMMAND`` that finds its socket in the variable ``NGO_WARM`` hands over its arguments, folder,
 environment, umask and standard files, waits, and ends with the job's exit code. It remains a
 process of its own, with its log and its place under whoever started it: a signal to it reaches the
-job, and with it dies the job. Without a server it does the work itself.
+job, and with it dies the job. Without a server it does the work itself. The kernel of a notebook is
+such a job too (``ngo kernel``).
 
 Three processes see to a job. The server accepts its connection and forks a keeper; the keeper forks
 the worker, which does the job, and outlives the server if need be::
 
-    ngo train ──socket── keeper ── worker
-                           │
-    pipeline ───stdin─── server
+    ngo COMMAND ──socket── keeper ── worker
+                             │
+    pipeline ─────stdin─── server
 
 The worker takes neither resource limits nor priority from the client, and tools that measure a
 process's memory or CPU time see the client's own.
@@ -20,12 +21,14 @@ process's memory or CPU time see the client's own.
 from __future__ import annotations
 
 import gc
+import importlib
 import marshal  # quick to import, and both ends are the same Python
 import os
 import select
 import signal
 import socket
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -36,8 +39,48 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 # Seconds: that a client waits for a server still importing, and a job told to end has to do so.
-PATIENCE, GRACE = 10, 5
+PATIENCE, GRACE = 60, 5
 READY = b"\0"
+
+# What starts warm. Left out is what measures the machine, or asks more of it than a CPU.
+COMMANDS = (
+    "partition",
+    "train",
+    "aggregate",
+    "classes",
+    "consensus",
+    "spectra",
+    "alignment",
+    "samples",
+    "notebook",
+    "kernel",
+    "theory",
+)
+
+# What their jobs import: first what training does, then, while no job is waiting, the rest.
+FIRST = ("ngo.cli", "ngo.training")
+REST = (
+    "ngo.results",
+    "ngo.alignment",
+    "ngo.samples",
+    "ngo.theory_tables",
+    "ngo.notebooks",
+    "ngo.tables",
+    "ngo.tuning",
+    "ngo.learning_plots",
+    "ngo.synchronization_plots",
+    "ngo.measured_plots",
+    "ngo.consensus_plots",
+    "ngo.theory_plots",
+    "ngo.dynamics",
+    "ngo.spectra",
+    "fontTools.subset",
+    "matplotlib.backends.backend_pdf",
+    "papermill",
+    "ipykernel.kernelapp",
+    "scipy.integrate",
+    "scipy.stats",
+)
 
 
 class WarmServer:
@@ -102,11 +145,15 @@ def start() -> WarmServer:
 def ask(path: str, argv: Sequence[str]) -> int | None:
     """The exit code of ``argv``, done by the server at ``path``; None where the caller has to.
 
-    That is so for all but training on the CPU in one process, and where no server takes the job.
+    That is so for all but COMMANDS, for training on a GPU or in several processes, and where no
+    server takes the job.
     """
-    if argv[1:2] != ["train"] or ("--device", "cpu") not in pairwise(argv):
+    command = argv[1] if len(argv) > 1 else None
+    if command not in COMMANDS:
         return None
-    if "--distributed" in argv:
+    if command == "train" and (
+        ("--device", "cpu") not in pairwise(argv) or "--distributed" in argv
+    ):
         return None
     with socket.socket(socket.AF_UNIX) as connection:
         try:
@@ -133,15 +180,21 @@ def serve(listener: socket.socket) -> None:
     import shutil
 
     try:
-        import ngo.cli
-        import ngo.training  # noqa: F401
-
-        gc.freeze()  # leaves the pages of what was imported shared
+        for module in FIRST:
+            importlib.import_module(module)
+        rest = deque(REST)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended keepers go by themselves
-        while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
-            connection, _ = listener.accept()
-            _fork(partial(_keep, connection, listener))
-            connection.close()
+        while True:
+            ready = select.select([sys.stdin, listener], [], [], 0 if rest else None)[0]
+            if sys.stdin in ready:
+                return
+            if listener in ready:
+                connection, _ = listener.accept()
+                gc.freeze()  # leaves the pages of what was imported shared
+                _fork(partial(_keep, connection, listener))
+                connection.close()
+            elif rest:
+                importlib.import_module(rest.popleft())
     finally:
         shutil.rmtree(os.path.dirname(listener.getsockname()), ignore_errors=True)
 

@@ -4,6 +4,9 @@
 # without it.)
 HELD = []
 
+# Jobs that are done sooner than what a warm start imports.
+FEW = 5
+
 
 onstart:
     # Before any job starts: the data of the jobs to come is there and whole, or can be fetched, and
@@ -19,7 +22,7 @@ onstart:
             datasets.check(name, DATA_ROOT)
         trained = get_trained(jobs)
         check_shares(trained, DATA_ROOT)
-        if trained and config["warm"] and HERE and PLAN.device == "cpu":
+        if len(jobs) > FEW and config["warm"] and HERE and PLAN.device == "cpu":
             warm.start().export()
     except UserError as error:
         sys.exit(f"ngo: {error}")
