@@ -1,6 +1,5 @@
 import ctypes
 import math
-import os
 import platform
 import shutil
 import subprocess
@@ -19,7 +18,7 @@ from ngo.registry import UserError
 from ngo.seeding import torch_stream
 
 pytestmark = pytest.mark.skipif(
-    os.environ.get("NGO_MARCH") == "none", reason="NGO_MARCH=none: there are no kernels"
+    kernels.march() == "none", reason="NGO_MARCH=none: there are no kernels"
 )
 
 

@@ -49,6 +49,19 @@ PARAMETERS = {
 }
 
 
+def test_on_a_cpu_an_evaluation_takes_fewer_samples_of_the_small_networks_at_once():
+    sizes = {
+        name: [MODELS[name].chunk_on(torch.device(kind)) for kind in ("cpu", "cuda")]
+        for name in ("mnist_cnn", "cifar10_cnn", "mnist_vae", "cifar10_vae")
+    }
+    assert sizes == {
+        "mnist_cnn": [64, 250],
+        "cifar10_cnn": [64, 250],
+        "mnist_vae": [250, 250],  # of these each chunk has the same noise
+        "cifar10_vae": [50, 50],
+    }
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_parameters_are_as_many_as_the_tables_say(name):
     assert sum(p.numel() for p in build(name).parameters()) == PARAMETERS[name]

@@ -34,7 +34,7 @@ def main(files: list[str]) -> None:
         benches[Path(file).stem.rstrip("0123456789")].append(json.loads(Path(file).read_text()))
     machine = next(iter(benches.values()))[0]["machine"]
     facts = ", ".join(f"{key} {value}" for key, value in machine.items() if value is not None)
-    parts = [f"Measured on: {facts}.\n"]
+    parts = [f"Measured on: {facts}. Ratios differ between processors.\n"]
     targets = []
     for name, runs in benches.items():
         for run in zip(*(run["targets"] for run in runs), strict=True):

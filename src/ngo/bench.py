@@ -13,12 +13,13 @@ import multiprocessing
 import os
 import platform
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,7 @@ class Bench:
 
 # The engine ------------------------------------------------------------------------------------
 
-# (model, workers, batch size): what is measured if nothing else is asked for.
+# (model, workers, batch size)
 CASES = (
     ("mnist_cnn", 4, 32),
     ("mnist_cnn", 10, 32),
@@ -93,43 +94,44 @@ CASES = (
     ("cifar10_cnn", 10, 32),
     ("resnet18", 4, 8),
 )
+# Of one model's step, at most, on a CPU. These cases are measured if nothing else is asked for.
+LIMITS = {("mnist_cnn", 10, 32): 0.5, ("mnist_cnn", 64, 32): 0.45, ("cifar10_cnn", 10, 32): 0.6}
 ONE_MODEL, IN_TURN, IN_TURN_1 = "one model", "in turn", "in turn, 1 thread"
 RING, COMPLETE = "ring", "complete"
 
 
 def engine(
-    cases: Sequence[tuple[str, int, int]] = CASES, device: str = "cpu", repeats: int = 9
-) -> Bench:
+    cases: Sequence[tuple[str, int, int]] = tuple(LIMITS), device: str = "cpu", repeats: int = 5
+) -> Iterator[Bench]:
     """Training steps of n workers, by backend, against plain PyTorch on the same samples.
 
     ``one model`` is one network and one batch of all n·b samples, ``in turn`` n networks one after
     another without any consensus; both as a user would write them, with all threads. The backends
-    do whole steps with NGO: gradients, SGD and consensus.
+    do whole steps with NGO: gradients, SGD and consensus. Yields each case when it is measured.
     """
-    rows, targets = [], []
     for model, n, b in cases:
         ways = [ONE_MODEL, IN_TURN, IN_TURN_1, *(f"{name}, {RING}" for name in _backends(device))]
         ways.append(f"{_backends(device)[-1]}, {COMPLETE}")
         if model == "resnet18" and device == "cpu":
             ways.remove(f"vmap, {RING}")  # a minute a step
         case = {"model": model, "n": n, "b": b, "device": device}
-        taken = turns({way: (way, case) for way in ways}, repeats)
-        for way in ways:
-            rows.append(
-                {
-                    **case,
-                    "way": way,
-                    "us_per_sample": taken.seconds(way) / (n * b) * 1e6,
-                    "of_one_model": taken.ratio(way, ONE_MODEL),
-                    "consensus_share": taken.share(way),
-                }
-            )
-        ring, complete = (f"{_backends(device)[-1]}, {topology}" for topology in (RING, COMPLETE))
         name = f"{model}, n = {n}, b = {b}"
-        limit = {("mnist_cnn", 10): 0.5, ("mnist_cnn", 64): 0.45, ("cifar10_cnn", 10): 0.6}
-        if device == "cpu" and b == 32 and (model, n) in limit:
+        taken = turns({way: (way, case) for way in ways}, repeats, name)
+        rows = [
+            {
+                **case,
+                "way": way,
+                "us_per_sample": taken.seconds(way) / (n * b) * 1e6,
+                "of_one_model": taken.ratio(way, ONE_MODEL),
+                "consensus_share": taken.share(way),
+            }
+            for way in ways
+        ]
+        targets = []
+        ring, complete = (f"{_backends(device)[-1]}, {topology}" for topology in (RING, COMPLETE))
+        if device == "cpu" and (model, n, b) in LIMITS:
             ratio = taken.ratio(ring, ONE_MODEL)
-            targets.append(Target(f"{name}: step of one model's", ratio, limit[model, n]))
+            targets.append(Target(f"{name}: step of one model's", ratio, LIMITS[model, n, b]))
             for way, text in ((IN_TURN, "all threads"), (IN_TURN_1, "1 thread")):
                 faster = taken.ratio(way, ring)
                 label = f"{name}: faster than workers in turn ({text})"
@@ -138,16 +140,16 @@ def engine(
             targets.append(Target(label, taken.share(ring), 0.04))
             label = f"{name}: consensus on a complete graph, share"
             targets.append(Target(label, taken.share(complete), 0.1 if n <= 10 else 0.35))
-    return Bench(rows, targets)
+        yield Bench(rows, targets)
 
 
-def growth(repeats: int = 9, sizes: Sequence[int] = (4, 10, 64)) -> Bench:
+def growth(repeats: int = 5, sizes: Sequence[int] = (4, 10, 64)) -> Bench:
     """What a sample costs on rings of n workers, in rounds of their own: twice as many as
     elsewhere, and longer ones, since it is small differences that count.
     """
     case = {"model": "mnist_cnn", "b": 32, "device": "cpu"}
     way = f"{_backends('cpu')[-1]}, {RING}"
-    taken = turns({str(n): (way, {**case, "n": n}) for n in sizes}, 2 * repeats, least=1)
+    taken = turns({str(n): (way, {**case, "n": n}) for n in sizes}, 2 * repeats, "growth", least=1)
     most = max(sizes)
     rows = [
         {
@@ -164,10 +166,10 @@ def growth(repeats: int = 9, sizes: Sequence[int] = (4, 10, 64)) -> Bench:
     return Bench(rows, [Target(name, max(costs) / min(costs), 1.15)])
 
 
-def run_overhead(repeats: int = 9) -> Bench:
+def run_overhead(repeats: int = 5) -> Bench:
     """Of a whole run (MNIST's sizes, one epoch, n = 10), what is neither step nor forward pass."""
     case = {"model": "mnist_cnn", "n": 10, "b": 32, "device": "cpu"}
-    taken = turns({"run": ("run, then its work alone", case)}, repeats, least=0)
+    taken = turns({"run": ("run, then its work alone", case)}, repeats, "a whole run", least=0)
     share, both = taken.share("run"), taken.seconds("run")
     rows = [
         {**case, "way": "run", "seconds": both * (1 - share)},
@@ -312,7 +314,7 @@ def _run_and_work(model: str, n: int, b: int, device: str) -> Step:
     parts = np.array_split(np.arange(60_000), n)
     one = _backend("threads", RING, model=model, n=n, b=b, device=device)
     population = Population(model, n, 0, device=device)
-    chunks = data.normalised(test_images).split(MODELS[model].chunk)
+    chunks = data.normalised(test_images).split(MODELS[model].chunk_on(test_images.device))
     # At the start all workers agree, and one model is evaluated; at the end n and their mean.
     models = [population.modules()[0], *population.modules()]
     for module in models:
@@ -351,25 +353,28 @@ COPY, PRODUCT, LINEAR, NAIVE, NONLINEAR = "copy", "matrix product", "linear", "n
 
 
 def gossip(
-    cases: Sequence[tuple[str, int, int]] = GOSSIP_CASES, device: str = "cpu", repeats: int = 9
-) -> Bench:
-    """Consensus steps, linear and nonlinear, against a copy of the state and the naive form."""
-    rows, targets = [], []
+    cases: Sequence[tuple[str, int, int]] = GOSSIP_CASES, device: str = "cpu", repeats: int = 5
+) -> Iterator[Bench]:
+    """Consensus steps, linear and nonlinear, against a copy of the state and the naive form.
+
+    Yields each case when it is measured.
+    """
     for topology, n, d in cases:
         case = {"topology": topology, "n": n, "d": d, "device": device}
         ways = (COPY, PRODUCT, LINEAR, NAIVE, NONLINEAR)
-        taken = turns({way: (way, case) for way in ways}, repeats)
-        for way in ways:
-            rows.append(
-                {
-                    **case,
-                    "way": way,
-                    "ms": taken.seconds(way) * 1e3,
-                    "of_a_copy": taken.ratio(way, COPY),
-                    "faster_than_naive": taken.ratio(NAIVE, way),
-                }
-            )
         name = f"{topology}, n = {n}, d = {d}"
+        taken = turns({way: (way, case) for way in ways}, repeats, name)
+        rows = [
+            {
+                **case,
+                "way": way,
+                "ms": taken.seconds(way) * 1e3,
+                "of_a_copy": taken.ratio(way, COPY),
+                "faster_than_naive": taken.ratio(NAIVE, way),
+            }
+            for way in ways
+        ]
+        targets = []
         if device == "cpu":
             linear = taken.ratio(LINEAR, PRODUCT)
             targets.append(Target(f"{name}: linear of a matrix product's", linear, 2))
@@ -379,7 +384,7 @@ def gossip(
         elif topology == "ring" and d > 10**6:
             bandwidth = taken.ratio(COPY, NONLINEAR)
             targets.append(Target(f"{name}: of a copy's speed", bandwidth, 0.6, at_least=True))
-    return Bench(rows, targets)
+        yield Bench(rows, targets)
 
 
 def _gossip(way: str, topology: str, n: int, d: int, device: str) -> Step:
@@ -430,7 +435,7 @@ for _way in (COPY, PRODUCT, LINEAR, NAIVE, NONLINEAR):
 # Start-up and Snakemake --------------------------------------------------------------------------
 
 
-def startup(repeats: int = 9) -> Bench:
+def startup(repeats: int = 5) -> Bench:
     """``ngo train`` of a single step, from nothing to its files, against ``import torch``."""
     tiny = ("--dataset", "least_squares", "--protocol", "centralized", "--workers", "1")
     with tempfile.TemporaryDirectory() as folder:
@@ -517,22 +522,26 @@ class Turns:
 
 
 def turns(
-    ways: Mapping[str, tuple[str, Mapping[str, Any]]], repeats: int, least: float = 0.3
+    ways: Mapping[str, tuple[str, Mapping[str, Any]]], repeats: int, name: str, least: float = 0.3
 ) -> Turns:
     """Rounds in which each of ``ways`` (an entry of WAYS, its case) has a turn: it lasts ``least``
-    seconds, or one step, after WARM seconds that don't count.
+    seconds, or one step, after WARM seconds that don't count. ``name`` tells on standard error how
+    far it is.
     """
     context = multiprocessing.get_context("spawn")
     ends, taken = {}, {way: [] for way in ways}
     try:
-        for way, (name, case) in ways.items():
+        for way, (entry, case) in ways.items():
             ours, theirs = context.Pipe()
-            child = context.Process(target=_work, args=(theirs, name, dict(case)), daemon=True)
+            child = context.Process(target=_work, args=(theirs, entry, dict(case)), daemon=True)
             child.start()
             theirs.close()
             ends[way] = ours, child
-            ours.recv()  # warm
-        for _ in range(repeats):
+        for way, (end, _) in ends.items():
+            print(f"{name}: start of {way}", file=sys.stderr, flush=True)
+            end.recv()
+        for turn in range(repeats):
+            print(f"{name}: turn {turn + 1} of {repeats}", file=sys.stderr, flush=True)
             for way, (end, _) in ends.items():
                 end.send(least)
                 taken[way].append(end.recv())
@@ -540,21 +549,19 @@ def turns(
         raise UserError(f"bench: {way!r} failed; see above.") from None
     finally:
         for end, child in ends.values():
-            end.close()
+            child.terminate()
             child.join()
+            end.close()
     return Turns(taken)
 
 
 def _work(end: Any, way: str, case: dict[str, Any]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that measures
     step = WAYS[way](**case)
-    step()
     step()
     end.send(None)
     while True:
-        try:
-            least = end.recv()
-        except EOFError:
-            return
+        least = end.recv()
         _for_seconds(WARM, step, case["device"])
         end.send(_for_seconds(least, step, case["device"]))
 
@@ -581,9 +588,19 @@ def _machine() -> dict[str, Any]:
 
     return {
         "cores": pool.cores(),
-        "processor": platform.machine(),
+        "processor": _processor(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "torch": torch.__version__,
         "python": platform.python_version(),
     }
+
+
+def _processor() -> str:
+    """The processor's model, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())

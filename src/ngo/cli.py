@@ -623,12 +623,30 @@ def bench() -> None:
 
 
 def bench_command(measure: Callable) -> Callable:
-    """A command of ``ngo bench``: prints the tables that ``measure(**options)`` gives."""
+    """A command of ``ngo bench``: prints the tables that ``measure(**options)`` yields, as they
+    come; as JSON, all at the end. Ctrl-C and SIGTERM end it with those that are there.
+    """
 
-    @click.option("--json", "as_json", is_flag=True, help="For machines.")
+    @click.option("--json", "as_json", is_flag=True, help="For machines, at the end.")
     def command(as_json: bool, **options: object) -> None:
-        result = measure(**options)
-        click.echo(result.as_json() if as_json else result.as_text())
+        import signal
+
+        from ngo.bench import Bench
+
+        rows, targets = [], []
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            for part in measure(**options):
+                rows += part.rows
+                targets += part.targets
+                if not as_json:
+                    click.echo(f"{part.as_text()}\n")
+        except KeyboardInterrupt:
+            click.echo("ngo: interrupted; what was measured until then is all.", err=True)
+            sys.exit(130)
+        finally:
+            if as_json and rows:
+                click.echo(Bench(rows, targets).as_json())
 
     command.__doc__ = measure.__doc__
     command.__click_params__ += getattr(measure, "__click_params__", [])
@@ -641,8 +659,11 @@ def bench_options(*names: str) -> Callable:
         "model": click.option("--model", help="This model alone."),
         "workers": click.option("--workers", type=click.IntRange(1), help="So many alone."),
         "batch_size": click.option("--batch-size", type=click.IntRange(1), help="These alone."),
+        "all_cases": click.option(
+            "--all", "all_cases", is_flag=True, help="ResNet-18 too: a quarter of an hour."
+        ),
         "repeats": click.option(
-            "--repeats", type=click.IntRange(1), default=9, show_default=True, help="Turns of each."
+            "--repeats", type=click.IntRange(1), default=5, show_default=True, help="Turns of each."
         ),
         "device": click.option(
             "--device", default="cpu", show_default=True, help=f"One of {', '.join(DEVICES)}."
@@ -658,9 +679,14 @@ def bench_options(*names: str) -> Callable:
 
 
 @bench_command
-@bench_options("model", "workers", "batch_size", "device", "repeats")
+@bench_options("model", "workers", "batch_size", "all_cases", "device", "repeats")
 def engine(
-    model: str | None, workers: int | None, batch_size: int | None, device: str, repeats: int
+    model: str | None,
+    workers: int | None,
+    batch_size: int | None,
+    all_cases: bool,
+    device: str,
+    repeats: int,
 ):
     """Training steps of n workers against plain PyTorch on the same samples."""
     from ngo import bench
@@ -669,17 +695,15 @@ def engine(
     wanted = (model, workers, batch_size)
     cases = [
         case
-        for case in bench.CASES
+        for case in (bench.CASES if all_cases or any(wanted) else bench.LIMITS)
         if all(w in (None, value) for w, value in zip(wanted, case, strict=True))
     ]
     if not cases:
         cases = [(model or "mnist_cnn", workers or 10, batch_size or 32)]
-    steps = bench.engine(cases, chosen(device), repeats)
-    if any(wanted) or chosen(device) != "cpu":
-        return steps
-    benches = (steps, bench.growth(repeats), bench.run_overhead(repeats))
-    rows = [row for each in benches for row in each.rows]
-    return bench.Bench(rows, [target for each in benches for target in each.targets])
+    yield from bench.engine(cases, chosen(device), repeats)
+    if not any(wanted) and chosen(device) == "cpu":
+        yield bench.growth(repeats)
+        yield bench.run_overhead(repeats)
 
 
 @bench_command
@@ -688,7 +712,7 @@ def gossip(device: str, repeats: int):
     """Consensus steps against a copy of the state, a matrix product and the naive form."""
     from ngo import bench
 
-    return bench.gossip(device=chosen(device), repeats=repeats)
+    yield from bench.gossip(device=chosen(device), repeats=repeats)
 
 
 @bench_command
@@ -697,7 +721,7 @@ def startup(repeats: int):
     """The start of `ngo train` against `import torch`."""
     from ngo import bench
 
-    return bench.startup(repeats)
+    yield bench.startup(repeats)
 
 
 @bench_command
@@ -706,7 +730,7 @@ def workflow(jobs: int):
     """What Snakemake adds to a training job; in the project's folder."""
     from ngo import bench
 
-    return bench.workflow(jobs)
+    yield bench.workflow(jobs)
 
 
 @main.command()

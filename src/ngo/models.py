@@ -23,15 +23,21 @@ if TYPE_CHECKING:
 class Model:
     """``build(generator)`` makes a module; its input is ``[b, *input_shape]``.
 
-    ``chunk`` is the number of samples of one forward pass of an evaluation: its activations stay
-    in a core's cache (or in memory, for a large output). ``smallest_batch`` is what training needs.
+    ``chunk`` is the number of samples of one forward pass of an evaluation, which have to fit into
+    memory; ``cpu_chunk`` that on a CPU, where fewer stay in a core's cache. ``smallest_batch`` is
+    what training needs.
     """
 
     build: Callable[[torch.Generator], nn.Module]
     input_shape: tuple[int, ...]
     task: str
     chunk: int = 250
+    cpu_chunk: int | None = None
     smallest_batch: int = 1
+
+    def chunk_on(self, device: torch.device) -> int:
+        """The samples of one forward pass of an evaluation there."""
+        return (device.type == "cpu" and self.cpu_chunk) or self.chunk
 
 
 MODELS: Registry[Model] = Registry("model")
@@ -55,7 +61,7 @@ def model(name: str, **facts: Any) -> Decorator:
     return register
 
 
-@model("mnist_cnn", input_shape=(1, 28, 28), task="classification")
+@model("mnist_cnn", input_shape=(1, 28, 28), task="classification", cpu_chunk=64)
 def mnist_cnn(generator: torch.Generator) -> nn.Module:
     """MNIST classifier, 21,840 parameters, output log-probabilities ``[b, 10]``.
 
@@ -109,7 +115,7 @@ def mnist_vae(generator: torch.Generator) -> nn.Module:
     )
 
 
-@model("cifar10_cnn", input_shape=(3, 32, 32), task="classification")
+@model("cifar10_cnn", input_shape=(3, 32, 32), task="classification", cpu_chunk=64)
 def cifar10_cnn(generator: torch.Generator) -> nn.Module:
     """CIFAR-10 classifier, 62,006 parameters, output logits ``[b, 10]``.
 

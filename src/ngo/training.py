@@ -357,7 +357,7 @@ def chunks(
     spec: RunSpec, data: Dataset, inputs: torch.Tensor, targets: torch.Tensor
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """What an evaluation passes through a model at once: inputs and targets, chunk by chunk."""
-    size = MODELS[spec.model].chunk
+    size = MODELS[spec.model].chunk_on(inputs.device)
     pairs = zip(inputs.split(size), targets.split(size), strict=True)
     chunks = [TASKS[spec.task].batch(data, *pair) for pair in pairs]
     return [chunk for chunk, _ in chunks], [chunk for _, chunk in chunks]
