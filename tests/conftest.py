@@ -20,6 +20,9 @@ torch.set_num_threads(1)
 
 REPOSITORY = Path(__file__).parents[1]
 
+# The configs that are shipped, the base first; a user's own may lie beside them.
+CONFIGS = [REPOSITORY / f"config/{name}.yaml" for name in ("config", "cifar10", "demo", "laptop")]
+
 
 def real(pattern: str) -> Path:
     """A data root with files like ``pattern``; the test is skipped where there is none."""

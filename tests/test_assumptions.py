@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from conftest import CONFIGS
 from running import finished, start
 
 from ngo.assumptions import Assumption, as_html, as_markdown, assumptions
 from ngo.registry import UserError
-
-CONFIG = Path(__file__).parents[1] / "config"
 
 
 def found(tmp_path, *texts):
@@ -136,8 +135,7 @@ def test_tables_are_grouped_by_section_and_escaped():
     assert "this | that" in html
 
 
-CONFIGS = sorted(CONFIG.glob("*.yaml"))
-BASE = CONFIG / "config.yaml"
+BASE = CONFIGS[0]
 
 
 def by_key(*configs):

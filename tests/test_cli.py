@@ -1,10 +1,12 @@
 import json
+import shutil
 from pathlib import Path
 
 import nbformat
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from conftest import CONFIGS
 
 from ngo.artefacts import ARTEFACTS
 from ngo.cli import main
@@ -125,8 +127,18 @@ def test_runs_lists_what_a_config_trains():
     table = json.loads(ngo("runs", *configs, "--json"))
     assert len({row["id"] for row in table}) == 113
     assert sum(row["experiment"] == "table1" for row in table) == 28
-    tiers = [line.partition(":")[0] for line in ngo("runs").splitlines()]
-    assert tiers == ["paper", "cifar10", "demo", "laptop"]
+
+
+def test_runs_alone_lists_the_tiers_beside_files_that_are_none(tmp_path, monkeypatch):
+    shutil.copytree("workflow/schemas", tmp_path / "workflow/schemas")
+    (tmp_path / "config").mkdir()
+    for path in CONFIGS:
+        shutil.copy(path, tmp_path / "config")
+    (tmp_path / "config/more.yaml").write_text("services: {}\n")
+    monkeypatch.chdir(tmp_path)
+    lines = ngo("runs").splitlines()
+    tiers = [line.partition(":")[0] for line in lines]
+    assert tiers == ["paper", "cifar10", "demo", "laptop", "config/more.yaml is no tier by itself"]
 
 
 def write_notebook(path: Path, *cells: str, parameters: str = "a = 1") -> Path:

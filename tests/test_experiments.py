@@ -1,15 +1,17 @@
 import copy
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 import yaml
+from conftest import CONFIGS, REPOSITORY
 
 from ngo import experiments
 from ngo.artefacts import ARTEFACTS
 from ngo.registry import UserError
 from ngo.spec import FIELDS
 
-REPOSITORY = Path(__file__).parents[1]
 SCHEMA = REPOSITORY / experiments.SCHEMA
 TIERS = {"paper": [], "laptop": ["laptop.yaml"], "demo": ["demo.yaml"]}
 
@@ -344,8 +346,37 @@ def test_summary_counts_runs_and_samples():
     )
 
 
-def test_every_tier_is_found():
-    tiers = [
-        experiments.read_config(paths)["tier"] for paths in experiments.tiers(REPOSITORY / "config")
-    ]
-    assert tiers == ["paper", "cifar10", "demo", "laptop"]
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with the shipped configs."""
+    for path in CONFIGS:
+        shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+def test_every_tier_is_found(folder):
+    lines = list(experiments.overview(folder, SCHEMA))
+    assert [line.partition(":")[0] for line in lines] == ["paper", "cifar10", "demo", "laptop"]
+    assert all(re.search(r": \d+ runs of 17 experiments on \d+ part", line) for line in lines)
+
+
+def test_a_file_that_is_no_tier_is_told_in_its_line(folder):
+    """One of a user's own that is none, one that is wrong, one over another tier."""
+    (folder / "compose.yaml").write_text("services: {}\n")
+    (folder / "fast.yaml").write_text("device: cpu\n")
+    (folder / "half.yaml").write_text("tier: [")
+    (folder / "mine.yaml").write_text("tier: mine\n")
+    lines = list(experiments.overview(folder, SCHEMA))
+    assert not any("\n" in line for line in lines)
+    others = {Path(line.split()[0]).name: line for line in lines if "is no tier by itself" in line}
+    assert "config: 'services' is unknown" in others["compose.yaml"]
+    assert f"tier: 'paper' is that of {folder}/config.yaml" in others["fast.yaml"]
+    assert "is no YAML" in others["half.yaml"]
+    listed = [line.partition(":")[0] for line in lines if line not in others.values()]
+    assert listed == ["paper", "cifar10", "demo", "laptop", "mine"]
+
+
+@pytest.mark.parametrize("name", experiments.SHARED)
+def test_no_tier_has_the_name_of_a_folder_that_all_share(name):
+    with pytest.raises(UserError, match=f"tier: '{name}' is a folder of results/ that all"):
+        plan_of(changed("tier", name))

@@ -306,12 +306,11 @@ def train(
 @click.option("--json", "as_json", is_flag=True, help="The whole table, for machines.")
 def runs(configs: tuple[Path, ...], schema: Path | None, as_json: bool) -> None:
     """List the runs that a config would train, with their ids, and how much that is."""
-    from ngo.experiments import SCHEMA, plan, read_config, summary, tiers
+    from ngo.experiments import SCHEMA, overview, plan, read_config, summary
 
     if not configs:
-        for overlays in tiers():
-            table = plan(read_config(overlays), schema or SCHEMA)
-            click.echo(f"{table.tier}: {summary(table)}")
+        for line in overview(schema=schema or SCHEMA):
+            click.echo(line)
         return
     table = plan(read_config(configs), schema or SCHEMA)
     if as_json:

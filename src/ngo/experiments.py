@@ -5,7 +5,7 @@ Light: the workflow imports this module each time it is read; it imports no torc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -23,6 +23,9 @@ from ngo.unique_keys import RepeatedKey, UniqueKeys
 
 CONFIG = Path("config/config.yaml")
 SCHEMA = Path("workflow/schemas/config.schema.yaml")
+
+# Folders of results/ that all tiers share, or did: no tier has their names.
+SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped")
 
 # Sections of the config that say what `ngo KIND` measures for each artefact.
 MEASURES = ("consensus", "spectra", "alignment", "samples", "throughput", "theory")
@@ -89,6 +92,11 @@ def read_config(paths: Iterable[str | Path]) -> dict:
 def plan(config: Mapping, schema: str | Path = SCHEMA) -> Plan:
     """The checked plan of a config; a UserError in one line if anything in it is wrong."""
     check_schema(config, schema)
+    if config["tier"] in SHARED:
+        raise UserError(
+            f"tier: {config['tier']!r} is a folder of results/ that all tiers share; take another "
+            f"name than {', '.join(SHARED)}."
+        )
     if config["device"] not in DEVICES:
         raise unknown("device", config["device"], DEVICES)
     _check_fields("defaults", config["defaults"])
@@ -189,6 +197,24 @@ def summary(plan: Plan) -> str:
         f"{len(runs)} runs of {len(plan.training)} experiment{plural} on "
         f"{len(plan.partition_runs)} partitions train {samples:,} samples"
     )
+
+
+def overview(folder: str | Path = CONFIG.parent, schema: str | Path = SCHEMA) -> Iterator[str]:
+    """A line for each tier of ``folder``, and for each other YAML file why it is none."""
+    found: dict[str, Path] = {}
+    for paths in tiers(folder):
+        path = paths[-1]
+        try:
+            planned = plan(read_config(paths), schema)
+            if planned.tier in found:
+                raise UserError(f"tier: {planned.tier!r} is that of {found[planned.tier]}")
+        except UserError as error:
+            if len(paths) == 1:
+                raise
+            yield f"{path} is no tier by itself: {error}"
+        else:
+            found[planned.tier] = path
+            yield f"{planned.tier}: {summary(planned)}"
 
 
 def _training_runs(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
