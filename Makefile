@@ -8,7 +8,7 @@ SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline
 	$(SNAKEMAKE) --configfile config/demo.yaml
-	@echo "Tables are in results/tables, figures in results/figures; results/README.md maps the rest."
+	@echo "Tables are in results/demo/tables, figures in results/demo/figures; results/README.md maps the rest."
 
 laptop: setup ## The MNIST part of every table and figure
 	$(SNAKEMAKE) --configfile config/laptop.yaml
@@ -19,10 +19,10 @@ paper: setup ## The full reproduction
 TIER ?= demo
 OVERLAY = $(if $(filter-out paper,$(TIER)),--configfile config/$(TIER).yaml)
 
-report: setup ## results/report.html, one file, of TIER=demo (laptop, paper)
+report: setup ## results/TIER/report.html, one file, of TIER=demo (laptop, paper)
 	$(SNAKEMAKE) $(OVERLAY)
-	$(SNAKEMAKE) $(OVERLAY) --report results/.report.html --report-stylesheet workflow/report/report.css
-	mv results/.report.html results/report.html
+	$(SNAKEMAKE) $(OVERLAY) --report results/$(TIER)/.report.html --report-stylesheet workflow/report/report.css
+	mv results/$(TIER)/.report.html results/$(TIER)/report.html
 
 archive: setup ## results/TIER-metrics.tar, all that the tables and figures of TIER=demo are made from
 	$(SNAKEMAKE) $(OVERLAY)
@@ -86,4 +86,4 @@ results-page: setup ## docs/results.md from the laptop tier's results
 	$(BIN)/python tools/results_page.py laptop
 
 clean: ## Remove everything that was produced
-	rm -rf results/*/ results/report.html results/*-metrics.tar logs benchmarks .snakemake
+	rm -rf results/*/ results/*-metrics.tar logs benchmarks .snakemake

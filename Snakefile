@@ -2,7 +2,7 @@
 
 from snakemake.utils import min_version
 
-min_version("9.0")
+min_version("9.27")
 
 
 configfile: "config/config.yaml"
@@ -24,12 +24,16 @@ include: "workflow/rules/artefacts.smk"
 
 
 rule all:
-    """Every table and figure, and the metrics of all runs (the default)."""
+    """Every table and figure, and the metrics of all runs and experiments (the default)."""
     default_target: True
     input:
         rules.tables.input,
         rules.figures.input,
         rules.training.output,
+        [tidy_table(PLAN.tier, name) for name in OWN],
+
+
+include: "workflow/rules/own.smk"
 
 
 check_targets()

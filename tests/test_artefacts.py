@@ -21,5 +21,6 @@ def test_a_notebook_takes_what_its_artefact_gives(name):
     }
     entry = ARTEFACTS[name]
     shown = read_config(["config/config.yaml"])["artefacts"].get(name, {})
-    assert values == {**entry.inputs, **shown, "tier": "paper", "out": "results"}
+    given = {**entry.inputs("paper"), **shown, "tier": "paper", "out": "results/paper"}
+    assert values == given
     assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)

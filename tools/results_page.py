@@ -13,10 +13,9 @@ from pathlib import Path
 import pandas as pd
 from PIL import Image
 
-from ngo.artefacts import ARTEFACTS, Artefact
+from ngo.artefacts import ARTEFACTS, Artefact, tidy_table, tier_folder
 
 REPOSITORY = Path(__file__).parents[1]
-RESULTS = REPOSITORY / "results"
 DOCS = REPOSITORY / "docs"
 IMAGES = DOCS / "images/results"
 
@@ -70,13 +69,10 @@ def sources(records: list[dict]) -> str:
 
 
 def check(tier: str) -> None:
-    """Exit unless every table and figure is there, and the tables are of the tier."""
-    paths = [path for entry in ARTEFACTS.values() for path in entry.outputs]
+    """Exit unless every table and figure is there."""
+    paths = [path for entry in ARTEFACTS.values() for path in entry.outputs(tier)]
     if absent := [path for path in paths if not (REPOSITORY / path).exists()]:
         sys.exit(f"{absent[0]} is not there (and {len(absent) - 1} more): make {tier} first")
-    for path in paths:
-        if path.endswith(".md") and f"Tier {tier}" not in text(path):
-            sys.exit(f"{path} is not of the {tier} tier: make {tier} first")
 
 
 def text(path: str) -> str:
@@ -86,10 +82,8 @@ def text(path: str) -> str:
 
 def head(tier: str) -> str:
     """What was trained, by what, and what it says of the claims."""
-    runs = sorted(
-        pd.read_parquet(RESULTS / "metrics/runs.parquet", columns=["run"])["run"].unique()
-    )
-    records = [json.loads(text(f"results/runs/{run}/run.json")) for run in runs]
+    runs = pd.read_parquet(REPOSITORY / tidy_table(tier, "runs"), columns=["run"])["run"]
+    records = [json.loads(text(f"results/runs/{run}/run.json")) for run in sorted(runs.unique())]
     return PAGE.format(
         tier=tier,
         runs=len(records),
@@ -97,27 +91,27 @@ def head(tier: str) -> str:
         sources=sources(records),
         torch=recorded(records, "versions", "torch"),
         devices=recorded(records, "device"),
-        verdicts=verdicts(),
+        verdicts=verdicts(tier),
     )
 
 
-def verdicts() -> str:
+def verdicts(tier: str) -> str:
     """How many claims of each table got which verdict."""
     counts = {}
     for entry in ARTEFACTS.values():
         for name in entry.tables:
             if name.endswith("_claims"):
-                claims = pd.read_csv(RESULTS / f"tables/{name}.csv")
+                claims = pd.read_csv(REPOSITORY / tier_folder(tier) / f"tables/{name}.csv")
                 counts[entry.title.partition(":")[0]] = claims["verdict"].value_counts()
     table = pd.DataFrame(counts).T.fillna(0).astype(int).sort_index(axis=1)
     return table.rename_axis("Table").reset_index().to_markdown(index=False) + "\n"
 
 
-def shown(entry: Artefact) -> str:
+def shown(entry: Artefact, tier: str) -> str:
     """An artefact's heading, its figures and its tables."""
     parts = [f"### {entry.title}\n"]
     parts += [f"![{entry.title}](images/results/{name}.png)\n" for name in entry.figures]
-    parts += [text(f"results/tables/{name}.md") for name in entry.tables]
+    parts += [text(f"{tier_folder(tier)}/tables/{name}.md") for name in entry.tables]
     return "\n".join(parts)
 
 
@@ -140,13 +134,15 @@ def main(tier: str) -> None:
     sections = groupby(ARTEFACTS.values(), key=lambda entry: entry.section)
     parts = [head(tier)]
     for section, entries in sections:
-        parts += [f"## {section}\n", *map(shown, entries)]
+        parts += [f"## {section}\n", *(shown(entry, tier) for entry in entries)]
+    figures = REPOSITORY / tier_folder(tier) / "figures"
     IMAGES.mkdir(parents=True, exist_ok=True)
     for path in IMAGES.glob("*.png"):
         path.unlink()
     for name in (name for entry in ARTEFACTS.values() for name in entry.figures):
-        (IMAGES / f"{name}.png").write_bytes(small(RESULTS / f"figures/{name}.png"))
-    assumptions = f"# Assumptions of the {tier} tier\n\n{text('results/tables/assumptions.md')}"
+        (IMAGES / f"{name}.png").write_bytes(small(figures / f"{name}.png"))
+    assumptions = text(f"{tier_folder(tier)}/tables/assumptions.md")
+    assumptions = f"# Assumptions of the {tier} tier\n\n{assumptions}"
     (DOCS / "assumptions.md").write_text(assumptions, encoding="utf-8")
     (DOCS / "results.md").write_text("\n".join(parts), encoding="utf-8")
 

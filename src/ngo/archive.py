@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 import ngo
-from ngo.artefacts import ARTEFACTS
+from ngo.artefacts import ARTEFACTS, tidy_table
 from ngo.experiments import CONFIG, SCHEMA, plan, read_config
 from ngo.files import PARTIAL, whole_file, writable_folder
 from ngo.registry import UserError
@@ -42,6 +42,7 @@ def collect(
     shown = {name: ARTEFACTS[name] for name in named or ARTEFACTS}
     config = read_config(configs)
     planned = plan(config, schema)
+    tier = planned.tier
     if configs[0].name != CONFIG.name:
         raise UserError(f"config: {str(configs[0])!r} comes first, where {CONFIG.name} must.")
     places = {f"{CONFIG.parent}/{path.name}": path for path in configs}
@@ -51,20 +52,20 @@ def collect(
     runs = {spec.id: spec for name in shown for spec in planned.training.get(name, ())}
     drawn = [spec for name in shown for spec in planned.partitions.get(name, ())]
     about = {
-        "tier": planned.tier,
+        "tier": tier,
         "artefacts": list(shown),
         "configs": list(places),
         "config": config,
         "runs": len(runs),
         "ngo": ngo.__version__,
     }
-    paths = [path for entry in shown.values() for path in entry.inputs.values()]
-    paths += [] if named else ["results/metrics/runs.parquet"]
+    paths = [path for entry in shown.values() for path in entry.inputs(tier).values()]
+    paths += [] if named else [tidy_table(tier, "runs")]
     paths += [f"results/runs/{run}/run.json" for run in runs]
     paths += [f"results/data/{spec.dataset}.json" for spec in [*runs.values(), *drawn]]
     places |= {path: Path(path) for path in paths}
     for name in shown:
-        _check_runs(Path(f"results/metrics/{name}.parquet"), planned.training.get(name))
+        _check_runs(Path(tidy_table(tier, name)), planned.training.get(name))
     members = {name: _content(path) for name, path in places.items()}
     return {**members, ABOUT: (json.dumps(about, indent=2) + "\n").encode()}
 

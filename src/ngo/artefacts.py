@@ -32,13 +32,23 @@ BEYOND = "What the paper leaves open"
 CELL = ("dataset", "partition", "topology", "protocol")
 
 
+def tier_folder(tier: str) -> str:
+    """The folder of what depends on the tier; runs, partitions and data sets are shared."""
+    return f"results/{tier}"
+
+
+def tidy_table(tier: str, name: str) -> str:
+    """The file of a tidy table."""
+    return f"{tier_folder(tier)}/metrics/{name}.parquet"
+
+
 @dataclass(frozen=True)
 class Artefact:
     """``section`` is the paper's. ``metrics`` maps the notebook's parameters to tidy tables, by
-    their names below ``results/metrics``; ``reference`` is the file with the paper's numbers, below
-    ``config/reference``. ``figures`` and ``tables`` are what it leaves below ``results``, without
-    suffixes. ``apart`` are the fields by which it tells runs (or partitions) of one seed apart;
-    None where it shows each by itself, or none.
+    their names below ``results/TIER/metrics``; ``reference`` is the file with the paper's numbers,
+    below ``config/reference``. ``figures`` and ``tables`` are what it leaves below
+    ``results/TIER``, without suffixes. ``apart`` are the fields by which it tells runs (or
+    partitions) of one seed apart; None where it shows each by itself, or none.
     """
 
     title: str
@@ -49,10 +59,9 @@ class Artefact:
     reference: str | None = None
     apart: tuple[str, ...] | None = None
 
-    @property
-    def inputs(self) -> dict[str, str]:
+    def inputs(self, tier: str) -> dict[str, str]:
         """Its input files, by the notebook's parameters."""
-        files = {name: f"results/metrics/{table}.parquet" for name, table in self.metrics.items()}
+        files = {name: tidy_table(tier, table) for name, table in self.metrics.items()}
         return {**files, **({"reference": self.published} if self.reference else {})}
 
     @property
@@ -60,11 +69,11 @@ class Artefact:
         """The file with the paper's numbers."""
         return f"config/reference/{self.reference}.csv"
 
-    @property
-    def outputs(self) -> list[str]:
+    def outputs(self, tier: str) -> list[str]:
         """Every file that it leaves, the one to look at first."""
-        figures = [f"results/figures/{name}.{kind}" for name in self.figures for kind in FIGURE]
-        return figures + [f"results/tables/{name}.{kind}" for name in self.tables for kind in TABLE]
+        files = [f"figures/{name}.{kind}" for name in self.figures for kind in FIGURE]
+        files += [f"tables/{name}.{kind}" for name in self.tables for kind in TABLE]
+        return [f"{tier_folder(tier)}/{file}" for file in files]
 
 
 ARTEFACTS: Registry[Artefact] = Registry("artefact")

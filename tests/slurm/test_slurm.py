@@ -118,6 +118,24 @@ def test_the_bytes_are_those_of_one_machine(made, tmp_path):
     assert made.artefacts() == local.artefacts()
     assert len(made.artefacts()) == len(FILES)
 
+def test_a_gpu_can_be_asked_for_with_gres(tmp_path):
+    """With the lines of the profile that are comments, in the place of those above them."""
+    clone = with_recorder(Laboratory(tmp_path / "ngo", device="auto", seeds=[0]))
+    profile = clone.root / "workflow/profiles/slurm/config.yaml"
+    text = profile.read_text()
+    gres = re.findall(r"^  # (\w+): (\{.* gres: .*\})$", text, flags=re.MULTILINE)
+    assert [rule for rule, _ in gres] == ["train", "train_and_keep", "throughput"]
+    for rule, line in gres:
+        text = text.replace(f"  {rule}: {{ slurm_partition: gpu }}\n", f"  {rule}: {line}\n")
+    profile.write_text(text)
+    planned = clone.submit("-n", "figA2")
+    assert re.search(r"^rule throughput:(\n .*)* gpu=0, gres=gpu:1", planned, flags=re.MULTILINE)
+    trained = of_rule(records(clone.submit("results/test/metrics/table1.parquet")), "train")
+    assert len(trained) == 3
+    asked = {(one.state, one.partition, one.gpus, one.gres) for one in trained}
+    assert asked == {("COMPLETED", "gpu", "N/A", "gres:gpu:1")}
+
+
 
 def test_a_job_that_fails_names_its_log(made):
     partition = next(made.root.glob("results/partitions/*-s1-*.parquet"))
@@ -151,7 +169,7 @@ def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
             }
         },
     }
-    target = "results/metrics/table1.parquet"
+    target = "results/test/metrics/table1.parquet"
     local = Laboratory(tmp_path / "local", **overlay)
     local.snakemake(target)
 
@@ -198,9 +216,9 @@ def test_the_demos_dag_gives_the_bytes_of_one_machine(tmp_path):
     assert set(re.findall(r"^localrule (\w+):", out, flags=re.MULTILINE)) == {"data", "all"}
     for artefact in ARTEFACTS:
         assert of_rule(found, artefact), artefact
-    files = [path for entry in ARTEFACTS.values() for path in entry.outputs]
+    files = [path for entry in ARTEFACTS.values() for path in entry.outputs("demo")]
     for path in files:
         same = (local.root / path).read_bytes() == (clone.root / path).read_bytes()
         assert same or "figA2" in path, path  # which shows the speed of a machine
-    runs = "results/metrics/runs.parquet"
+    runs = "results/demo/metrics/runs.parquet"
     assert (clone.root / runs).read_bytes() == (local.root / runs).read_bytes()

@@ -17,7 +17,7 @@ import yaml
 from running import finished
 
 from ngo import checkpoint
-from ngo.artefacts import ARTEFACTS
+from ngo.artefacts import ARTEFACTS, tidy_table
 from ngo.experiments import SCHEMA, plan, read_config
 
 REPOSITORY = Path(__file__).parents[2]
@@ -47,7 +47,7 @@ OVERLAY = {
 
 # What is made here: one of each kind of artefact.
 TARGETS = ("table1", "tableS1", "fig3", "figS2")
-FILES = [path for name in TARGETS for path in ARTEFACTS[name].outputs]
+FILES = [path for name in TARGETS for path in ARTEFACTS[name].outputs("test")]
 
 
 class Clone:
@@ -55,7 +55,7 @@ class Clone:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        for name in ("workflow", "config", "notebooks", "src"):
+        for name in ("workflow", "profiles", "config", "notebooks", "src"):
             ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
             shutil.copytree(REPOSITORY / name, root / name, ignore=ignore)
         shutil.copy(REPOSITORY / "Snakefile", root)
@@ -123,25 +123,81 @@ def fresh(tmp_path_factory):
 def test_everything_is_made(clone):
     for name, content in clone.artefacts().items():
         assert content, name
-    table = pd.read_csv(clone.root / "results/tables/table1.csv")
+    table = pd.read_csv(clone.root / "results/test/tables/table1.csv")
     assert set(table["tier"]) == {"test"}
     assert table["protocol"].tolist() == ["gossip", "ngo", "gossip"]
     assert table["seeds"].tolist() == [2, 2, 2]
     assert table["paper"].tolist() == [62.30, 64.84, 71.28]
-    assert "digits" in (clone.root / "results/tables/table1.md").read_text()
+    assert "digits" in (clone.root / "results/test/tables/table1.md").read_text()
     assert len(list(clone.root.glob("results/runs/*/run.json"))) == 6
     assert len(list(clone.root.glob("benchmarks/train/*.tsv"))) == 6
 
 
 def test_a_run_that_diverges_is_shown_as_such_and_stops_nothing(clone):
-    table = pd.read_csv(clone.root / "results/tables/table1.csv")
+    table = pd.read_csv(clone.root / "results/test/tables/table1.csv")
     assert table["diverged"].tolist() == [0, 0, 2]
     assert table["consensus"].isna().tolist() == [False, False, True]
-    *_, last = (clone.root / "results/tables/table1.md").read_text().strip().splitlines()
+    *_, last = (clone.root / "results/test/tables/table1.md").read_text().strip().splitlines()
     assert "2 of 2" in last
     assert "| –" in last
     record = next(clone.root.glob("results/runs/*complete*/run.json"))
     assert json.loads(record.read_text())["final"]["diverged"]
+
+
+def test_a_tier_keeps_its_results_and_shares_its_runs(clone):
+    before = clone.artefacts()
+    (clone.root / "other.yaml").write_text(yaml.safe_dump({"tier": "other"}))
+    how = {"config": "test.yaml other.yaml"}
+    assert clone.planned(*TARGETS, **how) == {
+        "measure": 2, "classes": 1, "aggregate": 1, **dict.fromkeys(TARGETS, 1)
+    }  # fmt: skip
+    clone.snakemake("table1", **how)
+    assert clone.artefacts() == before
+    table = pd.read_csv(clone.root / "results/other/tables/table1.csv")
+    assert set(table["tier"]) == {"other"}
+    for log in ("other/notebooks/table1.log", "other/aggregate/table1.log"):
+        assert (clone.root / "logs" / log).exists()
+    assert "Nothing to be done" in clone.snakemake("-n", *TARGETS)
+
+
+def test_an_experiment_of_ones_own_as_documented(tmp_path):
+    """The overlay and the command of config/README.md, as they stand there."""
+    clone = Clone(tmp_path / "ngo")
+    page = (REPOSITORY / "config/README.md").read_text()
+    overlay = re.search(r"^```yaml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)[1]
+    command = re.search(r"^    snakemake (myexp .*)$", page, flags=re.MULTILINE)[1]
+    assert len(overlay.splitlines()) == 5
+    (clone.root / "config/mine.yaml").write_text(overlay)
+    finished(clone.module("snakemake", *command.split()))
+    table = pd.read_parquet(clone.root / "results/mine/metrics/myexp.parquet")
+    assert set(table["protocol"]) == {"gossip", "ngo"}
+    assert table["run"].nunique() == 4
+    made = [path.name for path in clone.root.glob("results/mine/**/*") if path.is_file()]
+    assert made == ["myexp.parquet"]
+    config = ("--config", "config/config.yaml", "--config", "config/mine.yaml")
+    assert "myexp: 4 runs" in clone.ngo("runs", *config)
+
+
+@pytest.mark.parametrize("name", ["all", "train", "tables", "runs", "consensus_fig3"])
+def test_an_experiment_has_no_name_of_the_pipelines_own(fresh, name):
+    own = {"training": {name: OVERLAY["training"]["table1"]}}
+    (fresh.root / "own.yaml").write_text(yaml.safe_dump(own))
+    out = fresh.snakemake("-n", code=1, config="test.yaml own.yaml")
+    assert_one_line(out, f"training: '{name}' is a name of the pipeline's own; take another")
+
+
+def test_an_experiment_is_among_the_targets(fresh):
+    own = {"training": {"sweep": OVERLAY["training"]["table1"]}}
+    (fresh.root / "own.yaml").write_text(yaml.safe_dump(own))
+    config = "test.yaml own.yaml"
+    out = fresh.snakemake("-n", "sweeep", code=1, config=config)
+    assert_one_line(out, "target: 'sweeep' is unknown; .*sweep.*Did you mean 'sweep'")
+    listed = fresh.snakemake("--list-target-rules", config=config)
+    assert "sweep (The runs of training.sweep" in listed
+    assert fresh.planned("sweep", config=config) == {
+        "data": 1, "partition": 2, "train": 6, "aggregate": 1, "sweep": 1
+    }  # fmt: skip
+    assert "results/test/metrics/sweep.parquet" in fresh.snakemake("-n", "all", config=config)
 
 
 def test_logs_hold_no_warning(clone):
@@ -153,7 +209,7 @@ def test_logs_hold_no_warning(clone):
 
 
 def test_the_tidy_table_is_the_runs(clone):
-    tidy = pd.read_parquet(clone.root / "results/metrics/table1.parquet")
+    tidy = pd.read_parquet(clone.root / "results/test/metrics/table1.parquet")
     for record in clone.root.glob("results/runs/*/run.json"):
         run = json.loads(record.read_text())
         rows = tidy[tidy["run"] == run["id"]]
@@ -175,7 +231,8 @@ def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(clone):
     shutil.rmtree(victim)
     victim.mkdir()
     checkpoint.write(victim / checkpoint.NAME, {"run": "another"}, {})
-    for path in ("results/metrics/table1.parquet", *ARTEFACTS["table1"].outputs):
+    table = (tidy_table("test", "table1"), *ARTEFACTS["table1"].outputs("test"))
+    for path in table:
         (clone.root / path).unlink()
     assert clone.planned(*TARGETS)["train"] == 1
     clone.snakemake(*TARGETS)
@@ -208,7 +265,7 @@ def test_an_archive_of_the_metrics_gives_the_same_tables_and_figures_alone(clone
     other.ngo("rebuild", str(tmp_path / "shipped.tar"))
     (shipped,) = other.root.glob("results/shipped/test-*")
     assert {name: (shipped / name).read_bytes() for name in FILES} == clone.artefacts()
-    assert (shipped / "results/tables/assumptions.md").exists()
+    assert (shipped / "results/test/tables/assumptions.md").exists()
     assert not list(other.root.rglob("models.pt")) + list(
         other.root.rglob("results/runs/*/*.parquet")
     )
@@ -275,11 +332,15 @@ def test_a_notebook_that_raises_leaves_its_traceback_and_no_figure(clone):
     nbformat.write(book, path)
     try:
         out = clone.snakemake("fig3", code=1)
-        assert "logs/notebooks/fig3" in out
-        assert "RuntimeError: half-made" in (clone.root / "logs/notebooks/fig3.log").read_text()
-        executed = nbformat.read(clone.root / "logs/notebooks/fig3.ipynb", 4)
+        assert "log: logs/test/notebooks/fig3.log" in out
+        message = (clone.root / "logs/test/notebooks/fig3.log").read_text().strip()
+        assert "RuntimeError: half-made; the executed notebook" in message
+        assert "with its traceback is logs/test/notebooks/fig3.ipynb." in message
+        assert message in out
+        assert '"cell_type"' not in out
+        executed = nbformat.read(clone.root / "logs/test/notebooks/fig3.ipynb", 4)
         assert any("RuntimeError" in line for line in executed.cells[-1].outputs[0].traceback)
-        assert not list(clone.root.glob("results/figures/fig3.*"))
+        assert not list(clone.root.glob("results/test/figures/fig3.*"))
     finally:
         path.write_text(text)
     clone.snakemake("fig3")
@@ -368,7 +429,7 @@ def test_gpu_jobs_are_as_many_as_gpus_have_room_for(tmp_path, gpus, runs_per_gpu
     overlay["runs_per_gpu"] = runs_per_gpu
     (clone.root / "gpu.yaml").write_text(yaml.safe_dump(overlay))
     clone.snakemake(
-        "results/metrics/table1.parquet",
+        "results/test/metrics/table1.parquet",
         "--cores",
         "4",
         config="test.yaml gpu.yaml",
@@ -390,7 +451,7 @@ def test_runs_go_on_on_the_cpu_where_torch_cannot_use_the_gpu(tmp_path):
     overlay = {"device": "auto", "seeds": [0], "training": {"table1": {"compare": compare}}}
     (clone.root / "gpu.yaml").write_text(yaml.safe_dump(overlay))
     clone.snakemake(
-        "results/metrics/table1.parquet", config="test.yaml gpu.yaml", CUDA_VISIBLE_DEVICES="99"
+        "results/test/metrics/table1.parquet", config="test.yaml gpu.yaml", CUDA_VISIBLE_DEVICES="99"
     )
     (log,) = (clone.root / "logs/train").glob("*.log")
     told = log.read_text().splitlines()[0]

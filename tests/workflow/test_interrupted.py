@@ -17,12 +17,12 @@ import psutil
 import pytest
 import yaml
 from running import LIMIT, ended, finished, kill, with_children
-from test_dag import REPOSITORY, Clone, assert_one_line
+from test_dag import Clone, assert_one_line
 
 from ngo.files import PARTIAL
 
 # Training, its tidy table, and a table that needs no other.
-MADE = ("results/metrics/table1.parquet", "assumptions")
+MADE = ("results/test/metrics/table1.parquet", "assumptions")
 COMMAND = (*MADE, "--workflow-profile", "workflow/profiles/local", "--latency-wait", "0")
 CONFIG = "test.yaml short.yaml"
 
@@ -59,7 +59,6 @@ def without_clocks(values: dict) -> dict:
 
 def short(root: Path) -> Clone:
     clone = Clone(root)
-    shutil.copytree(REPOSITORY / "profiles", root / "profiles")
     (root / "short.yaml").write_text(yaml.safe_dump({"seeds": [0], "warm": True}))
     return clone
 
@@ -122,7 +121,7 @@ def test_disturbed_in_four_ways_one_after_another(tmp_path, undisturbed):
     assert re.search(f"{partition.name}.* (does not exist|missing locally)", failed(process))
 
     # A limit on the size of files stands in for a full disk.
-    shutil.rmtree(clone.root / "results/tables")
+    shutil.rmtree(clone.root / "results/test/tables")
     process = start("logs/train/*.log")
     for each in with_children(process):
         resource.prlimit(each.pid, resource.RLIMIT_FSIZE, (4096, 4096))
@@ -130,14 +129,14 @@ def test_disturbed_in_four_ways_one_after_another(tmp_path, undisturbed):
     assert re.search("ngo: folder: the folder '.*' can't be written to: File too large; what", out)
 
     # Not even root can write to /proc.
-    shutil.rmtree(clone.root / "results/metrics", ignore_errors=True)
+    shutil.rmtree(clone.root / "results/test/metrics", ignore_errors=True)
     process = start("logs/train/*.log")
-    (clone.root / "results/metrics").symlink_to("/proc")
-    message = "the folder 'results/metrics' can't be written to: "
+    (clone.root / "results/test/metrics").symlink_to("/proc")
+    message = "the folder 'results/test/metrics' can't be written to: "
     assert f"ngo: out: {message}" in failed(process)
     out = clone.snakemake(*COMMAND, config=CONFIG, code=1)
     assert_one_line(out, f"ngo: results: {message}")
-    (clone.root / "results/metrics").unlink()
+    (clone.root / "results/test/metrics").unlink()
 
     clone.snakemake(*COMMAND, config=CONFIG)
     assert contents(clone.root) == undisturbed

@@ -18,8 +18,8 @@ CAPTIONS = sorted((REPOSITORY / "workflow/report").glob("*.rst"))
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 TARGETS = ("fig3", "assumptions")
 SHOWN = {
-    "results/figures/fig3.png": ARTEFACTS["fig3"].title,
-    "results/tables/assumptions.html": "does not state",
+    "results/test/figures/fig3.png": ARTEFACTS["fig3"].title,
+    "results/test/tables/assumptions.html": "does not state",
 }
 
 
@@ -44,13 +44,13 @@ def reported(tmp_path_factory):
     clone = Clone(tmp_path_factory.mktemp("reported") / "ngo")
     clone.snakemake(*TARGETS)
     style = ("--report-stylesheet", "workflow/report/report.css")
-    clone.snakemake(*TARGETS, "--report", "results/report.html", *style)
+    clone.snakemake(*TARGETS, "--report", "results/test/report.html", *style)
     return clone
 
 
 @pytest.fixture(scope="module")
 def page(reported):
-    return (reported.root / "results/report.html").read_text(encoding="utf-8")
+    return (reported.root / "results/test/report.html").read_text(encoding="utf-8")
 
 
 class References(HTMLParser):

@@ -26,7 +26,7 @@ OVERLAY = {
         },
     },
 }  # fmt: skip
-TARGETS = ("results/metrics/table1.parquet", "results/metrics/figA1.parquet")
+TARGETS = ("results/test/metrics/table1.parquet", "results/test/metrics/figA1.parquet")
 COMMAND = (*TARGETS, "--workflow-profile", "workflow/profiles/local")
 
 

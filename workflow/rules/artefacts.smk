@@ -7,23 +7,22 @@ for ARTEFACT, ENTRY in ARTEFACTS.items():
         name:
             ARTEFACT
         input:
-            **ENTRY.inputs,
+            **ENTRY.inputs(PLAN.tier),
             notebook=get_notebook(ARTEFACT),
             code=get_code(get_notebook(ARTEFACT)),
         output:
             [
                 get_reported(path, ARTEFACT, ENTRY.section, ENTRY.title)
-                for path in ENTRY.outputs
+                for path in ENTRY.outputs(PLAN.tier)
             ],
         log:
-            notebook=f"logs/notebooks/{ARTEFACT}.ipynb",
-            messages=f"logs/notebooks/{ARTEFACT}.log",
+            f"logs/<tier>/notebooks/{ARTEFACT}.log",
         params:
+            executed=get_executed(ARTEFACT),
             values=get_notebook_values(ARTEFACT),
             code=get_code_fingerprint(get_notebook(ARTEFACT)),
         shell:
-            "ngo notebook {input.notebook} --out {log.notebook} {params.values:q}"
-            " > {log.messages} 2>&1"
+            "ngo notebook {input.notebook} --out {params.executed} {params.values:q} > {log} 2>&1"
 
     workflow.get_rule(ARTEFACT).docstring = f"{ENTRY.title}."
 
@@ -34,15 +33,15 @@ rule assumptions:
         configs=CONFIGS,
         code=get_code("ngo.assumptions"),
     output:
-        md="results/tables/assumptions.md",
+        md="results/<tier>/tables/assumptions.md",
         html=get_reported(
-            "results/tables/assumptions.html",
+            "results/<tier>/tables/assumptions.html",
             "assumptions",
             BEYOND,
             "Every value that the paper does not state",
         ),
     log:
-        "logs/assumptions.log",
+        "logs/<tier>/assumptions.log",
     params:
         flags=get_flags({"config": CONFIGS}),
         code=get_code_fingerprint("ngo.assumptions"),
@@ -53,7 +52,12 @@ rule assumptions:
 rule tables:
     """Every table."""
     input:
-        [path for entry in ARTEFACTS.values() if entry.tables for path in entry.outputs],
+        [
+            path
+            for entry in ARTEFACTS.values()
+            if entry.tables
+            for path in entry.outputs(PLAN.tier)
+        ],
         rules.assumptions.output,
 
 
@@ -64,5 +68,5 @@ rule figures:
             path
             for entry in ARTEFACTS.values()
             if entry.figures
-            for path in entry.outputs
+            for path in entry.outputs(PLAN.tier)
         ],

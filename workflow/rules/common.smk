@@ -10,7 +10,7 @@ from shlex import quote
 from snakemake.cli import get_argument_parser
 
 from ngo import datasets, devices, experiments, sigterm, warm
-from ngo.artefacts import ARTEFACTS, BEYOND
+from ngo.artefacts import ARTEFACTS, BEYOND, tidy_table, tier_folder
 from ngo.files import clear_partial, hold, writable_folder
 from ngo.registry import UserError, unknown
 from ngo.sources import fingerprint, sources
@@ -24,10 +24,13 @@ ROOM = 2**20  # bytes: with less, not even the logs of jobs would tell what went
 def check_folders():
     """What jobs write to can be written to, as far as it is there."""
     writable_folder(Path.cwd(), "folder", ROOM)
-    for folder in filter(os.path.lexists, ("results", "logs", "benchmarks")):
-        writable_folder(folder, folder)
-        for below in Path(folder).glob("*/"):
-            writable_folder(below, folder)
+    for key in filter(os.path.lexists, ("results", "logs", "benchmarks")):
+        for folder in (
+            Path(key),
+            *Path(key).glob("*/"),
+            *Path(key, PLAN.tier).glob("*/"),
+        ):
+            writable_folder(folder, key)
 
 
 def tell_folders():
@@ -48,13 +51,13 @@ CONFIGS = [
 ]
 
 try:
-    check_folders()
     if workflow.is_main_process:
         # Refuses what Snakemake's own loader passes over.
         experiments.read_config(CONFIGS)
     PLAN = experiments.plan(
         config, workflow.source_path("../schemas/config.schema.yaml")
     )
+    check_folders()
     # Jobs run here, and not on the nodes of a cluster: is the device here too? (Which executor it
     # is, a workflow isn't told before it is read; but only a cluster has a number of nodes.)
     HERE = workflow.is_main_process and workflow.resource_settings.nodes is None
@@ -77,8 +80,14 @@ if HERE and "gpu" not in workflow.global_resources:
     workflow.register_resource("gpu", PLAN.runs_per_gpu * len(devices.visible_gpus()))
 
 
-# What can be asked for, besides an artefact.
+# What can be asked for, besides an artefact: an experiment that none shows, and these.
+OWN = [name for name in PLAN.training if name not in ARTEFACTS]
 TARGETS = ["all", "tables", "figures", "training", "assumptions"]
+
+
+# What depends on the tier is below results/<tier> and logs/<tier>; the rest is named by its content.
+pathvars:
+    tier=PLAN.tier,
 
 
 wildcard_constraints:
@@ -191,14 +200,19 @@ def get_notebook(artefact):
 def get_notebook_values(artefact):
     """The notebook's parameters, as flags."""
     values = {
-        **ARTEFACTS[artefact].inputs,
+        **ARTEFACTS[artefact].inputs(PLAN.tier),
         **PLAN.shown.get(artefact, {}),
         "tier": PLAN.tier,
-        "out": "results",
+        "out": tier_folder(PLAN.tier),
     }
     return [
         word for name, value in values.items() for word in ("-p", f"{name}={value}")
     ]
+
+
+def get_executed(artefact):
+    """The executed notebook: no log, since Snakemake prints the logs of jobs that fail."""
+    return f"logs/{PLAN.tier}/notebooks/{artefact}.ipynb"
 
 
 def get_reported(path, artefact, section, title):
@@ -233,6 +247,17 @@ def get_data_sets(jobs):
     return sorted(verified | {spec.dataset for spec in get_trained(jobs) + drawn})
 
 
+def check_own():
+    """Stop at an experiment with the name of a rule, or of a tidy table of something else."""
+    there = {rule.name for rule in workflow.rules} | {"runs"}
+    measured = tuple(f"{kind}_" for kind in (*MEASURE_CODE, "classes"))
+    for name in OWN:
+        if name in there or name.startswith(measured):
+            sys.exit(
+                f"ngo: training: {name!r} is a name of the pipeline's own; take another."
+            )
+
+
 def check_targets():
     """Stop at a target that is neither a file nor a rule, and name those that there are."""
     if "snakemake" not in Path(sys.argv[0]).parts[-2:] or not workflow.is_main_process:
@@ -240,4 +265,4 @@ def check_targets():
     there = {rule.name for rule in workflow.rules}
     for target in get_argument_parser().parse_known_args(sys.argv[1:])[0].targets or ():
         if "/" not in target and target not in there and not os.path.exists(target):
-            sys.exit(f"ngo: {unknown('target', target, [*ARTEFACTS, *TARGETS])}")
+            sys.exit(f"ngo: {unknown('target', target, [*ARTEFACTS, *OWN, *TARGETS])}")

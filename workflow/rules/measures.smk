@@ -2,26 +2,33 @@
 
 
 rule measure:
-    """Measure what needs no training: consensus, spectra, throughput, theory."""
+    """Measure what needs no training: consensus, spectra, theory."""
     input:
         data=get_measured_data,
         code=get_measure_code,
     output:
-        "results/metrics/{kind}_{artefact}.parquet",
+        "results/<tier>/metrics/{kind}_{artefact}.parquet",
     log:
-        "logs/measures/{kind}_{artefact}.log",
+        "logs/<tier>/measures/{kind}_{artefact}.log",
     wildcard_constraints:
-        kind="consensus|spectra|throughput|theory",
-    # A throughput is measured alone on the machine.
-    threads: lambda wildcards: workflow.cores if wildcards.kind == "throughput" else 1
+        kind="consensus|spectra|theory",
     resources:
         **get_resources("measure"),
-        gpu=lambda wildcards: GPU if wildcards.kind == "throughput" else 0,
     params:
         flags=get_measure_flags,
         code=get_measure_fingerprint,
     shell:
         "ngo {wildcards.kind} {params.flags:q} --out {output} > {log} 2>&1"
+
+
+use rule measure as throughput with:
+    wildcard_constraints:
+        kind="throughput",
+    # Alone on the machine.
+    threads: lambda wildcards: workflow.cores
+    resources:
+        **get_resources("measure"),
+        gpu=GPU,
 
 
 rule probe:
@@ -30,9 +37,9 @@ rule probe:
         models=get_kept_models,
         code=get_measure_code,
     output:
-        "results/metrics/{kind}_{artefact}.parquet",
+        "results/<tier>/metrics/{kind}_{artefact}.parquet",
     log:
-        "logs/measures/{kind}_{artefact}.log",
+        "logs/<tier>/measures/{kind}_{artefact}.log",
     wildcard_constraints:
         kind="alignment|samples",
     resources:
@@ -50,9 +57,9 @@ rule classes:
         partitions=get_shown_partitions,
         code=get_code("ngo.results"),
     output:
-        "results/metrics/classes_{artefact}.parquet",
+        "results/<tier>/metrics/classes_{artefact}.parquet",
     log:
-        "logs/measures/classes_{artefact}.log",
+        "logs/<tier>/measures/classes_{artefact}.log",
     params:
         code=get_code_fingerprint("ngo.results"),
     shell:

@@ -50,9 +50,9 @@ rule aggregate:
         metrics=get_experiment_metrics,
         code=get_code("ngo.results"),
     output:
-        "results/metrics/{experiment}.parquet",
+        "results/<tier>/metrics/{experiment}.parquet",
     log:
-        "logs/aggregate/{experiment}.log",
+        "logs/<tier>/aggregate/{experiment}.log",
     params:
         code=get_code_fingerprint("ngo.results"),
     shell:
@@ -65,9 +65,9 @@ rule training:
         metrics=get_metrics(RUNS),
         code=get_code("ngo.results"),
     output:
-        "results/metrics/runs.parquet",
+        "results/<tier>/metrics/runs.parquet",
     log:
-        "logs/aggregate/runs.log",
+        "logs/<tier>/aggregate/runs.log",
     params:
         code=get_code_fingerprint("ngo.results"),
     shell:
