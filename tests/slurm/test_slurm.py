@@ -35,13 +35,14 @@ class Record:
     state: str
     minutes: str
     gpus: str
+    gres: str
     comment: str
 
 
 def records(out: str) -> list[Record]:
     """Slurm's own records of the jobs that a Snakemake submitted, oldest first."""
     name = re.search(r"SLURM run ID: (\S+)", out)[1]
-    columns = "JobID:|,Partition:|,State:|,TimeLimit:|,tres-per-job:|,Comment:"
+    columns = "JobID:|,Partition:|,State:|,TimeLimit:|,tres-per-job:|,tres-per-node:|,Comment:"
     rows = answer("squeue", f"--name={name}", "--states=all", "--noheader", f"--Format={columns}")
     fields = ([field.strip() for field in row.split("|")] for row in rows.splitlines())
     found = sorted((Record(int(job), *rest) for job, *rest in fields), key=lambda one: one.job)
@@ -67,6 +68,13 @@ class Laboratory(Clone):
         return self.snakemake(*arguments, *PROFILE, **how)
 
 
+def with_recorder(clone: Laboratory) -> Laboratory:
+    """With a stand-in for the card, that notes when it is in use."""
+    with (clone.root / "src/ngo/devices.py").open("a") as file:
+        file.write(RECORDER)
+    return clone
+
+
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
     with ExitStack() as stack:
@@ -80,9 +88,7 @@ def cluster():
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A clone in which the cluster has made everything once, on what it takes for its GPU."""
-    clone = Laboratory(tmp_path_factory.mktemp("cluster") / "ngo", device="auto")
-    with (clone.root / "src/ngo/devices.py").open("a") as file:
-        file.write(RECORDER)
+    clone = with_recorder(Laboratory(tmp_path_factory.mktemp("cluster") / "ngo", device="auto"))
     clone.log = clone.submit(*TARGETS)
     clone.records = records(clone.log)
     return clone
@@ -112,12 +118,6 @@ def test_one_gpu_has_one_job_at_a_time(made):
     assert events == "+-" * 6
 
 
-def test_the_bytes_are_those_of_one_machine(made, tmp_path):
-    local = Laboratory(tmp_path / "ngo")
-    local.snakemake(*TARGETS)
-    assert made.artefacts() == local.artefacts()
-    assert len(made.artefacts()) == len(FILES)
-
 def test_a_gpu_can_be_asked_for_with_gres(tmp_path):
     """With the lines of the profile that are comments, in the place of those above them."""
     clone = with_recorder(Laboratory(tmp_path / "ngo", device="auto", seeds=[0]))
@@ -135,6 +135,12 @@ def test_a_gpu_can_be_asked_for_with_gres(tmp_path):
     asked = {(one.state, one.partition, one.gpus, one.gres) for one in trained}
     assert asked == {("COMPLETED", "gpu", "N/A", "gres:gpu:1")}
 
+
+def test_the_bytes_are_those_of_one_machine(made, tmp_path):
+    local = Laboratory(tmp_path / "ngo")
+    local.snakemake(*TARGETS)
+    assert made.artefacts() == local.artefacts()
+    assert len(made.artefacts()) == len(FILES)
 
 
 def test_a_job_that_fails_names_its_log(made):
