@@ -1,7 +1,11 @@
 # make demo: every table and figure on bundled digits · make test · make check · make cluster · make lock
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-BIN := .venv/bin
+# The active conda environment, if ngo is installed there (environment.yml); or else .venv.
+CONDA := $(and $(CONDA_PREFIX),$(patsubst %/bin/ngo,%,$(wildcard $(CONDA_PREFIX)/bin/ngo)))
+PLACE := $(or $(CONDA),.venv)
+INSTALLED := $(if $(CONDA),,.venv/installed)
+BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
 .PHONY: demo laptop paper report archive figures-from-metrics setup cluster test test-torture test-slurm check format lock results-page clean
@@ -49,7 +53,7 @@ check: setup ## Style, lint, and that the lock and the environments agree
 	$(BIN)/uv pip check --python $(BIN)/python
 	$(BIN)/pytest --quiet tests/test_environment.py
 
-setup: .venv/installed
+setup: $(INSTALLED)
 
 # uv itself comes from the lock too, with its hashes.
 .venv/installed: requirements.lock pyproject.toml
@@ -61,11 +65,11 @@ setup: .venv/installed
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	touch .venv/installed
 
-cluster: .venv/cluster ## What running on a cluster takes besides, into .venv
+cluster: $(PLACE)/cluster ## What running on a cluster takes besides, into the environment
 
-.venv/cluster: requirements-cluster.lock .venv/installed
+$(PLACE)/cluster: requirements-cluster.lock $(INSTALLED)
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps --require-hashes -r requirements-cluster.lock
-	touch .venv/cluster
+	touch $@
 
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-annotate --no-header --quiet pyproject.toml

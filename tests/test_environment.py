@@ -1,4 +1,6 @@
+import os
 import re
+import subprocess
 
 import pytest
 from conftest import REPOSITORY
@@ -17,6 +19,31 @@ def tool(monkeypatch):
 
 def test_environment_yml_has_the_locks_versions(tool):
     assert (REPOSITORY / "environment.yml").read_text() == tool.environment()
+
+
+def planned(target, **environment):
+    """What make would run."""
+    command = ["make", "--dry-run", "--always-make", "--no-print-directory", target]
+    return subprocess.run(
+        command,
+        cwd=REPOSITORY,
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "check", "cluster"])
+def test_an_active_conda_environment_with_ngo_is_the_only_one(tmp_path, target):
+    assert "-m venv .venv" in planned(target)
+    assert "-m venv .venv" in planned(target, CONDA_PREFIX=str(tmp_path))  # base, say: no ngo there
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/ngo").touch()
+    out = planned(target, CONDA_PREFIX=str(tmp_path))
+    assert ".venv" not in out
+    assert f"{tmp_path}/bin/" in out
 
 
 def test_the_lock_satisfies_pyproject(tool):
