@@ -451,7 +451,9 @@ def test_runs_go_on_on_the_cpu_where_torch_cannot_use_the_gpu(tmp_path):
     overlay = {"device": "auto", "seeds": [0], "training": {"table1": {"compare": compare}}}
     (clone.root / "gpu.yaml").write_text(yaml.safe_dump(overlay))
     clone.snakemake(
-        "results/test/metrics/table1.parquet", config="test.yaml gpu.yaml", CUDA_VISIBLE_DEVICES="99"
+        "results/test/metrics/table1.parquet",
+        config="test.yaml gpu.yaml",
+        CUDA_VISIBLE_DEVICES="99",
     )
     (log,) = (clone.root / "logs/train").glob("*.log")
     told = log.read_text().splitlines()[0]
