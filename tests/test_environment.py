@@ -1,6 +1,8 @@
 import os
 import re
+import shutil
 import subprocess
+import sys
 
 import pytest
 from conftest import REPOSITORY
@@ -72,3 +74,23 @@ def test_every_locked_package_has_hashes_and_no_address(lock, packages):
         assert "--hash=sha256:" in entry
     assert "://" not in text
     assert "index" not in text.split("--hash")[0]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+def test_in_a_renamed_folder_the_environment_is_made_anew(tmp_path):
+    def planned(folder):
+        command = ["make", "-n", "setup", f"PYTHON={sys.executable}"]
+        return subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+
+    (tmp_path / "a/.venv").mkdir(parents=True)
+    for name in ("requirements.lock", "pyproject.toml", "Makefile"):
+        shutil.copy(REPOSITORY / name, tmp_path / "a")
+    assert "-m venv  .venv\n" in planned(tmp_path / "a")
+    command = f"python3.11 -m venv {tmp_path / 'a'}/.venv"  # as venv itself records it
+    (tmp_path / "a/.venv/pyvenv.cfg").write_text(f"version = 3.11.7\ncommand = {command}\n")
+    (tmp_path / "a/.venv/installed").touch()
+    assert "venv" not in planned(tmp_path / "a")
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert "-m venv --clear .venv\n" in planned(tmp_path / "b")
