@@ -54,8 +54,11 @@ def test_the_choice_of_a_device(gpus):
     assert devices.chosen("auto") == "cpu"
     with pytest.raises(UserError, match="device: 'cuda' needs a GPU"):
         devices.chosen("cuda")
-    with pytest.raises(UserError, match="device: 'gpu' is unknown; allowed: auto, cpu, cuda"):
-        devices.chosen("gpu")
+    for name in ("gpu", "GPU", "cuda:0", "gpu:1"):
+        with pytest.raises(UserError, match=f"'{name}' is unknown; .*Did you mean 'cuda'"):
+            devices.chosen(name)
+    with pytest.raises(UserError, match="device: 'CPU' is unknown; .*Did you mean 'cpu'"):
+        devices.chosen("CPU")
     gpus("0")
     assert devices.chosen("auto") == devices.chosen("cuda") == "cuda"
     assert devices.chosen("cpu") == "cpu"

@@ -36,13 +36,23 @@ def visible_gpus() -> list[str]:
     return [str(index) for index, line in enumerate(listed.stdout.splitlines()) if "GPU" in line]
 
 
+def check_device(device: str) -> None:
+    """Raise a UserError for a device that there is not; other names of GPUs are known."""
+    if device in DEVICES:
+        return
+    if device.partition(":")[0].lower() in ("gpu", "cuda", "nvidia"):
+        raise UserError(
+            f"device: {device!r} is unknown; allowed: {', '.join(DEVICES)}. Did you mean 'cuda'?"
+        )
+    raise unknown("device", device, DEVICES)
+
+
 def chosen(device: str) -> str:
     """``auto`` as ``cuda`` or ``cpu``; a UserError for an unknown device or an absent GPU.
 
     Whether torch can compute on a GPU that is there is seen when it is claimed.
     """
-    if device not in DEVICES:
-        raise unknown("device", device, DEVICES)
+    check_device(device)
     gpus = visible_gpus()
     if device == "cuda" and not gpus:
         raise UserError("device: 'cuda' needs a GPU, and none is visible here; use auto or cpu.")

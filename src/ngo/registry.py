@@ -11,17 +11,27 @@ class UserError(Exception):
     """A mistake in what was asked for, told in a line: the key, the value, what is allowed."""
 
 
+def shown(value: object) -> str:
+    """A value as Python writes it, cut to fit a message."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a whole number of thousands of digits, for one
+        return f"this {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}…"
+
+
 def nearest(name: object, known: Iterable[str]) -> str:
     """`` Did you mean 'ring'?`` for the known name closest to ``name``; empty if none is close."""
-    close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    names = {str(each).lower(): each for each in known}
+    close = difflib.get_close_matches(str(name).lower(), list(names), n=1, cutoff=0.5)
+    return f" Did you mean {names[close[0]]!r}?" if close else ""
 
 
 def unknown(key: str, name: object, known: Iterable[str]) -> UserError:
     """The error for a name that does not exist: what there is, and the nearest match."""
     known = sorted(known)
     return UserError(
-        f"{key}: {name!r} is unknown; allowed: {', '.join(known)}.{nearest(name, known)}"
+        f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}.{nearest(name, known)}"
     )
 
 
