@@ -1,9 +1,12 @@
+import json
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from ngo import partition
 from ngo.partition_file import draw, read, write
@@ -127,11 +130,29 @@ def test_a_partition_file_is_of_its_run_only(tmp_path):
     assert all(np.array_equal(a, b) for a, b in zip(parts, back, strict=True))
 
     other = replace(spec, seed=1)
-    with pytest.raises(UserError, match="'seed': 0.*'seed': 1"):
+    with pytest.raises(UserError, match="p.parquet' is of seed 0, but the run is of seed 1"):
         read(tmp_path / "p.parquet", other)
     content = (tmp_path / "p.parquet").read_bytes()
     (tmp_path / "p.parquet").write_bytes(content[: len(content) // 2])
     with pytest.raises(UserError, match="partition-file: .*damaged"):
+        read(tmp_path / "p.parquet", spec)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"worker": [0], "label": [0]}, "it has no column 'sample'"),
+        ({"worker": [0], "sample": ["a"], "label": [0]}, "its column 'sample' holds other things"),
+        ({"worker": [None, 0], "sample": [0, 1], "label": [0, 0]}, "its column 'worker' holds"),
+        ({"worker": [0], "sample": [1437], "label": [0]}, "has samples beyond digits's 1437"),
+        ({"worker": [0], "sample": [-1], "label": [0]}, "has samples beyond digits's 1437"),
+    ],
+)
+def test_a_file_that_claims_to_be_the_runs_partition(tmp_path, table, message):
+    spec = resolve({"dataset": "digits", "batch_size": 8})
+    facts = {"ngo": json.dumps(spec.partition_fields)}
+    parquet.write_table(pa.table(table).replace_schema_metadata(facts), tmp_path / "p.parquet")
+    with pytest.raises(UserError, match=f"partition-file: .*p.parquet' .*{message}"):
         read(tmp_path / "p.parquet", spec)
 
 

@@ -52,9 +52,26 @@ def test_aggregate_joins_runs_and_their_facts(tmp_path):
         files = [tmp_path / "a", tmp_path / "b", tmp_path / second]
         with pytest.raises(UserError, match=rf"the run a is in '.*/a' and in '.*/{second}'; name"):
             results.aggregate(files)
-    (tmp_path / "c").write_text("no parquet")
-    with pytest.raises(UserError, match="metrics: .*c' is not such a file"):
-        results.aggregate([tmp_path / "c"])
+
+
+def test_files_of_others_are_refused(tmp_path):
+    def refused(name, reason):
+        for read, key in ((results.aggregate, "metrics"), (results.class_counts, "partitions")):
+            with pytest.raises(UserError, match=f"{key}: .*{name}' is not such a file.*{reason}"):
+                read([tmp_path / name])
+
+    (tmp_path / "text").write_text("no parquet")
+    refused("text", "Parquet magic bytes")
+    pd.DataFrame({"step": [0]}).to_parquet(tmp_path / "foreign")
+    refused("foreign", "ngo did not write it")
+    columns.write(tmp_path / "ours", {"x": [0]}, {"x": 1})
+    refused("ours", "it does not say of which (run|dataset) it is")
+    columns.write(tmp_path / "half", {"x": [0]}, {"run": "a", "dataset": "digits", "workers": 2})
+    refused("half", "it has no column '(step|worker)'")
+    facts, table = {"dataset": "sine", "workers": 1}, {"worker": [0], "sample": [0], "label": [0]}
+    columns.write(tmp_path / "sine", table, facts)
+    with pytest.raises(UserError, match="partitions: .*sine' is of data without classes"):
+        results.class_counts([tmp_path / "sine"])
 
 
 def test_columns_survive_as_they_are(tmp_path):

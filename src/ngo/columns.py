@@ -7,7 +7,7 @@ jobs most of a second; columns are handed to it as buffers instead.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,14 +30,32 @@ def write(
         parquet.write_table(table.replace_schema_metadata({"ngo": json.dumps(facts)}), temporary)
 
 
-def read(path: str | Path, key: str) -> tuple[dict[str, np.ndarray], dict[str, object]]:
-    """The columns and facts of such a file; a UserError, under ``key``, if it is none."""
+def read(
+    path: str | Path, key: str, names: Iterable[str] = (), about: Iterable[str] = ()
+) -> tuple[dict[str, np.ndarray], dict[str, object]]:
+    """The columns and facts of such a file, those ``names`` and what it is ``about`` among them; a
+    UserError, under ``key``, if it is none.
+    """
+
+    def refused(reason: object) -> UserError:
+        return UserError(f"{key}: {str(path)!r} is not such a file, or damaged: {reason}.")
+
     try:
         table = parquet.ParquetFile(path).read()  # read_table imports pandas too
-        facts = json.loads((table.schema.metadata or {})[b"ngo"])
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"{key}: {str(path)!r} is not such a file, or damaged: {reason}") from None
+        facts = json.loads((table.schema.metadata or {}).get(b"ngo", "null"))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise refused(str(error).splitlines()[0].rstrip(".")) from None
+    if not isinstance(facts, dict):
+        raise refused("ngo did not write it")
+    for name in about:
+        if name not in facts:
+            raise refused(f"it does not say of which {name} it is")
+    for name in names:
+        if name not in table.column_names:
+            raise refused(f"it has no column {name!r}")
+    for column, kind in zip(table.columns, table.schema, strict=True):
+        if kind.type not in _TYPES.values() or column.null_count:
+            raise refused(f"its column {kind.name!r} holds other things than ngo writes")
     columns = {name: _values(table[name].combine_chunks()) for name in table.column_names}
     return columns, facts
 

@@ -14,6 +14,8 @@ from ngo.registry import UserError
 from ngo.seeding import numpy_stream
 from ngo.spec import RunSpec, check_share
 
+COLUMNS = ("worker", "sample", "label")
+
 
 def draw(spec: RunSpec, labels: np.ndarray) -> Parts:
     """The samples of each worker of a run, from the stream (seed, "partition").
@@ -56,16 +58,21 @@ def write(path: str | Path, spec: RunSpec, labels: np.ndarray, parts: Parts) -> 
     """Write a partition of the training samples with ``labels`` as parquet."""
     samples = np.concatenate(parts)
     worker = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    table = {"worker": worker, "sample": samples, "label": labels[samples]}
-    columns.write(path, table, spec.partition_fields)
+    values = (worker, samples, labels[samples])
+    columns.write(path, dict(zip(COLUMNS, values, strict=True)), spec.partition_fields)
 
 
 def read(path: str | Path, spec: RunSpec) -> Parts:
     """The parts in a partition file; a UserError if it is not the partition of ``spec``."""
-    table, facts = columns.read(path, "partition-file")
-    if facts != spec.partition_fields:
-        raise UserError(
-            f"partition-file: {str(path)!r} holds {facts}, but the run is of "
-            f"{spec.partition_fields}."
-        )
-    return [table["sample"][table["worker"] == i] for i in range(spec.workers)]
+    wanted = spec.partition_fields
+    table, facts = columns.read(path, "partition-file", COLUMNS, wanted)
+    for name, value in wanted.items():
+        if facts[name] != value:
+            raise UserError(
+                f"partition-file: {str(path)!r} is of {name} {facts[name]!r}, but the run is of "
+                f"{name} {value!r}."
+            )
+    samples, m = table["sample"], DATASETS[spec.dataset].train_samples
+    if ((samples < 0) | (samples >= m)).any():
+        raise UserError(f"partition-file: {str(path)!r} has samples beyond {spec.dataset}'s {m}.")
+    return [samples[table["worker"] == i] for i in range(spec.workers)]

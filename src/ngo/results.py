@@ -14,6 +14,7 @@ from ngo import columns
 from ngo.artefacts import pooled
 from ngo.datasets import DATASETS
 from ngo.files import whole_file
+from ngo.partition_file import COLUMNS
 from ngo.registry import UserError
 from ngo.statistics import estimate
 
@@ -26,8 +27,8 @@ def aggregate(metrics: Iterable[str | Path]) -> pd.DataFrame:
     tables = []
     files: dict[object, str | Path] = {}
     for path in metrics:
-        table, facts = columns.read(path, "metrics")
-        if (run := facts.get("run")) in files:
+        table, facts = columns.read(path, "metrics", ("step", "diverged"), ("run",))
+        if (run := facts["run"]) in files:
             raise UserError(
                 f"metrics: the run {run} is in {str(files[run])!r} and in {str(path)!r}; name one."
             )
@@ -77,8 +78,11 @@ def class_counts(partitions: Iterable[str | Path]) -> pd.DataFrame:
     """Samples per class and worker of partition files, one row for each pair, zeros included."""
     tables = []
     for path in partitions:
-        table, facts = columns.read(path, "partitions")
-        classes = range(DATASETS[facts["dataset"]].classes)
+        table, facts = columns.read(path, "partitions", COLUMNS, ("dataset", "workers"))
+        found = DATASETS[facts["dataset"]].classes
+        if found is None:
+            raise UserError(f"partitions: {str(path)!r} is of data without classes.")
+        classes = range(found)
         counts = pd.DataFrame(table).groupby(["worker", "label"]).size()
         index = pd.MultiIndex.from_product(
             [range(facts["workers"]), classes], names=["worker", "label"]
