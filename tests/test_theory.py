@@ -14,6 +14,7 @@ from ngo import graphs, theory, theory_plots, theory_tables
 from ngo.consensus import integrate, simulate, synchronization_index
 from ngo.least_squares import LeastSquares, gaussian_problem, sgd
 from ngo.pool import one_intra_op_thread
+from ngo.registry import UserError
 from ngo.seeding import numpy_stream, torch_stream
 
 TWO = torch.tensor([[0.5, 0.5], [0.5, 0.5]], dtype=torch.float64)
@@ -225,6 +226,16 @@ def measured(whole, tmp_path):
     """The four tables, from a file."""
     whole.to_parquet(tmp_path / "theory.parquet")
     return theory_tables.split(pd.read_parquet(tmp_path / "theory.parquet"))
+
+
+def test_a_graph_that_is_never_connected_is_told():
+    with pytest.raises(UserError, match="u: 1e-09 gave no connected random graph of 5 workers in"):
+        theory_tables.chatter_floors(["random"], [5], 1e-9, [0.9], [0.1], 1, seed=0)
+
+
+def test_a_floor_that_takes_too_many_rounds_is_told():
+    with pytest.raises(UserError, match="floor_gamma: 1e-09 takes .* rounds at p = 0.9 on 4"):
+        theory_tables.chatter_floors(["ring"], [4], 0.4, [0.9], [1e-9], 1, seed=0)
 
 
 def test_verdicts_are_those_of_the_numbers(measured):

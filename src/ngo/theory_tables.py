@@ -13,6 +13,7 @@ import torch
 from ngo import consensus, least_squares, theory
 from ngo.graphs import TOPOLOGIES, laplacian, metropolis_hastings
 from ngo.pool import one_intra_op_thread
+from ngo.registry import UserError
 from ngo.seeding import torch_stream
 from ngo.tables import ABSENT
 
@@ -24,6 +25,9 @@ FLOOR_FACTOR = 2.0
 
 # Rounds over which a floor is averaged.
 FLOOR_ROUNDS = 100
+
+# Draws of a random graph until one is connected, and numbers in all states of one trajectory.
+MOST_DRAWS, MOST_NUMBERS = 10_000, 10**9
 
 
 def measure(
@@ -292,7 +296,13 @@ def chatter_floors(
         V0 = float(consensus.synchronization_index(X0))
         for exponent in p:
             for rate in gammas:
-                rounds = math.ceil(2 * theory.finite_time_bound(V0, W, exponent, rate, "sharp"))
+                bound = theory.finite_time_bound(V0, W, exponent, rate, "sharp")
+                if 2 * bound * X0.numel() > MOST_NUMBERS:
+                    raise UserError(
+                        f"floor_gamma: {rate!r} takes {2 * bound:,.0f} rounds at p = {exponent!r} "
+                        f"on {n} workers in {dimension} dimensions; it must be larger."
+                    )
+                rounds = math.ceil(2 * bound)
                 run = consensus.simulate(X0, W, exponent, rate, rounds + FLOOR_ROUNDS)
                 records.append(
                     {
@@ -415,8 +425,15 @@ def _networks(
             entry = TOPOLOGIES[name]
             generator = torch_stream(seed, "theory graphs", n)
             edges = entry.edges(n, u, generator) if entry.random else entry.edges(n)
-            while entry.random and not nx.is_connected(_graph(n, edges)):
+            for _ in range(MOST_DRAWS):
+                if not entry.random or nx.is_connected(_graph(n, edges)):
+                    break
                 edges = entry.edges(n, u, generator)
+            else:
+                raise UserError(
+                    f"u: {u!r} gave no connected {name} graph of {n} workers in {MOST_DRAWS} "
+                    f"draws; it must be larger."
+                )
             W = metropolis_hastings(n, edges)
             if not any(torch.equal(W, other) for other in seen):
                 seen.append(W)
