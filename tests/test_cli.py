@@ -116,7 +116,7 @@ def test_no_data_and_no_network(tmp_path, monkeypatch):
 def test_an_output_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     out = ngo("train", *SMALL, "--out", tmp_path / "file/run", code=2)
-    assert "out: the folder" in out
+    assert "file/run' can't be written: Not a directory" in out
 
 
 def test_runs_lists_what_a_config_trains():
@@ -169,11 +169,21 @@ def test_a_notebook_without_the_parameter_is_not_run(tmp_path):
     assert not (tmp_path / "d.ipynb").exists()
 
 
-@pytest.mark.parametrize("content", ["", "x = 1", "[]", "{}"])
-def test_a_file_that_is_no_notebook(tmp_path, content):
-    (tmp_path / "b.ipynb").write_text(content)
-    out = ngo("notebook", tmp_path / "b.ipynb", "--out", tmp_path / "d.ipynb", code=2)
-    assert "b.ipynb: this is not a notebook" in out
+def test_a_notebooks_value_that_is_no_yaml_is_named(tmp_path):
+    book = write_notebook(tmp_path / "b.ipynb", "raise SystemExit")
+    out = ngo("notebook", book, "--out", tmp_path / "d.ipynb", "-p", "a=[1", code=2)
+    assert out.startswith("ngo: param: 'a=[1' is no YAML: ")
+    assert len(out.splitlines()) == 1
+    assert not (tmp_path / "d.ipynb").exists()
+
+
+@pytest.mark.parametrize("name", ["b.ipynb", "b.parquet"])
+@pytest.mark.parametrize("content", [b"", b"x = 1", b"[]", b"{}", b"PAR1\xcc"])
+def test_a_file_that_is_no_notebook(tmp_path, content, name):
+    (tmp_path / name).write_bytes(content)
+    out = ngo("notebook", tmp_path / name, "--out", tmp_path / "d.ipynb", code=2)
+    assert f"{name}: this is not a notebook" in out
+    assert len(out.splitlines()) == 1
     assert not (tmp_path / "d.ipynb").exists()
 
 

@@ -1,6 +1,8 @@
 import copy
+import math
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,9 +24,14 @@ SINE_SHARDS = {
 }
 
 
-def config_of(tier="demo"):
+@cache
+def read(tier):
     names = ["config.yaml", *TIERS[tier]]
     return experiments.read_config(REPOSITORY / "config" / name for name in names)
+
+
+def config_of(tier="demo"):
+    return copy.deepcopy(read(tier))
 
 
 def plan_of(config):
@@ -33,7 +40,7 @@ def plan_of(config):
 
 def changed(path, value):
     """The demo's config with one value at a dotted path; ``DELETE`` removes the key."""
-    config = copy.deepcopy(config_of())
+    config = config_of()
     *parents, last = path.split(".")
     place = config
     for key in parents:
@@ -178,14 +185,18 @@ def test_every_key_is_explained():
         ("training.table1.compar", [], "training.table1: 'compar' is unknown.*'compare'"),
         ("settings.digits_iid.learning_rate", 0.1, "settings.digits_iid: 'learning_rate'"),
         ("settings.digits_iid.batchsize", 4, "Did you mean 'batch_size'"),
-        ("tier", "DELETE", "'tier' is a required property"),
+        ("tier", "DELETE", "config: 'tier' is missing"),
         ("device", "gpu", "device: 'gpu' is unknown; allowed: auto, cpu, cuda"),
-        ("threads", 0, "threads: 0 is not allowed; minimum: 1"),
-        ("runs_per_gpu", 0, "runs_per_gpu: 0 is not allowed; minimum: 1"),
+        (
+            "threads",
+            0,
+            "threads: 0 is not allowed; it must be a whole number, 1 or more, 1024 or less",
+        ),
+        ("runs_per_gpu", 0, "runs_per_gpu: 0 is not allowed; it must be a whole number, 1 or more"),
         ("seeds", [0, 1, 0], r"seeds: \[0, 1, 0\] repeats 0"),
         ("seeds", [], "seeds: .* is not allowed"),
-        ("seeds", ["a"], r"seeds\[0\]: 'a' is not allowed; type: integer"),
-        ("seeds", [-1], r"seeds\[0\]: -1 is not allowed; minimum: 0"),
+        ("seeds", ["a"], r"seeds\[0\]: 'a' is not allowed; it must be a whole number, 0 or more"),
+        ("seeds", [-1], r"seeds\[0\]: -1 is not allowed; it must be a whole number, 0 or more"),
         ("defaults.topology", "rin", "defaults: topology: 'rin'.*Did you mean 'ring'"),
         ("defaults.gamma", "1e-3", "defaults: gamma: '1e-3' is not a number.*write 0.001"),
         ("defaults.lr", float("nan"), "defaults: lr: nan is not finite"),
@@ -210,11 +221,19 @@ def test_every_key_is_explained():
             "lr has no value; it must be a number, above 0",
         ),
         ("settings.digits_iid.workers", 1, "workers: 1 is too few for protocol 'gossip'"),
-        ("consensus.fig3.p", [0], r"consensus.fig3.p\[0\]: 0 is not allowed; exclusiveMinimum: 0"),
+        (
+            "consensus.fig3.p",
+            [0],
+            r"consensus.fig3.p\[0\]: 0 is out of range; .* above 0, at most 10",
+        ),
         ("consensus.fig3.gamma", "1e-3", "consensus.fig3.gamma: '1e-3'.*write 0.001"),
         ("consensus.fig3.topology", "star", "consensus.fig3.topology: 'star' is unknown"),
-        ("spectra.tableS1.u", 0, "spectra.tableS1.u: 0 is not allowed"),
-        ("spectra.tableS1.topology", ["ring", "hub"], "spectra.tableS1.topology: 'hub'"),
+        (
+            "spectra.tableS1.u",
+            0,
+            "spectra.tableS1.u: 0 is out of range; it must be a number, above 0, at most 1",
+        ),
+        ("spectra.tableS1.topology", ["ring", "hub"], r"spectra.tableS1.topology\[1\]: 'hub'"),
         ("training.fig2.snapshots", "DELETE", "alignment.fig2: training.fig2 must be there"),
         ("training.fig2.snapshots", ["last"], r"training.fig2.snapshots\[0\]: 'last' is not"),
         ("settings.digits_equal.samples_per_worker", 800, "3200, more than digits's 1437 samples"),
@@ -224,7 +243,11 @@ def test_every_key_is_explained():
             "partition: 'shards' needs classes",
         ),
         ("settings.digits_vae_iid.task", "classification", "model: 'mnist_vae' serves task 'vae'"),
-        ("throughput.figA2.protocol", ["gosip"], "throughput.figA2.protocol: 'gosip' is unknown"),
+        (
+            "throughput.figA2.protocol",
+            ["gosip"],
+            r"throughput.figA2.protocol\[0\]: 'gosip' is unknown",
+        ),
         ("throughput.figA2.setting", "digits", "throughput.figA2.settings: 'digits' is unknown"),
         ("partitions.figS2.settings", ["digits"], "partitions.figS2.settings: 'digits'.*digits_"),
         (
@@ -295,16 +318,106 @@ def test_every_tier_is_valid(paths):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [("a: [1", "is no YAML"), ("- 1\n", "must be a mapping"), (None, "can't be read")],
+    ("content", "message"),
+    [
+        (b"a: [1", "is no YAML"),
+        (b"a: \xe9", "is no YAML: 'utf-8' codec can't decode"),
+        (b"PAR1\x15\xcc", "is no YAML: "),
+        (b"a: 1" + b"0" * 5000, "is no YAML: "),
+        (b"[" * 1_000, "is no YAML: "),
+        (b"- 1\n", "must be a mapping"),
+        (b"", "must be a mapping"),
+        (None, "can't be read"),
+    ],
 )
-def test_a_file_that_is_no_config_is_named(tmp_path, text, message):
+def test_a_file_that_is_no_config_is_named(tmp_path, content, message):
     path = tmp_path / "c.yaml"
-    if text is not None:
-        path.write_text(text)
+    if content is not None:
+        path.write_bytes(content)
     with pytest.raises(UserError, match=message) as error:
         experiments.read_config([path])
     assert "\n" not in str(error.value)
+    with pytest.raises(UserError, match=f"schema: .*{message}"):
+        experiments.check_schema(config_of(), path)
+
+
+def test_a_schema_that_is_none_is_named(tmp_path):
+    (tmp_path / "s.yaml").write_text("type: nosuch\n")
+    with pytest.raises(UserError, match="schema: .* is no JSON Schema: 'nosuch' is not valid"):
+        experiments.check_schema(config_of(), tmp_path / "s.yaml")
+
+
+def test_what_is_laid_over_a_config_comes_after_it():
+    base, overlay = (REPOSITORY / "config" / name for name in ("config.yaml", "demo.yaml"))
+    assert experiments.read_config([base, overlay])["tier"] == "demo"
+    with pytest.raises(UserError, match="config.yaml' goes first, and what is laid over it after"):
+        experiments.read_config([overlay, base])
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("seeds", 3, "seeds: 3 is not allowed; it must be a list, of 1 or more."),
+        ("seeds", [True], "seeds[0]: True is not allowed; it must be a whole number, 0 or more."),
+        ("seeds", [1.0], "seeds[0]: 1.0 is not allowed; it must be a whole number, 0 or more."),
+        ("tier", None, "tier: None is not allowed; it must be a name of a-z, 0-9, _ and -."),
+        ("tier", "x\n", "tier: 'x\\n' is not allowed; it must be a name of a-z, 0-9, _ and -."),
+        ("warm", "yes", "warm: 'yes' is not allowed; it must be true or false."),
+        ("defaults", [], "defaults: [] is not allowed; it must be a mapping of keys to values."),
+        (
+            "training.fig2.snapshots",
+            ["last"],
+            "training.fig2.snapshots[0]: 'last' is not allowed; it must be a whole number, 0 or "
+            "more, or 'final'.",
+        ),
+        (
+            "training.fig2.snapshots",
+            [1, 1],
+            "training.fig2.snapshots: [1, 1] repeats a value; each may be there once.",
+        ),
+        (
+            "training",
+            {"a b": {}},
+            "training: the name 'a b' is not allowed; it must be of letters, digits and _.",
+        ),
+        ("training.fig2.compare", "DELETE", "training.fig2: 'compare' is missing."),
+        (
+            "artefacts.fig3.consensus_share",
+            float("nan"),
+            "artefacts.fig3.consensus_share: nan is not allowed; it must be a number, above 0, "
+            "below 1.",
+        ),
+        (
+            "artefacts.fig3.consensus_share",
+            1,
+            "artefacts.fig3.consensus_share: 1 is not allowed; it must be a number, above 0, "
+            "below 1.",
+        ),
+        ("threads", 10**6, "threads: 1000000 is not allowed; it must be a whole number, 1 or more, "
+         "1024 or less."),
+        ("device", "gpu", "device: 'gpu' is unknown; allowed: auto, cpu, cuda. Did you mean "
+         "'cuda'?"),
+    ],
+)  # fmt: skip
+def test_what_the_schema_wants_is_told_in_plain_words(path, value, words):
+    with pytest.raises(UserError) as error:
+        plan_of(changed(path, value))
+    assert str(error.value) == words
+
+
+PLACES = (
+    *("tier", "seeds", "data.root", "defaults", "defaults.lr", "defaults.topology", "training"),
+    *("training.fig2.compare", "training.fig2.settings", "consensus.fig3.p", "theory.theory"),
+)
+
+
+@pytest.mark.parametrize("value", [None, {1: 2}, [[1]], math.nan, pytest.param(10**400, id="huge")])
+def test_whatever_stands_in_a_config_is_told_in_a_line(value):
+    for place in PLACES:
+        with pytest.raises(UserError) as error:
+            plan_of(changed(place, value))
+        assert "\n" not in str(error.value)
+        assert len(str(error.value)) < 600
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,24 @@ def test_a_full_disk_is_told_in_a_line(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(UserError, match="out: '.*' is there, and is no file"):
+            write_text(tmp_path / name, "text")
+    assert stat.S_ISFIFO((tmp_path / "link").stat().st_mode)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+def test_a_link_stays_and_its_file_is_replaced(tmp_path):
+    write_text(tmp_path / "there/file.txt", "old")
+    (tmp_path / "link.txt").symlink_to("there/file.txt")
+    write_text(tmp_path / "link.txt", "new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "there/file.txt").read_text() == "new"
+
+
 def test_what_a_kill_left_half_written_is_removed(tmp_path):
     folder = tmp_path / "runs/a"
     write_text(folder / "whole.txt", "whole")
@@ -185,18 +203,19 @@ def test_a_fingerprint_follows_the_bytes(tmp_path):
 def test_modules_import_from_floors_below_only():
     floors = [
         {"registry", "files", "seeding", "graphs", "coupling", "devices", "columns", "sources"}
-        | {"pages", "pool", "fused", "kernels", "sigterm", "transfers"},
+        | {"pages", "pool", "fused", "kernels", "sigterm", "transfers", "fields"}
+        | {"earlier", "unique_keys"},
         {"consensus", "theory", "least_squares", "datasets", "image_files", "tinyimagenet"}
         | {"regression", "partition", "layers", "models", "tasks"},
         {"backends", "population", "protocols"},
-        {"spec", "partition_file", "snapshots", "checkpoint", "training"}
-        | {"processes", "mailbox", "network", "distributed"},
+        {"spec", "measurements", "partition_file", "snapshots", "checkpoint", "training"}
+        | {"processes", "mailbox", "network", "distributed", "shares", "meeting", "ledger"},
         {"experiments", "artefacts", "assumptions", "statistics", "results", "notebooks"}
         | {"comparisons", "tuning", "spectra", "dynamics", "theory_tables", "tables", "captions"}
         | {"alignment", "samples", "throughput", "bench", "archive"}
         | {"plots", "curves", "learning_plots", "synchronization_plots", "consensus_plots"}
         | {"measured_plots", "theory_plots"},
-        {"cli"},
+        {"options", "cli"},
         {"warm"},
         {"__main__"},
     ]

@@ -181,6 +181,16 @@ def test_compiled_once_and_kept_by_source_flags_and_processor(compiled, elsewher
     assert not list(elsewhere.glob("*.lock"))
 
 
+def test_a_cache_that_cannot_be_written_is_named(elsewhere, monkeypatch, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert not kernels.available()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("ngo: kernels.c was not compiled, all will be slower: ")
+    assert "the kernels' cache (XDG_CACHE_HOME names another): the folder '" in line
+    assert " out: " not in line
+
+
 def test_without_a_compiler_torch_does_it(elsewhere, monkeypatch, capsys):
     def fails(path):
         raise subprocess.CalledProcessError(1, "zig")

@@ -123,7 +123,24 @@ def test_every_field_is_explained():
         ),
         ({"protocol": "ngo", "local_steps": 5}, "local_steps is read with protocol local_sgd"),
         ({"seed": -1}, "seed: -1 is out of range"),
+        ({"seed": 2**63}, "seed: 9223372036854775808 is too large; .* and below 2.63"),
+        ({"workers": 1e300}, "workers: 1e.300 is too large"),
+        ({"lr": 10**400}, "lr: 1000.*… is too large"),
+        ({"lr": list(range(1000))}, r"lr: \[0, 1, .*… is not a number; it must be a number, above"),
+        ({"gamma_decay": 1e300}, "gamma_decay: 1e.300 is out of range; .* 0 to 10"),
+        ({"partition": "dirichlet", "beta": 1e308}, "beta: 1e.308 is out of range"),
         ({"epochs": 0}, "epochs: 0 is out of range"),
+        ({"epochs": 1e12}, "epochs: 1000000000000.0 is out of range; .* to 1,000,000,000"),
+        (
+            {"epochs": 1e8, "eval_every": 1e7},
+            r"epochs: 1e\+08 are 1.88e\+10 steps; it must be 5.33e\+06 or less, for at most 1,000,",
+        ),
+        (
+            {"eval_every": 1e-9},
+            "eval_every: 1e-09 asks for 2e.10 evaluations; it must be 0.0002 or more, for at most "
+            "100,000",
+        ),
+        ({"epochs": 1e-9, "eval_every": 1e-9}, "eval_every: 1e-09 asks for 5.33e.06 evaluations"),
     ],
 )
 def test_mistakes_are_told_in_one_line(values, message):

@@ -16,84 +16,55 @@ import click
 import ngo
 from ngo import datasets
 from ngo.devices import DEVICES, chosen, claimed
-from ngo.files import writable_folder, write_text
+from ngo.fields import Field, within
+from ngo.files import write_text
+from ngo.measurements import check_size
 from ngo.models import MODELS
+from ngo.options import FOLDER, INPUT, RESULT, ROOT, Commands, FieldType, measurement, run_fields
 from ngo.registry import UserError, unknown
-from ngo.spec import CHECKPOINT_SECONDS, DEFAULTS, FIELDS, FINAL, RunSpec, flag, resolve
+from ngo.spec import CHECKPOINT_SECONDS, DEFAULTS, FIELDS, FINAL, RunSpec, resolve
 from ngo.tasks import TASKS
 
 if TYPE_CHECKING:
     from ngo.training import Evaluation
 
-RESULT = click.Path(path_type=Path)
-INPUT = click.Path(path_type=Path, exists=True, dir_okay=False)
-
-
-class Commands(click.Group):
-    """Commands in the order of the pipeline; a UserError is a line and exit code 2."""
-
-    def list_commands(self, context: click.Context) -> list[str]:
-        """In the order of definition."""
-        return list(self.commands)
-
-    def invoke(self, context: click.Context) -> object:
-        """Tell a user's mistake without a traceback."""
-        try:
-            return super().invoke(context)
-        except UserError as error:
-            click.echo(f"ngo: {error}", err=True)
-            sys.exit(2)
-        except KeyboardInterrupt:
-            click.echo("ngo: interrupted", err=True)
-            sys.exit(130)
+THREADS = FieldType(Field(int, "threads", **within(1, 1024)))
+PROCESSES = FieldType(Field(int, "processes", **within(1, 1024)))
+MANY = click.IntRange(1, 10_000)
+SECONDS = FieldType(Field(float, "seconds", **within(0, 1_000_000)))
+TIMEOUT = FieldType(Field(float, "seconds", **within(1, 1_000_000)))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(ngo.__version__)
 def main() -> None:
-    r"""Nonlinear gossiping for decentralized optimization.
+    """Nonlinear gossiping for decentralized optimization.
 
     n workers each take an SGD step on their own data, then pull towards their neighbours:
     x_i += γ Σ_j W_ij φ_p(x_j − x_i), φ_p(z) = sign(z)|z|^(2p−1).
 
     \b
     Train one run, with no data to download:
-      ngo train --dataset digits --protocol ngo --p 0.9 --batch-size 16 --epochs 20 --out out/
-    Compare with linear gossip, on the same partition, batches and initial parameters:
-      ngo train --dataset digits --protocol gossip --batch-size 16 --epochs 20 --out out2/
+      ngo train --dataset digits --protocol ngo --p 0.9 --batch-size 16 \\
+        --epochs 20 --out out/
+    Compare with linear gossip, on the same partition, batches and initial
+    parameters:
+      ngo train --dataset digits --protocol gossip --batch-size 16 \\
+        --epochs 20 --out out2/
     See what a config would train:
-      ngo runs --config config/config.yaml --config config/laptop.yaml
-    Make a table or figure of the paper:
-      snakemake --cores all table1
+      ngo runs --config config/config.yaml --config config/demo.yaml
+    Make a table of the paper on bundled data, in the repository's folder:
+      snakemake table1 --cores all --configfile config/demo.yaml
 
     COMMAND --help explains each.
-    """
-
-
-def run_fields(*names: str) -> Callable:
-    """Options for fields of a run; the command gets those that were given as ``given``."""
-
-    def decorate(command: Callable) -> Callable:
-        for name in reversed(names):
-            field = FIELDS[name]
-            allowed = ", ".join(sorted(field.names)) if field.names is not None else field.range
-            command = click.option(
-                flag(name),
-                name,
-                type=field.kind if field.names is None else str,
-                metavar=field.kind.__name__.upper(),
-                help=f"{field.help}: {allowed}  [default: {DEFAULTS[name]}]",
-            )(command)
-        return command
-
-    return decorate
+    """  # noqa: D301 (click looks for the character that \b stands for)
 
 
 def data_root_option(command: Callable) -> Callable:
     """The --data-root option, which goes before NGO_DATA."""
     return click.option(
         "--data-root",
-        type=click.Path(path_type=Path),
+        type=ROOT,
         help=f"Folder of the data sets  [default: ${datasets.ROOT_VARIABLE}, "
         f"else {datasets.DEFAULT_ROOT}/]",
     )(command)
@@ -105,13 +76,13 @@ def distributed_options(command: Callable) -> Callable:
         click.option("--distributed", is_flag=True, help="In several processes, over a network."),
         click.option(
             "--processes",
-            type=click.IntRange(min=1),
+            type=PROCESSES,
             metavar="N",
-            help="Start N processes here  [default: be one of torchrun's]",
+            help="Start N processes here, 1 to 1024  [default: be one of torchrun's]",
         ),
         click.option(
             "--timeout",
-            type=click.FloatRange(min=1),
+            type=TIMEOUT,
             default=120.0,
             show_default=True,
             metavar="SECONDS",
@@ -121,7 +92,7 @@ def distributed_options(command: Callable) -> Callable:
             "--on-failure",
             default="stop",
             show_default=True,
-            help="When a process is lost, the others stop, or drop it and go on.",
+            help="When a process is lost, the others stop; or they drop it and go on (drop).",
         ),
         click.option(
             "--asynchronous", is_flag=True, help="Workers mix the newest models they have."
@@ -168,7 +139,10 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
 @data_root_option
 @click.option("--out", type=RESULT, required=True, help="The partition file (parquet).")
 def partition(data_root: Path | None, out: Path, **given: object) -> None:
-    """Decide who owns which sample: a parquet file of (worker, sample, label)."""
+    """Decide who owns which sample.
+
+    Writes a parquet file of (worker, sample, label).
+    """
     from ngo.partition import summary
     from ngo.partition_file import draw, write
 
@@ -201,7 +175,7 @@ def partition(data_root: Path | None, out: Path, **given: object) -> None:
     show_default=True,
     help="Runs that share a GPU; with as many on each, a run waits.",
 )
-@click.option("--threads", type=click.IntRange(min=1), help="Threads  [default: all cores]")
+@click.option("--threads", type=THREADS, help="Threads: 1 to 1024  [default: all cores]")
 @click.option(
     "--snapshot",
     "snapshots",
@@ -211,14 +185,14 @@ def partition(data_root: Path | None, out: Path, **given: object) -> None:
 )
 @click.option(
     "--checkpoint-seconds",
-    type=click.FloatRange(min=0),
+    type=SECONDS,
     default=CHECKPOINT_SECONDS,
     show_default=True,
     help="Longest time between checkpoints; 0: none between evaluations.",
 )
 @distributed_options
 @click.option("--overwrite", is_flag=True, help="Train, whatever run --out holds.")
-@click.option("--out", type=RESULT, required=True, help="Folder of metrics.parquet and run.json.")
+@click.option("--out", type=FOLDER, required=True, help="Folder of metrics.parquet and run.json.")
 def train(
     spec_file: Path | None,
     partition_file: Path | None,
@@ -259,7 +233,6 @@ def train(
     chosen(device)
     root = datasets.data_root(data_root)
     datasets.check(spec.dataset, root)
-    writable_folder(out)
     parts = None
     if partition_file is not None:
         from ngo.partition_file import read
@@ -305,7 +278,7 @@ def train(
 @click.option("--schema", type=INPUT, help="The config's schema  [default: the workflow's]")
 @click.option("--json", "as_json", is_flag=True, help="The whole table, for machines.")
 def runs(configs: tuple[Path, ...], schema: Path | None, as_json: bool) -> None:
-    """List the runs that a config would train, with their ids, and how much that is."""
+    """List the runs that a config would train, and how much that is."""
     from ngo.experiments import SCHEMA, overview, plan, read_config, summary
 
     if not configs:
@@ -355,35 +328,14 @@ def classes(partitions: tuple[Path, ...], out: Path) -> None:
 
 
 @main.command()
-@click.option("--topology", default="ring", show_default=True)
-@click.option("--workers", type=click.IntRange(min=2), default=10, show_default=True)
-@click.option("--u", type=float, default=0.4, show_default=True, help="Of a random graph.")
-@click.option(
-    "--p", "exponents", type=click.FloatRange(min=0, min_open=True), multiple=True, default=[0.9]
-)
-@click.option("--delay", "delays", type=click.IntRange(min=0), multiple=True, default=[0])
-@click.option("--gamma", type=float, default=0.1, show_default=True, help="Length of a step.")
-@click.option("--rounds", type=click.IntRange(min=1), default=500, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@measurement("consensus")
 @click.option("--out", type=RESULT, required=True, help="The tidy table (parquet).")
-def consensus(
-    topology: str,
-    workers: int,
-    u: float,
-    exponents: tuple[float, ...],
-    delays: tuple[int, ...],
-    gamma: float,
-    rounds: int,
-    seed: int,
-    out: Path,
-) -> None:
-    """Simulate consensus with no learning, from one Gaussian state, for each --p and --delay."""
-    from ngo.graphs import TOPOLOGIES
-    from ngo.spec import check
+def consensus(out: Path, **values: object) -> None:
+    """Simulate consensus with no learning.
 
-    random = TOPOLOGIES[topology].random
-    gamma, u = check("gamma", gamma), check("u", u) if random else None
-
+    From one Gaussian state, for each --p and --delay: x and V of every round.
+    """
+    check_size("consensus", values)
     import pandas as pd
     import torch
 
@@ -393,72 +345,60 @@ def consensus(
     from ngo.results import write
     from ngo.seeding import torch_stream
 
+    topology, workers, gamma, rounds, seed = (
+        values[name] for name in ("topology", "workers", "gamma", "rounds", "seed")
+    )
     X0 = torch.randn(workers, 1, generator=torch_stream(seed, "states"), dtype=torch.float64)
     tables = []
-    for p in exponents:
-        for delay in delays:
-            W = mixing_stream(topology, workers, u, torch_stream(seed, "graphs"))
+    for p in values["p"]:
+        for delay in values["delay"]:
+            W = mixing_stream(topology, workers, values["u"], torch_stream(seed, "graphs"))
             found = simulate(X0, W, p, gamma, rounds, delay=delay)
             tables.append(
                 trajectory_table(
                     p, found.states, found.V, delay=delay, topology=topology, gamma=gamma
                 )
             )
-            click.echo(
-                f"p {p:g}, delay {delay}: V {found.V[0]:.3g} → {found.V[-1]:.3g} in {rounds} rounds"
-            )
+            end = f"{found.V[-1]:.3g}" if found.V[-1].isfinite() else "diverged"
+            click.echo(f"p {p:g}, delay {delay}: V {found.V[0]:.3g} → {end} in {rounds} rounds")
     write(pd.concat(tables, ignore_index=True), out)
 
 
 @main.command()
-@click.option("--topology", "topologies", multiple=True, default=["ring", "complete"])
-@click.option("--workers", type=click.IntRange(min=2), multiple=True, default=[4, 16, 36, 64])
-@click.option("--u", type=float, default=0.4, show_default=True, help="Of random graphs.")
-@click.option("--draws", type=click.IntRange(min=1), default=200, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@measurement("spectra")
 @click.option("--out", type=RESULT, required=True, help="The tidy table (parquet).")
-def spectra(
-    topologies: tuple[str, ...],
-    workers: tuple[int, ...],
-    u: float,
-    draws: int,
-    seed: int,
-    out: Path,
-) -> None:
-    """Degrees and spectral gaps of topologies; means over --draws for random ones."""
-    from ngo.graphs import TOPOLOGIES
-    from ngo.spec import check
+def spectra(out: Path, **values: object) -> None:
+    """Measure degrees and spectral gaps of topologies.
 
-    for name in topologies:
-        TOPOLOGIES[name]
-    check("u", u)
+    For each --topology and --workers; a random graph's are means over --draws.
+    """
     from ngo.results import write
     from ngo.spectra import spectral_table
 
-    table = spectral_table(topologies, workers, u, draws, seed)
+    names = ("topology", "workers", "u", "draws", "seed")
+    table = spectral_table(*(values[name] for name in names))
     write(table, out)
     click.echo(f"{len(table)} spectra → {out}")
 
 
 @main.command()
 @click.argument("models", nargs=-1, required=True, type=INPUT)
-@click.option("--scale", "scales", type=click.FloatRange(min=0), multiple=True, default=[0, 1, 2])
-@click.option("--samples", type=click.IntRange(min=1), default=500, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@measurement("alignment")
 @data_root_option
 @click.option("--out", type=RESULT, required=True, help="The tidy table (parquet).")
 def alignment(
     models: tuple[Path, ...],
-    scales: tuple[float, ...],
+    scale: tuple[float, ...],
     samples: int,
     seed: int,
     data_root: Path | None,
     out: Path,
 ) -> None:
-    """Compare workers' gradients with the gradient at their mean, in MODELS that training kept.
+    """Compare workers' gradients with the gradient at their mean.
 
-    For each --scale the workers' distances to their mean are multiplied by it; all gradients are
-    taken on the same --samples of the training set.
+    MODELS are the models.pt of runs that kept them (ngo train --snapshot). For each --scale the
+    workers' distances to their mean are multiplied by it; all gradients are taken on the same
+    --samples of the training set.
     """
     import pandas as pd
 
@@ -466,15 +406,14 @@ def alignment(
     from ngo.results import write
 
     root = datasets.data_root(data_root)
-    tables = [alignment_table(path, scales, samples, seed, root) for path in models]
+    tables = [alignment_table(path, scale, samples, seed, root) for path in models]
     write(pd.concat(tables, ignore_index=True), out)
-    click.echo(f"{len(models)} runs at {len(scales)} scales → {out}")
+    click.echo(f"{len(models)} runs at {len(scale)} scales → {out}")
 
 
 @main.command()
 @click.argument("models", nargs=-1, required=True, type=INPUT)
-@click.option("--images", type=click.IntRange(min=1), default=8, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@measurement("samples")
 @data_root_option
 @click.option("--out", type=RESULT, required=True, help="The tidy table (parquet).")
 def samples(
@@ -482,7 +421,8 @@ def samples(
 ) -> None:
     """Show what MODELS that training kept put out.
 
-    Reconstructions and generations of variational autoencoders, predictions of regressions.
+    MODELS are the models.pt of runs that kept them (ngo train --snapshot). Reconstructions and
+    generations of variational autoencoders, predictions of regressions.
     """
     import pandas as pd
 
@@ -497,15 +437,12 @@ def samples(
 
 @main.command()
 @run_fields("dataset", "model", "task", "topology", "gamma", "p", "lr", "batch_size")
-@click.option("--protocol", "protocols", multiple=True, default=["gossip", "ngo"])
-@click.option("--workers", type=click.IntRange(min=1), multiple=True, default=[1, 2, 4, 8])
-@click.option("--steps", type=click.IntRange(min=1), default=20, show_default=True)
-@click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True)
+@measurement("throughput")
 @click.option("--device", default="auto", show_default=True, help=f"One of {', '.join(DEVICES)}.")
 @data_root_option
 @click.option("--out", type=RESULT, required=True, help="The tidy table (parquet).")
 def throughput(
-    protocols: tuple[str, ...],
+    protocol: tuple[str, ...],
     workers: tuple[int, ...],
     steps: int,
     repeats: int,
@@ -514,10 +451,11 @@ def throughput(
     out: Path,
     **given: object,
 ) -> None:
-    """Measure how many samples per second n workers train on, on this machine."""
-    specs = [
-        _spec({**given, "protocol": protocol}, workers=max(2, *workers)) for protocol in protocols
-    ]
+    """Measure how many samples per second n workers train on.
+
+    On this machine, for each --protocol and --workers.
+    """
+    specs = [_spec({**given, "protocol": name}, workers=max(2, *workers)) for name in protocol]
     chosen(device)
     from ngo.results import write
     from ngo.throughput import throughput_table
@@ -533,9 +471,10 @@ def throughput(
 @click.option("--param", "-p", multiple=True, metavar="NAME=VALUE", help="VALUE is read as YAML.")
 @click.option("--out", type=RESULT, required=True, help="The executed notebook.")
 def notebook(notebook: Path, param: tuple[str, ...], out: Path) -> None:
-    """Execute a notebook with parameters; one that it does not have is an error.
+    """Execute a notebook with parameters.
 
-    The executed notebook stays where --out says, also when a cell raises.
+    A parameter that it does not have is an error. The executed notebook stays where --out says,
+    also when a cell raises.
     """
     from ngo.notebooks import execute
 
@@ -551,63 +490,16 @@ def kernel(arguments: tuple[str, ...]) -> None:
     IPKernelApp.launch_instance(list(arguments))
 
 
-# Of `ngo theory`: the type of each value, its default, and what it means; a tuple may be repeated.
-THEORY = {
-    "topologies": (str, ("ring", "random", "complete"), "Graphs."),
-    "workers": (int, (2, 5), "Their sizes."),
-    "u": (float, 0.4, "Of random graphs."),
-    "p": (float, (0.5, 0.75, 0.9), "Exponents of the coupling."),
-    "seed": (int, 0, "Of graphs, states and data."),
-    "tol": (float, 1e-12, "Consensus is V at this share of V(0)."),
-    "draws": (int, 3, "Initial states of each graph."),
-    "delay_step": (float, 0.1, "Length of a round, for delays."),
-    "delay_rounds": (int, 400, "Rounds, for delays."),
-    "delay_share": (float, 0.01, "Share of V that a delay must get below, for p < 1."),
-    "floor_gamma": (float, (0.1, 1.0), "Rates γ, for chatter."),
-    "floor_dimension": (int, 20, "Coordinates, for chatter."),
-    "sgd_topology": (str, "ring", "Graph of the least-squares problem."),
-    "sgd_workers": (int, 10, "Its workers."),
-    "sgd_gamma": (float, 0.1, "Its γ."),
-    "sgd_p": (float, 0.9, "Its p."),
-    "samples": (int, 100, "Its samples per worker."),
-    "dimension": (int, 5, "Its features."),
-    "noise": (float, 0.5, "Its noise."),
-    "heterogeneity": (float, 0.5, "How far the workers' solutions lie apart."),
-    "batch_size": (int, 4, "Samples per step."),
-    "steps": (int, 1000, "Steps T."),
-    "points": (int, 12, "Values of T on show."),
-    "repeats": (int, 10, "Runs, for a mean."),
-}
-
-
-def theory_options(command: Callable) -> Callable:
-    """An option for each entry of :data:`THEORY`."""
-    for name in reversed(THEORY):
-        kind, default, text = THEORY[name]
-        command = click.option(
-            flag(name),
-            name,
-            type=kind,
-            multiple=isinstance(default, tuple),
-            default=default,
-            show_default=True,
-            help=text,
-        )(command)
-    return command
-
-
 @main.command()
-@theory_options
+@measurement("theory")
 @click.option("--out", type=RESULT, required=True, help="The tidy table (parquet).")
 def theory(out: Path, **values: object) -> None:
-    """Measure what the theorems bound: consensus times, delays, chatter, convergence.
+    """Measure what the theorems bound.
 
-    All on least squares and Gaussian states, where every constant of the theorems can be computed.
+    Consensus times, delays, chatter and convergence, for each --topologies, --workers and --p: all
+    on least squares and Gaussian states, where every constant of the theorems can be computed.
     """
-    from ngo.graphs import TOPOLOGIES
-
-    for name in (*values["topologies"], values["sgd_topology"]):
-        TOPOLOGIES[name]
+    check_size("theory", values)
     from ngo.results import write
     from ngo.theory_tables import measure
 
@@ -618,7 +510,10 @@ def theory(out: Path, **values: object) -> None:
 
 @main.group()
 def bench() -> None:
-    """Measure what things cost, as ratios within one run, against the project's targets."""
+    """Measure what things cost, against the project's targets.
+
+    As ratios within one run, which differ less from machine to machine than times do.
+    """
 
 
 def bench_command(measure: Callable) -> Callable:
@@ -656,13 +551,13 @@ def bench_options(*names: str) -> Callable:
     """Options of benches: which cases, how often, and where."""
     known = {
         "model": click.option("--model", help="This model alone."),
-        "workers": click.option("--workers", type=click.IntRange(1), help="So many alone."),
-        "batch_size": click.option("--batch-size", type=click.IntRange(1), help="These alone."),
+        "workers": click.option("--workers", type=MANY, help="So many alone."),
+        "batch_size": click.option("--batch-size", type=MANY, help="These alone."),
         "all_cases": click.option(
             "--all", "all_cases", is_flag=True, help="ResNet-18 too: a quarter of an hour."
         ),
         "repeats": click.option(
-            "--repeats", type=click.IntRange(1), default=5, show_default=True, help="Turns of each."
+            "--repeats", type=MANY, default=5, show_default=True, help="Turns of each."
         ),
         "device": click.option(
             "--device", default="cpu", show_default=True, help=f"One of {', '.join(DEVICES)}."
@@ -724,7 +619,7 @@ def startup(repeats: int):
 
 
 @bench_command
-@click.option("--jobs", type=click.IntRange(1), default=10, show_default=True, help="So many.")
+@click.option("--jobs", type=MANY, default=10, show_default=True, help="So many.")
 def workflow(jobs: int):
     """What Snakemake adds to a training job; in the project's folder."""
     from ngo import bench
@@ -740,7 +635,7 @@ def workflow(jobs: int):
     "--out", "outs", multiple=True, type=RESULT, help="A .md or .html file  [default: the screen]"
 )
 def assumptions(configs: tuple[Path, ...], outs: tuple[Path, ...]) -> None:
-    """List the values that the paper does not state, with the reasons for them."""
+    """List the values that the paper does not state, and why."""
     from ngo import assumptions
     from ngo.experiments import read_config
 
@@ -765,10 +660,11 @@ def assumptions(configs: tuple[Path, ...], outs: tuple[Path, ...]) -> None:
 def archive(
     artefacts: tuple[str, ...], configs: tuple[Path, ...], schema: Path | None, out: Path
 ) -> None:
-    """Pack what ARTEFACTS are made from, in results/, as one archive with checksums.
+    """Pack what ARTEFACTS are made from as one checked archive.
 
-    Tidy metrics, configs, the paper's numbers and the runs' records; no weights. All tables and
-    figures by default. The same content gives the same bytes; `ngo rebuild` makes them again.
+    From results/: tidy metrics, configs, the paper's numbers and the runs' records; no weights. All
+    tables and figures by default. The same content gives the same bytes; `ngo rebuild` makes them
+    again.
     """
     from ngo import archive
     from ngo.experiments import SCHEMA
@@ -782,16 +678,16 @@ def archive(
 @click.argument("archive", type=INPUT)
 @click.option(
     "--out",
-    type=RESULT,
+    type=FOLDER,
     default="results/shipped",
     show_default=True,
     help="The archive gets a folder of its own in this one.",
 )
 def rebuild(archive: Path, out: Path) -> None:
-    """Make every table and figure of a metrics ARCHIVE, with no training and no GPU.
+    """Make every table and figure of a metrics ARCHIVE.
 
-    Runs Snakemake's part for tables and figures, in the folder of the repository. An archive with
-    any change in it is refused.
+    With no training and no GPU. Runs Snakemake's part for tables and figures, in the folder of the
+    repository. An archive with any change in it is refused.
     """
     import os
 
@@ -875,9 +771,11 @@ def _read_spec(path: Path) -> dict[str, object]:
     """A run from JSON: a bare specification, or a run.json that holds one."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        values = values.get("spec", values)
-    except (AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"spec: {str(path)!r} is no JSON object: {error}") from None
+    values = values.get("spec", values) if isinstance(values, dict) else values
+    if not isinstance(values, dict):
+        raise UserError(f"spec: {str(path)!r} is no JSON object.")
     for name in values:
         if name not in FIELDS:
             raise unknown("spec", name, FIELDS)

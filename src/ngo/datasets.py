@@ -126,7 +126,11 @@ def dataset(name: str, **facts) -> Decorator:
 
 def data_root(given: str | Path | None = None, config: str | Path | None = None) -> Path:
     """The folder that holds the data sets: what is given, else ``NGO_DATA``, else the config's."""
-    return Path(given or os.environ.get(ROOT_VARIABLE) or config or DEFAULT_ROOT).expanduser()
+    named = given or os.environ.get(ROOT_VARIABLE) or config or DEFAULT_ROOT
+    root = Path(os.path.expanduser(named))
+    if os.path.exists(root) and not root.is_dir():
+        raise UserError(f"data.root: {str(root)!r} is no folder.")
+    return root
 
 
 def load(name: str, root: Path, device: str | torch.device = "cpu") -> Dataset:

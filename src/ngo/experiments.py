@@ -5,20 +5,21 @@ Light: the workflow imports this module each time it is read; it imports no torc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, SchemaError, ValidationError, validators
 
 from ngo.artefacts import ARTEFACTS, pooled
-from ngo.devices import DEVICES
-from ngo.graphs import TOPOLOGIES
-from ngo.protocols import PROTOCOLS
-from ngo.registry import UserError, nearest, unknown
-from ngo.spec import FIELDS, FINAL, RunSpec, as_number, check, check_snapshots, resolve
+from ngo.devices import check_device
+from ngo.fields import as_number
+from ngo.measurements import MEASURES, check_entry
+from ngo.registry import UserError, nearest, shown, unknown
+from ngo.spec import FIELDS, FINAL, RunSpec, check, check_snapshots, resolve
 from ngo.unique_keys import RepeatedKey, UniqueKeys
 
 CONFIG = Path("config/config.yaml")
@@ -26,9 +27,6 @@ SCHEMA = Path("workflow/schemas/config.schema.yaml")
 
 # Folders of results/ that all tiers share, or did: no tier has their names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped")
-
-# Sections of the config that say what `ngo KIND` measures for each artefact.
-MEASURES = ("consensus", "spectra", "alignment", "samples", "throughput", "theory")
 
 
 @dataclass(frozen=True)
@@ -70,21 +68,26 @@ def tiers(folder: str | Path = CONFIG.parent) -> list[list[Path]]:
     return [[base], *([base, path] for path in overlays)]
 
 
-def read_config(paths: Iterable[str | Path]) -> dict:
-    """The config in ``paths``, later ones laid over earlier ones, mapping by mapping."""
+def read_config(paths: Iterable[str | Path], key: str = "config") -> dict:
+    """The config in ``paths``, later ones laid over earlier ones, mapping by mapping.
+
+    Raises a UserError, under ``key``, for a file that is none.
+    """
     config: dict = {}
     for path in paths:
         try:
             overlay = yaml.load(Path(path).read_text(encoding="utf-8"), UniqueKeys)
         except OSError as error:
-            raise UserError(f"config: {str(path)!r} can't be read: {error.strerror}") from None
+            raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}") from None
         except RepeatedKey as error:
-            raise UserError(f"config: {str(path)!r}, {error}.") from None
-        except yaml.YAMLError as error:
+            raise UserError(f"{key}: {str(path)!r}, {error}.") from None
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             problem = " ".join(str(error).split())
-            raise UserError(f"config: {str(path)!r} is no YAML: {problem}") from None
+            raise UserError(f"{key}: {str(path)!r} is no YAML: {problem}") from None
         if not isinstance(overlay, dict):
-            raise UserError(f"config: {str(path)!r} must be a mapping of keys to values")
+            raise UserError(f"{key}: {str(path)!r} must be a mapping of keys to values")
+        if config and config.keys() < overlay.keys():
+            raise UserError(f"{key}: {str(path)!r} goes first, and what is laid over it after it.")
         config = _overlaid(config, overlay)
     return config
 
@@ -97,8 +100,7 @@ def plan(config: Mapping, schema: str | Path = SCHEMA) -> Plan:
             f"tier: {config['tier']!r} is a folder of results/ that all tiers share; take another "
             f"name than {', '.join(SHARED)}."
         )
-    if config["device"] not in DEVICES:
-        raise unknown("device", config["device"], DEVICES)
+    check_device(config["device"])
     _check_fields("defaults", config["defaults"])
     for name, setting in config["settings"].items():
         _check_fields(f"settings.{name}", setting)
@@ -106,11 +108,10 @@ def plan(config: Mapping, schema: str | Path = SCHEMA) -> Plan:
         name: _unique(_training_runs(f"training.{name}", config, entry))
         for name, entry in config["training"].items()
     }
-    for section in ("consensus", "spectra"):
-        for name, entry in config[section].items():
-            for topology in _as_list(entry["topology"]):
-                if topology not in TOPOLOGIES:
-                    raise unknown(f"{section}.{name}.topology", topology, TOPOLOGIES)
+    for kind in MEASURES:
+        for name, entry in config[kind].items():
+            own = {key: value for key, value in entry.items() if key != "setting"}
+            check_entry(f"{kind}.{name}", kind, own)
     partitions = {
         name: [
             _resolve(f"partitions.{name}", {"seed": entry["seed"]}, _defaults(config, setting))
@@ -170,9 +171,6 @@ def _snapshots(config: Mapping, training: Mapping[str, list[RunSpec]]) -> dict[s
 def _throughput(key: str, config: Mapping, entry: Mapping) -> dict:
     """The flags of a throughput measurement: its own, and those of NGO in its setting."""
     (setting,) = _settings(key, config, {"settings": [entry["setting"]]})
-    for protocol in entry["protocol"]:
-        if protocol not in PROTOCOLS:
-            raise unknown(f"{key}.protocol", protocol, PROTOCOLS)
     given = {"seed": 0, "topology": "ring", "protocol": "ngo"}
     spec = _resolve(key, given, _defaults(config, setting))
     fields = ("dataset", "model", "task", "topology", "gamma", "p", "lr", "batch_size")
@@ -182,8 +180,12 @@ def _throughput(key: str, config: Mapping, entry: Mapping) -> dict:
 
 def check_schema(config: Mapping, schema: str | Path = SCHEMA) -> None:
     """Raise a UserError for the first thing in the config that the schema does not allow."""
-    rules = yaml.safe_load(Path(schema).read_text(encoding="utf-8"))
-    errors = sorted(Draft202012Validator(rules).iter_errors(config), key=lambda e: e.json_path)
+    rules = read_config([schema], "schema")
+    try:
+        _Validator.check_schema(rules)
+    except SchemaError as error:
+        raise UserError(f"schema: {str(schema)!r} is no JSON Schema: {error.message}.") from None
+    errors = sorted(_Validator(rules).iter_errors(config), key=lambda e: e.json_path)
     if errors:
         raise UserError(_in_one_line(errors[0]))
 
@@ -289,17 +291,61 @@ def _overlaid(base: Mapping, overlay: Mapping) -> dict:
     return merged
 
 
-def _in_one_line(error) -> str:
+# JSON Schema takes 2.0 for a whole number, and NaN for a number within all bounds.
+_Validator = validators.extend(
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {
+            "integer": lambda _, value: type(value) is int,
+            "number": lambda _, value: (
+                type(value) is int or (type(value) is float and math.isfinite(value))
+            ),
+        }
+    ),
+)
+
+
+def _in_one_line(error: ValidationError) -> str:
     key = error.json_path.removeprefix("$").removeprefix(".") or "config"
+    value = error.instance
     if error.validator == "additionalProperties":
         known = error.schema.get("properties", {})
-        name = next(name for name in error.instance if name not in known)
+        name = next(name for name in value if name not in known)
         return f"{key}: {name!r} is unknown; allowed: {', '.join(known)}.{nearest(name, known)}"
     if error.validator == "required":
-        return f"{key}: {error.message}."
+        missing = next(name for name in error.validator_value if name not in value)
+        return f"{key}: {missing!r} is missing."
     if error.validator == "uniqueItems":
-        return f"{key}: {error.instance!r} repeats a value; each may be there once."
-    value = error.instance
-    allowed = f"{error.validator}: {error.validator_value}"
+        return f"{key}: {shown(value)} repeats a value; each may be there once."
+    what = "the name " if "propertyNames" in error.schema_path else ""
     hint = as_number(value) if error.validator == "type" else ""
-    return f"{key}: {value!r} is not allowed; {allowed}.{hint}"
+    return f"{key}: {what}{shown(value)} is not allowed; it must be {_wanted(error.schema)}.{hint}"
+
+
+_TYPES = {
+    "object": "a mapping of keys to values",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+}
+
+_BOUNDS = {
+    "minimum": "{} or more",
+    "exclusiveMinimum": "above {}",
+    "maximum": "{} or less",
+    "exclusiveMaximum": "below {}",
+    "minItems": "of {} or more",
+    "maxItems": "of {} or less",
+}
+
+
+def _wanted(schema: Mapping) -> str:
+    """What a part of the schema allows, in words: its description, if it has one."""
+    if "anyOf" in schema:
+        return ", or ".join(map(_wanted, schema["anyOf"]))
+    if "const" in schema:
+        return repr(schema["const"])
+    bounds = [words.format(schema[name]) for name, words in _BOUNDS.items() if name in schema]
+    return schema.get("description") or ", ".join([_TYPES[schema["type"]], *bounds])

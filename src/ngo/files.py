@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,16 +21,18 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Iterator[Path]:
+def whole_file(path: str | Path, key: str = "out") -> Iterator[Path]:
     """A temporary path beside ``path`` that becomes ``path`` when the block ends without an error.
 
     The temporary name keeps the suffix, since writers (matplotlib, for one) choose a format by it.
-    Raises a UserError where there is no room for the file.
+    Raises a UserError, under ``key``, where there is no room for the file, or a folder or device
+    has its name. A link stays, and what it leads to is replaced.
     """
     path = Path(path)
-    handle, name = tempfile.mkstemp(
-        prefix=f"{PARTIAL}{path.name}.", suffix=path.suffix, dir=writable_folder(path.parent)
-    )
+    path = path.resolve() if path.is_symlink() else path
+    _check_kind(path, key, folder=False)
+    folder = writable_folder(path.parent, key)
+    handle, name = tempfile.mkstemp(prefix=f"{PARTIAL}{path.name}.", suffix=path.suffix, dir=folder)
     os.close(handle)
     temporary = Path(name)
     try:
@@ -42,7 +45,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         if error.errno not in FULL:
             raise
         reason = os.strerror(error.errno)
-        raise UserError(f"out: {str(path)!r} can't be written: {reason}") from None
+        raise UserError(f"{key}: {str(path)!r} can't be written: {reason}") from None
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -68,6 +71,55 @@ def write_text(path: str | Path, text: str) -> None:
     """Write a text file, whole or not at all."""
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def check_place(path: str | Path, key: str = "out", *, folder: bool = False) -> Path:
+    """``path``, if a file (or a ``folder``) can be written there; a UserError, under ``key``, if
+    not. Nothing is made.
+    """
+    path = named_path(path, key)
+    try:
+        _check_kind(path, key, folder)
+        place = path if folder else path.parent
+        while not place.exists():
+            place = place.parent
+        tempfile.TemporaryFile(dir=place).close()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UserError(f"{key}: {str(path)!r} can't be written: {reason}") from None
+    return path
+
+
+def readable_file(path: str | Path, key: str) -> Path:
+    """``path``, if it is a file that can be read; a UserError, under ``key``, if not."""
+    path = named_path(path, key)
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # to open a pipe is to wait for its writer
+            path.open("rb").close()
+        elif not stat.S_ISFIFO(mode):
+            raise UserError(f"{key}: {str(path)!r} is no file.")
+    except OSError as error:
+        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}") from None
+    return path
+
+
+def named_path(path: str | Path, key: str) -> Path:
+    """``path``; a UserError, under ``key``, if it is empty, as an unset variable is, or no text."""
+    try:
+        if os.fspath(path).encode():
+            return Path(path)
+        reason = "is no path; it is empty"
+    except UnicodeEncodeError:
+        reason = "is not UTF-8"
+    raise UserError(f"{key}: {os.fspath(path)!r} {reason}.")
+
+
+def _check_kind(path: Path, key: str, folder: bool) -> None:
+    """Raise a UserError if something else than a file (or a ``folder``) is at ``path``."""
+    kind, right = ("folder", path.is_dir()) if folder else ("file", path.is_file())
+    if path.exists() and not right:
+        raise UserError(f"{key}: {str(path)!r} is there, and is no {kind}; name another path.")
 
 
 def writable_folder(path: str | Path, key: str = "out", room: int = 0) -> Path:

@@ -207,9 +207,10 @@ def _compiled() -> Path:
     path = Path(cache_home) / "ngo" / f"kernels-{key}.so"
     if path.exists():
         return path
-    with held(writable_folder(path.parent) / f"{path.name}.lock", lambda: None):
+    key = "the kernels' cache (XDG_CACHE_HOME names another)"
+    with held(writable_folder(path.parent, key) / f"{path.name}.lock", lambda: None):
         if not path.exists():
-            with whole_file(path) as temporary:
+            with whole_file(path, key) as temporary:
                 _compile(temporary)
     return path
 

@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -30,7 +31,8 @@ def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
     writable_folder(out.parent)
     logging.getLogger("papermill").setLevel(logging.WARNING)
     try:
-        known = papermill.inspect_notebook(notebook)
+        with warnings.catch_warnings(action="ignore"):  # of a name that does not end in .ipynb
+            known = papermill.inspect_notebook(notebook)
     except (AttributeError, KeyError, ValueError, ValidationError) as error:
         reason = str(error).splitlines()[0][:100]
         raise UserError(f"{notebook}: this is not a notebook: {reason}") from None
@@ -41,7 +43,11 @@ def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
             raise UserError(f"param: {parameter!r} must be NAME=VALUE")
         if name not in known:
             raise unknown(f"param of {notebook}", name, known)
-        values[name] = yaml.safe_load(value)
+        try:
+            values[name] = yaml.safe_load(value)
+        except (yaml.YAMLError, ValueError) as error:
+            problem = " ".join(str(error).split())
+            raise UserError(f"param: {parameter!r} is no YAML: {problem}") from None
     # The kernel talks to this process through sockets in a folder of their own, not over TCP.
     with tempfile.TemporaryDirectory() as folder:
         _offer_kernel(Path(folder))

@@ -7,52 +7,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 
 from ngo.backends import BACKENDS, PRECISIONS
 from ngo.datasets import DATASETS
+from ngo.fields import Field, above, at_least, below, checked, wanted, within
 from ngo.graphs import TOPOLOGIES
 from ngo.models import MODELS
 from ngo.partition import PARTITIONS
 from ngo.protocols import PROTOCOLS
-from ngo.registry import Registry, UserError, unknown
+from ngo.registry import UserError, unknown
 from ngo.tasks import TASKS
-
-
-@dataclass(frozen=True)
-class Field:
-    """How a field of a run is checked and explained.
-
-    ``kind`` is its type; ``names`` the registry its value comes from; ``allowed(value)`` its
-    range, which ``range`` puts into words; ``owner`` the field whose choice gives it a meaning
-    (``u`` means something for a random topology only; elsewhere it is None).
-    """
-
-    kind: type
-    help: str
-    names: Registry | None = None
-    allowed: Callable[[float], bool] | None = None
-    range: str = ""
-    owners: tuple[str, ...] = ()
 
 
 def _field(kind: type, help: str, default: object, **rest: object) -> object:
     return field(default=default, metadata={"field": Field(kind, help, **rest)})
 
 
-def _positive(value: float) -> bool:
-    return value > 0
-
-
-def _at_least_one(value: float) -> bool:
-    return value >= 1
-
-
-_COUNT = {"allowed": _at_least_one, "range": "1 or more"}
-_RATE = {"allowed": _positive, "range": "above 0"}
-_FROM_ZERO = {"allowed": lambda value: value >= 0, "range": "0 or more"}
+_COUNT, _RATE, _FROM_ZERO = at_least(1), above(0), at_least(0)
+_EPOCHS = within(1e-9, 10**9)
 _PROTOCOL = {"owners": ("protocol",)}
 _PARTITION = {"owners": ("partition",)}
 
@@ -75,13 +49,14 @@ class RunSpec:
     samples_per_worker: int | None = _field(
         int, "samples each worker gets", 400, **_COUNT, **_PARTITION
     )
-    beta: float | None = _field(float, "Dirichlet concentration", 0.5, **_RATE, **_PARTITION)
+    beta: float | None = _field(
+        float, "Dirichlet concentration", 0.5, **above(0, 1_000_000), **_PARTITION
+    )
     holdout: float = _field(
         float,
         "share of the training set held out, and evaluated too",
         0.0,
-        allowed=lambda share: 0 <= share < 1,
-        range="0 or more, below 1",
+        **below(0, 1),
     )
     workers: int = _field(int, "number of workers n", 10, **_COUNT)
     topology: str | None = _field(str, "who talks to whom", "ring", names=TOPOLOGIES, **_PROTOCOL)
@@ -89,8 +64,7 @@ class RunSpec:
         float,
         "probability of an edge in a random graph",
         0.4,
-        allowed=lambda u: 0 < u <= 1,
-        range="above 0, at most 1",
+        **above(0, 1),
         owners=("topology",),
     )
     protocol: str = _field(str, "how workers learn together", "ngo", names=PROTOCOLS)
@@ -98,13 +72,12 @@ class RunSpec:
         float,
         "exponent of the coupling φ_p; 1 is linear",
         0.9,
-        allowed=lambda p: 0.5 <= p <= 1,
-        range="0.5 to 1",
+        **within(0.5, 1),
         **_PROTOCOL,
     )
     gamma: float | None = _field(float, "synchronization rate γ", 0.1, **_RATE, **_PROTOCOL)
     gamma_decay: float | None = _field(
-        float, "γ at step t is γ / (1 + t)^decay; 0 is constant", 0.0, **_FROM_ZERO, **_PROTOCOL
+        float, "γ at step t is γ / (1 + t)^decay; 0 is constant", 0.0, **within(0, 10), **_PROTOCOL
     )
     local_steps: int | None = _field(int, "SGD steps per consensus step", 1, **_COUNT, **_PROTOCOL)
     delay: int | None = _field(int, "steps τ that models are stale", 1, **_FROM_ZERO, **_PROTOCOL)
@@ -113,8 +86,8 @@ class RunSpec:
     )
     lr: float = _field(float, "learning rate η", 0.05, **_RATE)
     batch_size: int = _field(int, "samples per worker and step", 32, **_COUNT)
-    epochs: float = _field(float, "passes over the workers' data", 20.0, **_RATE)
-    eval_every: float = _field(float, "epochs between evaluations", 1.0, **_RATE)
+    epochs: float = _field(float, "passes over the workers' data", 20.0, **_EPOCHS)
+    eval_every: float = _field(float, "epochs between evaluations", 1.0, **_EPOCHS)
     precision: str = _field(
         str, "type of the numbers in forward and backward passes", "float32", names=PRECISIONS
     )
@@ -173,6 +146,9 @@ class RunSpec:
 # The last step of a run, among the steps after which its models are kept.
 FINAL = "final"
 
+# The most that a run may ask for: more is a slip of the pen, found before anything is computed.
+MOST_STEPS, MOST_EVALUATIONS = 10**9, 10**5
+
 # The longest time between a run's checkpoints, in seconds, unless it is told another.
 CHECKPOINT_SECONDS = 60.0
 
@@ -199,7 +175,7 @@ def resolve(given: Mapping[str, object], defaults: Mapping[str, object] = DEFAUL
 
     def stated_value(name: str) -> object:
         if name not in stated:
-            raise UserError(f"{name} has no value; it must be {_wanted(FIELDS[name])}.")
+            raise UserError(f"{name} has no value; it must be {wanted(FIELDS[name])}.")
         return check(name, stated[name])
 
     protocol = PROTOCOLS[stated_value("protocol")]
@@ -224,21 +200,7 @@ def resolve(given: Mapping[str, object], defaults: Mapping[str, object] = DEFAUL
 
 def check(name: str, value: object) -> object:
     """``value`` as the field's own type, if it is allowed there; a UserError if not."""
-    entry = FIELDS[name]
-    if entry.names is not None:
-        if not isinstance(value, str) or value not in entry.names:
-            raise unknown(name, value, entry.names)
-        return value
-    wanted = f"it must be {_wanted(entry)}"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UserError(f"{name}: {value!r} is not a number; {wanted}.{as_number(value)}")
-    if not math.isfinite(value):
-        raise UserError(f"{name}: {value!r} is not finite; {wanted}.")
-    if entry.kind is int and value != int(value):
-        raise UserError(f"{name}: {value!r} is not whole; {wanted}.")
-    if not entry.allowed(value):
-        raise UserError(f"{name}: {value!r} is out of range; {wanted}.")
-    return entry.kind(value)
+    return checked(name, value, FIELDS[name])
 
 
 def fingerprint(values: Mapping[str, object]) -> str:
@@ -265,12 +227,6 @@ def _without_effect(
         f"{name}: {value!r} has no effect with {choice}{is_fixed}; "
         f"{name} is read with {owner} {', '.join(users)}."
     )
-
-
-def _wanted(entry: Field) -> str:
-    if entry.names is not None:
-        return f"one of {', '.join(sorted(entry.names))}"
-    return f"{'a whole number' if entry.kind is int else 'a number'}, {entry.range}"
 
 
 def _check_together(spec: RunSpec) -> None:
@@ -319,6 +275,25 @@ def _check_together(spec: RunSpec) -> None:
     share = _smallest_share(spec)
     if share is not None:
         check_share(spec, share)
+    _check_length(spec)
+
+
+def _check_length(spec: RunSpec) -> None:
+    """Raise for more steps or evaluations than anybody can want."""
+    per_epoch = spec.owned / (spec.workers * spec.batch_size)
+    steps = max(1.0, spec.epochs * per_epoch)
+    if steps > MOST_STEPS:
+        raise UserError(
+            f"epochs: {spec.epochs:g} are {steps:.3g} steps; it must be "
+            f"{MOST_STEPS / per_epoch:.3g} or less, for at most {MOST_STEPS:,} steps."
+        )
+    evaluations = steps / (spec.eval_every * per_epoch)
+    if evaluations > MOST_EVALUATIONS:
+        raise UserError(
+            f"eval_every: {spec.eval_every:g} asks for {evaluations:.3g} evaluations; it must be "
+            f"{steps / per_epoch / MOST_EVALUATIONS:.3g} or more, for at most "
+            f"{MOST_EVALUATIONS:,} of them."
+        )
 
 
 def _fitting(spec: RunSpec) -> str:
@@ -357,12 +332,3 @@ def _smallest_share(spec: RunSpec) -> int | None:
 
 def _fixed(spec: RunSpec) -> Mapping[str, object]:
     return PROTOCOLS[spec.protocol].fixed
-
-
-def as_number(value: object) -> str:
-    """A hint for numbers that YAML reads as text, such as 1e-3; empty for all else."""
-    try:
-        number = float(value) if isinstance(value, str) else math.nan
-    except ValueError:
-        number = math.nan
-    return f" It was read as text: write {number!r}." if math.isfinite(number) else ""
