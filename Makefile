@@ -64,7 +64,7 @@ endif
 # uv itself comes from the lock too, with its hashes.
 .venv/installed: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "ngo needs Python 3.11: make PYTHON=/path/to/python3.11")'
-	$(PYTHON) -m venv $(MOVED) .venv
+	$(PYTHON) -m venv .venv $(MOVED)
 	awk '/^uv==/ {on = 1} on {print} on && !/\\$$/ {exit}' requirements.lock > .venv/uv.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.txt
 	$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock

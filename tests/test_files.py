@@ -204,7 +204,7 @@ def test_modules_import_from_floors_below_only():
     floors = [
         {"registry", "files", "seeding", "graphs", "coupling", "devices", "columns", "sources"}
         | {"pages", "pool", "fused", "kernels", "sigterm", "transfers", "fields"}
-        | {"earlier", "unique_keys"},
+        | {"apart", "earlier", "unique_keys"},
         {"consensus", "theory", "least_squares", "datasets", "image_files", "tinyimagenet"}
         | {"regression", "partition", "layers", "models", "tasks"},
         {"backends", "population", "protocols"},

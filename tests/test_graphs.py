@@ -53,6 +53,10 @@ def test_an_edge_counts_once_however_often_it_is_returned(own_topology):
     assert torch.equal(next(stream), graphs.mixing_matrix(nx.path_graph(3)))
 
 
+def test_edges_may_come_one_by_one(own_topology):
+    assert sorted(own_topology((i, i + 1) for i in range(2))(3).edges) == [(0, 1), (1, 2)]
+
+
 @pytest.mark.parametrize("edge", [(0, 3), (-1, 0)])
 def test_an_edge_to_a_worker_that_is_not_there_is_named(own_topology, edge):
     graph = own_topology([(0, 1), edge])

@@ -39,7 +39,12 @@ def test_aggregate_joins_runs_and_their_facts(tmp_path):
         facts = {"run": run, "seed": seed, "topology": "ring", "u": None}
         columns.write(
             tmp_path / run,
-            {"step": [0, 5], "V": [0.0, 1.5], "diverged": [False, run == "b"]},
+            {
+                "step": [0, 5],
+                "V": [0.0, 1.5],
+                "diverged": [False, run == "b"],
+                "seconds": [0.1, 0.2],  # as older versions had them
+            },
             facts,
         )
     table = results.aggregate([tmp_path / "b", tmp_path / "a"])
@@ -47,6 +52,7 @@ def test_aggregate_joins_runs_and_their_facts(tmp_path):
     assert table["step"].tolist() == [0, 5, 0, 5]
     assert table["diverged"].tolist() == [False, False, False, True]
     assert table["u"].isna().all()
+    assert "seconds" not in table
     (tmp_path / "again").write_bytes((tmp_path / "a").read_bytes())
     for second in ("a", "again"):
         files = [tmp_path / "a", tmp_path / "b", tmp_path / second]

@@ -8,10 +8,11 @@ Light: the workflow reads it each time it is parsed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ngo.registry import Registry, UserError
+from ngo.apart import CELL
+from ngo.registry import Registry
 
 FIGURE = ("png", "pdf", "csv")
 TABLE = ("csv", "md", "tex", "html")
@@ -27,9 +28,6 @@ STABILITY = "5.6 Synchronization rate and stability"
 SUPPLEMENT = "Supplement"
 ORIGINAL = "Supplement, original appendix"
 BEYOND = "What the paper leaves open"
-
-# What a row of a table of protocols is told apart by.
-CELL = ("dataset", "partition", "topology", "protocol")
 
 
 def tier_folder(tier: str) -> str:
@@ -77,16 +75,6 @@ class Artefact:
 
 
 ARTEFACTS: Registry[Artefact] = Registry("artefact")
-
-
-def pooled(apart: Iterable[str], runs: Iterable[str]) -> UserError:
-    """The error for ``runs`` of one seed that agree on all fields in ``apart``: they would pass for
-    seeds of one and the same.
-    """
-    return UserError(
-        f"runs are told apart here by {', '.join(apart)} and seed alone, but there are "
-        f"{', '.join(runs)}; give runs that differ otherwise an experiment of their own."
-    )
 
 
 def _figure(

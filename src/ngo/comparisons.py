@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.artefacts import CELL
+from ngo.apart import CELL
 from ngo.datasets import DATASETS
 from ngo.partition import PARTITIONS
 from ngo.results import check_apart, final, over_seeds

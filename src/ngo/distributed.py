@@ -301,9 +301,9 @@ def _finished(
         raise UserError(f"out: {str(out)!r} holds the checkpoint of a simulated run; {INSTEAD}")
     if (found := earlier.finished(out, about)) is None:
         return None
-    record, line = found
+    seconds, line = found
     print(line, file=sys.stderr)
-    return training.last_evaluation(out, record)
+    return training.last_evaluation(out, seconds)
 
 
 def _placed(

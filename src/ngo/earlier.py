@@ -42,9 +42,9 @@ def _difference(its: About, ours: About, keys: list[str] | tuple[str, ...]) -> s
     return None
 
 
-def finished(out: Path, about: About) -> tuple[dict, str] | None:
-    """The record of the run that is ``about``, if ``out`` holds all its files, and a line that says
-    so; None if another run may train there.
+def finished(out: Path, about: About) -> tuple[float, str] | None:
+    """The seconds that the run that is ``about`` took, if ``out`` holds all its files, and a line
+    that says so; None if it may train there.
 
     Raises a UserError if ``out`` holds another finished run, or a record that can't be read.
     """
@@ -56,7 +56,8 @@ def finished(out: Path, about: About) -> tuple[dict, str] | None:
         name, its = record["id"], {**record["about"], **record["spec"]}
         if set(about["snapshots"]) <= set(its["snapshots"]):
             its["snapshots"] = about["snapshots"]  # it keeps these models, and others
-    except (OSError, ValueError, KeyError, TypeError):
+        seconds = float(record["evaluation_seconds"][-1])
+    except (OSError, ValueError, LookupError, TypeError):
         raise UserError(
             f"out: {str(path)!r} is damaged, or the record of another version; {INSTEAD}"
         ) from None
@@ -66,7 +67,7 @@ def finished(out: Path, about: About) -> tuple[dict, str] | None:
         return None
     by = remade(its, about)
     made = f", made with {by}" if by else ""
-    return record, f"already finished in {str(out)!r}{made}; --overwrite trains it again"
+    return seconds, f"already finished in {str(out)!r}{made}; --overwrite trains it again"
 
 
 def clear(out: Path) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 import yaml
 from jsonschema import Draft202012Validator, SchemaError, ValidationError, validators
 
-from ngo.artefacts import ARTEFACTS, pooled
+from ngo.apart import pooled
+from ngo.artefacts import ARTEFACTS
 from ngo.devices import check_device
 from ngo.fields import as_number
 from ngo.measurements import MEASURES, check_entry

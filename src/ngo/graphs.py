@@ -8,7 +8,7 @@ cost.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from itertools import combinations, repeat
@@ -72,17 +72,17 @@ def topology(
     return register
 
 
-def _simple(name: str, n: int, edges: Edges) -> Edges:
+def _simple(name: str, n: int, edges: Iterable[tuple[int, int]]) -> Edges:
     """Each undirected edge once, without self-loops; a UserError for one to a worker that is not
     there.
     """
-    for edge in edges:
-        if not all(0 <= worker < n for worker in edge):
+    simple = dict.fromkeys((min(i, j), max(i, j)) for i, j in edges)
+    for i, j in simple:
+        if i < 0 or j >= n:
             raise UserError(
-                f"topology: {name!r} has an edge {tuple(edge)} on {n} workers; they are 0 to "
-                f"{n - 1}."
+                f"topology: {name!r} has an edge {i, j} on {n} workers; they are 0 to {n - 1}."
             )
-    return list(dict.fromkeys((min(i, j), max(i, j)) for i, j in edges if i != j))
+    return [(i, j) for i, j in simple if i != j]
 
 
 @topology("ring")

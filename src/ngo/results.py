@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from ngo import columns
-from ngo.artefacts import pooled
+from ngo.apart import pooled
 from ngo.datasets import DATASETS
 from ngo.files import whole_file
 from ngo.partition_file import COLUMNS

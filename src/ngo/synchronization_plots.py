@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo import curves, graphs, plots
-from ngo.artefacts import CELL
+from ngo.apart import CELL
 from ngo.comparisons import TOPOLOGY_ORDER
 from ngo.plots import TEXT_WIDTH
 from ngo.results import check_apart, final

@@ -453,9 +453,9 @@ def run(
     ):
         found = None if overwrite else earlier.finished(out, about)
         if found and not checkpoints.path.exists():
-            record, line = found
+            seconds, line = found
             tell(line)
-            return last_evaluation(out, record)
+            return last_evaluation(out, seconds)
         for name in OUTPUTS:
             sweep(out / name)
         state = checkpoints.found()
@@ -486,11 +486,11 @@ def run(
     return rows[-1]
 
 
-def last_evaluation(out: Path, record: dict) -> Evaluation:
-    """The last evaluation of the finished run in ``out``; a UserError if they are damaged."""
+def last_evaluation(out: Path, seconds: float) -> Evaluation:
+    """The last evaluation of the finished run in ``out``, which took ``seconds``."""
     table, _ = columns.read(out / earlier.METRICS, "out")
     values = {name: values[-1].item() for name, values in table.items()}
-    return Evaluation(**values, seconds=record["evaluation_seconds"][-1])
+    return Evaluation(**values, seconds=seconds)
 
 
 def leave(
