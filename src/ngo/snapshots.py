@@ -58,7 +58,8 @@ def module(
     """The model of a ``worker``, in eval mode, with tensors of its own.
 
     Without one it is the consensus model: the means of all workers' parameters and of their
-    buffers. ``spec`` and ``snapshot`` are those of :func:`load_snapshots`.
+    buffers. ``spec`` and ``snapshot`` are those of :func:`load_snapshots`. It takes inputs as the
+    task's ``batch`` makes them of a data set's samples (see :class:`ngo.tasks.Task`).
     """
     if worker is not None and not 0 <= worker < spec.workers:
         raise UserError(
