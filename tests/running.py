@@ -1,5 +1,7 @@
-"""Processes that tests start: each ends in time, or it is killed with all below it."""
+"""Processes that tests start: each ends in time, or it is killed with all that it started."""
 
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -9,19 +11,19 @@ from typing import TypeVar
 import psutil
 import pytest
 
-LIMIT = 300  # seconds that nothing here takes
+LIMIT = 600  # seconds that nothing here takes, on a busy machine either
 
 T = TypeVar("T")
 _started: list[subprocess.Popen] = []
 
 
 def start(command: Sequence[object], **how: object) -> subprocess.Popen:
-    """Start a process that is killed after the test (or at the end) if it still runs then.
+    """Start a process in a group of its own, which does not outlive the test.
 
     Its output, and its errors unless ``how`` says otherwise, are pipes of text.
     """
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([*map(str, command)], **{**pipes, **how})
+    process = subprocess.Popen([*map(str, command)], start_new_session=True, **{**pipes, **how})
     _started.append(process)
     return process
 
@@ -65,14 +67,16 @@ def with_children(process: subprocess.Popen) -> list[psutil.Process]:
 
 
 def kill(process: subprocess.Popen) -> None:
-    """Kill a process and all below it."""
+    """Kill a process, all below it, and what it has left behind."""
     for each in with_children(process):
         with suppress(psutil.NoSuchProcess):
             each.kill()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait(LIMIT)
 
 
 def kill_all() -> None:
-    """Kill what :func:`start` started and still runs."""
+    """Kill all that :func:`start` started and that still runs."""
     while _started:
         kill(_started.pop())

@@ -23,7 +23,7 @@ PROFILE = [
 ]
 SMALL = {"mem_mb": 1000, "runtime": 10}
 
-pytestmark = pytest.mark.timeout(1200)  # the demo, twice
+pytestmark = pytest.mark.timeout(2500)  # the demo, twice
 
 
 @dataclass(frozen=True)
@@ -210,11 +210,11 @@ def test_the_demos_dag_gives_the_bytes_of_one_machine(tmp_path):
     for one in (local, clone):
         (one.root / "short.yaml").write_text(yaml.safe_dump(short))
     config = "config/demo.yaml short.yaml"
-    local.snakemake("--workflow-profile", "workflow/profiles/local", config=config, within=600)
+    local.snakemake("--workflow-profile", "workflow/profiles/local", config=config, within=1200)
     grouped = ["partition=partitions", "train=runs", "train_and_keep=runs"]
     sizes = ["partitions=20", "runs=15"]
     out = clone.snakemake(
-        *PROFILE, "--groups", *grouped, "--group-components", *sizes, config=config, within=600
+        *PROFILE, "--groups", *grouped, "--group-components", *sizes, config=config, within=1200
     )
 
     found = records(out)

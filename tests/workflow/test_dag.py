@@ -62,26 +62,19 @@ class Clone:
         (root / "test.yaml").write_text(yaml.safe_dump(OVERLAY))
 
     def start(
-        self,
-        *arguments: str,
-        config: str = "test.yaml",
-        start_new_session: bool = False,
-        **environment: str,
+        self, *arguments: str, config: str = "test.yaml", **environment: str
     ) -> subprocess.Popen:
         command = ["snakemake", "--cores", "2", *arguments]
         command += ["--scheduler", "greedy", "--configfile", *config.split()]
-        return self.module(*command, start_new_session=start_new_session, **environment)
+        return self.module(*command, **environment)
 
-    def module(
-        self, *command: str, start_new_session: bool = False, **environment: str
-    ) -> subprocess.Popen:
+    def module(self, *command: str, **environment: str) -> subprocess.Popen:
         """A module and its arguments, with the package's copy."""
         return running.start(
             [sys.executable, "-m", *command],
             cwd=self.root,
             env={**os.environ, "PYTHONPATH": str(self.root / "src"), **environment},
             stderr=subprocess.STDOUT,
-            start_new_session=start_new_session,
         )
 
     def wait_for(self, process: subprocess.Popen, pattern: str) -> None:

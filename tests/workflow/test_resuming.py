@@ -43,7 +43,7 @@ def test_checkpoints_outlive_their_jobs(tmp_path):
         return [log for log in logs if "resuming at step" in log.read_text()]
 
     for number, begun in ((signal.SIGINT, checkpoints), (signal.SIGKILL, resumed)):
-        process = clone.start(*COMMAND, start_new_session=True)
+        process = clone.start(*COMMAND)
         running.awaited(lambda begun=begun: len(begun()) == 2, process)
         os.killpg(process.pid, number)
         out, _ = running.ended(process)
