@@ -60,6 +60,7 @@ class Clone:
             shutil.copytree(REPOSITORY / name, root / name, ignore=ignore)
         shutil.copy(REPOSITORY / "Snakefile", root)
         (root / "test.yaml").write_text(yaml.safe_dump(OVERLAY))
+        (root / "warm.yaml").write_text("warm: true\n")
 
     def start(
         self, *arguments: str, config: str = "test.yaml", **environment: str
@@ -101,9 +102,9 @@ class Clone:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
-    """A clone in which everything has been made once."""
+    """A clone in which everything has been made once, its jobs forked from a warm process."""
     made = Clone(tmp_path_factory.mktemp("clone") / "ngo")
-    made.log = made.snakemake(*TARGETS, "--rerun-incomplete")
+    made.log = made.snakemake(*TARGETS, "--rerun-incomplete", config="test.yaml warm.yaml")
     return made
 
 
@@ -218,7 +219,9 @@ def test_a_second_time_nothing_is_to_be_done(clone):
 
 
 def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(clone):
-    """Also where its folder holds a checkpoint of another run."""
+    """Also where its folder holds a checkpoint of another run; and without a warm process, which
+    changes no byte either.
+    """
     before = clone.artefacts()
     victim = sorted(clone.root.glob("results/runs/*"))[0]
     shutil.rmtree(victim)
@@ -233,9 +236,7 @@ def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(clone):
 
 
 def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(clone, tmp_path):
-    """Its jobs forked from a warm process, which changes no byte either."""
     other = Clone(tmp_path / "ngo")
-    (other.root / "warm.yaml").write_text("warm: true\n")
     command = ("table1", "--workflow-profile", "workflow/profiles/local")
     killed = other.start(*command, config="test.yaml warm.yaml")
     other.wait_for(killed, "results/runs/*/run.json")
