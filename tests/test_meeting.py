@@ -5,10 +5,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 import torch.distributed as dist
+from participants import LIMIT, ended_within
 
 from ngo import distributed
 from ngo.distributed import _placed
-from ngo.meeting import gathered, placed, telling
+from ngo.meeting import gathered, joined, met, placed, telling
+from ngo.processes import Group, Lost, launch
 from ngo.registry import UserError
 
 
@@ -89,3 +91,19 @@ def test_a_process_that_fails_or_does_not_come_is_not_waited_for(monkeypatch):
         raise ZeroDivisionError
     with pytest.raises(UserError, match="process 2 stopped before the first step"):
         gathered(store, 0, 3, "gpus", "")
+
+
+def connect_after_one_failed():
+    store, me, size = met(20.0)
+    if me == 0:
+        with pytest.raises(Lost):
+            Group(dist.HashStore(), 0, 2, backend="gloo", timeout=0.3)
+    group = joined(store, me, size, backend="gloo", timeout=20.0)
+    got = group.exchange({1 - me: torch.full((1,), me)}, {1 - me: (1,)}, "", torch.int64)
+    assert got[1 - me].item() == 1 - me
+    store.set("written", "")
+
+
+def test_processes_connect_though_one_of_them_failed_to_before():
+    with ended_within(LIMIT):
+        launch(connect_after_one_failed, 2, timeout=20.0, on_failure="stop")

@@ -35,6 +35,9 @@ LOOK, GRACE = 0.05, 5
 # All that lost one process notice it within a timeout, and meet within this many.
 MARGIN = 1.5
 
+# gloo tries this many times to connect, and takes the timeout each time.
+TRIES = 5
+
 # Exit code of a process that ends with a line about what is wrong.
 MISTAKEN = 2
 
@@ -100,7 +103,7 @@ class Group:
         if moves:
             try:
                 for work in dist.batch_isend_irecv(moves):
-                    work.wait()
+                    work.wait(timedelta(seconds=self.timeout))
             except RuntimeError as error:  # the connection is closed, or nothing came for too long
                 raise Lost(str(error)) from None
         return got
@@ -166,17 +169,27 @@ class Group:
             dist.destroy_process_group()
 
     def connect(self) -> None:
-        """Connect the members with each other. Raises :class:`Lost`."""
+        """Connect the members with each other. Raises :class:`Lost`.
+
+        After a loss all have just met. If one is lost here again, nobody may be held up for so long
+        that it misses the next roll call.
+        """
         self._ranks = self.members  # while connected, also where a member is dropped
+        patience = self.timeout / TRIES if self.generation else self.timeout
         try:
             dist.init_process_group(
                 self.backend,
                 store=dist.PrefixStore(f"generation/{self.generation}", self.store),
                 rank=self.members.index(self.me),
                 world_size=len(self.members),
-                timeout=timedelta(seconds=self.timeout),
+                timeout=timedelta(seconds=patience),
             )
         except RuntimeError as error:
+            if not dist.is_initialized():
+                # torch numbers groups in the store's keys, failed ones too, and others may have had
+                # no failure. Only the end of a group sets the number back.
+                dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+            self.close()
             raise Lost(str(error)) from None
 
     def _count(self, tensor: torch.Tensor, purpose: str) -> None:
