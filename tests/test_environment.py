@@ -81,16 +81,22 @@ def test_in_a_renamed_folder_the_environment_is_made_anew(tmp_path):
     def planned(folder):
         command = ["make", "-n", "setup", f"PYTHON={sys.executable}"]
         return subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, check=True, timeout=60
+            command,
+            cwd=folder,
+            env={"PATH": os.environ["PATH"]},  # no conda
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
         ).stdout
 
     (tmp_path / "a/.venv").mkdir(parents=True)
     for name in ("requirements.lock", "pyproject.toml", "Makefile"):
         shutil.copy(REPOSITORY / name, tmp_path / "a")
-    assert "-m venv  .venv\n" in planned(tmp_path / "a")
+    assert "-m venv .venv \n" in planned(tmp_path / "a")
     command = f"python3.11 -m venv {tmp_path / 'a'}/.venv"  # as venv itself records it
     (tmp_path / "a/.venv/pyvenv.cfg").write_text(f"version = 3.11.7\ncommand = {command}\n")
     (tmp_path / "a/.venv/installed").touch()
     assert "venv" not in planned(tmp_path / "a")
     (tmp_path / "a").rename(tmp_path / "b")
-    assert "-m venv --clear .venv\n" in planned(tmp_path / "b")
+    assert "-m venv .venv --clear\n" in planned(tmp_path / "b")
