@@ -109,7 +109,7 @@ def test_a_mistake_in_what_is_packed_is_one_line(made):
     assert "artefact: 'tabelS1' is unknown" in out
     assert "Did you mean 'tableS1'" in out
     out = ngo("archive", "--config=config/demo.yaml", config, "--out", "a.tar", code=2)
-    assert "config: 'config/demo.yaml' comes first, where config.yaml must" in out
+    assert "config: 'config/config.yaml' goes first, and what is laid over it after it" in out
 
 
 def test_a_changed_byte_anywhere_is_refused(packed, tmp_path):

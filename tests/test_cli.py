@@ -171,10 +171,10 @@ def test_a_notebook_without_the_parameter_is_not_run(tmp_path):
 
 def test_a_notebooks_value_that_is_no_yaml_is_named(tmp_path):
     book = write_notebook(tmp_path / "b.ipynb", "raise SystemExit")
-    out = ngo("notebook", book, "--out", tmp_path / "d.ipynb", "-p", "a=[1", code=2)
+    out = ngo("notebook", book, "--out", tmp_path / "new/d.ipynb", "-p", "a=[1", code=2)
     assert out.startswith("ngo: param: 'a=[1' is no YAML: ")
     assert len(out.splitlines()) == 1
-    assert not (tmp_path / "d.ipynb").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["b.ipynb"]
 
 
 @pytest.mark.parametrize("name", ["b.ipynb", "b.parquet"])

@@ -395,6 +395,8 @@ def test_what_is_laid_over_a_config_comes_after_it():
         ),
         ("threads", 10**6, "threads: 1000000 is not allowed; it must be a whole number, 1 or more, "
          "1024 or less."),
+        ("runs_per_gpu", 10**6, "runs_per_gpu: 1000000 is not allowed; it must be a whole number, "
+         "1 or more, 1024 or less."),
         ("device", "gpu", "device: 'gpu' is unknown; allowed: auto, cpu, cuda. Did you mean "
          "'cuda'?"),
     ],

@@ -58,6 +58,7 @@ def with_a(kind):
         ([*DIGITS, "--topology", "\udcff"], "topology: '.udcff' is unknown"),
         ([*DIGITS, "--timeout", "nan"], "timeout: nan is not finite"),
         ([*DIGITS, "--checkpoint-seconds", "nan"], "checkpoint_seconds: nan is not finite"),
+        ([*DIGITS, "--runs-per-gpu", "0"], "runs_per_gpu: 0 is out of range; .* 1 to 1,024"),
         ([*DIGITS, "--processes", "1000000"], "processes: 1000000 is out of range"),
         (["consensus", "--p", "inf"], "p: inf is not finite; it must be a number, above 0"),
         (["consensus", "--gamma", "nan"], "gamma: nan is not finite"),

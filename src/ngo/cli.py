@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 THREADS = FieldType(Field(int, "threads", **within(1, 1024)))
 PROCESSES = FieldType(Field(int, "processes", **within(1, 1024)))
+RUNS_PER_GPU = FieldType(Field(int, "runs", **within(1, 1024)))
 MANY = click.IntRange(1, 10_000)
 SECONDS = FieldType(Field(float, "seconds", **within(0, 1_000_000)))
 TIMEOUT = FieldType(Field(float, "seconds", **within(1, 1_000_000)))
@@ -170,10 +171,10 @@ def partition(data_root: Path | None, out: Path, **given: object) -> None:
 @click.option("--device", default="auto", show_default=True, help=f"One of {', '.join(DEVICES)}.")
 @click.option(
     "--runs-per-gpu",
-    type=click.IntRange(min=1),
+    type=RUNS_PER_GPU,
     default=1,
     show_default=True,
-    help="Runs that share a GPU; with as many on each, a run waits.",
+    help="Runs that share a GPU, 1 to 1024; with as many on each, a run waits.",
 )
 @click.option("--threads", type=THREADS, help="Threads: 1 to 1024  [default: all cores]")
 @click.option(

@@ -28,7 +28,6 @@ def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
     import papermill
     from papermill.exceptions import PapermillExecutionError
 
-    writable_folder(out.parent)
     logging.getLogger("papermill").setLevel(logging.WARNING)
     try:
         with warnings.catch_warnings(action="ignore"):  # of a name that does not end in .ipynb
@@ -48,6 +47,7 @@ def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
         except (yaml.YAMLError, ValueError) as error:
             problem = " ".join(str(error).split())
             raise UserError(f"param: {parameter!r} is no YAML: {problem}") from None
+    writable_folder(out.parent)
     # The kernel talks to this process through sockets in a folder of their own, not over TCP.
     with tempfile.TemporaryDirectory() as folder:
         _offer_kernel(Path(folder))

@@ -281,7 +281,7 @@ def _check_together(spec: RunSpec) -> None:
 def _check_length(spec: RunSpec) -> None:
     """Raise for more steps or evaluations than anybody can want."""
     per_epoch = spec.owned / (spec.workers * spec.batch_size)
-    steps = max(1.0, spec.epochs * per_epoch)
+    steps = spec.steps(spec.owned)
     if steps > MOST_STEPS:
         raise UserError(
             f"epochs: {spec.epochs:g} are {steps:.3g} steps; it must be "
