@@ -78,8 +78,6 @@ def test_every_locked_package_has_hashes_and_no_address(lock, packages):
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
 def test_in_a_renamed_folder_the_environment_is_made_anew(tmp_path):
-    env = {name: value for name, value in os.environ.items() if not name.startswith("CONDA")}
-
     def planned(folder):
         command = ["make", "-n", "setup", f"PYTHON={sys.executable}"]
         return subprocess.run(
