@@ -38,7 +38,8 @@ def apart(model, n, backend, **how):
 def test_vmap_equals_the_loop(model):
     """With the same dropout masks and codes, and the same running means of normalization.
 
-    Each step from the same state: pooling and normalization magnify differences of rounding.
+    Each step from the same state: pooling and normalization magnify differences of rounding. A
+    ReLU of ResNet that flips moves a gradient by 2e-3 of its length; what is wrong, by far more.
     """
     n, count = (2, 1) if model in ("resnet18", "cifar10_vae") else (3, 2)
     reference, population = apart(model, n, "loop"), apart(model, n, "vmap")
@@ -48,8 +49,8 @@ def test_vmap_equals_the_loop(model):
             each.gradients(batch(model, n, seed=step)) for each in (reference, population)
         )
         assert torch.allclose(losses, expected, rtol=1e-4)
-        scale = reference.G.abs().max()
-        assert (population.G - reference.G).abs().max() < 1e-3 * scale
+        error = (population.G - reference.G).norm(dim=1) / reference.G.norm(dim=1)
+        assert error.max() < 0.01
         assert torch.allclose(population.buffers, reference.buffers, atol=1e-4)
         for ours, theirs in zip(population.generators, reference.generators, strict=True):
             assert torch.equal(ours.get_state(), theirs.get_state())
