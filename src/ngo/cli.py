@@ -537,7 +537,7 @@ def bench_command(measure: Callable) -> Callable:
                 if not as_json:
                     click.echo(f"{part.as_text()}\n")
         except KeyboardInterrupt:
-            click.echo("ngo: interrupted; what was measured until then is all.", err=True)
+            click.echo("ngo: interrupted before all was measured", err=True)
             sys.exit(130)
         finally:
             if as_json and rows:

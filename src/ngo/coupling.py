@@ -27,8 +27,7 @@ def phi(z: torch.Tensor, p: float) -> torch.Tensor:
 
     p = 1 is linear, p = 1/2 the sign, p in [1/2, 1) sublinear (NGO), p > 1 superlinear. Below 1/2
     it is singular: the smaller a difference, the stronger the pull; φ_p(0) = 0 by definition. NaN
-    stays NaN. In float32, φ_p is right to 1e-5 of its size here, to 3e-7 in the compiled step (p up
-    to 2; float32's own numbers are 6e-8 from what they stand for).
+    stays NaN. In float32, it is right to 1e-5 of its size; in the compiled step to 3e-7, p up to 2.
     """
     z = z.clone()
     sign = z.sign()

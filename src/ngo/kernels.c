@@ -263,13 +263,14 @@ INLINE float power(float z, float c_high, float c_low, const int steep)
 }
 
 enum { TAKE = 8 * WIDTH }; /* columns that a thread takes in one go */
+
 /* What an edge adds to its ends: weight φ(z). A z without a leading 1 is made 2^32 times as large, and
  * tiny_weight = 2^(-32 e) weight makes up for it. */
 typedef struct {
     float weight, tiny_weight, c_high, c_low;
 } edge;
 
-enum { SIGN, PLAIN, STEEP };
+enum { SIGN, PLAIN, STEEP }; /* kinds of powers: e = 0, in [1/64, 1], any other */
 
 INLINE void pulls(const float *restrict from_i, const float *restrict from_j, float *restrict to_i,
                   float *restrict to_j, edge of, size width, const int kind)
@@ -289,7 +290,7 @@ INLINE void pulls(const float *restrict from_i, const float *restrict from_j, fl
     }
 }
 
-/* Functions of their own for each kind: clang shares out the registers better. */
+/* A function of its own for each kind: clang then shares out the registers better. */
 typedef void pulls_of_kind(const float *, const float *, float *, float *, edge, size);
 #define PULLS(name, kind)                                                                          \
     static void name(const float *from_i, const float *from_j, float *to_i, float *to_j, edge of,  \
