@@ -174,7 +174,7 @@ def test_compiled_once_and_kept_by_source_flags_and_processor(compiled, elsewher
     assert len(made) == 1
     monkeypatch.setattr(kernels, "_processor", lambda: "another")
     other = kernels.build()
-    monkeypatch.setenv("NGO_MARCH", "x86-64-v3")
+    monkeypatch.setenv("NGO_MARCH", "yet-another")
     kernels._library.cache_clear()
     assert len({compiled.stem, other, kernels.build()}) == 3
     assert len(made) == len(list(elsewhere.glob("*.so"))) == 3
