@@ -19,7 +19,7 @@ from ngo.artefacts import FIGURE
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="starts are warm on Linux only")
 
 RUN = ["--dataset", "digits", "--batch-size", "16", "--device", "cpu"]
-ENDLESS = ["--epochs", "100000"]
+ENDLESS = ["--epochs", "90000"]
 
 
 def wait_for(path):

@@ -226,62 +226,61 @@ def run(
     store, me, processes = met(timeout)
     check(spec, out, processes, asynchronous, on_failure)
     way = {"mode": "asynchronous" if asynchronous else "synchronous", "processes": processes}
-    there, lock = None, ExitStack()
-    # What may take long comes before the group, in which a silent process is lost.
-    with telling(store, me):
-        place, alone = _placed(device, store, me, processes, timeout)
-        own = shares(spec.workers, processes)[me]
-        data = datasets.load(spec.dataset, root, place)
-        labels, classes = data.labels, data.classes
-        parts = draw(spec, labels) if parts is None else parts
-        about = training.describe(spec, data, parts, place, distributed=way)
-        if me == 0:
-            there = _finished(out, about, overwrite, lock)
-        mine = share(spec, data, parts, own)
-        del data  # all but the share
-        local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-        how = {"device": place, "threads": threads or max(1, cores() // local)}
-        how |= {"backend": spec.backend, "precision": spec.precision}
-        population = Population(spec.model, len(own), spec.seed, workers=own, **how)
-        consensus = Population(spec.model, 1, spec.seed, **how)
-    communication = "nccl" if alone and on_failure == "stop" and not asynchronous else "gloo"
-    if gathered(store, me, processes, "ready", "" if there is None else "finished")[0]:
-        lock.close()
-        store.set("written", "")
-        return there
-    group = joined(store, me, processes, backend=communication, timeout=timeout)
-    network = (Asynchronous if asynchronous else Network)(group, spec.workers)
-    ledger = Ledger(spec, mine, network, consensus, report)
-    participant = Participant(spec, mine, population, ledger, network, on_failure)
+    there = None
+    with ExitStack() as lock:
+        # What may take long comes before the group, in which a silent process is lost.
+        with telling(store, me):
+            place, alone = _placed(device, store, me, processes, timeout)
+            own = shares(spec.workers, processes)[me]
+            data = datasets.load(spec.dataset, root, place)
+            labels, classes = data.labels, data.classes
+            parts = draw(spec, labels) if parts is None else parts
+            about = training.describe(spec, data, parts, place, distributed=way)
+            if me == 0:
+                there = _finished(out, about, overwrite, lock)
+            mine = share(spec, data, parts, own)
+            del data  # all but the share
+            local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+            how = {"device": place, "threads": threads or max(1, cores() // local)}
+            how |= {"backend": spec.backend, "precision": spec.precision}
+            population = Population(spec.model, len(own), spec.seed, workers=own, **how)
+            consensus = Population(spec.model, 1, spec.seed, **how)
+        communication = "nccl" if alone and on_failure == "stop" and not asynchronous else "gloo"
+        if gathered(store, me, processes, "ready", "" if there is None else "finished")[0]:
+            store.set("written", "")
+            return there
+        group = joined(store, me, processes, backend=communication, timeout=timeout)
+        network = (Asynchronous if asynchronous else Network)(group, spec.workers)
+        ledger = Ledger(spec, mine, network, consensus, report)
+        participant = Participant(spec, mine, population, ledger, network, on_failure)
 
-    def write() -> None:
-        rows, traffic = ledger.read()
-        lost = participant.lost
-        gone = sum(len(entry["workers"]) for entry in lost)
-        changes = ["-asynchronous"] * asynchronous + [f"-lost{gone}"] * bool(gone)
-        facts = {
-            "snapshots": [],
-            "backend": population.backend,
-            "distributed": {
-                **way,
-                "communication": communication,
-                "on_failure": on_failure,
-                "lost": lost,
-                "evaluations": traffic,
-            },
-        }
-        covered = partition.summary(labels, parts, classes).classes_covered if classes else None
-        earlier.clear(out)
-        training.leave(
-            spec, out, about, labels, covered, rows, population.d, place, started, clock, facts,
-            name=spec.id + "".join(changes),
-        )  # fmt: skip
-        (out / CHECKPOINT).unlink(missing_ok=True)
-        lock.close()
-        store.set("written", "")
+        def write() -> None:
+            rows, traffic = ledger.read()
+            lost = participant.lost
+            gone = sum(len(entry["workers"]) for entry in lost)
+            changes = ["-asynchronous"] * asynchronous + [f"-lost{gone}"] * bool(gone)
+            facts = {
+                "snapshots": [],
+                "backend": population.backend,
+                "distributed": {
+                    **way,
+                    "communication": communication,
+                    "on_failure": on_failure,
+                    "lost": lost,
+                    "evaluations": traffic,
+                },
+            }
+            covered = partition.summary(labels, parts, classes).classes_covered if classes else None
+            earlier.clear(out)
+            training.leave(
+                spec, out, about, labels, covered, rows, population.d, place, started, clock, facts,
+                name=spec.id + "".join(changes),
+            )  # fmt: skip
+            (out / CHECKPOINT).unlink(missing_ok=True)
+            store.set("written", "")
 
-    participant.proceed(write)
-    return ledger.read()[0][-1] if group.me == group.leader else None
+        participant.proceed(write)
+        return ledger.read()[0][-1] if group.me == group.leader else None
 
 
 def _finished(

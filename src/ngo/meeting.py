@@ -15,7 +15,7 @@ from datetime import timedelta
 
 import torch.distributed as dist
 
-from ngo.processes import LOOK, Group, Lost, ending
+from ngo.processes import LOOK, MISTAKE, Group, Lost, ending
 from ngo.registry import UserError
 
 ENVIRONMENT = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -69,7 +69,9 @@ def telling(store: dist.Store, me: int) -> Iterator[None]:
     """Tell those that wait in :func:`gathered` if this process fails in the block."""
     try:
         yield
-    except Exception:
+    except Exception as error:
+        if isinstance(error, UserError):
+            store.compare_set(MISTAKE, "", str(error))  # before the others end for this one's end
         store.set(f"ended/{me}", "stopped")
         raise
 

@@ -38,6 +38,9 @@ MARGIN = 1.5
 # gloo tries this many times to connect, and takes the timeout each time.
 TRIES = 5
 
+# Where the store has the line about what is wrong, of the first process that ends with one.
+MISTAKE = "mistake"
+
 # Exit code of a process that ends with a line about what is wrong.
 MISTAKEN = 2
 
@@ -263,8 +266,8 @@ def launch(work: Callable[[], object], processes: int, *, timeout: float, on_fai
             process.kill()
             process.join()
     if failed and (on_failure == "stop" or len(failed) == processes):
-        if store.check(["mistake"]):
-            raise UserError(store.get("mistake").decode())
+        if store.check([MISTAKE]):
+            raise UserError(store.get(MISTAKE).decode())
         k, how = next(iter(failed.items()))
         raise UserError(f"distributed: process {k} of {processes} {how}.")
     if not store.check(["written"]):
@@ -291,7 +294,7 @@ def _child(work: Callable[[], object], environment: Mapping[str, str]) -> NoRetu
         store = dist.TCPStore(
             environment["MASTER_ADDR"], int(environment["MASTER_PORT"]), is_master=False
         )
-        store.compare_set("mistake", "", str(error))  # the first may be why the others end
+        store.compare_set(MISTAKE, "", str(error))  # the first may be why the others end
         code = MISTAKEN
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT

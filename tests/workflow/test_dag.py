@@ -246,7 +246,7 @@ def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(cl
     running.ended(killed)
     first = {path: path.stat().st_mtime_ns for path in other.root.glob("results/runs/*/run.json")}
     other.snakemake(*command, config="test.yaml warm.yaml")
-    for path in ARTEFACTS["table1"].outputs:
+    for path in ARTEFACTS["table1"].outputs("test"):
         assert (other.root / path).read_bytes() == (clone.root / path).read_bytes()
     kept = [path for path, mtime in first.items() if path.stat().st_mtime_ns == mtime]
     assert kept  # what was done before the kill was not done again
@@ -419,11 +419,12 @@ def test_gpu_jobs_are_as_many_as_gpus_have_room_for(tmp_path, gpus, runs_per_gpu
     with (clone.root / "src/ngo/devices.py").open("a") as file:
         file.write(RECORDER)
     compare = [{"protocol": "ngo", "topology": "ring", "p": [0.7, 0.8, 0.9]}]
-    overlay = {"device": "auto", "seeds": [0], "training": {"table1": {"compare": compare}}}
+    own = {"settings": ["tiny"], "compare": compare}
+    overlay = {"device": "auto", "seeds": [0], "training": {"own": own}}
     overlay["runs_per_gpu"] = runs_per_gpu
     (clone.root / "gpu.yaml").write_text(yaml.safe_dump(overlay))
     clone.snakemake(
-        "results/test/metrics/table1.parquet",
+        "own",
         "--cores",
         "4",
         config="test.yaml gpu.yaml",

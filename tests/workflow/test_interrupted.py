@@ -118,7 +118,8 @@ def test_disturbed_in_four_ways_one_after_another(tmp_path, undisturbed):
     process = start("logs/train/*.log")
     (partition,) = clone.root.glob("results/partitions/*")
     partition.unlink()
-    assert re.search(f"{partition.name}.* (does not exist|missing locally)", failed(process))
+    lost = f"{partition.name}.* (can't be read: No such file|missing locally)"
+    assert re.search(lost, failed(process))
 
     # A limit on the size of files stands in for a full disk.
     shutil.rmtree(clone.root / "results/test/tables")
