@@ -458,8 +458,9 @@ def test_torture(forked, tmp_path):
     run(spec, tmp_path / "whole", **how)
     moments = random.Random(0)
     folder, kills = tmp_path / "run", 0
+    again = {**how, "overwrite": True}  # where a run ended before it was killed, it begins anew
     while True:
-        process = forked(target=training.run, args=(spec, folder, tmp_path), kwargs=how)
+        process = forked(target=training.run, args=(spec, folder, tmp_path), kwargs=again)
         process.start()
         if kills < 20:
             running.awaited(
