@@ -36,7 +36,7 @@ archive: setup ## results/TIER-metrics.tar, all that the tables and figures of T
 figures-from-metrics: setup ## Every table and figure of ARCHIVE=…, with no training and no GPU
 	$(BIN)/ngo rebuild $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/demo-metrics.tar))
 
-test: setup ## The test suite, on all cores; each file's tests in one process
+test: setup ## The test suite, on all cores; the tests of a file in one process
 	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 test-torture: setup ## The whole demo, killed at random moments: some ten minutes

@@ -35,8 +35,10 @@ def real(pattern: str) -> Path:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """With ``--numprocesses auto``, the tests are run by as many processes as there are cores."""
-    return pool.cores()
+    """With ``--numprocesses auto``, the tests are run by one process more than there are cores: some
+    of them wait most of the time.
+    """
+    return pool.cores() + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

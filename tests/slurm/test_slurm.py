@@ -11,7 +11,8 @@ import pytest
 import yaml
 from lab import Unavailable, answer, slurm
 from running import awaited, finished
-from test_dag import FILES, OVERLAY, RECORDER, TARGETS, Clone
+from test_dag import FILES, OVERLAY, TARGETS, Clone
+from test_targets import RECORDER
 
 from ngo.artefacts import ARTEFACTS
 

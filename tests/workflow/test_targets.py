@@ -1,0 +1,221 @@
+"""What can be asked for, and what is refused before any job; jobs on GPUs."""
+
+import re
+from itertools import accumulate
+
+import pandas as pd
+import pytest
+import yaml
+from running import finished
+from test_dag import OVERLAY, REPOSITORY, Clone, assert_one_line
+
+from ngo.artefacts import ARTEFACTS
+from ngo.experiments import SCHEMA, plan, read_config
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    """A clone in which nothing has been made."""
+    return Clone(tmp_path_factory.mktemp("fresh") / "ngo")
+
+
+def test_an_experiment_of_ones_own_as_documented(tmp_path):
+    """The overlay and the command of config/README.md, as they stand there."""
+    clone = Clone(tmp_path / "ngo")
+    page = (REPOSITORY / "config/README.md").read_text()
+    overlay = re.search(r"^```yaml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)[1]
+    command = re.search(r"^    snakemake (myexp .*)$", page, flags=re.MULTILINE)[1]
+    assert len(overlay.splitlines()) == 5
+    (clone.root / "config/mine.yaml").write_text(overlay)
+    finished(clone.module("snakemake", *command.split()))
+    table = pd.read_parquet(clone.root / "results/mine/metrics/myexp.parquet")
+    assert set(table["protocol"]) == {"gossip", "ngo"}
+    assert table["run"].nunique() == 4
+    made = [path.name for path in clone.root.glob("results/mine/**/*") if path.is_file()]
+    assert made == ["myexp.parquet"]
+    config = ("--config", "config/config.yaml", "--config", "config/mine.yaml")
+    assert "myexp: 4 runs" in clone.ngo("runs", *config)
+
+
+@pytest.mark.parametrize("name", ["all", "train", "tables", "runs", "consensus_fig3"])
+def test_an_experiment_has_no_name_of_the_pipelines_own(fresh, name):
+    own = {"training": {name: OVERLAY["training"]["table1"]}}
+    (fresh.root / "own.yaml").write_text(yaml.safe_dump(own))
+    out = fresh.snakemake("-n", code=1, config="test.yaml own.yaml")
+    assert_one_line(out, f"training: '{name}' is a name of the pipeline's own; take another")
+
+
+def test_an_experiment_is_among_the_targets(fresh):
+    own = {"training": {"sweep": OVERLAY["training"]["table1"]}}
+    (fresh.root / "own.yaml").write_text(yaml.safe_dump(own))
+    config = "test.yaml own.yaml"
+    out = fresh.snakemake("-n", "sweeep", code=1, config=config)
+    assert_one_line(out, "target: 'sweeep' is unknown; .*sweep.*Did you mean 'sweep'")
+    listed = fresh.snakemake("--list-target-rules", config=config)
+    assert "sweep (The runs of training.sweep" in listed
+    assert fresh.planned("sweep", config=config) == {
+        "data": 1, "partition": 2, "train": 6, "aggregate": 1, "sweep": 1
+    }  # fmt: skip
+    assert "results/test/metrics/sweep.parquet" in fresh.snakemake("-n", "all", config=config)
+
+
+def test_a_target_needs_its_own_inputs_only(fresh):
+    assert fresh.planned("tableS1") == {"measure": 1, "tableS1": 1}
+    assert fresh.planned("fig3") == {"measure": 1, "fig3": 1}
+    assert fresh.planned("figS2") == {"data": 1, "partition": 1, "classes": 1, "figS2": 1}
+    assert fresh.planned("table1") == {
+        "data": 1, "partition": 2, "train": 6, "aggregate": 1, "table1": 1
+    }  # fmt: skip
+    assert fresh.planned("assumptions") == {"assumptions": 1}
+
+
+def test_a_target_of_the_demo_needs_its_own_inputs_only(fresh):
+    """Every artefact alone: one notebook, and its own experiment's runs."""
+    config = read_config([REPOSITORY / "config/config.yaml", REPOSITORY / "config/demo.yaml"])
+    training = plan(config, REPOSITORY / SCHEMA).training
+    demo = "config/demo.yaml"
+    for name in ("fig2", "figS6", "table1_tuned", "theory"):
+        planned = fresh.planned(name, config=demo)
+        assert planned[name] == 1
+        assert not set(planned) & (set(ARTEFACTS) - {name})
+        trained = planned.get("train", 0) + planned.get("train_and_keep", 0)
+        assert trained == len(training.get(name, ()))
+    assert set(fresh.planned("figures", config=demo)) >= {n for n in ARTEFACTS if n[:3] == "fig"}
+    assert set(fresh.planned("tables", config=demo)) >= {n for n in ARTEFACTS if n[:3] == "tab"}
+
+
+def test_an_unknown_target_names_the_known_ones(fresh):
+    out = fresh.snakemake("-n", "figS9", code=1)
+    assert_one_line(out, "target: 'figS9' is unknown; allowed: .*fig1, fig2.*theory.*Did you mean")
+
+
+def test_targets_are_listed_with_what_they_make(fresh):
+    text = fresh.snakemake("--list-target-rules")
+    for target in (*ARTEFACTS, "tables", "figures", "assumptions", "training", "all"):
+        assert re.search(rf"^{target} \(\w.+\)$", text, flags=re.MULTILINE), target
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"defaults": {"gama": 0.1}}, "'gama' is unknown; allowed: .*Did you mean 'gamma'"),
+        ({"defaults": {"lr": "1e-3"}}, "lr: '1e-3' is not a number.*write 0.001"),
+        ({"settings": {"tiny": {"batch_size": 1000}}}, "batch_size: 1000 is larger than"),
+    ],
+)
+def test_a_mistake_in_the_config_stops_before_any_job(fresh, change, message):
+    (fresh.root / "bad.yaml").write_text(yaml.safe_dump(change))
+    out = fresh.snakemake(code=1, config="test.yaml bad.yaml")
+    assert_one_line(out, message)
+    assert not (fresh.root / "results").exists()
+
+
+def test_a_key_twice_in_a_config_file_stops_before_any_job(fresh):
+    (fresh.root / "bad.yaml").write_text("defaults: {lr: 0.1}\ndefaults: {gamma: 0.2}\n")
+    out = fresh.snakemake(code=1, config="test.yaml bad.yaml")
+    assert_one_line(out, "config: 'bad.yaml', line 2: 'defaults' is there already, in line 1")
+    assert not (fresh.root / "results").exists()
+
+
+def test_a_corrupt_data_file_stops_before_any_job(fresh, tmp_path):
+    (tmp_path / "MNIST/raw").mkdir(parents=True)
+    (tmp_path / "MNIST/raw/train-images-idx3-ubyte.gz").write_bytes(b"half")
+    out = fresh.snakemake("table1", code=1, config="config/laptop.yaml", NGO_DATA=str(tmp_path))
+    assert_one_line(out, "train-images-idx3-ubyte.gz' is corrupt or truncated")
+    assert not (fresh.root / "results").exists()
+
+
+def test_a_share_that_only_a_draw_tells_stops_before_any_job(fresh):
+    change = {"settings": {"tiny": {"partition": "dirichlet", "beta": 0.05, "workers": 20}}}
+    (fresh.root / "bad.yaml").write_text(yaml.safe_dump(change))
+    out = fresh.snakemake("table1", code=1, config="test.yaml bad.yaml")
+    assert_one_line(out, "batch_size: 8 is larger than a worker's share of .*dirichlet")
+    assert not (fresh.root / "results").exists()
+
+
+def test_results_that_cannot_be_written_stop_before_any_job(fresh):
+    (fresh.root / "results").write_text("in the way")
+    try:
+        out = fresh.snakemake(code=1)
+    finally:
+        (fresh.root / "results").unlink()
+    assert_one_line(out, "results: the folder 'results' can't be written to")
+
+
+RECORDER = """
+
+@contextmanager
+def claimed(device, runs_per_gpu=1):
+    with open("claims", "a") as file:
+        file.write("+")
+    print("runs per GPU:", runs_per_gpu)
+    wanted = int(os.environ.get("AT_ONCE", "1"))
+    for _ in range(200):  # until others are here too, for 20 seconds at most
+        with open("claims") as file:
+            if file.read().count("+") >= wanted:
+                break
+        time.sleep(0.1)
+    yield "cpu"
+    with open("claims", "a") as file:
+        file.write("-")
+"""
+
+
+@pytest.mark.parametrize(("gpus", "runs_per_gpu", "at_once"), [("0", 1, 1), ("0,1", 2, 3)])
+def test_gpu_jobs_are_as_many_as_gpus_have_room_for(tmp_path, gpus, runs_per_gpu, at_once):
+    """Three runs on a machine of four cores; a stand-in for the card notes when one is in use."""
+    clone = Clone(tmp_path / "ngo")
+    with (clone.root / "src/ngo/devices.py").open("a") as file:
+        file.write(RECORDER)
+    compare = [{"protocol": "ngo", "topology": "ring", "p": [0.7, 0.8, 0.9]}]
+    own = {"settings": ["tiny"], "compare": compare}
+    overlay = {"device": "auto", "seeds": [0], "training": {"own": own}}
+    overlay["runs_per_gpu"] = runs_per_gpu
+    (clone.root / "gpu.yaml").write_text(yaml.safe_dump(overlay))
+    clone.snakemake(
+        "own",
+        "--cores",
+        "4",
+        config="test.yaml gpu.yaml",
+        CUDA_VISIBLE_DEVICES=gpus,
+        AT_ONCE=str(at_once),
+    )
+    events = (clone.root / "claims").read_text()
+    in_use = list(accumulate(1 if event == "+" else -1 for event in events))
+    assert events.count("+") == 3
+    assert max(in_use) == at_once
+    for log in (clone.root / "logs/train").glob("*.log"):
+        assert f"runs per GPU: {runs_per_gpu}" in log.read_text()
+
+
+def test_runs_go_on_on_the_cpu_where_torch_cannot_use_the_gpu(tmp_path):
+    """A GPU that is named, and is not there."""
+    clone = Clone(tmp_path / "ngo")
+    compare = [{"protocol": "ngo", "topology": "ring"}]
+    overlay = {"device": "auto", "seeds": [0], "training": {"table1": {"compare": compare}}}
+    (clone.root / "gpu.yaml").write_text(yaml.safe_dump(overlay))
+    clone.snakemake(
+        "results/test/metrics/table1.parquet",
+        config="test.yaml gpu.yaml",
+        CUDA_VISIBLE_DEVICES="99",
+    )
+    (log,) = (clone.root / "logs/train").glob("*.log")
+    told = log.read_text().splitlines()[0]
+    assert re.fullmatch("device: torch can't use the GPU: .*; using the CPU", told)
+
+
+@pytest.mark.parametrize(("cluster", "gpus"), [((), 0), (("--jobs", "9"), 1)])
+def test_jobs_of_a_cluster_ask_for_a_gpu_though_there_is_none_here(fresh, cluster, gpus):
+    (fresh.root / "gpu.yaml").write_text("device: auto\n")
+    config = "test.yaml gpu.yaml"
+    out = fresh.snakemake("-n", "table1", *cluster, config=config, CUDA_VISIBLE_DEVICES="")
+    asked = re.findall(r"^ +resources: (.*device=auto.*)$", out, flags=re.MULTILINE)
+    assert len(asked) == 6
+    for resources in asked:
+        assert {"mem_mb=16000", "runtime=240", f"gpu={gpus}"} <= set(resources.split(", "))
+
+
+def test_a_gpu_that_is_not_there_is_told_before_any_job(fresh):
+    (fresh.root / "gpu.yaml").write_text("device: cuda\n")
+    out = fresh.snakemake(code=1, config="test.yaml gpu.yaml", CUDA_VISIBLE_DEVICES="")
+    assert_one_line(out, "device: 'cuda' needs a GPU")
