@@ -35,9 +35,7 @@ def real(pattern: str) -> Path:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """With ``--numprocesses auto``, the tests are run by one process more than there are cores: some
-    of them wait most of the time.
-    """
+    """With ``--numprocesses auto``, one process more than there are cores: some tests only wait."""
     return pool.cores() + 1
 
 
