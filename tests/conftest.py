@@ -9,6 +9,8 @@ import torch
 from hypothesis import settings
 
 from ngo import pool
+from ngo.backends import Stacked
+from ngo.models import MODELS
 from ngo.seeding import torch_stream
 
 # What a test takes is no matter: machines are busy.
@@ -66,3 +68,15 @@ def idx(array: np.ndarray) -> bytes:
 def gaussian(n: int, d: int = 1, seed: int = 0) -> torch.Tensor:
     """A Gaussian state ``[n, d]``."""
     return torch.randn(n, d, generator=torch_stream(seed, "X"), dtype=torch.float64)
+
+
+def batch(model: str, n: int, b: int = 4, seed: int = 0, device: str = "cpu") -> Stacked:
+    """A batch of ``b`` samples for each of ``n`` workers, drawn on the CPU."""
+    generator = torch_stream(seed, "test")
+    inputs = torch.rand(n, b, *MODELS[model].input_shape, generator=generator)
+    targets = {
+        "classification": torch.randint(0, 10, (n, b), generator=generator),
+        "vae": (255 * inputs).to(torch.uint8),
+        "regression": torch.randn(n, b, 1, generator=generator),
+    }[MODELS[model].task]
+    return Stacked(inputs.to(device), targets.to(device))

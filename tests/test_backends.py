@@ -4,6 +4,7 @@ import sys
 
 import pytest
 import torch
+from conftest import batch
 from running import finished, start
 
 from ngo import backends, graphs
@@ -14,17 +15,6 @@ from ngo.pool import threads
 from ngo.population import Population
 from ngo.registry import UserError
 from ngo.seeding import torch_stream
-
-
-def batch(model, n, b=4, seed=0):
-    generator = torch_stream(seed, "test")
-    inputs = torch.rand(n, b, *MODELS[model].input_shape, generator=generator)
-    kinds = {
-        "classification": torch.randint(0, 10, (n, b), generator=generator),
-        "vae": (255 * inputs).to(torch.uint8),
-        "regression": torch.randn(n, b, 1, generator=generator),
-    }
-    return Stacked(inputs, kinds[MODELS[model].task])
 
 
 def apart(model, n, backend, **how):

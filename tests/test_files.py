@@ -209,7 +209,8 @@ def test_modules_import_from_floors_below_only():
         | {"regression", "partition", "layers", "models", "tasks"},
         {"backends", "population", "protocols"},
         {"spec", "measurements", "partition_file", "snapshots", "checkpoint", "training"}
-        | {"processes", "mailbox", "network", "distributed", "shares", "meeting", "ledger"},
+        | {"processes", "mailbox", "network", "distributed", "shares", "meeting"}
+        | {"ledger", "participant"},
         {"experiments", "artefacts", "assumptions", "statistics", "results", "notebooks"}
         | {"comparisons", "tuning", "spectra", "dynamics", "theory_tables", "tables", "captions"}
         | {"alignment", "samples", "throughput", "bench", "archive"}

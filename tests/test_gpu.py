@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from conftest import batch
 from stand_in import PLACE, Card, Generator, OnCard, on_host
 
 from ngo import backends, coupling, datasets, fused, graphs, transfers
-from ngo.backends import Stacked
 from ngo.coupling import gossip_step
 from ngo.models import MODELS
 from ngo.partition_file import draw
@@ -29,17 +29,6 @@ def card(monkeypatch):
     fused.available.cache_clear()
     yield card
     fused.available.cache_clear()
-
-
-def batch(model, seed, device="cpu", n=3, b=4):
-    generator = torch_stream(seed, "test")
-    inputs = torch.rand(n, b, *MODELS[model].input_shape, generator=generator)
-    targets = {
-        "classification": torch.randint(0, 10, (n, b), generator=generator),
-        "vae": (255 * inputs).to(torch.uint8),
-        "regression": torch.randn(n, b, 1, generator=generator),
-    }[MODELS[model].task]
-    return Stacked(inputs.to(device), targets.to(device))
 
 
 def test_the_stand_in_refuses_what_a_gpu_would(card):
@@ -63,7 +52,7 @@ def test_gradients_need_no_numbers_on_the_host(monkeypatch, model):
     """On the device meta there are none, and operands of another device are refused."""
     monkeypatch.setattr(torch, "Generator", Generator)
     population = Population(model, 2, seed=0, device="meta", backend="loop")
-    losses = population.gradients(batch(model, 0, "meta", n=2))
+    losses = population.gradients(batch(model, 2, device="meta"))
     assert losses.device == population.G.device == torch.device("meta")
     W = graphs.mixing_matrix(graphs.ring(2))
     for p in (0.5, 0.9, 1):
@@ -237,9 +226,9 @@ def test_backends_on_a_gpu_go_on_with_other_batches_and_states(card, model, back
     with card:
         population = Population(model, 2, seed=0, device="cuda:1", backend=backend)
         for step in range(3):
-            losses = population.gradients(batch(model, step, "cuda:1", n=2, b=2))
+            losses = population.gradients(batch(model, 2, b=2, seed=step, device="cuda:1"))
             with torch._C.DisableTorchFunction():
-                expected = reference.gradients(batch(model, step, n=2, b=2))
+                expected = reference.gradients(batch(model, 2, b=2, seed=step))
             assert torch.allclose(on_host(losses), expected, rtol=1e-4)
             apart = on_host(population.G) - reference.G
             assert apart.norm() < 1e-3 * reference.G.norm()
@@ -254,7 +243,7 @@ def test_auto_finds_that_graphs_agree(card, capsys):
     with card:
         population = Population("mnist_fc", 3, seed=0, device="cuda:1", backend="loop")
         before = on_host(population.state_dict())
-        given = batch("mnist_fc", 0, "cuda:1")
+        given = batch("mnist_fc", 3, device="cuda:1")
         assert backends.fastest(population, given, ("loop", "graphs")) in ("loop", "graphs")
     after = on_host(population.state_dict())
     assert all(torch.equal(after[name], state) for name, state in before.items())
@@ -266,6 +255,6 @@ def test_auto_passes_over_graphs_that_are_empty(card, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "device_of", nullcontext)
     with card:
         population = Population("mnist_cnn", 3, seed=0, device="cuda:1", backend="loop")
-        given = batch("mnist_cnn", 0, "cuda:1")
+        given = batch("mnist_cnn", 3, device="cuda:1")
         assert backends.fastest(population, given, ("loop", "graphs")) == "loop"
     assert "backend: auto passes over 'graphs': its gradients" in capsys.readouterr().err
