@@ -1,53 +1,54 @@
-# make demo: every table and figure on bundled digits · make test · make check · make cluster · make lock
+# make demo: every table and figure on bundled digits · make test: the tests · make check: style and lint
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-# The active conda environment, if ngo is installed there (environment.yml); or else .venv.
+# The active conda environment if ngo is installed in it (environment.yml), else .venv.
 CONDA := $(and $(CONDA_PREFIX),$(patsubst %/bin/ngo,%,$(wildcard $(CONDA_PREFIX)/bin/ngo)))
 PLACE := $(or $(CONDA),.venv)
 INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper report archive figures-from-metrics setup cluster test test-torture test-slurm check format lock results-page clean
+.PHONY: demo laptop paper report archive figures-from-metrics setup cluster test test-torture test-slurm check format lock schema results-page clean
 
-demo: setup ## Every table and figure on scikit-learn's digits, offline
+demo: setup ## Every table and figure on scikit-learn's digits, offline: 2 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
 	@echo "Tables are in results/demo/tables, figures in results/demo/figures; results/README.md maps the rest."
 
-laptop: setup ## The MNIST part of every table and figure
+laptop: setup ## The MNIST part of every table and figure: about an hour on 2 cores
 	$(SNAKEMAKE) --configfile config/laptop.yaml
 
-paper: setup ## The full reproduction
+paper: setup ## The full reproduction; needs a GPU
 	$(SNAKEMAKE)
 
 TIER ?= demo
 OVERLAY = $(if $(filter-out paper,$(TIER)),--configfile config/$(TIER).yaml)
 
-report: setup ## results/TIER/report.html, one file, of TIER=demo (laptop, paper)
+report: setup ## One page of all tables and figures, results/TIER/report.html, for TIER=demo (or laptop, paper)
 	$(SNAKEMAKE) $(OVERLAY)
 	$(SNAKEMAKE) $(OVERLAY) --report results/$(TIER)/.report.html --report-stylesheet workflow/report/report.css
 	mv results/$(TIER)/.report.html results/$(TIER)/report.html
 
-archive: setup ## results/TIER-metrics.tar, all that the tables and figures of TIER=demo are made from
+archive: setup ## The inputs of all tables and figures, results/TIER-metrics.tar, for TIER=demo (or laptop, paper)
 	$(SNAKEMAKE) $(OVERLAY)
 	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(filter config/%,$(OVERLAY))) \
 	  --out results/$(TIER)-metrics.tar
 
-figures-from-metrics: setup ## Every table and figure of ARCHIVE=…, with no training and no GPU
+figures-from-metrics: setup ## Every table and figure from ARCHIVE=…, without training or a GPU
 	$(BIN)/ngo rebuild $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/demo-metrics.tar))
 
-test: setup ## The test suite, on all cores; the tests of a file in one process
+test: setup ## The test suite, one process per core, each test file in one process: 6 minutes on 2 cores
 	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-test-torture: setup ## The whole demo, killed at random moments: some ten minutes
+test-torture: setup ## The whole demo, killed at random moments: 10 minutes
 	$(BIN)/pytest -m torture -s
 
-test-slurm: cluster ## The pipeline on a real Slurm of one node, started for the time of the tests
+test-slurm: cluster ## The pipeline on a real Slurm of one node, started for the tests: 8 minutes
 	$(BIN)/pytest tests/slurm $(SLURM_TESTS)
 
-check: setup ## Style, lint, and that the lock and the environments agree
+check: setup ## Style, import order, workflow lint, and consistency of lock files and environments: 1 minute
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --lint
 	$(BIN)/uv pip check --python $(BIN)/python
@@ -55,13 +56,13 @@ check: setup ## Style, lint, and that the lock and the environments agree
 
 setup: $(INSTALLED)
 
-# An environment names its own folder in its scripts: in a renamed folder it is made anew.
+# The scripts of a virtual environment contain its path: if the folder was renamed, recreate it.
 MOVED := $(shell [ ! -e .venv/pyvenv.cfg ] || grep -qF " $(CURDIR)/.venv" .venv/pyvenv.cfg || echo --clear)
 ifdef MOVED
 .PHONY: .venv/installed
 endif
 
-# uv itself comes from the lock too, with its hashes.
+# uv is installed from the lock too, with hashes.
 .venv/installed: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "ngo needs Python 3.11: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv $(MOVED)
@@ -71,7 +72,7 @@ endif
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	touch .venv/installed
 
-cluster: $(PLACE)/cluster ## What running on a cluster takes besides, into the environment
+cluster: $(PLACE)/cluster ## Install the additional packages for a cluster
 
 $(PLACE)/cluster: requirements-cluster.lock $(INSTALLED)
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps --require-hashes -r requirements-cluster.lock
@@ -80,8 +81,8 @@ $(PLACE)/cluster: requirements-cluster.lock $(INSTALLED)
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-annotate --no-header --quiet pyproject.toml
 
-# The cluster's lock holds only what the other one does not.
-lock: ## Renew the locks and environment.yml from pyproject.toml
+# requirements-cluster.lock contains only packages that requirements.lock does not.
+lock: ## Update the lock files and environment.yml from pyproject.toml
 	$(COMPILE) --extra dev --output-file requirements.lock
 	$(COMPILE) --extra cluster --constraint requirements.lock --output-file requirements-cluster.lock \
 	  $$(sed -n 's/^\([^= ]*\)==.*/--no-emit-package \1/p' requirements.lock)
@@ -92,8 +93,11 @@ format: setup ## Format all code
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
-results-page: setup ## docs/results.md from the laptop tier's results
+schema: setup ## The schema of the config and the table of fields, from their definitions
+	$(BIN)/python tools/config_reference.py
+
+results-page: setup ## docs/results.md and docs/assumptions.md from the results of the laptop tier
 	$(BIN)/python tools/results_page.py laptop
 
-clean: ## Remove everything that was produced
+clean: ## Remove all produced files
 	rm -rf results/*/ results/*-metrics.tar logs benchmarks .snakemake

@@ -1,4 +1,4 @@
-# From a config to every table and figure: see README.md. Rules are in workflow/rules.
+# From a config to every table and figure (see README.md). The rules are in workflow/rules.
 
 from snakemake.utils import min_version
 
@@ -11,8 +11,8 @@ configfile: "config/config.yaml"
 report: "workflow/report/workflow.rst"
 
 
-# Jobs use the environment that Snakemake runs in (make setup, or environment.yml). The image is for
-# those who ask for one (--software-deployment-method apptainer), with that environment inside.
+# Jobs use Snakemake's own environment (make setup, or environment.yml). The image is used only with
+# --software-deployment-method apptainer; it must contain that environment.
 container: "docker://python:3.11-slim"
 
 
@@ -24,7 +24,7 @@ include: "workflow/rules/artefacts.smk"
 
 
 rule all:
-    """Every table and figure, and the metrics of all runs and experiments (the default)."""
+    """Every table and figure, and the metrics of all runs and experiments (default)."""
     default_target: True
     input:
         rules.tables.input,

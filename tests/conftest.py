@@ -1,5 +1,8 @@
+import multiprocessing
 import os
+import signal
 import struct
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,26 +11,42 @@ import running
 import torch
 from hypothesis import settings
 
-from ngo import pool
-from ngo.backends import Stacked
-from ngo.models import MODELS
-from ngo.seeding import torch_stream
+from ngo.common import plugins
+from ngo.common.seeding import torch_stream
+from ngo.common.settings import DECLARED
+from ngo.data import loading
+from ngo.data.dataset import DATASETS
+from ngo.data.partition import PARTITIONS
+from ngo.engine.backend import BACKENDS, Stacked
+from ngo.engine.population import Population
+from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.local_rule import LOCAL_RULES
+from ngo.gossip.method import METHODS
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.models.model import MODELS
+from ngo.models.task import TASKS
+from ngo.native import pool
 
-# What a test takes is no matter: machines are busy.
+# No test has a deadline: machines are busy.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-# As in a run: threads inside operations are slower than none where cores are shared.
+# As in a run: threads inside operations slow it down where cores are shared.
 torch.set_num_threads(1)
+
+# A shell that starts tests in the background has them ignore Ctrl-C, and so would their processes.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).parents[1]
 
-# The configs that are shipped, the base first; a user's own may lie beside them.
+# The configs that are shipped, the base first.
 CONFIGS = [REPOSITORY / f"config/{name}.yaml" for name in ("config", "cifar10", "demo", "laptop")]
 
 
 def real(pattern: str) -> Path:
-    """A data root with files like ``pattern``; the test is skipped where there is none."""
+    """A data root with files that match ``pattern``; without one, the test is skipped."""
     places = [os.environ.get("NGO_DATA"), REPOSITORY / "data", REPOSITORY.parent / "shared/data"]
     for place in filter(None, places):
         if any(Path(place).glob(pattern)):
@@ -48,9 +67,50 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def no_process_is_left():
-    """What a test started ends with it, also when it fails."""
+    """Processes that a test started end with it, also when it fails."""
     yield
     running.kill_all()
+
+
+@pytest.fixture
+def house_style():
+    """Figures are drawn in the project's style."""
+    from ngo.report import style
+
+    with style.house_style():
+        yield
+
+
+@pytest.fixture
+def own_entries(monkeypatch):
+    """Entries and plugins of the test are removed when it ends."""
+    monkeypatch.setattr(plugins, "_loaded", {})
+    kinds = (METHODS, TOPOLOGIES, COUPLINGS, LOCAL_RULES, BACKENDS, MODELS, TASKS, DATASETS)
+    registries = (*kinds, PARTITIONS, MEASUREMENTS, DECLARED)
+    before = [(dict(registry), dict(registry.definitions)) for registry in registries]
+    yield
+    for registry, (entries, definitions) in zip(registries, before, strict=True):
+        for mapping, kept in ((registry, entries), (registry.definitions, definitions)):
+            mapping.clear()
+            mapping.update(kept)
+
+
+@pytest.fixture(scope="session")
+def digits(tmp_path_factory):
+    return loading.load("digits", tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="session")
+def least_squares(tmp_path_factory):
+    return loading.load("least_squares", tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="session")
+def forked():
+    """Processes forked from one that has imported torch, as those of the prefork server are."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["ngo.training.run", "sklearn.datasets", "runs"])
+    return partial(context.Process, daemon=True)
 
 
 @pytest.fixture
@@ -80,3 +140,10 @@ def batch(model: str, n: int, b: int = 4, seed: int = 0, device: str = "cpu") ->
         "regression": torch.randn(n, b, 1, generator=generator),
     }[MODELS[model].task]
     return Stacked(inputs.to(device), targets.to(device))
+
+
+def apart(model: str, n: int, backend: str, **how: object) -> Population:
+    """A population of workers that differ."""
+    population = Population(model, n, seed=0, backend=backend, **how)
+    population.X += 0.01 * torch.randn(population.X.shape, generator=torch_stream(1, "test"))
+    return population

@@ -1,44 +1,54 @@
-"""Runs in processes, for tests: what is run, what befalls a process, and an end to all waiting."""
+"""Runs in several processes, for tests: how they start, what happens to them, and time limits."""
 
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
 
+import numpy as np
 import psutil
 import pytest
 from torch import nn
 
-from ngo import columns, training
-from ngo.distributed import run
-from ngo.layers import Dropout
-from ngo.ledger import Ledger
-from ngo.models import MODELS, Model
-from ngo.network import Network
-from ngo.population import Population
-from ngo.processes import Group, launch
-from ngo.spec import DEFAULTS, resolve
+from ngo.common.columns import read_columns
+from ngo.distributed import process_run
+from ngo.distributed.ledger import Ledger
+from ngo.distributed.process_group import Group
+from ngo.distributed.process_network import ProcessNetwork
+from ngo.distributed.processes import launch
+from ngo.engine.population import Population
+from ngo.models.layers import Dropout
+from ngo.models.model import MODELS, Model
+from ngo.training import run as simulated_run
+from ngo.training.resolve import resolve
+from ngo.training.spec import DEFAULTS
 
 # Seconds after which the processes of a test are killed. They need a few.
 LIMIT = 120.0
 
+# The number of samples in the test set of the digits.
+TEST_SAMPLES = 360
+
 
 def smooth(generator):
-    """A network that does not magnify rounding: it has no ReLU and no pooling, whose ties would."""
+    """A model that does not amplify rounding errors: without ReLU and pooling, it has no ties."""
     return nn.Sequential(
         nn.Flatten(), nn.Linear(784, 16), nn.Tanh(), Dropout(generator), nn.Linear(16, 10)
     )
 
 
 SMOOTH = Model(smooth, input_shape=(1, 28, 28), task="classification")
+SMOOTH_PARAMETERS = 12_730
 
 
 @pytest.fixture(scope="module", autouse=True)
 def surroundings():
+    """One OpenMP thread, and the model ``smooth``."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setitem(MODELS, "smooth", SMOOTH)
@@ -56,37 +66,57 @@ def convex_spec(**values):
 
 
 def simulated(spec, tmp_path):
-    training.run(spec, tmp_path / "simulated", tmp_path)
-    return columns.read(tmp_path / "simulated/metrics.parquet", "metrics")[0]
+    """The metrics of the simulated run."""
+    simulated_run.run(spec, tmp_path / "simulated", tmp_path)
+    return read_columns(tmp_path / "simulated/metrics.parquet", "metrics")[0]
 
 
-def distributed(spec, processes, tmp_path, befalls=None, timeout=20.0, on_failure="stop", **how):
-    """The metrics, their facts, and what run.json says of the processes."""
+def distributed(spec, processes, tmp_path, scenario=None, timeout=20.0, on_failure="stop", **how):
+    """The metrics of the distributed run, their facts, and ``distributed`` of its run.json.
+
+    Each process calls ``scenario``, if it is given, with the function that takes part in the run.
+    """
     out = tmp_path / "distributed"
     work = partial(
-        run, spec, out, tmp_path, device="cpu", timeout=timeout, on_failure=on_failure, **how
+        process_run.run,
+        *(spec, out, tmp_path),
+        **{"device": "cpu", "timeout": timeout, "on_failure": on_failure, **how},
     )
     with ended_within(LIMIT):
-        launch(partial(prepared, befalls, work), processes, timeout=timeout, on_failure=on_failure)
+        launch(partial(prepared, scenario, work), processes, timeout=timeout, on_failure=on_failure)
     record = json.loads((out / "run.json").read_text())
-    return *columns.read(out / "metrics.parquet", "metrics"), record["distributed"]
+    return *read_columns(out / "metrics.parquet", "metrics"), record["distributed"]
 
 
-def prepared(befalls, work):
-    """Do ``work`` in a process of its own, where this module may be all that it knows of."""
+def prepared(scenario, work):
+    """Call ``work`` in a new process, which knows only what this module imports."""
     MODELS.setdefault("smooth", SMOOTH)
-    befalls(work) if befalls else work()
+    scenario(work) if scenario else work()
+
+
+def assert_equal_runs(ours, theirs):
+    """Metrics are equal up to rounding; integers are equal."""
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        if "accuracy" in name:
+            assert ours[name] == pytest.approx(theirs[name], abs=1.01 / TEST_SAMPLES, nan_ok=True)
+        elif ours[name].dtype.kind == "f":
+            # A standard deviation has the absolute error of the values.
+            least = 1e-6 * theirs["workers_loss_mean"].max() if name.endswith("_std") else 1e-9
+            assert ours[name] == pytest.approx(theirs[name], rel=1e-4, abs=least, nan_ok=True), name
+        else:
+            assert np.array_equal(ours[name], theirs[name]), name
 
 
 @contextmanager
 def ended_within(seconds):
-    """Kill what is started in this block, and fail, if it takes longer."""
-    there = set(psutil.Process().children(recursive=True))
+    """Kill the processes that are started in this block, and fail, if it takes longer."""
+    before = set(psutil.Process().children(recursive=True))
     late = threading.Event()
 
     def kill():
         late.set()
-        for process in set(psutil.Process().children(recursive=True)) - there:
+        for process in set(psutil.Process().children(recursive=True)) - before:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
 
@@ -100,51 +130,55 @@ def ended_within(seconds):
             pytest.fail(f"still running after {seconds:g} s")
 
 
-def only(process, befalls, work):
-    """Do ``work``, with something that befalls one process."""
+def only(process, event, work):
+    """Scenario: ``event`` is called in one process before it takes part."""
     if int(os.environ["RANK"]) == process:
-        befalls()
+        event()
     work()
 
 
-def at_step(step, process, what, work):
-    """Do ``work``, with something done by one process before it computes a gradient."""
+def at_step(step, process, event, work):
+    """Scenario: one process calls ``event`` before each gradient from ``step`` on."""
     steps, original = count(), Population.gradients
 
-    def befallen(*arguments):
+    def gradients(*arguments):
         if next(steps) >= step:
-            what()
+            event()
         return original(*arguments)
 
-    only(process, partial(setattr, Population, "gradients", befallen), work)
+    only(process, partial(setattr, Population, "gradients", gradients), work)
 
 
 def end():
+    """Event: the process is killed."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def freeze():
+    """Event: the process is suspended."""
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def slow():
+    """Event: the process is delayed."""
     time.sleep(0.03)
 
 
 def in_evaluation(step, process, moment, work):
-    """Do ``work``, with a process that dies in the evaluation of ``step``: before its report is
-    sent; before it has (or gives) the leader's answer, after the row is recorded; or as the leader
-    that is about to write the files.
+    """Scenario: a process is killed in the evaluation of ``step``, at one of three moments.
+
+    These are: before it sends its report; after the evaluation is recorded, before it receives (or
+    sends) the answer of the leader; and, as the leader, before it writes the files.
     """
     me = int(os.environ["RANK"]) == process
-    conclude, exchange, record = Network.conclude, Group.exchange, Ledger.record
+    send_report, exchange, record = ProcessNetwork.send_report, Group.exchange, Ledger.record
     now = []
 
-    def concluding(network, t, report, recorded):
+    def sending(network, t, report, recorded):
         now[:] = [t]
         if me and t == step and moment == "before its report":
             end()
-        return conclude(network, t, report, recorded)
+        return send_report(network, t, report, recorded)
 
     def exchanging(group, send, *rest):
         waits = me and group.me != group.leader and now == [step] and not send
@@ -163,12 +197,22 @@ def in_evaluation(step, process, moment, work):
             wait_for(lambda: store.check([f"ended/{process}"]))
         return ends
 
-    Network.conclude, Group.exchange, Ledger.record = concluding, exchanging, recording
+    ProcessNetwork.send_report, Group.exchange, Ledger.record = sending, exchanging, recording
     if me and moment == "before the files":
-        training.leave = lambda *arguments, **named: end()
+        process_run.write_results = lambda *arguments, **named: end()
     work()
 
 
-def wait_for(said):
-    while not said():
+def wait_for(condition):
+    while not condition():
         time.sleep(0.01)
+
+
+def stderr_to(file, scenario, work):
+    """Scenario: the process writes its errors to ``file``.
+
+    All processes are forks of one server, whose standard error may be that of an earlier test.
+    """
+    sys.stderr.flush()
+    os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    scenario(work) if scenario else work()

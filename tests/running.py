@@ -1,4 +1,4 @@
-"""Processes that tests start: each ends in time, or it is killed with all that it started."""
+"""Processes that tests start: each ends in time, or is killed with all its descendants."""
 
 import os
 import signal
@@ -6,21 +6,22 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from multiprocessing.process import BaseProcess
 from typing import TypeVar
 
 import psutil
 import pytest
 
-LIMIT = 600  # seconds that nothing here takes, on a busy machine either
+LIMIT = 600  # seconds; nothing here takes that long, even on a busy machine
 
 T = TypeVar("T")
 _started: list[subprocess.Popen] = []
 
 
 def start(command: Sequence[object], **how: object) -> subprocess.Popen:
-    """Start a process in a group of its own, which does not outlive the test.
+    """Start a process, in its own process group, that ends with the test at the latest.
 
-    Its output, and its errors unless ``how`` says otherwise, are pipes of text.
+    Its standard output and standard error are text pipes, unless ``how`` says otherwise.
     """
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen([*map(str, command)], start_new_session=True, **{**pipes, **how})
@@ -29,7 +30,7 @@ def start(command: Sequence[object], **how: object) -> subprocess.Popen:
 
 
 def ended(process: subprocess.Popen, within: float = LIMIT) -> tuple[str, str]:
-    """What a process writes, as output and as errors, until it ends and nobody holds its pipes."""
+    """The output and the errors of a process, read until it ends and its pipes are closed."""
     try:
         return process.communicate(timeout=within)
     except subprocess.TimeoutExpired as late:
@@ -39,7 +40,7 @@ def ended(process: subprocess.Popen, within: float = LIMIT) -> tuple[str, str]:
 
 
 def finished(process: subprocess.Popen, code: int = 0, within: float = LIMIT) -> str:
-    """The output of a process that ends with ``code``."""
+    """The output of a process, which must end with the exit code ``code``."""
     out, errors = ended(process, within)
     assert process.returncode == code, f"{out}\n{errors}"
     return out
@@ -48,7 +49,7 @@ def finished(process: subprocess.Popen, code: int = 0, within: float = LIMIT) ->
 def awaited(
     found: Callable[[], T], process: subprocess.Popen | None = None, within: float = LIMIT
 ) -> T:
-    """What ``found`` returns once that is true, which it is before ``process`` ends."""
+    """The first true value that ``found`` returns; ``process`` must run until then."""
     end = time.monotonic() + within
     while not (value := found()):
         if process is not None and process.poll() is not None:
@@ -58,8 +59,16 @@ def awaited(
     return value
 
 
+def exit_code(process: BaseProcess) -> int:
+    """The exit code of a process of ``multiprocessing`` that ends in time, or is killed."""
+    process.join(LIMIT)
+    process.kill()
+    process.join()
+    return process.exitcode
+
+
 def with_children(process: subprocess.Popen) -> list[psutil.Process]:
-    """A process and all below it, if it still runs."""
+    """A process and its descendants; empty if it has ended."""
     if process.poll() is not None:
         return []
     leader = psutil.Process(process.pid)
@@ -67,7 +76,7 @@ def with_children(process: subprocess.Popen) -> list[psutil.Process]:
 
 
 def kill(process: subprocess.Popen) -> None:
-    """Kill a process, all below it, and what it has left behind."""
+    """Kill a process, its descendants, and the rest of its process group."""
     for each in with_children(process):
         with suppress(psutil.NoSuchProcess):
             each.kill()
@@ -77,6 +86,6 @@ def kill(process: subprocess.Popen) -> None:
 
 
 def kill_all() -> None:
-    """Kill all that :func:`start` started and that still runs."""
+    """Kill all processes of ``start`` that still run."""
     while _started:
         kill(_started.pop())

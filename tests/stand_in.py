@@ -1,9 +1,9 @@
-"""A stand-in for a GPU: tensors that say they lie on one, and what a real one would refuse.
+"""A stand-in for a GPU: tensors that claim to be on one, and the errors that a real one raises.
 
-The tensors' memory is the host's. Every call of a torch function passes through :class:`Card`, a
-mode, which moves tensors between host and card, refuses operands of both in one operation, and
-notes where the host would wait for the GPU. Below autograd, ``torch.cuda.graph`` records the
-operations of a capture, and ``replay`` does them again on the same memory.
+The tensors' memory is the host's. Every call of a torch function passes through the mode ``Card``,
+which moves tensors between host and card, refuses operands of both in one operation, and records
+where the host would wait for the GPU. Below autograd, ``torch.cuda.graph`` records the operations
+of a capture, and ``replay`` repeats them on the same memory.
 """
 
 from contextlib import contextmanager
@@ -16,9 +16,9 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map
 
 PLACE = torch.device("cuda:1")
 
-# Calls for which the host waits until a tensor of the GPU is there.
+# Calls for which the host waits until a tensor of the GPU is computed.
 LOOKS = ("item", "tolist", "numpy", "__bool__", "__float__", "__int__", "__index__", "nonzero")
-# Calls that make a tensor from nothing; each takes a device.
+# Calls that create a tensor; each takes a device.
 MAKERS = ("empty", "zeros", "ones", "full", "rand", "randn", "arange", "tensor", "eye")
 
 
@@ -35,7 +35,7 @@ class Pinned(torch.Tensor):
 
 
 class Generator(torch.Generator):
-    """A stream of random numbers that says it is of any device; the numbers are the CPU's."""
+    """A stream of random numbers that claims any device; the numbers are the CPU's."""
 
     def __new__(cls, device="cpu"):
         made = super().__new__(cls)
@@ -46,7 +46,7 @@ class Generator(torch.Generator):
 
 
 def on_host(tree):
-    """The tensors of a tree as ``torch.load`` brings them back to the host."""
+    """The tensors of a tree on the host, as ``torch.load`` restores them."""
     return tree_map(lambda x: x.as_subclass(torch.Tensor).clone() if _on_card(x) else x, tree)
 
 
@@ -59,7 +59,7 @@ def _is_card(device):
 
 
 class Card(TorchFunctionMode):
-    """The stand-in; ``waits`` are the calls so far for which the host waited for it."""
+    """The stand-in; ``waits`` are the calls so far for which the host waited."""
 
     def __init__(self):
         super().__init__()
@@ -140,7 +140,7 @@ class Card(TorchFunctionMode):
         @contextmanager
         def graph(captured, pool=None, stream=None):
             if self.current != PLACE.index:
-                yield  # what runs on another GPU runs at once: the graph stays empty
+                yield  # another GPU executes at once: the CUDA graph stays empty
                 return
             with captured.recording():
                 yield
@@ -163,7 +163,7 @@ def device_of_nothing(stream):
 
 
 class Graph:
-    """What was captured, as calls below autograd; done only when it is replayed."""
+    """A CUDA graph: captured calls below autograd, executed only when it is replayed."""
 
     def __init__(self):
         self.calls = []
@@ -176,7 +176,7 @@ class Graph:
         recorder = _Recorder(self.calls)
         with recorder:
             yield
-        # A capture computes nothing: undo what it did to tensors and streams from before it.
+        # A capture computes nothing: undo its effects on earlier tensors and streams.
         with torch._C.DisableTorchFunction(), torch.no_grad():
             for tensor, before in reversed(recorder.written):
                 tensor.detach().copy_(before)
@@ -207,7 +207,7 @@ class _Recorder(TorchDispatchMode):
             if argument.alias_info is not None and argument.alias_info.is_write
         ]
         if function is torch.ops.aten.native_batch_norm.default:
-            written += args[3:5]  # running mean and variance, of which its schema is silent
+            written += args[3:5]  # running mean and variance, which its schema does not mark
         self.written += [(value, value.clone()) for value in written]
         generator = kwargs.get("generator")
         if generator is not None:

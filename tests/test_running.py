@@ -5,7 +5,7 @@ import psutil
 import pytest
 from running import awaited, ended, kill, start
 
-# It starts another one, which ends when it is killed, and says its number.
+# A process that starts another one, which runs until it is killed, and prints its number.
 PARENT = """
 import subprocess, sys
 child = subprocess.Popen(["sleep", "3600"])
@@ -30,7 +30,7 @@ def test_a_process_that_does_not_end_is_killed_with_its_children():
     awaited(lambda: is_gone(child))
 
 
-def test_what_a_process_leaves_behind_is_killed():
+def test_orphans_of_a_process_are_killed():
     parent, child = parent_and_child()
     parent.stdin.close()
     parent.wait(60)

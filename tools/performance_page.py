@@ -1,8 +1,9 @@
-"""The measured part of docs/performance.md, from what `ngo bench … --json` printed.
+"""Write the measured part of docs/performance.md from the output of ``ngo bench … --json``.
 
-python tools/performance_page.py engine.json gossip.json startup.json workflow.json; where a bench
-was run several times, its files share the beginning of their names (engine1.json engine2.json),
-and each target is shown for all of them.
+Usage: python tools/performance_page.py engine.json gossip.json startup.json workflow.json
+
+Several runs of a bench are given as files that differ in a number only (engine1.json engine2.json).
+The page then shows the targets of all runs, and the tables of the first.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ BEGIN, END = "<!-- measured: tools/performance_page.py -->\n", "<!-- end -->\n"
 HEADERS = {
     "us_per_sample": "µs a sample",
     "of_one_model": "of one model's",
-    "of_most_workers": "of that with most workers",
+    "of_most_workers": "relative to most workers",
     "consensus_share": "in consensus",
     "of_a_copy": "of a copy's",
     "faster_than_naive": "faster than naive",
@@ -28,7 +29,7 @@ HEADERS = {
 
 
 def main(files: list[str]) -> None:
-    """Write the tables of the first file of each bench, and all targets."""
+    """Write the tables and the targets of ``files`` into the page."""
     benches = defaultdict(list)
     for file in files:
         benches[Path(file).stem.rstrip("0123456789")].append(json.loads(Path(file).read_text()))
@@ -54,7 +55,7 @@ def main(files: list[str]) -> None:
 
 
 def _tables(rows: list[dict]) -> str:
-    """One table for all rows with the same columns."""
+    """One table for each set of columns."""
     kinds: dict[tuple[str, ...], list[dict]] = defaultdict(list)
     for row in rows:
         kinds[tuple(row)].append(row)

@@ -1,7 +1,7 @@
-"""Write docs/results.md from what a tier has made in results/: run by ``make results-page``.
+"""Write docs/results.md from a tier's results (``make results-page``).
 
-Every number on the page is read from the tables and the runs' own records in results/. The figures
-go to docs/images/results/, small enough for a repository.
+Every number on the page comes from the tables and the records of runs in results/. The figures are
+copied to docs/images/results/, small enough for a repository.
 """
 
 import io
@@ -13,46 +13,46 @@ from pathlib import Path
 import pandas as pd
 from PIL import Image
 
-from ngo.artefacts import ARTEFACTS, Artefact, tidy_table, tier_folder
+from ngo.pipeline.artefacts import ARTEFACTS, Artefact, tidy_table, tier_folder
 
 REPOSITORY = Path(__file__).parents[1]
 DOCS = REPOSITORY / "docs"
 IMAGES = DOCS / "images/results"
 
-# A figure is kept in the first of these (width as a share, colours) that fits into the limit.
+# Reduced forms of a figure: (width as a share, colours). The first within the limit is used.
 FIGURE_BYTES = 60_000
 FORMS = ((1, 256), (1, 64), (1, 24), (0.75, 64), (0.75, 24), (0.5, 64), (0.5, 24))
 
 PAGE = """\
 # Results of the {tier} tier
 
-Made by
+To reproduce these results, run
 
     make {tier}
 
-(for one table or figure alone: `snakemake table1 --cores 2 --configfile config/{tier}.yaml`), and
-written here by `make results-page`. What the paper does not state is assumed: each value, with the
-reason, is in [assumptions.md](assumptions.md).
+(or, for a single table or figure, `snakemake table1 --cores 2 --configfile config/{tier}.yaml`).
+`make results-page` writes this page. [assumptions.md](assumptions.md) lists the values that the
+paper does not state, with the reason for each.
 
-{runs} runs, whose training took {minutes:.0f} minutes one after another, by torch {torch} on
-{devices}, at the revision
+The tier has {runs} runs. Their training took {minutes:.0f} minutes in total, with torch {torch} on
+{devices}, at revision
 {sources}.
 
-In the tables, a difference is decided where its 95 % interval over seeds, paired by seed, excludes
-0. The seed draws the partition, and that decides most of a non-iid accuracy: few images are used,
-and a class may be absent. The columns of means show an order; the verdicts say how much of it these
-seeds establish.
+In the tables, a difference is decided if its 95 % interval over seeds, paired by seed, excludes 0.
+The seed also determines the partition, which causes most of the variation in non-iid accuracy: the
+workers own few images, and a class may be missing. The columns of means show an order; the verdicts
+say which differences these seeds establish.
 
-## What the paper's claims come to
+## The paper's claims
 
-How many of the comparisons that each of its tables makes came out how. The claims themselves, with
-the differences that decide them, are below each table.
+The number of comparisons in each of the paper's tables, by verdict. The claims, with the
+differences that decide them, are below each table.
 
 {verdicts}"""
 
 
 def recorded(records: list[dict], *keys: str) -> str:
-    """The distinct values at a path of keys in the runs' records."""
+    """The distinct values at a path of keys in the records of runs."""
     values = set()
     for value in records:
         for key in keys:
@@ -61,18 +61,18 @@ def recorded(records: list[dict], *keys: str) -> str:
     return ", ".join(sorted(values))
 
 
-def sources(records: list[dict]) -> str:
-    """The revisions that trained the runs, and for how many of them none is on record."""
+def revisions(records: list[dict]) -> str:
+    """The revisions that trained the runs, and the number of runs without a recorded one."""
     known = [record for record in records if record["source"]]
     unknown = len(records) - len(known)
-    return recorded(known, "source") + (f" (not on record for {unknown} runs)" if unknown else "")
+    return recorded(known, "source") + (f" (not recorded for {unknown} runs)" if unknown else "")
 
 
-def check(tier: str) -> None:
-    """Exit unless every table and figure is there."""
+def check_complete(tier: str) -> None:
+    """Exit unless every table and figure exists."""
     paths = [path for entry in ARTEFACTS.values() for path in entry.outputs(tier)]
     if absent := [path for path in paths if not (REPOSITORY / path).exists()]:
-        sys.exit(f"{absent[0]} is not there (and {len(absent) - 1} more): make {tier} first")
+        sys.exit(f"{absent[0]} is missing (and {len(absent) - 1} more): run make {tier} first")
 
 
 def text(path: str) -> str:
@@ -81,14 +81,14 @@ def text(path: str) -> str:
 
 
 def head(tier: str) -> str:
-    """What was trained, by what, and what it says of the claims."""
+    """The head of the page: the runs, the machine, and the verdicts."""
     runs = pd.read_parquet(REPOSITORY / tidy_table(tier, "runs"), columns=["run"])["run"]
     records = [json.loads(text(f"results/runs/{run}/run.json")) for run in sorted(runs.unique())]
     return PAGE.format(
         tier=tier,
         runs=len(records),
         minutes=sum(record["wall_seconds"] for record in records) / 60,
-        sources=sources(records),
+        sources=revisions(records),
         torch=recorded(records, "versions", "torch"),
         devices=recorded(records, "device"),
         verdicts=verdicts(tier),
@@ -96,7 +96,7 @@ def head(tier: str) -> str:
 
 
 def verdicts(tier: str) -> str:
-    """How many claims of each table got which verdict."""
+    """A table of the number of claims by table and verdict."""
     counts = {}
     for entry in ARTEFACTS.values():
         for name in entry.tables:
@@ -108,7 +108,7 @@ def verdicts(tier: str) -> str:
 
 
 def shown(entry: Artefact, tier: str) -> str:
-    """An artefact's heading, its figures and its tables."""
+    """The heading, figures and tables of an artefact."""
     parts = [f"### {entry.title}\n"]
     parts += [f"![{entry.title}](images/results/{name}.png)\n" for name in entry.figures]
     parts += [text(f"{tier_folder(tier)}/tables/{name}.md") for name in entry.tables]
@@ -116,7 +116,7 @@ def shown(entry: Artefact, tier: str) -> str:
 
 
 def small(path: Path) -> bytes:
-    """A figure as a PNG of few colours, of the form that the limit allows."""
+    """A figure as a PNG with few colours, in the first form within the limit."""
     figure = Image.open(path).convert("RGB")
     for share, colours in FORMS:
         size = [round(share * side) for side in figure.size]
@@ -130,7 +130,7 @@ def small(path: Path) -> bytes:
 
 def main(tier: str) -> None:
     """Write the page, the list of assumptions and the figures."""
-    check(tier)
+    check_complete(tier)
     sections = groupby(ARTEFACTS.values(), key=lambda entry: entry.section)
     parts = [head(tier)]
     for section, entries in sections:

@@ -1,7 +1,57 @@
 """Nonlinear gossiping (NGO) for decentralized optimization.
 
-Importing the package imports nothing heavy; take the module that you need, for example
-``from ngo.coupling import gossip_step``.
+``fit`` trains a ``torch.nn.Module`` with n workers. The decorators (``topology``, ``method``,
+``local_rule``, ``coupling``, ``model``, ``task``, ``dataset``, ``partition``, ``measurement``)
+register entries of a user's own, whose settings are declared with ``number``, ``whole`` and their
+ranges; ``load_plugins`` imports files that register entries. A wrong value raises a ``UserError``.
+
+Importing the package is quick: a name's module is imported when the name is first used.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ngo.training.fit import Fit, fit  # noqa: F401
+
 __version__ = "0.1.0"
+
+# Each name of the interface: the module that defines it, and its name there.
+_INTERFACE = {
+    "fit": ("ngo.training.fit", "fit"),
+    "Fit": ("ngo.training.fit", "Fit"),
+    "topology": ("ngo.gossip.topology", "topology"),
+    "method": ("ngo.gossip.method", "method"),
+    "local_rule": ("ngo.gossip.local_rule", "local_rule"),
+    "coupling": ("ngo.gossip.coupling", "coupling"),
+    "model": ("ngo.models.model", "model"),
+    "dataset": ("ngo.data.dataset", "dataset"),
+    "partition": ("ngo.data.partition", "partition"),
+    "task": ("ngo.models.task", "task"),
+    "measurement": ("ngo.measures.measurement", "measurement"),
+    "setting": ("ngo.measures.settings", "setting"),
+    "Arrays": ("ngo.data.dataset", "Arrays"),
+    "number": ("ngo.common.settings", "number"),
+    "whole": ("ngo.common.settings", "whole"),
+    "within": ("ngo.common.fields", "within"),
+    "above": ("ngo.common.fields", "above"),
+    "below": ("ngo.common.fields", "below"),
+    "at_least": ("ngo.common.fields", "at_least"),
+    "load_plugins": ("ngo.common.plugins", "load"),
+    "UserError": ("ngo.common.registry", "UserError"),
+}
+
+__all__ = ["__version__", *_INTERFACE]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _INTERFACE:
+        raise AttributeError(f"module 'ngo' has no attribute {name!r}")
+    module, attribute = _INTERFACE[name]
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_INTERFACE])

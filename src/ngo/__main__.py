@@ -5,14 +5,14 @@ import sys
 
 
 def main() -> None:
-    """Run the command line, which is not even imported where a warm process does the job."""
+    """Run the command line, or have the prefork server do it, which needs no further imports."""
     if "NGO_WARM" in os.environ:
-        from ngo import warm
+        from ngo.cli import prefork
 
-        code = warm.ask(os.environ["NGO_WARM"], sys.argv)
+        code = prefork.ask(os.environ["NGO_WARM"], sys.argv)
         if code is not None:
             sys.exit(code)
-    from ngo.cli import main as cli
+    from ngo.cli.cli import main as cli
 
     cli(prog_name="ngo")
 

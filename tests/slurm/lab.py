@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from ngo.files import try_hold
+from ngo.common.locks import try_lock
 
 PACKAGES = ("slurm-wlm", "munge")
 DAEMONS = {name: Path("/usr/sbin", name) for name in ("munged", "slurmctld", "slurmd")}
@@ -78,11 +78,11 @@ def slurm() -> Iterator[None]:
         raise Unavailable("it takes Linux, and root")
     with ExitStack() as stack:
         PLACE.mkdir(exist_ok=True)
-        held = try_hold(PLACE / "ngo-lab.lock")
+        held = try_lock(PLACE / "ngo-lab.lock")
         if held is None:
             raise Unavailable("another one runs")
-        stack.enter_context(held)
-        stack.callback(Path(held.name).unlink)
+        stack.callback(held.release)
+        stack.callback(Path(held.lock_file).unlink)
         _check()
         _configure(stack)
         files = [f"--{name}={LAB}/munge/{name}" for name in MUNGE_FILES]

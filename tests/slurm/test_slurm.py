@@ -9,12 +9,12 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
+from clone import FILES, OVERLAY, TARGETS, Clone
 from lab import Unavailable, answer, slurm
 from running import awaited, finished
-from test_dag import FILES, OVERLAY, TARGETS, Clone
 from test_targets import RECORDER
 
-from ngo.artefacts import ARTEFACTS
+from ngo.pipeline.artefacts import ARTEFACTS
 
 # The profile as it is shipped, but for a Slurm that is small, near, and has no accounting.
 PROFILE = [
@@ -71,7 +71,7 @@ class Laboratory(Clone):
 
 def with_recorder(clone: Laboratory) -> Laboratory:
     """With a stand-in for the card, that notes when it is in use."""
-    with (clone.root / "src/ngo/devices.py").open("a") as file:
+    with (clone.root / "src/ngo/common/devices.py").open("a") as file:
         file.write(RECORDER)
     return clone
 

@@ -1,106 +1,22 @@
 """The DAG, run by Snakemake on a copy of the repository with a handful of short runs."""
 
 import json
-import os
-import re
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import nbformat
 import pandas as pd
 import pytest
 import running
 import yaml
-from running import finished
+from clone import FILES, TARGETS, Clone, assert_one_line
 
-from ngo import checkpoint
-from ngo.artefacts import ARTEFACTS, tidy_table
-
-REPOSITORY = Path(__file__).parents[2]
-
-OVERLAY = {
-    "tier": "test",
-    "device": "cpu",
-    "seeds": [0, 1],
-    "settings": {
-        "tiny": {"dataset": "digits", "partition": "shards", "shards": 40, "shards_per_worker": 2,
-                 "epochs": 0.5,
-                 "batch_size": 8, "workers": 4},
-    },
-    "training": {
-        "table1": {
-            "settings": ["tiny"],
-            "compare": [
-                {"protocol": ["gossip", "ngo"], "topology": "ring"},
-                {"protocol": "gossip", "topology": "complete", "gamma": 1000.0},  # diverges
-            ],
-        }
-    },
-    "consensus": {"fig3": {"rounds": 60}},
-    "spectra": {"tableS1": {"draws": 2}},
-    "partitions": {"figS2": {"settings": ["tiny"]}},
-}  # fmt: skip
-
-# What is made here: one of each kind of artefact.
-TARGETS = ("table1", "tableS1", "fig3", "figS2")
-FILES = [path for name in TARGETS for path in ARTEFACTS[name].outputs("test")]
-
-
-class Clone:
-    """A copy of what is committed, with the package's own copy, and Snakemake in it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        for name in ("workflow", "profiles", "config", "notebooks", "src"):
-            ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-            shutil.copytree(REPOSITORY / name, root / name, ignore=ignore)
-        shutil.copy(REPOSITORY / "Snakefile", root)
-        (root / "test.yaml").write_text(yaml.safe_dump(OVERLAY))
-        (root / "warm.yaml").write_text("warm: true\n")
-
-    def start(
-        self, *arguments: str, config: str = "test.yaml", **environment: str
-    ) -> subprocess.Popen:
-        command = ["snakemake", "--cores", "2", *arguments]
-        command += ["--scheduler", "greedy", "--configfile", *config.split()]
-        return self.module(*command, **environment)
-
-    def module(self, *command: str, **environment: str) -> subprocess.Popen:
-        """A module and its arguments, with the package's copy."""
-        return running.start(
-            [sys.executable, "-m", *command],
-            cwd=self.root,
-            env={**os.environ, "PYTHONPATH": str(self.root / "src"), **environment},
-            stderr=subprocess.STDOUT,
-        )
-
-    def wait_for(self, process: subprocess.Popen, pattern: str) -> None:
-        """Wait until ``process`` has made a file like ``pattern``."""
-        running.awaited(lambda: list(self.root.glob(pattern)), process)
-
-    def ngo(self, *arguments: str, code: int = 0) -> str:
-        return finished(self.module("ngo", *arguments), code)
-
-    def snakemake(
-        self, *arguments: str, code: int = 0, within: float = running.LIMIT, **how: str
-    ) -> str:
-        return finished(self.start(*arguments, **how), code, within)
-
-    def planned(self, *arguments: str, **how: str) -> dict[str, int]:
-        """How many jobs of each rule a dry run would run."""
-        text = self.snakemake("-n", *arguments, **how)
-        stats = re.findall(r"^([A-Za-z0-9_]+) +(\d+)$", text, flags=re.MULTILINE)
-        return {rule: int(count) for rule, count in stats if rule != "total"}
-
-    def artefacts(self) -> dict[str, bytes]:
-        return {name: (self.root / name).read_bytes() for name in FILES}
+from ngo.pipeline.artefacts import ARTEFACTS, tidy_table
+from ngo.training import checkpoint
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
-    """A clone in which everything has been made once, its jobs forked from a warm process."""
+    """A clone in which everything has been made once, by jobs of a prefork server."""
     made = Clone(tmp_path_factory.mktemp("clone") / "ngo")
     made.log = made.snakemake(*TARGETS, "--rerun-incomplete", config="test.yaml warm.yaml")
     return made
@@ -171,8 +87,8 @@ def test_a_second_time_nothing_is_to_be_done(clone):
 
 
 def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(clone):
-    """Also where its folder holds a checkpoint of another run; and without a warm process, which
-    changes no byte either.
+    """Even if its folder has a checkpoint of another run; and without the prefork server, whose
+    results have the same bytes.
     """
     before = clone.artefacts()
     victim = sorted(clone.root.glob("results/runs/*"))[0]
@@ -193,7 +109,7 @@ def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(cl
     killed = other.start(*command, config="test.yaml warm.yaml")
     other.wait_for(killed, "results/runs/*/run.json")
     second = other.snakemake(*command, code=1, config="test.yaml warm.yaml")
-    assert_one_line(second, "another process is at work in this folder")
+    assert_one_line(second, "another process is working in this folder")
     killed.kill()
     running.ended(killed)
     first = {path: path.stat().st_mtime_ns for path in other.root.glob("results/runs/*/run.json")}
@@ -222,24 +138,6 @@ def test_an_archive_of_the_metrics_gives_the_same_tables_and_figures_alone(clone
     assert_one_line(refused, "archive: '.*shipped.tar' is refused: ")
 
 
-def test_plots_retrain_nothing_and_the_coupling_retrains_everything(clone):
-    def changed(module):
-        path = clone.root / "src/ngo" / module
-        text = path.read_text()
-        path.write_text(text + "\n# changed\n")
-        try:
-            return clone.planned(*TARGETS)
-        finally:
-            path.write_text(text)
-            os.utime(path, (0, 0))
-
-    assert changed("plots.py") == {"fig3": 1, "figS2": 1}
-    assert "train" not in changed("tables.py")
-    assert changed("coupling.py")["train"] == 6
-    assert changed("population.py")["train"] == 6
-    assert "Nothing to be done" in clone.snakemake("-n", *TARGETS)
-
-
 def test_a_notebook_that_raises_leaves_its_traceback_and_no_figure(clone):
     path = clone.root / "notebooks/fig3.ipynb"
     text = path.read_text()
@@ -260,10 +158,3 @@ def test_a_notebook_that_raises_leaves_its_traceback_and_no_figure(clone):
     finally:
         path.write_text(text)
     clone.snakemake("fig3")
-
-
-def assert_one_line(out: str, message: str) -> None:
-    lines = [line for line in out.splitlines() if line.startswith("ngo: ")]
-    assert len(lines) == 1, out
-    assert re.search(message, lines[0])
-    assert "Traceback" not in out

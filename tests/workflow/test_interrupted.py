@@ -1,5 +1,6 @@
-"""The pipeline killed, on a full disk, with files lost or in the way: what is there is whole, the
-error is clear, and the same command ends with the same bytes.
+"""The pipeline after kills, a full disk, and lost or misplaced files.
+
+Existing files are complete, errors are clear, and the same command ends with the same bytes.
 """
 
 import json
@@ -16,10 +17,10 @@ from random import Random
 import psutil
 import pytest
 import yaml
+from clone import Clone, assert_one_line
 from running import LIMIT, ended, finished, kill, with_children
-from test_dag import Clone, assert_one_line
 
-from ngo.files import PARTIAL
+from ngo.common.files import PARTIAL
 
 # Training, its tidy table, and a table that needs no other.
 MADE = ("results/test/metrics/table1.parquet", "assumptions")
@@ -29,15 +30,15 @@ CONFIG = "test.yaml short.yaml"
 # Of the demo, at random moments.
 KILLS = 10
 
-# What a kill may leave, until the same command goes on.
+# What a kill may leave until the same command continues.
 UNFINISHED = (f"{PARTIAL}*", "checkpoint.pt", ".lock")
 
-# What measures the machine differs from run to run.
+# Measured times differ from run to run.
 CLOCKS = {"evaluation_seconds", "wall_seconds", "started", "resumed_at_steps"}
 
 
 def contents(root: Path) -> dict[str, object]:
-    """Every file in the results that is finished, by name, with what it says beside clocks."""
+    """The finished files of the results by name, with their contents except for times."""
     paths = {path for path in root.glob("results/**/*") if path.is_file()}
     ready = sorted(paths - set(unfinished(root)))
     return {str(path.relative_to(root)): content(path) for path in ready}
@@ -127,7 +128,9 @@ def test_disturbed_in_four_ways_one_after_another(tmp_path, undisturbed):
     for each in with_children(process):
         resource.prlimit(each.pid, resource.RLIMIT_FSIZE, (4096, 4096))
     out = failed(process)
-    assert re.search("ngo: folder: the folder '.*' can't be written to: File too large; what", out)
+    assert re.search(
+        "ngo: folder: the folder '.*' can't be written to: File too large; finished", out
+    )
 
     # Not even root can write to /proc.
     shutil.rmtree(clone.root / "results/test/metrics", ignore_errors=True)

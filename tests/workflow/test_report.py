@@ -7,12 +7,12 @@ import shutil
 from html.parser import HTMLParser
 
 import pytest
+from clone import REPOSITORY, Clone
 from docutils.core import publish_string
 from jinja2 import Environment, StrictUndefined
 from running import finished, start
-from test_dag import REPOSITORY, Clone
 
-from ngo.artefacts import ARTEFACTS
+from ngo.pipeline.artefacts import ARTEFACTS
 
 CAPTIONS = sorted((REPOSITORY / "workflow/report").glob("*.rst"))
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -1,4 +1,4 @@
-"""What Snakemake does to a run's checkpoint: nothing."""
+"""Snakemake leaves the checkpoints of runs alone."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import signal
 
 import running
 import yaml
-from test_dag import Clone
+from clone import Clone
 
 # Two runs of some seconds, one for each training rule: figA1 keeps models, table1 does not.
 OVERLAY = {

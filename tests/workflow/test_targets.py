@@ -1,4 +1,4 @@
-"""What can be asked for, and what is refused before any job; jobs on GPUs."""
+"""Targets, and what is refused before any job starts; jobs on GPUs."""
 
 import re
 from itertools import accumulate
@@ -6,21 +6,22 @@ from itertools import accumulate
 import pandas as pd
 import pytest
 import yaml
+from clone import OVERLAY, REPOSITORY, Clone, assert_one_line
 from running import finished
-from test_dag import OVERLAY, REPOSITORY, Clone, assert_one_line
 
-from ngo.artefacts import ARTEFACTS
-from ngo.experiments import SCHEMA, plan, read_config
+from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.plan import plan
 
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory):
-    """A clone in which nothing has been made."""
+    """A clone without results."""
     return Clone(tmp_path_factory.mktemp("fresh") / "ngo")
 
 
 def test_an_experiment_of_ones_own_as_documented(tmp_path):
-    """The overlay and the command of config/README.md, as they stand there."""
+    """The overlay and the command of config/README.md, verbatim."""
     clone = Clone(tmp_path / "ngo")
     page = (REPOSITORY / "config/README.md").read_text()
     overlay = re.search(r"^```yaml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)[1]
@@ -42,7 +43,7 @@ def test_an_experiment_has_no_name_of_the_pipelines_own(fresh, name):
     own = {"training": {name: OVERLAY["training"]["table1"]}}
     (fresh.root / "own.yaml").write_text(yaml.safe_dump(own))
     out = fresh.snakemake("-n", code=1, config="test.yaml own.yaml")
-    assert_one_line(out, f"training: '{name}' is a name of the pipeline's own; take another")
+    assert_one_line(out, f"training: '{name}' is a name of the pipeline's own; choose another")
 
 
 def test_an_experiment_is_among_the_targets(fresh):
@@ -72,7 +73,7 @@ def test_a_target_needs_its_own_inputs_only(fresh):
 def test_a_target_of_the_demo_needs_its_own_inputs_only(fresh):
     """Every artefact alone: one notebook, and its own experiment's runs."""
     config = read_config([REPOSITORY / "config/config.yaml", REPOSITORY / "config/demo.yaml"])
-    training = plan(config, REPOSITORY / SCHEMA).training
+    training = plan(config).training
     demo = "config/demo.yaml"
     for name in ("fig2", "figS6", "table1_tuned", "theory"):
         planned = fresh.planned(name, config=demo)
@@ -113,7 +114,7 @@ def test_a_mistake_in_the_config_stops_before_any_job(fresh, change, message):
 def test_a_key_twice_in_a_config_file_stops_before_any_job(fresh):
     (fresh.root / "bad.yaml").write_text("defaults: {lr: 0.1}\ndefaults: {gamma: 0.2}\n")
     out = fresh.snakemake(code=1, config="test.yaml bad.yaml")
-    assert_one_line(out, "config: 'bad.yaml', line 2: 'defaults' is there already, in line 1")
+    assert_one_line(out, "config: 'bad.yaml', line 2: 'defaults' is already defined in line 1")
     assert not (fresh.root / "results").exists()
 
 
@@ -165,7 +166,7 @@ def claimed(device, runs_per_gpu=1):
 def test_gpu_jobs_are_as_many_as_gpus_have_room_for(tmp_path, gpus, runs_per_gpu, at_once):
     """Three runs on a machine of four cores; a stand-in for the card notes when one is in use."""
     clone = Clone(tmp_path / "ngo")
-    with (clone.root / "src/ngo/devices.py").open("a") as file:
+    with (clone.root / "src/ngo/common/devices.py").open("a") as file:
         file.write(RECORDER)
     compare = [{"protocol": "ngo", "topology": "ring", "p": [0.7, 0.8, 0.9]}]
     own = {"settings": ["tiny"], "compare": compare}
@@ -200,8 +201,7 @@ def test_runs_go_on_on_the_cpu_where_torch_cannot_use_the_gpu(tmp_path):
         CUDA_VISIBLE_DEVICES="99",
     )
     (log,) = (clone.root / "logs/train").glob("*.log")
-    told = log.read_text().splitlines()[0]
-    assert re.fullmatch("device: torch can't use the GPU: .*; using the CPU", told)
+    assert re.search("^device: torch can't use the GPU: .*; using the CPU$", log.read_text(), re.M)
 
 
 @pytest.mark.parametrize(("cluster", "gpus"), [((), 0), (("--jobs", "9"), 1)])

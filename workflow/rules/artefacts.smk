@@ -1,4 +1,4 @@
-# Tables and figures: a thin notebook each, which reads tidy metrics and the paper's numbers.
+# Tables and figures: one notebook each, which reads tidy metrics and the paper's numbers.
 
 
 for ARTEFACT, ENTRY in ARTEFACTS.items():
@@ -9,7 +9,6 @@ for ARTEFACT, ENTRY in ARTEFACTS.items():
         input:
             **ENTRY.inputs(PLAN.tier),
             notebook=get_notebook(ARTEFACT),
-            code=get_code(get_notebook(ARTEFACT)),
         output:
             [
                 get_reported(path, ARTEFACT, ENTRY.section, ENTRY.title)
@@ -20,18 +19,18 @@ for ARTEFACT, ENTRY in ARTEFACTS.items():
         params:
             executed=get_executed(ARTEFACT),
             values=get_notebook_values(ARTEFACT),
-            code=get_code_fingerprint(get_notebook(ARTEFACT)),
+            key=get_artefact_key(ARTEFACT),
+            plugins=get_plugins,
         shell:
-            "ngo notebook {input.notebook} --out {params.executed} {params.values:q} > {log} 2>&1"
+            "ngo notebook {params.plugins:q} {input.notebook} --out {params.executed} {params.values:q} > {log} 2>&1"
 
     workflow.get_rule(ARTEFACT).docstring = f"{ENTRY.title}."
 
 
 rule assumptions:
-    """Every value that the paper does not state, with the reason for it."""
+    """List every value that the paper does not state, with the reason."""
     input:
         configs=CONFIGS,
-        code=get_code("ngo.assumptions"),
     output:
         md="results/<tier>/tables/assumptions.md",
         html=get_reported(
@@ -44,9 +43,10 @@ rule assumptions:
         "logs/<tier>/assumptions.log",
     params:
         flags=get_flags({"config": CONFIGS}),
-        code=get_code_fingerprint("ngo.assumptions"),
+        key=KEYS.assumptions(CONFIGS),
+        plugins=get_plugins,
     shell:
-        "ngo assumptions {params.flags:q} --out {output.md} --out {output.html} > {log} 2>&1"
+        "ngo assumptions {params.plugins:q} {params.flags:q} --out {output.md} --out {output.html} > {log} 2>&1"
 
 
 rule tables:

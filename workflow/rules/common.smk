@@ -1,4 +1,4 @@
-# The config, checked, as the table of runs; and what rules ask about it.
+# The checked config as a plan of runs, and the functions with which rules query it.
 
 import atexit
 import os
@@ -9,20 +9,30 @@ from shlex import quote
 
 from snakemake.cli import get_argument_parser
 
-from ngo import datasets, devices, experiments, sigterm, warm
-from ngo.artefacts import ARTEFACTS, BEYOND, tidy_table, tier_folder
-from ngo.files import clear_partial, hold, writable_folder
-from ngo.registry import UserError, unknown
-from ngo.sources import fingerprint, sources
-from ngo.spec import flag
+from ngo.data import download
+from ngo.common import devices
+from ngo.pipeline import config_files, file_dates, sigterm
+from ngo.pipeline.keys import Keys
+from ngo.pipeline.plan import plan
+from ngo.cli import prefork
+from ngo.pipeline.artefacts import ARTEFACTS, BEYOND, tidy_table, tier_folder
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.common.files import remove_all_partial
+from ngo.common.locks import exclusive_lock
+from ngo.common.paths import writable_folder
+from ngo.common.registry import UserError, unknown
+from ngo.training.spec import flag
 
 sigterm.defer()
+# A job runs again when its params change. They contain a key of its code, its values and its inputs
+# (ngo.pipeline.keys).
+file_dates.ignore()
 
-ROOM = 2**20  # bytes: with less, not even the logs of jobs would tell what went wrong
+ROOM = 2**20  # bytes: with less, jobs could not even write their logs
 
 
 def check_folders():
-    """What jobs write to can be written to, as far as it is there."""
+    """Raise a UserError if an existing folder of the results or logs is not writable."""
     writable_folder(Path.cwd(), "folder", ROOM)
     for key in filter(os.path.lexists, ("results", "logs", "benchmarks")):
         for folder in (
@@ -34,17 +44,17 @@ def check_folders():
 
 
 def tell_folders():
-    """At the end, since a full disk may have left no room for the logs that would tell."""
+    """Report folders that are not writable; after a full disk, jobs may have left no logs."""
     try:
         check_folders()
     except UserError as error:
         print(
-            f"ngo: {error}; what is done is kept, and the same command goes on.",
+            f"ngo: {error}; finished results are kept; run the same command to continue.",
             file=sys.stderr,
         )
 
 
-# The config files, lowest first. (workflow.configfiles has the command line's first.)
+# The config files, the base first. (workflow.configfiles has the command line's first.)
 CONFIGS = [
     os.path.relpath(path)
     for path in ("config/config.yaml", *workflow.overwrite_configfiles)
@@ -52,40 +62,39 @@ CONFIGS = [
 
 try:
     if workflow.is_main_process:
-        # Refuses what Snakemake's own loader passes over.
-        experiments.read_config(CONFIGS)
-    PLAN = experiments.plan(
-        config, workflow.source_path("../schemas/config.schema.yaml")
-    )
+        # This loader reports what Snakemake's own ignores, such as a key that is repeated.
+        config_files.read_config(CONFIGS)
+    PLAN = plan(config)
     check_folders()
-    # Jobs run here, and not on the nodes of a cluster: is the device here too? (Which executor it
-    # is, a workflow isn't told before it is read; but only a cluster has a number of nodes.)
+    # Whether jobs run on this machine, whose device can be checked, or on the nodes of a cluster. (The
+    # executor is not known while the workflow is parsed, but only clusters have a number of nodes.)
     HERE = workflow.is_main_process and workflow.resource_settings.nodes is None
     GPU = int(devices.chosen(PLAN.device) == "cuda" if HERE else PLAN.device != "cpu")
 except UserError as error:
     sys.exit(f"ngo: {error}")
 
+KEYS = Keys(PLAN)
 RUNS = PLAN.runs
 PARTITIONS = PLAN.partition_runs
-DATA_ROOT = datasets.data_root(config=config["data"]["root"])
+DATA_ROOT = download.data_root(config=config["data"]["root"])
 
-# Jobs find the commands of this environment, and the data, wherever they run.
+# Jobs find this environment's commands and the data, wherever they run.
 shell.prefix(
     f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH"
-    f" {datasets.ROOT_VARIABLE}={quote(str(DATA_ROOT.resolve()))}; "
+    f" {download.ROOT_VARIABLE}={quote(str(DATA_ROOT.resolve()))}; "
 )
 
-# As many GPU jobs at once as GPUs have room for. (A cluster counts its own GPUs.)
+# The number of GPU jobs at once. (A cluster counts its own GPUs.)
 if HERE and "gpu" not in workflow.global_resources:
     workflow.register_resource("gpu", PLAN.runs_per_gpu * len(devices.visible_gpus()))
 
 
-# What can be asked for, besides an artefact: an experiment that none shows, and these.
+# Targets besides artefacts: experiments without a table or figure, and these rules.
 OWN = [name for name in PLAN.training if name not in ARTEFACTS]
 TARGETS = ["all", "tables", "figures", "training", "assumptions"]
 
 
-# What depends on the tier is below results/<tier> and logs/<tier>; the rest is named by its content.
+# Files that depend on the tier are in results/<tier> and logs/<tier>; others are named by their content.
 pathvars:
     tier=PLAN.tier,
 
@@ -96,26 +105,17 @@ wildcard_constraints:
     experiment="|".join(PLAN.training) or "none",
 
 
-def get_code(*modules):
-    """The package's files that decide what these modules do."""
-    return [os.path.relpath(path) for path in sources(*modules)]
-
-
-def get_code_fingerprint(*modules):
-    return fingerprint(sources(*modules))
-
-
 def get_resources(kind):
-    """What a scheduler is asked for a job of this kind; more memory when it is tried again."""
-    asked = config["resources"][kind]
+    """The resources that a job of this kind requests; each new attempt requests more memory."""
+    requested = config["resources"][kind]
     return {
-        "mem_mb": lambda wildcards, attempt: attempt * asked["mem_mb"],
-        "runtime": asked["runtime"],
+        "mem_mb": lambda wildcards, attempt: attempt * requested["mem_mb"],
+        "runtime": requested["runtime"],
     }
 
 
 def get_pattern(names):
-    """A pattern that matches these names alone."""
+    """A pattern that matches exactly these names."""
     return "|".join(map(re.escape, names)) or "none"
 
 
@@ -143,7 +143,7 @@ def get_manifest(wildcards):
 
 
 def get_flags(values):
-    """Command line flags of a mapping; a list repeats its flag."""
+    """The command line flags of a mapping; a list repeats its flag."""
     return [
         str(word)
         for name, value in values.items()
@@ -152,40 +152,63 @@ def get_flags(values):
     ]
 
 
+def get_plugins(wildcards, output):
+    """The flags of every command for the config's plugins.
+
+    Snakemake records no params that are functions of the output, so these flags trigger no job; a
+    plugin affects the jobs that use its code, through their keys.
+    """
+    return get_flags({"plugin": PLAN.plugins})
+
+
 def get_partition_flags(wildcards):
     return get_flags(PARTITIONS[wildcards.partition].partition_fields)
 
 
-MEASURE_CODE = {
-    "consensus": ["ngo.consensus", "ngo.dynamics"],
-    "spectra": ["ngo.spectra"],
-    "alignment": ["ngo.alignment"],
-    "samples": ["ngo.samples"],
-    "throughput": ["ngo.throughput"],
-    "theory": ["ngo.theory_tables"],
-}
+def get_measurements(exclusive):
+    """A pattern that matches the measurements that run alone on the machine, or the others."""
+    return get_pattern(
+        name for name, each in MEASUREMENTS.items() if each.exclusive == exclusive
+    )
 
 
-def get_measure_code(wildcards):
-    return get_code(*MEASURE_CODE[wildcards.kind])
+def get_data_key(wildcards):
+    return KEYS.data_set(wildcards.dataset)
 
 
-def get_measure_fingerprint(wildcards):
-    return get_code_fingerprint(*MEASURE_CODE[wildcards.kind])
+def get_partition_key(wildcards):
+    return KEYS.partition(wildcards.partition)
+
+
+def get_run_key(wildcards):
+    return KEYS.run(wildcards.run)
+
+
+def get_table_key(pattern):
+    """The key of a tidy table, named by a pattern of wildcards."""
+    return lambda wildcards: KEYS.table(pattern.format(**wildcards))
+
+
+def get_artefact_key(artefact):
+    values = get_notebook_values(artefact)
+    return lambda wildcards: KEYS.artefact(artefact, get_notebook(artefact), values)
 
 
 def get_measure_flags(wildcards):
-    place = {"device": PLAN.device} if wildcards.kind == "throughput" else {}
+    place = {"device": PLAN.device} if MEASUREMENTS[wildcards.kind].run_fields else {}
     return get_flags({**PLAN.measures[wildcards.kind][wildcards.artefact], **place})
 
 
 def get_measured_data(wildcards):
-    """The data set that a measurement reads, if it reads one."""
+    """The manifest of the data set that a measurement reads, if any."""
     dataset = PLAN.measures[wildcards.kind][wildcards.artefact].get("dataset")
     return [f"results/data/{dataset}.json"] if dataset else []
 
 
 def get_kept_models(wildcards):
+    """The models that the training of the same name kept, if the measurement reads models."""
+    if not MEASUREMENTS[wildcards.kind].on_models:
+        return []
     return [
         f"results/runs/{spec.id}/models.pt"
         for spec in PLAN.training[wildcards.artefact]
@@ -193,12 +216,12 @@ def get_kept_models(wildcards):
 
 
 def get_notebook(artefact):
-    """The notebook of an artefact; with --directory, results are in another folder than it."""
+    """The path of an artefact's notebook, from the working directory (see --directory)."""
     return Path(os.path.relpath(Path(workflow.basedir, f"notebooks/{artefact}.ipynb")))
 
 
 def get_notebook_values(artefact):
-    """The notebook's parameters, as flags."""
+    """The parameters of an artefact's notebook, as flags."""
     values = {
         **ARTEFACTS[artefact].inputs(PLAN.tier),
         **PLAN.shown.get(artefact, {}),
@@ -211,12 +234,12 @@ def get_notebook_values(artefact):
 
 
 def get_executed(artefact):
-    """The executed notebook: no log, since Snakemake prints the logs of jobs that fail."""
+    """The executed notebook. It is not a log: Snakemake prints the logs of failed jobs."""
     return f"logs/{PLAN.tier}/notebooks/{artefact}.ipynb"
 
 
 def get_reported(path, artefact, section, title):
-    """An artefact's file; the report shows it if it is a picture or a page."""
+    """An output of an artefact; pictures and pages are included in the report."""
     if not path.endswith((".png", ".html")):
         return path
     return report(
@@ -228,7 +251,7 @@ def get_reported(path, artefact, section, title):
 
 
 def get_trained(jobs):
-    """The runs that jobs train."""
+    """The runs that the jobs train."""
     return [
         RUNS[job.wildcards.run]
         for job in jobs
@@ -237,7 +260,7 @@ def get_trained(jobs):
 
 
 def get_data_sets(jobs):
-    """The data sets that jobs read."""
+    """The data sets that the jobs read."""
     drawn = [
         PARTITIONS[job.wildcards.partition]
         for job in jobs
@@ -248,18 +271,18 @@ def get_data_sets(jobs):
 
 
 def check_own():
-    """Stop at an experiment with the name of a rule, or of a tidy table of something else."""
+    """Exit if an experiment has the name of a rule or of another tidy table."""
     there = {rule.name for rule in workflow.rules} | {"runs"}
-    measured = tuple(f"{kind}_" for kind in (*MEASURE_CODE, "classes"))
+    measured = tuple(f"{kind}_" for kind in (*MEASUREMENTS, "classes"))
     for name in OWN:
         if name in there or name.startswith(measured):
             sys.exit(
-                f"ngo: training: {name!r} is a name of the pipeline's own; take another."
+                f"ngo: training: {name!r} is a name of the pipeline's own; choose another."
             )
 
 
 def check_targets():
-    """Stop at a target that is neither a file nor a rule, and name those that there are."""
+    """Exit if a target is neither a file nor a rule, and list the rules."""
     if "snakemake" not in Path(sys.argv[0]).parts[-2:] or not workflow.is_main_process:
         return
     there = {rule.name for rule in workflow.rules}

@@ -1,5 +1,5 @@
-# Experiments of one's own: each is a target, by its name. (After all other rules, whose names they
-# can't have.)
+# Experiments without a table or figure: each is a target. (After all other rules, whose names are
+# taken.)
 
 check_own()
 
@@ -12,5 +12,5 @@ for EXPERIMENT in OWN:
             tidy_table(PLAN.tier, EXPERIMENT),
 
     workflow.get_rule(EXPERIMENT).docstring = (
-        f"The runs of training.{EXPERIMENT}, and their metrics in one tidy table."
+        f"The runs of training.{EXPERIMENT}, with their metrics in one tidy table."
     )

@@ -1,11 +1,10 @@
-# One job for each run, and the runs of each experiment as one tidy table.
+# One job per run, and one tidy table per experiment.
 
 
 rule train:
     """Train one run."""
     input:
         partition=get_partition,
-        code=get_code("ngo.training"),
     output:
         metrics="results/runs/{run}/metrics.parquet",
         record="results/runs/{run}/run.json",
@@ -23,11 +22,12 @@ rule train:
         runs_per_gpu=PLAN.runs_per_gpu,
     params:
         flags=lambda wildcards: RUNS[wildcards.run].flags(),
-        code=get_code_fingerprint("ngo.training"),
-    # In the place of the shell, so that a signal to the job is one to the run. What is there when a
-    # job starts is out of date; a checkpoint of this run is gone on from all the same.
+        key=get_run_key,
+        plugins=get_plugins,
+    # exec: the run receives the job's signals. --overwrite: when a job starts, finished files are out
+    # of date; a checkpoint of the same run is resumed nevertheless.
     shell:
-        "exec ngo train {params.flags:q} --partition-file {input.partition} --device {resources.device}"
+        "exec ngo train {params.plugins:q} {params.flags:q} --partition-file {input.partition} --device {resources.device}"
         " --runs-per-gpu {resources.runs_per_gpu} --threads {threads} --overwrite --out results/runs/{wildcards.run} > {log} 2>&1"
 
 
@@ -41,34 +41,35 @@ use rule train as train_and_keep with:
     params:
         flags=lambda wildcards: RUNS[wildcards.run].flags()
         + get_flags({"snapshot": PLAN.snapshots[wildcards.run]}),
-        code=get_code_fingerprint("ngo.training"),
+        key=get_run_key,
+        plugins=get_plugins,
 
 
 rule aggregate:
-    """Join the metrics of an experiment's runs into one tidy table."""
+    """Join the metrics of an experiment's runs in one tidy table."""
     input:
         metrics=get_experiment_metrics,
-        code=get_code("ngo.results"),
     output:
         "results/<tier>/metrics/{experiment}.parquet",
     log:
         "logs/<tier>/aggregate/{experiment}.log",
     params:
-        code=get_code_fingerprint("ngo.results"),
+        key=get_table_key("{experiment}"),
+        plugins=get_plugins,
     shell:
-        "ngo aggregate {input.metrics} --out {output} > {log} 2>&1"
+        "ngo aggregate {params.plugins:q} {input.metrics} --out {output} > {log} 2>&1"
 
 
 rule training:
-    """Train every run of the config, and join their metrics into one tidy table."""
+    """Train every run of the config, and join the metrics in one tidy table."""
     input:
         metrics=get_metrics(RUNS),
-        code=get_code("ngo.results"),
     output:
         "results/<tier>/metrics/runs.parquet",
     log:
         "logs/<tier>/aggregate/runs.log",
     params:
-        code=get_code_fingerprint("ngo.results"),
+        key=get_table_key("runs"),
+        plugins=get_plugins,
     shell:
-        "ngo aggregate {input.metrics} --out {output} > {log} 2>&1"
+        "ngo aggregate {params.plugins:q} {input.metrics} --out {output} > {log} 2>&1"

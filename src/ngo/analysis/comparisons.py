@@ -1,0 +1,91 @@
+"""Protocols beside each other and beside the paper's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from ngo.analysis.apart import CELL
+from ngo.analysis.criteria import Criterion
+from ngo.analysis.evaluations import check_apart, final, over_seeds
+from ngo.analysis.order import ordered
+from ngo.analysis.published import beside_published
+
+KEYS = [*CELL]
+HALVES = ["dataset", "partition"]
+"""Protocols are compared within the same data set and partition."""
+
+
+def protocol_table(
+    metrics: pd.DataFrame, reference: str | Path, criteria: Sequence[Criterion]
+) -> pd.DataFrame:
+    """For each criterion, one row per data set, partition, topology and protocol.
+
+    Columns: ``consensus`` and ``workers``, means over seeds with 95 % half-widths (``_ci95``);
+    ``paper``, and consensus − paper if the units are equal; ``ngo_minus_gossip``, paired by seed,
+    in the rows of NGO; the number of runs and of diverged runs; the fewest and most classes that a
+    partition covers. Raises a UserError for runs that differ in no field of the table.
+    """
+    rows = last_evaluations(metrics)
+    counts = rows.groupby(KEYS, dropna=False, sort=False).agg(
+        seeds=("seed", "nunique"),
+        diverged=("diverged", "sum"),
+        classes_min=("classes_covered", "min"),
+        classes_max=("classes_covered", "max"),
+    )
+    tables = []
+    for criterion in criteria:
+        values = values_by(criterion, rows)
+        table = rows[KEYS].drop_duplicates().assign(measure=criterion.name)
+        for value in ("consensus", "workers"):
+            table = _with_estimate(table, over_seeds(values, KEYS, value), value)
+        table["paper"] = beside_published(table, reference, criterion.published)
+        minus_paper = table["consensus"] - table["paper"]
+        table["consensus_minus_paper"] = minus_paper if criterion.same_unit else float("nan")
+        difference = paired(values, criterion.compared, "ngo", "gossip").assign(protocol="ngo")
+        table = _with_estimate(table, difference, "ngo_minus_gossip")
+        tables.append(table.merge(counts.reset_index(), on=KEYS, how="left"))
+    return pd.concat(tables, ignore_index=True)
+
+
+def paired(rows: pd.DataFrame, value: str, treatment: str, control: str) -> pd.DataFrame:
+    """``treatment`` − ``control`` of ``value``, seed by seed, for each partition and topology.
+
+    Within a seed, both protocols saw the same partition, initial parameters, batches and graphs,
+    so the difference is due to the protocols.
+    """
+    by = [*HALVES, "topology"]
+    wide = rows.pivot(index=[*by, "seed"], columns="protocol", values=value)
+    wide = wide.reindex(columns=[treatment, control])
+    difference = (wide[treatment] - wide[control]).rename("difference").reset_index()
+    difference = difference[difference["topology"].notna()]
+    return over_seeds(difference, by, "difference")
+
+
+def last_evaluations(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The last evaluation of every run, in the order of the paper's tables.
+
+    Raises a UserError if two runs of one seed fall into the same cell.
+    """
+    rows = final(metrics)
+    check_apart(rows, KEYS)
+    return ordered(rows)
+
+
+def values_by(criterion: Criterion, rows: pd.DataFrame) -> pd.DataFrame:
+    """``rows`` with the values of ``criterion`` in the columns ``consensus`` and ``workers``."""
+    columns = {"consensus": criterion.consensus, "workers": criterion.workers}
+    return rows.assign(
+        **{
+            value: criterion.factor * rows[column] if column else float("nan")
+            for value, column in columns.items()
+        }
+    )
+
+
+def _with_estimate(table: pd.DataFrame, stats: pd.DataFrame, name: str) -> pd.DataFrame:
+    """``table`` with the means in ``stats`` as the column ``name``, and their half-widths."""
+    stats = stats.rename(columns={"mean": name, "half_width": f"{name}_ci95"})
+    return table.merge(stats[[*KEYS, name, f"{name}_ci95"]], on=KEYS, how="left")

@@ -1,0 +1,84 @@
+"""Means over seeds with intervals, along training or at its end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ngo.analysis.evaluations import check_apart
+from ngo.analysis.statistics import estimate
+
+GEOMETRIC = ("V", "loss", "workers_loss")
+"""Values that span orders of magnitude: they get geometric means."""
+
+
+def scores(metrics: pd.DataFrame) -> pd.DataFrame:
+    """``metrics`` with the accuracy in percent, and the losses under the names used in figures."""
+    return metrics.assign(
+        accuracy=100 * metrics["consensus_accuracy"],
+        loss=metrics["consensus_loss"],
+        workers_loss=metrics["workers_loss_mean"],
+    )
+
+
+def points(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:
+    """Mean and 95 % interval over seeds of each of ``values``, for each group ``by`` of ``rows``.
+
+    Each row is one run. Columns: ``by``, value, mean, low, high, seeds, diverged. The mean is over
+    the ``seeds`` runs with a finite value; ``diverged`` counts the others. Values in ``GEOMETRIC``
+    have the geometric mean and the interval of the logarithm. Raises a UserError if a seed occurs
+    twice in a group.
+    """
+    check_apart(rows, by)
+    return _means(rows, by, values)
+
+
+def along(metrics: pd.DataFrame, by: list[str], x: str, values: list[str]) -> pd.DataFrame:
+    """``points`` of every evaluation, with the mean of ``x`` (step or epoch).
+
+    Evaluations are matched by number, since seeds may own different numbers of samples. A diverged
+    run that ended early counts as diverged from then on.
+    """
+    check_apart(metrics.drop_duplicates("run"), by)
+    rows = metrics.assign(evaluation=metrics.groupby("run").cumcount())
+    table = _means(rows, [*by, "evaluation"], values)
+    mean_x = rows.groupby([*by, "evaluation"], dropna=False)[x].mean().rename(x).reset_index()
+    runs = rows.groupby(by, dropna=False)["run"].nunique().rename("runs").reset_index()
+    table = table.merge(mean_x, on=[*by, "evaluation"], how="left").merge(runs, on=by, how="left")
+    table["diverged"] = table["runs"] - table["seeds"]
+    return table.drop(columns=["evaluation", "runs"])
+
+
+def together(*tables: pd.DataFrame) -> pd.DataFrame:
+    """Concatenate tables with different columns; integers remain integers."""
+    filled = [table.dropna(axis=1, how="all") for table in tables]
+    counts = [table.astype(dict.fromkeys(table.select_dtypes("int"), "Int64")) for table in filled]
+    return pd.concat(counts, ignore_index=True)
+
+
+def _means(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:
+    records = []
+    for value in values:
+        for keys, group in rows.groupby(by, dropna=False, sort=False):
+            shown = group.loc[~group["diverged"], value].to_numpy(dtype=float)
+            shown = shown[np.isfinite(shown)]
+            records.append(
+                {
+                    **dict(zip(by, keys, strict=True)),
+                    "value": value,
+                    **_interval(shown, value in GEOMETRIC),
+                    "seeds": len(shown),
+                    "diverged": len(group) - len(shown),
+                }
+            )
+    return pd.DataFrame(records)
+
+
+def _interval(values: np.ndarray, geometric: bool) -> dict[str, float]:
+    if not len(values):
+        return dict.fromkeys(("mean", "low", "high"), np.nan)
+    if geometric and values.min() <= 0:
+        return {"mean": 0.0, "low": np.nan, "high": np.nan}
+    found = estimate(np.log(values) if geometric else values)
+    ends = found.mean, found.mean - found.half_width, found.mean + found.half_width
+    return dict(zip(("mean", "low", "high"), np.exp(ends) if geometric else ends, strict=True))

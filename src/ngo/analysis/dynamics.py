@@ -1,0 +1,33 @@
+"""Numbers of consensus trajectories: rounds to consensus, and states by round."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+
+def consensus_rounds(trajectories: pd.DataFrame, share: float) -> pd.DataFrame:
+    """The first round with V ≤ ``share`` · V(0), or NaN, and the last V, for each p and delay."""
+    records = []
+    for (p, delay), group in trajectories.groupby(["p", "delay"]):
+        V = group.drop_duplicates("round").set_index("round")["V"].sort_index()
+        reached = V.index[share * V.iloc[0] >= V]
+        records.append(
+            {
+                "p": p,
+                "delay": delay,
+                "V_initial": V.iloc[0],
+                "first_round": reached[0] if len(reached) else float("nan"),
+                "V_final": V.iloc[-1],
+            }
+        )
+    return pd.DataFrame(records)
+
+
+def state_rows(trajectories: pd.DataFrame) -> pd.DataFrame:
+    """The trajectories with one row for each round: the workers' states as x0, x1, …"""
+    wide = trajectories.pivot(
+        index=[name for name in trajectories if name not in ("worker", "x")],
+        columns="worker",
+        values="x",
+    )
+    return wide.add_prefix("x").rename_axis(columns=None).reset_index()

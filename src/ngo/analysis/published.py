@@ -1,0 +1,49 @@
+"""The paper's numbers, and the one that belongs beside each of our rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from ngo.data.dataset import DATASETS
+from ngo.data.partition import PARTITIONS
+
+
+def sole_dataset(reference: str | Path) -> str | None:
+    """The data set of the paper's numbers, if all are for the same one."""
+    names = pd.read_csv(reference)["dataset"].unique()
+    return names[0] if len(names) == 1 else None
+
+
+def published(reference: str | Path, dataset: str) -> pd.DataFrame:
+    """The paper's numbers for ``dataset``, or for the data set that it stands in for.
+
+    If all numbers in the file are for one data set, they are returned for any ``dataset``. The
+    column ``partition`` is ``iid`` or ``noniid``.
+    """
+    name = sole_dataset(reference) or DATASETS[dataset].stands_in_for or dataset
+    numbers = pd.read_csv(reference)
+    return numbers[numbers["dataset"] == name]
+
+
+def beside_published(rows: pd.DataFrame, reference: str | Path, column: str | None) -> pd.Series:
+    """The paper's number in ``column`` for each row, or NaN.
+
+    ``rows`` have the columns ``apart.CELL``.
+    """
+    lookup = {}
+    for dataset in rows["dataset"].unique() if column else ():
+        for line in published(reference, dataset).itertuples():
+            topology = None if pd.isna(line.topology) else line.topology
+            lookup[dataset, line.partition, topology, line.protocol] = getattr(line, column)
+    keys = [
+        (
+            row.dataset,
+            "noniid" if PARTITIONS[row.partition].by_label else "iid",
+            None if pd.isna(row.topology) else row.topology,
+            row.protocol,
+        )
+        for row in rows.itertuples()
+    ]
+    return pd.Series([lookup.get(key, float("nan")) for key in keys], index=rows.index)

@@ -1,0 +1,57 @@
+"""``ngo archive`` and ``ngo rebuild``: archives of metrics, and their tables and figures."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from ngo.cli.options import FOLDER, INPUT, RESULT, configs_option, schema_option
+from ngo.common.registry import UserError
+from ngo.pipeline.archive import collect, remaking, unpack, write_archive
+
+
+@click.command()
+@click.argument("artefacts", nargs=-1)
+@configs_option
+@schema_option
+@click.option("--out", type=RESULT, required=True, help="Archive to write (tar).")
+def archive(
+    artefacts: tuple[str, ...], configs: tuple[Path, ...], schema: Path | None, out: Path
+) -> None:
+    """Pack the inputs of ARTEFACTS as one verified archive.
+
+    The archive holds tidy metrics, configs, the paper's numbers and the records of runs, all from
+    results/, and no model weights. Without ARTEFACTS it is for all tables and figures. Archives are
+    deterministic. `ngo rebuild` makes the tables and figures from one.
+    """
+    members = collect(configs, artefacts, schema)
+    digest = write_archive(out, members)
+    click.echo(f"{len(members)} files → {out}, sha256 {digest}")
+
+
+@click.command()
+@click.argument("archive", type=INPUT)
+@click.option(
+    "--out",
+    type=FOLDER,
+    default="results/shipped",
+    show_default=True,
+    help="Folder in which the archive gets its own folder.",
+)
+def rebuild(archive: Path, out: Path) -> None:
+    """Make all tables and figures from a metrics ARCHIVE.
+
+    This needs no training and no GPU. It starts Snakemake, so it must run in the folder of the
+    repository. A modified archive is refused.
+    """
+    profile = Path("workflow/profiles/local")
+    if not (Path("Snakefile").exists() and profile.exists()):
+        raise UserError("rebuild: no Snakefile in this folder; run it in the repository's folder.")
+    folder = unpack(archive, out)
+    click.echo(f"tables and figures of {archive} → {folder / 'results'}")
+    flags = ["--workflow-profile", str(profile)]
+    command = [sys.executable, "-m", "snakemake", *remaking(folder), *flags]
+    os.execv(sys.executable, command)

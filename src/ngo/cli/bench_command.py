@@ -1,0 +1,142 @@
+"""``ngo bench``: measure costs against the project's targets."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from ngo.cli.group import Commands
+from ngo.cli.log import LOG
+from ngo.common.devices import DEVICES, chosen
+from ngo.models.model import MODELS
+
+if TYPE_CHECKING:
+    from ngo.bench.costs import Bench
+
+MANY = click.IntRange(1, 10_000)
+
+
+@click.group(cls=Commands)
+def bench() -> None:
+    """Measure costs, and compare them with the project's targets.
+
+    Costs are ratios within one run. These vary less between machines than times do.
+    """
+
+
+def bench_command(measure: Callable[..., Iterator[Bench]]) -> Callable:
+    """A command of ``ngo bench`` that prints tables as soon as ``measure(**options)`` yields them.
+
+    As JSON they are printed at the end. On SIGTERM and Ctrl-C the finished tables are printed.
+    """
+
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON, at the end.")
+    def command(as_json: bool, **options: object) -> None:
+        from ngo.bench.costs import Bench
+
+        rows, targets = [], []
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            for part in measure(**options):
+                rows += part.rows
+                targets += part.targets
+                if not as_json:
+                    click.echo(f"{part.as_text()}\n")
+        except KeyboardInterrupt:
+            LOG.error("ngo: interrupted before the last measurement")
+            sys.exit(130)
+        finally:
+            if as_json and rows:
+                click.echo(Bench(rows, targets).as_json())
+
+    command.__doc__ = measure.__doc__
+    command.__click_params__ += getattr(measure, "__click_params__", [])
+    return bench.command(measure.__name__)(command)
+
+
+def bench_options(*names: str) -> Callable:
+    """Options of benches: cases, repetitions and device."""
+    known = {
+        "model": click.option("--model", help="Measure only this model."),
+        "workers": click.option(
+            "--workers", type=MANY, help="Measure only this number of workers."
+        ),
+        "batch_size": click.option("--batch-size", type=MANY, help="Measure only this batch size."),
+        "all_cases": click.option(
+            "--all", "all_cases", is_flag=True, help="Include ResNet-18: about 15 minutes."
+        ),
+        "repeats": click.option(
+            "--repeats", type=MANY, default=5, show_default=True, help="Repetitions of each case."
+        ),
+        "device": click.option(
+            "--device", default="cpu", show_default=True, help=f"One of {', '.join(DEVICES)}."
+        ),
+    }
+
+    def decorate(command: Callable) -> Callable:
+        for name in reversed(names):
+            command = known[name](command)
+        return command
+
+    return decorate
+
+
+@bench_command
+@bench_options("model", "workers", "batch_size", "all_cases", "device", "repeats")
+def engine(
+    model: str | None,
+    workers: int | None,
+    batch_size: int | None,
+    all_cases: bool,
+    device: str,
+    repeats: int,
+) -> Iterator[Bench]:
+    """Training steps of n workers, against plain PyTorch on the same samples."""
+    MODELS[model or "mnist_cnn"]
+
+    from ngo.bench import engine as bench
+    from ngo.bench.overheads import run_overhead
+
+    wanted = (model, workers, batch_size)
+    cases = [
+        case
+        for case in (bench.CASES if all_cases or any(wanted) else bench.LIMITS)
+        if all(w in (None, value) for w, value in zip(wanted, case, strict=True))
+    ]
+    if not cases:
+        cases = [(model or "mnist_cnn", workers or 10, batch_size or 32)]
+    yield from bench.engine(cases, chosen(device), repeats)
+    if not any(wanted) and chosen(device) == "cpu":
+        yield bench.growth(repeats)
+        yield run_overhead(repeats)
+
+
+@bench_command
+@bench_options("device", "repeats")
+def gossip(device: str, repeats: int) -> Iterator[Bench]:
+    """Gossip steps, against a copy of the state, a matrix product and the naive form."""
+    from ngo.bench import consensus_step as bench
+
+    yield from bench.gossip(device=chosen(device), repeats=repeats)
+
+
+@bench_command
+@bench_options("repeats")
+def startup(repeats: int) -> Iterator[Bench]:
+    """Start-up of `ngo train`, against `import torch`."""
+    from ngo.bench import commands as bench
+
+    yield bench.startup(repeats)
+
+
+@bench_command
+@click.option("--jobs", type=MANY, default=10, show_default=True, help="Number of training jobs.")
+def workflow(jobs: int) -> Iterator[Bench]:
+    """Snakemake's overhead per training job; run it in the project's folder."""
+    from ngo.bench import commands as bench
+
+    yield bench.workflow(jobs)

@@ -1,0 +1,82 @@
+"""The command ``ngo``: its commands, in the order of the pipeline."""
+
+from __future__ import annotations
+
+import click
+
+import ngo
+from ngo.cli import plugin_option, process
+from ngo.cli.group import Commands, Lazy
+
+MEASURES = "ngo.cli.measures:commands"
+
+COMMANDS = {
+    "data": Lazy(
+        "ngo.cli.data_command:data", "Verify the files of a data set, and download missing ones."
+    ),
+    "partition": Lazy(
+        "ngo.cli.partition_command:partition", "Assign each training sample to a worker."
+    ),
+    "train": Lazy("ngo.cli.train_command:train", "Train one run."),
+    "runs": Lazy("ngo.cli.runs_command:runs", "List the runs of a config, and their cost."),
+    "aggregate": Lazy(
+        "ngo.cli.aggregate_command:aggregate", "Join the metrics files of runs into one tidy table."
+    ),
+    "classes": Lazy(
+        "ngo.cli.aggregate_command:classes",
+        "Count the samples per class and worker of partition files.",
+    ),
+    "consensus": Lazy(MEASURES, "Simulate consensus with no learning."),
+    "spectra": Lazy(MEASURES, "Measure degrees and spectral gaps of topologies."),
+    "alignment": Lazy(MEASURES, "Compare workers' gradients with the gradient at their mean."),
+    "samples": Lazy(MEASURES, "Show what kept models generate, reconstruct or predict."),
+    "throughput": Lazy(MEASURES, "Measure how many samples per second n workers train on."),
+    "notebook": Lazy("ngo.cli.notebook_command:notebook", "Execute a notebook with parameters."),
+    "kernel": Lazy("ngo.cli.notebook_command:kernel", None),
+    "theory": Lazy(MEASURES, "Measure what the theorems bound."),
+    "bench": Lazy(
+        "ngo.cli.bench_command:bench", "Measure costs, and compare them with the project's targets."
+    ),
+    "assumptions": Lazy(
+        "ngo.cli.assumptions_command:assumptions",
+        "List the values that the paper does not state, with reasons.",
+    ),
+    "archive": Lazy(
+        "ngo.cli.archive_command:archive", "Pack the inputs of ARTEFACTS as one verified archive."
+    ),
+    "rebuild": Lazy(
+        "ngo.cli.archive_command:rebuild", "Make all tables and figures from a metrics ARCHIVE."
+    ),
+}
+
+
+@click.group(
+    cls=Commands,
+    lazy=COMMANDS,
+    registered=MEASURES,
+    params=[plugin_option.OPTION],
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(ngo.__version__)
+def main() -> None:
+    """Nonlinear gossiping for decentralized optimization.
+
+    Each of n workers takes an SGD step on its own data, then moves towards its neighbours:
+    x_i += γ Σ_j W_ij φ_p(x_j − x_i), φ_p(z) = sign(z)|z|^(2p−1).
+
+    \b
+    Train one run, with no data to download:
+      ngo train --dataset digits --protocol ngo --p 0.9 --batch-size 16 \\
+        --epochs 20 --out out/
+    Compare with linear gossip, on the same partition, batches and initial
+    parameters:
+      ngo train --dataset digits --protocol gossip --batch-size 16 \\
+        --epochs 20 --out out2/
+    List the runs that a config would train:
+      ngo runs --config config/config.yaml --config config/demo.yaml
+    Make a table of the paper from bundled data, in the repository's folder:
+      snakemake table1 --cores all --configfile config/demo.yaml
+
+    COMMAND --help explains each command.
+    """  # noqa: D301 (click looks for the character that \b stands for)
+    process.prepare()

@@ -1,0 +1,37 @@
+"""``ngo data``: verify and download data sets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from ngo.cli.field_options import data_root_option
+from ngo.cli.options import RESULT
+from ngo.common.files import write_text
+from ngo.data import download
+from ngo.data.dataset import DATASETS
+
+
+@click.command()
+@click.argument("name")
+@data_root_option
+@click.option("--out", type=RESULT, help="Write the files' checksums to this JSON file.")
+def data(name: str, data_root: Path | None, out: Path | None) -> None:
+    """Verify the files of a data set, and download missing ones."""
+    source = DATASETS[name]
+    root = download.prepare(name, download.data_root(data_root))
+    samples = len(source.read_labels(root))
+    if source.folder is not None:
+        source.read(root)  # decodes the images, once
+    if out is not None:
+        facts = {"dataset": name, "train_samples": samples, "files": source.files}
+        write_text(out, json.dumps(facts, indent=2) + "\n")
+    if source.folder is not None:
+        place = f"{source.folder} in {root}"
+    elif source.files:
+        place = f"{len(source.files)} files verified in {root}"
+    else:
+        place = "no files of its own"
+    click.echo(f"{name}: {samples:,} training samples, {place}")

@@ -1,0 +1,100 @@
+"""Options for fields: those of a run, and those of a measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import click
+
+from ngo.cli.options import ROOT, FieldType
+from ngo.common.fields import Field
+from ngo.common.settings import DECLARED
+from ngo.data import download
+from ngo.training.spec import DEFAULTS, FIELDS, flag
+
+
+class FieldOption(click.Option):
+    """An option for a field. Its help lists the names that are allowed, plugins' included."""
+
+    def __init__(self, *arguments: object, field: Field, default_text: str, **named: object):
+        kind = FieldType(field)
+        super().__init__(*arguments, type=kind, metavar=kind.name, **named)
+        self.default_text = default_text
+        self.help = self.explanation()
+
+    def explanation(self) -> str:
+        """The field's help, what is allowed, and the default."""
+        field = self.type.field
+        allowed = ", ".join(sorted(field.names)) if field.names is not None else field.range
+        first = field.help[0].upper() if field.help[0].isascii() else field.help[0]
+        return f"{first}{field.help[1:]} ({allowed})  {self.default_text}"
+
+    def get_help_record(self, context: click.Context) -> tuple[str, str] | None:
+        """The option's lines in a command's help."""
+        self.help = self.explanation()
+        return super().get_help_record(context)
+
+
+class RunCommand(click.Command):
+    """A command with options for the settings that registered entries declare.
+
+    Plugins may declare settings after the command was defined. With an ``owner``, only settings of
+    this registry's entries become options.
+    """
+
+    def __init__(self, *arguments: object, owner: str | None = None, **named: object):
+        super().__init__(*arguments, **named)
+        self.owner = owner
+        self._declared: dict[str, FieldOption] = {}
+
+    def get_params(self, context: click.Context) -> list[click.Parameter]:
+        """The parameters, with those for settings after the last field of a run."""
+        params = super().get_params(context)
+        last = max(k for k, each in enumerate(params) if isinstance(each, FieldOption))
+        return [*params[: last + 1], *self._settings(), *params[last + 1 :]]
+
+    def _settings(self) -> list[click.Parameter]:
+        for name, each in DECLARED.items():
+            known = self._declared.get(name)
+            if self.owner not in (None, *each.field.owners):
+                continue
+            if known is None or known.type.field is not each.field:
+                self._declared[name] = FieldOption(
+                    [flag(name), name],
+                    field=each.field,
+                    default_text=f"[default: {each.default}]",
+                )
+        return [option for name, option in self._declared.items() if name in DECLARED]
+
+
+def field_options(facts: Mapping[str, tuple[Field, str, Mapping[str, object]]]) -> Callable:
+    """A decorator that gives a command options, in the order of ``facts``.
+
+    ``facts`` maps a name to its field, the text about the default, and more arguments of the
+    option.
+    """
+
+    def decorate(command: Callable) -> Callable:
+        for name, (field, text, more) in reversed(facts.items()):
+            command = click.option(
+                flag(name), name, cls=FieldOption, field=field, default_text=text, **more
+            )(command)
+        return command
+
+    return decorate
+
+
+def run_fields(*names: str) -> Callable:
+    """Options for fields of a run. The command gets None for those that are not given."""
+    defaults = {**DEFAULTS, "model": "the first that fits the data set", "task": "the model's"}
+    return field_options(
+        {name: (FIELDS[name], f"[default: {defaults[name]}]", {}) for name in names}
+    )
+
+
+data_root_option = click.option(
+    "--data-root",
+    type=ROOT,
+    help=f"Folder of the data sets  [default: ${download.ROOT_VARIABLE}, "
+    f"else {download.DEFAULT_ROOT}/]",
+)

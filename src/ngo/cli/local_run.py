@@ -1,0 +1,53 @@
+"""Train a run in this process, with a progress bar or log lines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from ngo.cli.log import LOG
+from ngo.training.checkpoint import Stopped
+from ngo.training.evaluation import Evaluation
+from ngo.training.run import run
+from ngo.training.spec import RunSpec
+
+
+def train_here(spec: RunSpec, out: Path, root: Path, **how: object) -> None:
+    """Train ``spec`` with the arguments ``how`` of ``training.run``, and print the outcome.
+
+    After SIGTERM or SIGINT the process ends with the exit code of that signal.
+    """
+    try:
+        with _progress(spec) as progress:
+            last = run(spec, out, root, report=LOG.info, tell=LOG.info, progress=progress, **how)
+    except Stopped as stopped:
+        LOG.error("ngo: %s", stopped)
+        sys.exit(128 + stopped.number)
+    print_outcome(spec, last, out)
+
+
+def print_outcome(spec: RunSpec, last: Evaluation, out: Path) -> None:
+    """Print the result of a run's last evaluation."""
+    accurate = last.consensus_accuracy == last.consensus_accuracy
+    score = f"{last.consensus_accuracy:.2%}" if accurate else f"loss {last.consensus_loss:.4g}"
+    outcome = "diverged" if last.diverged else f"consensus model {score}"
+    click.echo(f"{spec.id}: {outcome} after {last.epoch:g} epochs, {last.seconds:.1f} s → {out}")
+
+
+@contextmanager
+def _progress(spec: RunSpec) -> Iterator[Callable[[int], None]]:
+    """A function that is told the number of steps done: it draws a bar, if on a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from tqdm import tqdm
+    from tqdm.contrib.logging import logging_redirect_tqdm
+
+    per_step = spec.workers * spec.batch_size
+    bar = tqdm(total=spec.samples, unit=" samples", unit_scale=True, leave=False)
+    with bar, logging_redirect_tqdm([LOG]):
+        yield lambda step: bar.update(step * per_step - bar.n)

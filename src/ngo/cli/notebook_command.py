@@ -1,0 +1,35 @@
+"""``ngo notebook`` and ``ngo kernel``: execute notebooks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ngo.cli.options import INPUT, RESULT
+
+
+@click.command()
+@click.argument("notebook", type=INPUT)
+@click.option(
+    "--param", "-p", multiple=True, metavar="NAME=VALUE", help="Set a parameter; VALUE is YAML."
+)
+@click.option("--out", type=RESULT, required=True, help="Executed notebook to write.")
+def notebook(notebook: Path, param: tuple[str, ...], out: Path) -> None:
+    """Execute a notebook with parameters.
+
+    An unknown parameter is an error. The executed notebook is written to --out, even if a cell
+    raises an exception.
+    """
+    from ngo.pipeline.notebooks import execute
+
+    execute(notebook, out, param)
+
+
+@click.command(hidden=True, context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def kernel(arguments: tuple[str, ...]) -> None:
+    """Start the IPython kernel of a notebook; Jupyter calls this."""
+    from ipykernel.kernelapp import IPKernelApp
+
+    IPKernelApp.launch_instance(list(arguments))

@@ -1,0 +1,182 @@
+"""``ngo train``: train one run, in this process or in several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from ngo.cli.field_options import RunCommand, data_root_option, run_fields
+from ngo.cli.log import LOG
+from ngo.cli.options import FOLDER, INPUT, FieldType, device_option
+from ngo.cli.run_spec import read_spec_values, spec_of_options
+from ngo.common.devices import chosen, claimed
+from ngo.common.fields import Field, within
+from ngo.common.registry import UserError
+from ngo.common.settings import DECLARED
+from ngo.data import download
+from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL
+
+THREADS = FieldType(Field(int, "threads", **within(1, 1024)))
+PROCESSES = FieldType(Field(int, "processes", **within(1, 1024)))
+RUNS_PER_GPU = FieldType(Field(int, "runs", **within(1, 1024)))
+SECONDS = FieldType(Field(float, "seconds", **within(0, 1_000_000)))
+TIMEOUT = FieldType(Field(float, "seconds", **within(1, 1_000_000)))
+
+
+def distributed_options(command: Callable) -> Callable:
+    """Options of a distributed run: how its processes start, and what happens if one is lost."""
+    options = (
+        click.option("--distributed", is_flag=True, help="Train in several processes."),
+        click.option(
+            "--processes",
+            type=PROCESSES,
+            metavar="N",
+            help="Start N processes here, 1 to 1024  [default: join those of torchrun]",
+        ),
+        click.option(
+            "--timeout",
+            type=TIMEOUT,
+            default=120.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="A process that is silent for longer is lost.",
+        ),
+        click.option(
+            "--on-failure",
+            default="stop",
+            show_default=True,
+            help="When a process is lost: all stop (stop), or the rest continue (drop).",
+        ),
+        click.option(
+            "--asynchronous", is_flag=True, help="Workers mix the newest models they have."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command(cls=RunCommand)
+@run_fields(*(name for name in FIELDS if name not in DECLARED))
+@click.option("--spec", "spec_file", type=INPUT, help="Run as JSON; options override its values.")
+@click.option(
+    "--partition-file", type=INPUT, help="Output of `ngo partition`  [default: draw it here]"
+)
+@data_root_option
+@device_option
+@click.option(
+    "--runs-per-gpu",
+    type=RUNS_PER_GPU,
+    default=1,
+    show_default=True,
+    help="Runs that may share a GPU, 1 to 1024; more runs wait.",
+)
+@click.option("--threads", type=THREADS, help="Threads: 1 to 1024  [default: all cores]")
+@click.option(
+    "--snapshot",
+    "snapshots",
+    multiple=True,
+    metavar="STEP",
+    help=f"Keep the workers' models after this step ('{FINAL}': the last) in models.pt.",
+)
+@click.option(
+    "--checkpoint-seconds",
+    type=SECONDS,
+    default=CHECKPOINT_SECONDS,
+    show_default=True,
+    help="Longest time between checkpoints; 0: only at evaluations.",
+)
+@distributed_options
+@click.option("--overwrite", is_flag=True, help="Train even if --out holds another run.")
+@click.option("--out", type=FOLDER, required=True, help="Folder for metrics.parquet and run.json.")
+def train(
+    spec_file: Path | None,
+    partition_file: Path | None,
+    data_root: Path | None,
+    device: str,
+    runs_per_gpu: int,
+    threads: int | None,
+    snapshots: tuple[str, ...],
+    checkpoint_seconds: float,
+    distributed: bool,
+    processes: int | None,
+    timeout: float,
+    on_failure: str,
+    asynchronous: bool,
+    overwrite: bool,
+    out: Path,
+    **given: object,
+) -> None:
+    """Train one run.
+
+    Writes metrics.parquet, with one row per evaluation, and run.json: the run's specification,
+    versions, device, source revision, final metrics and wall time. The metrics of a run are
+    reproducible to the byte, with any number of threads.
+
+    During training the folder also holds a checkpoint, which evaluations renew. After an
+    interruption the same command resumes from it, with the same metrics. SIGTERM and Ctrl-C stop
+    the run after the current step and write a checkpoint. For a finished run the same command is
+    a no-op. A folder with another run is refused, unless --overwrite is given.
+
+    With --distributed the workers are spread over several processes that communicate over a
+    network: N on this machine with --processes N, or those that torchrun starts:
+    torchrun --nproc-per-node 4 -m -- ngo train --distributed ...  See docs/distributed.md.
+    """
+    if spec_file is not None:
+        values = {name: value for name, value in given.items() if value is not None}
+        given = {**read_spec_values(spec_file), **values}
+    spec = spec_of_options(given)
+    steps = [_snapshot(step) for step in snapshots]
+    chosen(device)
+    root = download.data_root(data_root)
+    download.check(spec.dataset, root)
+    parts = None
+    if partition_file is not None:
+        from ngo.training.partition_file import read
+
+        parts = read(partition_file, spec)
+    common = {"parts": parts, "threads": threads, "overwrite": overwrite}
+    if distributed:
+        if snapshots:
+            raise UserError(
+                "snapshot: a distributed run keeps no models; leave out --snapshot or "
+                "--distributed."
+            )
+        from ngo.cli.distributed_run import train_distributed
+
+        train_distributed(
+            spec,
+            out,
+            root,
+            processes=processes,
+            device=device,
+            timeout=timeout,
+            on_failure=on_failure,
+            asynchronous=asynchronous,
+            **common,
+        )
+        return
+    for name, value in (("processes", processes), ("asynchronous", asynchronous)):
+        if value:
+            raise UserError(f"{name}: this option needs --distributed.")
+    LOG.info(spec.id)
+    with claimed(device, runs_per_gpu) as place:
+        from ngo.cli.local_run import train_here
+
+        train_here(
+            spec,
+            out,
+            root,
+            device=place,
+            snapshots=steps,
+            checkpoint_seconds=checkpoint_seconds,
+            **common,
+        )
+
+
+def _snapshot(step: str) -> int | str:
+    if step == FINAL or step.isdecimal():
+        return step if step == FINAL else int(step)
+    raise UserError(f"snapshot: {step!r} is not a step; it must be a whole number or {FINAL!r}.")

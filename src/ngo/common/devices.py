@@ -1,0 +1,155 @@
+"""The device of a run, and the sharing of GPUs among runs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import subprocess
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import chain, takewhile
+from typing import TYPE_CHECKING
+
+from ngo.common.locks import file_lock, try_lock
+from ngo.common.registry import UserError, in_a_line, unknown
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+LOG = logging.getLogger("ngo")
+
+DEVICES = ("auto", "cpu", "cuda")
+
+# A valid GPU name in CUDA_VISIBLE_DEVICES. CUDA ignores the first invalid name and all names after
+# it. Slurm uses the invalid name "NoDevFiles" for jobs without a GPU.
+GPU_NAME = re.compile(r"\d+|(GPU|MIG)-.+")
+
+
+def visible_gpus() -> list[str]:
+    """The names of the GPUs available to this process, found without importing torch."""
+    assigned = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if assigned is not None:
+        return list(takewhile(GPU_NAME.fullmatch, map(str.strip, assigned.split(","))))
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    return [str(index) for index, line in enumerate(listed.stdout.splitlines()) if "GPU" in line]
+
+
+def check_device(device: str) -> None:
+    """Raise a UserError for an unknown device; other common names of a GPU suggest ``cuda``."""
+    if device in DEVICES:
+        return
+    if device.partition(":")[0].lower() in ("gpu", "cuda", "nvidia"):
+        raise UserError(
+            f"device: {device!r} is unknown; allowed: {', '.join(DEVICES)}. Did you mean 'cuda'?"
+        )
+    raise unknown("device", device, DEVICES)
+
+
+def chosen(device: str) -> str:
+    """``cuda`` or ``cpu`` for a device or ``auto``; a UserError if there is no such device.
+
+    Whether torch can use a visible GPU is not tested before the GPU is claimed.
+    """
+    check_device(device)
+    gpus = visible_gpus()
+    if device == "cuda" and not gpus:
+        raise UserError("device: 'cuda' needs a GPU, and none is visible; use auto or cpu.")
+    return "cuda" if device != "cpu" and gpus else "cpu"
+
+
+@contextmanager
+def claimed(device: str, runs_per_gpu: int = 1) -> Iterator[str]:
+    """A torch device for one run: ``cpu``, or a GPU with fewer than ``runs_per_gpu`` other runs.
+
+    The GPU becomes torch's current device. A claim is a file lock, which the system releases when
+    the process ends for any reason. A job to which Slurm assigned a single GPU uses that one
+    without a lock, since its number can denote another GPU in another job. If torch can't use the
+    GPU, ``auto`` logs the reason and uses the CPU, and ``cuda`` raises a UserError.
+    """
+    if chosen(device) == "cpu":
+        yield "cpu"
+        return
+    import torch
+
+    with ExitStack() as claim:
+        place = f"cuda:{_claim(visible_gpus(), runs_per_gpu, claim)}"
+        if usable(device, place):
+            deterministic()
+            torch.cuda.set_device(place)
+        else:
+            claim.close()
+            place = "cpu"
+        yield place
+
+
+def usable(device: str, place: str) -> bool:
+    """Whether torch can use the GPU ``place``, for a ``device`` of ``auto`` or ``cuda``.
+
+    If it can't, ``auto`` logs the reason and ``cuda`` raises a UserError. Typical reasons are a
+    missing or old driver, and a build of torch for CPUs or for newer GPUs only.
+    """
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns before some of the errors
+        try:
+            torch.ones(1, device=place).add_(1).item()
+        except (AssertionError, RuntimeError) as error:  # AssertionError: a build for CPUs
+            reason = f"device: torch can't use the GPU: {in_a_line(error)}"
+        else:
+            return True
+    if device == "cuda":
+        raise UserError(f"{reason}; use auto or cpu.")
+    LOG.warning("%s; using the CPU", reason)
+    return False
+
+
+def deterministic() -> None:
+    """Make torch's results on a GPU reproducible, and its float32 arithmetic full precision.
+
+    By default, GPUs that support TF32 round the inputs of convolutions to 10 of the 23 bits.
+    """
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    import torch
+
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.backends.fp32_precision = "ieee"  # for convolutions and matrix products
+
+
+def _claim(gpus: list[str], runs: int, claim: ExitStack) -> int:
+    """The index of the GPU with the fewest runs, claimed until ``claim`` closes.
+
+    Waits while each GPU has ``runs`` runs.
+    """
+    if len(gpus) == 1 and "SLURM_JOB_ID" in os.environ:
+        return 0
+    locks = f"{tempfile.gettempdir()}/ngo-gpu-{os.getuid()}"
+    waiting = False
+    while True:
+        # One process at a time: counting the free slots means locking all of them for a moment.
+        with file_lock(f"{locks}.lock", lambda: None):
+            free = [_free_slots(f"{locks}-{name.replace('/', '-')}", runs) for name in gpus]
+            position = max(range(len(gpus)), key=lambda k: len(free[k]))
+            slot = free[position].pop(0) if free[position] else None
+            for lock in chain(*free):
+                lock.release()
+        if slot is not None:
+            claim.callback(slot.release)
+            return position
+        if not waiting:
+            LOG.warning("all GPUs are in use by other runs: waiting for one")
+            waiting = True
+        time.sleep(1)
+
+
+def _free_slots(locks: str, runs: int) -> list[FileLock]:
+    """The free ones of a GPU's ``runs`` slots, as locks that this process holds now."""
+    found = (try_lock(f"{locks}-{slot}.lock") for slot in range(runs))
+    return [lock for lock in found if lock is not None]

@@ -1,0 +1,79 @@
+"""Checks of paths that a user names."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from ngo.common.registry import UserError
+
+
+def check_path(path: str | Path, key: str) -> Path:
+    """Return ``path``; raise a UserError, under ``key``, if it is empty or not valid UTF-8.
+
+    An empty path is usually a shell variable that is not set.
+    """
+    try:
+        if os.fspath(path).encode():
+            return Path(path)
+        reason = "is not a path; it is empty"
+    except UnicodeEncodeError:
+        reason = "is not UTF-8"
+    raise UserError(f"{key}: {os.fspath(path)!r} {reason}.")
+
+
+def check_readable(path: str | Path, key: str) -> Path:
+    """Return ``path``; raise a UserError, under ``key``, if it is not a readable file."""
+    path = check_path(path, key)
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+            path.open("rb").close()  # fails for a folder
+        elif not stat.S_ISFIFO(mode):  # opening a pipe would block until somebody writes to it
+            raise UserError(f"{key}: {str(path)!r} is not a file.")
+    except OSError as error:
+        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}") from None
+    return path
+
+
+def check_writable(path: str | Path, key: str = "out", *, folder: bool = False) -> Path:
+    """Return ``path``; raise a UserError, under ``key``, if no file (or ``folder``) can be written
+    there. Creates nothing.
+    """
+    path = check_path(path, key)
+    try:
+        check_kind(path, key, folder)
+        existing = path if folder else path.parent
+        while not existing.exists():
+            existing = existing.parent
+        tempfile.TemporaryFile(dir=existing).close()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UserError(f"{key}: {str(path)!r} can't be written: {reason}") from None
+    return path
+
+
+def check_kind(path: Path, key: str, folder: bool = False) -> None:
+    """Raise a UserError if ``path`` exists and is not a file (or not a ``folder``)."""
+    kind, right = ("folder", path.is_dir()) if folder else ("file", path.is_file())
+    if path.exists() and not right:
+        raise UserError(f"{key}: {str(path)!r} exists and is not a {kind}; choose another path.")
+
+
+def writable_folder(path: str | Path, key: str = "out", room: int = 0) -> Path:
+    """Create the folder ``path`` if needed, and return it.
+
+    Raises a UserError, under ``key``, if files cannot be created in it, or if the disk has no room
+    for ``room`` more bytes.
+    """
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path) as file:
+            file.write(bytes(room))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UserError(f"{key}: the folder {str(path)!r} can't be written to: {reason}") from None
+    return path

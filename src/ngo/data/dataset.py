@@ -1,0 +1,169 @@
+"""Data sets: what is known of one before it is read, and its arrays and tensors after.
+
+A data set is a function that reads numpy arrays from the data root, registered with ``@dataset`` in
+``ngo.data.sets`` or in a plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ngo.common.registry import Registry, load_entries
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Training and test samples.
+
+    Inputs are uint8 images ``[m, channels, height, width]`` or float32 ``[m, …]``; targets are
+    int64 labels ``[m]`` or float32 ``[m, k]``.
+    """
+
+    train_inputs: np.ndarray
+    train_targets: np.ndarray
+    test_inputs: np.ndarray
+    test_targets: np.ndarray
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file to download, with its checksum."""
+
+    url: str
+    md5: str
+
+    # The folder, relative to the data root, where the file (or its contents) goes.
+    folder: str = "."
+
+    # How the file is unpacked: "gzip", "tar", "zip", or None.
+    unpack: str | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is known of a data set before it is read."""
+
+    # Reads the arrays from the data root.
+    read: Callable[[Path], Arrays]
+
+    # Reads only the labels of the training samples, int64 [m]; zeros for regression data.
+    read_labels: Callable[[Path], np.ndarray]
+
+    train_samples: int
+
+    # The shape of one input.
+    input_shape: tuple[int, ...]
+
+    # The number of classes; None for regression data.
+    classes: int | None
+
+    # The files, relative to the data root, each with the md5 sums that are accepted: none to accept
+    # any content; a second one is that of the compressed file, whose name ends in .gz.
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    # A folder of many files without checksums of their own, relative to the data root.
+    folder: str | None = None
+
+    # Says in one line which part of the release is missing below the data root; None if complete.
+    note: Callable[[Path], str | None] = lambda root: None
+
+    # Where to download the files and the folder.
+    downloads: tuple[Download, ...] = ()
+
+    # The data set of the paper whose numbers are shown beside this one's.
+    stands_in_for: str | None = None
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """``Arrays`` as tensors on one device."""
+
+    name: str
+    classes: int | None
+    train_inputs: torch.Tensor
+    train_targets: torch.Tensor
+    test_inputs: torch.Tensor
+    test_targets: torch.Tensor
+
+    # Mean and standard deviation of each channel over the training images, with pixels in [0, 1]:
+    # float32 [channels, 1, 1]; None if the inputs are not images.
+    mean: torch.Tensor | None
+    std: torch.Tensor | None
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The labels of the training samples, int64 ``[m]``; zeros for regression data."""
+        if self.classes is None:
+            return np.zeros(len(self.train_targets), np.int64)
+        return self.train_targets.cpu().numpy()
+
+    def normalised(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Return uint8 images as float32, scaled to mean 0 and standard deviation 1 over the
+        training set. Float inputs are returned unchanged.
+        """
+        if inputs.is_floating_point():
+            return inputs
+        scale, shift = self._normalisation
+        return inputs.float().mul_(scale).sub_(shift)
+
+    @cached_property
+    def _normalisation(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The factor and the offset: two passes over the images instead of four."""
+        return 1 / (255 * self.std), self.mean / self.std
+
+
+DATASETS: Registry[Source] = Registry("dataset")
+
+Read = Callable[[Path], Arrays]
+
+
+def dataset(
+    name: str,
+    *,
+    train_samples: int,
+    input_shape: tuple[int, ...],
+    classes: int | None,
+    read_labels: Callable[[Path], np.ndarray] | None = None,
+    files: Iterable[str] | Mapping[str, tuple[str, ...]] = (),
+    **facts: object,
+) -> Callable[[Read], Read]:
+    """Register the decorated function ``root → Arrays`` as a data set.
+
+    ``read_labels`` defaults to the training targets of the function itself. ``files`` are names, or
+    names with checksums. The arguments are those of ``Source``.
+    """
+    if not isinstance(files, Mapping):
+        files = {file: () for file in files}
+
+    def register(read: Read) -> Read:
+        def targets(root: Path) -> np.ndarray:
+            return np.asarray(read(root).train_targets, np.int64)
+
+        def zeros(root: Path) -> np.ndarray:
+            return np.zeros(train_samples, np.int64)
+
+        source = Source(
+            read=read,
+            read_labels=read_labels or (zeros if classes is None else targets),
+            train_samples=train_samples,
+            input_shape=input_shape,
+            classes=classes,
+            files=files,
+            **facts,
+        )
+        DATASETS.add(name, source, definition=read)
+        return read
+
+    return register
+
+
+load_entries("ngo.data.sets")

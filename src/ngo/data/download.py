@@ -1,0 +1,161 @@
+"""The data root: where the files of data sets are, whether they are intact, how they get there."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from ngo.common.paths import writable_folder
+from ngo.common.registry import UserError
+from ngo.data.dataset import DATASETS, Download, Source
+from ngo.data.idx import plain_or_compressed
+
+DEFAULT_ROOT = "data"
+ROOT_VARIABLE = "NGO_DATA"
+
+_log = logging.getLogger("ngo")
+
+
+def data_root(given: str | Path | None = None, config: str | Path | None = None) -> Path:
+    """The folder of the data sets: the ``given`` one, else ``$NGO_DATA``, else the config's."""
+    named = given or os.environ.get(ROOT_VARIABLE) or config or DEFAULT_ROOT
+    root = Path(os.path.expanduser(named))
+    if os.path.exists(root) and not root.is_dir():
+        raise UserError(f"data.root: {str(root)!r} is not a folder.")
+    return root
+
+
+def prepare(name: str, root: Path) -> Path:
+    """Verify the data set's files below ``root``, download absent ones, and return ``root``.
+
+    Downloads go to a temporary folder first and are moved when all of them are complete.
+    """
+    source = DATASETS[name]
+    if absent := check(name, root):
+        writable_folder(root, "data.root")
+        with tempfile.TemporaryDirectory(prefix=".download-", dir=root) as temporary:
+            folder = Path(temporary)
+            try:
+                for download in source.downloads:
+                    fetch(download, folder)
+            except (OSError, RuntimeError, ValueError) as error:
+                raise _unavailable(name, root, absent, " ".join(str(error).split())) from error
+            if failed := verify(name, folder):
+                raise UserError(f"data.root: the download of {name} does not contain {failed[0]}")
+            for path in _downloaded(source, folder):
+                target = root / path.relative_to(folder)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if not target.is_dir():  # else another process was faster
+                    path.replace(target)
+    return root
+
+
+def check(name: str, root: Path) -> list[str]:
+    """The data set's absent files. Raises a UserError if a file is corrupt, or if files are absent
+    and cannot be downloaded.
+
+    If only a part of the release is present, logs a warning, once in a process.
+    """
+    absent, source = verify(name, root), DATASETS[name]
+    if absent and not source.downloads:
+        raise _unavailable(name, root, absent, "it has no URL")
+    if absent:
+        from urllib import request
+        from urllib.error import HTTPError
+
+        try:
+            request.urlopen(source.downloads[0].url, timeout=5).close()
+        except HTTPError:
+            pass  # the server answered, so there is a network
+        except OSError as error:
+            raise _unavailable(name, root, absent, "no network") from error
+    elif note := source.note(root):
+        _warn_once(note)
+    return absent
+
+
+def verify(name: str, root: Path) -> list[str]:
+    """The data set's absent files. Raises a UserError if a file has the wrong checksum."""
+    source, absent = DATASETS[name], []
+    for relative, sums in source.files.items():
+        path = _present(root / relative, sums)
+        if path is None:
+            absent.append(relative)
+        elif sums and (md5 := _md5(path)) not in sums:
+            raise UserError(
+                f"data.root: {str(path)!r} is corrupt or truncated: its md5 is {md5}, the "
+                f"release's {' or '.join(sums)}. Remove it and run again to download it."
+            )
+    if source.folder is not None and not (root / source.folder).is_dir():
+        absent.append(source.folder)
+    return absent
+
+
+def fetch(download: Download, root: Path) -> None:
+    """Download one file below ``root``, verify its checksum, and unpack it."""
+    import pooch
+
+    name = download.url.rpartition("/")[2]
+    folder = root / download.folder
+    processors = {
+        None: None,
+        "gzip": pooch.Decompress(method="gzip", name=name.removesuffix(".gz")),
+        "tar": pooch.Untar(extract_dir="."),
+        "zip": pooch.Unzip(extract_dir="."),
+    }
+    pooch.retrieve(
+        download.url,
+        known_hash=f"md5:{download.md5}",
+        fname=name,
+        path=folder,
+        processor=processors[download.unpack],
+        progressbar=sys.stderr.isatty(),
+    )
+
+
+def _present(path: Path, sums: tuple[str, ...]) -> Path | None:
+    """The file, or its compressed form if that has a checksum too; None if absent."""
+    if len(sums) > 1:
+        return plain_or_compressed(path)
+    return path if path.is_file() else None
+
+
+def _downloaded(source: Source, folder: Path) -> Iterator[Path]:
+    """The data set's files and folder below the folder of a complete download."""
+    for relative, sums in source.files.items():
+        yield _present(folder / relative, sums)
+    if source.folder is not None:
+        yield folder / source.folder
+
+
+def _md5(path: Path) -> str:
+    """The file's md5 sum, computed once in a process unless the file changes."""
+    facts = path.stat()
+    return _md5_of(path.resolve(), facts.st_size, facts.st_mtime_ns)
+
+
+@cache
+def _md5_of(path: Path, size: int, modified: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()
+
+
+@cache
+def _warn_once(note: str) -> None:
+    _log.warning(note)
+
+
+def _unavailable(name: str, root: Path, absent: list[str], reason: str) -> UserError:
+    sums = DATASETS[name].files
+    wanted = (file + (" (or .gz)" if len(sums.get(file, ())) > 1 else "") for file in absent)
+    return UserError(
+        f"data.root: {name} is not in {str(root)!r} and can't be downloaded ({reason}). Put "
+        f"{', '.join(wanted)} there, set {ROOT_VARIABLE} or --data-root to a folder that has "
+        f"them, or try the pipeline without them: make demo."
+    )

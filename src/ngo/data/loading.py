@@ -1,0 +1,93 @@
+"""Reads data sets into memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ngo.common.registry import UserError
+from ngo.data.dataset import DATASETS, Arrays, Dataset, Source
+from ngo.data.download import prepare
+
+if TYPE_CHECKING:
+    import torch
+
+
+def load(name: str, root: Path, device: str | torch.device = "cpu") -> Dataset:
+    """Return the data set as tensors on ``device``. Absent files are downloaded."""
+    import torch
+
+    source = DATASETS[name]
+    arrays = checked_arrays(name, source, source.read(prepare(name, root)), root)
+    tensors = (torch.from_numpy(array).to(device) for array in vars(arrays).values())
+    mean = std = None
+    if arrays.train_inputs.dtype == np.uint8:
+        mean, std = (
+            torch.from_numpy(moment.astype(np.float32)).to(device)[:, None, None]
+            for moment in pixel_moments(arrays.train_inputs)
+        )
+    return Dataset(name, source.classes, *tensors, mean, std)
+
+
+def train_labels(name: str, root: Path) -> np.ndarray:
+    """Return the labels of the training samples, int64 ``[m]``; zeros for regression data.
+
+    Does not import torch. Absent files are downloaded.
+    """
+    return DATASETS[name].read_labels(prepare(name, root))
+
+
+def checked_arrays(name: str, source: Source, arrays: Arrays, root: Path) -> Arrays:
+    """Return ``arrays`` in the types that training takes; a UserError if ``source`` differs.
+
+    Floating-point arrays become float32, integer targets int64.
+    """
+    cast = Arrays(**{key: _cast(name, key, array) for key, array in vars(arrays).items()})
+    for part in ("train", "test"):
+        inputs, targets = getattr(cast, f"{part}_inputs"), getattr(cast, f"{part}_targets")
+        if inputs.shape[1:] != tuple(source.input_shape):
+            raise _wrong(name, f"{part}_inputs have shape {inputs.shape}", source.input_shape)
+        if len(inputs) != len(targets):
+            raise _wrong(name, f"there are {len(targets)} {part}_targets", f"{len(inputs)}")
+        if (source.classes is None) == (targets.dtype.kind == "i"):
+            kind = "float32 values" if source.classes is None else "int64 labels"
+            raise _wrong(name, f"{part}_targets are {targets.dtype}", kind)
+        if source.classes is not None and not np.isin(targets, np.arange(source.classes)).all():
+            labels = f"{targets.min()} to {targets.max()}"
+            raise _wrong(name, f"{part}_targets are {labels}", f"0 to {source.classes - 1}")
+    samples = len(cast.train_inputs)
+    if samples != source.train_samples and source.note(root) is None:
+        raise _wrong(name, f"there are {samples:,} training samples", f"{source.train_samples:,}")
+    return cast
+
+
+def pixel_moments(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each channel ``[c]`` of uint8 ``images``, as shares of 255.
+
+    The sums are exact. They are taken in chunks, so that the squares need little memory.
+    """
+    pixels, total, squares = images.size // images.shape[1], 0, 0
+    for start in range(0, len(images), 1000):
+        chunk = images[start : start + 1000]
+        total += chunk.sum((0, 2, 3), dtype=np.uint64)
+        squares += np.square(chunk, dtype=np.uint16).sum((0, 2, 3), dtype=np.uint64)
+    mean = total / pixels
+    return mean / 255, np.sqrt(squares / pixels - mean**2) / 255
+
+
+def _cast(name: str, key: str, array: np.ndarray) -> np.ndarray:
+    array = np.ascontiguousarray(array)
+    if array.dtype == np.uint8 and array.ndim == 4 and key.endswith("inputs"):
+        return array
+    if array.dtype.kind == "f":
+        return array.astype(np.float32, copy=False)
+    if array.dtype.kind in "iu" and key.endswith("targets"):
+        return array.astype(np.int64, copy=False)
+    allowed = "uint8 images [m, c, h, w] or float32" if key.endswith("inputs") else "numbers"
+    raise _wrong(name, f"{key} are {array.dtype} of shape {array.shape}", allowed)
+
+
+def _wrong(name: str, found: str, wanted: object) -> UserError:
+    return UserError(f"dataset {name!r}: {found}; expected {wanted}.")

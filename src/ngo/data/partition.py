@@ -1,0 +1,126 @@
+"""Partitions: rules that decide which worker owns which training sample.
+
+A rule is a function ``(labels, n, *, generator, …)`` that returns one index array per worker,
+without a sample in two of them. It is registered with ``@partition`` in ``ngo.data.partitions`` or
+in a plugin. Its other keyword-only parameters have the names of fields of a run.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ngo.common.registry import Registry, UserError, load_entries
+from ngo.common.settings import Setting, declare
+
+Parts = list[np.ndarray]
+Assign = Callable[..., Parts]
+
+
+def all_samples(m: int, n: int, **fields: object) -> int:
+    """``Rule.owned`` of a rule that gives every sample an owner."""
+    return m
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule and what is known of its partitions before one is drawn."""
+
+    assign: Assign
+
+    # (m, n, **fields) → the smallest number of samples that a worker can get out of m; None if it
+    # depends on the draw.
+    smallest_share: Callable[..., int] | None
+
+    # (m, n, **fields) → the largest number of samples, out of m, that can get an owner.
+    owned: Callable[..., int]
+
+    # Whether the rule needs a data set with classes.
+    by_label: bool
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of a run that the rule reads."""
+        parameters = inspect.signature(self.assign).parameters.values()
+        names = (p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        return tuple(name for name in names if name != "generator")
+
+    def arguments(self, run: object) -> dict[str, object]:
+        """The values of these fields in ``run``."""
+        return {name: getattr(run, name) for name in self.fields}
+
+
+PARTITIONS: Registry[Rule] = Registry("partition")
+
+
+def partition(
+    name: str,
+    *,
+    smallest_share: Callable[..., int] | None = None,
+    owned: Callable[..., int] = all_samples,
+    by_label: bool = False,
+    settings: Mapping[str, Setting] | None = None,
+) -> Callable[[Assign], Assign]:
+    """Register the decorated function as a rule. The arguments are those of ``Rule``.
+
+    ``settings`` are fields of a run that it adds.
+    """
+
+    def register(assign: Assign) -> Assign:
+        declare("partition", name, settings or {})
+        PARTITIONS.add(name, Rule(assign, smallest_share, owned, by_label), definition=assign)
+        return assign
+
+    return register
+
+
+@dataclass(frozen=True)
+class Summary:
+    """``counts[i, k]`` is the number of samples of class k on worker i."""
+
+    counts: np.ndarray
+
+    @property
+    def classes_covered(self) -> int:
+        """The number of classes of which at least one worker has samples."""
+        return int((self.counts.sum(0) > 0).sum())
+
+
+def summary(labels: np.ndarray, parts: Parts, classes: int) -> Summary:
+    """Count the samples per worker and class."""
+    labels = np.asarray(labels)
+    return Summary(np.stack([np.bincount(labels[part], minlength=classes) for part in parts]))
+
+
+def sorted_parts(parts: Parts) -> Parts:
+    """The parts, each sorted."""
+    return [np.sort(part) for part in parts]
+
+
+def check_parts(name: str, parts: Parts, n: int, m: int) -> None:
+    """Raise a UserError unless partition ``name`` gave ``n`` workers distinct samples out of m."""
+    problem = None
+    if len(parts) != n:
+        problem = f"has {len(parts)} parts for {n} workers"
+    elif any(np.ndim(part) != 1 or np.asarray(part).dtype.kind not in "iu" for part in parts):
+        problem = "has a part that is not an array of sample indices"
+    else:
+        samples = np.concatenate(parts)
+        if len(samples) and (samples.min() < 0 or samples.max() >= m):
+            problem = f"has an index outside 0 to {m - 1}"
+        elif len(np.unique(samples)) < len(samples):
+            problem = "gives a sample to two workers, or twice to one"
+    if problem is not None:
+        raise UserError(f"partition: {name!r} {problem}.")
+
+
+def check_range(key: str, value: int, limit: int, unit: str) -> None:
+    """Raise a UserError if ``value`` is not between 1 and the number ``limit`` of ``unit``."""
+    if not 1 <= value <= limit:
+        raise UserError(f"{key}: {value} is out of range; it must be 1 to {limit} ({unit})")
+
+
+load_entries("ngo.data.partitions")

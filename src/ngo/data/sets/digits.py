@@ -1,0 +1,49 @@
+"""scikit-learn's handwritten digits in MNIST's format: a data set that needs no download."""
+
+import gzip
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from ngo.common.seeding import numpy_stream
+from ngo.data.dataset import Arrays, dataset
+
+TRAIN = 1437  # 80 % of the 1,797 images
+
+
+def digits_table() -> np.ndarray:
+    """The 8 × 8 images in a fixed random order, uint8 ``[1797, 65]``: 64 pixels and the label.
+
+    The file is read from scikit-learn's folder, because importing ``sklearn.datasets`` takes as
+    long as importing torch.
+    """
+    folder = find_spec("sklearn").submodule_search_locations[0]
+    with gzip.open(Path(folder, "datasets", "data", "digits.csv.gz")) as file:
+        table = np.loadtxt(file, delimiter=",", dtype=np.uint8)
+    # The rows are sorted by writer. Shuffled, the first rows can be the training set.
+    return table[numpy_stream(0, "digits/split").permutation(len(table))]
+
+
+def read_digits_labels(root: Path) -> np.ndarray:
+    """The labels of the training images."""
+    return digits_table()[:TRAIN, 64].astype(np.int64)
+
+
+@dataset(
+    "digits",
+    read_labels=read_digits_labels,
+    train_samples=TRAIN,
+    input_shape=(1, 28, 28),
+    classes=10,
+    stands_in_for="mnist",
+)
+def read_digits(root: Path) -> Arrays:
+    """Resize the images from 8 × 8 to 28 × 28 (bilinear), and 17 grey levels to 256."""
+    import torch
+
+    table = digits_table()
+    small = torch.from_numpy(table[:, :64]).view(-1, 1, 8, 8).float() * (255 / 16)
+    images = torch.nn.functional.interpolate(small, (28, 28), mode="bilinear").round().byte()
+    images, labels = images.numpy(), table[:, 64].astype(np.int64)
+    return Arrays(images[:TRAIN], labels[:TRAIN], images[TRAIN:], labels[TRAIN:])

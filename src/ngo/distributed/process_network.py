@@ -1,0 +1,234 @@
+"""The network of a process that holds some of the workers.
+
+Rows go point to point, from neighbour to neighbour. Operations on all workers (a parameter server,
+the index V, an evaluation) go through the leader, the first process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import chain
+
+import torch
+
+from ngo.common.registry import UserError
+from ngo.distributed.moments import joint_moments, moments
+from ngo.distributed.process_group import Group, PeerUnreachable
+from ngo.distributed.shares import shares
+from ngo.gossip.coupling import Coupling
+from ngo.gossip.neighbourhood import mix_rows, pull_rows
+from ngo.gossip.network import Network
+from ngo.gossip.step import Run
+from ngo.gossip.weights import without_workers
+from ngo.native.pool import Map
+
+#: ``(step, reports)`` → whether the run ends: records an evaluation.
+Record = Callable[[int, dict[int, torch.Tensor]], bool]
+
+# How long a roll call waits: this many seconds if the run stops anyway, else this many timeouts,
+# since all processes notice a loss within one.
+STOP_PATIENCE, DROP_PATIENCE = 5, 1.5
+
+# Numbers in a report for each worker: its loss and its accuracy.
+SCORES = 2
+
+
+class ProcessNetwork(Network):
+    """A network whose step ends when the rows of all neighbours have arrived.
+
+    Its methods raise ``process_group.PeerUnreachable``.
+    """
+
+    #: The workers of each process, and those of this one.
+    shares: list[range]
+    own: range
+    #: The current step of the own workers.
+    step: int
+    #: By how many steps each received row was older than the step that used it.
+    stale: list[int]
+
+    def __init__(self, group: Group, workers: int, spread: Map) -> None:
+        """``spread`` shares out columns among threads."""
+        super().__init__()
+        self.group = group
+        self._spread = spread
+        self.shares = shares(workers, len(group.members))
+        self.own = self.shares[group.me]
+        self.step = 0
+        self.stale = []
+
+    def set_matrix(self, W: torch.Tensor | None) -> None:
+        """Begin a step with its mixing matrix, recomputed without lost workers."""
+        lost = {i for q, own in enumerate(self.shares) if q not in self.group.members for i in own}
+        self.W = without_workers(W, lost) if lost and W is not None else W
+
+    def mean(self, rows: torch.Tensor) -> torch.Tensor:
+        """The leader is the parameter server."""
+        mean = self.uncounted_mean(rows)
+        self.count(2 * len(rows), rows)
+        return mean
+
+    def uncounted_mean(self, rows: torch.Tensor) -> torch.Tensor:
+        """The mean of all workers' rows, for an operation that is not part of the method."""
+        shapes = {q: (len(self.shares[q]), rows.shape[1]) for q in self.group.members}
+
+        def answer(parts: dict[int, torch.Tensor]) -> torch.Tensor:
+            return torch.cat(list(parts.values())).mean(0)
+
+        return self.group.ask_leader(rows, shapes, answer, (rows.shape[1],))
+
+    def index(self, rows: torch.Tensor) -> float:
+        """The leader computes V from the moments of all processes."""
+        mean, V = moments(rows)
+
+        def answer(parts: dict[int, torch.Tensor]) -> torch.Tensor:
+            joined = joint_moments((len(self.shares[q]), m[1:], m[0]) for q, m in parts.items())
+            return joined[1][None]
+
+        question = torch.cat([V[None], mean])
+        shapes = dict.fromkeys(self.group.members, tuple(question.shape))
+        return float(self.group.ask_leader(question, shapes, answer, (1,)))
+
+    def send(self, rows: torch.Tensor) -> None:
+        """An exchange whose received rows are dropped."""
+        self._exchange(rows)
+        self.count(self._edges(), rows)
+
+    def mix(self, rows: torch.Tensor) -> None:
+        """The product of the own rows of W with the rows of the own workers and neighbours."""
+        others, received = self._exchange(rows)
+        mix_rows(rows, received, [*self.own, *others], self.W)
+        self.count(self._edges(), rows)
+
+    def pull(
+        self,
+        X: torch.Tensor,
+        coupling: Coupling,
+        gamma: float,
+        run: Run,
+        at: torch.Tensor | None = None,
+    ) -> None:
+        """The gossip step of the own rows, given the rows of the neighbours."""
+        self.refuse_directed()
+        others, received = self._exchange(X if at is None else at)
+        workers = [*self.own, *others]
+        pull_rows(X, received, workers, self.W, coupling, gamma, run, at=at, spread=self._spread)
+        self.count(self._edges(), X)
+
+    def _exchange(self, rows: torch.Tensor) -> tuple[list[int], torch.Tensor]:
+        """Send the own rows to neighbours; the neighbours in other processes, and their rows."""
+        own = slice(self.own.start, self.own.stop)
+        send, receive = {}, {}
+        for q in self.group.others:
+            other = slice(self.shares[q].start, self.shares[q].stop)
+            to, source = self.W[other, own] != 0, self.W[own, other] != 0
+            if to.any():
+                send[q] = to.any(0).nonzero().flatten().tolist()
+            if source.any():
+                receive[q] = [self.shares[q][j] for j in source.any(0).nonzero().flatten().tolist()]
+        return self._transfer(rows, send, receive)
+
+    def _transfer(
+        self, rows: torch.Tensor, send: Mapping[int, list[int]], receive: Mapping[int, list[int]]
+    ) -> tuple[list[int], torch.Tensor]:
+        """Send ``rows``, by position, to processes; receive rows, by worker, from processes.
+
+        Returns the workers whose rows were received, and these rows.
+        """
+        received = self.group.exchange(
+            {q: rows[positions] for q, positions in send.items()},
+            {q: (len(workers), rows.shape[1]) for q, workers in receive.items()},
+            "gossip",
+            rows.dtype,
+        )
+        parts = [received[q].to(rows.device) for q in receive]
+        return list(chain(*receive.values())), torch.cat([rows[:0], *parts])
+
+    def _edges(self) -> int:
+        """The number of directed edges from the own workers to others, in any process."""
+        sent = self.W[:, self.own.start : self.own.stop]
+        return int(sent.count_nonzero() - sent.diagonal(-self.own.start).count_nonzero())
+
+    def totals(self) -> dict[str, int]:
+        """What this process has sent so far (see ``ledger.COUNTS``)."""
+        sent = self.group.traffic()
+        return {
+            "messages": self.messages,
+            "message_bytes": self.bytes_sent,
+            "models": sent["gossip", "models"],
+            "bytes": sent["gossip", "bytes"],
+            "other": sent["reports", "bytes"] + sent["control", "bytes"],
+        }
+
+    # The rest is for the participant, between steps.
+
+    def send_report(self, t: int, report: torch.Tensor, record: Record) -> bool:
+        """Send this process's report on step ``t`` to the leader, who records the evaluation.
+
+        Reports are float64 vectors of one layout; their lengths differ by the numbers of workers.
+        Returns whether the run ends.
+        """
+
+        def answer(reports: dict[int, torch.Tensor]) -> torch.Tensor:
+            return torch.tensor([record(t, reports)], dtype=torch.float64)
+
+        shared = len(report) - SCORES * len(self.own)
+        shapes = {q: (shared + SCORES * len(own),) for q, own in enumerate(self.shares)}
+        return bool(self.group.ask_leader(report, shapes, answer, (1,)))
+
+    def finish(self, record: Record, write: Callable[[], None]) -> None:
+        """After the last evaluation: the leader writes the results, and the others wait for it.
+
+        If the leader is lost before, the next leader must write them.
+        """
+        group, leader = self.group, self.group.leader
+        if group.me == leader:
+            write()
+            group.exchange(dict.fromkeys(group.others, torch.zeros(1)), {}, "reports")
+        else:
+            group.exchange({}, {leader: (1,)}, "reports")
+
+    def drop_unsent(self) -> None:
+        """Drop rows that wait to be sent: here a no-op, since steps wait for their messages."""
+
+    def reconnect(self, done: int, on_failure: str) -> dict[int, str]:
+        """After a loss: connect the remaining processes; the exit reasons of the lost ones.
+
+        ``done`` is the number of steps that this process has taken; all continue from step
+        ``group.resume``. A UserError if ``on_failure`` is "stop", or if the others have removed
+        this process.
+        """
+        lost: dict[int, str] = {}
+        while True:
+            self.group.close()  # so that processes that wait for this one notice, too
+            lost |= self._roll_call(done, on_failure)
+            try:
+                self.group.connect()
+                return lost
+            except PeerUnreachable:
+                continue
+
+    def _roll_call(self, done: int, on_failure: str) -> dict[int, str]:
+        timeout = self.group.timeout
+        stops = on_failure == "stop"
+        patience = min(STOP_PATIENCE, timeout) if stops else DROP_PATIENCE * timeout
+        lost = self.group.roll_call(done, patience)
+        stopped = f"distributed: process {self.group.me} stops after step {done}:"
+        if stops:
+            reasons = "; ".join(f"{self.describe(q)} {reason}" for q, reason in lost.items())
+            raise UserError(
+                f"{stopped} {reasons or 'a connection broke'}. With --on-failure drop the others "
+                f"continue."
+            )
+        if self.group.me in lost:
+            raise UserError(
+                f"{stopped} it was silent for longer than --timeout {timeout:g}, and the others "
+                f"continued without it."
+            )
+        return lost
+
+    def describe(self, process: int) -> str:
+        """The number of a process and those of its workers."""
+        own = self.shares[process]
+        workers = f"worker {own[0]}" if len(own) == 1 else f"workers {own[0]} to {own[-1]}"
+        return f"process {process} ({workers})"

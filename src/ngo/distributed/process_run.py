@@ -1,0 +1,180 @@
+"""A run in several processes, on one machine or on many.
+
+Each process has the rows, the training samples and the random streams of its own workers, and the
+whole test set. The streams have the keys that they have in a simulated run, and the methods are the
+same: a synchronous run equals the simulated one up to rounding.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from ngo.common.locks import file_lock
+from ngo.common.paths import writable_folder
+from ngo.common.registry import UserError, unknown
+from ngo.data import loading
+from ngo.data.partition import Parts
+from ngo.distributed.asynchronous_network import AsynchronousNetwork
+from ngo.distributed.ledger import Ledger
+from ngo.distributed.meeting import failure_published, gather, join_group, open_store
+from ngo.distributed.participant import Participant
+from ngo.distributed.placement import choose_device
+from ngo.distributed.process_network import ProcessNetwork
+from ngo.distributed.shares import shares
+from ngo.engine.population import Population
+from ngo.gossip.method import METHODS
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.native.pool import cores
+from ngo.training import earlier
+from ngo.training.checkpoint import NAME as CHECKPOINT
+from ngo.training.earlier import INSTEAD
+from ngo.training.evaluation import Evaluation, evaluation_steps
+from ngo.training.problem import make_problem
+from ngo.training.record import last_evaluation, make_origin, write_results
+from ngo.training.spec import RunSpec
+from ngo.training.stepper import Stepper
+
+log = logging.getLogger("ngo")
+
+# What the remaining processes do after a loss: all stop, or they continue without the lost one.
+ON_FAILURE = ("stop", "drop")
+
+
+def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failure: str) -> None:
+    """Raise a UserError for what a distributed run does not support."""
+    if on_failure not in ON_FAILURE:
+        raise unknown("on-failure", on_failure, ON_FAILURE)
+    if processes > spec.workers:
+        raise UserError(
+            f"processes: {processes} is more than the {spec.workers} workers; it must be "
+            f"{spec.workers} or less."
+        )
+    able = sorted(name for name, entry in METHODS.items() if entry.asynchronous)
+    if asynchronous and spec.protocol not in able:
+        raise UserError(
+            f"asynchronous: the workers of protocol {spec.protocol!r} have to wait; allowed: "
+            f"{', '.join(able)}."
+        )
+    if on_failure == "drop" and spec.topology is not None:
+        topology = TOPOLOGIES[spec.topology]
+        if topology.directed or topology.weighted:
+            kind = "is directed" if topology.directed else "has weights of its own"
+            raise UserError(
+                f"on-failure: 'drop' recomputes Metropolis–Hastings weights after a loss, but "
+                f"topology {spec.topology!r} {kind}; allowed: stop."
+            )
+    if out.resolve().name == spec.id:
+        raise UserError(
+            f"out: the folder {str(out)!r} has the name of the simulated run, whose bytes differ "
+            f"from those of a distributed run; choose another name."
+        )
+
+
+def run(
+    spec: RunSpec,
+    out: Path,
+    root: Path,
+    *,
+    parts: Parts | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    timeout: float,
+    on_failure: str = "stop",
+    asynchronous: bool = False,
+    overwrite: bool = False,
+    report: Callable[[Evaluation], None] = lambda row: None,
+) -> Evaluation | None:
+    """Take part in training ``spec``, as one process of several.
+
+    The leader writes the files of ``training.run.run`` into ``out``, and returns the last
+    evaluation; other processes return None. What ``out`` holds, and ``overwrite``, have the same
+    meaning as there.
+
+    ``run.json`` also has ``distributed``: the mode, the number of processes, the lost ones, and the
+    traffic and staleness up to each evaluation. The metrics of an asynchronous run, or of one that
+    lost a process, have a name of their own.
+    """
+    store, me, processes = open_store(timeout)
+    check(spec, out, processes, asynchronous, on_failure)
+    mode = {"mode": "asynchronous" if asynchronous else "synchronous", "processes": processes}
+    finished = None
+    with ExitStack() as lock:
+        # This may take long, and timeouts apply to members of a group: it comes before the group.
+        with failure_published(store, me):
+            place, exclusive = choose_device(device, store, me, processes, timeout)
+            own = shares(spec.workers, processes)[me]
+            problem = make_problem(spec, loading.load(spec.dataset, root, place), parts)
+            origin = make_origin(spec, problem, place, distributed=mode)
+            if me == 0:
+                finished = _lock_folder(out, origin.about, overwrite, lock)
+            problem = problem.restricted_to(own)  # frees the samples of other workers
+            local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+            threads = threads or max(1, cores() // local)
+            steps = evaluation_steps(spec, problem.owned)[-1]
+            stepper = Stepper(spec, problem, steps=steps, threads=threads, workers=own)
+            consensus = Population(
+                problem.model, 1, spec.seed, task=problem.task, device=place, threads=threads
+            )
+        nccl = exclusive and on_failure == "stop" and not asynchronous
+        communication = "nccl" if nccl else "gloo"
+        if gather(store, me, processes, "ready", "finished" if finished else "")[0]:
+            store.set("written", "")
+            return finished
+        group = join_group(store, me, processes, backend=communication, timeout=timeout)
+        kind = AsynchronousNetwork if asynchronous else ProcessNetwork
+        network = kind(group, spec.workers, stepper.population.spread)
+        stepper.connect(network)
+        ledger = Ledger(problem, network, consensus, report)
+        participant = Participant(spec, problem, stepper, ledger, network, on_failure)
+
+        def write() -> None:
+            rows, traffic = ledger.read_rows()
+            lost = sum(len(entry["workers"]) for entry in participant.lost)
+            suffixes = ["-asynchronous"] * asynchronous + [f"-lost{lost}"] * bool(lost)
+            facts = {
+                "snapshots": [],
+                "backend": stepper.population.backend,
+                "distributed": {
+                    **mode,
+                    "communication": communication,
+                    "on_failure": on_failure,
+                    "lost": participant.lost,
+                    "evaluations": traffic,
+                },
+            }
+            earlier.clear(out)
+            name = spec.id + "".join(suffixes)
+            write_results(out, origin, rows, stepper.population.d, facts, name)
+            (out / CHECKPOINT).unlink(missing_ok=True)
+            store.set("written", "")
+
+        participant.train(write)
+        return ledger.read_rows()[0][-1] if group.me == group.leader else None
+
+
+def _lock_folder(
+    out: Path, about: earlier.About, overwrite: bool, lock: ExitStack
+) -> Evaluation | None:
+    """Lock the folder ``out`` until ``lock`` is closed.
+
+    Returns the last evaluation of the run described by ``about`` if the folder holds it, finished.
+    Raises a UserError if it holds another run, or if one is being trained there.
+    """
+
+    def refuse() -> None:
+        raise UserError(f"out: another run is at work in {str(out)!r}; wait for it, or stop it.")
+
+    lock.enter_context(file_lock(writable_folder(out) / ".lock", refuse))
+    if overwrite:
+        return None
+    if (out / CHECKPOINT).exists():
+        raise UserError(f"out: {str(out)!r} holds the checkpoint of a simulated run; {INSTEAD}")
+    if (found := earlier.finished(out, about)) is None:
+        return None
+    seconds, line = found
+    log.info(line)
+    return last_evaluation(out, seconds)

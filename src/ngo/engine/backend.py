@@ -1,0 +1,147 @@
+"""Backends: how the gradients of n workers are computed. All agree to float tolerance.
+
+Light: torch is imported where it is used, so that names are checked without its start-up cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ngo.common.registry import Registry, load_entries, unknown
+from ngo.native.pool import Map
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from ngo.models.task import Task
+
+    Batch = tuple[torch.Tensor, torch.Tensor]
+
+
+class Batches(Protocol):
+    """The samples of all workers for one step; they can be taken once."""
+
+    def all(self) -> Batch:
+        """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """Batches in memory: inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
+
+    inputs: torch.Tensor
+    targets: torch.Tensor
+
+    def all(self) -> Batch:
+        """The inputs and targets."""
+        return self.inputs, self.targets
+
+
+class Workers(Protocol):
+    """What a backend works on: modules whose parameters are rows of X, and whose gradients are rows
+    of G (see ``population.Population``).
+    """
+
+    n: int
+    X: torch.Tensor
+    G: torch.Tensor
+    buffers: torch.Tensor
+    modules: list[nn.Module]
+    generators: list[torch.Generator]
+    task: Task
+    spread: Map
+    precision: str
+    #: The name of the backend; ``auto`` replaces it by its choice.
+    backend: str
+
+    def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
+        """Parameters, gradients and buffers by name, all workers' ``[n, *shape]`` at once."""
+
+
+# Puts gradients into ``workers.G`` and returns the losses ``[n]``.
+Gradients = Callable[[Batches], "torch.Tensor"]
+
+BACKENDS: Registry[Callable[[Workers], Gradients]] = Registry("backend")
+
+# Mixed precision: forward and backward passes in this type where torch considers it safe;
+# parameters, exchanges and evaluations stay in float32.
+PRECISIONS: Registry[str] = Registry("precision")
+PRECISIONS.add("float32", "float32")
+PRECISIONS.add("bfloat16", "bfloat16")
+
+
+def backend(name: str) -> Callable[[Callable[[Workers], Gradients]], Callable]:
+    """Register a function that makes a backend's ``Gradients`` for workers."""
+
+    def register(build: Callable[[Workers], Gradients]) -> Callable[[Workers], Gradients]:
+        return BACKENDS.add(name, build, build)
+
+    return register
+
+
+def build_backend(workers: Workers, name: str) -> Gradients:
+    """The backend ``name`` for these workers; a UserError for an unknown name."""
+    if name not in BACKENDS:
+        raise unknown("backend", name, BACKENDS)
+    return BACKENDS[name](workers)
+
+
+def backward(workers: Workers, i: int, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Put worker i's gradient into its row of G; its loss."""
+    workers.G[i].zero_()
+    with autocast(workers):
+        outputs = workers.modules[i](inputs)
+    loss = workers.task.loss(in_float32(outputs), targets).mean()
+    loss.backward()
+    return loss.detach()
+
+
+@contextmanager
+def autocast(workers: Workers) -> Iterator[None]:
+    """Forward passes in the workers' precision."""
+    import torch
+
+    if workers.precision == "float32":
+        yield
+        return
+    dtype = getattr(torch, workers.precision)
+    # The cache of converted weights would outlive a step inside a CUDA graph.
+    with torch.autocast(workers.X.device.type, dtype, cache_enabled=False):
+        yield
+
+
+def in_float32(outputs: Any) -> Any:
+    """A model's output in the precision of the loss; also tuples, lists and dicts of tensors.
+
+    Outputs of other types are returned as they are.
+    """
+    import torch
+
+    if isinstance(outputs, torch.Tensor):
+        return outputs.float() if outputs.is_floating_point() else outputs
+    if type(outputs) in (tuple, list):
+        return type(outputs)(map(in_float32, outputs))
+    if type(outputs) is dict:
+        return {name: in_float32(each) for name, each in outputs.items()}
+    return outputs
+
+
+@contextmanager
+def restored(workers: Workers) -> Iterator[None]:
+    """Restore parameters, buffers and random streams at the end of the block."""
+    state = workers.X.clone(), workers.buffers.clone()
+    streams = [generator.get_state() for generator in workers.generators]
+    try:
+        yield
+    finally:
+        for rows, before in zip((workers.X, workers.buffers), state, strict=True):
+            rows.copy_(before)
+        for generator, stream in zip(workers.generators, streams, strict=True):
+            generator.set_state(stream)
+
+
+load_entries("ngo.engine.backends")

@@ -1,0 +1,58 @@
+"""Each worker's step replayed as a CUDA graph, for models whose time goes into launches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.common.registry import UserError
+from ngo.engine.backend import Batches, Gradients, Workers, backend, backward, restored
+
+if TYPE_CHECKING:
+    import torch
+
+
+@backend("graphs")
+def cuda_graphs(workers: Workers) -> Gradients:
+    """One CUDA graph for each worker and shape of the batches; a UserError without a GPU."""
+    import torch
+
+    if not workers.X.is_cuda:
+        raise UserError("backend: 'graphs' needs a GPU; use auto, loop, threads or vmap here.")
+    captured: dict[torch.Size, tuple] = {}  # by the shape of the batches
+
+    def capture(inputs: torch.Tensor, targets: torch.Tensor) -> tuple:
+        inputs, targets = inputs.clone(), targets.clone()
+        losses = torch.empty(workers.n, device=inputs.device)
+        graphs, memory = [], None
+
+        def step(i: int) -> None:
+            losses[i] = backward(workers, i, inputs[i], targets[i])
+
+        with restored(workers):
+            side = torch.cuda.Stream()
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):  # libraries initialize themselves outside of a capture
+                for i in range(workers.n):
+                    step(i)
+            torch.cuda.current_stream().wait_stream(side)
+        for i in range(workers.n):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, pool=memory, stream=side):
+                step(i)
+            memory = graph.pool()
+            graphs.append(graph)
+        return inputs, targets, losses, graphs
+
+    def gradients(batches: Batches) -> torch.Tensor:
+        inputs, targets = batches.all()
+        with torch.cuda.device_of(workers.X):  # for streams, captures and replays
+            if inputs.shape not in captured:
+                captured[inputs.shape] = capture(inputs, targets)
+            own_inputs, own_targets, losses, graphs = captured[inputs.shape]
+            own_inputs.copy_(inputs)
+            own_targets.copy_(targets)
+            for graph in graphs:
+                graph.replay()
+        return losses.clone()
+
+    return gradients

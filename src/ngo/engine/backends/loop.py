@@ -1,0 +1,37 @@
+"""One worker after another, the reference; and the same spread over threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.engine.backend import Batches, Gradients, Workers, backend, backward
+from ngo.native.pool import Map, in_order
+
+if TYPE_CHECKING:
+    import torch
+
+
+@backend("loop")
+def loop(workers: Workers) -> Gradients:
+    """One worker after another."""
+    return _each(workers, in_order)
+
+
+@backend("threads")
+def threads(workers: Workers) -> Gradients:
+    """Workers side by side, on the threads of ``workers.spread``: the same bytes as ``loop``."""
+    return _each(workers, workers.spread)
+
+
+def _each(workers: Workers, spread: Map) -> Gradients:
+    import torch
+
+    def gradients(batches: Batches) -> torch.Tensor:
+        inputs, targets = batches.all()
+
+        def worker(i: int) -> torch.Tensor:
+            return backward(workers, i, inputs[i], targets[i])
+
+        return torch.stack(spread(worker, workers.n))
+
+    return gradients

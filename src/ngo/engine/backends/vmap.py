@@ -1,0 +1,62 @@
+"""All workers at once: a convolution of n workers is one grouped convolution.
+
+On a CPU this is slower than the loop; it is made for small models on a GPU.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.engine.backend import Batches, Gradients, Workers, autocast, backend, in_float32
+
+if TYPE_CHECKING:
+    import torch
+
+
+@backend("vmap")
+def vmap(workers: Workers) -> Gradients:
+    """Gradients by ``torch.func.vmap`` over the workers."""
+    import torch
+    from torch.func import functional_call, grad_and_value
+    from torch.func import vmap as over_workers
+
+    from ngo.models.layers import Sample
+    from ngo.models.vectorized import recorded, replayed
+
+    module = workers.modules[0]
+    parameters, gradients_by_name, buffers = workers.stacked()
+
+    def loss(parameters, buffers, inputs, targets, noise):
+        with replayed(module, noise), autocast(workers):
+            outputs = functional_call(module, {**parameters, **buffers}, (inputs,))
+        return workers.task.loss(in_float32(outputs), targets).mean()
+
+    step = over_workers(grad_and_value(loss))
+    counts = {  # of batches, in batch normalization; never read
+        name: torch.zeros(workers.n, dtype=buffer.dtype, device=buffer.device)
+        for name, buffer in module.named_buffers()
+        if name not in buffers
+    }
+    draws: dict[torch.Size, list[Sample]] = {}  # by the shape of a batch
+
+    def gradients(batches: Batches) -> torch.Tensor:
+        inputs, targets = batches.all()
+        if inputs.shape not in draws:
+            draws[inputs.shape] = []
+            copies = {name: buffer[0].clone() for name, buffer in {**buffers, **counts}.items()}
+            with torch.no_grad(), recorded(module, draws[inputs.shape]):
+                functional_call(module, copies, (inputs[0],))
+        noise = tuple(
+            torch.stack([draw(generator) for generator in workers.generators])
+            for draw in draws[inputs.shape]
+        )
+        # Batch normalization updates its buffers in place, which vmap allows for contiguous ones.
+        own = {name: buffer.contiguous() for name, buffer in buffers.items()}
+        found, losses = step(parameters, {**own, **counts}, inputs, targets, noise)
+        for name, buffer in buffers.items():
+            buffer.copy_(own[name])
+        for name, gradient in gradients_by_name.items():
+            gradient.copy_(found[name])
+        return losses.detach()
+
+    return gradients

@@ -1,0 +1,235 @@
+"""n workers as one ``[n, d]`` parameter matrix.
+
+Row i of ``X`` holds worker i's parameters: the parameters of its module are views of that row, and
+their gradients views of row i of ``G``. Methods see the two matrices, models see modules, and
+nothing is copied between them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+from ngo.common.seeding import stream_seed, torch_stream
+from ngo.engine.backend import Batches, build_backend
+from ngo.models.model import MODELS, Model
+from ngo.models.task import TASKS, Task
+from ngo.native.pool import in_order, one_intra_op_thread
+from ngo.native.pool import threads as over_threads
+
+K = TypeVar("K")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Mean loss and accuracy on a set of samples, for the consensus model and each worker.
+
+    The accuracy is NaN for a task without one; the lists are empty if no worker was evaluated.
+    """
+
+    consensus_loss: float
+    consensus_accuracy: float
+    worker_losses: list[float]
+    worker_accuracies: list[float]
+
+
+class Population:
+    """The workers of one run.
+
+    All workers start from the same parameters, drawn from the stream (seed, "init"); worker i draws
+    its dropout masks from (seed, "dropout", i). Buffers (batch normalization's running mean and
+    variance) are local to a worker: methods do not exchange them, and a worker is evaluated with
+    its own. The consensus model has the mean of the workers' parameters and of their buffers.
+    """
+
+    def __init__(
+        self,
+        model: str | Model,
+        n: int,
+        seed: int,
+        *,
+        task: Task | None = None,
+        device: str | torch.device = "cpu",
+        backend: str = "auto",
+        precision: str = "float32",
+        threads: int | None = None,
+        workers: Sequence[int] | None = None,
+    ) -> None:
+        """``workers`` are the numbers of the n workers, if they are only some of a run's.
+
+        ``task`` is the model's own unless it is given; ``threads`` are those of a CPU, by default
+        as many as the process may use.
+        """
+        entry = MODELS[model] if isinstance(model, str) else model
+        self.task: Task = task or TASKS[entry.task]
+        self.precision = precision
+        self.spread = over_threads(threads) if torch.device(device).type == "cpu" else in_order
+        self.generators = [
+            torch_stream(seed, "dropout", i, device)
+            for i in (range(n) if workers is None else workers)
+        ]
+
+        def build(generator: torch.Generator) -> nn.Module:
+            # Modules draw their initial parameters from torch's global stream: lend it ours.
+            with torch.random.fork_rng(devices=[]):
+                # torch.manual_seed would also seed the GPUs' streams, which fork_rng leaves alone.
+                torch.default_generator.manual_seed(stream_seed(seed, "init"))
+                return entry.build(generator).to(device)
+
+        self.modules = [build(generator) for generator in self.generators]
+        self._consensus = build(torch_stream(seed, "dropout", None, device))
+        d, buffers = (
+            sum(map(torch.numel, own(self._consensus))) for own in (_parameters, _buffers)
+        )
+        self.X = torch.empty(n, d, device=device)
+        self.G = torch.zeros_like(self.X)
+        self.buffers = torch.empty(n, buffers, device=device)
+        for i, module in enumerate(self.modules):
+            _bind(_parameters(module), self.X[i], self.G[i])
+            _bind(_buffers(module), self.buffers[i])
+        self._consensus_row = torch.empty(d + buffers, device=device)
+        _bind(_parameters(self._consensus), self._consensus_row[:d])
+        _bind(_buffers(self._consensus), self._consensus_row[d:])
+        self._consensus.eval()
+        self.backend = backend
+        self._gradients = build_backend(self, backend)
+
+    @property
+    def n(self) -> int:
+        """The number of workers."""
+        return self.X.shape[0]
+
+    @property
+    def d(self) -> int:
+        """The number of parameters of one model."""
+        return self.X.shape[1]
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """What training changes: parameters, buffers, and the state of dropout's streams."""
+        streams = torch.stack([generator.get_state() for generator in self.generators])
+        return {"X": self.X, "buffers": self.buffers, "streams": streams}
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Restore from ``state``."""
+        self.X.copy_(state["X"])
+        self.buffers.copy_(state["buffers"])
+        for generator, stream in zip(self.generators, state["streams"], strict=True):
+            generator.set_state(stream.clone())  # set_state ignores where a view starts
+
+    @one_intra_op_thread()
+    def gradients(self, batches: Batches) -> torch.Tensor:
+        """Put the gradient of each worker's mean loss on its own batch into ``G``; the losses."""
+        return self._gradients(batches)
+
+    def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
+        """Views of ``X``, ``G`` and ``buffers`` by name, all workers' ``[n, *shape]`` at once."""
+        named = dict(self.modules[0].named_parameters())
+        floating = {k: b for k, b in self.modules[0].named_buffers() if b.is_floating_point()}
+        return (
+            _views(named, self.X),
+            _views(named, self.G),
+            _views(floating, self.buffers),
+        )
+
+    def consensus_model(self) -> torch.Tensor:
+        """The mean of the workers' parameters ``[d]``: exactly their row if all rows agree."""
+        return _mean(self.X)
+
+    @one_intra_op_thread()
+    @torch.no_grad()
+    def evaluate(
+        self,
+        inputs: Sequence[torch.Tensor],
+        targets: Sequence[torch.Tensor],
+        *,
+        workers: bool = True,
+    ) -> Scores:
+        """Loss and accuracy, without dropout, over all samples of the chunks.
+
+        Without ``workers``, only the consensus model is evaluated. If all workers agree, one model
+        is evaluated for all.
+        """
+        consensus, *others = self.models()
+        agree = bool((self.X[0] == self.X).all() and (self.buffers[0] == self.buffers).all())
+        models = [consensus] if agree or not workers else [consensus, *others]
+        for module in models:
+            module.eval()
+
+        @torch.no_grad()
+        def part(k: int) -> tuple[float, float]:
+            chunk, module = k % len(inputs), models[k // len(inputs)]
+            outputs = module(inputs[chunk])
+            losses = self.task.loss(outputs, targets[chunk])
+            if self.task.score is None:
+                return float(losses.double().sum()), math.nan
+            scores = self.task.score(outputs, targets[chunk])
+            return float(losses.double().sum()), float(scores.double().sum())
+
+        parts = self.spread(part, len(models) * len(inputs))
+        for module in others:
+            module.train()
+        samples = sum(len(chunk) for chunk in targets)
+        sums = [parts[k : k + len(inputs)] for k in range(0, len(parts), len(inputs))]
+        losses = [sum(loss for loss, _ in model) / samples for model in sums]
+        accuracies = [sum(score for _, score in model) / samples for model in sums]
+        alike = self.n if agree and workers else 0
+        return Scores(
+            losses[0],
+            accuracies[0],
+            losses[1:] or losses * alike,
+            accuracies[1:] or accuracies * alike,
+        )
+
+    def models(self) -> list[nn.Module]:
+        """The consensus model and the workers' models, which share this population's memory."""
+        self._consensus_row.copy_(torch.cat([self.consensus_model(), _mean(self.buffers)]))
+        return [self._consensus, *self.modules]
+
+
+def _parameters(module: nn.Module) -> list[torch.Tensor]:
+    return list(module.parameters())
+
+
+def _buffers(module: nn.Module) -> list[torch.Tensor]:
+    """The buffers that evaluation reads (not the integer count of batches)."""
+    return [buffer for buffer in module.buffers() if buffer.is_floating_point()]
+
+
+def _mean(rows: torch.Tensor) -> torch.Tensor:
+    return rows.double().mean(0).to(rows.dtype)
+
+
+def _bind(
+    tensors: list[torch.Tensor], row: torch.Tensor, gradient: torch.Tensor | None = None
+) -> None:
+    """Make a module's tensors views of ``row``, in order, after copying their values into it."""
+    named = dict(enumerate(tensors))
+    gradients = _views(named, gradient) if gradient is not None else {}
+    for k, view in _views(named, row).items():
+        view.copy_(tensors[k].detach())
+        tensors[k].data = view
+        if gradient is not None:
+            tensors[k].grad = gradients[k]
+
+
+def _views(named: dict[K, torch.Tensor], rows: torch.Tensor) -> dict[K, torch.Tensor]:
+    """Views of consecutive pieces of ``rows`` ``[…, d]``, with the tensors' shapes ``[…, *shape]``.
+
+    Convolution kernels are stored with their channels last, the layout in which convolution and
+    pooling are fastest on a CPU.
+    """
+    views, start = {}, 0
+    for name, tensor in named.items():
+        piece = rows[..., start : start + tensor.numel()]
+        start += tensor.numel()
+        if tensor.dim() == 4:
+            out, channels, height, width = tensor.shape
+            views[name] = piece.unflatten(-1, (out, height, width, channels)).movedim(-1, -3)
+        else:
+            views[name] = piece.unflatten(-1, tensor.shape) if tensor.dim() else piece.squeeze(-1)
+    return views

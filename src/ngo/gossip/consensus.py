@@ -1,0 +1,207 @@
+"""Consensus dynamics with no learning, in rounds and in continuous time; the index V."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice, repeat
+
+import torch
+
+from ngo.gossip.gossip_step import gossip_step
+
+# The relative error of a step in continuous time. Consensus times are accurate to about 1e-5.
+ACCURACY = 1e-6
+# The share of the spread below which a sublinear coupling is smoothed.
+SMOOTHED_SHARE = 1e-4
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A trajectory in rounds."""
+
+    #: ``[rounds + 1, n, d]``, the initial state first.
+    states: torch.Tensor
+    #: ``[rounds + 1]``
+    V: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A trajectory in continuous time."""
+
+    #: ``[k]``
+    times: torch.Tensor
+    #: ``[k, n, d]``
+    states: torch.Tensor
+    #: ``[k]``
+    V: torch.Tensor
+    #: The time at which V reached its threshold; None if it did not.
+    consensus_time: float | None
+
+
+def synchronization_index(X: torch.Tensor) -> torch.Tensor:
+    """V = Σᵢ‖xᵢ − x̄‖² in float64, for a state ``[n, d]`` or a stack of states ``[…, n, d]``.
+
+    Source: the definition of the synchronization index in Section 2 of the paper.
+    """
+    X = X.double()
+    return (X - X.mean(-2, keepdim=True)).square().sum((-2, -1))
+
+
+def simulate(
+    X0: torch.Tensor,
+    W: torch.Tensor | Iterable[torch.Tensor],
+    p: float,
+    gamma: float,
+    rounds: int,
+    delay: int = 0,
+) -> Trajectory:
+    """Run gossip rounds from ``X0`` ``[n, d]``, with one ``W`` or an iterable of one per round.
+
+    A round is a step of length ``gamma`` of the coupled system of Theorem 3.1. An iterable with
+    fewer matrices than rounds is an error. With a ``delay`` of τ rounds, all differences are those
+    of the state τ rounds earlier (the paper's delay equation); states before the first are ``X0``.
+    """
+    matrices = repeat(W) if isinstance(W, torch.Tensor) else W
+    states = [X0]
+    for t, matrix in enumerate(islice(matrices, rounds)):
+        at = states[max(0, t - delay)] if delay else None
+        states.append(gossip_step(states[-1], matrix, gamma, p, at=at))
+    if len(states) != rounds + 1:
+        raise ValueError(f"the mixing matrices ended after {len(states) - 1} of {rounds} rounds")
+    stacked = torch.stack(states)
+    return Trajectory(stacked, synchronization_index(stacked))
+
+
+def integrate(
+    X0: torch.Tensor,
+    W: torch.Tensor,
+    p: float,
+    gamma: float = 1.0,
+    *,
+    t_end: float,
+    tol: float,
+    samples: int = 2,
+) -> Flow:
+    """Solve dx_i/dt = γ Σ_j W_ij φ_p(x_j − x_i) (Theorem 3.1) from ``X0`` ``[n, d]``.
+
+    The solution ends at consensus, V ≤ ``tol`` · V(0), or at ``t_end``. The flow has ``samples``
+    states, including the first and the last; V falls by about the same factor between them.
+
+    The unknowns are the direction y = (x − x̄)/r and log r, with r² = V, in the scaled time
+    ds = r^(2p−2) dt. In this time the spread decays exponentially for every p, so that finite-time
+    consensus is not a singularity. For p < 1 the coupling is infinitely steep at 0, and workers
+    that have met stay together. It is therefore smoothed to z(z² + ε²)^(p−1), with ε equal to
+    ``SMOOTHED_SHARE`` of r.
+    """
+    import numpy as np
+    from scipy.integrate import solve_ivp
+    from scipy.linalg import block_diag
+
+    n, d = X0.shape
+    mean = X0.double().mean(0).numpy()
+    start = (X0.double().numpy() - mean).T.ravel()  # coordinates are independent
+    r0 = np.linalg.norm(start)
+    if r0 == 0:
+        zero = torch.zeros(1, dtype=torch.float64)
+        return Flow(zero, X0.double()[None], zero, 0.0)
+    square = SMOOTHED_SHARE**2 if p < 1 else 0.0
+    i, j = np.nonzero(np.triu(W.numpy(), 1))
+    weights = gamma * W.double().numpy()[i, j]
+    edges = np.arange(len(i))
+    incidence = np.zeros((n, len(i)))  # maps a row x to the differences x_j − x_i
+    incidence[i, edges], incidence[j, edges] = -1, 1
+
+    def pull(y: np.ndarray) -> np.ndarray:
+        z = y.reshape(d, n) @ incidence
+        return -((weights * z * (z**2 + square) ** (p - 1)) @ incidence.T).ravel()
+
+    def pull_jacobian(y: np.ndarray) -> np.ndarray:
+        z2 = (y.reshape(d, n) @ incidence) ** 2
+        steepness = weights * (z2 + square) ** (p - 1)
+        if p < 1:
+            steepness *= 1 + 2 * (p - 1) * z2 / (z2 + square)
+        else:
+            steepness *= 2 * p - 1
+        return block_diag(*(-(incidence * row) @ incidence.T for row in steepness))
+
+    # The solver's state consists of y, log(r / r(0)) and t.
+    def velocity(s: float, state: np.ndarray) -> np.ndarray:
+        y, log_r = state[:-2], state[-2]
+        F = pull(y)
+        rate = y @ F / (y @ y)
+        return np.concatenate([F - rate * y, [rate, (r0 * np.exp(log_r)) ** (2 - 2 * p)]])
+
+    def jacobian(s: float, state: np.ndarray) -> np.ndarray:
+        y, log_r = state[:-2], state[-2]
+        F, J = pull(y), pull_jacobian(y)
+        rate = y @ F / (y @ y)
+        of_rate = (F + J @ y - 2 * rate * y) / (y @ y)
+        whole = np.zeros((len(state), len(state)))
+        whole[:-2, :-2] = J - rate * np.eye(len(y)) - np.outer(y, of_rate)
+        whole[-2, :-2] = of_rate
+        whole[-1, -2] = (2 - 2 * p) * (r0 * np.exp(log_r)) ** (2 - 2 * p)
+        return whole
+
+    def to_consensus(s: float, state: np.ndarray) -> float:
+        return state[-2] - np.log(tol) / 2
+
+    def to_end(s: float, state: np.ndarray) -> float:
+        return state[-1] - t_end
+
+    to_consensus.terminal = to_end.terminal = True
+    solution = solve_ivp(
+        velocity,
+        (0, np.inf),
+        np.concatenate([start / r0, [0, 0]]),
+        method="LSODA",
+        events=(to_consensus, to_end),
+        jac=jacobian,
+        rtol=ACCURACY,
+        atol=ACCURACY * SMOOTHED_SHARE,
+        dense_output=True,
+    )
+    if not solution.success:
+        raise RuntimeError(f"the solver failed at t = {solution.y[-1, -1]:g}: {solution.message}")
+    reached = bool(solution.t_events[0].size)
+    path = solution.sol(np.linspace(0, solution.t[-1], samples))
+    r = r0 * np.exp(path[-2])
+    directions = path[:-2] / np.linalg.norm(path[:-2], axis=0)
+    states = (r * directions).T.reshape(samples, d, n).transpose(0, 2, 1) + mean
+    times = torch.from_numpy(path[-1].copy())
+    return Flow(
+        times,
+        torch.from_numpy(states),
+        torch.from_numpy(r**2),
+        float(times[-1]) if reached else None,
+    )
+
+
+def delayed_tolerance(
+    X0: torch.Tensor,
+    W: torch.Tensor,
+    p: float,
+    gamma: float,
+    rounds: int,
+    share: float = 1.0,
+) -> float:
+    """The largest delay, in units of time, under which V decays.
+
+    A round is a step of length ``gamma`` of the delayed continuous system (for p = 1, dx/dt =
+    −L x(t − τ)), so a delay of k rounds is a time kγ. V decays if its maximum over the last tenth
+    of the ``rounds`` is below ``share`` times its maximum over the first tenth. The delay is found
+    by bisection in whole rounds, from 0 to a tenth of the run; it is −γ if V does not decay even
+    without a delay.
+    """
+    tenth = max(1, rounds // 10)
+
+    def decays(delay: int) -> bool:
+        V = simulate(X0, W, p, gamma, rounds, delay).V
+        return bool(V[-tenth:].max() < share * V[:tenth].max())  # NaN does not decay
+
+    held, broken = -1, tenth
+    while broken - held > 1:
+        middle = (held + broken) // 2
+        held, broken = (middle, broken) if decays(middle) else (held, middle)
+    return held * gamma

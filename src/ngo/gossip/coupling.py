@@ -1,0 +1,80 @@
+"""Couplings: the pull along an edge, as a function of the difference of its ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ngo.common.registry import Registry, load_entries
+from ngo.common.settings import Setting, declare
+from ngo.native.pool import Map, in_order
+
+if TYPE_CHECKING:
+    import torch
+
+    from ngo.gossip.step import Run
+
+Pull = Callable[["torch.Tensor", "torch.Tensor", float, "Run"], "torch.Tensor"]
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """An entry of the registry."""
+
+    #: ``(z, weights, gamma, run)`` → pulls ``[edges, d]``, added at one end of each edge and
+    #: subtracted at the other, for differences z ``[edges, d]`` and weights W_ij ``[edges, 1]``.
+    pull: Pull
+    #: The fields of a run that it reads.
+    fields: tuple[str, ...]
+    #: A faster form of ``step``, or None.
+    fast: Callable[..., torch.Tensor] | None = None
+
+    def step(
+        self,
+        X: torch.Tensor,
+        W: torch.Tensor,
+        gamma: float,
+        run: Run,
+        *,
+        at: torch.Tensor | None = None,
+        out: torch.Tensor | None = None,
+        spread: Map = in_order,
+    ) -> torch.Tensor:
+        """One gossip step ``[n, d]`` (see ``gossip_step.gossip_step``) with this coupling."""
+        if self.fast is not None:
+            return self.fast(X, W, gamma, run, at=at, out=out, spread=spread)
+        from ngo.gossip.steps.rings import step_by_rings
+
+        def pull(z: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+            return self.pull(z, weights, gamma, run)
+
+        return step_by_rings(X, W, pull, at=at, out=out, spread=spread)
+
+
+COUPLINGS: Registry[Coupling] = Registry("coupling")
+
+
+def coupling(
+    name: str,
+    *,
+    fields: tuple[str, ...] = (),
+    settings: Mapping[str, Setting] | None = None,
+    fast: Callable[..., torch.Tensor] | None = None,
+) -> Callable[[Pull], Pull]:
+    """Register an elementwise pull under the name that configs and commands use.
+
+    It must be odd in z, so that the mean of all workers is conserved: the pull of j on i is that of
+    i on j with the other sign. ``fields`` are the fields of a run that it reads, ``settings`` those
+    that it adds.
+    """
+
+    def register(pull: Pull) -> Pull:
+        own = declare("coupling", name, settings or {})
+        COUPLINGS.add(name, Coupling(pull, (*fields, *own), fast), pull)
+        return pull
+
+    return register
+
+
+load_entries("ngo.gossip.couplings")

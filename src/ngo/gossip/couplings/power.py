@@ -1,0 +1,37 @@
+"""The paper's coupling φ_p."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.coupling import coupling
+from ngo.native.pool import Map
+
+if TYPE_CHECKING:
+    import torch
+
+    from ngo.gossip.step import Run
+
+
+def fast_power(
+    X: torch.Tensor,
+    W: torch.Tensor,
+    gamma: float,
+    run: Run,
+    *,
+    at: torch.Tensor | None,
+    out: torch.Tensor | None,
+    spread: Map,
+) -> torch.Tensor:
+    """The step by matrix product, compiled code or Triton (``gossip_step.gossip_step``)."""
+    from ngo.gossip.gossip_step import gossip_step
+
+    return gossip_step(X, W, gamma, run.p, at=at, out=out, spread=spread)
+
+
+@coupling("power", fields=("p",), fast=fast_power)
+def power(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
+    """γ W_ij φ_p(z), φ_p(z) = sign(z)|z|^(2p−1)."""
+    from ngo.gossip.phi import phi
+
+    return gamma * weights * phi(z, run.p)

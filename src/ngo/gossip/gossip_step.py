@@ -1,0 +1,50 @@
+"""One gossip step with φ_p: which implementation takes it."""
+
+from __future__ import annotations
+
+import torch
+
+from ngo.gossip.phi import exponent, power_
+from ngo.gossip.steps import compiled
+from ngo.gossip.steps.linear import linear_step
+from ngo.gossip.steps.rings import step_by_rings
+from ngo.native.pool import Map, in_order
+
+
+def gossip_step(
+    X: torch.Tensor,
+    W: torch.Tensor,
+    gamma: float,
+    p: float,
+    *,
+    at: torch.Tensor | None = None,
+    out: torch.Tensor | None = None,
+    spread: Map = in_order,
+) -> torch.Tensor:
+    """The consensus step of Algorithm 1, for all workers at once: x_i + γ Σ_j W_ij φ_p(x_j − x_i).
+
+    The new state ``[n, d]`` is written to ``out``, which may be ``X``, if it is given. The
+    differences are those of ``at`` ``[n, d]``, if it is given, instead of ``X``: with a past state,
+    this is the delayed step (equation "delay"). ``W`` ``[n, n]`` is symmetric; its diagonal is
+    ignored. The mean of the rows is conserved. ``spread`` shares out columns among threads.
+
+    For p = 1 the step is a product with I − γL(W). Otherwise each undirected edge's φ is computed
+    once, for both of its ends, by compiled code where the state allows it. On a GPU with Triton one
+    kernel does it all. Memory beyond the new state is a few blocks of columns for each thread.
+    """
+    e = exponent(p)
+    if p == 1:
+        return linear_step(X, W, gamma, at=at, out=out, spread=spread)
+    if X.is_cuda:
+        from ngo.native import fused  # imports Triton
+
+        if fused.available(X.device):
+            new = fused.gossip_step(X, W, gamma, p, X if at is None else at)
+            return new if out is None else out.copy_(new)
+    if compiled.fits(X, at, out):
+        return compiled.compiled_step(X, W, gamma, e, at=at, out=out, spread=spread)
+
+    def pull(z: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        return torch.sign(z).mul_(gamma * weights).mul_(power_(z, e))
+
+    return step_by_rings(X, W, pull, at=at, out=out, spread=spread)

@@ -1,0 +1,48 @@
+"""Local rules: how a worker moves along its own gradient, before any exchange (the half step)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ngo.common.registry import Registry, load_entries
+from ngo.common.settings import Setting, declare
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+Descend = Callable[["Step"], None]
+
+
+@dataclass(frozen=True)
+class LocalRule:
+    """An entry of the registry."""
+
+    #: Takes the half step: changes ``step.X`` in place.
+    descend: Descend
+    #: The settings of its own that it reads.
+    fields: tuple[str, ...] = ()
+
+
+LOCAL_RULES: Registry[LocalRule] = Registry("local_rule")
+
+
+def local_rule(
+    name: str, *, settings: Mapping[str, Setting] | None = None
+) -> Callable[[Descend], Descend]:
+    """Register a function that changes ``step.X`` in place, given ``step.G`` and ``step.lr``.
+
+    It acts on each worker's row alone, and keeps its memory in ``step.matrix``. ``settings`` are
+    fields of a run that it adds, and reads as ``step.run.NAME``.
+    """
+
+    def register(descend: Descend) -> Descend:
+        fields = declare("local_rule", name, settings or {})
+        LOCAL_RULES.add(name, LocalRule(descend, fields), descend)
+        return descend
+
+    return register
+
+
+load_entries("ngo.gossip.local_rules")

@@ -1,0 +1,76 @@
+"""Methods: what the workers do with their gradients in a training step.
+
+A method is a function of a ``Step`` (see ``step``), in a file of its own in ``methods``, that reads
+like its pseudocode. Light: names, fields and ranges are known without importing torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ngo.common.registry import Registry, load_entries
+from ngo.common.settings import Setting, declare
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+Update = Callable[["Step"], None]
+
+# The fields of a method that pulls along the edges of a graph through the run's coupling.
+GOSSIP_FIELDS = ("topology", "gamma", "gamma_decay", "coupling", "p")
+
+
+@dataclass(frozen=True)
+class Method:
+    """An entry of the registry."""
+
+    #: Takes one step: changes ``step.X`` in place.
+    update: Update
+    #: The fields of a run that the method reads; with ``topology`` it is decentralized.
+    fields: tuple[str, ...]
+    #: Fields that have one value under this method, which nobody can change.
+    fixed: Mapping[str, object] = field(default_factory=dict)
+    #: Whether a step needs no more of a neighbour than the newest model received from it.
+    asynchronous: bool = False
+    #: Whether it allows directed graphs, whose weights are column-stochastic only.
+    directed: bool = False
+
+    @property
+    def decentralized(self) -> bool:
+        """Whether workers talk to neighbours, over a topology."""
+        return "topology" in self.fields
+
+
+METHODS: Registry[Method] = Registry("protocol")
+
+
+def method(
+    name: str,
+    *,
+    fields: tuple[str, ...] = (),
+    asynchronous: bool = False,
+    directed: bool = False,
+    settings: Mapping[str, Setting] | None = None,
+    **fixed: object,
+) -> Callable[[Update], Update]:
+    """Register a method under the name that configs and commands use (key ``protocol``).
+
+    ``fields`` are the fields of a run that it reads, beside the learning rate; ``settings`` are
+    those that it adds; ``fixed`` are fields with one value here. Declare it ``asynchronous`` only
+    if each step exchanges one matrix at most, with the same meaning each time, since a neighbour's
+    newest model may be any number of steps old. Declare it ``directed`` if it needs no symmetric
+    mixing matrix.
+    """
+
+    def register(update: Update) -> Update:
+        own = declare("protocol", name, settings or {})
+        entry = Method(update, (*fields, *own), fixed, asynchronous, directed)
+        METHODS.add(name, entry, update)
+        return update
+
+    return register
+
+
+load_entries("ngo.gossip.methods")

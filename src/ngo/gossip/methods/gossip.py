@@ -1,0 +1,29 @@
+"""NGO (Algorithm 1), and linear gossip, which is the same with p = 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.method import GOSSIP_FIELDS, method
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+
+@method(
+    "gossip",
+    fields=("topology", "gamma", "gamma_decay"),
+    asynchronous=True,
+    coupling="power",
+    p=1.0,
+    local_steps=1,
+    delay=0,
+)
+@method("ngo", fields=GOSSIP_FIELDS, asynchronous=True, local_steps=1, delay=0)
+def gossip(step: Step) -> None:
+    """A half step along each worker's own gradient, then a pull between the half-step models.
+
+    x_i^(t+1/2) = x_i − η g_i;  x_i^(t+1) = x_i^(t+1/2) + γ Σ_j W_ij φ_p(x_j − x_i)^(t+1/2).
+    """
+    step.descend()
+    step.gossip()

@@ -1,0 +1,30 @@
+"""Linear gossip after each gradient step until the workers agree well enough."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.method import method
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+
+@method(
+    "gossip_until",
+    fields=("topology", "gamma", "gamma_decay", "v_threshold"),
+    coupling="power",
+    p=1.0,
+    local_steps=1,
+    delay=0,
+)
+def gossip_until(step: Step) -> None:
+    """Linear gossip until V ≤ V_th = ``v_threshold`` (Figure 1).
+
+    It also ends when a round does not lower V: at rounding, or on a disconnected graph.
+    """
+    step.descend()
+    V, before = step.network.index(step.X), float("inf")
+    while step.run.v_threshold < V < before:
+        step.gossip()
+        V, before = step.network.index(step.X), V

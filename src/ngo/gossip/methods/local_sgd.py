@@ -1,0 +1,18 @@
+"""Local SGD: several gradient steps for each exchange."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.method import GOSSIP_FIELDS, method
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+
+@method("local_sgd", fields=(*GOSSIP_FIELDS, "local_steps"), asynchronous=True, delay=0)
+def local_sgd(step: Step) -> None:
+    """A half step; after every H-th (H = ``local_steps``) the workers pull towards neighbours."""
+    step.descend()
+    if (step.t + 1) % step.run.local_steps == 0:
+        step.gossip()

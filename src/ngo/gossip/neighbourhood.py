@@ -1,0 +1,43 @@
+"""Steps of some workers, given the rows of their neighbours: what one process of many computes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from ngo.native.pool import Map
+
+if TYPE_CHECKING:
+    from ngo.gossip.coupling import Coupling
+    from ngo.gossip.step import Run
+
+
+def pull_rows(
+    X: torch.Tensor,
+    theirs: torch.Tensor,
+    workers: list[int],
+    W: torch.Tensor,
+    coupling: Coupling,
+    gamma: float,
+    run: Run,
+    *,
+    at: torch.Tensor | None = None,
+    spread: Map,
+) -> None:
+    """Take the gossip step of the rows ``X`` ``[k, d]``, in place.
+
+    ``theirs`` ``[l, d]`` are their neighbours' rows; ``workers`` are the numbers of all k + l. The
+    differences are those of ``at``, if it is given, instead of ``X``; then so are ``theirs``.
+    """
+    near = W[workers][:, workers]
+    near[len(X) :, len(X) :] = 0  # edges between two others change only the others
+    seen = None if at is None else torch.cat([at, theirs])
+    new = coupling.step(torch.cat([X, theirs]), near, gamma, run, at=seen, spread=spread)
+    X.copy_(new[: len(X)])
+
+
+def mix_rows(rows: torch.Tensor, theirs: torch.Tensor, workers: list[int], W: torch.Tensor) -> None:
+    """Replace ``rows`` ``[k, d]`` by their weighted sums with ``theirs``, in place (see above)."""
+    near = W[workers[: len(rows)]][:, workers].to(rows)
+    rows.copy_(near @ torch.cat([rows, theirs]))

@@ -1,0 +1,127 @@
+"""The network on which methods exchange rows, and the one whose workers share a single matrix."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from ngo.common.registry import UserError
+from ngo.native.pool import Map, in_order
+
+if TYPE_CHECKING:
+    import torch
+
+    from ngo.gossip.coupling import Coupling
+    from ngo.gossip.step import Run
+
+
+class Network(ABC):
+    """How workers reach each other. ``rows`` are the own workers' rows of any matrix ``[n, k]``.
+
+    It counts what the own workers send, by the shape of a row, as if each worker were a machine.
+    """
+
+    #: The mixing matrix of the current step, float64 ``[n, n]``; None for a centralized method.
+    W: torch.Tensor | None = None
+    #: Whether the graph is directed.
+    directed = False
+
+    def __init__(self) -> None:
+        self.messages = 0  # rows sent so far
+        self.bytes_sent = 0
+
+    def set_matrix(self, W: torch.Tensor | None) -> None:
+        """Begin a step with its mixing matrix."""
+        self.W = W
+
+    @abstractmethod
+    def mean(self, rows: torch.Tensor) -> torch.Tensor:
+        """The mean ``[k]`` of all workers' rows, through a parameter server."""
+
+    @abstractmethod
+    def index(self, rows: torch.Tensor) -> float:
+        """The synchronization index V of all workers' rows."""
+
+    @abstractmethod
+    def send(self, rows: torch.Tensor) -> None:
+        """Send rows along all edges; the receivers ignore them."""
+
+    @abstractmethod
+    def mix(self, rows: torch.Tensor) -> None:
+        """R ← W R, in place: each row becomes the weighted sum of its neighbours' and its own."""
+
+    @abstractmethod
+    def pull(
+        self,
+        X: torch.Tensor,
+        coupling: Coupling,
+        gamma: float,
+        run: Run,
+        at: torch.Tensor | None = None,
+    ) -> None:
+        """Pull each row of ``X`` towards its neighbours', in place (``coupling.gossip_step``).
+
+        Rows of ``at``, if it is given, are sent and compared instead of those of ``X``.
+        """
+
+    def refuse_directed(self) -> None:
+        """Raise a UserError on a directed graph, on which no pull conserves the mean."""
+        if self.directed:
+            raise UserError(
+                "topology: a pull needs an undirected graph; this one is directed, where a method "
+                "can only mix."
+            )
+
+    def count(self, messages: int, row: torch.Tensor) -> None:
+        """Count messages of one ``row`` each."""
+        self.messages += messages
+        self.bytes_sent += messages * row.shape[-1] * row.element_size()
+
+
+class SharedMatrix(Network):
+    """The network of workers that are all rows of one matrix: nothing moves, but it is counted."""
+
+    def __init__(self, spread: Map = in_order) -> None:
+        """``spread`` shares out columns among threads."""
+        super().__init__()
+        self._spread = spread
+
+    def mean(self, rows: torch.Tensor) -> torch.Tensor:
+        """Each worker sends its row and receives the mean."""
+        self.count(2 * len(rows), rows)
+        return rows.mean(0)
+
+    def index(self, rows: torch.Tensor) -> float:
+        """Computed where all rows are: nothing is counted."""
+        from ngo.gossip.consensus import synchronization_index
+
+        return float(synchronization_index(rows))
+
+    def send(self, rows: torch.Tensor) -> None:
+        """A message crosses each directed edge."""
+        self.count(edges(self.W), rows)
+
+    def mix(self, rows: torch.Tensor) -> None:
+        """One product with W."""
+        from ngo.gossip.steps.linear import mix
+
+        mix(rows, self.W, out=rows, spread=self._spread)
+        self.count(edges(self.W), rows)
+
+    def pull(
+        self,
+        X: torch.Tensor,
+        coupling: Coupling,
+        gamma: float,
+        run: Run,
+        at: torch.Tensor | None = None,
+    ) -> None:
+        """One gossip step of all workers at once."""
+        self.refuse_directed()
+        coupling.step(X, self.W, gamma, run, at=at, out=X, spread=self._spread)
+        self.count(edges(self.W), X)
+
+
+def edges(W: torch.Tensor) -> int:
+    """The number of directed edges of a mixing matrix."""
+    return int(W.count_nonzero() - W.diagonal().count_nonzero())

@@ -1,0 +1,83 @@
+"""One training step, as a method sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import torch
+
+    from ngo.gossip.coupling import Coupling
+    from ngo.gossip.network import Network
+
+Matrices = dict[str, "torch.Tensor"]
+
+
+class Run(Protocol):
+    """The fields of a run that methods read; a run of ``training.spec`` has them all."""
+
+    lr: float
+    gamma: float
+    gamma_decay: float
+    p: float
+    local_steps: int
+    delay: int
+    v_threshold: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """A training step, given to the method and the local rule.
+
+    A method never knows whether the rows of its matrices are all workers, in one process, or those
+    of one process among many.
+    """
+
+    #: The number of this step, from 0, and how many the run has.
+    t: int
+    steps: int
+    #: The workers' parameters ``[n, d]``: the method changes them in place.
+    X: torch.Tensor
+    #: The gradients ``[n, d]`` at ``X``; the method may overwrite them.
+    G: torch.Tensor
+    run: Run
+    network: Network
+    #: The run's local rule, and its coupling (None for a centralized method).
+    rule: Callable[[Step], None]
+    coupling: Coupling | None
+    #: The method's own matrices by name (see ``matrix``).
+    matrices: Matrices
+
+    @property
+    def lr(self) -> float:
+        """The learning rate η."""
+        return self.run.lr
+
+    @property
+    def gamma(self) -> float:
+        """The synchronization rate γ_t = γ / (1 + t)^decay: constant where the decay is 0."""
+        return self.run.gamma / (1 + self.t) ** self.run.gamma_decay
+
+    def descend(self) -> None:
+        """Take the half step along the gradient, by the run's local rule."""
+        self.rule(self)
+
+    def gossip(self, at: torch.Tensor | None = None) -> None:
+        """Pull each worker towards its neighbours: x_i += γ_t Σ_j W_ij φ(x_j − x_i).
+
+        The differences are those of ``at`` ``[n, d]``, if it is given, instead of ``X``.
+        """
+        self.network.pull(self.X, self.coupling, self.gamma, self.run, at=at)
+
+    def matrix(self, name: str, *, columns: int | None = None, fill: float = 0.0) -> torch.Tensor:
+        """The method's own matrix ``name``: ``[n, d]``, or ``[n, columns]``, a row for each worker.
+
+        The first use creates it, filled with ``fill``, on the device of ``X``. Its contents persist
+        from step to step, and checkpoints include them.
+        """
+        if name not in self.matrices:
+            shape = (len(self.X), self.X.shape[1] if columns is None else columns)
+            self.matrices[name] = self.X.new_full(shape, fill)
+        return self.matrices[name]

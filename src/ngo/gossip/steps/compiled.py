@@ -1,0 +1,44 @@
+"""The nonlinear step in compiled code, for float32 on a CPU."""
+
+from __future__ import annotations
+
+import ctypes
+
+import torch
+
+from ngo.native.build import available
+from ngo.native.gossip_step import gossip
+from ngo.native.pool import Map
+
+# Elements of the state for each thread: with fewer, the step would end before another thread wakes.
+SHARE = 1 << 17
+
+
+def fits(X: torch.Tensor, at: torch.Tensor | None, out: torch.Tensor | None) -> bool:
+    """Whether the compiled step takes these states."""
+    states = [x for x in (X, at, out) if x is not None]
+    plain = (x.is_cpu and x.dtype == torch.float32 and x.is_contiguous() for x in states)
+    return all(plain) and available()
+
+
+def compiled_step(
+    X: torch.Tensor,
+    W: torch.Tensor,
+    gamma: float,
+    e: float,
+    *,
+    at: torch.Tensor | None,
+    out: torch.Tensor | None,
+    spread: Map,
+) -> torch.Tensor:
+    """The step with |z|^e; threads take blocks of columns until none is left."""
+    new = torch.empty_like(X) if out is None else out
+    W = W.double().contiguous()
+    taken = ctypes.c_int64()
+
+    def step(_: int) -> None:
+        if taken.value < X.shape[1]:
+            gossip(X if at is None else at, X, new, W, gamma, e, taken)
+
+    spread(step, -(-X.numel() // SHARE))
+    return new

@@ -1,0 +1,11 @@
+"""The complete graph."""
+
+from itertools import combinations
+
+from ngo.gossip.topology import Edges, topology
+
+
+@topology("complete")
+def complete(n: int) -> Edges:
+    """Every pair of workers is connected."""
+    return list(combinations(range(n), 2))

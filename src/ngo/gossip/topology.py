@@ -1,0 +1,175 @@
+"""Topologies: who exchanges models with whom, step by step.
+
+A topology is a function that returns edges, or a mixing matrix; weights, networkx graphs and
+spectra follow from it (see ``weights`` and ``spectrum``).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING
+
+from ngo.common.registry import Registry, UserError, in_a_line, load_entries
+from ngo.common.settings import Setting, declare
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import torch
+
+Edges = list[tuple[int, int]]
+
+# Parameters of a topology's function beside n that are no fields of a run.
+STEP, GENERATOR = "t", "generator"
+
+
+@dataclass(frozen=True)
+class Topology:
+    """An entry of the registry. ``define`` is the registered function."""
+
+    name: str
+    define: Callable[..., object]
+    #: Whether edges have a direction, (i, j) from i to j.
+    directed: bool
+    #: Whether the function returns the mixing matrix itself.
+    weighted: bool
+    #: The names of the function's parameters after n.
+    arguments: tuple[str, ...]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of a run that the topology reads."""
+        return tuple(name for name in self.arguments if name not in (STEP, GENERATOR))
+
+    @property
+    def varies(self) -> bool:
+        """Whether the graph may change from step to step."""
+        return bool({STEP, GENERATOR} & set(self.arguments))
+
+    def edges(self, n: int, **values: object) -> Edges:
+        """The edges on ``n`` workers, each once, without self-loops.
+
+        ``values`` are the function's arguments by name: ``t`` (the step), ``generator``, and the
+        fields of the run. An undirected edge is (i, j) with i < j. A matrix has an edge where an
+        entry off its diagonal is not 0.
+        """
+        return self._edges_of(n, self._call(n, values))
+
+    def matrix(self, n: int, **values: object) -> torch.Tensor:
+        """The mixing matrix on ``n`` workers, float64 ``[n, n]``: row i weighs what i receives.
+
+        Metropolis–Hastings weights; for directed edges, each worker shares its mass equally among
+        itself and those that it sends to (column-stochastic); or the function's own matrix.
+        """
+        from ngo.gossip.weights import checked_matrix, metropolis_hastings, outgoing_shares
+
+        found = self._call(n, values)
+        if self.weighted:
+            return checked_matrix(self.name, found, n, directed=self.directed)
+        edges = self._edges_of(n, found)
+        return outgoing_shares(n, edges) if self.directed else metropolis_hastings(n, edges)
+
+    def _call(self, n: int, values: dict[str, object]) -> object:
+        return self.define(n, **{name: values[name] for name in self.arguments})
+
+    def _edges_of(self, n: int, found: object) -> Edges:
+        if self.weighted:
+            from ngo.gossip.weights import checked_matrix
+
+            W = checked_matrix(self.name, found, n, directed=self.directed)
+            found = [(j, i) for i, j in W.nonzero().tolist()]
+        return _simple(self.name, n, found, directed=self.directed)
+
+
+TOPOLOGIES: Registry[Topology] = Registry("topology")
+
+
+def topology(
+    name: str,
+    *,
+    directed: bool = False,
+    weighted: bool = False,
+    settings: Mapping[str, Setting] | None = None,
+) -> Callable[[Callable[..., object]], Callable[..., nx.Graph]]:
+    """Register a function ``(n, …) → edges`` under the name that configs and commands use.
+
+    Beside ``n`` the function may take ``t`` (the step's number), ``generator`` (the run's random
+    stream for graphs) and fields of a run by their names, such as ``u``. It is called at every step
+    if it takes ``t`` or ``generator``, else once. Edges may repeat, an undirected one in either
+    direction, and count once.
+
+    A ``directed`` topology has edges (from, to), and needs a method that allows it. A ``weighted``
+    one returns the mixing matrix instead: doubly stochastic and symmetric, or column-stochastic if
+    it is directed. ``settings`` are fields of a run that it adds. The decorated function returns
+    the networkx graph.
+    """
+
+    def register(function: Callable[..., object]) -> Callable[..., nx.Graph]:
+        declare("topology", name, settings or {})
+        arguments = tuple(inspect.signature(function).parameters)[1:]
+        entry = Topology(name, function, directed, weighted, arguments)
+        TOPOLOGIES.add(name, entry, function)
+
+        @wraps(function)
+        def graph(n: int, *given: object, **named: object) -> nx.Graph:
+            import networkx as nx
+
+            if n < 2:
+                raise ValueError(f"a topology needs 2 workers or more, not {n}")
+            built = nx.empty_graph(n, create_using=nx.DiGraph if directed else nx.Graph)
+            values = {**dict(zip(arguments, given, strict=False)), **named}
+            built.add_edges_from(entry.edges(n, **values))
+            return built
+
+        return graph
+
+    return register
+
+
+class Mixing:
+    """The mixing matrices of a run, step after step."""
+
+    def __init__(
+        self, name: str, n: int, fields: object, generator: torch.Generator | None = None
+    ) -> None:
+        """``fields`` holds the fields of the run as attributes; ``generator`` is changed."""
+        self._topology = TOPOLOGIES[name]
+        self._n = n
+        for key in self._topology.fields:
+            if not hasattr(fields, key):
+                raise UserError(f"topology: {name!r} needs {key!r}, which cannot be given here.")
+        self._values = {key: getattr(fields, key) for key in self._topology.fields}
+        self._values[GENERATOR] = generator
+        self._fixed: torch.Tensor | None = None
+        if GENERATOR not in self._topology.arguments:  # a mistake in it stops the run at its start
+            first = self._topology.matrix(n, **self._values, **{STEP: 0})
+            self._fixed = None if self._topology.varies else first
+
+    def at(self, t: int) -> torch.Tensor:
+        """The matrix of step ``t``, float64 ``[n, n]``; call it once for each step, in order."""
+        if self._fixed is not None:
+            return self._fixed
+        return self._topology.matrix(self._n, **self._values, t=t)
+
+
+def _simple(name: str, n: int, edges: Iterable[tuple[int, int]], *, directed: bool) -> Edges:
+    """Each edge once, without self-loops; a UserError for an edge to a worker outside 0 … n − 1."""
+    try:
+        pairs = [(int(i), int(j)) for i, j in edges]
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            f"topology: {name!r} does not return pairs of workers: {in_a_line(error)}."
+        ) from error
+    if not directed:
+        pairs = [(min(pair), max(pair)) for pair in pairs]
+    for pair in pairs:
+        if min(pair) < 0 or max(pair) >= n:
+            raise UserError(
+                f"topology: {name!r} has an edge {pair} on {n} workers; they are 0 to {n - 1}."
+            )
+    return [(i, j) for i, j in dict.fromkeys(pairs) if i != j]
+
+
+load_entries("ngo.gossip.topologies")

@@ -1,0 +1,115 @@
+"""Workers' gradients compared with the gradient at their mean (Figure 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ngo.common.fields import at_least, within
+from ngo.common.registry import UserError
+from ngo.measures.measurement import measurement
+from ngo.measures.settings import setting
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import torch
+
+    from ngo.engine.population import Population
+
+#: The ``worker`` of rows about the mean of all workers' gradients.
+MEAN = -1
+
+
+@dataclass(frozen=True)
+class AlignmentSettings:
+    """Settings of ``alignment_table``."""
+
+    scale: tuple[float, ...] = setting(
+        "factor on the workers' distances to their mean", (0, 1, 2), **within(0, 1_000_000)
+    )
+    samples: int = setting(
+        "training samples on which gradients are computed", 500, **within(1, 1_000_000)
+    )
+    seed: int = setting("seed of the choice of samples", 0, **at_least(0))
+
+
+@measurement("alignment", AlignmentSettings, on_models=True)
+def alignment_table(
+    settings: AlignmentSettings, models: Sequence[Path], data_root: Path
+) -> pd.DataFrame:
+    """Compare workers' gradients with the gradient at their mean.
+
+    MODELS are files models.pt of runs, written by ngo train --snapshot; the last snapshot of each
+    is used. Each --scale multiplies the workers' distances to their mean. All gradients are of the
+    same loss F, on the same --samples of the training set, with dropout off and with the mean of
+    the workers' buffers.
+
+    The table has the fields of the run, and a row for each scale and worker: V, the cosine of the
+    worker's gradient and ∇F(x̄), and the relative norm ‖gradient‖ / ‖∇F(x̄)‖. Worker −1 is the mean
+    of the workers' gradients.
+    """
+    import pandas as pd
+
+    tables = [_run_alignment(settings, path, data_root) for path in models]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _run_alignment(settings: AlignmentSettings, path: Path, data_root: Path) -> pd.DataFrame:
+    import pandas as pd
+    import torch
+
+    from ngo.common.seeding import torch_stream
+    from ngo.data import loading
+    from ngo.gossip.consensus import synchronization_index
+    from ngo.training.snapshots import load_snapshots, restored
+
+    spec, snapshots = load_snapshots(path)
+    data = loading.load(spec.dataset, data_root)
+    m, samples = len(data.train_inputs), settings.samples
+    if samples > m:
+        raise UserError(f"samples: {samples} is more than {spec.dataset}'s {m} training samples.")
+    step = max(snapshots)
+    population = restored(spec, snapshots[step])
+    chosen = torch.randperm(m, generator=torch_stream(settings.seed, "alignment"))[:samples]
+    batch = population.task.batch(data, data.train_inputs[chosen], data.train_targets[chosen])
+    population.buffers.copy_(population.buffers.mean(0))
+    for module in population.models():
+        module.eval()
+    mean = population.consensus_model()
+    distances = population.X - mean
+    reference = _gradients(population, mean.expand_as(distances), *batch)[0]
+    rows = []
+    for scale in settings.scale:
+        own = _gradients(population, mean + scale * distances, *batch)
+        gradients = torch.cat([own.mean(0, keepdim=True), own])
+        cosines = torch.cosine_similarity(gradients, reference[None])
+        norms = gradients.norm(dim=1) / reference.norm()
+        rows.append(
+            {
+                "scale": float(scale),
+                "worker": range(MEAN, population.n),
+                "V": float(synchronization_index(population.X)),
+                "cosine": cosines.numpy(),
+                "relative_norm": norms.numpy(),
+            }
+        )
+    facts = {name: value for name, value in spec.values().items() if value is not None}
+    diverged = not bool(mean.isfinite().all())
+    own = {"train_samples": m, "step": step, "diverged": diverged, "samples": samples}
+    facts = {"run": spec.id, **facts, **own}
+    return pd.concat([pd.DataFrame({**facts, **row}) for row in rows], ignore_index=True)
+
+
+def _gradients(
+    population: Population, X: torch.Tensor, inputs: torch.Tensor, targets: torch.Tensor
+) -> torch.Tensor:
+    """The gradients at ``X`` on one batch, the same for all workers: float64 ``[n, d]``."""
+    from ngo.engine.backend import Stacked
+
+    population.X.copy_(X)
+    population.gradients(
+        Stacked(*(tensor.expand(population.n, *tensor.shape) for tensor in (inputs, targets)))
+    )
+    return population.G.double()

@@ -1,0 +1,92 @@
+"""Consensus dynamics without learning (Figures 3 and S1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ngo.common.fields import above, at_least, within
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.measures.measurement import measurement
+from ngo.measures.settings import limit_product, setting
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ngo.gossip.consensus import Trajectory
+
+
+@dataclass(frozen=True)
+class ConsensusSettings:
+    """Settings of ``consensus_table``."""
+
+    topology: str = setting("topology of the workers", "ring", names=TOPOLOGIES)
+    workers: int = setting("number of workers n", 10, **within(2, 2000))
+    u: float = setting(
+        "probability of an edge in a random graph", 0.4, **above(0, 1), required=False
+    )
+    p: tuple[float, ...] = setting(
+        "exponent of the coupling φ_p; 1 is linear", (0.9,), **above(0, 10)
+    )
+    delay: tuple[int, ...] = setting("delay τ, in rounds", (0,), **within(0, 1_000_000))
+    gamma: float = setting(
+        "synchronization rate γ: the length of a round", 0.1, **above(0, 1_000_000)
+    )
+    rounds: int = setting("rounds of gossip", 500, **within(1, 1_000_000))
+    seed: int = setting("seed of states and random graphs", 0, **at_least(0))
+
+    def __post_init__(self) -> None:
+        """Limit the size of a trajectory."""
+        limit_product(self, "workers", "rounds")
+
+
+def _summary(table: pd.DataFrame) -> Iterator[str]:
+    for (p, delay), group in table.groupby(["p", "delay"], sort=False):
+        start, end = group["V"].iloc[[0, -1]]
+        after = f"{end:.3g}" if abs(end) < float("inf") else "diverged"
+        yield f"p {p:g}, delay {delay}: V {start:.3g} → {after} in {group['round'].max()} rounds"
+
+
+@measurement("consensus", ConsensusSettings, summary=_summary)
+def consensus_table(settings: ConsensusSettings) -> pd.DataFrame:
+    """Simulate consensus with no learning.
+
+    All cases start from the same Gaussian state. The table has a row for each --p, --delay, round
+    and worker, with the worker's state x and the synchronization index V of the round.
+    """
+    import pandas as pd
+    import torch
+
+    from ngo.common.seeding import torch_stream
+    from ngo.gossip.consensus import simulate
+    from ngo.gossip.topology import Mixing
+
+    n, seed = settings.workers, settings.seed
+    X0 = torch.randn(n, 1, generator=torch_stream(seed, "states"), dtype=torch.float64)
+    tables = []
+    for p in settings.p:
+        for delay in settings.delay:
+            mixing = Mixing(settings.topology, n, settings, torch_stream(seed, "graphs"))
+            matrices = map(mixing.at, range(settings.rounds))
+            run = simulate(X0, matrices, p, settings.gamma, settings.rounds, delay)
+            facts = {"delay": delay, "topology": settings.topology, "gamma": settings.gamma}
+            tables.append(trajectory_table(run, p, **facts))
+    return pd.concat(tables, ignore_index=True)
+
+
+def trajectory_table(
+    run: Trajectory, p: float, *, delay: int = 0, topology: str = "ring", gamma: float = 1.0
+) -> pd.DataFrame:
+    """A trajectory with states ``[rounds + 1, n, 1]`` as rows of (round, worker, x, V).
+
+    Further columns are p, ``delay`` (in rounds), ``topology``, the number of workers, and
+    ``gamma``, the length of a round.
+    """
+    import pandas as pd
+
+    rounds, n = run.states.shape[:2]
+    index = pd.MultiIndex.from_product([range(rounds), range(n)], names=["round", "worker"])
+    table = index.to_frame(index=False).assign(x=run.states.numpy().ravel())
+    facts = {"p": p, "delay": delay, "topology": topology, "workers": n, "gamma": gamma}
+    return pd.DataFrame({**facts, **table, "V": run.V.numpy()[table["round"]]})

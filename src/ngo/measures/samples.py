@@ -1,0 +1,161 @@
+"""Outputs of kept models: images of autoencoders, predictions of regressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ngo.common.fields import at_least, within
+from ngo.common.registry import unknown
+from ngo.measures.measurement import measurement
+from ngo.measures.settings import setting
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import torch
+    from torch import nn
+
+    from ngo.data.dataset import Dataset
+
+#: The ``worker`` of rows about the consensus model.
+CONSENSUS = -1
+
+#: Number of test points listed beside a regression's predictions.
+NOISY_POINTS = 200
+
+
+@dataclass(frozen=True)
+class SamplesSettings:
+    """Settings of ``samples_table``."""
+
+    images: int = setting("images of each kind, or points of a curve", 8, **within(1, 10_000))
+    seed: int = setting("seed of the codes of generated images", 0, **at_least(0))
+
+
+@measurement("samples", SamplesSettings, on_models=True)
+def samples_table(
+    settings: SamplesSettings, models: Sequence[Path], data_root: Path
+) -> pd.DataFrame:
+    """Show what kept models generate, reconstruct or predict.
+
+    MODELS are files models.pt of runs, written by ngo train --snapshot. The table has the fields
+    of the run, the step of the snapshot, and whether the run diverged. Worker −1 is the consensus
+    model.
+
+    Autoencoders have a row for each pixel (image, channel, row, column) with its value, 0 to 255:
+    the expected value of the likelihood. The kind is "original" (the first --images test images),
+    "reconstruction" (of these by the consensus model, from the mean of the codes' distribution) or
+    "generation" (by each model, from the same --images codes z ~ N(0, I)).
+
+    Regressions have a row for each point (x, y). The kind is "prediction" (at --images points over
+    the range of the test inputs) or "target" (the first noisy test points).
+    """
+    import pandas as pd
+
+    tables = [table for path in models for table in _run_tables(settings, path, data_root)]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _run_tables(settings: SamplesSettings, path: Path, data_root: Path) -> list[pd.DataFrame]:
+    import pandas as pd
+    import torch
+
+    from ngo.data import loading
+    from ngo.training.snapshots import load_snapshots, restored
+
+    spec, snapshots = load_snapshots(path)
+    if spec.task not in OUTPUTS:
+        raise unknown("task of the models", spec.task, OUTPUTS)
+    data = loading.load(spec.dataset, data_root)
+    fields = ("dataset", "partition", "protocol", "topology", "p", "workers", "seed")
+    facts = {name: getattr(spec, name) for name in fields}
+    facts = {name: value for name, value in facts.items() if value is not None}
+    tables = []
+    for step, snapshot in sorted(snapshots.items()):
+        diverged = not bool(snapshot["X"].isfinite().all())
+        modules = [module.eval() for module in restored(spec, snapshot).models()]
+        with torch.no_grad():
+            table = OUTPUTS[spec.task](modules, data, settings)
+        own = {"train_samples": len(data.train_inputs), "step": step, "diverged": diverged}
+        tables.append(pd.DataFrame({"run": spec.id, **facts, **own, **table}))
+    return tables
+
+
+def _images(modules: list[nn.Module], data: Dataset, settings: SamplesSettings) -> pd.DataFrame:
+    import pandas as pd
+    import torch
+
+    from ngo.common.seeding import torch_stream
+
+    consensus, images = modules[0], settings.images
+    originals = data.test_inputs[:images]
+    means, _ = consensus.encode(originals / 255)
+    generator = torch_stream(settings.seed, "samples")
+    codes = torch.randn(images, consensus.latent, generator=generator)
+    tables = [
+        _pixels(originals, "original", CONSENSUS),
+        _pixels(_expected(consensus.decode(means)), "reconstruction", CONSENSUS),
+    ]
+    for worker, module in enumerate(modules, start=CONSENSUS):
+        tables.append(_pixels(_expected(module.decode(codes)), "generation", worker))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _expected(logits: torch.Tensor) -> torch.Tensor:
+    """The expected images ``[b, c, h, w]`` of a decoder's likelihood, in whole levels 0 to 255.
+
+    ``logits`` are of Bernoulli grey levels ``[b, c, h, w]``, or of 256 levels
+    ``[b, 256, c, h, w]``. A model that diverged gives black.
+    """
+    import torch
+
+    if logits.dim() == 4:
+        levels = 255 * logits.sigmoid()
+    else:
+        levels = torch.einsum("bvchw,v->bchw", logits.softmax(1), torch.arange(256.0))
+    return levels.nan_to_num().round().to(torch.uint8)
+
+
+def _pixels(images: torch.Tensor, kind: str, worker: int) -> pd.DataFrame:
+    import pandas as pd
+
+    names = ["image", "channel", "row", "column"]
+    index = pd.MultiIndex.from_product(map(range, images.shape), names=names)
+    table = index.to_frame(index=False).assign(value=images.numpy().ravel())
+    table.insert(0, "kind", kind)
+    table.insert(1, "worker", worker)
+    return table
+
+
+def _predictions(
+    modules: list[nn.Module], data: Dataset, settings: SamplesSettings
+) -> pd.DataFrame:
+    import pandas as pd
+    import torch
+
+    inputs, targets = data.test_inputs, data.test_targets
+    x = torch.linspace(float(inputs.min()), float(inputs.max()), settings.images)
+    tables = []
+    for worker, module in enumerate(modules, start=CONSENSUS):
+        who = "consensus" if worker == CONSENSUS else "worker"
+        tables.append(_curve(who, worker, "prediction", x, module(x[:, None])))
+    noisy = slice(NOISY_POINTS)
+    tables.append(_curve("data", CONSENSUS, "target", inputs[noisy], targets[noisy]))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _curve(who: str, worker: int, kind: str, x: torch.Tensor, y: torch.Tensor) -> pd.DataFrame:
+    import pandas as pd
+
+    points = {"x": x.double().numpy().ravel(), "y": y.double().numpy().ravel()}
+    return pd.DataFrame({"who": who, "worker": worker, "kind": kind, **points})
+
+
+# outputs(modules, data, settings) returns the rows of one snapshot, by the task of the models. The
+# first module is the consensus model.
+OUTPUTS: dict[str, Callable[[list[nn.Module], Dataset, SamplesSettings], pd.DataFrame]] = {
+    "vae": _images,
+    "regression": _predictions,
+}

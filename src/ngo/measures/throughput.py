@@ -1,0 +1,121 @@
+"""Training throughput in samples per second (Figure A2)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ngo.common.fields import within
+from ngo.gossip.method import METHODS
+from ngo.measures.measurement import measurement
+from ngo.measures.settings import setting
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ngo.data.dataset import Dataset
+    from ngo.training.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class ThroughputSettings:
+    """Settings of ``throughput_table``."""
+
+    protocol: tuple[str, ...] = setting("protocol", ("gossip", "ngo"), names=METHODS)
+    workers: tuple[int, ...] = setting("number of workers n", (1, 2, 4, 8), **within(1, 2000))
+    steps: int = setting("training steps per measurement", 20, **within(1, 1_000_000))
+    repeats: int = setting("measurements of each case", 5, **within(1, 10_000))
+
+
+@measurement(
+    "throughput",
+    ThroughputSettings,
+    run_fields=("dataset", "model", "task", "topology", "gamma", "p", "lr", "batch_size"),
+    exclusive=True,
+)
+def throughput_table(
+    settings: ThroughputSettings,
+    make_run: Callable[..., RunSpec],
+    data_root: Path,
+    device: str = "cpu",
+) -> pd.DataFrame:
+    """Measure how many samples per second n workers train on.
+
+    A case is a --protocol and a number of --workers, on this machine. A step is what training does
+    between evaluations: batches, gradients, SGD and consensus. Every worker has the whole data set.
+    The cases take turns, --repeats times, so that other load on the machine affects all of them
+    alike.
+
+    The table has a row for each measurement of --steps steps, with the fields of the run, the
+    device, the number of cores, the seconds and the samples per second.
+    """
+    specs = [
+        make_run(protocol=name, workers=max(2, *settings.workers)) for name in settings.protocol
+    ]
+
+    import pandas as pd
+
+    from ngo.data import loading
+    from ngo.native.pool import cores, one_intra_op_thread
+
+    steps = settings.steps
+    rows = []
+    with one_intra_op_thread():
+        data = {s.dataset: loading.load(s.dataset, data_root, device) for s in specs}
+        cases = [
+            (spec, n, _trainer(spec, n, data[spec.dataset]))
+            for spec in specs
+            for n in settings.workers
+        ]
+        for _, _, step in cases:
+            step()  # the first step allocates
+        for repeat in range(settings.repeats):
+            for spec, n, step in cases:
+                start = _clock(device)
+                for _ in range(steps):
+                    step()
+                seconds = _clock(device) - start
+                rows.append(
+                    {
+                        "dataset": spec.dataset,
+                        "model": spec.model,
+                        "topology": spec.topology,
+                        "batch_size": spec.batch_size,
+                        "train_samples": len(data[spec.dataset].train_inputs),
+                        "seed": spec.seed,
+                        "device": device,
+                        "cores": cores(),
+                        "protocol": spec.protocol,
+                        "workers": n,
+                        "repeat": repeat,
+                        "steps": steps,
+                        "seconds": seconds,
+                        "samples_per_second": steps * n * spec.batch_size / seconds,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def _clock(device: str) -> float:
+    """The time in seconds, after the GPU has finished its work."""
+    import torch
+
+    if torch.device(device).type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
+
+
+def _trainer(spec: RunSpec, n: int, data: Dataset) -> Callable[[], object]:
+    """A function that takes one training step with ``n`` workers; each has the whole data set."""
+    import numpy as np
+
+    from ngo.training.problem import make_problem
+    from ngo.training.stepper import Stepper
+
+    spec = replace(spec, workers=n)
+    everything = np.arange(len(data.train_inputs))
+    problem = make_problem(spec, data, [everything] * n)
+    return Stepper(spec, problem, steps=1).advance

@@ -1,0 +1,70 @@
+"""Tasks: the batch that a model takes, the loss and the score of its outputs.
+
+A task is a loss function, registered with ``@task`` in ``ngo.models.tasks`` or in a plugin. It
+imports torch inside the function, so that its name can be checked without torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ngo.common.registry import Registry, load_entries
+
+if TYPE_CHECKING:
+    import torch
+
+    from ngo.data.dataset import Dataset
+
+    Batch = tuple[torch.Tensor, torch.Tensor]
+    MakeBatch = Callable[[Dataset, torch.Tensor, torch.Tensor], Batch]
+    PerSample = Callable[[Any, torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a model is trained for."""
+
+    # (data, inputs, targets) → the model's inputs, and the targets of loss and score.
+    batch: MakeBatch
+
+    # (outputs, targets) → the loss of each sample [b].
+    loss: PerSample
+
+    # (outputs, targets) → whether each sample [b] is correct, whose mean is the accuracy; None if
+    # the task has no accuracy.
+    score: PerSample | None = None
+
+    # Whether the task needs images or labels; otherwise it needs targets that are real numbers.
+    labelled: bool = True
+
+
+TASKS: Registry[Task] = Registry("task")
+
+
+def task(
+    name: str,
+    *,
+    batch: MakeBatch | None = None,
+    score: PerSample | None = None,
+    labelled: bool = True,
+) -> Callable[[PerSample], PerSample]:
+    """Register the decorated function as the loss of a task. The arguments are those of ``Task``.
+
+    ``batch`` is ``normalised_batch`` by default.
+    """
+
+    def register(loss: PerSample) -> PerSample:
+        TASKS.add(name, Task(batch or normalised_batch, loss, score, labelled), definition=loss)
+        return loss
+
+    return register
+
+
+def normalised_batch(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Batch:
+    """Normalised images, or float inputs as they are, and their targets."""
+    return data.normalised(inputs), targets
+
+
+load_entries("ngo.models.tasks")

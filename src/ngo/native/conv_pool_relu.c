@@ -1,0 +1,221 @@
+/* A convolution without padding, 2 × 2 max pooling and ReLU: forward and backward.
+ *
+ * Images have the batch as their last dimension, [channels, height, width, batch]. An image row is one
+ * contiguous run of width · batch numbers, and a tap of the kernel shifts that run by a multiple of the
+ * batch. Inner loops therefore run over long runs, however few channels there are.
+ */
+
+#include <stdint.h>
+#include <string.h>
+
+typedef int64_t size;
+#define INLINE static inline __attribute__((always_inline))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+/* f(…, K) with a constant K, so that loops over it are unrolled. The sizes are KERNEL_SIZES of
+ * conv_pool_relu.py. */
+#define WITH_KERNEL_SIZE(k, f, ...)                                                                \
+    switch (k) {                                                                                   \
+    case 3: f(__VA_ARGS__, 3); break;                                                              \
+    case 5: f(__VA_ARGS__, 5); break;                                                              \
+    }
+
+/* The sizes of a layer with the input [in, h, w, b] and the pooled output [out, ph, pw, b]. */
+typedef struct {
+    size b, in, h, w, out, ph, pw;
+} sizes;
+
+static sizes of_layer(size b, size in, size h, size w, size out, size k)
+{
+    return (sizes){b, in, h, w, out, (h - k + 1) / 2, (w - k + 1) / 2};
+}
+
+/* Adds one input row's contribution to `count` channels of an output row:
+ * acc[c] += Σ_t w[c, t] x[· + t b]. */
+INLINE void add_row(float *restrict acc, const float *restrict x, const float *restrict w,
+                    size w_stride, size n, size b, const int count, const int k)
+{
+    for (size v = 0; v < n; v++)
+        for (int c = 0; c < count; c++) {
+            float sum = acc[c * n + v];
+            for (int t = 0; t < k; t++)
+                sum += w[c * w_stride + t] * x[t * b + v];
+            acc[c * n + v] = sum;
+        }
+}
+
+enum { NONE = 4 }; /* instead of a place from 0 to 3, where the output of ReLU is 0 */
+
+/* Computes `count` output channels, starting at o; acc holds two rows of a tile for each of them. */
+INLINE void forward_channels(const float *x, const float *w, const float *bias, float *restrict y,
+                             uint8_t *restrict arg, sizes s, size o, float *restrict acc, size tile,
+                             const int count, const int k)
+{
+    for (size ph = 0; ph < s.ph; ph++)
+        for (size at = 0; at < s.pw; at += tile) {
+            size width = MIN(tile, s.pw - at), n = 2 * width * s.b;
+            for (int r = 0; r < 2; r++) {
+                float *rows = acc + r * count * n;
+                for (int c = 0; c < count; c++)
+                    for (size v = 0; v < n; v++)
+                        rows[c * n + v] = bias[o + c];
+                for (size i = 0; i < s.in; i++)
+                    for (int kh = 0; kh < k; kh++)
+                        add_row(rows, x + ((i * s.h + 2 * ph + r + kh) * s.w + 2 * at) * s.b,
+                                w + ((o * s.in + i) * k + kh) * k, s.in * k * k, n, s.b, count, k);
+            }
+            for (int c = 0; c < count; c++) {
+                size to = (((o + c) * s.ph + ph) * s.pw + at) * s.b;
+                for (size column = 0; column < width; column++) {
+                    const float *top = acc + c * n + 2 * column * s.b;
+                    const float *bottom = top + count * n;
+                    float *out = y + to + column * s.b;
+                    uint8_t *which = arg + to + column * s.b;
+                    for (size v = 0; v < s.b; v++) {
+                        float best = top[v];
+                        uint8_t place = 0;
+                        float others[3] = {top[s.b + v], bottom[v], bottom[s.b + v]};
+                        for (int j = 0; j < 3; j++) { /* the first of equal values; NaN wins */
+                            int better = others[j] > best || others[j] != others[j];
+                            best = better ? others[j] : best;
+                            place = better ? j + 1 : place;
+                        }
+                        out[v] = best < 0 ? 0 : best;
+                        which[v] = best <= 0 ? NONE : place;
+                    }
+                }
+            }
+        }
+}
+
+INLINE void forward(const float *x, const float *w, const float *bias, float *y, uint8_t *arg,
+                    sizes s, float *acc, size tile, const int k)
+{
+    size o = 0;
+    for (; o + 4 <= s.out; o += 4)
+        forward_channels(x, w, bias, y, arg, s, o, acc, tile, 4, k);
+    for (; o + 2 <= s.out; o += 2)
+        forward_channels(x, w, bias, y, arg, s, o, acc, tile, 2, k);
+    for (; o < s.out; o++)
+        forward_channels(x, w, bias, y, arg, s, o, acc, tile, 1, k);
+}
+
+/* Computes the output y, and in arg the place of each window's maximum (or NONE), from x,
+ * w [out, in, k, k] and bias. `tile` is a number of columns after pooling; the workspace acc holds
+ * 2 · 4 rows of a tile, 16 · tile · b elements. */
+void ngo_conv_pool_relu(const float *x, const float *w, const float *bias, float *y, uint8_t *arg,
+                        float *acc, size tile, size b, size in, size h, size width, size out,
+                        size k)
+{
+    sizes s = of_layer(b, in, h, width, out, k);
+    WITH_KERNEL_SIZE(k, forward, x, w, bias, y, arg, s, acc, tile)
+}
+
+/* Computes the gradient of the pooling's input, d [out, 2 ph, 2 pw, b], in output channel o. */
+static void unpool(const float *restrict dy, const uint8_t *restrict arg, float *restrict d,
+                   sizes s, size o)
+{
+    for (size ph = 0; ph < s.ph; ph++)
+        for (size column = 0; column < s.pw; column++) {
+            size from = ((o * s.ph + ph) * s.pw + column) * s.b;
+            float *top = d + ((o * s.ph + ph) * s.pw * 2 + column) * 2 * s.b;
+            float *bottom = top + 2 * s.pw * s.b;
+            for (size v = 0; v < s.b; v++) {
+                float g = dy[from + v];
+                uint8_t place = arg[from + v];
+                top[v] = place == 0 ? g : 0;
+                top[s.b + v] = place == 1 ? g : 0;
+                bottom[v] = place == 2 ? g : 0;
+                bottom[s.b + v] = place == 3 ? g : 0;
+            }
+        }
+}
+
+/* Computes the gradients of weight and bias for `count` output channels, starting at o. */
+INLINE void weight_gradients(const float *x, const float *d, float *restrict dw, float *restrict db,
+                             sizes s, size o, const int count, const int k)
+{
+    size n = 2 * s.pw * s.b;
+    const float *rows = d + o * 2 * s.ph * n;
+    for (int c = 0; c < count; c++) {
+        float sum = 0;
+        for (size v = 0; v < 2 * s.ph * n; v++)
+            sum += rows[c * 2 * s.ph * n + v];
+        db[o + c] = sum;
+    }
+    for (size i = 0; i < s.in; i++)
+        for (int kh = 0; kh < k; kh++) {
+            float sums[2][5] = {{0}};
+            for (size row = 0; row < 2 * s.ph; row++) {
+                const float *from = x + (i * s.h + row + kh) * s.w * s.b;
+                const float *gradient = rows + row * n;
+                for (size v = 0; v < n; v++)
+                    for (int c = 0; c < count; c++)
+                        for (int t = 0; t < k; t++)
+                            sums[c][t] += gradient[c * 2 * s.ph * n + v] * from[t * s.b + v];
+            }
+            for (int c = 0; c < count; c++)
+                for (int t = 0; t < k; t++)
+                    dw[(((o + c) * s.in + i) * k + kh) * k + t] = sums[c][t];
+        }
+}
+
+/* Adds the contribution of `count` output channels, starting at o, to the gradients of `of` input
+ * channels, starting at i. */
+INLINE void input_gradients(const float *w, const float *d, float *restrict dx, sizes s, size o,
+                            size i, const int count, const int of, const int k)
+{
+    size n = 2 * s.pw * s.b, image = 2 * s.ph * n;
+    for (size row = 0; row < 2 * s.ph; row++)
+        for (int kh = 0; kh < k; kh++)
+            for (int t = 0; t < k; t++) {
+                const float *gradient = d + o * image + row * n;
+                float *to = dx + ((i * s.h + row + kh) * s.w + t) * s.b;
+                size in_stride = s.h * s.w * s.b;
+                const float *taps = w + ((o * s.in + i) * k + kh) * k + t;
+                for (size v = 0; v < n; v++)
+                    for (int a = 0; a < of; a++) {
+                        float sum = to[a * in_stride + v];
+                        for (int c = 0; c < count; c++)
+                            sum += taps[(c * s.in + a) * k * k] * gradient[c * image + v];
+                        to[a * in_stride + v] = sum;
+                    }
+            }
+}
+
+INLINE void backward(const float *x, const float *w, const uint8_t *arg, const float *dy,
+                     float *dx, float *dw, float *db, float *d, sizes s, const int k)
+{
+    size o = 0, i = 0;
+    for (; o + 2 <= s.out; o += 2) {
+        unpool(dy, arg, d, s, o);
+        unpool(dy, arg, d, s, o + 1);
+        weight_gradients(x, d, dw, db, s, o, 2, k);
+    }
+    for (; o < s.out; o++) {
+        unpool(dy, arg, d, s, o);
+        weight_gradients(x, d, dw, db, s, o, 1, k);
+    }
+    if (!dx)
+        return;
+    memset(dx, 0, s.in * s.h * s.w * s.b * sizeof(float));
+    for (; i + 2 <= s.in; i += 2) {
+        for (o = 0; o + 4 <= s.out; o += 4)
+            input_gradients(w, d, dx, s, o, i, 4, 2, k);
+        for (; o < s.out; o++)
+            input_gradients(w, d, dx, s, o, i, 1, 2, k);
+    }
+    for (; i < s.in; i++)
+        for (o = 0; o < s.out; o++)
+            input_gradients(w, d, dx, s, o, i, 1, 1, k);
+}
+
+/* Computes the gradients dx (unless NULL), dw and db from dy, the gradient of y. The workspace d is
+ * [out, 2 ph, 2 pw, b]. */
+void ngo_conv_pool_relu_backward(const float *x, const float *w, const uint8_t *arg,
+                                 const float *dy, float *dx, float *dw, float *db, float *d,
+                                 size b, size in, size h, size width, size out, size k)
+{
+    sizes s = of_layer(b, in, h, width, out, k);
+    WITH_KERNEL_SIZE(k, backward, x, w, arg, dy, dx, dw, db, d, s)
+}

@@ -1,0 +1,82 @@
+"""A convolution, 2 × 2 max pooling and ReLU on a CPU, compiled from ``conv_pool_relu.c``.
+
+All tensors are contiguous and, unless stated otherwise, float32. Tensors of other shapes and types
+raise ValueError.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from ngo.native.arguments import POINTER, SIZE, check_tensor, pointers
+from ngo.native.build import function
+
+KERNEL_SIZES = (3, 5)  # those that conv_pool_relu.c is compiled for
+
+# Elements of one row of a tile of the convolution's output. With its inputs, such a tile fits into
+# a core's first-level cache.
+TILE = 512
+
+FORWARD = [*[POINTER] * 6, *[SIZE] * 7]
+BACKWARD = [*[POINTER] * 8, *[SIZE] * 6]
+
+
+def conv_pool_relu(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The layer's output, and the place of the maximum in each pooling window.
+
+    The batch is the last dimension: ``x`` is ``[in, h, w, b]`` and ``weight`` ``[out, in, k, k]``,
+    with k in KERNEL_SIZES and no padding. Both results are
+    ``[out, (h − k + 1) // 2, (w − k + 1) // 2, b]``; the places are uint8, and 4 where the output
+    is 0.
+    """
+    channels, h, w, b, out, k = _sizes(x, weight)
+    check_tensor("bias", bias, (out,))
+    y = x.new_empty(out, (h - k + 1) // 2, (w - k + 1) // 2, b)
+    which = y.new_empty(y.shape, dtype=torch.uint8)
+    tile = max(1, TILE // max(1, b))
+    workspace = x.new_empty(16 * tile * b)
+    function("ngo_conv_pool_relu", FORWARD)(
+        *pointers(x, weight, bias, y, which, workspace), tile, b, channels, h, w, out, k
+    )
+    return y, which
+
+
+def conv_pool_relu_backward(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    which: torch.Tensor,
+    gradient: torch.Tensor,
+    *,
+    of_input: bool,
+) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor]:
+    """The gradients of input, weight and bias, given the output's ``gradient``.
+
+    The input's is None unless ``of_input``. ``which`` is the second result of ``conv_pool_relu``.
+    """
+    channels, h, w, b, out, k = _sizes(x, weight)
+    pooled = (out, (h - k + 1) // 2, (w - k + 1) // 2, b)
+    check_tensor("which", which, pooled, torch.uint8)
+    check_tensor("gradient", gradient, pooled)
+    dx = x.new_empty(x.shape) if of_input else None
+    dw, db = x.new_empty(weight.shape), x.new_empty(out)
+    workspace = x.new_empty(4 * gradient.numel())
+    function("ngo_conv_pool_relu_backward", BACKWARD)(
+        *pointers(x, weight, which, gradient, dx, dw, db, workspace), b, channels, h, w, out, k
+    )
+    return dx, dw, db
+
+
+def _sizes(x: torch.Tensor, weight: torch.Tensor) -> tuple[int, ...]:
+    """Input channels, height, width, batch size, output channels and kernel size."""
+    channels, h, w, b = x.shape
+    out, _, k, _ = weight.shape
+    check_tensor("x", x, (channels, h, w, b))
+    check_tensor("weight", weight, (out, channels, k, k))
+    if k not in KERNEL_SIZES or min(h, w) < k:
+        raise ValueError(
+            f"kernel size must be one of {KERNEL_SIZES} and at most {min(h, w)}, the smaller side "
+            f"of the image; it is {k}"
+        )
+    return channels, h, w, b, out, k

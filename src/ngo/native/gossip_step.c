@@ -1,0 +1,122 @@
+/* One nonlinear gossip step. */
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef int64_t size;
+#define INLINE static inline __attribute__((always_inline))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+/* Columns of the state that are processed at once: their rows fit into a core's second-level cache. */
+enum { WIDTH = 256 };
+const size ngo_gossip_width = WIDTH;
+
+/* 2^k for k from -127 (returns 0) to 128 (returns infinity). */
+INLINE float exp2_of(int32_t k)
+{
+    int32_t bits = (k + 127) << 23;
+    float power;
+    memcpy(&power, &bits, 4);
+    return power;
+}
+
+/* sign(z)|z|^e = z 2^(c log₂|z|) with c = e − 1 = c_high + c_low. The relative error is at most 2.2e-7
+ * for e up to 3. z must be zero, normal or non-finite. |z| = 2^k m with m in [√½, √2); the polynomials
+ * have minimax coefficients. 2^(c log₂|z|) can leave the range of float exponents only for a `steep`
+ * power, which is why that one multiplies by two halves of it. */
+INLINE float power(float z, float c_high, float c_low, const int steep)
+{
+#pragma clang fp reassociate(off)
+    float a = fabsf(z);
+    int32_t bits, m_bits;
+    memcpy(&bits, &a, 4);
+    int32_t k = (bits - 0x3f3504f3) >> 23; /* the bits of √½ */
+    m_bits = bits - (k << 23);
+    float m;
+    memcpy(&m, &m_bits, 4);
+    /* log₂ m = 2/ln 2 · artanh s, with s = (m − 1)/(m + 1), |s| < 0.172 */
+    float s = (m - 1) / (m + 1), q = s * s;
+    float log_m = s * (2.88539124f + q * (0.961470723f + q * 0.598976135f));
+    /* 2^(c (k + log₂ m)) = 2^whole · 2^part. The integer part of c·k is subtracted before rounding. */
+    float whole = rintf(c_high * (k + log_m));
+    float part = fmaf(c_high, k, -whole) + fmaf(c_low, k, c_high * log_m); /* |part| < 0.51 */
+    float r = 0.0096184369f + part * (0.00133988739f + part * 0.00015353362f);
+    r = 1 + part * (0.693147182f + part * (0.240226477f + part * (0.0555033237f + part * r)));
+    if (!steep)
+        return z * (r * exp2_of((int32_t)whole));
+    int32_t half = (int32_t)fminf(fmaxf(whole / 2, -127), 128);
+    int32_t other = (int32_t)fminf(fmaxf(whole - half, -127), 128);
+    float value = z * exp2_of(half) * (r * exp2_of(other));
+    return c_high < -1 && a == INFINITY ? 0 : value;
+}
+
+enum { TAKE = 8 * WIDTH }; /* columns that a thread claims at a time */
+
+/* The constants of one edge, which adds weight · φ(z) to its ends. A subnormal z is scaled by 2^32, and
+ * tiny_weight = 2^(-32 e) weight compensates. */
+typedef struct {
+    float weight, tiny_weight, c_high, c_low;
+} edge;
+
+enum { SIGN, PLAIN, STEEP }; /* kinds of exponents: e = 0, e in [1/64, 1], all others */
+
+INLINE void pulls(const float *restrict from_i, const float *restrict from_j, float *restrict to_i,
+                  float *restrict to_j, edge of, size width, const int kind)
+{
+#pragma clang loop interleave_count(8) /* hides the latency of the dependent steps in `power` */
+    for (size v = 0; v < width; v++) {
+        float z = from_j[v] - from_i[v], pull;
+        if (kind == SIGN)
+            pull = z > 0 ? of.weight : z < 0 ? -of.weight : z; /* z is 0 or NaN */
+        else {
+            int tiny = fabsf(z) < FLT_MIN;
+            z = tiny ? z * 0x1p32f : z;
+            pull = (tiny ? of.tiny_weight : of.weight) * power(z, of.c_high, of.c_low, kind == STEEP);
+        }
+        to_i[v] += pull;
+        to_j[v] -= pull;
+    }
+}
+
+/* One function for each kind: clang allocates registers better than for one function with branches. */
+typedef void pulls_of_kind(const float *, const float *, float *, float *, edge, size);
+#define PULLS(name, kind)                                                                          \
+    static void name(const float *from_i, const float *from_j, float *to_i, float *to_j, edge of,  \
+                     size width)                                                                   \
+    {                                                                                              \
+        pulls(from_i, from_j, to_i, to_j, of, width, kind);                                        \
+    }
+PULLS(sign_pulls, SIGN)
+PULLS(plain_pulls, PLAIN)
+PULLS(steep_pulls, STEEP)
+
+/* One gossip step from the state X [n, d] to `new`, which may be X or `seen`. Differences are those of
+ * `seen`; only the weights above the diagonal of W [n, n] are read. Threads that pass the same `next`,
+ * initially 0, share the columns. Each thread has a workspace `work` of n · WIDTH elements. */
+void ngo_gossip(const float *seen, const float *X, float *new, const double *W, double gamma,
+                double e, size n, size d, size *next, float *work)
+{
+    float c_high = e - 1, c_low = e - 1 - c_high;
+    double tiny = exp2(-32 * e);
+    pulls_of_kind *add = e == 0 ? sign_pulls : e < 1. / 64 || e > 1 ? steep_pulls : plain_pulls;
+    size taken;
+    while ((taken = __atomic_fetch_add(next, TAKE, __ATOMIC_RELAXED)) < d)
+        for (size at = taken; at < MIN(taken + TAKE, d); at += WIDTH) {
+            size width = MIN(WIDTH, d - at);
+            for (size i = 0; i < n; i++) {
+                memcpy(work + i * WIDTH, seen + i * d + at, width * sizeof(float));
+                if (new != X)
+                    memcpy(new + i * d + at, X + i * d + at, width * sizeof(float));
+            }
+            for (size i = 0; i < n; i++)
+                for (size j = i + 1; j < n; j++) {
+                    double weight = gamma * W[i * n + j];
+                    edge of = {weight, weight * tiny, c_high, c_low};
+                    if (weight != 0)
+                        add(work + i * WIDTH, work + j * WIDTH, new + i * d + at, new + j * d + at, of,
+                            width);
+                }
+        }
+}

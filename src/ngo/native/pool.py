@@ -1,0 +1,166 @@
+"""Work spread over threads, each with one intra-op thread of torch.
+
+A map is a function ``(f, k) → [f(0), …, f(k − 1)]``. f(i) must not depend on the thread that
+computes it; then results are the same to the byte for any number of threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
+from weakref import finalize
+
+# Seconds after which Python makes a busy thread release the interpreter lock to a waiting one. The
+# default, 5 ms, is longer than a worker's whole training step.
+SWITCH_INTERVAL = 1e-4
+
+T = TypeVar("T")
+Map = Callable[[Callable[[int], T], int], list[T]]
+
+
+def in_order(f: Callable[[int], T], k: int) -> list[T]:
+    """A map that runs in the calling thread."""
+    return [f(i) for i in range(k)]
+
+
+def wait(count: ctypes.c_int64, seen: int) -> None:
+    """Spin until ``count`` differs from ``seen``, for a few tenths of a millisecond at most.
+
+    Without the compiled library this is a no-op.
+    """
+    from ngo.native import build
+
+    if build.available():
+        build.function("ngo_wait", [ctypes.c_void_p, ctypes.c_int64])(ctypes.byref(count), seen)
+
+
+class _Channel:
+    """A queue from one thread to another, whose reader spins for a while before it sleeps.
+
+    Waking a sleeping thread can take longer than the work that it is woken for.
+    """
+
+    def __init__(self) -> None:
+        self._items: SimpleQueue = SimpleQueue()
+        self._put = ctypes.c_int64()
+        self._taken = 0
+
+    def put(self, item: object) -> None:
+        self._items.put(item)
+        self._put.value += 1
+
+    def take(self) -> Any:
+        wait(self._put, self._taken)
+        self._taken += 1
+        return self._items.get()
+
+
+def _serve(requests: _Channel) -> None:
+    """Do the requested work until the request is None; answer with its exception, or None."""
+    import torch
+
+    torch.set_num_threads(1)
+    while (request := requests.take()) is not None:
+        work, answer = request
+        try:
+            work()
+        except BaseException as error:  # of any kind: the calling thread raises it
+            answer.put(error)
+        else:
+            answer.put(None)
+        del request, work, answer  # a reference would keep the caller's tensors alive
+
+
+def threads(count: int | None = None) -> Map:
+    """A map over ``count`` threads (default: one for each core available to this process).
+
+    The calling thread is one of them. Each thread takes the next i when it has finished one.
+    ``quick_switching`` makes it faster.
+    """
+    from ngo.native import build
+
+    helpers = [_Channel() for _ in range((count or cores()) - 1)]
+    if not helpers:
+        return in_order
+    build.available()  # compiles now, once, rather than in all helpers at the same time
+    for helper in helpers:
+        Thread(target=_serve, args=(helper,), daemon=True).start()
+
+    def run(f: Callable[[int], T], k: int) -> list[T]:
+        results: list[T] = [None] * k
+        indices = iter(range(k))  # shared without a lock: advancing a range iterator is atomic
+
+        def work() -> None:
+            for i in indices:
+                results[i] = f(i)
+
+        answers = []
+        for helper in helpers[: max(0, k - 1)]:
+            answers.append(_Channel())
+            helper.put((work, answers[-1]))
+        try:
+            work()
+        finally:
+            errors = [answer.take() for answer in answers]
+        for error in filter(None, errors):
+            raise error
+        return results
+
+    for helper in helpers:
+        finalize(run, helper.put, None)
+    return run
+
+
+@contextmanager
+def one_intra_op_thread() -> Iterator[None]:
+    """Limit torch to one thread inside each operation, until the block ends.
+
+    Results are then the same on any number of cores, and torch's idle threads do not spin on cores
+    that other workers or other runs could use.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def cores() -> int:
+    """The number of cores available to this process."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS has no CPU affinity
+        return os.cpu_count() or 1
+
+
+def quick_switching() -> None:
+    """Shorten Python's thread switch interval, for the whole process, to SWITCH_INTERVAL."""
+    sys.setswitchinterval(SWITCH_INTERVAL)
+
+
+@cache
+def keep_memory() -> None:
+    """Make the C library keep freed memory for later tensors, for the whole process.
+
+    Every training step allocates the same tensors. If their memory goes back to the system in
+    between, the kernel has to map and zero each page again, which can take longer than the
+    computation itself. Only glibc has these settings; elsewhere this is a no-op.
+    """
+    M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # <malloc.h>
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    mallopt(M_MMAP_THRESHOLD, 1 << 25)  # the maximum
+    mallopt(M_TRIM_THRESHOLD, 1 << 30)
+    mallopt(M_TOP_PAD, 1 << 26)

@@ -1,0 +1,236 @@
+"""The tables and figures, their inputs and their outputs.
+
+The notebook ``notebooks/NAME.ipynb`` makes an artefact from tidy metrics and the paper's numbers.
+To add one, write an entry here, a notebook, and an experiment in the config.
+
+Light: the workflow imports this module at every start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ngo.analysis.apart import CELL
+from ngo.common.registry import Registry
+
+FIGURE = ("png", "pdf", "csv")
+TABLE = ("csv", "md", "tex", "html")
+
+SETUP = "2 Problem setup"
+METHOD = "3 Nonlinear gossiping"
+COMPARISON = "5.1 Experimental setup"
+NONLINEARITY = "5.2 Impact of nonlinearity"
+RANDOM = "5.3 Random graph"
+COMMUNICATION = "5.4 Communication and convergence"
+SCALING = "5.5 Scaling to large number of workers"
+STABILITY = "5.6 Synchronization rate and stability"
+SUPPLEMENT = "Supplement"
+ORIGINAL = "Supplement, original appendix"
+BEYOND = "What the paper leaves open"
+
+
+def tier_folder(tier: str) -> str:
+    """The folder of a tier's artefacts; tiers share runs, partitions and data sets."""
+    return f"results/{tier}"
+
+
+def tidy_table(tier: str, name: str) -> str:
+    """The path of a tidy table."""
+    return f"{tier_folder(tier)}/metrics/{name}.parquet"
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A table or figure, or several from one notebook."""
+
+    title: str
+    #: The paper's section.
+    section: str
+    #: Names of tidy tables in ``results/TIER/metrics``, by the notebook's parameters.
+    metrics: Mapping[str, str]
+    #: The files in ``results/TIER/figures`` and ``results/TIER/tables``, without suffixes.
+    figures: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    #: The file in ``config/reference`` with the paper's numbers, without its suffix.
+    reference: str | None = None
+    #: The fields that distinguish runs (or partitions) of one seed. None if the artefact shows each
+    #: run by itself, or no runs.
+    apart: tuple[str, ...] | None = None
+
+    def inputs(self, tier: str) -> dict[str, str]:
+        """The input files, by the notebook's parameters."""
+        files = {name: tidy_table(tier, table) for name, table in self.metrics.items()}
+        return {**files, **({"reference": self.published} if self.reference else {})}
+
+    @property
+    def published(self) -> str:
+        """The file with the paper's numbers."""
+        return f"config/reference/{self.reference}.csv"
+
+    def outputs(self, tier: str) -> list[str]:
+        """The output files, the one to look at first."""
+        files = [f"figures/{name}.{kind}" for name in self.figures for kind in FIGURE]
+        files += [f"tables/{name}.{kind}" for name in self.tables for kind in TABLE]
+        return [f"{tier_folder(tier)}/{file}" for file in files]
+
+
+ARTEFACTS: Registry[Artefact] = Registry("artefact")
+
+
+def _figure(
+    name: str,
+    section: str,
+    title: str,
+    *,
+    kind: str | None = None,
+    apart: tuple[str, ...] | None = None,
+    **more: object,
+) -> None:
+    """Add a figure of a measurement (``kind``), or else of the experiment of the same name."""
+    metrics = {"metrics": f"{kind}_{name}" if kind else name, **more}
+    ARTEFACTS.add(name, Artefact(title, section, metrics, figures=(name,), apart=apart))
+
+
+def _table(
+    name: str,
+    section: str,
+    title: str,
+    reference: str,
+    *,
+    kind: str | None = None,
+    claims: bool = True,
+    apart: tuple[str, ...] = CELL,
+) -> None:
+    """Add a table beside the paper's numbers in ``reference``, and a table of its claims."""
+    metrics = {"metrics": f"{kind}_{name}" if kind else name}
+    tables = (name, f"{name}_claims") if claims else (name,)
+    ARTEFACTS.add(
+        name,
+        Artefact(title, section, metrics, tables=tables, reference=reference, apart=apart),
+    )
+
+
+_figure(
+    "fig1",
+    SETUP,
+    "Figure 1: gossip until V ≤ V_th on least squares",
+    apart=("protocol", "v_threshold"),
+)
+_figure(
+    "fig2",
+    SETUP,
+    "Figure 2: alignment of the workers' gradients with the gradient at their mean, against V",
+    kind="alignment",
+    apart=("dataset", "protocol", "topology"),
+)
+_figure(
+    "fig3",
+    METHOD,
+    "Figure 3: consensus with sublinear, linear and superlinear coupling",
+    kind="consensus",
+)
+ARTEFACTS.add(
+    "theory",
+    Artefact(
+        "Theory: consensus times, delays and convergence against the paper's bounds",
+        METHOD,
+        {"metrics": "theory_theory"},
+        figures=("theory",),
+        tables=("theory",),
+    ),
+)
+_table(
+    "table1",
+    COMPARISON,
+    "Table 1: test accuracy by topology and protocol, and its claims",
+    "table1_classification",
+)
+_figure("fig4", NONLINEARITY, "Figure 4: accuracy and V against p", apart=("protocol", "p"))
+_figure("fig5", RANDOM, "Figure 5: accuracy and V on random graphs", apart=("protocol", "u"))
+_figure(
+    "fig6",
+    COMMUNICATION,
+    "Figure 6: consensus every 1, 2 and 5 steps",
+    apart=("protocol", "p", "local_steps"),
+)
+_figure(
+    "fig7",
+    SCALING,
+    "Figure 7: scaling, the same data for each worker",
+    apart=("protocol", "workers"),
+)
+_figure(
+    "fig8",
+    STABILITY,
+    "Figure 8: V against performance; stability against the synchronization rate γ",
+    apart=("protocol", "topology", "gamma"),
+)
+_figure("figS1", SUPPLEMENT, "Figure S1: consensus with and without delay", kind="consensus")
+_figure(
+    "figS2",
+    SUPPLEMENT,
+    "Figure S2: samples per class and worker of each non-iid partition",
+    kind="classes",
+    apart=("dataset", "partition"),
+)
+_table(
+    "tableS1",
+    SUPPLEMENT,
+    "Table S1: degree and spectral gap of the topologies",
+    "tableS1_spectral_gap",
+    kind="spectra",
+    claims=False,
+)
+_figure(
+    "figS3",
+    SUPPLEMENT,
+    "Figure S3: scaling, the whole data set split evenly",
+    apart=("protocol", "workers"),
+)
+_figure("figS4", SUPPLEMENT, "Figure S4: correlation of V and test accuracy", apart=CELL)
+_figure(
+    "figS5",
+    SUPPLEMENT,
+    "Figure S5: reconstructions by the consensus model, generations by each worker",
+    kind="samples",
+)
+_table(
+    "tableS2",
+    SUPPLEMENT,
+    "Table S2: negative ELBO of the variational autoencoder, and its claims",
+    "tableS2_vae_elbo",
+)
+_figure(
+    "figS6",
+    SUPPLEMENT,
+    "Figure S6: a noisy sine learned by five workers",
+    apart=("protocol",),
+    samples="samples_figS6",
+)
+_table(
+    "tableA1",
+    ORIGINAL,
+    "Table A1: fully connected networks, final loss and first hitting time",
+    "tableA1_mnist_hitting_time",
+)
+_table("tableA2", ORIGINAL, "Table A2: convolutional networks, final loss", "tableA2_cifar10_loss")
+_figure(
+    "figA1",
+    ORIGINAL,
+    "Figure A1: generations on each worker after 2 and 200 iterations, non-iid",
+    kind="samples",
+)
+_figure(
+    "figA2",
+    ORIGINAL,
+    "Figure A2: throughput and speed-up with the number of workers",
+    kind="throughput",
+)
+_table(
+    "table1_tuned",
+    BEYOND,
+    "Table 1 with each protocol at its own best γ",
+    "table1_classification",
+    apart=(*CELL, "gamma"),
+)

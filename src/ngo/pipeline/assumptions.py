@@ -1,0 +1,173 @@
+"""Assumptions: the values in a config that the paper does not state, with the reasons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import yaml
+from tabulate import tabulate
+
+from ngo.common.registry import UserError
+from ngo.pipeline.config_files import read_config
+from ngo.report.pages import page
+
+MARK = re.compile(r"\bassumed:\s*")
+
+Place = tuple[str | int, ...]  # the keys and indices that lead to a value
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """A value of the merged config that the paper does not state."""
+
+    #: Its path, such as ``training.fig4.compare[1].p``.
+    key: str
+    value: object
+    #: The comment beside it.
+    reason: str
+    #: The config file that has the value and the comment.
+    file: Path
+
+    @property
+    def section(self) -> str:
+        """The top-level key of the config."""
+        return re.split(r"[.\[]", self.key)[0]
+
+
+def assumptions(configs: Sequence[str | Path]) -> list[Assumption]:
+    """The assumed values of a base config with its overlays, in the order of the config's sections.
+
+    A value is assumed if its line ends in ``# assumed: why``. On the line of a key or an item whose
+    value continues below, the comment applies to that whole value. If an overlay replaces a value,
+    the overlay's comment applies, or none. Raises a UserError for a file that is not a config, and
+    for a comment on a line without a value.
+    """
+    marked: dict[Place, tuple[str, Path]] = {}
+    base: dict = {}
+    for number, path in enumerate(configs, start=1):
+        replaced = set(_replaced(base, read_config([path])))
+        marked = {
+            place: why
+            for place, why in marked.items()
+            if not any(place[:k] in replaced for k in range(1, len(place) + 1))
+        }
+        marked |= {place: (reason, Path(path)) for place, reason in _marked(path)}
+        base = read_config(configs[:number])
+    sections = list(base)
+    return [
+        Assumption(_key(place), _value(base, place), *why)
+        for place, why in sorted(marked.items(), key=lambda item: sections.index(item[0][0]))
+    ]
+
+
+def as_markdown(found: Sequence[Assumption], tier: str) -> str:
+    """A caption, and a Markdown table for each section of the config."""
+    parts = [_caption(found, tier)]
+    for section, rows in _tables(found).items():
+        cells = [{name: text.replace("|", r"\|") for name, text in row.items()} for row in rows]
+        table = tabulate(cells, "keys", tablefmt="pipe", disable_numparse=True)
+        parts.append(f"## {section}\n\n{table}")
+    return "\n\n".join(parts) + "\n"
+
+
+def as_html(found: Sequence[Assumption], tier: str) -> str:
+    """The caption and the tables as an HTML page."""
+    return page(_caption(found, tier), _tables(found))
+
+
+def _caption(found: Sequence[Assumption], tier: str) -> str:
+    files = ", ".join(sorted({item.file.name for item in found}))
+    return (
+        f"Values that the paper does not state, and why they are what they are. Tier {tier}; "
+        f"{len(found)} values, from {files}."
+    )
+
+
+def _tables(found: Sequence[Assumption]) -> dict[str, list[dict[str, str]]]:
+    return {
+        section: [
+            {"Where": item.key, "Value": _written(item.value), "Why": item.reason} for item in items
+        ]
+        for section, items in groupby(found, key=lambda item: item.section)
+    }
+
+
+def _written(value: object) -> str:
+    """A value as the config writes it, on one line."""
+    line = yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=10**6)
+    return line.strip()[1:-1]
+
+
+def _key(place: Place) -> str:
+    return "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in place).removeprefix(".")
+
+
+def _value(config: dict, place: Place) -> object:
+    for k in place:
+        config = config[k]
+    return config
+
+
+def _replaced(base: Mapping, overlay: Mapping, above: Place = ()) -> Iterator[Place]:
+    """The places in ``base`` whose values ``overlay`` replaces."""
+    for name, value in overlay.items():
+        if isinstance(value, Mapping) and isinstance(base.get(name), Mapping):
+            yield from _replaced(base[name], value, (*above, name))
+        elif name in base:
+            yield (*above, name)
+
+
+def _marked(path: str | Path) -> Iterator[tuple[Place, str]]:
+    """The places of assumed values in a config file, and the reasons."""
+    text = Path(path).read_text(encoding="utf-8")
+    entries = list(_entries(yaml.compose(text, Loader=yaml.SafeLoader)))
+    for line, comment in _comments(text):
+        if not MARK.search(comment):
+            continue
+        # A value that ends on this line, or else the key of a value that continues below.
+        beside = [
+            place for place, first, last in entries if last is not None and line in (first, last)
+        ]
+        above = [place for place, first, last in entries if first == line]
+        if not (beside or above):
+            raise UserError(
+                f"config: line {line + 1} of {str(path)!r} has an assumption without a "
+                f"value; write '# assumed: why' at the end of the value's line."
+            )
+        yield (beside[0] if beside else above[-1]), MARK.sub("", comment, count=1)
+
+
+def _entries(node: yaml.Node, above: Place = ()) -> Iterator[tuple[Place, int, int | None]]:
+    """(place, first line, last line) of each value below ``node``, outer ones first.
+
+    The first line has the value's key or dash. The last line is None for a block: its items have
+    their own lines.
+    """
+    if isinstance(node, yaml.MappingNode):
+        items = [(key.value, key.start_mark.line, value) for key, value in node.value]
+    elif isinstance(node, yaml.SequenceNode):
+        items = [(k, value.start_mark.line, value) for k, value in enumerate(node.value)]
+    else:
+        return
+    for k, first, value in items:
+        block = isinstance(value, yaml.CollectionNode) and not value.flow_style
+        yield (*above, k), first, None if block else value.end_mark.line
+        yield from _entries(value, (*above, k))
+
+
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    """(line, comment) for each comment in a YAML text; a ``#`` inside a value starts no comment."""
+    lines = text.splitlines()
+    ends = [0] * (len(lines) + 1)
+    for token in yaml.scan(text, Loader=yaml.SafeLoader):
+        for line in range(token.start_mark.line, token.end_mark.line):
+            ends[line] = len(lines[line])
+        ends[token.end_mark.line] = max(ends[token.end_mark.line], token.end_mark.column)
+    for number, (line, end) in enumerate(zip(lines, ends, strict=False)):
+        _, sign, comment = line[end:].partition("#")
+        if sign:
+            yield number, comment.strip()

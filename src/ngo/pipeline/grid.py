@@ -1,0 +1,72 @@
+"""From the experiments of a config to their runs: lists of values expand into a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+
+from ngo.common.registry import UserError, unknown
+from ngo.training.resolve import check_field, resolve
+from ngo.training.spec import FIELDS, RunSpec
+
+
+def training_runs(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
+    """The runs of one experiment, each once: settings × compared cases × seeds.
+
+    A list in a case stands for one case with each of its values.
+    """
+    seeds = entry.get("seeds", config["seeds"])
+    if repeated := sorted({seed for seed in seeds if seeds.count(seed) > 1}):
+        raise UserError(f"seeds: {seeds} repeats {repeated[0]}; name each seed once.")
+    runs = [
+        resolve_run(f"{key}.compare[{index}]", {**values, "seed": seed}, config, setting)
+        for setting in named_settings(key, config, entry["settings"])
+        for index, case in enumerate(entry["compare"])
+        for values in expanded(f"{key}.compare[{index}]", case)
+        for seed in seeds
+    ]
+    return list({spec.id: spec for spec in runs}.values())
+
+
+def expanded(key: str, case: Mapping) -> list[dict]:
+    """The grid of a case: every combination of the values in its lists."""
+    check_fields(key, case)
+    lists = {name: _as_list(value) for name, value in case.items()}
+    return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
+
+
+def named_settings(key: str, config: Mapping, names: list[str]) -> list[Mapping]:
+    """The settings with these names; a UserError for a name that does not exist."""
+    for name in names:
+        if name not in config["settings"]:
+            raise unknown(f"{key}.settings", name, config["settings"])
+    return [config["settings"][name] for name in names]
+
+
+def check_fields(key: str, values: Mapping) -> None:
+    """Raise a UserError for the first value that a field of a run can't have."""
+    for name, value in values.items():
+        if name not in FIELDS:
+            raise unknown(key, name, FIELDS)
+        if value == []:
+            raise UserError(f"{key}.{name}: [] is empty; give one value or more.")
+        for item in _as_list(value):
+            try:
+                check_field(name, item)
+            except UserError as error:
+                raise UserError(f"{key}: {error}") from None
+
+
+def resolve_run(key: str, given: Mapping, config: Mapping, setting: Mapping) -> RunSpec:
+    """The run with the values ``given``, then of the setting, then of the config's defaults.
+
+    The config states every value: none comes from the package.
+    """
+    try:
+        return resolve(given, {**config["defaults"], **setting})
+    except UserError as error:
+        raise UserError(f"{key}: {error}") from None
+
+
+def _as_list(value: object) -> list:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,130 @@
+"""Keys of the pipeline's products: a product is made again when its key has changed.
+
+A key is a hash of the code that makes the product, of its values, and of the keys of what it is
+made from. The workflow passes keys as ``params``, which Snakemake records with each output. File
+dates decide nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ngo.common.fields import Field
+from ngo.common.fingerprint import fingerprint
+from ngo.common.registry import Registry
+from ngo.data.dataset import DATASETS
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.measures.settings import settings_of
+from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.training.code import run_fingerprint
+from ngo.training.spec import FIELDS
+
+if TYPE_CHECKING:
+    from ngo.pipeline.plan import Plan
+
+# The functions that the commands call.
+DATA = "ngo.data.download:prepare"
+PARTITION = ("ngo.training.partition_file:draw", "ngo.training.partition_file:write")
+AGGREGATE = "ngo.analysis.results:aggregate"
+CLASSES = "ngo.analysis.results:class_counts"
+ASSUMPTIONS = "ngo.pipeline.assumptions"
+
+
+class Keys:
+    """The keys of what a plan makes; each is computed once, for the code as it is then."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._runs, self._partitions = plan.runs, plan.partition_runs
+        # Many products share one: methods that are called for each run remember their results.
+        self.data_set = cache(self.data_set)
+        self.partition = cache(self.partition)
+        self.run = cache(self.run)
+
+    def data_set(self, name: str) -> str:
+        """The key of a data set's manifest."""
+        return fingerprint(DATA, *_definitions(DATASETS, name))
+
+    def partition(self, identifier: str) -> str:
+        """The key of a partition file."""
+        fields = self._partitions[identifier].partition_fields
+        code = fingerprint(*PARTITION, *_chosen(fields, FIELDS))
+        return key(code, fields, self.data_set(fields["dataset"]))
+
+    def run(self, identifier: str) -> str:
+        """The key of a run's files. (Its values are those in its command.)"""
+        spec = self._runs[identifier]
+        return key(identifier, run_fingerprint(spec), self.partition(spec.partition_id))
+
+    def table(self, name: str) -> str:
+        """The key of a tidy table, by its name below ``results/TIER/metrics``."""
+        if name == "runs":
+            return self._joined(self._runs)
+        if name in self.plan.training:
+            return self._joined(spec.id for spec in self.plan.training[name])
+        kind, _, artefact = name.partition("_")
+        if kind == "classes":
+            drawn = [spec.partition_id for spec in self.plan.partitions.get(artefact, ())]
+            return key(fingerprint(CLASSES), *map(self.partition, drawn))
+        return self.measurement(kind, artefact)
+
+    def measurement(self, kind: str, name: str) -> str:
+        """The key of a measurement's tidy table."""
+        values = self.plan.measures.get(kind, {}).get(name, {})
+        entry = MEASUREMENTS[kind]
+        own = {each: value.field for each, value in settings_of(entry.settings).items()}
+        code = fingerprint(MEASUREMENTS.definitions[kind], *_chosen(values, {**FIELDS, **own}))
+        kept = self.plan.training.get(name, ()) if entry.on_models else ()
+        return key(code, values, [self.run(spec.id) for spec in kept])
+
+    def artefact(self, name: str, notebook: Path, values: Iterable[str]) -> str:
+        """The key of a table or figure, made by ``notebook`` with these parameters."""
+        entry = ARTEFACTS[name]
+        tables = [self.table(table) for table in entry.metrics.values()]
+        published = content([entry.published] if entry.reference else [])
+        return key(fingerprint(notebook), list(values), tables, published)
+
+    def assumptions(self, configs: Iterable[str]) -> str:
+        """The key of the table of assumptions."""
+        return key(fingerprint(ASSUMPTIONS), content(configs))
+
+    def _joined(self, runs: Iterable[str]) -> str:
+        return key(fingerprint(AGGREGATE), *(self.run(run) for run in runs))
+
+
+def key(*parts: object) -> str:
+    """16 hex digits of values that JSON can hold."""
+    text = json.dumps(parts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def content(paths: Iterable[str]) -> Mapping[str, str | None]:
+    """The SHA-256 of each file by its path; None for one that is absent."""
+    return {str(path): _sha256(Path(path)) for path in paths}
+
+
+@cache
+def _sha256(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _chosen(values: Mapping[str, object], fields: Mapping[str, Field]) -> Iterator[str]:
+    """Where the registered entries that ``values`` name are defined."""
+    for name, value in values.items():
+        registry = fields[name].names if name in fields else None
+        if registry is not None:
+            for entry in value if isinstance(value, list | tuple) else [value]:
+                yield from _definitions(registry, entry)
+
+
+def _definitions(registry: Registry, name: str) -> list[str]:
+    """Where an entry is defined, if it has code of its own."""
+    return [registry.definitions[name]] if name in registry.definitions else []

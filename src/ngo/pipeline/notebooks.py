@@ -1,0 +1,88 @@
+"""Executing notebooks with parameters."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+import yaml
+from jsonschema import ValidationError
+from traitlets.config import Config
+
+from ngo.common import plugins
+from ngo.common.paths import writable_folder
+from ngo.common.registry import UserError, unknown
+
+
+def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
+    """Execute ``notebook`` with ``NAME=VALUE`` parameters, and save it as ``out``.
+
+    Values are parsed as YAML. Raises a UserError for a parameter that the notebook does not have
+    (papermill ignores it), and for a cell that fails; ``out`` then ends with the traceback.
+    """
+    import papermill
+    from papermill.exceptions import PapermillExecutionError
+
+    logging.getLogger("papermill").setLevel(logging.WARNING)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about a name that does not end in .ipynb
+            known = papermill.inspect_notebook(notebook)
+    except (AttributeError, KeyError, ValueError, ValidationError) as error:
+        reason = str(error).splitlines()[0][:100]
+        raise UserError(f"{notebook}: this is not a notebook: {reason}") from None
+    values = {}
+    for parameter in parameters:
+        name, equals, value = parameter.partition("=")
+        if not equals:
+            raise UserError(f"param: {parameter!r} must be NAME=VALUE")
+        if name not in known:
+            raise unknown(f"param of {notebook}", name, known)
+        try:
+            values[name] = yaml.safe_load(value)
+        except (yaml.YAMLError, ValueError) as error:
+            problem = " ".join(str(error).split())
+            raise UserError(f"param: {parameter!r} is not valid YAML: {problem}") from None
+    writable_folder(out.parent)
+    # The kernel and this process use sockets in a temporary folder, not TCP.
+    with tempfile.TemporaryDirectory() as folder:
+        _offer_kernel(Path(folder))
+        local = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
+        try:
+            papermill.execute_notebook(
+                notebook,
+                out,
+                values,
+                progress_bar=False,
+                config=local,
+                extra_arguments=[
+                    "--log-level=CRITICAL"
+                ],  # no error if it is interrupted at the end
+            )
+        except PapermillExecutionError as error:
+            raise UserError(
+                f"{notebook}: cell {error.exec_count} raised {error.ename}: {error.evalue}; "
+                f"the executed notebook with its traceback is {out}."
+            ) from None
+
+
+def _offer_kernel(folder: Path) -> None:
+    """Make this Python Jupyter's ``python3``, whatever kernels the user has.
+
+    It imports the plugins of this process. If a prefork server is running, and there are no
+    plugins, the kernel is forked from it.
+    """
+    module = ["ipykernel_launcher"]
+    if (loaded := plugins.loaded()) or "NGO_WARM" in os.environ:
+        flags = (word for plugin in loaded for word in ("--plugin", str(plugin.path)))
+        module = ["ngo", *flags, "kernel"]
+    argv = [sys.executable, "-m", *module, "-f", "{connection_file}"]
+    place = folder / "kernels/python3/kernel.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}))
+    os.environ["JUPYTER_PATH"] = str(folder)

@@ -1,0 +1,198 @@
+"""From a config to a plan: every run, partition and measurement that it asks for.
+
+Light: the workflow imports this module at every start, so it imports no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ngo.analysis.apart import pooled
+from ngo.common import plugins
+from ngo.common.devices import check_device
+from ngo.common.registry import UserError, shown
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.measures.section import check_entry
+from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.pipeline.config_files import CONFIG, read_config, tiers
+from ngo.pipeline.grid import check_fields, named_settings, resolve_run, training_runs
+from ngo.pipeline.schema_check import check_schema
+from ngo.training.checks import check_snapshots
+from ngo.training.spec import FINAL, RunSpec
+
+# Folders of results/ that all tiers share, or shared once: no tier may have these names.
+SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a config asks for."""
+
+    tier: str
+    device: str
+    #: How many runs share a GPU of one machine, at most.
+    runs_per_gpu: int
+    #: Plugin files, relative to the working directory.
+    plugins: list[str]
+    #: The runs of each experiment.
+    training: dict[str, list[RunSpec]]
+    #: The steps after which a run's models are kept, by the run's id.
+    snapshots: dict[str, list[int | str]]
+    #: For each artefact that shows partitions, runs that have them.
+    partitions: dict[str, list[RunSpec]]
+    #: For each kind of measurement, its values by the name of the artefact.
+    measures: dict[str, dict[str, dict]]
+    #: Parameters of an artefact's notebook.
+    shown: dict[str, dict]
+
+    @cached_property
+    def runs(self) -> dict[str, RunSpec]:
+        """Every run once, by id."""
+        return {spec.id: spec for runs in self.training.values() for spec in runs}
+
+    @cached_property
+    def partition_runs(self) -> dict[str, RunSpec]:
+        """For each partition, by id, a run that has it."""
+        drawn = [spec for runs in self.partitions.values() for spec in runs]
+        return {spec.partition_id: spec for spec in [*self.runs.values(), *drawn]}
+
+
+def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
+    """The checked plan of a config; a one-line UserError for the first mistake in it.
+
+    The config's plugins are imported first, so that names which they register are known. ``schema``
+    is a file to check the config against, in place of the package's own schema.
+    """
+    load_plugins(config)
+    check_schema(config, schema)
+    if config["tier"] in SHARED:
+        raise UserError(
+            f"tier: {config['tier']!r} is a folder of results/ that all tiers share; choose a name "
+            f"other than {', '.join(SHARED)}."
+        )
+    check_device(config["device"])
+    check_fields("defaults", config["defaults"])
+    for name, setting in config["settings"].items():
+        check_fields(f"settings.{name}", setting)
+    training = {
+        name: training_runs(f"training.{name}", config, entry)
+        for name, entry in config["training"].items()
+    }
+    for kind, measurement in MEASUREMENTS.items():
+        for name, entry in config.get(kind, {}).items():
+            check_entry(f"{kind}.{name}", measurement, entry)
+    partitions = {
+        name: _partitions(f"partitions.{name}", config, entry)
+        for name, entry in config["partitions"].items()
+    }
+    for name, entry in ARTEFACTS.items():
+        if entry.apart is not None:
+            _check_apart(f"training.{name}", training.get(name, ()), entry.apart)
+            _check_apart(f"partitions.{name}", partitions.get(name, ()), entry.apart)
+    measures = {
+        kind: {
+            name: _measure_flags(f"{kind}.{name}", config, measurement.run_fields, entry)
+            for name, entry in config.get(kind, {}).items()
+        }
+        for kind, measurement in MEASUREMENTS.items()
+    }
+    return Plan(
+        tier=config["tier"],
+        device=config["device"],
+        runs_per_gpu=config.get("runs_per_gpu", 1),
+        plugins=list(config.get("plugins", ())),
+        training=training,
+        snapshots=_snapshots(config, training),
+        partitions=partitions,
+        measures=measures,
+        shown=dict(config["artefacts"]),
+    )
+
+
+def load_plugins(config: Mapping) -> None:
+    """Import the plugins of installed packages and those that a config names."""
+    plugins.load_installed()
+    paths = config.get("plugins", [])
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise UserError(
+            f"plugins: {shown(paths)} is not allowed; it must be a list of Python files."
+        )
+    plugins.load(paths)
+
+
+def summary(plan: Plan) -> str:
+    """One line about how much a plan trains."""
+    runs = plan.runs.values()
+    samples = sum(spec.samples for spec in runs)
+    plural = "" if len(plan.training) == 1 else "s"
+    return (
+        f"{len(runs)} runs of {len(plan.training)} experiment{plural} on "
+        f"{len(plan.partition_runs)} partitions train {samples:,} samples"
+    )
+
+
+def overview(folder: str | Path = CONFIG.parent, schema: str | Path | None = None) -> Iterator[str]:
+    """A line for each tier in ``folder``, and for each file that is not one, with the reason."""
+    found: dict[str, Path] = {}
+    for paths in tiers(folder):
+        path = paths[-1]
+        try:
+            planned = plan(read_config(paths), schema)
+            if planned.tier in found:
+                raise UserError(f"tier: {planned.tier!r} is the name of {found[planned.tier]}")
+        except UserError as error:
+            if len(paths) == 1:
+                raise
+            yield f"{path} is not a tier on its own: {error}"
+        else:
+            found[planned.tier] = path
+            yield f"{planned.tier}: {summary(planned)}"
+
+
+def _check_apart(key: str, specs: Iterable[RunSpec], apart: tuple[str, ...]) -> None:
+    """Raise a UserError for two runs of a seed that their table or figure can't tell apart."""
+    cells: dict[tuple, RunSpec] = {}
+    for spec in specs:
+        cell = tuple(getattr(spec, name) for name in (*apart, "seed"))
+        if cells.setdefault(cell, spec) != spec:
+            raise UserError(f"{key}: {pooled(apart, (cells[cell].id, spec.id))}")
+
+
+def _snapshots(config: Mapping, training: Mapping[str, list[RunSpec]]) -> dict[str, list]:
+    """The steps after which a run's models are kept, for all experiments, by the run's id."""
+    wanted: dict[str, set] = {}
+    for name, entry in config["training"].items():
+        for spec in training[name] if "snapshots" in entry else ():
+            try:
+                check_snapshots(spec, entry["snapshots"], spec.owned)
+            except UserError as error:
+                raise UserError(f"training.{name}.{error}") from None
+            wanted.setdefault(spec.id, set()).update(entry["snapshots"])
+    for section in (kind for kind, entry in MEASUREMENTS.items() if entry.on_models):
+        for name in config.get(section, {}):
+            if "snapshots" not in config["training"].get(name, {}):
+                raise UserError(f"{section}.{name}: it needs training.{name}, with snapshots.")
+    return {
+        run: sorted(steps, key=lambda step: (step == FINAL, step)) for run, steps in wanted.items()
+    }
+
+
+def _partitions(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
+    settings = named_settings(key, config, entry["settings"])
+    return [resolve_run(key, {"seed": entry["seed"]}, config, setting) for setting in settings]
+
+
+def _measure_flags(
+    key: str, config: Mapping, fields: Iterable[str], entry: Mapping
+) -> dict[str, object]:
+    """The flags of a measurement: its settings, and fields of NGO's run in its setting."""
+    if not fields:
+        return dict(entry)
+    (setting,) = named_settings(key, config, [entry["setting"]])
+    given = {"seed": 0, "topology": "ring", "protocol": "ngo"}
+    spec = resolve_run(key, given, config, setting)
+    own = {name: value for name, value in entry.items() if name != "setting"}
+    return {**{name: getattr(spec, name) for name in fields}, **own}

@@ -1,0 +1,148 @@
+"""The JSON Schema of a config, from the definitions of its fields and measurements."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from ngo.common.devices import DEVICES
+from ngo.measures.measurement import MEASUREMENTS, Measurement
+from ngo.measures.section import entry_schema
+from ngo.training.spec import FIELDS, FINAL
+
+SCHEMA = Path("workflow/schemas/config.schema.yaml")
+
+Schema = dict[str, object]
+
+HEADER = """\
+# Written by `make schema` from the definitions of runs (ngo.training.spec), of measurements
+# (ngo.measures), and of the config's other keys (ngo.pipeline.schema).
+"""
+
+_TEXT: Schema = {"type": "string"}
+_SEED: Schema = {"type": "integer", "minimum": 0}
+_ID: Schema = {
+    "type": "string",
+    "pattern": r"^[A-Za-z0-9_]+$(?!\n)",
+    "description": "of letters, digits and _",
+}
+
+
+def config_schema(*, values: bool = True) -> Schema:
+    """The schema of a config, with the entries that plugins have registered.
+
+    Without ``values``, the values of runs and measurements are free: their own checks explain
+    mistakes better.
+    """
+    run = {name: field.schema if values else True for name, field in FIELDS.items()}
+    case = {name: _one_or_more(f"run/properties/{name}") if values else True for name in FIELDS}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "description": "The config of the pipeline. config/README.md explains every key.",
+        **_mapping(
+            {
+                "tier": {
+                    "type": "string",
+                    "pattern": r"^[a-z0-9_-]+$(?!\n)",
+                    "description": "a name of a-z, 0-9, _ and -",
+                },
+                "device": {"enum": list(DEVICES)} if values else _TEXT,
+                "runs_per_gpu": _whole(1, 1024),
+                "threads": _whole(1, 1024),
+                "warm": {"type": "boolean"},
+                "plugins": _list(_TEXT, unique=True, least=0),
+                "resources": _mapping({"train": _ref("resources"), "measure": _ref("resources")}),
+                "data": _mapping({"root": _TEXT}),
+                "seeds": _ref("seeds"),
+                "defaults": _ref("run"),
+                "settings": {"type": "object", "additionalProperties": _ref("run")},
+                "training": _named(_training()),
+                "partitions": _named(_mapping({"settings": _ref("names"), "seed": _SEED})),
+                **{
+                    name: _named(_measurement(entry, values))
+                    for name, entry in MEASUREMENTS.items()
+                },
+                "artefacts": _named(_mapping({"consensus_share": _SHARE}, required=())),
+            },
+            optional=("runs_per_gpu", "plugins", *MEASUREMENTS),
+        ),
+        "$defs": {
+            "id": _ID,
+            "names": _list(_TEXT, unique=True),
+            "seeds": _list(_SEED),
+            "resources": _mapping({"mem_mb": _whole(1, 10**9), "runtime": _whole(1, 10**6)}),
+            "run": _mapping(run, required=()),
+            "case": _mapping(case, required=()),
+        },
+    }
+
+
+def as_yaml() -> str:
+    """The text of the schema's file."""
+    schema = json.loads(json.dumps(config_schema()))  # parts that are used twice are written twice
+    return HEADER + yaml.safe_dump(schema, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _training() -> Schema:
+    step = {"anyOf": [_SEED, {"const": FINAL}]}
+    return _mapping(
+        {
+            "settings": _ref("names"),
+            "compare": _list(_ref("case")),
+            "seeds": _ref("seeds"),
+            "snapshots": _list(step, unique=True),
+        },
+        optional=("seeds", "snapshots"),
+    )
+
+
+def _measurement(entry: Measurement, values: bool) -> Schema:
+    if values:
+        return entry_schema(entry)
+    own = {"setting": _TEXT} if entry.run_fields else {}
+    return {"type": "object", "required": [*own], "properties": own}
+
+
+def _mapping(
+    properties: Mapping[str, object],
+    *,
+    required: tuple[str, ...] | None = None,
+    optional: tuple[str, ...] | list[str] = (),
+) -> Schema:
+    """A mapping with these keys and no others; all are required but the ``optional`` ones."""
+    needed = [key for key in properties if key not in optional] if required is None else required
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        **({"required": list(needed)} if needed else {}),
+        "properties": dict(properties),
+    }
+
+
+def _named(entry: Schema) -> Schema:
+    """A mapping of names of the user's own."""
+    return {"type": "object", "propertyNames": _ref("id"), "additionalProperties": entry}
+
+
+def _list(items: Schema, *, unique: bool = False, least: int = 1) -> Schema:
+    bounds = {"minItems": least} if least else {}
+    return {"type": "array", **bounds, **({"uniqueItems": True} if unique else {}), "items": items}
+
+
+def _one_or_more(name: str) -> Schema:
+    """A value, or a list of values, which expands into a grid."""
+    return {"anyOf": [_ref(name), _list(_ref(name))]}
+
+
+def _whole(low: int, high: int) -> Schema:
+    return {"type": "integer", "minimum": low, "maximum": high}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+_SHARE: Schema = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}

@@ -1,0 +1,48 @@
+"""Figure A1: generations on each worker after few and after many iterations, non-iid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ngo.report import captions, plots
+from ngo.report.image_mosaics import draw_generations, pixel_rows
+from ngo.report.output import Output
+from ngo.report.style import house_style
+
+
+@house_style()
+def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
+    """Draw and save the figure from ``samples.samples_table``."""
+    samples = pd.read_parquet(metrics).assign(tier=tier)
+    figure = draw(samples)
+    plots.caption(
+        figure,
+        "A row is one code, the same for all workers. Pixels are the likelihood's expected values.",
+        captions.made_by(tier, samples),
+    )
+    generations = samples[samples["kind"] == "generation"]
+    return Output(plots.save_figure(figure, f"{out}/figures/figA1", pixel_rows(generations)))
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A row of panels for each run, with a panel for each kept step.
+
+    A column of a panel is a worker; a row is a code, the same for all workers.
+    """
+    runs = [run for _, run in table.groupby("run", sort=False)]
+    steps = sorted(table["step"].unique())
+    figure = plots.new_figure(3.0 * len(runs) + 0.3)
+    axes = figure.subplots(len(runs), len(steps), squeeze=False)
+    for row, run in zip(axes, runs, strict=True):
+        for axis, step in zip(row, steps, strict=True):
+            axis.set_axis_off()
+            own = run[run["step"] == step]
+            if len(own):
+                axis.set_axis_on()
+                draw_generations(axis, own, int(own["image"].max()) + 1)
+                lost = ", diverged" if own["diverged"].any() else ""
+                axis.set(title=f"after {step} iterations{lost}", ylabel="code")
+    return figure

@@ -1,0 +1,54 @@
+"""Figure S2: samples per class and worker of each non-iid partition."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ngo.report import captions, plots
+from ngo.report.output import Output
+from ngo.report.style import TEXT_WIDTH, house_style
+
+
+@house_style()
+def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
+    """Draw and save the figure from ``results.class_counts``."""
+    shown = pd.read_parquet(metrics).assign(tier=tier)
+    figure = draw(shown)
+    plots.caption(
+        figure, "Training samples of each class on each worker.", captions.made_by(tier, shown)
+    )
+    return Output(plots.save_figure(figure, f"{out}/figures/figS2", shown))
+
+
+def draw(counts: pd.DataFrame) -> Figure:
+    """A heat map for each partition."""
+    import seaborn as sns
+
+    groups = list(counts.groupby(["dataset", "partition", "seed"], sort=False))
+    width = max(0.6 * TEXT_WIDTH, min(TEXT_WIDTH, 0.5 * TEXT_WIDTH * len(groups)))
+    figure = plots.new_figure(3.6, width)
+    axes = figure.subplots(1, len(groups), squeeze=False)
+    for axis, ((dataset, partition, seed), group) in zip(axes[0], groups, strict=True):
+        grid = group.pivot(index="label", columns="worker", values="samples")
+        large = grid.size > 200
+        sns.heatmap(
+            grid,
+            ax=axis,
+            cmap="Blues",
+            annot=False if large else grid.where(grid > 0).map("{:.0f}".format).replace("nan", ""),
+            fmt="",
+            annot_kws={"fontsize": 5.5 if grid.to_numpy().max() < 1000 or len(groups) < 3 else 4},
+            cbar_kws={"label": "samples", "location": "bottom", "pad": 0.02},
+            linewidths=0 if large else 0.4,
+        )
+        covered = int((grid.sum(axis=1) > 0).sum())
+        axis.set(
+            title=f"{dataset}, {partition},\nseed {seed}: {covered} of {len(grid)} classes",
+            xlabel="worker",
+            ylabel="class",
+        )
+        axis.tick_params(axis="both", rotation=0)
+    return figure

@@ -1,0 +1,29 @@
+"""Panels of consensus without learning: the workers' states, and V, by round."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+
+def draw_states(axis: Axes, trajectory: pd.DataFrame, colour: str) -> None:
+    """A line for each worker's state."""
+    for _, worker in trajectory.groupby("worker"):
+        axis.plot(worker["round"], worker["x"], color=colour, linewidth=0.8)
+    axis.set(xlabel="round")
+
+
+def draw_index(
+    axis: Axes, trajectory: pd.DataFrame, mark: float, label: str, colour: str, line: str
+) -> None:
+    """V as a line, with a dot at the round ``mark`` unless that is NaN."""
+    V = trajectory.drop_duplicates("round").set_index("round")["V"]
+    axis.plot(V.index, V, line, color=colour, linewidth=1.2, label=label)
+    if pd.notna(mark):
+        axis.plot(mark, V[mark], "o", color=colour, markersize=4)
+    axis.set(xlabel="round", yscale="log")
+
+
+def kind(p: float) -> str:
+    """``sublinear``, ``linear`` or ``superlinear``."""
+    return "linear" if p == 1 else "sublinear" if p < 1 else "superlinear"

@@ -1,0 +1,52 @@
+"""Mosaics of images: originals, reconstructions, and generations on each worker."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+
+def images(samples: pd.DataFrame, kind: str, worker: int) -> np.ndarray:
+    """The images of a kind and a model, uint8 ``[images, height, width, channels]``."""
+    axes = ["image", "row", "column", "channel"]
+    own = samples[(samples["kind"] == kind) & (samples["worker"] == worker)].sort_values(axes)
+    return own["value"].to_numpy(np.uint8).reshape(own[axes].max().to_numpy() + 1)
+
+
+def draw_generations(axis: Axes, samples: pd.DataFrame, rows: int) -> None:
+    """Draw the images generated from the first ``rows`` codes (rows) by each worker (columns)."""
+    workers = int(samples["worker"].max()) + 1
+    columns = np.stack([images(samples, "generation", worker) for worker in range(workers)], 1)
+    draw_mosaic(axis, list(columns[:rows]))
+    size = columns.shape[3] + 1
+    axis.set_xticks(size * (np.arange(workers) + 0.5), range(workers))
+    axis.set(xlabel="worker")
+
+
+def draw_mosaic(axis: Axes, rows: list[np.ndarray]) -> None:
+    """Draw rows of images ``[images, height, width, channels]``, separated by white lines."""
+    height, width, channels = rows[0].shape[1:]
+    most = max(map(len, rows))
+    canvas = np.full(
+        (len(rows) * (height + 1) - 1, most * (width + 1) - 1, channels), 255, np.uint8
+    )
+    for k, row in enumerate(rows):
+        for j, image in enumerate(row):
+            top, side = k * (height + 1), j * (width + 1)
+            canvas[top : top + height, side : side + width] = image
+    grey = channels == 1
+    axis.imshow(canvas[..., 0] if grey else canvas, cmap="gray", vmin=0, vmax=255)
+    axis.set(xticks=[], yticks=[])
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(False)
+
+
+def pixel_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """``samples.samples_table`` with one table row per row of pixels: columns x0, x1, …"""
+    wide = table.pivot(
+        index=[name for name in table if name not in ("column", "value")],
+        columns="column",
+        values="value",
+    )
+    return wide.add_prefix("x").rename_axis(columns=None).reset_index()

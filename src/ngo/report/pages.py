@@ -1,0 +1,36 @@
+"""Tables as a self-contained page of HTML, for the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+from tabulate import tabulate
+
+STYLE = """\
+body {font-family: sans-serif; margin: 2em; line-height: 1.4}
+table {border-collapse: collapse; margin: 1em 0; font-size: 90%}
+th, td {padding: 0.2em 0.8em; text-align: left; vertical-align: top}
+td:not(:last-child) {white-space: nowrap}
+thead {border-top: 2px solid; border-bottom: 1px solid}
+tbody {border-bottom: 2px solid}
+"""
+
+
+def page(caption: str, tables: Mapping[str, object]) -> str:
+    """A page with ``caption`` above ``tables``, which map headings (may be empty) to tables.
+
+    A table is a data frame, or a list of mappings from column to text. Text is escaped.
+    """
+    parts = [f"<p>{escape(caption)}</p>"]
+    for heading, rows in tables.items():
+        if heading:
+            parts.append(f"<h2>{escape(heading)}</h2>")
+        parts.append(
+            tabulate(rows, "keys", tablefmt="html", showindex=False, disable_numparse=True)
+        )
+    body = "\n".join(parts)
+    return (
+        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{escape(caption)}'
+        f"</title>\n<style>\n{STYLE}</style>\n<body>\n{body}\n</body>\n</html>\n"
+    )

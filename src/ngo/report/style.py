@@ -1,0 +1,67 @@
+"""The style of all figures: safe for colour-blind readers, legible in black and white."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+import matplotlib as mpl
+from cycler import cycler
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+"""Okabe and Ito's palette. Line styles and markers make the same distinctions without colour."""
+
+LINES = ("-", "--", ":", "-.")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+TEXT_WIDTH = 6.75
+"""The width of the paper's text block in inches."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """The look of one case, the same in every figure."""
+
+    label: str
+    colour: str
+    line: str | tuple
+    marker: str
+
+    def named(self, label: str) -> Style:
+        """The same look with another label."""
+        return replace(self, label=label)
+
+
+PROTOCOL_STYLES = {
+    "centralized": Style("centralized", "#000000", "-.", "D"),
+    "gossip": Style("gossip", COLOURS[0], "--", "s"),
+    "ngo": Style("NGO", COLOURS[1], "-", "o"),
+    "local_sgd": Style("local SGD", COLOURS[2], ":", "^"),
+    "delayed": Style("delayed", COLOURS[3], (0, (5, 1, 1, 1, 1, 1)), "v"),
+}
+
+
+def kth_style(k: int, label: str) -> Style:
+    """The k-th style, for cases other than the paper's protocols."""
+    pick = [values[k % len(values)] for values in (COLOURS, LINES, MARKERS)]
+    return Style(label, *pick)
+
+
+def house_style() -> AbstractContextManager[None]:
+    """A context, or decorator, in which figures are drawn and saved in the project's style.
+
+    Matplotlib's settings are restored at its end.
+    """
+    return mpl.rc_context(
+        {
+            "axes.prop_cycle": cycler(color=COLOURS),
+            "axes.spines.right": False,
+            "axes.spines.top": False,
+            "axes.titlesize": "medium",
+            "figure.constrained_layout.use": True,
+            "font.size": 8,
+            "legend.frameon": False,
+            "pdf.fonttype": 42,
+            "savefig.dpi": 200,
+        }
+    )

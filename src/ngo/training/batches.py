@@ -1,0 +1,65 @@
+"""Which samples each worker trains on in each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+
+from ngo.common.transfers import sent
+from ngo.data.dataset import Dataset
+from ngo.models.task import Task
+
+
+class BatchStream:
+    """Endless batches of one worker's sample indices, ``[batch_size]`` each.
+
+    Pass after pass, each in a new random order. Every batch is full: the last one of a pass is
+    completed from the next pass, so that workers with unequal shares step together.
+    """
+
+    def __init__(self, owned: np.ndarray, batch_size: int, generator: torch.Generator) -> None:
+        self._own = torch.from_numpy(owned)
+        self._waiting = self._own[:0]
+        self._size = batch_size
+        self._generator = generator
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return self
+
+    def __next__(self) -> torch.Tensor:
+        while len(self._waiting) < self._size:
+            order = torch.randperm(len(self._own), generator=self._generator)
+            self._waiting = torch.cat([self._waiting, self._own[order]])
+        batch, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
+        return batch
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """What decides the next batches."""
+        return {"waiting": self._waiting.clone(), "stream": self._generator.get_state()}
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Restore from ``state``."""
+        self._waiting = state["waiting"]
+        self._generator.set_state(state["stream"])
+
+
+class Batches:
+    """The samples of all workers' next step (see ``backend.Batches``)."""
+
+    def __init__(
+        self, task: Task, data: Dataset, streams: Sequence[Iterator[torch.Tensor]]
+    ) -> None:
+        self._task = task
+        self._data = data
+        self._streams = streams
+
+    def all(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
+        indices = torch.stack([next(stream) for stream in self._streams])
+        data, samples = self._data, sent(indices.flatten(), self._data.train_inputs.device)
+        # Faster than [samples].
+        chosen = (x.index_select(0, samples) for x in (data.train_inputs, data.train_targets))
+        inputs, targets = self._task.batch(data, *chosen)
+        return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)

@@ -1,0 +1,196 @@
+"""Checkpoints of a run: the file, when one is due, and the signals that stop a run.
+
+A checkpoint file is the output of ``torch.save``, followed by its SHA-256. It is loaded with
+``weights_only``, so that no code in a file is executed. It contains the description of its run
+(``about``); a damaged file, or that of another run, is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FrameType
+
+import torch
+
+from ngo.common.files import atomic_file
+from ngo.common.registry import UserError
+from ngo.training.earlier import INSTEAD, difference, remade
+from ngo.training.spec import CHECKPOINT_SECONDS
+
+State = dict[str, object]
+
+NAME = "checkpoint.pt"
+LAYOUT = 2  # version of the file's layout; raised when the contents of a state change
+
+# Checkpoints after evaluations may take at most this share of the time.
+SHARE = 0.05
+
+# Signals within this many seconds count as one: Ctrl-C, `timeout` and schedulers send several.
+TOGETHER = 1.0
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_DIGEST = hashlib.sha256().digest_size
+
+
+class Refused(Exception):
+    """A checkpoint from which this run cannot be resumed, and the reason."""
+
+
+class Foreign(Refused):
+    """A checkpoint of another run, and that run's name."""
+
+    def __init__(self, run: str, how: str) -> None:
+        super().__init__(f"it is of the run {run}, with {how}")
+        self.run, self.how = run, how
+
+
+class Stopped(KeyboardInterrupt):
+    """A run stopped by a signal between two steps; ``resumes``: its checkpoint was written."""
+
+    def __init__(self, number: int, step: int, steps: int, resumes: bool) -> None:
+        then = "resumes" if resumes else "resumes at an earlier step: no checkpoint was written"
+        super().__init__(f"stopped at step {step} of {steps}; the same command {then}")
+        self.number = number
+
+
+def write(path: str | Path, about: Mapping[str, object], state: State) -> None:
+    """Write a checkpoint atomically; an OSError if that fails.
+
+    The file is not synced to the disk: it survives a kill. After a power failure it may be missing,
+    outdated or damaged; a damaged one is refused.
+    """
+    with atomic_file(path) as temporary, temporary.open("w+b") as file:
+        try:
+            torch.save({"about": {"layout": LAYOUT, **about}, "state": state}, file)
+        except RuntimeError as error:  # raised by torch when it closes a file on a full disk
+            raise error.__context__ or error from None
+        file.seek(0)
+        file.write(hashlib.file_digest(file, "sha256").digest())
+
+
+def read(path: str | Path, about: Mapping[str, object]) -> State:
+    """The state in a checkpoint of the run ``about``.
+
+    Raises Refused for a file without such a state, and Foreign for that of another run.
+    """
+    try:
+        data = memoryview(Path(path).read_bytes())
+    except OSError as error:
+        raise Refused(f"it can't be read ({error.strerror})") from None
+    content, digest = data[:-_DIGEST], data[-_DIGEST:]
+    if hashlib.sha256(content).digest() != digest:
+        raise Refused("it is damaged")
+    try:
+        found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        its, state = found["about"], found["state"]
+    except (RuntimeError, pickle.UnpicklingError, KeyError, TypeError):
+        raise Refused("it holds no run") from None
+    if other := difference(its, about):
+        raise Foreign(its.get("run", "of another version"), other)
+    if its.get("layout") != LAYOUT:
+        raise Refused(f"it is made with layout {its.get('layout')!r} and not {LAYOUT!r}")
+    if by := remade(its, about):
+        raise Refused(f"it is made with {by}")
+    return state
+
+
+class Checkpoints:
+    """The checkpoints of one run, all in one file.
+
+    As a context manager it handles SIGTERM and SIGINT: the first signal makes ``keep`` write a
+    checkpoint and raise Stopped; another one, more than ``TOGETHER`` seconds later, ends the
+    process at once. ``tell`` is called with a line about a refused checkpoint or a failed write.
+    The checkpoint of another run is replaced only with ``overwrite``.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        about: Mapping[str, object],
+        every: float = CHECKPOINT_SECONDS,
+        tell: Callable[[str], None] = lambda line: None,
+        *,
+        overwrite: bool = True,
+    ) -> None:
+        self.path = Path(path)
+        self.about = about
+        self.every = every
+        self._tell, self._overwrite = tell, overwrite
+        self._last, self._cost = time.perf_counter(), 0.0
+        self._asked: tuple[int, float] | None = None  # the signal that asked to stop, and its time
+        self._failed = False
+
+    def found(self) -> State | None:
+        """The state to resume from; None without a usable checkpoint.
+
+        Raises a UserError for the checkpoint of another run, unless it may be overwritten.
+        """
+        try:
+            return read(self.path, self.about) if self.path.exists() else None
+        except Refused as reason:
+            if isinstance(reason, Foreign) and not self._overwrite:
+                raise UserError(
+                    f"out: {str(self.path.parent)!r} holds the unfinished run {reason.run}, with "
+                    f"{reason.how}; {INSTEAD}"
+                ) from None
+            self._tell(f"checkpoint: {str(self.path)!r} is refused: {reason}; starting over")
+            return None
+
+    def keep(self, step: int, steps: int, evaluated: bool, state: Callable[[], State]) -> None:
+        """Write the ``state`` after ``step`` of ``steps`` if a checkpoint is due.
+
+        One is due ``every`` so many seconds (0: never), and after an evaluation, unless checkpoints
+        would take more than ``SHARE`` of the time. Raises Stopped after a signal.
+        """
+        now = time.perf_counter()
+        since = now - self._last
+        late = 0 < self.every <= since
+        if self._asked or late or (evaluated and self._cost <= SHARE * since):
+            written = self._write(state())
+            self._last = time.perf_counter()
+            self._cost = self._last - now
+            if self._asked:
+                raise Stopped(self._asked[0], step, steps, written)
+
+    def remove(self) -> None:
+        """Remove the file of a finished run."""
+        self.path.unlink(missing_ok=True)
+
+    def _write(self, state: State) -> bool:
+        try:
+            write(self.path, self.about, state)
+        except (OSError, UserError) as error:
+            if not self._failed:
+                named = isinstance(error, UserError)  # its message names the file
+                line = error if named else f"out: {str(self.path)!r} can't be written: {error}"
+                self._tell(f"{line}; training continues")
+            self._failed = True
+            return False
+        return True
+
+    def __enter__(self) -> Checkpoints:
+        # Only the main thread can handle signals; ignored ones (nohup) stay ignored.
+        main = threading.current_thread() is threading.main_thread()
+        mine = [n for n in SIGNALS if main and signal.getsignal(n) != signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self._ask) for number in mine}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if self._asked is None:
+            self._asked = number, now
+        elif now - self._asked[1] > TOGETHER:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)

@@ -1,0 +1,140 @@
+"""Cross-field checks of a run: what no field shows alone. Each raises a one-line UserError."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ngo.common.registry import UserError
+from ngo.data.dataset import Source
+from ngo.data.partition import PARTITIONS
+from ngo.gossip.method import METHODS, Method
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.models.model import MODELS, Model
+from ngo.training.spec import FIELDS, FINAL, RunSpec
+
+# The most that a run may ask for: more is a typing error, found before anything is computed.
+MOST_STEPS, MOST_EVALUATIONS = 10**9, 10**5
+
+
+def check_fit(spec: RunSpec, source: Source, model: Model, method: Method) -> None:
+    """Raise unless method, network, model and data go together, with enough samples for all."""
+    _check_network(spec, method)
+    _check_model(spec, source, model)
+    if PARTITIONS[spec.partition].by_label and source.classes is None:
+        raise UserError(
+            f"partition: {spec.partition!r} needs classes, which dataset {spec.dataset!r} lacks."
+        )
+    for name in PARTITIONS[spec.partition].fields:
+        _check_argument("partition", spec.partition, name)
+    m = source.train_samples
+    _check_samples(spec, spec.kept(m))
+    rule = PARTITIONS[spec.partition]
+    if rule.smallest_share is not None:
+        arguments = rule.arguments(spec)
+        check_share(spec, rule.smallest_share(spec.kept(m), spec.workers, **arguments))
+    _check_length(spec, spec.owned_of(m))
+
+
+def _check_network(spec: RunSpec, method: Method) -> None:
+    if method.decentralized and spec.workers < 2:
+        raise UserError(
+            f"workers: {spec.workers} is too few for protocol {spec.protocol!r}; it must be 2 or "
+            f"more (1 is allowed with protocol centralized)."
+        )
+    if spec.topology is None:
+        return
+    topology = TOPOLOGIES[spec.topology]
+    if topology.directed and not method.directed:
+        able = sorted(name for name, entry in METHODS.items() if entry.directed)
+        raise UserError(
+            f"topology: {spec.topology!r} is directed, and protocol {spec.protocol!r} needs "
+            f"symmetric weights; protocols for directed graphs: {', '.join(able) or 'none'}."
+        )
+    for name in topology.fields:
+        _check_argument("topology", spec.topology, name)
+
+
+def _check_argument(key: str, entry: str, name: str) -> None:
+    if name not in FIELDS:
+        raise UserError(
+            f"{key}: {entry!r} takes an argument {name!r}, which is not a field of a run; declare "
+            f"it in its settings."
+        )
+
+
+def _check_model(spec: RunSpec, source: Source, model: Model) -> None:
+    if model.input_shape != source.input_shape:
+        shape = source.input_shape
+        fitting = ", ".join(name for name, each in MODELS.items() if each.input_shape == shape)
+        raise UserError(
+            f"model: {spec.model!r} takes inputs of shape {model.input_shape}, dataset "
+            f"{spec.dataset!r} has {shape}; it goes with model {fitting}."
+        )
+    if model.task != spec.task:
+        raise UserError(f"model: {spec.model!r} serves task {model.task!r}, not {spec.task!r}.")
+    if spec.batch_size < model.smallest_batch:
+        raise UserError(
+            f"batch_size: {spec.batch_size} is too small for model {spec.model!r} (batch "
+            f"normalization); it must be {model.smallest_batch} or more."
+        )
+
+
+def _check_samples(spec: RunSpec, m: int) -> None:
+    """Raise unless ``m`` samples are enough for the partition."""
+    if spec.workers > m:
+        raise UserError(f"workers: {spec.workers} is more than {spec.dataset}'s {m} samples.")
+    if spec.shards is not None:
+        wanted = spec.workers * spec.shards_per_worker
+        if spec.shards > m:
+            raise UserError(f"shards: {spec.shards} is more than {spec.dataset}'s {m} samples.")
+        if wanted > spec.shards:
+            raise UserError(
+                f"shards_per_worker: {spec.shards_per_worker} for each of {spec.workers} workers "
+                f"are {wanted} shards, but there are {spec.shards}; at most "
+                f"{spec.shards // spec.workers} each, or more shards."
+            )
+    if (each := spec.samples_per_worker) is not None and spec.workers * each > m:
+        raise UserError(
+            f"samples_per_worker: {each} for each of {spec.workers} workers are "
+            f"{spec.workers * each}, more than {spec.dataset}'s {m} samples; at most "
+            f"{m // spec.workers} each."
+        )
+
+
+def _check_length(spec: RunSpec, owned: int) -> None:
+    """Raise for more steps or evaluations than anybody can want."""
+    per_epoch = owned / (spec.workers * spec.batch_size)
+    steps = spec.steps(owned)
+    if steps > MOST_STEPS:
+        raise UserError(
+            f"epochs: {spec.epochs:g} are {steps:.3g} steps; it must be "
+            f"{MOST_STEPS / per_epoch:.3g} or less, for at most {MOST_STEPS:,} steps."
+        )
+    evaluations = steps / (spec.eval_every * per_epoch)
+    if evaluations > MOST_EVALUATIONS:
+        raise UserError(
+            f"eval_every: {spec.eval_every:g} asks for {evaluations:.3g} evaluations; it must be "
+            f"{steps / per_epoch / MOST_EVALUATIONS:.3g} or more, for at most "
+            f"{MOST_EVALUATIONS:,} of them."
+        )
+
+
+def check_share(spec: RunSpec, share: int) -> None:
+    """Raise unless the worker with the fewest samples, ``share``, can fill a batch."""
+    if spec.batch_size > share:
+        raise UserError(
+            f"batch_size: {spec.batch_size} is larger than a worker's share of {share} samples "
+            f"({spec.dataset}, partition {spec.partition}, {spec.workers} workers, seed "
+            f"{spec.seed}); it must be {share} or less."
+        )
+
+
+def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], owned: int) -> None:
+    """Raise unless the run, on ``owned`` samples of all workers, reaches these steps."""
+    last = spec.steps(owned)
+    for step in snapshots:
+        if step != FINAL and step > last:
+            raise UserError(
+                f"snapshots: step {step} is after the last step of {spec.id}, {last}; it must be "
+                f"{last} or less, or {FINAL!r}."
+            )

@@ -1,0 +1,78 @@
+"""Results of an earlier run in a folder, and whether another run may train there.
+
+Two runs are the same if their specifications, partitions, snapshots, and ways of distribution are.
+The versions of code, libraries and devices that made them (``MADE_BY``) may differ.
+
+Light: it imports no torch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from ngo.common.registry import UserError
+from ngo.training.spec import NEUTRAL
+
+METRICS, RECORD, MODELS = "metrics.parquet", "run.json", "models.pt"
+
+# What makes a run, not which run it is.
+MADE_BY = ("version", "code", "torch", "device", "instructions", "kernels")
+
+INSTEAD = "choose another folder, or train over it with --overwrite."
+
+About = Mapping[str, object]
+
+
+def difference(its: About, ours: About) -> str | None:
+    """The first thing by which another run differs from ours; None if it is the same run."""
+    return _difference(its, ours, [key for key in ours if key not in (*MADE_BY, "run")])
+
+
+def remade(its: About, ours: About) -> str | None:
+    """The first thing by which the same run is made otherwise; None if there is none."""
+    return _difference(its, ours, MADE_BY)
+
+
+def _difference(its: About, ours: About, keys: list[str] | tuple[str, ...]) -> str | None:
+    for key in keys:
+        if key not in its and ours.get(key) in (None, NEUTRAL.get(key)):
+            continue  # a field that was added after the other run
+        if its.get(key) != ours.get(key):
+            return f"{key} {its.get(key)!r} and not {ours.get(key)!r}"
+    return None
+
+
+def finished(out: Path, about: About) -> tuple[float, str] | None:
+    """The duration in seconds of the run ``about`` if ``out`` holds its results, and a message.
+
+    None if the run may train there. Raises a UserError if ``out`` holds another finished run, or an
+    unreadable record.
+    """
+    path = out / RECORD
+    if not path.exists():
+        return None
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        name, its = record["id"], {**record["about"], **record["spec"]}
+        if set(about["snapshots"]) <= set(its["snapshots"]):
+            its["snapshots"] = about["snapshots"]  # it kept these models, and maybe others
+        seconds = float(record["evaluation_seconds"][-1])
+    except (OSError, ValueError, LookupError, TypeError):
+        raise UserError(
+            f"out: {str(path)!r} is damaged, or the record of another version; {INSTEAD}"
+        ) from None
+    if other := difference(its, about):
+        raise UserError(f"out: {str(out)!r} holds the finished run {name}, with {other}; {INSTEAD}")
+    if not all((out / name).exists() for name in (METRICS, *[MODELS] * bool(about["snapshots"]))):
+        return None
+    by = remade(its, about)
+    made = f", made with {by}" if by else ""
+    return seconds, f"already finished in {str(out)!r}{made}; --overwrite trains it again"
+
+
+def clear(out: Path) -> None:
+    """Remove the results of a finished run, first its record, which marks them as complete."""
+    for name in (RECORD, METRICS, MODELS):
+        (out / name).unlink(missing_ok=True)

@@ -1,0 +1,129 @@
+"""Evaluations: the rows of a run's metrics."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from ngo.common.settings import reserve
+from ngo.engine.population import Scores
+from ngo.training.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One row of a run's metrics, on the test set. Accuracies are shares of 1."""
+
+    #: The number of steps taken, passes over all workers' samples, and training samples used.
+    step: int
+    epoch: float
+    samples: int
+    #: The mean over the batches since the last evaluation.
+    train_loss: float
+    #: The synchronization index.
+    V: float
+    #: Of the mean of the workers' models. An accuracy is NaN for a task without one.
+    consensus_accuracy: float
+    consensus_loss: float
+    #: Over the workers' own models.
+    workers_accuracy_mean: float
+    workers_accuracy_min: float
+    workers_accuracy_max: float
+    workers_accuracy_std: float
+    workers_loss_mean: float
+    workers_loss_min: float
+    workers_loss_max: float
+    workers_loss_std: float
+    #: Of the mean model on the held-out training samples; NaN if there are none.
+    holdout_accuracy: float
+    holdout_loss: float
+    #: Models (or gradients) sent from one worker to another so far, and their bytes.
+    messages: int
+    bytes_sent: int
+    #: Whether a loss or a parameter was not finite, here or before.
+    diverged: bool
+    #: Since the start. It measures the machine, not the method, and is kept in the run's record.
+    seconds: float
+
+    def __str__(self) -> str:
+        accurate = math.isfinite(self.consensus_accuracy)
+        score, how = ("accuracy", "6.2%") if accurate else ("loss", "8.4f")
+        consensus, workers = (getattr(self, f"{who}_{score}{of}") for who, of in _WHO)
+        return (
+            f"epoch {self.epoch:6.2f}  step {self.step:6d}  train loss {self.train_loss:7.4f}  "
+            f"V {self.V:9.3g}  test {score}: consensus {consensus:{how}}, "
+            f"workers {workers:{how}}  {self.seconds:6.1f} s"
+            + ("  DIVERGED" if self.diverged else "")
+        )
+
+
+reserve(f.name for f in fields(Evaluation))  # they are columns beside the fields of a run
+
+_WHO = (("consensus", ""), ("workers", "_mean"))
+
+
+def evaluation_steps(spec: RunSpec, owned: int) -> list[int]:
+    """The steps after which the run is evaluated, from 0 to the last one.
+
+    An epoch is as many steps as pass once over the ``owned`` samples of all workers together.
+    """
+    per_epoch = owned / (spec.workers * spec.batch_size)
+    steps = spec.steps(owned)
+    count = int(steps / (spec.eval_every * per_epoch)) + 1
+    marks = {round(k * spec.eval_every * per_epoch) for k in range(count + 1)}
+    return sorted({0, steps} | {mark for mark in marks if mark < steps})
+
+
+def make_evaluation(
+    step: int,
+    owned: int,
+    *,
+    samples: int,
+    train_loss: float,
+    V: float,
+    scores: Scores,
+    holdout: Scores | None,
+    messages: int,
+    bytes_sent: int,
+    seconds: float,
+) -> Evaluation:
+    """The row of a step, from what was measured.
+
+    ``owned`` is how many samples all workers own together; ``holdout`` are the scores on held-out
+    samples.
+    """
+    accuracy, loss = np.array(scores.worker_accuracies), np.array(scores.worker_losses)
+    finite = math.isfinite(V) and math.isfinite(scores.consensus_loss)
+    trained = step == 0 or math.isfinite(train_loss)
+    return Evaluation(
+        step=step,
+        epoch=samples / owned,
+        samples=samples,
+        train_loss=train_loss,
+        V=V,
+        consensus_accuracy=scores.consensus_accuracy,
+        consensus_loss=scores.consensus_loss,
+        **{
+            f"workers_{name}_{how}": float(getattr(values, how)())
+            for name, values in (("accuracy", accuracy), ("loss", loss))
+            for how in ("mean", "min", "max", "std")
+        },
+        holdout_accuracy=holdout.consensus_accuracy if holdout else math.nan,
+        holdout_loss=holdout.consensus_loss if holdout else math.nan,
+        messages=messages,
+        bytes_sent=bytes_sent,
+        diverged=not (finite and trained and np.isfinite(loss).all()),
+        seconds=seconds,
+    )
+
+
+def as_columns(rows: list[Evaluation]) -> dict[str, list]:
+    """Evaluations as columns."""
+    return {f.name: [getattr(row, f.name) for row in rows] for f in fields(Evaluation)}
+
+
+def from_columns(columns: dict[str, list]) -> list[Evaluation]:
+    """The evaluations of ``as_columns``."""
+    return [Evaluation(*values) for values in zip(*columns.values(), strict=True)]

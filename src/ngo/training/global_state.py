@@ -1,0 +1,74 @@
+"""The state of torch, NumPy and Python that a process shares, isolated for a block of code."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import numpy as np
+import torch
+
+from ngo.native.pool import one_intra_op_thread, quick_switching
+
+
+@contextmanager
+def isolated(seed: int) -> Iterator[None]:
+    """Run the block with global random streams seeded by ``seed``, and restore the caller's.
+
+    Within the block, the default dtype is float32, the default device is the CPU, gradients are
+    enabled and autocast is not, operations use one thread each, and Python switches threads
+    quickly. All of this is restored at the end, also after an error.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(restored_streams())
+        stack.callback(torch.set_default_dtype, torch.get_default_dtype())
+        if torch.get_default_device().type != "cpu":
+            stack.enter_context(torch.device("cpu"))
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
+        for device in ("cpu", "cuda") if torch.cuda.is_initialized() else ("cpu",):
+            stack.enter_context(torch.autocast(device, enabled=False))
+        stack.enter_context(one_intra_op_thread())
+        stack.callback(sys.setswitchinterval, sys.getswitchinterval())
+        quick_switching()
+        torch.set_default_dtype(torch.float32)
+        seed_streams(seed)
+        yield
+
+
+@contextmanager
+def restored_streams() -> Iterator[None]:
+    """Restore the global random streams of torch, NumPy and Python at the end of the block."""
+    python, numpy, own = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    # Before CUDA is initialized, its streams have no state.
+    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+        torch.set_rng_state(own)
+        if gpus is not None:
+            torch.cuda.set_rng_state_all(gpus)
+
+
+def seed_streams(seed: int) -> None:
+    """Seed the global random streams of torch, NumPy and Python."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.default_generator.manual_seed(seed)  # torch.manual_seed would also seed unused GPUs
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(seed)
+
+
+def streams() -> tuple[bytes, ...]:
+    """The state of the global random streams, for comparison."""
+    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    _, keys, position, *rest = np.random.get_state()
+    return (
+        repr(random.getstate()).encode(),
+        repr((keys.tobytes(), position, rest)).encode(),
+        *(state.numpy().tobytes() for state in (torch.get_rng_state(), *gpus)),
+    )

@@ -1,0 +1,176 @@
+"""The training loop: steps, evaluations, snapshots, checkpoints."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection
+
+import torch
+
+from ngo.data.dataset import Dataset
+from ngo.data.partition import Parts
+from ngo.engine.population import Population
+from ngo.gossip.consensus import synchronization_index
+from ngo.native.pool import one_intra_op_thread
+from ngo.training.checkpoint import Checkpoints, State
+from ngo.training.checks import check_snapshots
+from ngo.training.evaluation import (
+    Evaluation,
+    as_columns,
+    evaluation_steps,
+    from_columns,
+    make_evaluation,
+)
+from ngo.training.problem import Problem, make_problem
+from ngo.training.snapshots import Snapshots
+from ngo.training.spec import FINAL, RunSpec
+from ngo.training.stepper import Stepper
+
+Report = Callable[[Evaluation], None]
+Progress = Callable[[int], None]
+
+
+class Training:
+    """A run between two steps: its results so far, and all that decides the rest."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        problem: Problem,
+        *,
+        snapshots: Collection[int | str] = (),
+        backend: str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """``backend`` overrides the run's: what ``auto`` chose before the run was interrupted."""
+        self._start = time.perf_counter()
+        self._spec = spec
+        self._problem = problem
+        self._snapshots = snapshots
+        self._marks = evaluation_steps(spec, problem.owned)
+        self.stepper = Stepper(
+            spec, problem, steps=self._marks[-1], backend=backend, threads=threads
+        )
+        self.rows: list[Evaluation] = []
+        self.kept: Snapshots = {}
+        self.resumed: list[int] = []  # the steps at which it was resumed
+        self._losses: list[torch.Tensor] = []  # [n] each, since the last evaluation
+
+    @property
+    def population(self) -> Population:
+        """The workers."""
+        return self.stepper.population
+
+    @property
+    def step(self) -> int:
+        """The number of steps taken."""
+        return self.stepper.t
+
+    @property
+    def steps(self) -> int:
+        """The number of steps of the whole run."""
+        return self.stepper.steps
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last step has been taken, or an evaluation has diverged."""
+        return self.step == self.steps or (bool(self.rows) and self.rows[-1].diverged)
+
+    @property
+    def seconds(self) -> float:
+        """Since the start; in a resumed run, the time up to its checkpoint included."""
+        return time.perf_counter() - self._start
+
+    def proceed(
+        self,
+        *,
+        checkpoints: Checkpoints | None = None,
+        report: Report = lambda row: None,
+        progress: Progress = lambda step: None,
+    ) -> None:
+        """Train to the end; raises Stopped after the step in which a signal arrives."""
+        while True:
+            evaluated = self.step in self._marks and not self._is_evaluated()
+            if evaluated:
+                self._evaluate()
+                report(self.rows[-1])
+            if self.step in self._snapshots or (self.ended and FINAL in self._snapshots):
+                X, buffers = self.population.X, self.population.buffers
+                self.kept[self.step] = {"X": X.cpu().clone(), "buffers": buffers.cpu().clone()}
+            if self.ended:
+                return
+            if checkpoints is not None:
+                checkpoints.keep(self.step, self.steps, evaluated, self.state_dict)
+            self._losses.append(self.stepper.advance())
+            progress(self.step)
+
+    def state_dict(self) -> State:
+        """What a checkpoint holds: all that the rest of the run depends on."""
+        return {
+            **self.stepper.state_dict(),
+            "seconds": self.seconds,
+            "resumed": self.resumed,
+            "rows": as_columns(self.rows),
+            "kept": self.kept,
+            "losses": torch.stack(self._losses) if self._losses else torch.empty(0),
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        """Restore from the ``state`` of the same run, made with the same backend."""
+        self.stepper.load_state_dict(state)
+        self._start = time.perf_counter() - state["seconds"]
+        self.resumed = [*state["resumed"], self.step]
+        self.rows = from_columns(state["rows"])
+        # With keys of our own: equal ones from elsewhere would change the bytes of models.pt.
+        self.kept = {
+            step: {"X": models["X"], "buffers": models["buffers"]}
+            for step, models in state["kept"].items()
+        }
+        self._losses = list(state["losses"].to(self._problem.device))
+
+    def _is_evaluated(self) -> bool:
+        return bool(self.rows) and self.rows[-1].step == self.step
+
+    def _evaluate(self) -> None:
+        problem, population, losses = self._problem, self.population, self._losses
+        scores = population.evaluate(*problem.test)
+        holdout = problem.holdout and population.evaluate(*problem.holdout, workers=False)
+        row = make_evaluation(
+            self.step,
+            problem.owned,
+            samples=self.step * self._spec.workers * self._spec.batch_size,
+            train_loss=float(torch.stack(losses).double().mean()) if losses else math.nan,
+            V=float(synchronization_index(population.X)),
+            scores=scores,
+            holdout=holdout,
+            messages=self.stepper.network.messages,
+            bytes_sent=self.stepper.network.bytes_sent,
+            seconds=self.seconds,
+        )
+        self.rows.append(row)
+        self._losses = []
+
+
+@one_intra_op_thread()
+def train(
+    spec: RunSpec,
+    data: Dataset,
+    parts: Parts | None = None,
+    *,
+    snapshots: Collection[int | str] = (),
+    threads: int | None = None,
+    report: Report = lambda row: None,
+    progress: Progress = lambda step: None,
+) -> Training:
+    """Train one run in memory: its evaluations, its population, and the models that it kept.
+
+    ``snapshots`` are the steps after which the workers' models are kept ("final": the last).
+    ``report`` is called with every evaluation, ``progress`` with the number of steps taken. A run
+    whose loss or parameters are no longer finite ends at its next evaluation.
+    """
+    problem = make_problem(spec, data, parts)
+    check_snapshots(spec, snapshots, problem.owned)
+    training = Training(spec, problem, snapshots=snapshots, threads=threads)
+    training.proceed(report=report, progress=progress)
+    return training

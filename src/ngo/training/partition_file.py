@@ -1,0 +1,82 @@
+"""Partition files: (worker, sample, label) as parquet, with the fields that decide them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from ngo.common.columns import read_columns, write_columns
+from ngo.common.registry import UserError
+from ngo.common.seeding import numpy_stream
+from ngo.data.dataset import DATASETS
+from ngo.data.download import verify
+from ngo.data.partition import PARTITIONS, Parts, check_parts
+from ngo.training.checks import check_share
+from ngo.training.spec import RunSpec
+
+COLUMNS = ("worker", "sample", "label")
+
+
+def draw(spec: RunSpec, labels: np.ndarray) -> Parts:
+    """The samples of each worker of a run, drawn from the stream (seed, "partition").
+
+    Held-out samples have no owner.
+    """
+    rule = PARTITIONS[spec.partition]
+    generator = numpy_stream(spec.seed, "partition")
+    kept = np.setdiff1d(np.arange(len(labels)), held_out(spec, len(labels)))
+    parts = rule.assign(labels[kept], spec.workers, **rule.arguments(spec), generator=generator)
+    check_parts(spec.partition, parts, spec.workers, len(kept))
+    return [kept[part] for part in parts]
+
+
+def held_out(spec: RunSpec, m: int) -> np.ndarray:
+    """The held-out training samples of a run, sorted: a share ``holdout`` of all ``m``.
+
+    They are drawn from the stream (seed, "holdout").
+    """
+    shuffled = numpy_stream(spec.seed, "holdout").permutation(m)
+    return np.sort(shuffled[: m - spec.kept(m)])
+
+
+def check_shares(specs: Iterable[RunSpec], root: Path) -> None:
+    """Raise a UserError for a run with a worker that has too few samples to fill a batch.
+
+    Partitions with random shares are drawn; runs with missing data pass.
+    """
+    drawn = [spec for spec in specs if PARTITIONS[spec.partition].smallest_share is None]
+    there = [name for name in {spec.dataset for spec in drawn} if not verify(name, root)]
+    labels = {name: DATASETS[name].read_labels(root) for name in there}
+    shares: dict[str, int] = {}
+    for spec in drawn:
+        if spec.dataset in labels:
+            if spec.partition_id not in shares:
+                parts = draw(spec, labels[spec.dataset])
+                shares[spec.partition_id] = min(len(part) for part in parts)
+            check_share(spec, shares[spec.partition_id])
+
+
+def write(path: str | Path, spec: RunSpec, labels: np.ndarray, parts: Parts) -> None:
+    """Write a partition of the training samples with ``labels`` as parquet."""
+    samples = np.concatenate(parts)
+    worker = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    values = (worker, samples, labels[samples])
+    write_columns(path, dict(zip(COLUMNS, values, strict=True)), spec.partition_fields)
+
+
+def read(path: str | Path, spec: RunSpec) -> Parts:
+    """The parts in a partition file; a UserError if it is not the partition of ``spec``."""
+    wanted = spec.partition_fields
+    table, facts = read_columns(path, "partition-file", COLUMNS, wanted)
+    for name, value in wanted.items():
+        if facts[name] != value:
+            raise UserError(
+                f"partition-file: {str(path)!r} is of {name} {facts[name]!r}, but the run is of "
+                f"{name} {value!r}."
+            )
+    samples, m = table["sample"], DATASETS[spec.dataset].train_samples
+    if ((samples < 0) | (samples >= m)).any():
+        raise UserError(f"partition-file: {str(path)!r} has samples beyond {spec.dataset}'s {m}.")
+    return [samples[table["worker"] == i] for i in range(spec.workers)]

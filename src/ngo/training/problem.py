@@ -1,0 +1,96 @@
+"""The problem that a run solves: its data, shared out among workers, its model and its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import torch
+
+from ngo.data.dataset import Dataset
+from ngo.data.partition import Parts, summary
+from ngo.models.model import MODELS, Model
+from ngo.models.task import TASKS, Task
+from ngo.training.checks import check_share
+from ngo.training.partition_file import draw, held_out
+from ngo.training.spec import RunSpec
+
+#: Inputs and targets as one forward pass after another takes them.
+Chunks = tuple[list[torch.Tensor], list[torch.Tensor]]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything that a run computes with, put together once."""
+
+    model: Model
+    task: Task
+    #: Training and test tensors, on the run's device.
+    data: Dataset
+    #: The training samples of each worker, as indices into ``data``.
+    parts: Parts
+    #: How many samples all workers own together, and of how many classes (None without classes).
+    owned: int
+    classes_covered: int | None
+    #: What is evaluated: the test set, and the held-out training samples, if there are any.
+    test: Chunks
+    holdout: Chunks | None
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the data."""
+        return self.data.train_inputs.device
+
+    def restricted_to(self, workers: Sequence[int]) -> Problem:
+        """The same problem with the training samples of some ``workers`` only."""
+        kept = np.concatenate([self.parts[i] for i in workers])
+        rows = torch.from_numpy(kept).to(self.device)
+        inputs, targets = self.data.train_inputs[rows], self.data.train_targets[rows]
+        ends = np.cumsum([0, *(len(self.parts[i]) for i in workers)])
+        return replace(
+            self,
+            data=replace(self.data, train_inputs=inputs, train_targets=targets),
+            parts=[np.arange(*pair) for pair in pairwise(ends)],
+        )
+
+
+def make_problem(
+    spec: RunSpec,
+    data: Dataset,
+    parts: Parts | None = None,
+    *,
+    model: Model | None = None,
+    task: Task | None = None,
+) -> Problem:
+    """The problem of a run on its data set; a UserError if a worker cannot fill a batch.
+
+    Without ``parts`` the partition is drawn here: the same that a partition file holds. ``model``
+    and ``task`` are those that the run names, unless they are given.
+    """
+    model = model or MODELS[spec.model]
+    task = task or TASKS[spec.task]
+    labels = data.labels
+    parts = draw(spec, labels) if parts is None else parts
+    check_share(spec, min(len(part) for part in parts))
+    held = torch.from_numpy(held_out(spec, len(data.train_inputs))).to(data.train_inputs.device)
+
+    def chunks(inputs: torch.Tensor, targets: torch.Tensor) -> Chunks:
+        size = model.chunk_on(inputs.device)
+        pairs = zip(inputs.split(size), targets.split(size), strict=True)
+        chunks = [task.batch(data, *pair) for pair in pairs]
+        return [chunk for chunk, _ in chunks], [chunk for _, chunk in chunks]
+
+    return Problem(
+        model,
+        task,
+        data,
+        parts,
+        owned=sum(len(part) for part in parts),
+        classes_covered=(
+            summary(labels, parts, data.classes).classes_covered if data.classes else None
+        ),
+        test=chunks(data.test_inputs, data.test_targets),
+        holdout=(chunks(data.train_inputs[held], data.train_targets[held]) if len(held) else None),
+    )

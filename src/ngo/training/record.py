@@ -1,0 +1,158 @@
+"""What a run leaves: metrics.parquet and run.json, and what they say of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import ngo
+from ngo.common import plugins
+from ngo.common.columns import read_columns, write_columns
+from ngo.common.files import write_text
+from ngo.native.build import build
+from ngo.training import earlier
+from ngo.training.code import run_fingerprint
+from ngo.training.evaluation import Evaluation, as_columns
+from ngo.training.problem import Problem
+from ngo.training.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which run this is, what makes it, and when it was started."""
+
+    spec: RunSpec
+    #: How many training samples the data set has, and of how many classes some worker owns any.
+    samples: dict[str, int | None]
+    #: What must be the same for a checkpoint to be resumed to the same bytes (see ``earlier``).
+    about: dict[str, object]
+    device: str
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    clock: float = field(default_factory=time.perf_counter)
+
+
+def make_origin(
+    spec: RunSpec,
+    problem: Problem,
+    device: str,
+    snapshots: Collection[int | str] = (),
+    distributed: dict[str, object] | None = None,
+) -> Origin:
+    """The origin of a run that starts now; ``distributed`` is how it is, if it is."""
+    digest = hashlib.sha256()
+    for part in problem.parts:
+        digest.update(len(part).to_bytes(8, "big") + part.tobytes())
+    about = {
+        "run": spec.id,
+        "version": ngo.__version__,
+        "code": run_fingerprint(spec),
+        "torch": str(torch.__version__),  # a string's subclass
+        "device": _device_name(device),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "kernels": _kernels(device),
+        "snapshots": sorted({str(step) for step in snapshots}),
+        **spec.values(),
+        "train_samples": len(problem.data.train_inputs),
+        "test_samples": len(problem.data.test_inputs),
+        "parts": digest.hexdigest()[:16],
+        "distributed": distributed,
+    }
+    train_samples = len(problem.data.train_inputs)
+    samples = {"train_samples": train_samples, "classes_covered": problem.classes_covered}
+    return Origin(spec, samples, about, device)
+
+
+def write_results(
+    out: Path,
+    origin: Origin,
+    rows: list[Evaluation],
+    parameters: int,
+    how: dict[str, object],
+    name: str | None = None,
+) -> None:
+    """Write a run's metrics and record into the folder ``out``.
+
+    ``how`` goes into the record; ``name``, by default the run's id, into the metrics.
+    """
+    spec, size = origin.spec, {**origin.samples, "parameters": parameters}
+    metrics = as_columns(rows)
+    seconds = metrics.pop("seconds")
+    write_columns(out / earlier.METRICS, metrics, {"run": name or spec.id, **spec.values(), **size})
+    values = spec.values()
+    record = {
+        "id": spec.id,
+        "spec": values,
+        "command": ["ngo", "train", *spec.flags()],
+        "seed": spec.seed,
+        **size,
+        "final": {name: column[-1] for name, column in metrics.items()},
+        "about": {key: value for key, value in origin.about.items() if key not in values},
+        "device": _device_name(origin.device),
+        **how,
+        "versions": {
+            "ngo": ngo.__version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            "kernels": _kernels(origin.device),
+        },
+        "source": source_revision(),
+        "plugins": [{"file": p.path.name, "sha256": p.sha256} for p in plugins.loaded()],
+        # Since the start, resumed runs' times added up; the wall time is of the last start.
+        "evaluation_seconds": seconds,
+        "started": origin.started.isoformat(timespec="seconds"),
+        "wall_seconds": time.perf_counter() - origin.clock,
+    }
+    write_text(out / earlier.RECORD, json.dumps(_as_json(record), indent=2) + "\n")
+
+
+def last_evaluation(out: Path, seconds: float) -> Evaluation:
+    """The last evaluation of the finished run in ``out``, which took ``seconds``."""
+    table, _ = read_columns(out / earlier.METRICS, "out")
+    values = {name: column[-1].item() for name, column in table.items()}
+    return Evaluation(**values, seconds=seconds)
+
+
+def source_revision() -> str | None:
+    """The commit of the checkout that holds the package, with ``-dirty`` if files have changed
+    since; None outside of a checkout.
+    """
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        answer = subprocess.run(
+            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return answer.stdout.strip()
+
+
+def _kernels(device: str) -> str | None:
+    return build() if torch.device(device).type == "cpu" else None
+
+
+def _device_name(device: str) -> str:
+    if torch.device(device).type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{device} ({platform.machine()}, {sys.platform})"
+
+
+def _as_json(value: object) -> object:
+    """NaN and infinity, which JSON lacks, as None."""
+    if isinstance(value, dict):
+        return {key: _as_json(item) for key, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,95 @@
+"""From the values that a user gives to a checked run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ngo.common.fields import checked, wanted
+from ngo.common.registry import UserError, unknown
+from ngo.common.settings import DECLARED
+from ngo.data.dataset import DATASETS, Source
+from ngo.data.partition import PARTITIONS
+from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.local_rule import LOCAL_RULES
+from ngo.gossip.method import METHODS
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.models.model import MODELS, Model
+from ngo.training.checks import check_fit
+from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, implied
+
+# The registries of the entries whose choice gives other fields a meaning.
+_OWNERS = {
+    "protocol": METHODS,
+    "topology": TOPOLOGIES,
+    "coupling": COUPLINGS,
+    "partition": PARTITIONS,
+    "local_rule": LOCAL_RULES,
+}
+
+
+def resolve(
+    given: Mapping[str, object],
+    defaults: Mapping[str, object] = DEFAULTS,
+    *,
+    source: Source | None = None,
+    model: Model | None = None,
+) -> RunSpec:
+    """The checked run with the values ``given``, and those of ``defaults`` elsewhere.
+
+    Where ``defaults`` lacks a field, its neutral value is used, or the default of a declared
+    setting. A default without a meaning for this run is dropped; a value given for such a field is
+    an error, since no result would show it. So is a field that has a meaning but no value.
+    ``source`` and ``model`` are facts of a data set and a model that no registry knows; their names
+    are not checked then. Raises a one-line UserError.
+    """
+    for name in given:
+        if name not in FIELDS:
+            raise unknown("field of a run", name, FIELDS)
+    stated = {**implied(), **defaults, **given}
+    free = {key for key, entry in (("dataset", source), ("model", model)) if entry is not None}
+
+    def stated_value(name: str) -> object:
+        if name not in stated:
+            raise UserError(f"{name} has no value; it must be {wanted(FIELDS[name])}.")
+        return stated[name] if name in free else check_field(name, stated[name])
+
+    method = METHODS[stated_value("protocol")]
+    chosen = {name: stated_value(name) for name in ("protocol", "partition", "local_rule")}
+    for name in ("topology", "coupling"):
+        used = name in method.fields or name in method.fixed
+        chosen[name] = method.fixed.get(name, stated_value(name)) if used else None
+    values: dict[str, object] = {}
+    for name, entry in FIELDS.items():
+        unused = [owner for owner in entry.owners if name not in _read_by(owner, chosen[owner])]
+        if not unused:
+            values[name] = stated_value(name)
+            continue
+        values[name] = method.fixed.get(name)
+        if name in given and given[name] != values[name]:
+            value = check_field(name, given[name])
+            raise _without_effect(name, value, values[name], unused[0], chosen)
+    spec = RunSpec.of({k: v for k, v in values.items() if v is not None or k not in DECLARED})
+    check_fit(spec, source or DATASETS[spec.dataset], model or MODELS[spec.model], method)
+    return spec
+
+
+def check_field(name: str, value: object) -> object:
+    """``value`` as the field's own type; a UserError if it is not allowed."""
+    return checked(name, value, FIELDS[name])
+
+
+def _read_by(owner: str, choice: str | None) -> tuple[str, ...]:
+    """The fields that the chosen entry of a registry reads."""
+    return () if choice is None else _OWNERS[owner][choice].fields
+
+
+def _without_effect(
+    name: str, value: object, fixed: object, owner: str, chosen: Mapping[str, str | None]
+) -> UserError:
+    users = sorted(key for key, entry in _OWNERS[owner].items() if name in entry.fields)
+    choice = f"{owner} {chosen[owner]!r}" if chosen[owner] else f"protocol {chosen['protocol']!r}"
+    is_fixed = f" (it is {fixed:g} there)" if isinstance(fixed, int | float) else ""
+    return UserError(
+        f"{name}: {value!r} has no effect with {choice}{is_fixed}; "
+        f"{name} is read with {owner} {', '.join(users)}."
+    )

@@ -1,0 +1,96 @@
+"""One run in a folder: resumed, trained, its results written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from ngo.common.files import remove_partial
+from ngo.common.locks import file_lock
+from ngo.common.paths import writable_folder
+from ngo.data import loading
+from ngo.data.partition import Parts
+from ngo.native.pool import one_intra_op_thread
+from ngo.training import earlier
+from ngo.training.checkpoint import NAME as CHECKPOINT
+from ngo.training.checkpoint import Checkpoints
+from ngo.training.checks import check_snapshots
+from ngo.training.evaluation import Evaluation
+from ngo.training.loop import Progress, Report, Training
+from ngo.training.problem import make_problem
+from ngo.training.record import last_evaluation, make_origin, write_results
+from ngo.training.snapshots import save_snapshots
+from ngo.training.spec import CHECKPOINT_SECONDS, RunSpec
+
+log = logging.getLogger("ngo")
+
+# What a run writes into its folder.
+OUTPUTS = (earlier.MODELS, earlier.METRICS, earlier.RECORD, CHECKPOINT)
+
+
+def run(
+    spec: RunSpec,
+    out: Path,
+    root: Path,
+    *,
+    parts: Parts | None = None,
+    device: str = "cpu",
+    snapshots: Collection[int | str] = (),
+    threads: int | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    overwrite: bool = False,
+    report: Report = lambda row: None,
+    progress: Progress = lambda step: None,
+    tell: Callable[[str], None] = log.info,
+) -> Evaluation:
+    """Train ``spec`` and write ``metrics.parquet`` and ``run.json`` into the folder ``out``, and
+    ``models.pt`` (see ``snapshots``) if there are ``snapshots``; the last evaluation.
+
+    Without ``parts`` the partition is drawn: the same that a partition file holds. Until all
+    results are written, ``out`` holds a checkpoint, from which the same run resumes; ``tell`` is
+    called with a line about that. SIGTERM and SIGINT raise Stopped after the current step.
+
+    If ``out`` holds the finished run, nothing is trained. If it holds another run, finished or not,
+    a UserError is raised. With ``overwrite`` the run is trained in either case; a checkpoint of the
+    same run is still resumed.
+    """
+    data = loading.load(spec.dataset, root, device)
+    problem = make_problem(spec, data, parts)
+    check_snapshots(spec, snapshots, problem.owned)
+    origin = make_origin(spec, problem, device, snapshots)
+    with (
+        file_lock(
+            writable_folder(out) / ".lock", lambda: tell(f"waiting for another run in {out}")
+        ),
+        Checkpoints(
+            out / CHECKPOINT, origin.about, checkpoint_seconds, tell, overwrite=overwrite
+        ) as checkpoints,
+        one_intra_op_thread(),
+    ):
+        found = None if overwrite else earlier.finished(out, origin.about)
+        if found and not checkpoints.path.exists():
+            seconds, line = found
+            tell(line)
+            return last_evaluation(out, seconds)
+        for name in OUTPUTS:
+            remove_partial(out / name)
+        state = checkpoints.found()
+        backend = state["backend"] if state else None
+        training = Training(spec, problem, snapshots=snapshots, backend=backend, threads=threads)
+        if state is not None:
+            training.load_state_dict(state)
+            tell(f"resuming at step {training.step} of {training.steps}")
+            progress(training.step)
+        training.proceed(checkpoints=checkpoints, report=report, progress=progress)
+        earlier.clear(out)
+        if snapshots:
+            save_snapshots(out / earlier.MODELS, spec, training.kept)
+        how = {
+            "snapshots": sorted(training.kept),
+            "backend": training.population.backend,
+            "resumed_at_steps": training.resumed,
+        }
+        write_results(out, origin, training.rows, training.population.d, how)
+        checkpoints.remove()
+    return training.rows[-1]

@@ -1,0 +1,76 @@
+"""Snapshots: the workers' models after chosen steps of a run, and their file."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from copy import deepcopy
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from ngo.common.files import atomic_file
+from ngo.common.registry import UserError
+from ngo.engine.population import Population
+from ngo.training.spec import RunSpec
+
+# What torch raises for files of other kinds.
+_NO_MODELS = (
+    *(RuntimeError, LookupError, TypeError, ValueError, AttributeError, EOFError),
+    pickle.UnpicklingError,
+)
+
+# For each step, the workers' parameters "X" [n, d] and "buffers" [n, b].
+Snapshots = dict[int, dict[str, torch.Tensor]]
+
+
+def save_snapshots(path: str | Path, spec: RunSpec, snapshots: Snapshots) -> None:
+    """Write the snapshots of a run; equal ones give the same bytes.
+
+    Convolution kernels in a row of ``X`` have their channels last, unlike those that
+    ``torch.nn.utils.vector_to_parameters`` takes. ``module`` makes a model of a row.
+    """
+    buffer = io.BytesIO()  # torch would store the temporary file's name
+    torch.save({"spec": spec.values(), "snapshots": snapshots}, buffer)
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(buffer.getvalue())
+
+
+def load_snapshots(path: str | Path) -> tuple[RunSpec, Snapshots]:
+    """The run and its snapshots; a UserError if the file holds none."""
+    try:
+        content = torch.load(path, weights_only=True)
+        return RunSpec.of(content["spec"]), content["snapshots"]
+    except OSError as error:
+        raise UserError(f"models: {str(path)!r} can't be read: {error.strerror}") from None
+    except _NO_MODELS:  # torch's message suggests unsafe loading
+        raise UserError(
+            f"models: {str(path)!r} holds no models of a run; it is no models.pt that ngo train "
+            f"wrote, or damaged."
+        ) from None
+
+
+def module(
+    spec: RunSpec, snapshot: dict[str, torch.Tensor], worker: int | None = None
+) -> nn.Module:
+    """The model of a ``worker``, in eval mode, with tensors of its own.
+
+    Without ``worker`` it is the consensus model: the mean of all workers' parameters and buffers.
+    ``spec`` and ``snapshot`` are those of ``load_snapshots``. Its inputs are those that the task's
+    ``batch`` makes of a data set's samples (see ``task.Task``).
+    """
+    if worker is not None and not 0 <= worker < spec.workers:
+        raise UserError(
+            f"worker: {worker!r} is not in {spec.id}; its workers are 0 to {spec.workers - 1}."
+        )
+    consensus, *workers = restored(spec, snapshot).models()
+    return deepcopy(consensus if worker is None else workers[worker]).eval()
+
+
+def restored(spec: RunSpec, snapshot: dict[str, torch.Tensor]) -> Population:
+    """The population of a run, restored from a snapshot."""
+    population = Population(spec.model, spec.workers, spec.seed)
+    population.X.copy_(snapshot["X"])
+    population.buffers.copy_(snapshot["buffers"])
+    return population

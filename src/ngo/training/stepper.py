@@ -1,0 +1,141 @@
+"""The training step: batches, gradients, the mixing matrix of the step, the method.
+
+Whatever takes training steps takes them here: runs, distributed runs, measurements and benchmarks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ngo.common.seeding import torch_stream
+from ngo.engine.population import Population
+from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.local_rule import LOCAL_RULES
+from ngo.gossip.method import METHODS
+from ngo.gossip.network import Network, SharedMatrix
+from ngo.gossip.step import Matrices, Step
+from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.training.batches import Batches, BatchStream
+from ngo.training.problem import Problem
+from ngo.training.spec import RunSpec
+
+State = dict[str, object]
+
+
+class Stepper:
+    """The state of a run between two steps, and the step."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        problem: Problem,
+        *,
+        steps: int,
+        backend: str | None = None,
+        threads: int | None = None,
+        workers: Sequence[int] | None = None,
+    ) -> None:
+        """``steps`` is how many steps the run has.
+
+        ``backend`` overrides the run's (what ``auto`` has chosen before). ``workers`` are the
+        numbers of the workers in this process, by default all.
+        """
+        own = range(spec.workers) if workers is None else workers
+        self.population = Population(
+            problem.model,
+            len(own),
+            spec.seed,
+            task=problem.task,
+            device=problem.device,
+            backend=backend or spec.backend,
+            precision=spec.precision,
+            threads=threads,
+            workers=own,
+        )
+        self.steps = steps
+        self.t = 0  # the number of steps taken
+        self._spec = spec
+        self._method = METHODS[spec.protocol]
+        self._rule = LOCAL_RULES[spec.local_rule]
+        self._coupling = COUPLINGS[spec.coupling] if spec.coupling else None
+        self._streams = [
+            BatchStream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
+            for i, part in zip(own, problem.parts, strict=True)
+        ]
+        self._batches = Batches(problem.task, problem.data, self._streams)
+        self._graphs = torch_stream(spec.seed, "graphs")
+        self._mixing = None
+        if self._method.decentralized:
+            self._mixing = Mixing(spec.topology, spec.workers, spec, self._graphs)
+        self._matrices: Matrices = {}
+        self.connect(SharedMatrix(self.population.spread))
+
+    def connect(self, network: Network) -> None:
+        """Exchange through ``network`` from now on; at first all workers share a matrix."""
+        self.network = network
+        self.network.directed = (
+            self._mixing is not None and TOPOLOGIES[self._spec.topology].directed
+        )
+
+    def advance(self) -> torch.Tensor:
+        """Take one step; the workers' losses ``[n]`` on their batches."""
+        losses = self.gradients()
+        self.update()
+        return losses
+
+    def gradients(self) -> torch.Tensor:
+        """The first half: the gradients on the next batches; the losses ``[n]``."""
+        return self.population.gradients(self._batches)
+
+    def update(self, *, alone: bool = False) -> None:
+        """The second half: what the method does with the gradients.
+
+        The step counts as taken even if the network fails. A worker that is ``alone`` exchanges
+        nothing with others, and nothing is counted.
+        """
+        t, X = self.t, self.population.X
+        W = self._mixing.at(t) if self._mixing is not None else None
+        self.t += 1
+        network = self.network
+        if alone:
+            network, W = SharedMatrix(self.population.spread), torch.eye(len(X)).double()
+        network.set_matrix(W)
+        step = Step(
+            t,
+            self.steps,
+            X,
+            self.population.G,
+            self._spec,
+            network,
+            self._rule.descend,
+            self._coupling,
+            self._matrices,
+        )
+        self._method.update(step)
+
+    def state_dict(self) -> State:
+        """All that the next steps depend on."""
+        return {
+            "step": self.t,
+            "backend": self.population.backend,
+            "population": self.population.state_dict(),
+            "batches": [stream.state_dict() for stream in self._streams],
+            "graphs": self._graphs.get_state(),
+            "matrices": self._matrices,
+            "messages": self.network.messages,
+            "bytes_sent": self.network.bytes_sent,
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        """Restore from ``state``, which was made with the same backend."""
+        self.t = state["step"]
+        self.population.load_state_dict(state["population"])
+        for stream, its in zip(self._streams, state["batches"], strict=True):
+            stream.load_state_dict(its)
+        self._graphs.set_state(state["graphs"])
+        device = self.population.X.device
+        self._matrices = {name: rows.to(device) for name, rows in state["matrices"].items()}
+        self.network.messages = state["messages"]
+        self.network.bytes_sent = state["bytes_sent"]

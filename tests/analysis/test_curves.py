@@ -1,0 +1,87 @@
+"""Means over seeds with intervals."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from ngo.analysis import curves
+
+
+def rows(values, *, diverged=(), name="V"):
+    """One evaluation of each of some seeds."""
+    seeds = range(len(values))
+    return pd.DataFrame(
+        {
+            "run": [f"r{seed}" for seed in seeds],
+            "seed": seeds,
+            "protocol": "ngo",
+            name: values,
+            "diverged": [seed in diverged for seed in seeds],
+        }
+    )
+
+
+def course(V_of_seeds, step=10):
+    """Evaluations of a run for each seed: V after 0, ``step``, 2 ``step`` …; NaN ends a run."""
+    table = []
+    for seed, values in enumerate(V_of_seeds):
+        for k, V in enumerate(values):
+            table.append(
+                {"run": f"r{seed}", "protocol": "ngo", "seed": seed, "step": k * (step + seed),
+                 "V": V, "diverged": math.isnan(V)}
+            )  # fmt: skip
+    return pd.DataFrame(table)
+
+
+def test_points_against_a_t_table():
+    found = curves.points(rows([1.0, 2.0, 3.0], name="accuracy"), ["protocol"], ["accuracy"])
+    point = found.iloc[0]
+    half = 4.302653 / math.sqrt(3)  # t(0.975, 2)
+    assert (point["mean"], point["seeds"], point["diverged"]) == (2, 3, 0)
+    assert [point["low"], point["high"]] == pytest.approx([2 - half, 2 + half], rel=1e-6)
+
+
+def test_v_has_its_geometric_mean():
+    point = curves.points(rows([1.0, 100.0]), ["protocol"], ["V"]).iloc[0]
+    assert point["mean"] == pytest.approx(10)
+    assert point["low"] * point["high"] == pytest.approx(100)
+    assert point["low"] > 0
+
+
+def test_a_diverged_run_is_counted_and_not_averaged():
+    values = rows([1.0, math.inf, math.nan, 4.0], diverged=[3])
+    point = curves.points(values, ["protocol"], ["V"]).iloc[0]
+    assert (point["mean"], point["seeds"], point["diverged"]) == (1, 1, 3)
+
+
+def test_evaluations_are_matched_by_their_number():
+    table = curves.along(course([[0, 2, 4], [0, 8, 16]]), ["protocol"], "step", ["V"])
+    assert table["step"].tolist() == [0, 10.5, 21]  # seeds own unequal numbers of samples
+    assert table["mean"].tolist() == pytest.approx([0, 4, 8])
+
+
+def test_a_run_that_ended_stays_diverged():
+    table = curves.along(course([[0, 2, math.nan], [0, 2, 3, 5]]), ["protocol"], "step", ["V"])
+    assert table["diverged"].tolist() == [0, 0, 1, 1]
+    assert table["mean"].tolist() == pytest.approx([0, 2, 3, 5])
+
+
+def test_two_seeds_have_a_wide_interval():
+    table = curves.points(rows([3.0, 99.0], name="accuracy"), ["protocol"], ["accuracy"])
+    assert table["low"].min() < -100
+
+
+def test_accuracies_are_in_percent():
+    metrics = pd.DataFrame(
+        {"consensus_accuracy": [0.5], "consensus_loss": [1.0], "workers_loss_mean": [2.0]}
+    )
+    found = curves.scores(metrics).iloc[0]
+    assert found[["accuracy", "loss", "workers_loss"]].tolist() == [50, 1, 2]
+
+
+def test_integers_remain_integers_in_a_table_of_several():
+    whole = curves.together(pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [0.5], "c": [None]}))
+    assert list(whole) == ["a", "b"]
+    assert whole["a"].iloc[0] == 1
+    assert whole["a"].dtype == "Int64"

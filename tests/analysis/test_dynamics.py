@@ -1,0 +1,37 @@
+"""When consensus is reached, and the states by round."""
+
+import math
+
+import pandas as pd
+import pytest
+from made_up import trajectories as simulated
+
+from ngo.analysis.dynamics import consensus_rounds, state_rows
+
+
+@pytest.fixture(scope="module")
+def trajectories():
+    return simulated((0.5, 1.0, 2.0))
+
+
+def test_a_round_is_a_row_with_all_states(trajectories):
+    rows = state_rows(trajectories)
+    assert len(rows) == 3 * 101
+    row = rows[(rows["p"] == 1) & (rows["round"] == 7)].iloc[0]
+    part = trajectories[(trajectories["p"] == 1) & (trajectories["round"] == 7)]
+    assert [row[f"x{i}"] for i in range(10)] == part["x"].tolist()
+    assert row["V"] == part["V"].iloc[0]
+
+
+def test_consensus_rounds_are_counted_for_each_p_and_delay():
+    V = {(1.0, 0): [8.0, 3.0, 1.0], (1.0, 5): [8.0, 9.0, 7.0]}
+    rows = [
+        {"p": p, "delay": delay, "round": k, "worker": w, "V": value}
+        for (p, delay), values in V.items()
+        for k, value in enumerate(values)
+        for w in range(2)
+    ]
+    table = consensus_rounds(pd.DataFrame(rows), 0.5).set_index("delay")
+    assert table.loc[0, "first_round"] == 1
+    assert math.isnan(table.loc[5, "first_round"])
+    assert table["V_final"].tolist() == [1.0, 7.0]

@@ -1,0 +1,73 @@
+"""Tidy tables of metrics and of partitions."""
+
+import pandas as pd
+import pytest
+
+from ngo.analysis import results
+from ngo.common.columns import write_columns
+from ngo.common.registry import UserError
+
+
+def test_aggregate_joins_runs_and_their_facts(tmp_path):
+    for run, seed in (("b", 1), ("a", 0)):
+        facts = {"run": run, "seed": seed, "topology": "ring", "u": None}
+        write_columns(
+            tmp_path / run,
+            {
+                "step": [0, 5],
+                "V": [0.0, 1.5],
+                "diverged": [False, run == "b"],
+                "seconds": [0.1, 0.2],  # as older versions had them
+            },
+            facts,
+        )
+    table = results.aggregate([tmp_path / "b", tmp_path / "a"])
+    assert table["run"].tolist() == ["a", "a", "b", "b"]
+    assert table["step"].tolist() == [0, 5, 0, 5]
+    assert table["diverged"].tolist() == [False, False, False, True]
+    assert table["u"].isna().all()
+    assert "seconds" not in table
+    (tmp_path / "again").write_bytes((tmp_path / "a").read_bytes())
+    for second in ("a", "again"):
+        files = [tmp_path / "a", tmp_path / "b", tmp_path / second]
+        with pytest.raises(UserError, match=rf"the run a is in '.*/a' and in '.*/{second}'; name"):
+            results.aggregate(files)
+
+
+def test_files_of_others_are_refused(tmp_path):
+    def refused(name, reason):
+        for read, key in ((results.aggregate, "metrics"), (results.class_counts, "partitions")):
+            with pytest.raises(UserError, match=f"{key}: .*{name}' is the wrong file.*{reason}"):
+                read([tmp_path / name])
+
+    (tmp_path / "text").write_text("no parquet")
+    refused("text", "Parquet magic bytes")
+    pd.DataFrame({"step": [0]}).to_parquet(tmp_path / "foreign")
+    refused("foreign", "ngo did not write it")
+    write_columns(tmp_path / "ours", {"x": [0]}, {"x": 1})
+    refused("ours", "its metadata has no '(run|dataset)'")
+    write_columns(tmp_path / "half", {"x": [0]}, {"run": "a", "dataset": "digits", "workers": 2})
+    refused("half", "it has no column '(step|worker)'")
+    facts, table = {"dataset": "sine", "workers": 1}, {"worker": [0], "sample": [0], "label": [0]}
+    write_columns(tmp_path / "sine", table, facts)
+    with pytest.raises(UserError, match="partitions: .*sine' partitions data without classes"):
+        results.class_counts([tmp_path / "sine"])
+
+
+def test_no_files_make_no_table():
+    with pytest.raises(UserError, match="metrics: no files given"):
+        results.aggregate([])
+
+
+def test_a_table_is_written_as_parquet(tmp_path):
+    table = pd.DataFrame({"run": ["a"], "V": [0.5]})
+    results.write(table, tmp_path / "t.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "t.parquet"), table)
+
+
+def test_classes_are_counted_with_zeros(tmp_path):
+    table = {"worker": [0, 0, 1], "sample": [0, 1, 2], "label": [3, 3, 9]}
+    write_columns(tmp_path / "p", table, {"dataset": "digits", "workers": 2})
+    counts = results.class_counts([tmp_path / "p"]).set_index(["worker", "label"])["samples"]
+    assert len(counts) == 2 * 10
+    assert (counts[0, 3], counts[1, 9], counts.sum()) == (2, 1, 3)

@@ -1,0 +1,86 @@
+"""The group of commands: lazy imports, and errors in one line."""
+
+import click
+import pytest
+from click.testing import CliRunner
+from command_line import mistake
+
+from ngo.cli.group import Commands, Lazy
+from ngo.common import plugins
+
+
+@click.command()
+def late():
+    """Come late."""
+    click.echo("here")
+
+
+def added():
+    """The commands of a registry."""
+    return {"late": late}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate 37 GiB"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes"),
+        RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_out_of_memory_is_a_line_and_other_errors_are_not(error):
+    @click.group(cls=Commands)
+    def group():
+        pass
+
+    @group.command()
+    @click.option("--wrong", is_flag=True)
+    def work(wrong):
+        raise RuntimeError("a mistake of ours") if wrong else error
+
+    line = mistake("work", group=group)
+    assert line.startswith("out of memory; use fewer workers or threads: ")
+    result = CliRunner().invoke(group, ["work", "--wrong"])
+    assert str(result.exception) == "a mistake of ours"
+
+
+def test_an_interrupted_command_says_so():
+    @click.group(cls=Commands)
+    def group():
+        pass
+
+    @group.command()
+    def work():
+        raise KeyboardInterrupt
+
+    result = CliRunner().invoke(group, ["work"])
+    assert (result.exit_code, result.stderr) == (130, "ngo: interrupted\n")
+
+
+def test_a_command_comes_from_its_place_or_from_the_registry():
+    group = Commands(
+        "g",
+        lazy={"early": Lazy(f"{__name__}:late", "Be early."), "late": Lazy("nosuch:added", None)},
+    )
+    assert group.list_commands() == ["early", "late"]
+    assert group.get_command(None, "early") is late
+    assert group.get_command(None, "nosuch") is None
+    group = Commands("g", lazy={"late": Lazy(f"{__name__}:added", "Be late.")})
+    assert group.get_command(None, "late") is late
+
+
+def test_help_imports_no_command():
+    group = Commands("g", lazy={"a": Lazy("nosuch:a", "Do a."), "hidden": Lazy("nosuch:b", None)})
+    lines = CliRunner().invoke(group, ["--help"]).stdout.splitlines()
+    assert lines[-1].split(maxsplit=1) == ["a", "Do a."]
+
+
+def test_a_registry_is_asked_if_there_are_plugins(monkeypatch):
+    group = Commands("g", registered=f"{__name__}:added")
+    assert group.list_commands() == []
+    assert "No such command 'late'" in mistake("late", group=group)
+    monkeypatch.setattr(plugins, "loaded", lambda: ("a plugin",))
+    assert group.list_commands() == ["late"]
+    assert CliRunner().invoke(group, ["late"]).stdout == "here\n"
+    assert "late  Come late.\n" in CliRunner().invoke(group, ["--help"]).stdout

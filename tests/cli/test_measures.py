@@ -1,0 +1,151 @@
+"""Commands of measurements, those of the package and one of a plugin."""
+
+import math
+import sys
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from ngo.cli.measures import commands
+from ngo.cli.options import FieldType
+from ngo.common import plugins
+from ngo.common.fields import checked
+from ngo.common.registry import UserError
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.measures.section import check_entry, markdown, schema
+from ngo.measures.settings import settings_of
+
+SETTINGS = [
+    (kind, name)
+    for kind in sorted(MEASUREMENTS)
+    for name in settings_of(MEASUREMENTS[kind].settings)
+]
+
+PLUGIN = '''\
+"""How many edges each topology has."""
+
+from dataclasses import dataclass
+
+from ngo.common.fields import within
+from ngo.common.registry import UserError
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.measures.measurement import measurement
+from ngo.measures.settings import setting
+
+
+@dataclass(frozen=True)
+class EdgeSettings:
+    topology: tuple[str, ...] = setting("topology", ("ring",), names=TOPOLOGIES)
+    workers: int = setting("number of workers n", 8, **within(2, 100))
+
+    def __post_init__(self):
+        if self.workers == 13:
+            raise UserError("workers: 13 is bad luck.")
+
+
+@measurement("edges", EdgeSettings)
+def edge_table(settings):
+    """Count the edges of topologies."""
+    import pandas as pd
+
+    n = settings.workers
+    counts = [len(TOPOLOGIES[name].edges(n)) for name in settings.topology]
+    return pd.DataFrame({"topology": settings.topology, "n": n, "edges": counts})
+'''
+
+
+@pytest.fixture
+def edges(tmp_path):
+    """The measurement of a plugin file; it is forgotten after the test."""
+    path = tmp_path / "edges.py"
+    path.write_text(PLUGIN)
+    plugins.load([path])
+    yield MEASUREMENTS["edges"]
+    del MEASUREMENTS["edges"], MEASUREMENTS.definitions["edges"]
+    del plugins._loaded["ngo_plugin_edges"], sys.modules["ngo_plugin_edges"]
+
+
+def run(kind, *arguments):
+    return CliRunner().invoke(commands()[kind], [str(a) for a in arguments])
+
+
+def entry_of(kind):
+    """A config's entry with all defaults."""
+    found = {
+        name: list(each.default) if each.many else each.default
+        for name, each in settings_of(MEASUREMENTS[kind].settings).items()
+    }
+    return {"setting": "any", **found} if MEASUREMENTS[kind].run_fields else found
+
+
+@pytest.mark.parametrize(("kind", "name"), SETTINGS)
+def test_a_command_and_its_config_refuse_the_same_in_the_same_words(kind, name):
+    each = settings_of(MEASUREMENTS[kind].settings)[name]
+    (option,) = (param for param in commands()[kind].params if param.name == name)
+    assert isinstance(option.type, FieldType)
+    assert option.type.field is each.field
+    assert option.multiple == each.many
+    for wrong in ("nosuch",) if each.field.names else (each.field.kind(-1), math.nan, -math.inf):
+        with pytest.raises(UserError) as told:
+            checked(name, wrong, each.field)
+        result = run(kind, f"{option.opts[0]}={wrong}")
+        assert isinstance(result.exception, UserError)
+        assert str(result.exception) == str(told.value)
+        given = [wrong] if each.many else wrong
+        with pytest.raises(UserError) as again:
+            check_entry("entry", MEASUREMENTS[kind], {**entry_of(kind), name: given})
+        key = f"entry.{name}[0]" if each.many else f"entry.{name}"
+        assert str(again.value) == key + str(told.value).removeprefix(name)
+
+
+def test_a_command_writes_its_table_and_prints_its_summary(tmp_path):
+    out = tmp_path / "c.parquet"
+    result = run("consensus", "--workers", 3, "--p", 1, "--p", 0.9, "--rounds", 2, "--out", out)
+    assert result.exit_code == 0
+    first, second, last = result.output.splitlines()
+    assert first.startswith("p 1, delay 0: V ")
+    assert second.endswith(" in 2 rounds")
+    assert last == f"18 rows → {out}"
+    table = pd.read_parquet(out)
+    assert table["p"].unique().tolist() == [1, 0.9]
+
+
+def test_throughput_notes_the_options_without_effect(tmp_path, caplog):
+    out = tmp_path / "t.parquet"
+    small = ["--protocol", "gossip", "--workers", 1, "--steps", 1, "--repeats", 1]
+    result = run(
+        "throughput", "--dataset", "sine", "--p", 0.7, *small, "--device", "cpu", "--out", out
+    )
+    assert result.exit_code == 0, result.exception
+    assert "p 0.7 has no effect here: it is 1" in caplog.text
+    (row,) = pd.read_parquet(out).to_dict("records")
+    assert (row["model"], row["protocol"], row["device"]) == ("toy_net", "gossip", "cpu")
+
+
+def test_a_plugin_measurement_has_a_check_a_schema_and_documentation(edges):
+    check_entry("edges.mine", edges, {"topology": ["ring", "complete"], "workers": 5})
+    with pytest.raises(UserError, match=r"^edges.mine.workers: 1 is out of range; .* 2 to 100\.$"):
+        check_entry("edges.mine", edges, {"topology": ["ring"], "workers": 1})
+    with pytest.raises(UserError, match=r"^edges.mine.workers: 13 is bad luck\.$"):
+        check_entry("edges.mine", edges, {"topology": ["ring"], "workers": 13})
+    with pytest.raises(UserError, match="^edges.mine: 'wrkers' is unknown.*Did you mean 'workers'"):
+        check_entry("edges.mine", edges, {"wrkers": 1})
+    properties = schema()["edges"]["additionalProperties"]["properties"]
+    assert properties["workers"]["maximum"] == 100
+    assert "| `workers` | 2 to 100 | 8 | number of workers n |" in markdown(edges)
+    assert MEASUREMENTS.definitions["edges"] == "ngo_plugin_edges:edge_table"
+
+
+def test_a_plugin_measurement_has_a_command(edges, tmp_path):
+    out = tmp_path / "e.parquet"
+    result = run(
+        "edges", "--topology", "ring", "--topology", "complete", "--workers", 5, "--out", out
+    )
+    assert result.exit_code == 0, result.exception
+    assert pd.read_parquet(out)["edges"].tolist() == [5, 10]
+    assert result.output == f"2 rows → {out}\n"
+    help = run("edges", "--help").output
+    assert "Count the edges of topologies." in help
+    assert "Number of workers n (2 to 100)  [default: 8]" in help
+    assert str(run("edges", "--workers", 13, "--out", out).exception) == "workers: 13 is bad luck."

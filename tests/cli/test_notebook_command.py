@@ -1,0 +1,76 @@
+from pathlib import Path
+
+import nbformat
+import pytest
+from command_line import ngo
+
+from ngo.pipeline.artefacts import ARTEFACTS
+
+
+def write_notebook(path: Path, *cells: str, parameters: str = "a = 1") -> Path:
+    book = nbformat.v4.new_notebook(
+        metadata={
+            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}
+        }
+    )
+    book.cells = [nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]})]
+    book.cells += [nbformat.v4.new_code_cell(cell) for cell in cells]
+    nbformat.write(book, path)
+    return path
+
+
+def test_a_notebook_gets_its_parameters(tmp_path):
+    book = write_notebook(
+        tmp_path / "b.ipynb", f"open({str(tmp_path / 'out')!r}, 'w').write(repr((a, b)))",
+        parameters="a = 1\nb = 'x'",
+    )  # fmt: skip
+    ngo("notebook", book, "--out", tmp_path / "done.ipynb", "-p", "a=2.5")
+    assert (tmp_path / "out").read_text() == "(2.5, 'x')"
+
+
+def test_a_notebook_without_the_parameter_is_not_run(tmp_path):
+    book = write_notebook(tmp_path / "b.ipynb", "raise SystemExit", parameters="metrics = 1")
+    out = ngo("notebook", book, "--out", tmp_path / "d.ipynb", "-p", "metric=2", code=2)
+    assert "'metric' is unknown; allowed: metrics. Did you mean 'metrics'?" in out
+    assert not (tmp_path / "d.ipynb").exists()
+
+
+def test_a_notebooks_value_that_is_no_yaml_is_named(tmp_path):
+    book = write_notebook(tmp_path / "b.ipynb", "raise SystemExit")
+    out = ngo("notebook", book, "--out", tmp_path / "new/d.ipynb", "-p", "a=[1", code=2)
+    assert out.startswith("ngo: param: 'a=[1' is not valid YAML: ")
+    assert len(out.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["b.ipynb"]
+
+
+@pytest.mark.parametrize("name", ["b.ipynb", "b.parquet"])
+@pytest.mark.parametrize("content", [b"", b"x = 1", b"[]", b"{}", b"PAR1\xcc"])
+def test_a_file_that_is_no_notebook(tmp_path, content, name):
+    (tmp_path / name).write_bytes(content)
+    out = ngo("notebook", tmp_path / name, "--out", tmp_path / "d.ipynb", code=2)
+    assert f"{name}: this is not a notebook" in out
+    assert len(out.splitlines()) == 1
+    assert not (tmp_path / "d.ipynb").exists()
+
+
+def test_a_notebook_that_raises_is_left_for_reading(tmp_path):
+    book = write_notebook(tmp_path / "b.ipynb", "raise RuntimeError('no such column')")
+    out = ngo("notebook", book, "--out", tmp_path / "d.ipynb", code=2)
+    assert "RuntimeError: no such column" in out
+    assert "Traceback" not in out
+    outputs = nbformat.read(tmp_path / "d.ipynb", 4).cells[-1].outputs
+    assert any("RuntimeError" in line for line in outputs[0].traceback)
+
+
+def test_committed_notebooks_are_thin_and_without_outputs():
+    books = sorted(Path("notebooks").glob("*.ipynb"))
+    assert [book.stem for book in books] == sorted(ARTEFACTS)
+    for book in books:
+        cells = nbformat.read(book, 4).cells
+        assert cells[0].cell_type == "markdown"
+        code = [cell for cell in cells if cell.cell_type == "code"]
+        assert "parameters" in code[0].metadata.tags
+        assert sum(len(cell.source.splitlines()) for cell in code) < 50
+        for cell in code:
+            assert not cell.outputs
+            assert cell.execution_count is None

@@ -1,0 +1,87 @@
+import sys
+
+import pytest
+from command_line import SMALL, commands, mistake, ngo
+from running import ended, finished, start
+
+from ngo.cli import plugin_option
+
+NAMES = {
+    "topology": "from ngo.gossip.topology import TOPOLOGIES as registry\nname = 'ring'",
+    "protocol": "from ngo.gossip.method import METHODS as registry\nname = 'ngo'",
+    "dataset": "from ngo.data.dataset import DATASETS as registry\nname = 'digits'",
+}
+
+
+def command(*arguments):
+    return start([sys.executable, "-m", "ngo", *map(str, arguments)])
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(f"{NAMES['topology']}\nregistry.add('mine', registry[name])\n")
+    return path
+
+
+@pytest.mark.parametrize("option", NAMES)
+def test_names_of_a_plugin_are_allowed_in_options(tmp_path, option):
+    path = tmp_path / "mine.py"
+    path.write_text(f"{NAMES[option]}\nregistry.add('mine', registry[name])\n")
+    run = ["train", *SMALL, f"--{option}", "mine"]
+    assert "'mine' is unknown" in mistake(*run, "--out", tmp_path / "run")
+    finished(command(*run, "--out", tmp_path / "run", "--plugin", path))
+
+
+def test_a_plugin_is_named_before_or_behind_the_command(tmp_path, plugin):
+    wrong = ["spectra", "--topology", "mien", "--out", tmp_path / "s.parquet"]
+    for words in (["--plugin", plugin, *wrong], [*wrong, f"--plugin={plugin}"]):
+        process = command(*words)
+        _, err = ended(process)
+        assert process.returncode == 2
+        assert err == (
+            "ngo: topology: 'mien' is unknown; allowed: complete, mine, random, ring. "
+            "Did you mean 'mine'?\n"
+        )
+    finished(command("spectra", "--topology", "mine", *wrong[3:], "--plugin", plugin))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_help_lists_the_names_of_a_plugin(plugin, order):
+    words = ["--help", f"--plugin={plugin}"][::order]
+    help = " ".join(finished(command("train", *words)).split())
+    assert "(complete, mine, random, ring)" in help
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "is not a Python file."),
+        ("x = ", "can't be imported: SyntaxError"),
+        ("\n1 / 0", "can't be imported: ZeroDivisionError, line 2: division by zero"),
+        ("from ngo.common.registry import UserError\nraise UserError('no')", "bad.py': no"),
+    ],
+)
+def test_a_bad_plugin_is_one_line_before_other_mistakes(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "bad.py").write_text(content)
+    for words in (["train", "--plugin"], ["bench", "engine", "--nosuch", "--plugin"], ["--plugin"]):
+        line = mistake(*words, tmp_path / "bad.py")
+        assert line.startswith("plugin: ")
+        assert message in line
+
+
+def test_every_command_has_the_option():
+    for _, each in commands():
+        assert plugin_option.OPTION in each.params
+    assert "--plugin FILE" in ngo("--help")
+    assert "--plugin FILE" in ngo("bench", "--help")
+
+
+def test_words_that_name_plugins():
+    def named(line):
+        return list(plugin_option.named(line.split()))
+
+    assert named("train --plugin a.py --p 1 --plugin=b.py") == ["a.py", "b.py"]
+    assert named("train -- --plugin a.py") == []
+    assert named("train --plugin") == []

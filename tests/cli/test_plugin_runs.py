@@ -1,0 +1,177 @@
+"""Runs with plugins: settings as options, checkpoints, entry points, processes; and mistakes."""
+
+import json
+import os
+import re
+import signal
+import sys
+
+import pandas as pd
+import pytest
+from command_line import mistake, ngo
+from conftest import REPOSITORY
+from running import ended, finished, start
+
+from ngo.common.settings import DECLARED
+
+EXAMPLES = REPOSITORY / "examples/plugins"
+SMALL = ["--dataset", "flowers", "--workers", 4, "--batch-size", 8, "--device", "cpu"]
+SHORT = ["--epochs", 2, "--threads", 1]
+
+
+def examples(*names):
+    return [word for name in names for word in ("--plugin", EXAMPLES / f"{name}.py")]
+
+
+def command(*arguments, **how):
+    return start([sys.executable, "-m", "ngo", "train", *SMALL, *arguments], **how)
+
+
+def losses(folder):
+    return pd.read_parquet(folder / "metrics.parquet")["consensus_loss"].tolist()
+
+
+def test_a_setting_of_a_plugin_is_an_option(own_entries, tmp_path):
+    """Also of a command that was imported before the plugin."""
+    assert "--beta1" not in ngo("train", "--help")
+    run = ["train", *examples("csv_data", "local_adam"), *SMALL, *SHORT]
+    adam = ["--local-rule", "adam_cosine"]
+    help = " ".join(ngo(*run, "--help").split())
+    assert "--beta1 FLOAT Decay of Adam's first moment (0 or more, below 1) [default: 0.9]" in help
+    for folder, more in {"a": [], "b": ["--beta1", 0.9], "c": ["--beta1", 0.5]}.items():
+        ngo(*run, *adam, *more, "--out", tmp_path / folder)
+    assert losses(tmp_path / "a") == losses(tmp_path / "b") != losses(tmp_path / "c")
+    record = json.loads((tmp_path / "c/run.json").read_text())
+    assert record["spec"]["beta1"] == 0.5
+    assert record["command"][record["command"].index("--beta1") + 1] == "0.5"
+    assert mistake(*run, *adam, "--beta1", 1, "--out", tmp_path / "d") == (
+        "beta1: 1.0 is out of range; it must be a number, 0 or more, below 1."
+    )
+    assert "--beta1" not in ngo("partition", "--help")
+    DECLARED.clear()
+    assert "--beta1" not in ngo("train", "--help")
+
+
+def test_a_partition_may_have_settings(own_entries, tmp_path):
+    """They are options of ``ngo partition`` too."""
+    (tmp_path / "strided.py").write_text(
+        "import numpy as np, ngo\n"
+        "OWN = {'stride': ngo.whole('distance of samples', 2, ngo.at_least(1))}\n"
+        "@ngo.partition('strided', settings=OWN)\n"
+        "def strided(labels, n, *, stride, generator):\n"
+        "    return [np.arange(i, len(labels), n * stride) for i in range(n)]\n"
+    )
+    words = ["--plugin", tmp_path / "strided.py", "--dataset", "digits", "--partition", "strided"]
+    words += ["--stride", 3, "--workers", 2]
+    assert "480 samples, 240 to 240 " in ngo("partition", *words, "--out", tmp_path / "p.parquet")
+    file = ["--partition-file", tmp_path / "p.parquet", "--epochs", 0.1, "--batch-size", 8]
+    ngo("train", *words, *file, "--device", "cpu", "--out", tmp_path / "run")
+    assert json.loads((tmp_path / "run/run.json").read_text())["spec"]["stride"] == 3
+
+
+def stopped(*run):
+    """What a run writes to standard error; it is stopped after the first evaluation."""
+    process, lines = command(*run), []
+    while not lines or not lines[-1].startswith("epoch "):
+        lines.append(process.stderr.readline())
+        assert process.poll() is None, lines
+    process.send_signal(signal.SIGTERM)
+    _, err = ended(process)
+    assert process.returncode == 128 + signal.SIGTERM
+    return "".join(lines) + err
+
+
+def test_a_checkpoint_of_another_version_of_a_plugin_is_refused(tmp_path):
+    plugin = tmp_path / "local_adam.py"
+    code = (EXAMPLES / "local_adam.py").read_text()
+    run = [*examples("csv_data"), "--plugin", plugin, "--local-rule", "adam_cosine"]
+    run += ["--epochs", 90000, "--threads", 1, "--out", tmp_path / "run"]
+    plugin.write_text(code)
+    assert "resum" in stopped(*run)
+    plugin.write_text(code.replace("Kingma", "D. P. Kingma"))
+    assert "resuming at step" in stopped(*run)
+    plugin.write_text(code.replace("1e-8", "1e-7"))
+    err = stopped(*run)
+    assert "resuming at step" not in err
+    (line,) = (line for line in err.splitlines() if "is refused" in line)
+    assert "checkpoint.pt' is refused: it is made with code '" in line
+    assert line.endswith("; starting over")
+
+
+def test_a_plugin_of_an_installed_package(tmp_path):
+    info = tmp_path / "site/theirs-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[ngo.plugins]\ntheirs = their_graphs\n")
+    code = (EXAMPLES / "exponential.py").read_text().replace('"exponential"', '"theirs"')
+    (tmp_path / "site/their_graphs.py").write_text(code)
+    path = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
+    run = ["--dataset", "digits", *SHORT, "--topology", "theirs", "--out", tmp_path / "run"]
+    assert "topology: 'theirs' is unknown" in mistake("train", *run)
+    finished(command(*run, env={**os.environ, "PYTHONPATH": path}))
+    record = json.loads((tmp_path / "run/run.json").read_text())
+    assert record["spec"]["topology"] == "theirs"
+    assert [plugin["file"] for plugin in record["plugins"]] == ["their_graphs.py"]
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("exponential", "clipped"), ["--topology", "exponential", "--coupling", "clipped"]),
+        (("one_peer", "push_sum"), ["--topology", "one_peer", "--protocol", "push_sum"]),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
+)
+def test_plugins_in_a_distributed_run(own_entries, tmp_path, names, words):
+    run = [*examples("csv_data", *names), *words, *SHORT]
+    ngo("train", *SMALL, *run, "--out", tmp_path / "one")
+    finished(command(*run, "--out", tmp_path / "two", "--distributed", "--processes", 2))
+    one, two = losses(tmp_path / "one"), losses(tmp_path / "two")
+    assert one == pytest.approx(two, rel=1e-6)
+    assert one[-1] < one[0]
+
+
+MISTAKES = {
+    "x = ": "plugin: '.*bad.py' can't be imported: SyntaxError: invalid syntax .*line 1",
+    "import sys; sys.exit('usage')": "plugin: '.*bad.py' can't be imported: SystemExit.*: usage",
+    "@ngo.topology('ring')\ndef mine(n): ...": "topology: 'ring' is registered already; choose",
+    "@ngo.topology('a/b')\ndef mine(n): ...": "topology: 'a/b' is not allowed as a name; use",
+    "@ngo.topology('mine')\ndef mine(n):\n    return [(0, n)]": (
+        r"topology: 'mine' has an edge \(0, 4\) on 4 workers; they are 0 to 3\."
+    ),
+    "@ngo.topology('mine')\ndef mine(n, width):\n    return []": (
+        "topology: 'mine' takes an argument 'width', which is not a field of a run; declare it"
+    ),
+    "@ngo.measurement('train', object)\ndef mine(s): ...": "measurement: 'train' is a name of",
+}
+
+
+def setting(name, default=1.0):
+    own = f"{{'{name}': ngo.number('a number', {default}, ngo.above(0))}}"
+    return f"@ngo.local_rule('{name}_rule', settings={own})\ndef {name}_rule(step): ...\n"
+
+
+for taken in ("lr", "threads", "step", "run"):
+    MISTAKES[setting(taken)] = f"setting: '{taken}' is a name of the package's own; choose"
+
+
+@pytest.mark.usefixtures("own_entries")
+@pytest.mark.parametrize(("code", "message"), MISTAKES.items(), ids=lambda text: text[:20])
+def test_a_mistake_in_a_plugin_is_a_line(tmp_path, code, message):
+    (tmp_path / "bad.py").write_text(f"import ngo\n{code}" if code != "x = " else code)
+    topology = "mine" if "'mine'" in code else "ring"
+    run = ["train", *SMALL, *SHORT, "--topology", topology, "--out", tmp_path / "run"]
+    out = ngo(*run, *examples("csv_data"), "--plugin", tmp_path / "bad.py", code=2)
+    (line,) = (line for line in out.splitlines() if line.startswith("ngo: "))
+    assert re.search(message, line), line
+
+
+@pytest.mark.parametrize("name", ["lr", "threads"])
+def test_a_setting_of_a_taken_name_is_refused_at_the_start_of_a_command(tmp_path, name):
+    """The plugin is loaded before the package's own fields."""
+    (tmp_path / "bad.py").write_text("import ngo\n" + setting(name))
+    process = command("--plugin", tmp_path / "bad.py", "--out", tmp_path / "run")
+    _, err = ended(process)
+    assert process.returncode == 2
+    assert err.startswith(f"ngo: setting: '{name}' is a name of the package's own")
+    assert err.count("\n") == 1

@@ -1,0 +1,48 @@
+import json
+
+import pytest
+from command_line import SMALL, mistake, ngo
+
+
+def test_a_value_without_effect_is_named(tmp_path):
+    out = ngo("train", *SMALL, "--protocol", "gossip", "--p", "0.8", "--out", tmp_path / "a")
+    assert "note: p 0.8 has no effect here: it is 1" in out
+    out = ngo("train", *SMALL, "--protocol", "centralized", "--topology", "ring", "--out", tmp_path)
+    assert "note: topology ring has no effect here: it is not used" in out
+
+
+def test_a_run_file_with_an_unknown_field_is_refused(tmp_path):
+    (tmp_path / "s.json").write_text('{"datset": "digits"}')
+    out = ngo("train", "--spec", tmp_path / "s.json", "--out", tmp_path / "run", code=2)
+    assert "spec: 'datset' is unknown" in out
+    assert "Did you mean 'dataset'?" in out
+
+
+def test_a_run_file_that_is_no_text_is_named(tmp_path):
+    for content, message in (
+        (b"PAR1\xcc", "is not a JSON object: "),
+        (b"[1]", "is not a JSON object"),
+        (b'{"spec": null}', "is not a JSON object"),
+        (b"[" * 100_000, "is not a JSON object: "),
+        (b'{"lr": NaN}', "lr: nan is not finite"),
+        (b'{"lr": [1]}', r"lr: [1] is not a number"),
+    ):
+        (tmp_path / "s.json").write_bytes(content)
+        line = mistake("train", *SMALL, "--spec", tmp_path / "s.json", "--out", tmp_path / "run")
+        assert message in line
+    assert [path.name for path in tmp_path.iterdir()] == ["s.json"]
+
+
+@pytest.mark.parametrize(
+    ("how", "model", "task"),
+    [
+        (["--dataset", "sine"], "toy_net", "regression"),
+        (["--dataset", "digits"], "mnist_cnn", "classification"),
+        (["--dataset", "digits", "--task", "vae"], "mnist_vae", "vae"),
+        (["--dataset", "digits", "--model", "mnist_fc"], "mnist_fc", "classification"),
+    ],
+)
+def test_the_model_follows_the_data_and_the_task_the_model(tmp_path, how, model, task):
+    ngo("train", *how, "--workers", "2", "--batch-size", "4", "--epochs", "1e-3", "--out", tmp_path)
+    spec = json.loads((tmp_path / "run.json").read_text())["spec"]
+    assert (spec["model"], spec["task"]) == (model, task)

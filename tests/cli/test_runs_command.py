@@ -1,0 +1,33 @@
+import json
+import shutil
+
+from command_line import ngo
+from conftest import CONFIGS
+
+
+def test_runs_lists_what_a_config_trains():
+    configs = ["--config", "config/config.yaml", "--config", "config/demo.yaml"]
+    text = ngo("runs", *configs)
+    assert "table1: 28 runs\n  digits-iid-centralized-s0-" in text
+    assert "demo: 113 runs of 17 experiments on " in text.splitlines()[-1]
+    table = json.loads(ngo("runs", *configs, "--json"))
+    assert len({row["id"] for row in table}) == 113
+    assert sum(row["experiment"] == "table1" for row in table) == 28
+
+
+def test_runs_alone_lists_the_tiers_beside_files_that_are_none(tmp_path, monkeypatch):
+    shutil.copytree("workflow/schemas", tmp_path / "workflow/schemas")
+    (tmp_path / "config").mkdir()
+    for path in CONFIGS:
+        shutil.copy(path, tmp_path / "config")
+    (tmp_path / "config/more.yaml").write_text("services: {}\n")
+    monkeypatch.chdir(tmp_path)
+    lines = ngo("runs").splitlines()
+    tiers = [line.partition(":")[0] for line in lines]
+    assert tiers == [
+        "paper",
+        "cifar10",
+        "demo",
+        "laptop",
+        "config/more.yaml is not a tier on its own",
+    ]

@@ -1,0 +1,57 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from ngo.common.columns import read_columns, write_columns
+from ngo.common.registry import UserError
+
+
+def test_columns_are_read_as_written(tmp_path):
+    table = {
+        "i": np.arange(-5, 5),
+        "f": np.array([0.1, np.nan, np.inf]),
+        "b": np.array([True] * 3 + [False] * 8),
+        "none": np.array([], dtype=float),
+    }
+    for name, values in table.items():
+        write_columns(tmp_path / name, {name: values}, {"x": [1, "é"]})
+        back, facts = read_columns(tmp_path / name, "test")
+        assert facts == {"x": [1, "é"]}
+        assert back[name].dtype.kind == values.dtype.kind
+        np.testing.assert_array_equal(back[name], values)
+        pd.testing.assert_frame_equal(
+            pd.read_parquet(tmp_path / name), pd.DataFrame({name: values})
+        )
+
+
+def refusal(path, names=(), about=()):
+    with pytest.raises(UserError) as error:
+        read_columns(path, "key", names, about)
+    start = f"key: {str(path)!r} is the wrong file, or damaged: "
+    assert str(error.value).startswith(start)
+    return str(error.value)[len(start) :]
+
+
+def test_other_files_are_refused(tmp_path):
+    (tmp_path / "text").write_text("no parquet")
+    assert "Parquet magic bytes" in refusal(tmp_path / "text")
+    pd.DataFrame({"step": [0]}).to_parquet(tmp_path / "foreign")
+    assert refusal(tmp_path / "foreign") == "ngo did not write it."
+    write_columns(tmp_path / "ours", {"x": [0]}, {"run": 1})
+    content = (tmp_path / "ours").read_bytes()
+    (tmp_path / "half").write_bytes(content[: len(content) // 2])
+    assert refusal(tmp_path / "half")
+    assert refusal(tmp_path / "ours", about=["seed"]) == "its metadata has no 'seed'."
+    assert refusal(tmp_path / "ours", names=["step"]) == "it has no column 'step'."
+    read_columns(tmp_path / "ours", "key", ["x"], ["run"])
+
+
+@pytest.mark.parametrize("values", [["a"], [None, 0]])
+def test_a_column_of_another_type_is_refused(tmp_path, values):
+    table = pa.table({"x": values}).replace_schema_metadata({"ngo": json.dumps({})})
+    parquet.write_table(table, tmp_path / "file")
+    assert "its column 'x' has missing values or another type" in refusal(tmp_path / "file")

@@ -1,0 +1,196 @@
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+from contextlib import ExitStack
+
+import pytest
+import running
+import torch
+
+from ngo.common import devices
+from ngo.common.registry import UserError
+
+
+@pytest.fixture
+def gpus(monkeypatch):
+    def see(names):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", names)
+
+    return see
+
+
+@pytest.mark.parametrize(
+    ("variable", "names"),
+    [
+        ("", []),
+        ("-1", []),
+        ("NoDevFiles", []),  # from Slurm, for a job without a GPU
+        ("0", ["0"]),
+        ("2, 3", ["2", "3"]),
+        ("1,-1,0", ["1"]),  # CUDA ignores all names after an invalid one
+        ("GPU-8932f937,MIG-40b1e8f9", ["GPU-8932f937", "MIG-40b1e8f9"]),
+    ],
+)
+def test_visible_gpus_are_those_assigned(gpus, variable, names):
+    gpus(variable)
+    assert devices.visible_gpus() == names
+
+
+def test_without_an_assignment_the_driver_lists_gpus(monkeypatch, tmp_path):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert devices.visible_gpus() == []
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho 'GPU 0: H200 (UUID: a)'\necho 'GPU 1: H200 (UUID: b)'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin")
+    assert devices.visible_gpus() == ["0", "1"]
+
+
+def test_the_choice_of_a_device(gpus):
+    gpus("")
+    assert devices.chosen("auto") == "cpu"
+    with pytest.raises(UserError, match="device: 'cuda' needs a GPU"):
+        devices.chosen("cuda")
+    for name in ("gpu", "GPU", "cuda:0", "gpu:1"):
+        with pytest.raises(UserError, match=f"'{name}' is unknown; .*Did you mean 'cuda'"):
+            devices.chosen(name)
+    with pytest.raises(UserError, match="device: 'CPU' is unknown; .*Did you mean 'cpu'"):
+        devices.chosen("CPU")
+    gpus("0")
+    assert devices.chosen("auto") == devices.chosen("cuda") == "cuda"
+    assert devices.chosen("cpu") == "cpu"
+
+
+@pytest.fixture
+def locks(monkeypatch, tmp_path):
+    """Locks in a folder of this test; waiting for a GPU is an error."""
+
+    def waits(seconds):
+        raise AssertionError("all GPUs are in use")
+
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(devices.time, "sleep", waits)
+
+
+@pytest.fixture
+def card(gpus, locks, monkeypatch):
+    """One visible GPU; the function returned sets the error that torch raises when using it."""
+    gpus("0")
+
+    def answers(error=None):
+        def ones(*shape, device):
+            if error is not None:
+                raise error
+            return torch.zeros(*shape)
+
+        monkeypatch.setattr(torch, "ones", ones)
+
+    return answers
+
+
+FAILURES = [
+    AssertionError("Torch not compiled with CUDA enabled"),
+    RuntimeError("No CUDA GPUs are available"),
+    RuntimeError("The NVIDIA driver on your system is too old (found version 11040). Update it."),
+    RuntimeError("CUDA error: no kernel image is available for execution on the device\nCompile"),
+]
+
+
+@pytest.mark.parametrize("error", FAILURES, ids=str)
+def test_a_gpu_that_torch_cannot_use_is_logged_in_one_line(card, caplog, error):
+    card(error)
+    reason = str(error).splitlines()[0].rstrip(".")
+    with devices.claimed("auto") as place:
+        assert place == "cpu"
+        with ExitStack() as stack:  # the claim has been released
+            assert devices._claim(["0"], 1, stack) == 0
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert caplog.messages == [f"device: torch can't use the GPU: {reason}; using the CPU"]
+    with (
+        pytest.raises(UserError, match="device: torch can't use the GPU: .*; use auto or cpu"),
+        devices.claimed("cuda"),
+    ):
+        pass
+
+
+def test_the_claimed_gpu_is_the_current_one(card, monkeypatch, gpus):
+    card()
+    gpus("5,7")
+    current = []
+    monkeypatch.setattr(torch.cuda, "set_device", current.append)
+    monkeypatch.setattr(devices, "deterministic", lambda: current.append("deterministic"))
+    with devices.claimed("auto") as first, devices.claimed("cuda") as second:
+        assert (first, second) == ("cuda:0", "cuda:1")
+    assert current == ["deterministic", "cuda:0", "deterministic", "cuda:1"]
+
+
+DETERMINISTIC = """
+import os, torch
+from ngo.common.devices import deterministic
+deterministic()
+print(os.environ["CUBLAS_WORKSPACE_CONFIG"], torch.are_deterministic_algorithms_enabled())
+parts = torch.backends.cudnn.conv, torch.backends.cudnn.rnn, torch.backends.cuda.matmul
+print({part.fp32_precision for part in parts}, torch.get_float32_matmul_precision())
+"""
+
+
+def test_float32_on_a_gpu_is_float32():
+    """Torch's old and new settings agree, and none of them raises a deprecation warning."""
+    out = subprocess.run(
+        [sys.executable, "-W", "error", "-c", DETERMINISTIC],
+        env={k: v for k, v in os.environ.items() if k != "CUBLAS_WORKSPACE_CONFIG"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert out.stdout.split("\n")[:2] == [":4096:8 True", "{'ieee'} highest"], out.stderr
+
+
+def test_runs_share_gpus_evenly(locks):
+    """Each run gets the GPU with the fewest runs, with at most two runs for each GPU."""
+    gpus = ["0", "MIG-GPU-8932f937/1/0", "2"]
+    runs = [ExitStack() for _ in range(6)]
+    assert [devices._claim(gpus, 2, run) for run in runs] == [0, 1, 2, 0, 1, 2]
+    for run in (runs[0], runs[1], runs[4]):
+        run.close()
+    assert [devices._claim(gpus, 2, runs[k]) for k in (0, 1, 4)] == [1, 0, 1]
+    with pytest.raises(AssertionError, match="in use"):
+        devices._claim(gpus, 2, ExitStack())
+    for run in runs:
+        run.close()
+
+
+def test_the_single_gpu_of_a_slurm_job_is_used_without_a_lock(monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    with ExitStack() as first, ExitStack() as second:
+        assert devices._claim(["3"], 1, first) == devices._claim(["3"], 1, second) == 0
+
+
+def test_no_two_processes_claim_the_same_gpu(tmp_path):
+    """With three processes and two GPUs, the third waits until another process ends."""
+    code = textwrap.dedent(
+        """
+        import sys
+        from contextlib import ExitStack
+        from ngo.common.devices import _claim
+        with ExitStack() as stack:
+            print(_claim(["0", "1"], 1, stack), flush=True)
+            sys.stdin.readline()
+        """
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+
+    def start():
+        return running.start([sys.executable, "-c", code], stdin=subprocess.PIPE, env=environment)
+
+    first, second = start(), start()
+    claimed = {process.stdout.readline().strip(): process for process in (first, second)}
+    assert set(claimed) == {"0", "1"}
+    third = start()
+    assert "waiting for one" in third.stderr.readline()
+    claimed["1"].kill()  # its claim ends with it
+    assert third.stdout.readline().strip() == "1"

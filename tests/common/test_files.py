@@ -1,0 +1,88 @@
+import errno
+import os
+import stat
+
+import pytest
+
+from ngo.common.files import (
+    PARTIAL,
+    atomic_file,
+    remove_all_partial,
+    remove_partial,
+    write_text,
+)
+from ngo.common.registry import UserError
+
+
+def test_a_file_appears_complete(tmp_path):
+    target = tmp_path / "new/folder/file.txt"
+    with atomic_file(target) as temporary:
+        temporary.write_text("half")
+        assert not target.exists()
+        assert temporary.suffix == ".txt"
+    assert target.read_text() == "half"
+    assert [p.name for p in target.parent.iterdir()] == ["file.txt"]
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o666 & ~umask
+
+
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
+    target = tmp_path / "file.txt"
+    write_text(target, "old")
+
+    def interrupted():
+        with atomic_file(target) as temporary:
+            temporary.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        interrupted()
+    assert target.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file.txt"]
+
+
+def test_a_full_disk_is_one_line(tmp_path):
+    message = "out: '.*file.txt' can't be written: No space left on device"
+    with pytest.raises(UserError, match=message), atomic_file(tmp_path / "file.txt"):
+        raise OSError(errno.ENOSPC, "in any words")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(UserError, match="out: '.*' exists and is not a file"):
+            write_text(tmp_path / name, "text")
+    assert stat.S_ISFIFO((tmp_path / "link").stat().st_mode)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+def test_a_link_stays_and_its_file_is_replaced(tmp_path):
+    write_text(tmp_path / "there/file.txt", "old")
+    (tmp_path / "link.txt").symlink_to("there/file.txt")
+    write_text(tmp_path / "link.txt", "new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "there/file.txt").read_text() == "new"
+
+
+def test_partial_files_below_a_folder_are_removed(tmp_path):
+    folder = tmp_path / "runs/a"
+    write_text(folder / "whole.txt", "whole")
+    for place in (folder, folder.parent):
+        (place / f"{PARTIAL}x.txt").write_text("half")
+    remove_all_partial(tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [folder / "whole.txt"]
+
+
+def test_partial_files_of_one_file_are_removed(tmp_path):
+    target, other = tmp_path / "file.txt", tmp_path / ".other.txt"
+    write_text(target, "whole")
+    write_text(other, "mine")
+    handle = atomic_file(target)
+    temporary = handle.__enter__()
+    assert len(list(tmp_path.iterdir())) == 3
+    remove_partial(target)
+    assert not temporary.exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".other.txt", "file.txt"]

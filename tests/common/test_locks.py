@@ -1,0 +1,100 @@
+import errno
+import sys
+import threading
+
+import pytest
+import running
+
+from ngo.common.locks import exclusive_lock, file_lock, try_lock
+from ngo.common.registry import UserError
+
+
+def test_a_lock_has_one_holder_until_it_is_released(tmp_path):
+    lock = exclusive_lock(tmp_path / "new/lock")
+    with pytest.raises(UserError, match="lock: another process is working in this folder"):
+        exclusive_lock(tmp_path / "new/lock")
+    assert try_lock(tmp_path / "new/lock") is None
+    lock.release()
+    exclusive_lock(tmp_path / "new/lock").release()
+
+
+def test_a_lock_ends_with_its_process(tmp_path):
+    code = (
+        "import sys, time; from ngo.common.locks import exclusive_lock\n"
+        "lock = exclusive_lock(sys.argv[1]); print('held', flush=True); time.sleep(600)"
+    )
+    holder = running.start([sys.executable, "-c", code, tmp_path / "lock"])
+    assert holder.stdout.readline() == "held\n"
+    assert try_lock(tmp_path / "lock") is None
+    holder.kill()
+    running.awaited(lambda: try_lock(tmp_path / "lock") is not None)
+
+
+def test_a_lock_is_released_in_another_thread(tmp_path):
+    lock = try_lock(tmp_path / "lock")
+    thread = threading.Thread(target=lock.release)
+    thread.start()
+    thread.join()
+    assert try_lock(tmp_path / "lock") is not None
+
+
+def never():
+    raise AssertionError
+
+
+def test_a_second_holder_waits_and_the_last_removes_the_file(tmp_path):
+    path, order = tmp_path / "lock", []
+
+    def second():
+        with file_lock(path, lambda: order.append("waits")):
+            order.append("second")
+
+    with file_lock(path, never):
+        assert try_lock(path) is None
+        thread = threading.Thread(target=second, daemon=True)
+        thread.start()
+        running.awaited(lambda: order)
+        order.append("first")
+    thread.join(running.LIMIT)
+    assert order == ["waits", "first", "second"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_lock_on_a_removed_file_excludes_nobody(tmp_path):
+    removed = try_lock(tmp_path / "lock")
+    (tmp_path / "lock").unlink()
+    with file_lock(tmp_path / "lock", never):
+        assert try_lock(tmp_path / "lock") is None
+    removed.release()
+
+
+def test_an_error_releases_the_lock(tmp_path):
+    def fails():
+        with file_lock(tmp_path / "lock", never):
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails()
+    assert not list(tmp_path.iterdir())
+    try_lock(tmp_path / "lock").release()
+
+
+def test_without_locks_the_block_runs_unlocked(tmp_path, monkeypatch):
+    def none(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", none)
+    with file_lock(tmp_path / "lock", never), file_lock(tmp_path / "lock", never):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_refusal_while_waiting_leaves_the_lock_to_its_holder(tmp_path):
+    def refuse():
+        raise UserError("in use")
+
+    lock = try_lock(tmp_path / "lock")
+    with pytest.raises(UserError, match="in use"), file_lock(tmp_path / "lock", refuse):
+        pass
+    assert try_lock(tmp_path / "lock") is None
+    lock.release()

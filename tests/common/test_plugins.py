@@ -1,0 +1,98 @@
+import hashlib
+import sys
+
+import pytest
+
+from ngo.common import plugins
+from ngo.common.registry import UserError
+
+
+@pytest.fixture(autouse=True)
+def no_plugins(monkeypatch):
+    """No plugin is loaded, and those that a test loads do not outlive it."""
+    monkeypatch.setattr(plugins, "_loaded", {})
+    monkeypatch.setattr(sys, "modules", sys.modules.copy())
+
+
+def install(folder, code):
+    """A package in ``folder`` whose module is the plugin ``code``."""
+    info = folder / "mine-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[ngo.plugins]\nmine = installed_plugin\n")
+    (folder / "installed_plugin.py").write_text(code)
+
+
+def test_a_file_is_imported_once_under_a_name_that_shadows_no_library(tmp_path, capsys):
+    path = tmp_path / "json.py"
+    path.write_text("print('imported')\n")
+    (first,) = plugins.load([path])
+    assert plugins.load([str(path)]) == [first]
+    assert capsys.readouterr().out == "imported\n"
+    assert first.module == "ngo_plugin_json"
+    assert plugins.loaded() == (first,)
+    assert first.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_two_files_of_one_name_are_refused(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.py").touch()
+    plugins.load([tmp_path / "a/mine.py"])
+    with pytest.raises(UserError, match="key: .*b/mine.py' and .*a/mine.py' have one name"):
+        plugins.load([tmp_path / "b/mine.py"], key="key")
+
+
+def test_a_file_that_fails_is_not_loaded(tmp_path):
+    (tmp_path / "bad.py").write_text("x = 1\nraise ValueError('no\\nsuch luck')\n")
+    with pytest.raises(UserError, match=r"bad.py' can't be imported: ValueError, line 2: no$"):
+        plugins.load([tmp_path / "bad.py"])
+    assert plugins.loaded() == ()
+    assert "ngo_plugin_bad" not in sys.modules
+
+
+def test_the_plugin_of_an_installed_package_is_loaded(tmp_path, monkeypatch):
+    plugins.load_installed()
+    assert plugins.loaded() == ()
+    install(tmp_path / "site", "name = 'mine'\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    plugins.load_installed()
+    plugins.load_installed()
+    (plugin,) = plugins.loaded()
+    assert plugin.module == "installed_plugin"
+    assert plugin.path == tmp_path / "site/installed_plugin.py"
+
+
+def test_an_installed_plugin_that_fails_is_one_line(tmp_path, monkeypatch):
+    install(tmp_path / "site", "import nosuch\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    with pytest.raises(UserError, match="plugins: entry point 'mine' can't be imported: No module"):
+        plugins.load_installed()
+
+
+def test_without_installed_plugins_the_metadata_of_packages_is_not_read(monkeypatch):
+    monkeypatch.setitem(sys.modules, "importlib.metadata", None)  # an import of it fails
+    plugins.load_installed()
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("def f(:\n", r"mine.py' can't be imported: SyntaxError: invalid syntax \(mine.py, line 1"),
+        ("import sys\nsys.exit('no')\n", "mine.py' can't be imported: SystemExit, line 2: no"),
+        ("import nosuch\n", "mine.py' can't be imported: ModuleNotFoundError, line 1: No module n"),
+    ],
+)
+def test_a_mistake_names_the_file_and_the_line(tmp_path, code, message):
+    (tmp_path / "mine.py").write_text(code)
+    with pytest.raises(UserError, match=message):
+        plugins.load([tmp_path / "mine.py"])
+    (tmp_path / "mine.py").write_text("fixed = True\n")
+    assert len(plugins.load([tmp_path / "mine.py"])) == 1
+
+
+@pytest.mark.parametrize("name", ["nosuch.py", "notes.txt", "."])
+def test_what_is_not_a_python_file_is_refused(tmp_path, name):
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(UserError, match="^plugin: '.*' is not a Python file.$"):
+        plugins.load([tmp_path / name], key="plugin")

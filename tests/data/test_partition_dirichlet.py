@@ -1,0 +1,31 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from partition_cases import LABELS, assert_disjoint, stream
+
+from ngo.common.registry import UserError
+from ngo.data.partition import summary
+from ngo.data.partitions.dirichlet import dirichlet
+
+
+@settings(deadline=None)
+@given(n=st.integers(1, 20), beta=st.floats(0.05, 50), seed=st.integers(0, 100))
+def test_dirichlet_is_exhaustive(n, beta, seed):
+    parts = dirichlet(LABELS, n, beta=beta, generator=stream(seed))
+    assert_disjoint(parts, 600)
+    assert sum(map(len, parts)) == 600
+
+
+def test_dirichlet_tends_to_even_as_beta_grows():
+    def spread(beta):
+        parts = dirichlet(LABELS, 10, beta=beta, generator=stream())
+        return summary(LABELS, parts, 10).counts.std()
+
+    assert spread(1e6) < 0.5  # 6 of each class on each worker
+    assert spread(0.1) > 10
+
+
+@pytest.mark.parametrize("beta", [0, -1.0])
+def test_a_concentration_that_is_not_positive(beta):
+    with pytest.raises(UserError, match=f"beta: {beta} is out of range; it must be above 0"):
+        dirichlet(LABELS, 5, beta=beta, generator=stream())

@@ -1,0 +1,78 @@
+import hashlib
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from conftest import real
+
+from ngo.common.registry import UserError
+from ngo.data import loading
+from ngo.data.dataset import DATASETS
+from ngo.data.sets import cifar10
+
+
+@pytest.fixture
+def cifar(tmp_path, monkeypatch):
+    """A data root with CIFAR-10's layout, two images per batch: images and labels by batch."""
+    rng = np.random.default_rng(0)
+    batches, sums = {}, {}
+    (tmp_path / "cifar-10-batches-py").mkdir()
+    for file in cifar10.FILES:
+        images = rng.integers(0, 256, (2, 3072), dtype=np.uint8)
+        labels = rng.integers(0, 10, 2).tolist()
+        batches[file.split("/")[1]] = images, labels
+        content = pickle.dumps({b"data": images, b"labels": labels}, protocol=3)
+        content = content.replace(b"numpy._core.multiarray", b"numpy.core.multiarray")  # released
+        (tmp_path / file).write_bytes(content)
+        sums[file] = (hashlib.md5(content).hexdigest(),)
+    source = replace(DATASETS["cifar10"], files=sums, train_samples=10)
+    monkeypatch.setitem(DATASETS, "cifar10", source)
+    return tmp_path, batches
+
+
+def test_batches_are_stacked_in_order(cifar):
+    root, batches = cifar
+    data = loading.load("cifar10", root)
+    train = [batches[f"data_batch_{i}"] for i in range(1, 6)]
+    assert data.train_targets.tolist() == [label for _, labels in train for label in labels]
+    assert data.test_targets.tolist() == batches["test_batch"][1]
+    assert data.train_inputs.dtype == torch.uint8
+    assert data.train_inputs.shape == (10, 3, 32, 32)
+    # A row of a batch is all red values, then green, then blue; each row by row.
+    assert data.train_inputs[3, 1, 2, 5] == train[1][0][1, 1024 + 2 * 32 + 5]
+    assert data.mean.shape == data.std.shape == (3, 1, 1)
+    labels = loading.train_labels("cifar10", root)
+    assert labels.dtype == np.int64
+    assert labels.tolist() == data.train_targets.tolist()
+
+
+def test_a_batch_with_a_flipped_bit_is_named(cifar):
+    root, _ = cifar
+    path = root / "cifar-10-batches-py/data_batch_3"
+    content = path.read_bytes()
+    path.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
+    with pytest.raises(UserError, match="data_batch_3' is corrupt or truncated"):
+        loading.train_labels("cifar10", root)
+
+
+def test_a_batch_that_calls_a_function_is_refused(tmp_path):
+    class Harm:
+        def __reduce__(self):
+            return (print, ("harm",))
+
+    path = tmp_path / "data_batch_1"
+    path.write_bytes(pickle.dumps({b"data": Harm()}))
+    with pytest.raises(UserError, match=r"data_batch_1' is not a CIFAR-10 batch: .*builtins.print"):
+        cifar10.read_batch(path)
+
+
+def test_real_cifar10():
+    root = real("cifar-10-batches-py/test_batch")
+    data = loading.load("cifar10", root)
+    assert data.train_inputs.shape == (50_000, 3, 32, 32)
+    assert torch.bincount(data.train_targets).tolist() == [5000] * 10
+    assert torch.bincount(data.test_targets).tolist() == [1000] * 10
+    assert data.mean.flatten().tolist() == pytest.approx([0.4914, 0.4822, 0.4465], abs=1e-4)
+    assert data.std.flatten().tolist() == pytest.approx([0.2470, 0.2435, 0.2616], abs=1e-4)

@@ -1,0 +1,234 @@
+import io
+import os
+import random
+import shutil
+import sys
+import urllib.request
+
+import numpy as np
+import pytest
+import running
+import torch
+from conftest import real
+from filelock import FileLock
+from PIL import Image
+
+from ngo.common.locks import exclusive_lock
+from ngo.common.registry import UserError
+from ngo.data import download, loading
+from ngo.data.dataset import DATASETS
+from ngo.data.sets import tinyimagenet
+
+IDS = [f"n{i:08}" for i in range(200)]
+COLOURS = {
+    "train/n00000003/images/n00000003_0.JPEG": (200, 30, 60),
+    "train/n00000003/images/n00000003_1.JPEG": (10, 120, 250),
+    "train/n00000150/images/n00000150_7.JPEG": 90,  # grey
+    "val/images/val_0.JPEG": (0, 255, 0),
+    "val/images/val_1.JPEG": 17,
+}
+
+
+def save(path, colour):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mode = "L" if isinstance(colour, int) else "RGB"
+    Image.new(mode, (64, 64), colour).save(path, "JPEG", quality=95)
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A data root with five images in TinyImageNet's layout, of single colours."""
+    folder = tmp_path / tinyimagenet.FOLDER
+    ids = random.Random(0).sample(IDS, 200)
+    folder.mkdir()
+    (folder / "wnids.txt").write_text("\n".join(ids) + "\n")
+    for name in random.Random(1).sample(sorted(COLOURS), len(COLOURS)):
+        save(folder / name, COLOURS[name])
+    (folder / "val/val_annotations.txt").write_text(
+        "val_1.JPEG\tn00000150\t0\t0\t62\t62\nval_0.JPEG\tn00000042\t4\t0\t60\t55\n"
+        "val_2.JPEG\tn00000001\t4\t0\t60\t55\n"
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Names of the image files opened after this fixture."""
+    paths, original = [], Image.open
+    monkeypatch.setattr(Image, "open", lambda path: paths.append(path.name) or original(path))
+    return paths
+
+
+def test_images_and_labels_in_the_order_of_classes_and_names(root):
+    data = loading.load("tinyimagenet", root)
+    assert data.classes == 200
+    assert data.train_inputs.shape == (3, 3, 64, 64)
+    assert data.train_inputs.dtype == torch.uint8
+    assert data.train_targets.tolist() == [3, 3, 150]
+    assert data.test_targets.tolist() == [42, 150]
+    images = [*data.train_inputs, *data.test_inputs]
+    for image, colour in zip(images, COLOURS.values(), strict=True):
+        wanted = torch.tensor(colour if isinstance(colour, tuple) else (colour,) * 3)
+        assert (image - wanted[:, None, None]).abs().max() <= 2  # JPEG rounds
+    assert data.train_inputs[2].unique(dim=0).shape[0] == 1  # grey: three equal channels
+
+
+def test_the_order_is_not_the_file_systems(root, monkeypatch):
+    straight = tinyimagenet.list_images(root)
+    original = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: original(path)[::-1])
+    assert tinyimagenet.list_images(root).train == straight.train
+    assert tinyimagenet.list_images(root).test == straight.test
+
+
+def test_labels_come_without_opening_an_image(root, opened):
+    labels = loading.train_labels("tinyimagenet", root)
+    assert labels.dtype == np.int64
+    assert labels.tolist() == [3, 3, 150]
+    assert opened == []
+    assert [path.name for path in root.iterdir()] == [tinyimagenet.FOLDER]
+
+
+def test_images_are_decoded_once(root, opened):
+    first = vars(tinyimagenet.read_tinyimagenet(root)).values()
+    assert len(opened) == 5
+    again = vars(tinyimagenet.read_tinyimagenet(root)).values()
+    assert len(opened) == 5
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+
+
+@pytest.mark.parametrize("change", ["added", "resized", "removed", "cut", "emptied"])
+def test_a_changed_folder_or_a_damaged_cache_is_decoded_again(root, opened, change):
+    tinyimagenet.read_tinyimagenet(root)
+    folder, cache = root / tinyimagenet.FOLDER, root / tinyimagenet.CACHE
+    name = "train/n00000003/images/n00000003_1.JPEG"
+    if change == "added":
+        save(folder / "train/n00000003/images/n00000003_2.JPEG", 5)
+    elif change == "resized":
+        Image.new("RGB", (64, 64), 5).save(folder / name, "JPEG", quality=20)
+    elif change == "removed":
+        (folder / name).unlink()
+    else:
+        cache.write_bytes(cache.read_bytes()[:-1000] if change == "cut" else b"")
+    opened.clear()
+    data = tinyimagenet.read_tinyimagenet(root)
+    there = {"added": 4, "removed": 2}.get(change, 3)
+    assert len(opened) == there + 2
+    assert len(data.train_inputs) == len(data.train_targets) == there
+    opened.clear()
+    tinyimagenet.read_tinyimagenet(root)
+    assert opened == []
+
+
+def test_a_missing_part_of_the_release_is_logged(root, caplog):
+    download._warn_once.cache_clear()
+    assert download.check("tinyimagenet", root) == []
+    assert caplog.messages == [
+        "tinyimagenet: only 3 of the release's 100,000 training images and 2 of the release's "
+        "10,000 test images are present"
+    ]
+    download.prepare("tinyimagenet", root)
+    assert len(caplog.messages) == 1
+    assert DATASETS["tinyimagenet"].train_samples == 100_000
+
+
+def test_a_whole_release_needs_no_note(root, monkeypatch):
+    monkeypatch.setattr(tinyimagenet, "TEST", 2)
+    assert tinyimagenet.missing_images(root).endswith("100,000 training images are present")
+    monkeypatch.setattr(tinyimagenet, "TRAIN", 3)
+    assert tinyimagenet.missing_images(root) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"no image", "cut"])
+def test_a_corrupt_image_is_named_and_nothing_is_kept(root, content):
+    path = root / tinyimagenet.FOLDER / "val/images/val_1.JPEG"
+    path.write_bytes(path.read_bytes()[:-100] if content == "cut" else content)
+    with pytest.raises(UserError, match=r"data.root: '.*val_1.JPEG' can't be decoded: \S"):
+        loading.load("tinyimagenet", root)
+    assert not (root / tinyimagenet.CACHE).exists()
+
+
+def test_an_image_of_another_size_is_named(root):
+    path = root / tinyimagenet.FOLDER / "train/n00000003/images/n00000003_0.JPEG"
+    Image.new("RGB", (64, 32)).save(path)
+    with pytest.raises(UserError, match=r"n00000003_0.JPEG' is 64 × 32, not 64 × 64"):
+        tinyimagenet.read_tinyimagenet(root)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("wnids.txt", None, "wnids.txt' does not exist"),
+        ("wnids.txt", "n1\nn2\n", "wnids.txt' lists 2 classes, not 200"),
+        ("val/val_annotations.txt", None, "val_annotations.txt' does not exist"),
+        ("val/val_annotations.txt", "val_0.JPEG\tn1\n", "names no class in the line 'val_0"),
+        ("val/val_annotations.txt", "val_0.JPEG\tn00000001\n", "no line for val/images/val_1"),
+    ],
+)
+def test_a_missing_or_damaged_text_file_is_named(root, file, content, message):
+    path = root / tinyimagenet.FOLDER / file
+    path.unlink() if content is None else path.write_text(content)
+    for call in (download.check, loading.train_labels, loading.load):
+        with pytest.raises(UserError, match=message):
+            call("tinyimagenet", root)
+
+
+def test_a_folder_without_images_is_an_error(root):
+    (root / tinyimagenet.FOLDER / "train").rename(root / "elsewhere")
+    with pytest.raises(UserError, match="tiny-imagenet-200' contains no training images"):
+        download.check("tinyimagenet", root)
+
+
+def test_a_root_that_cannot_be_written_to_is_read(root, monkeypatch, caplog):
+    def refused(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    def unwritable(path, key):
+        raise UserError(f"{key}: the folder {str(path)!r} can't be written to: Permission denied")
+
+    monkeypatch.setattr(FileLock, "acquire", refused)
+    monkeypatch.setattr(tinyimagenet, "writable_folder", unwritable)
+    assert len(tinyimagenet.read_tinyimagenet(root).train_inputs) == 3
+    assert caplog.messages[-1].startswith(
+        "tinyimagenet: the decoded images are not cached: data.root: the folder"
+    )
+    assert [path.name for path in root.iterdir()] == [tinyimagenet.FOLDER]
+
+
+def test_a_second_process_waits_for_the_one_that_decodes(root):
+    """The test holds the lock; the second one finds the cache when it is released."""
+    script = (
+        "import sys; from pathlib import Path; from PIL import Image\n"
+        "from ngo.data.sets import tinyimagenet\n"
+        "Image.open = None\n"  # decoding would fail
+        "print(len(tinyimagenet.read_tinyimagenet(Path(sys.argv[1])).train_inputs))"
+    )
+    tinyimagenet.read_tinyimagenet(root)
+    (root / tinyimagenet.CACHE).rename(root / "complete.npz")
+    lock = exclusive_lock(root / f".{tinyimagenet.FOLDER}.lock")
+    other = running.start([sys.executable, "-c", script, root])
+    assert "waiting for another process to decode it" in other.stderr.readline()
+    (root / "complete.npz").rename(root / tinyimagenet.CACHE)
+    lock.release()
+    out, _ = running.ended(other)
+    assert out == "3\n"
+
+
+def test_a_downloaded_folder_is_moved_to_the_root(root, tmp_path_factory, monkeypatch):
+    target = tmp_path_factory.mktemp("target")
+
+    def arrives(wanted, folder):
+        shutil.copytree(root / tinyimagenet.FOLDER, folder / tinyimagenet.FOLDER)
+
+    monkeypatch.setattr(download, "fetch", arrives)
+    monkeypatch.setattr(urllib.request, "urlopen", lambda *_, **__: io.BytesIO())
+    download.prepare("tinyimagenet", target)
+    assert [path.name for path in target.iterdir()] == [tinyimagenet.FOLDER]
+    assert loading.train_labels("tinyimagenet", target).tolist() == [3, 3, 150]
+
+
+def test_real_tinyimagenet():
+    found = tinyimagenet.list_images(real(f"{tinyimagenet.FOLDER}/wnids.txt"))
+    assert set(found.train_labels) == set(found.test_labels) == set(range(200))
+    assert found.train[0].startswith("train/n01443537/")  # goldfish, the first id
+    assert len(found.train) <= tinyimagenet.TRAIN

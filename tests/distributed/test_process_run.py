@@ -1,0 +1,231 @@
+import json
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+import torch.distributed as dist
+from participants import (
+    LIMIT,
+    assert_equal_runs,
+    convex_spec,
+    distributed,
+    end,
+    ended_within,
+    only,
+    simulated,
+    spec_of,
+    surroundings,  # noqa: F401
+)
+
+from ngo.common.columns import read_columns
+from ngo.common.locks import try_lock
+from ngo.common.registry import UserError
+from ngo.data import loading
+from ngo.distributed.process_run import check
+from ngo.gossip.method import METHODS, Method
+from ngo.gossip.topology import TOPOLOGIES, Topology
+from ngo.training import run as simulated_run
+
+
+@pytest.mark.parametrize(
+    ("processes", "fields"),
+    [
+        (2, {"topology": "ring"}),
+        (2, {"topology": "random", "protocol": "gossip"}),
+        (2, {"topology": "complete", "holdout": 0.2}),
+        (4, {"topology": "ring", "protocol": "delayed", "delay": 2}),
+        (4, {"topology": "random", "protocol": "delayed", "delay": 2, "p": 1.0}),
+        (4, {"topology": "complete", "protocol": "local_sgd", "local_steps": 3}),
+        (4, {"topology": "complete", "protocol": "gossip_until", "v_threshold": 0.005}),
+        (5, {"topology": "ring", "protocol": "gossip", "gamma_decay": 0.5}),
+        (5, {"topology": "random", "p": 0.5, "gamma": 0.001, "u": 0.3}),
+        (5, {"topology": "complete", "partition": "shards", "shards": 10}),
+    ],
+)
+def test_a_distributed_run_is_the_simulated_one(processes, fields, tmp_path):
+    """With a model that does not amplify rounding errors. At p = 1/2, where the coupling jumps at
+    0, it has ten parameters, whose differences are far from 0.
+    """
+    jumps = fields.get("p") == 0.5
+    make = partial(convex_spec, epochs=0.35, eval_every=0.15) if jumps else spec_of
+    spec = make(workers=processes, **fields)
+    theirs = simulated(spec, tmp_path)
+    ours, facts, how = distributed(spec, processes, tmp_path)
+    assert_equal_runs(ours, theirs)
+    assert len(theirs["step"]) == 4
+    assert facts["run"] == spec.id
+    assert how["mode"] == "synchronous"
+    assert how["lost"] == []
+    # What is counted where tensors are sent agrees with the metrics.
+    traffic = how["evaluations"]
+    assert [row["models_sent"] for row in traffic] == theirs["messages"].tolist()
+    assert [row["bytes_sent"] for row in traffic] == theirs["bytes_sent"].tolist()
+    assert all(row["staleness_max"] == 0 for row in traffic)
+
+
+@pytest.mark.parametrize("protocol", ["ngo", "centralized"])
+def test_a_step_of_the_digits_model_is_the_simulated_one(protocol, tmp_path):
+    """A single step: two longer runs would part at a tie in a ReLU or a pooling."""
+    spec = spec_of(model="mnist_cnn", workers=4, protocol=protocol, epochs=0.02)
+    theirs = simulated(spec, tmp_path)
+    ours, _, _ = distributed(spec, 2, tmp_path)
+    assert_equal_runs(ours, theirs)
+    assert theirs["step"].tolist() == [0, 1]
+
+
+def test_a_long_run_stays_the_simulated_one(tmp_path):
+    """On a convex problem, where rounding errors are not amplified."""
+    spec = convex_spec(workers=5, topology="random", epochs=4.0, eval_every=2.0)
+    theirs = simulated(spec, tmp_path)
+    ours, _, _ = distributed(spec, 2, tmp_path)
+    assert_equal_runs(ours, theirs)
+    assert theirs["step"][-1] >= 300
+
+
+@pytest.mark.parametrize("topology", ["ring", "complete"])
+def test_several_workers_share_a_process(topology, tmp_path):
+    """Models are sent once to each process that needs them, and not within a process."""
+    spec = spec_of(workers=5, topology=topology)
+    ours, _, how = distributed(spec, 2, tmp_path)
+    assert_equal_runs(ours, simulated(spec, tmp_path))
+    # Workers 0, 1 | 2, 3, 4: on the ring 1–2 and 0–4 cross; otherwise all five models do.
+    steps = int(ours["step"][-1])
+    crossing = {"ring": 4, "complete": 5}[topology]
+    assert how["evaluations"][-1]["models_sent"] == crossing * steps
+    assert ours["messages"][-1] == {"ring": 10, "complete": 20}[topology] * steps
+
+
+def test_a_parameter_server_is_centralized_sgd(tmp_path):
+    spec = spec_of(workers=4, protocol="centralized")
+    ours, _, how = distributed(spec, 4, tmp_path)
+    assert_equal_runs(ours, simulated(spec, tmp_path))
+    assert (ours["V"] == 0).all()
+    assert how["evaluations"][-1]["models_sent"] == 0  # gradients and the model are not gossip
+
+
+def test_a_folder_that_holds_a_run_is_safe(tmp_path):
+    """The same run is a no-op; another spec, mode or number of processes is refused."""
+    spec, out = convex_spec(workers=3, epochs=0.05), tmp_path / "distributed"
+    distributed(spec, 2, tmp_path)
+
+    def contents():
+        return {path.name: path.read_bytes() for path in out.iterdir()}
+
+    before = contents()
+    assert sorted(before) == ["metrics.parquet", "run.json"]
+    distributed(spec, 2, tmp_path)
+    assert contents() == before  # with the times of the first
+    holds = f"out: .* holds the finished run {spec.id}, with"
+    other = convex_spec(workers=3, epochs=0.05, lr=0.01)
+    with pytest.raises(UserError, match=f"{holds} lr 0.02 and not 0.01; .* with --overwrite"):
+        distributed(other, 2, tmp_path, on_failure="drop")
+    with pytest.raises(UserError, match=f"{holds} distributed .*'processes': 2.* and not .*: 3"):
+        distributed(spec, 3, tmp_path)
+    with pytest.raises(UserError, match=f"{holds} distributed .* and not None"):
+        simulated_run.run(spec, out, tmp_path)
+    assert contents() == before
+    (out / "checkpoint.pt").write_text("of a simulated run")
+    with pytest.raises(UserError, match="holds the checkpoint of a simulated run"):
+        distributed(spec, 2, tmp_path)
+    distributed(other, 2, tmp_path, overwrite=True)
+    assert sorted(contents()) == ["metrics.parquet", "run.json"]
+    assert json.loads((out / "run.json").read_text())["id"] == other.id
+
+
+def test_a_locked_folder_is_refused(tmp_path):
+    (tmp_path / "distributed").mkdir()
+    message = "another run is at work in '.*/distributed'"
+    with try_lock(tmp_path / "distributed/.lock"), pytest.raises(UserError, match=message):
+        distributed(convex_spec(workers=3, epochs=0.05), 2, tmp_path)
+
+
+def load_outside_the_group(work):
+    """Scenario: data are loaded while no timeout applies."""
+    original = loading.load
+
+    def load(*arguments):
+        assert not dist.is_initialized()
+        return original(*arguments)
+
+    loading.load = load
+    work()
+
+
+def die_at_the_data():
+    loading.load = lambda *arguments: end()
+
+
+def test_data_are_loaded_before_timeouts_apply(tmp_path):
+    spec = convex_spec(workers=2, epochs=0.01)
+    ours, _, _ = distributed(spec, 2, tmp_path, load_outside_the_group)
+    assert ours["step"].tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("on_failure", ["stop", "drop"])
+def test_a_process_that_dies_while_data_are_loaded_is_not_waited_for(on_failure, tmp_path):
+    scenario = partial(only, 1, die_at_the_data)
+    died = "process 1 was killed by SIGKILL before the first step"
+    with pytest.raises(UserError, match=died):
+        distributed(convex_spec(workers=3), 3, tmp_path, scenario, on_failure=on_failure)
+
+
+def refused(tmp_path, on_failure="stop", processes=2, asynchronous=False, name="out", **fields):
+    """The message with which a run is refused; empty if it is not."""
+    spec = spec_of(workers=4, **fields)
+    message = ""
+    try:
+        check(spec, tmp_path / (name or spec.id), processes, asynchronous, on_failure)
+    except UserError as error:
+        message = str(error)
+    assert "\n" not in message
+    return message
+
+
+def test_mistakes_are_one_line(tmp_path):
+    refusal = partial(refused, tmp_path)
+    assert refusal() == ""
+    assert refusal(processes=5).startswith("processes: 5 is more than the 4 workers; it must be 4")
+    assert refusal(on_failure="dorp").endswith("Did you mean 'drop'?")
+    assert refusal(asynchronous=True, protocol="delayed").endswith(
+        "the workers of protocol 'delayed' have to wait; allowed: gossip, local_sgd, ngo."
+    )
+    assert "has the name of the simulated run" in refusal(name=None)
+
+
+def test_a_method_is_asynchronous_only_if_it_says_so(tmp_path, monkeypatch):
+    """Its fields do not decide: gradient tracking has those of NGO, and exchanges two matrices."""
+    ngo = METHODS["ngo"]
+    monkeypatch.setitem(METHODS, "tracking", Method(ngo.update, ngo.fields, ngo.fixed))
+    message = "protocol 'tracking' have to wait; allowed: gossip, local_sgd, ngo."
+    assert message in refused(tmp_path, asynchronous=True, protocol="tracking")
+    assert refused(tmp_path, asynchronous=True) == ""
+
+
+def test_no_worker_is_dropped_from_directed_or_weighted_graphs(tmp_path, monkeypatch):
+    ngo, ring = METHODS["ngo"], TOPOLOGIES["ring"].define
+    monkeypatch.setitem(METHODS, "push", Method(ngo.update, ("topology",), directed=True))
+    monkeypatch.setitem(TOPOLOGIES, "one_way", Topology("one_way", ring, True, False, ()))
+    monkeypatch.setitem(TOPOLOGIES, "own", Topology("own", ring, False, True, ()))
+    directed = {"protocol": "push", "topology": "one_way"}
+    assert refused(tmp_path, "drop") == refused(tmp_path, "drop", protocol="centralized") == ""
+    assert refused(tmp_path, "drop", **directed) == (
+        "on-failure: 'drop' recomputes Metropolis–Hastings weights after a loss, but topology "
+        "'one_way' is directed; allowed: stop."
+    )
+    assert "'own' has weights of its own; allowed: stop." in refused(
+        tmp_path, "drop", topology="own"
+    )
+    assert refused(tmp_path, **directed) == refused(tmp_path, topology="own") == ""
+
+
+def test_torchrun_starts_the_processes(tmp_path):
+    spec = convex_spec(workers=2, topology="complete", epochs=0.5)
+    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    train = ["ngo", "train", "--distributed", *spec.flags(), "--device", "cpu"]
+    places = ["--data-root", str(tmp_path), "--out", str(tmp_path / "torchrun")]
+    command = [sys.executable, "-m", *torchrun, "-m", "--", *train, *places]
+    with ended_within(LIMIT):
+        subprocess.run(command, check=True, capture_output=True)
+    ours, _ = read_columns(tmp_path / "torchrun/metrics.parquet", "metrics")
+    assert_equal_runs(ours, simulated(spec, tmp_path))

@@ -1,0 +1,83 @@
+import pytest
+import torch
+from conftest import batch
+
+from ngo.engine.backend import BACKENDS, Stacked, build_backend
+from ngo.engine.backends.auto import fastest
+from ngo.engine.population import Population
+from ngo.models.model import Model
+
+
+def test_auto_is_threads_on_a_cpu():
+    assert Population("linear", 2, seed=0).backend == "threads"
+
+
+def test_the_choice_leaves_state_and_streams_alone():
+    population = Population("cifar10_vae", 2, seed=0, backend="loop")
+    before = [population.X.clone(), population.buffers.clone()]
+    states = [generator.get_state() for generator in population.generators]
+    given = batch("cifar10_vae", 2)
+    chosen = fastest(population, given, ("loop", "threads", "graphs", "vmap"), steps=1)
+    assert chosen in ("loop", "threads", "vmap")
+    assert torch.equal(population.X, before[0])
+    assert torch.equal(population.buffers, before[1])
+    for generator, state in zip(population.generators, states, strict=True):
+        assert torch.equal(generator.get_state(), state)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("out of memory"), AttributeError("gone")])
+def test_the_choice_skips_what_fails_or_disagrees(monkeypatch, caplog, error):
+    def fails(workers):
+        raise error
+
+    def wrong(workers):
+        right = build_backend(workers, "loop")
+
+        def gradients(batches):
+            losses = right(batches)
+            workers.G.mul_(1.1)
+            return losses
+
+        return gradients
+
+    def stale(workers):
+        """Right on the batch and the state that it sees first."""
+        right, first = build_backend(workers, "loop"), []
+
+        def gradients(batches):
+            first.append((right(batches), workers.G.clone()) if not first else first[0])
+            workers.G.copy_(first[0][1])
+            return first[0][0]
+
+        return gradients
+
+    monkeypatch.setitem(BACKENDS, "fails", fails)
+    monkeypatch.setitem(BACKENDS, "wrong", wrong)
+    monkeypatch.setitem(BACKENDS, "stale", stale)
+    population = Population("linear", 2, seed=0, backend="loop")
+    names = ("threads", "fails", "wrong", "stale")
+    assert fastest(population, batch("linear", 2), names) == "threads"
+    assert [message.split(": ")[:2] for message in caplog.messages] == [
+        ["backend", f"auto skips {name!r}"] for name in names[1:]
+    ]
+
+
+def test_the_choice_fails_if_the_first_does(monkeypatch):
+    def fails(workers):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setitem(BACKENDS, "fails", fails)
+    population = Population("linear", 2, seed=0, backend="loop")
+    with pytest.raises(RuntimeError, match="out of memory"):
+        fastest(population, batch("linear", 2), ("fails", "loop"))
+
+
+def test_inputs_may_be_tokens():
+    def build(generator):
+        return torch.nn.Sequential(torch.nn.Embedding(5, 3), torch.nn.Flatten())
+
+    model = Model(build, input_shape=(1,), task="regression")
+    population = Population(model, 2, seed=0, backend="loop")
+    tokens = torch.arange(8).reshape(2, 4, 1) % 5
+    batches = Stacked(tokens, torch.zeros(2, 4, 3))
+    assert fastest(population, batches, ("loop", "vmap"), steps=1) in ("loop", "vmap")

@@ -1,0 +1,268 @@
+"""Code paths of a GPU without one: on a stand-in, and on the device ``meta``."""
+
+from contextlib import nullcontext
+from itertools import product
+from types import SimpleNamespace
+
+import pytest
+import torch
+from conftest import batch
+from stand_in import PLACE, Card, Generator, OnCard, on_host
+
+from ngo.common import transfers
+from ngo.common.seeding import torch_stream
+from ngo.data import loading
+from ngo.engine.backends.auto import fastest
+from ngo.engine.population import Population
+from ngo.gossip.gossip_step import gossip_step
+from ngo.gossip.steps import compiled
+from ngo.gossip.topologies.complete import complete
+from ngo.gossip.topologies.ring import ring
+from ngo.gossip.weights import mixing_matrix
+from ngo.models.model import MODELS
+from ngo.native import fused
+from ngo.training.loop import Training
+from ngo.training.problem import make_problem
+from ngo.training.resolve import resolve
+from ngo.training.spec import DEFAULTS
+
+
+@pytest.fixture
+def card(monkeypatch):
+    """The second GPU of a machine, while the first is the current one."""
+    card = Card()
+    for name, part in card.cuda().items():
+        monkeypatch.setattr(torch.cuda, name, part)
+    monkeypatch.setattr(torch, "Generator", Generator)
+    fused.available.cache_clear()
+    yield card
+    fused.available.cache_clear()
+
+
+def test_the_stand_in_refuses_what_a_gpu_would(card):
+    with card:
+        X = torch.zeros(3, 2, device="cuda:1")
+        assert (X.is_cuda, X.is_cpu, X.device) == (True, False, PLACE)
+        assert isinstance(X[0] + 2 * X.sum(1)[:2], OnCard)
+        with pytest.raises(RuntimeError, match="same device"):
+            X + torch.ones(3, 2)
+        with pytest.raises(RuntimeError, match="same device"):
+            X.bernoulli_(0.5, generator=torch.Generator())
+        assert not card.waits
+        for look in (lambda: float(X.sum()), X.cpu, lambda: X.to("cpu"), lambda: X.copy_(X.cpu())):
+            card.waits.clear()
+            look()
+            assert card.waits
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_gradients_need_no_numbers_on_the_host(monkeypatch, model):
+    """The device ``meta`` has none, and refuses operands of another device."""
+    monkeypatch.setattr(torch, "Generator", Generator)
+    population = Population(model, 2, seed=0, device="meta", backend="loop")
+    losses = population.gradients(batch(model, 2, device="meta"))
+    assert losses.device == population.G.device == torch.device("meta")
+    W = mixing_matrix(ring(2))
+    for p in (0.5, 0.9, 1):
+        assert gossip_step(population.X, W, 0.1, p).shape == population.X.shape
+
+
+PS = (0.5, 0.9, 1)
+RUNS = [
+    {"protocol": "centralized"},
+    {"protocol": "gossip", "topology": "ring"},
+    {"protocol": "gossip", "topology": "random"},
+    {"protocol": "gossip_until", "topology": "ring", "v_threshold": 1e-4},
+    *({"protocol": "ngo", "topology": t, "p": p} for t in ("ring", "random") for p in PS),
+    *({"protocol": "local_sgd", "topology": "ring", "p": p, "local_steps": 2} for p in PS),
+    *({"protocol": "delayed", "topology": "random", "p": p, "delay": 2} for p in PS),
+]
+
+
+def called(values):
+    return "-".join(str(value) for value in values.values())
+
+
+@pytest.fixture
+def trainings(card, monkeypatch, tmp_path):
+    """A function that prepares a run, on the stand-in or the CPU, with the same operations."""
+    monkeypatch.setattr(compiled, "fits", lambda *states: False)
+
+    def prepared(values, device):
+        fixed = {"dataset": "least_squares", "model": "linear", "task": "regression", "workers": 4}
+        length = {"batch_size": 4, "epochs": 0.02, "eval_every": 0.01, "holdout": 0.1, "lr": 0.01}
+        spec = resolve(values, {**DEFAULTS, **fixed, **length, "backend": "loop"})
+        data = loading.load(spec.dataset, tmp_path, device)
+        return Training(spec, make_problem(spec, data), threads=1)
+
+    return prepared
+
+
+def rows(training):
+    return [
+        [value for name, value in vars(row).items() if name != "seconds"] for row in training.rows
+    ]
+
+
+@pytest.mark.parametrize("values", RUNS, ids=called)
+def test_a_run_on_a_gpu_is_that_on_the_cpu_and_resumes(card, trainings, values):
+    reference = trainings(values, "cpu")
+    reference.proceed()
+    assert reference.steps >= 6
+    with card:
+        whole = trainings(values, "cuda:1")
+        whole.proceed()
+        assert isinstance(whole.population.X, OnCard)
+        assert rows(whole) == [pytest.approx(row, nan_ok=True) for row in rows(reference)]
+
+        begun = trainings(values, "cuda:1")
+        begun._evaluate()
+        for _ in range(3):
+            begun.stepper.advance()
+        resumed = trainings(values, "cuda:1")
+        resumed.load_state_dict(on_host(begun.state_dict()))
+        resumed.proceed()
+    assert torch.equal(on_host(resumed.population.X), on_host(whole.population.X))
+    assert rows(resumed)[-1] == pytest.approx(rows(whole)[-1], nan_ok=True)
+
+
+@pytest.mark.parametrize("values", RUNS, ids=called)
+def test_the_host_never_waits_within_an_epoch(card, trainings, values):
+    """Unless a method looks at V."""
+    with card:
+        training = trainings(values, "cuda:1")
+        training.stepper.advance()  # whether Triton's kernel runs here is tried once
+        card.waits.clear()
+        for _ in range(4):
+            training.stepper.advance()
+    assert set(card.waits) == ({"__float__"} if values["protocol"] == "gossip_until" else set())
+
+
+def test_a_step_with_images_and_dropout_does_not_wait_either(card, tmp_path):
+    values = {"dataset": "digits", "workers": 3, "batch_size": 8, "backend": "loop"}
+    spec = resolve({}, {**DEFAULTS, **values})
+    with card:
+        data = loading.load("digits", tmp_path, "cuda:1")
+        training = Training(spec, make_problem(spec, data))
+        training.stepper.advance()
+        card.waits.clear()
+        training.stepper.advance()
+    assert not card.waits
+
+
+def test_a_fixed_topologys_matrix_is_sent_once(card):
+    W = mixing_matrix(ring(4))
+    with card:
+        there = transfers.kept_there(W, PLACE)
+        assert isinstance(there, OnCard)
+        assert torch.equal(on_host(there), W)
+        assert transfers.kept_there(W, PLACE) is there
+        assert fused._edges(W, W._version, PLACE) is fused._edges(W, W._version, PLACE)
+        W.mul_(2)
+        assert torch.equal(on_host(transfers.kept_there(W, PLACE)), W)
+    assert transfers.kept_there(W, W.device) is W
+
+
+class Kernel:
+    """A stand-in for a Triton kernel: records the current GPU of each launch, or fails."""
+
+    def __init__(self, card, error=None):
+        self.card, self.error, self.launches = card, error, []
+
+    def __getitem__(self, grid):
+        return self.launch
+
+    def launch(self, *args):
+        if self.error:
+            raise self.error
+        self.launches.append(self.card.current)
+        tensors = [x for x in args if isinstance(x, torch.Tensor)]
+        assert all(isinstance(x, OnCard) for x in tensors)
+        tensors[0].copy_(tensors[1])
+
+
+@pytest.fixture
+def triton(card, monkeypatch):
+    def installed(error=None):
+        kernel = Kernel(card, error)
+        monkeypatch.setattr(fused, "triton", SimpleNamespace(cdiv=lambda a, b: -(-a // b)))
+        monkeypatch.setattr(fused, "_step", kernel, raising=False)
+        return kernel
+
+    return installed
+
+
+def test_the_fused_step_is_launched_on_the_states_gpu(card, triton):
+    kernel = triton()
+    with card:
+        X = torch.ones(4, 5, device="cuda:1")
+        gossip_step(X, mixing_matrix(ring(4)), 0.1, 0.9)  # after a tiny step that tries the kernel
+        card.waits.clear()
+        gossip_step(X, mixing_matrix(complete(4)), 0.1, 0.9)
+    assert kernel.launches == 3 * [PLACE.index]
+    assert card.current == 0
+    assert not card.waits
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("Failed to find C compiler.\nPlease specify via CC"),
+        FileNotFoundError("Python.h"),
+        AssertionError("libcuda.so cannot found!"),
+    ],
+)
+def test_a_failing_fused_step_is_replaced_by_torchs_and_logged_once(card, triton, caplog, error):
+    triton(error)
+    W = mixing_matrix(ring(4))
+    X = torch.randn(4, 5, generator=torch_stream(0, "X"))
+    with card:
+        found = [on_host(gossip_step(X.to("cuda:1"), W, 0.1, 0.9)) for _ in range(2)]
+    assert all(torch.allclose(step, gossip_step(X, W, 0.1, 0.9), atol=1e-6) for step in found)
+    (line,) = caplog.messages
+    assert line.startswith("gossip: ")
+    assert str(error).splitlines()[0].rstrip(".") in line
+
+
+@pytest.mark.parametrize(
+    ("model", "backend"),
+    [("cifar10_vae", "graphs"), *product(("linear", "mnist_cnn"), ("loop", "graphs", "vmap"))],
+)
+def test_backends_on_a_gpu_take_other_batches_and_states(card, model, backend):
+    """CUDA graphs are captured on the first of three; dropout, codes and normalization follow."""
+    reference = Population(model, 2, seed=0, backend="loop")
+    with card:
+        population = Population(model, 2, seed=0, device="cuda:1", backend=backend)
+        for step in range(3):
+            losses = population.gradients(batch(model, 2, b=2, seed=step, device="cuda:1"))
+            with torch._C.DisableTorchFunction():
+                expected = reference.gradients(batch(model, 2, b=2, seed=step))
+            assert torch.allclose(on_host(losses), expected, rtol=1e-4)
+            apart = on_host(population.G) - reference.G
+            assert apart.norm() < 1e-3 * reference.G.norm()
+            population.X.sub_(population.G, alpha=0.001)
+            reference.X.copy_(on_host(population.X))
+    assert torch.allclose(on_host(population.buffers), reference.buffers, atol=1e-4)
+    for ours, theirs in zip(population.generators, reference.generators, strict=True):
+        assert torch.equal(ours.get_state(), theirs.get_state())
+
+
+def test_auto_finds_that_cuda_graphs_agree(card, caplog):
+    with card:
+        population = Population("mnist_fc", 3, seed=0, device="cuda:1", backend="loop")
+        before = on_host(population.state_dict())
+        given = batch("mnist_fc", 3, device="cuda:1")
+        assert fastest(population, given, ("loop", "graphs")) in ("loop", "graphs")
+    after = on_host(population.state_dict())
+    assert all(torch.equal(after[name], state) for name, state in before.items())
+    assert caplog.messages == []
+
+
+def test_auto_skips_empty_cuda_graphs(card, monkeypatch, caplog):
+    """They are empty if captured on another GPU than the one that computes."""
+    monkeypatch.setattr(torch.cuda, "device_of", nullcontext)
+    with card:
+        population = Population("mnist_cnn", 3, seed=0, device="cuda:1", backend="loop")
+        given = batch("mnist_cnn", 3, device="cuda:1")
+        assert fastest(population, given, ("loop", "graphs")) == "loop"
+    assert "backend: auto skips 'graphs': its gradients" in caplog.text

@@ -1,0 +1,145 @@
+import pytest
+import torch
+from torch.nn import functional as F
+
+from ngo.common.seeding import torch_stream
+from ngo.engine.backend import Stacked
+from ngo.engine.population import Population
+from ngo.models.architectures.mnist import mnist_cnn
+
+
+def batch(n, b=8, seed=0):
+    generator = torch_stream(seed, "test")
+    inputs = torch.randn(n, b, 1, 28, 28, generator=generator)
+    return inputs, torch.randint(0, 10, (n, b), generator=generator)
+
+
+def test_workers_start_from_the_same_parameters():
+    population = Population("mnist_cnn", 4, seed=0)
+    assert (population.n, population.d) == (4, 21_840)
+    assert (population.X[0] == population.X).all()
+    assert not torch.equal(population.X[0], Population("mnist_cnn", 1, seed=1).X[0])
+
+
+def test_torchs_global_stream_is_left_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    population = Population("mnist_cnn", 2, seed=0)
+    population.gradients(Stacked(*batch(2)))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_gradients_are_those_of_plain_modules():
+    """Each row of G against a module of its own, with the same dropout stream."""
+    inputs, targets = batch(3)
+    population = Population("mnist_cnn", 3, seed=7, backend="loop")
+    population.X += 0.01 * torch.randn(3, 21_840, generator=torch_stream(1, "test"))
+    losses = population.gradients(Stacked(inputs, targets))
+    for i in range(3):
+        plain = mnist_cnn(torch_stream(7, "dropout", i))
+        # The population's rows hold kernels with channels last.
+        start = 0
+        for parameter in plain.parameters():
+            row = population.X[i, start : start + parameter.numel()]
+            if parameter.dim() == 4:
+                out, channels, height, width = parameter.shape
+                row = row.view(out, height, width, channels).permute(0, 3, 1, 2)
+            parameter.data = row.reshape(parameter.shape).clone()
+            start += parameter.numel()
+        loss = F.cross_entropy(plain(inputs[i]), targets[i])
+        loss.backward()
+        expected = torch.cat(
+            [
+                (g.permute(0, 2, 3, 1) if g.dim() == 4 else g).reshape(-1)
+                for g in (parameter.grad for parameter in plain.parameters())
+            ]
+        )
+        assert losses[i].item() == pytest.approx(loss.item(), rel=1e-5)
+        assert torch.allclose(population.G[i], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_threads_equal_the_loop_byte_for_byte(threads):
+    states = []
+    for backend, count in (("loop", None), ("threads", threads)):
+        population = Population("mnist_cnn", 5, seed=0, backend=backend, threads=count)
+        trail = []
+        for step in range(3):
+            trail.append(population.gradients(Stacked(*batch(5, seed=step))))
+            population.X.sub_(population.G, alpha=0.1)
+        inputs, targets = batch(2, 40, seed=9)
+        scores = population.evaluate(list(inputs), list(targets))
+        states.append((torch.stack(trail), population.X.clone(), scores))
+    (losses, X, scores), (other_losses, other_X, other_scores) = states
+    assert torch.equal(losses, other_losses)
+    assert torch.equal(X, other_X)
+    assert scores == other_scores
+
+
+def test_evaluation_is_the_plain_mean_without_dropout():
+    population = Population("mnist_cnn", 2, seed=0)
+    population.gradients(Stacked(*batch(2)))
+    population.X.sub_(population.G)
+    inputs, targets = batch(3, 20, seed=4)
+    scores = population.evaluate(list(inputs), list(targets))
+    for i, module in enumerate(population.modules):
+        with torch.no_grad():
+            outputs = module.eval()(inputs.flatten(0, 1))
+        assert scores.worker_losses[i] == pytest.approx(
+            F.cross_entropy(outputs, targets.flatten()).item(), rel=1e-5
+        )
+        hits = (outputs.argmax(1) == targets.flatten()).double().mean().item()
+        assert scores.worker_accuracies[i] == pytest.approx(hits)
+
+
+def test_the_consensus_model_is_the_mean_of_the_workers():
+    population = Population("mnist_cnn", 3, seed=0)
+    assert torch.equal(population.consensus_model(), population.X[0])  # exactly if all agree
+    population.X[0] += 3
+    assert torch.allclose(population.consensus_model(), population.X.mean(0), atol=1e-6)
+
+
+def test_evaluation_leaves_the_workers_training():
+    population = Population("mnist_cnn", 2, seed=0)
+    inputs, targets = batch(1, 5)
+    population.evaluate(list(inputs), list(targets))
+    assert all(module.training for module in population.modules)
+
+
+def test_buffers_are_local_and_averaged_in_the_consensus_model():
+    """Batch normalization's running statistics, of a model that has them."""
+    generator = torch_stream(0, "test")
+    population = Population("cifar10_vae", 2, seed=0)
+    images = torch.randint(0, 256, (2, 4, 3, 32, 32), dtype=torch.uint8, generator=generator)
+    population.gradients(Stacked(images / 255, images))
+    assert not torch.equal(population.buffers[0], population.buffers[1])
+    consensus, *workers = population.models()
+    for name, mean in consensus.named_buffers():
+        own = [dict(worker.named_buffers())[name] for worker in workers]
+        if mean.is_floating_point():
+            assert torch.allclose(mean, (own[0] + own[1]) / 2, atol=1e-7)
+    # The rows of X agree, the buffers do not: each worker is evaluated with its own.
+    scores = population.evaluate([images[0] / 255], [images[0]])
+    assert scores.worker_losses[0] != scores.worker_losses[1]
+    assert population.evaluate([images[0] / 255], [images[0]], workers=False).worker_losses == []
+
+
+def test_a_population_is_restored_with_buffers_and_dropout_streams():
+    """Buffers are batch normalization's means and variances, which only some models have."""
+    images = torch.randint(0, 256, (2, 2, 3, 32, 32), dtype=torch.uint8)
+    first, second = (Population("cifar10_vae", 2, seed) for seed in (0, 1))
+    first.gradients(Stacked(images / 255, images))
+    second.load_state_dict({k: v.clone() for k, v in first.state_dict().items()})
+    losses = [population.gradients(Stacked(images / 255, images)) for population in (first, second)]
+    assert torch.equal(*losses)
+    assert torch.equal(first.G, second.G)
+    assert torch.equal(first.buffers, second.buffers)
+
+
+def test_some_workers_of_a_run_have_their_own_dropout():
+    inputs, targets = batch(5)
+    whole, part = Population("mnist_cnn", 5, 0), Population("mnist_cnn", 2, 0, workers=[3, 1])
+    losses = whole.gradients(Stacked(inputs, targets))
+    assert torch.equal(part.gradients(Stacked(inputs[[3, 1]], targets[[3, 1]])), losses[[3, 1]])
+    assert torch.equal(part.G, whole.G[[3, 1]])

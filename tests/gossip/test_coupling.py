@@ -1,0 +1,47 @@
+from types import SimpleNamespace
+
+import pytest
+import torch
+from weighted import random_weights
+
+from ngo.common.fields import Field, above
+from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
+from ngo.common.settings import DECLARED, Setting
+from ngo.gossip.coupling import COUPLINGS, coupling
+
+RUN = SimpleNamespace(p=0.8, cap=0.05)
+
+
+def test_definitions_name_the_pulls():
+    assert COUPLINGS.definitions == {"power": "ngo.gossip.couplings.power:power"}
+    with pytest.raises(UserError, match=r"coupling: 'powr' is unknown.*Did you mean 'power'"):
+        COUPLINGS["powr"]
+
+
+def test_a_coupling_is_registered_by_its_pull_alone(own_entries):
+    """Clipped differences, with a setting of its own."""
+    cap = Setting(Field(float, "largest pull", **above(0)), 1.0)
+
+    @coupling("clipped", fields=("p",), settings={"cap": cap})
+    def clipped(z, weights, gamma, run):
+        return gamma * weights * z.clamp_(-run.cap, run.cap)
+
+    entry = COUPLINGS["clipped"]
+    assert entry.fields == ("p", "cap")
+    assert DECLARED["cap"].field.owners == ("coupling",)
+    X, Y = torch.randn(2, 6, 50, generator=torch_stream(0, "X"), dtype=torch.float64)
+    W = random_weights(6, 0.5, 1)
+    for at in (None, Y):
+        seen = X if at is None else at
+        expected = X.clone()
+        for i in range(6):
+            for j in range(6):
+                if i != j:
+                    expected[i] += 0.5 * W[i, j] * (seen[j] - seen[i]).clamp(-0.05, 0.05)
+        new = entry.step(X, W, 0.5, RUN, at=at)
+        assert torch.allclose(new, expected, atol=1e-14)
+        assert torch.allclose(new.mean(0), X.mean(0), atol=1e-14)
+        mine = X.clone()
+        assert entry.step(mine, W, 0.5, RUN, at=at, out=mine) is mine
+        assert torch.equal(mine, new)

@@ -1,0 +1,72 @@
+import pytest
+import torch
+from stepping import Stepping, states
+
+from ngo.common.fields import Field, above
+from ngo.common.registry import UserError
+from ngo.common.settings import DECLARED, Setting
+from ngo.gossip.method import METHODS, method
+from ngo.gossip.weights import outgoing_shares
+
+
+def test_definitions_name_the_functions():
+    assert METHODS.definitions == {
+        "centralized": "ngo.gossip.methods.centralized:centralized",
+        "delayed": "ngo.gossip.methods.delayed:delayed",
+        "gossip": "ngo.gossip.methods.gossip:gossip",
+        "gossip_until": "ngo.gossip.methods.gossip_until:gossip_until",
+        "local_sgd": "ngo.gossip.methods.local_sgd:local_sgd",
+        "ngo": "ngo.gossip.methods.gossip:gossip",
+    }
+    with pytest.raises(UserError, match=r"protocol: 'gosip' is unknown.*Did you mean 'gossip'"):
+        METHODS["gosip"]
+
+
+def test_facts_of_the_papers_methods():
+    assert {name for name, each in METHODS.items() if not each.decentralized} == {"centralized"}
+    assert {name for name, each in METHODS.items() if each.asynchronous} == {
+        "gossip", "ngo", "local_sgd",
+    }  # fmt: skip
+    assert not any(each.directed for each in METHODS.values())
+    assert METHODS["gossip"].fixed["p"] == 1
+    assert "p" not in METHODS["gossip_until"].fields
+
+
+def test_a_method_is_registered_with_its_facts_and_settings(own_entries):
+    mass = Setting(Field(float, "share of the momentum", **above(0)), 0.9)
+
+    @method("heavy", fields=("topology",), settings={"mass": mass}, directed=True, local_steps=1)
+    def heavy(step):
+        step.X.sub_(step.G)
+
+    entry = METHODS["heavy"]
+    assert entry.update is heavy
+    assert entry.fields == ("topology", "mass")
+    assert entry.fixed == {"local_steps": 1}
+    assert (entry.decentralized, entry.directed, entry.asynchronous) == (True, True, False)
+    assert DECLARED["mass"].field.owners == ("protocol",)
+    with pytest.raises(UserError, match="protocol: 'heavy' is registered already"):
+        method("heavy")(lambda step: None)
+    method("heavy", fields=("topology",))(heavy)  # the same definition again replaces the entry
+    assert METHODS["heavy"].fields == ("topology",)
+
+
+def test_push_sum_is_a_method_of_a_few_lines():
+    """Without gradients the ratios agree on the mean of the start, over a directed graph."""
+
+    def push_sum(step):
+        weight = step.matrix("weight", columns=1, fill=1.0)
+        mass = step.X * weight - step.lr * step.G
+        step.network.mix(mass)
+        step.network.mix(weight)
+        step.X.copy_(mass / weight)
+
+    X, _ = states()
+    n = len(X)
+    edges = [*((i, (i + 1) % n) for i in range(n)), (0, 2), (3, 1)]
+    stepping = Stepping(push_sum, X, outgoing_shares(n, edges))
+    stepping.network.directed = True
+    for _ in range(200):
+        sent = stepping.advance()
+    assert sent == 2 * len(edges)
+    assert torch.allclose(stepping.X, X.mean(0).expand_as(X), atol=1e-9)

@@ -1,0 +1,65 @@
+import pytest
+import torch
+from stepping import D, N, Stepping, ring_matrix, states
+
+from ngo.gossip.gossip_step import gossip_step
+
+
+def test_the_rate_decays_as_its_power():
+    def rate(t, **values):
+        stepping = Stepping("ngo", states()[0], **values)
+        stepping.t = t
+        return stepping.step().gamma
+
+    assert [rate(t, gamma=0.6, gamma_decay=0.0) for t in (0, 9)] == [0.6, 0.6]
+    assert rate(3, gamma=0.6, gamma_decay=0.5) == pytest.approx(0.3)
+    assert rate(9, gamma=0.6, gamma_decay=1.0) == pytest.approx(0.06)
+    X, G = states()
+    decayed = Stepping("ngo", X, ring_matrix(), gamma_decay=0.5)
+    decayed.t = 3
+    constant = Stepping("ngo", X, ring_matrix(), gamma=0.1)
+    constant.t = 3
+    decayed.advance(G)
+    constant.advance(G)
+    assert torch.allclose(decayed.X, constant.X)
+
+
+def test_a_step_knows_its_number_and_the_learning_rate():
+    stepping = Stepping("ngo", states()[0], lr=0.3)
+    stepping.t = 4
+    step = stepping.step()
+    assert (step.t, step.steps, step.lr) == (4, 100, 0.3)
+
+
+def test_descend_and_gossip_are_the_local_rule_and_the_coupling():
+    X, G = states()
+    stepping = Stepping("ngo", X, ring_matrix())
+    step = stepping.step(G)
+    step.descend()
+    assert torch.equal(step.X, X.sub(G, alpha=0.1))
+    half = step.X.clone()
+    step.gossip()
+    assert torch.equal(step.X, gossip_step(half, ring_matrix(), 0.2, 0.8))
+    before = step.X.clone()
+    step.gossip(at=X)
+    assert torch.equal(step.X, gossip_step(before, ring_matrix(), 0.2, 0.8, at=X))
+
+
+def test_a_matrix_is_made_at_its_first_use_and_kept_across_steps():
+    def momentum(step):
+        velocity = step.matrix("velocity")
+        velocity.mul_(0.5).add_(step.G)
+        count = step.matrix("count", columns=1, fill=3.0)
+        count += 1
+        step.X.sub_(velocity)
+
+    X, G = states()
+    stepping = Stepping(momentum, X)
+    assert stepping.matrices == {}
+    for _ in range(3):
+        stepping.advance(G)
+    assert torch.allclose(stepping.matrices["velocity"], 1.75 * G)
+    assert torch.allclose(stepping.X, X - (1 + 1.5 + 1.75) * G)
+    assert torch.equal(stepping.matrices["count"], torch.full((N, 1), 6.0, dtype=X.dtype))
+    assert stepping.matrices["velocity"].shape == (N, D)
+    assert {m.dtype for m in stepping.matrices.values()} == {X.dtype}

@@ -1,0 +1,194 @@
+import networkx as nx
+import pytest
+import torch
+
+from ngo.common.fields import Field, above
+from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
+from ngo.common.settings import DECLARED, Setting
+from ngo.gossip.topologies.complete import complete
+from ngo.gossip.topologies.random import random_graph
+from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topology import TOPOLOGIES, Mixing, topology
+from ngo.gossip.weights import mixing_matrix
+
+
+class Fields:
+    """The fields of a run, as attributes."""
+
+    u = 0.4
+    hops = 2
+
+
+@pytest.fixture
+def own_topology(own_entries):
+    """A function that registers given edges as the topology "own"."""
+    return lambda edges: topology("own")(lambda n: edges)
+
+
+def test_an_edge_counts_once_however_often_it_is_returned(own_topology):
+    """Repeated, reversed, or a self-loop: the degrees of a path on three workers are 1, 2, 1."""
+    graph = own_topology([(1, 0), (0, 1), (0, 1), (1, 2), (2, 2)])(3)
+    assert TOPOLOGIES["own"].edges(3) == [(0, 1), (1, 2)]
+    assert sorted(graph.edges) == [(0, 1), (1, 2)]
+    assert torch.equal(Mixing("own", 3, None).at(0), mixing_matrix(nx.path_graph(3)))
+
+
+def test_edges_may_come_one_by_one(own_topology):
+    assert sorted(own_topology((i, i + 1) for i in range(2))(3).edges) == [(0, 1), (1, 2)]
+
+
+@pytest.mark.parametrize("edge", [(0, 3), (-1, 0)])
+def test_an_edge_to_an_unknown_worker_is_named(own_topology, edge):
+    graph = own_topology([(0, 1), edge])
+    message = rf"topology: 'own' has an edge \({edge[0]}, {edge[1]}\) on 3 workers; they are 0 to 2"
+    with pytest.raises(UserError, match=message):
+        TOPOLOGIES["own"].edges(3)
+    with pytest.raises(UserError, match=message):
+        graph(3)
+
+
+def test_a_topology_is_registered_by_its_edges_alone(own_entries):
+    @topology("path")
+    def path(n):
+        return [(i, i + 1) for i in range(n - 1)]
+
+    assert nx.utils.graphs_equal(path(4), nx.path_graph(4))
+    assert torch.equal(Mixing("path", 4, None).at(0), mixing_matrix(nx.path_graph(4)))
+    assert TOPOLOGIES.definitions["path"].endswith("path")
+
+
+def test_definitions_name_the_functions():
+    assert TOPOLOGIES.definitions == {
+        "complete": "ngo.gossip.topologies.complete:complete",
+        "random": "ngo.gossip.topologies.random:random_graph",
+        "ring": "ngo.gossip.topologies.ring:ring",
+    }
+
+
+def test_mixing_matrices_of_a_fixed_and_a_random_topology():
+    fixed = Mixing("ring", 5, Fields, torch_stream(0, "graphs"))
+    assert fixed.at(0) is fixed.at(1)  # computed once
+    first, second = (
+        [mixing.at(t) for t in range(5)]
+        for mixing in (Mixing("random", 8, Fields, torch_stream(3, "graphs")) for _ in "ab")
+    )
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    assert not torch.equal(first[0], first[1])
+
+
+def test_a_topology_may_depend_on_the_step(own_entries):
+    """A one-peer graph: at step t, each worker talks to the one at distance 2^(t mod log₂ n)."""
+    asked = []
+
+    @topology("one_peer")
+    def one_peer(n, t):
+        asked.append(t)
+        return [(i, i ^ 2 ** (t % 2)) for i in range(n)]
+
+    entry = TOPOLOGIES["one_peer"]
+    assert (entry.varies, entry.fields) == (True, ())
+    mixing = Mixing("one_peer", 4, None)
+    half = mixing.at(0)
+    assert half[0].tolist() == [0.5, 0.5, 0, 0]
+    assert mixing.at(1)[0].tolist() == [0.5, 0, 0.5, 0]
+    assert torch.equal(mixing.at(2), half)
+    assert asked == [0, 0, 1, 2]  # the first is a check at the start
+    average = mixing.at(1) @ mixing.at(0)
+    assert torch.allclose(average, torch.full((4, 4), 0.25, dtype=torch.float64))
+    assert sorted(one_peer(4, t=1).edges) == [(0, 2), (1, 3)]
+
+
+def test_a_topology_reads_fields_by_name_and_adds_its_own(own_entries):
+    hops = Setting(Field(int, "how far edges reach", **above(0)), 2)
+
+    @topology("circulant", settings={"hops": hops})
+    def circulant(n, u, hops):
+        return [(i, (i + k) % n) for i in range(n) for k in range(1, hops + 1)] if u < 1 else []
+
+    entry = TOPOLOGIES["circulant"]
+    assert (entry.fields, entry.varies) == (("u", "hops"), False)
+    assert DECLARED["hops"].field.owners == ("topology",)
+    assert Mixing("circulant", 7, Fields).at(0).count_nonzero() == 7 * 5
+
+
+def test_a_topology_may_have_weights_of_its_own(own_entries):
+    lazy = torch.tensor([[0.8, 0.2, 0], [0.2, 0.7, 0.1], [0, 0.1, 0.9]], dtype=torch.float64)
+
+    @topology("lazy", weighted=True)
+    def path(n):
+        return lazy.tolist()
+
+    assert torch.equal(Mixing("lazy", 3, None).at(0), lazy)
+    assert TOPOLOGIES["lazy"].edges(3) == [(0, 1), (1, 2)]
+    assert sorted(path(3).edges) == [(0, 1), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "reason"),
+    [
+        ([[0.5, 0.5]], r"has shape \[1, 2\], and not \[2, 2\]"),
+        ([[0.9, 0.2], [0.2, 0.9]], "has columns that do not sum to 1"),
+        ([[0.9, 0.2], [0.1, 0.8]], "is not symmetric; declare the topology directed=True"),
+        ([[1.5, -0.5], [-0.5, 1.5]], "has entries that are not 0 or more"),
+        ([[float("nan"), 0.5], [0.5, 0.5]], "has entries that are not 0 or more"),
+        ("edges", r"is not a matrix \(.*\)"),
+        ([[1], [0, 1]], r"is not a matrix \(.*\)"),
+    ],
+)
+def test_a_matrix_of_its_own_is_checked(own_entries, matrix, reason):
+    topology("own", weighted=True)(lambda n: matrix)
+    message = f"^topology: the mixing matrix of 'own' {reason}\\.$"
+    for call in (TOPOLOGIES["own"].matrix, TOPOLOGIES["own"].edges):
+        with pytest.raises(UserError, match=message) as told:
+            call(2)
+        assert "\n" not in str(told.value)
+
+
+def test_a_directed_topology_shares_mass_along_its_edges(own_entries):
+    """Worker 0 sends to 1 and 2, worker 1 to 2, worker 2 to nobody."""
+
+    @topology("stairs", directed=True)
+    def stairs(n):
+        return [(0, 1), (0, 2), (1, 2), (1, 2), (2, 2)]
+
+    entry = TOPOLOGIES["stairs"]
+    assert entry.directed
+    assert entry.edges(3) == [(0, 1), (0, 2), (1, 2)]
+    W = Mixing("stairs", 3, None).at(0)
+    third = 1 / 3
+    expected = [[third, 0, 0], [third, 0.5, 0], [third, 0.5, 1]]
+    assert torch.allclose(W, torch.tensor(expected, dtype=torch.float64))
+    graph = stairs(3)
+    assert graph.is_directed()
+    assert sorted(graph.edges) == [(0, 1), (0, 2), (1, 2)]
+
+
+def test_a_directed_topology_may_have_weights_of_its_own(own_entries):
+    W = [[0.5, 0, 0.25], [0.5, 1, 0], [0, 0, 0.75]]
+    topology("own", directed=True, weighted=True)(lambda n: W)
+    entry = TOPOLOGIES["own"]
+    assert entry.matrix(3).tolist() == W
+    assert sorted(entry.edges(3)) == [(0, 1), (2, 0)]  # from j to i where W_ij is not 0
+
+
+def test_mistakes():
+    with pytest.raises(UserError, match=r"topology: 'rign' is unknown.*Did you mean 'ring'"):
+        TOPOLOGIES["rign"]
+    with pytest.raises(ValueError, match="2 workers or more"):
+        ring(1)
+    assert nx.utils.graphs_equal(
+        random_graph(7, 1.0, torch_stream(0, "test")), complete(7)
+    )  # arguments by position
+    assert nx.utils.graphs_equal(
+        random_graph(7, u=1.0, generator=torch_stream(0, "test")), complete(7)
+    )  # and by name
+
+
+@pytest.mark.parametrize("edges", [None, [0, 1], [(0, 1, 2)], [("a", "b")]])
+def test_a_topology_that_returns_no_pairs_is_one_line(own_entries, edges):
+    topology("own")(lambda n: edges)
+    with pytest.raises(
+        UserError, match=r"^topology: 'own' does not return pairs of workers: .*\.$"
+    ):
+        TOPOLOGIES["own"].edges(3)

@@ -1,0 +1,291 @@
+"""Made-up metrics with known numbers, for tables and figures."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+TABLE1 = "config/reference/table1_classification.csv"
+TABLE_S1 = "config/reference/tableS1_spectral_gap.csv"
+TABLE_S2 = "config/reference/tableS2_vae_elbo.csv"
+TABLE_A1 = "config/reference/tableA1_mnist_hitting_time.csv"
+TABLE_A2 = "config/reference/tableA2_cifar10_loss.csv"
+
+SEEDS = (0, 1, 2)
+BOTH = ("gossip", "ngo")
+THREE = ("centralized", *BOTH)
+
+FACTS = {
+    "dataset": "digits", "partition": "shards", "workers": 10, "topology": "ring", "u": math.nan,
+    "protocol": "ngo", "p": 0.9, "gamma": 0.1, "local_steps": 1, "v_threshold": math.nan,
+    "train_samples": 1437, "classes_covered": 10.0, "parameters": 100,
+}  # fmt: skip
+FIXED = {
+    "centralized": {"topology": None, "p": math.nan, "gamma": math.nan},
+    "gossip": {"p": 1.0},
+}
+
+
+def cell(topology, protocol, scores, *, partition="iid", dataset="mnist", diverged=(), **fields):
+    """Two evaluations of the runs of a table's cell, one run per seed; the first is at chance.
+
+    ``scores`` are final accuracies; losses are 1 − accuracy.
+    """
+    rows = []
+    for seed, score in enumerate(scores):
+        for step, accuracy in ((0, 0.1), (9, score)):
+            rows.append(
+                {
+                    "run": f"{dataset}-{partition}-{topology}-{protocol}-{seed}-{fields}",
+                    "dataset": dataset,
+                    "partition": partition,
+                    "topology": topology,
+                    "protocol": protocol,
+                    "seed": seed,
+                    "classes_covered": 10 - seed,
+                    "step": step,
+                    "epoch": step / 3,
+                    "consensus_accuracy": accuracy,
+                    "workers_accuracy_mean": accuracy - 0.05,
+                    "consensus_loss": 1 - accuracy,
+                    "workers_loss_mean": 1.5 - accuracy,
+                    "train_loss": 0.5 - accuracy,
+                    "diverged": step == 9 and seed in diverged,
+                    **fields,
+                }
+            )
+    return rows
+
+
+def tuned_cell(topology, protocol, gamma, held_out, test, **fields):
+    """The runs of a cell at one γ, a seed for each held-out and test accuracy."""
+    rows = cell(topology, protocol, test, gamma=gamma, partition="shards", **fields)
+    return [{**row, "holdout_accuracy": held_out[row["seed"]]} for row in rows]
+
+
+def tuned_runs():
+    """Gossip ties at γ = 0.1 and 0.3; NGO is best at 0.3, and has a diverged run at 1."""
+    return pd.DataFrame(
+        tuned_cell(None, "centralized", None, [0.8] * 3, [0.85] * 3)
+        + tuned_cell("ring", "gossip", 0.1, [0.5, 0.6, 0.7], [0.55, 0.65, 0.75])
+        + tuned_cell("ring", "gossip", 0.3, [0.5, 0.6, 0.7], [0.95, 0.95, 0.95])
+        + tuned_cell("ring", "gossip", 1.0, [0.4, 0.5, 0.6], [0.99, 0.99, 0.99])
+        + tuned_cell("ring", "ngo", 0.1, [0.5, 0.6, 0.7], [0.6, 0.6, 0.6])
+        + tuned_cell("ring", "ngo", 0.3, [0.6, 0.7, 0.8], [0.57, 0.66, 0.75])
+        + tuned_cell("ring", "ngo", 1.0, [0.9, 0.9, 0.9], [0.9, 0.9, 0.9], diverged=[2])
+    )
+
+
+def tuned_runs_without_a_stable_gamma():
+    """NGO diverges at every γ."""
+    runs = tuned_runs()
+    rows = runs[runs["protocol"] != "ngo"].to_dict("records")
+    for gamma in (0.1, 0.3):
+        rows += tuned_cell("ring", "ngo", gamma, [0.9], [0.9], diverged=[0])
+    return pd.DataFrame(rows)
+
+
+def run(accuracy, V=1.0, *, seed=0, diverged=False, **given):
+    """Three evaluations of a run: its best accuracy is the second one, its last is 0.1 lower."""
+    facts = {**FACTS, **FIXED.get(given.get("protocol"), {}), **given, "seed": seed}
+    facts["run"] = "-".join(str(facts[name]) for name in (*given, "seed"))
+    rows = []
+    for k, (score, index) in enumerate(((0.1, 0.0), (accuracy + 0.1, V), (accuracy, V))):
+        lost = diverged and k == 2
+        rows.append(
+            {
+                **facts,
+                "step": 10 * k,
+                "epoch": float(k),
+                "V": math.nan if lost else index,
+                "consensus_accuracy": score,
+                "consensus_loss": math.nan if lost else 1 / (k + 1),
+                "workers_loss_mean": math.nan if lost else 2 / (k + 1),
+                "messages": 200 * k,
+                "diverged": lost,
+            }
+        )
+    return rows
+
+
+def metrics(*runs):
+    return pd.DataFrame([row for rows in runs for row in rows])
+
+
+def none_lost(seed):
+    return False
+
+
+def thresholds(lost=none_lost):
+    """Runs for Figure 1; ``lost`` says whether those of a seed diverge."""
+    return metrics(*(
+        run(0.5, v, seed=s, diverged=lost(s), protocol="gossip_until", v_threshold=v, workers=5)
+        for v in (1.0, 5.0) for s in SEEDS
+    ))  # fmt: skip
+
+
+def exponents(lost=none_lost):
+    """Runs for Figure 4."""
+    return metrics(
+        *(run(0.5, 8.0, seed=s, protocol="gossip") for s in SEEDS),
+        *(run(0.6, 4.0, seed=s, p=p, diverged=lost(s)) for p in (0.7, 0.9) for s in SEEDS),
+    )
+
+
+def random_graphs(lost=none_lost):
+    """Runs for Figure 5."""
+    drawn = (
+        run(0.5, 2 / u, seed=s, diverged=lost(s), protocol=q, topology="random", u=u)
+        for q in BOTH for u in (0.2, 0.5) for s in SEEDS
+    )  # fmt: skip
+    return metrics(*(run(0.7, 0.0, seed=s, protocol="centralized") for s in SEEDS), *drawn)
+
+
+def periods(lost=none_lost):
+    """Runs for Figure 6."""
+    local = (
+        run(0.4, 9.0, seed=s, diverged=lost(s), protocol="local_sgd", p=p, local_steps=h)
+        for p in (1.0, 0.9) for h in (2, 5) for s in SEEDS
+    )  # fmt: skip
+    return metrics(*(run(0.6, 1.0, seed=s, protocol=q) for q in BOTH for s in SEEDS), *local)
+
+
+def sizes(lost=none_lost):
+    """Runs for Figures 7 and S3. The seeds differ by 10 points, the protocols by n."""
+    return metrics(*(
+        run(0.5 + (q == "ngo") * n / 100 + s / 10, 1.0, seed=s, diverged=lost(s), protocol=q,
+            workers=n, samples_per_worker=80)
+        for q in THREE for n in (4, 16) for s in SEEDS
+    ))  # fmt: skip
+
+
+def rates(lost=none_lost):
+    """Runs for Figure 8."""
+    return metrics(
+        *(run(0.5, 2.0, seed=s, protocol=q, topology=t) for q in BOTH
+          for t in ("random", "complete") for s in SEEDS),
+        *(run(0.4, 3.0, seed=s, diverged=lost(s), protocol=q, gamma=g)
+          for q in BOTH for g in (0.1, 0.5) for s in SEEDS),
+    )  # fmt: skip
+
+
+def levels(lost=none_lost):
+    """Runs for Figure S4: accuracy falls with log V within a seed; the seeds' levels hide it."""
+    return metrics(*(
+        run(0.5 - 0.02 * k + 0.1 * s, 10.0**k * 100**s, seed=s, diverged=lost(s) and k == 0,
+            protocol=q, topology=t)
+        for s in SEEDS
+        for k, (q, t) in enumerate((q, t) for q in BOTH for t in ("ring", "random", "complete"))
+    ))  # fmt: skip
+
+
+def straight_line():
+    """Four runs on a line in log V."""
+    runs = [(0.5, 0.1), (0.6, 1.0), (0.7, 10.0), (0.8, 100.0)]
+    return metrics(*(run(a, V, seed=k) for k, (a, V) in enumerate(runs)))
+
+
+def sines(lost=none_lost):
+    """Runs for Figure S6."""
+    return metrics(
+        *(run(math.nan, 1.0, seed=s, diverged=lost(s), protocol=q) for q in THREE for s in SEEDS)
+    )
+
+
+def sine_fits(lost=False):
+    """Fits for Figure S6; that of NGO diverged if ``lost``."""
+    x = np.linspace(-3, 3, 5)
+    parts = []
+    for protocol in THREE:
+        for who, worker, kind in (
+            ("consensus", -1, "prediction"), ("worker", 0, "prediction"), ("data", -1, "target")
+        ):  # fmt: skip
+            y = np.full(5, math.nan) if lost and protocol == "ngo" else np.sin(x)
+            facts = {"protocol": protocol, "seed": 0, "who": who, "worker": worker, "kind": kind}
+            parts.append(pd.DataFrame({**facts, "x": x, "y": y}))
+    return pd.concat(parts)
+
+
+def aligned(seeds=2, diverged=()):
+    """Alignment for Figure 2: three workers at three scales."""
+    rows = [
+        {"run": f"r{seed}", "dataset": "digits", "protocol": "gossip", "topology": "ring",
+         "seed": seed, "diverged": seed in diverged, "scale": scale, "worker": worker,
+         "V": math.nan if seed in diverged else (1 + seed) * scale**2,
+         "cosine": math.nan if seed in diverged else 1 / (1 + scale) + 0.01 * worker,
+         "relative_norm": math.nan if seed in diverged else 1 + scale}
+        for seed in range(seeds) for scale in (0.0, 1.0, 2.0) for worker in range(-1, 3)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def pictures(workers, shape, steps=(2, 200), dataset="digits"):
+    """Samples for Figures S5 and A1: three random images of each kind and model."""
+    random = np.random.default_rng(0)
+    tables = []
+    for step in steps:
+        for kind, worker in [("original", -1), ("reconstruction", -1)] + [
+            ("generation", i) for i in range(-1, workers)
+        ]:
+            names = ["image", "channel", "row", "column"]
+            index = pd.MultiIndex.from_product(map(range, (3, *shape)), names=names)
+            facts = {"run": f"{dataset}-0", "dataset": dataset, "seed": 0, "step": step}
+            pixels = index.to_frame(index=False)
+            pixels["value"] = random.integers(0, 256, len(pixels))
+            own = {"diverged": step == 2, "kind": kind, "worker": worker}
+            tables.append(pd.DataFrame({**facts, **own, **pixels}))
+    return pd.concat(tables, ignore_index=True)
+
+
+def throughputs():
+    """Three repeats for Figure A2; the medians are 20 n for gossip and 10 n for NGO."""
+    return pd.DataFrame(
+        {"protocol": protocol, "workers": n, "repeat": k, "samples_per_second": rate * n * (k + 1)}
+        for protocol, rate in (("gossip", 10.0), ("ngo", 5.0))
+        for n in (1, 2, 4)
+        for k in range(3)
+    )
+
+
+def trajectories(exponents, delays=(0,), rounds=100, gamma=0.02):
+    """Consensus of ten workers on a ring, as the rows of a tidy table."""
+    import torch
+
+    from ngo.common.seeding import torch_stream
+    from ngo.gossip.consensus import simulate
+    from ngo.gossip.topologies.ring import ring
+    from ngo.gossip.weights import mixing_matrix
+
+    n = 10
+    X0 = torch.randn(n, 1, generator=torch_stream(0, "states"), dtype=torch.float64)
+    W = mixing_matrix(ring(n))
+    tables = []
+    for p in exponents:
+        for delay in delays:
+            done = simulate(X0, W, p, gamma, rounds, delay)
+            index = pd.MultiIndex.from_product(
+                [range(rounds + 1), range(n)], names=["round", "worker"]
+            )
+            table = index.to_frame(index=False).assign(x=done.states.numpy().ravel())
+            facts = {"p": p, "delay": delay, "topology": "ring", "workers": n, "gamma": gamma}
+            V = done.V.numpy()[table["round"]]
+            tables.append(pd.DataFrame({**facts, **table, "V": V}))
+    return pd.concat(tables, ignore_index=True)
+
+
+def labels(axis):
+    """The labels in the legend of an axis."""
+    return axis.get_legend_handles_labels()[1]
+
+
+def panel(figure, title):
+    """The panel with this end of its title."""
+    return next(axis for axis in figure.axes if axis.get_title().endswith(title))
+
+
+def line(axis, label):
+    """The x and y values of the line with this label."""
+    handles, names = axis.get_legend_handles_labels()
+    found = handles[names.index(label)]
+    found = getattr(found, "lines", [found])[0]
+    return list(found.get_xdata()), list(found.get_ydata())

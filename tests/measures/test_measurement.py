@@ -1,0 +1,54 @@
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from ngo.cli.cli import main
+from ngo.common.registry import UserError
+from ngo.measures.measurement import MEASUREMENTS, TAKEN, measurement
+from ngo.measures.settings import setting
+from ngo.pipeline.schema import config_schema
+
+KINDS = ["alignment", "consensus", "samples", "spectra", "theory", "throughput"]
+
+
+def test_the_measurements_are_found():
+    assert sorted(MEASUREMENTS) == KINDS
+    assert [kind for kind in KINDS if MEASUREMENTS[kind].on_models] == ["alignment", "samples"]
+    assert [kind for kind in KINDS if MEASUREMENTS[kind].exclusive] == ["throughput"]
+    assert MEASUREMENTS.definitions["spectra"] == "ngo.measures.spectra:spectral_table"
+
+
+@pytest.mark.parametrize("module", ["ngo.measures.measurement", "ngo.measures.theory"])
+def test_the_registry_is_read_without_heavy_imports(module):
+    heavy = {"torch", "pandas", "numpy", "networkx", "scipy", "matplotlib"}
+    code = f"import sys, {module}; print({heavy} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
+
+
+@dataclass(frozen=True)
+class Settings:
+    size: int = setting("size", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "message"),
+    [
+        ("spectra", {}, "measurement: 'spectra' is registered already"),
+        ("two_words", {}, "measurement: 'two_words' is not allowed; use lower-case letters"),
+        ("sizes", {"run_fields": ["size"]}, "measurement: 'sizes' has a setting 'size'; choose"),
+        ("sizes", {"run_fields": ["lr"], "on_models": True}, "has both models and run fields"),
+    ],
+)
+def test_a_measurement_that_can_not_be_registered_is_refused(name, how, message):
+    with pytest.raises(UserError, match=message):
+        measurement(name, Settings, **how)(lambda settings: None)
+    assert sorted(MEASUREMENTS) == KINDS
+
+
+def test_no_measurement_has_the_name_of_a_command_or_of_a_config_key():
+    keys = set(config_schema()["properties"]) - {"runs_per_gpu"}  # not a measurement's name anyway
+    assert {*main.lazy, *keys} - set(MEASUREMENTS) == set(TAKEN)
+    with pytest.raises(UserError, match="measurement: 'train' is a name of a command or of a con"):
+        measurement("train", object)

@@ -1,0 +1,75 @@
+"""What holds for all models of the package."""
+
+import pytest
+import torch
+from model_cases import build, samples
+
+from ngo.common.seeding import torch_stream
+from ngo.data.dataset import DATASETS
+from ngo.engine.backend import Stacked
+from ngo.engine.population import Population
+from ngo.models.model import MODELS
+from ngo.models.task import TASKS
+
+# Counted by hand from the supplement's tables: weights and biases, and 2 per unit of a batch
+# normalization.
+PARAMETERS = {
+    "mnist_cnn": 21_840,
+    "mnist_fc": 159_010,
+    "mnist_vae": 1_068_820,
+    "cifar10_cnn": 62_006,
+    "cifar10_vae": 1_414_592,
+    "resnet18": 11_279_112,
+    "toy_net": 4_353,
+    "linear": 10,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters_are_as_many_as_the_tables_say(name):
+    assert sum(p.numel() for p in build(name).parameters()) == PARAMETERS[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("mnist_cnn", (2, 10)),
+        ("mnist_fc", (2, 10)),
+        ("cifar10_cnn", (2, 10)),
+        ("resnet18", (2, 200)),
+        ("toy_net", (2, 1)),
+        ("linear", (2, 1)),
+    ],
+)
+def test_outputs_have_a_number_for_each_class_or_target(name, shape):
+    assert build(name).eval()(samples(name, 2)).shape == shape
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_serves_a_task_and_some_data_set(name):
+    assert MODELS[name].task in TASKS
+    assert MODELS[name].input_shape in {source.input_shape for source in DATASETS.values()}
+
+
+def batch(name, n, b):
+    inputs = samples(name, n, b)
+    if MODELS[name].task == "vae":
+        return inputs, (255 * inputs).round().to(torch.uint8)
+    if MODELS[name].task == "regression":
+        return inputs, inputs.sum(-1, keepdim=True)
+    return inputs, torch.randint(0, 10, (n, b), generator=torch_stream(0, "labels"))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_worker_of_a_population_is_a_plain_module(name):
+    """Parameters that are views of a row, in threads, give the plain module's loss and gradient."""
+    inputs, targets = batch(name, 2, 3)
+    population = Population(name, 2, seed=0, backend="threads", threads=2)
+    losses = population.gradients(Stacked(inputs, targets))
+    plain = build(name)
+    loss = TASKS[MODELS[name].task].loss(plain(inputs[0]), targets[0]).mean()
+    loss.backward()
+    assert losses[0].item() == pytest.approx(loss.item(), rel=1e-5)
+    norm = torch.cat([p.grad.flatten() for p in plain.parameters()]).norm()
+    assert population.G[0].norm().item() == pytest.approx(norm.item(), rel=1e-3)
+    assert norm > 0

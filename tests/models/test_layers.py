@@ -1,0 +1,110 @@
+import pytest
+import torch
+from torch import nn
+
+from ngo.common.seeding import torch_stream
+from ngo.models.layers import VAE, Dropout, fully_connected
+from ngo.models.model import MODELS
+
+
+def test_dropout_draws_from_its_own_generator():
+    x = torch.ones(200, 50)
+    first, again = (Dropout(torch_stream(0, "dropout", 1))(x) for _ in range(2))
+    other = Dropout(torch_stream(0, "dropout", 2))(x)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert set(first.unique().tolist()) == {0, 2}  # kept entries make up for the dropped
+    assert first.mean().item() == pytest.approx(1, abs=0.05)
+    assert torch.equal(Dropout(torch_stream(0, "a")).eval()(x), x)
+
+
+@pytest.mark.parametrize("shape", [(), (6,), (6, 5), (2, 6, 5)])
+def test_dropout_of_channels_takes_any_number_of_dimensions(shape):
+    dropped = Dropout(torch_stream(0, "dropout"), channels=True)(torch.ones(20, 10, *shape))
+    assert dropped.shape == (20, 10, *shape)
+    channels = dropped.reshape(20, 10, -1)
+    assert torch.equal(channels, channels[:, :, :1].expand_as(channels))
+    assert set(dropped.unique().tolist()) == {0, 2}
+
+
+def test_dropout_of_channels_drops_whole_channels():
+    x = torch.ones(8, 16, 5, 5)
+    out = Dropout(torch_stream(0, "dropout", 1), channels=True)(x)
+    assert (out == out[:, :, :1, :1]).all()
+    assert {0, 2} == set(out.unique().tolist())
+
+
+def test_dropouts_gradient_passes_where_it_kept():
+    x = torch.ones(4, 10, requires_grad=True)
+    out = nn.Sequential(Dropout(torch_stream(0, "dropout", 1), 0.25))(x)
+    out.sum().backward()
+    assert torch.equal(x.grad, out.detach())
+
+
+def constant_vae(latent=2, log_variance=0.0, worker=1):
+    """An autoencoder whose code does not depend on the image, and whose decoder returns it."""
+    encoder = nn.Linear(3, 2 * latent)
+    nn.init.zeros_(encoder.weight)
+    with torch.no_grad():
+        encoder.bias[:latent] = 5
+        encoder.bias[latent:] = log_variance
+    return VAE(encoder, nn.Identity(), latent, torch_stream(0, "dropout", worker))
+
+
+def test_codes_have_the_mean_and_the_variance_that_they_are_given():
+    code, mean, log_variance = constant_vae(log_variance=2.0)(torch.zeros(5_000, 3))
+    assert mean.eq(5).all()
+    assert log_variance.eq(2).all()
+    assert code.mean().item() == pytest.approx(5, abs=0.1)
+    assert code.var().item() == pytest.approx(7.389, rel=0.05)  # e²
+
+
+def test_in_training_codes_draw_from_their_own_generator():
+    x = torch.zeros(4, 3)
+    first, again, other = (constant_vae(worker=worker) for worker in (1, 1, 2))
+    code = first(x)[0]
+    assert torch.equal(code, again(x)[0])
+    assert not torch.equal(code, other(x)[0])
+    assert not torch.equal(code, first(x)[0])
+
+
+def test_in_evaluation_all_codes_have_the_same_noise():
+    x = torch.zeros(4, 3)
+    first, other = constant_vae(worker=1).eval(), constant_vae(worker=2).eval()
+    code = first(x)[0]
+    assert torch.equal(code, other(x)[0])
+    assert torch.equal(code, first(x)[0])
+    assert torch.equal(code, 5 + torch.randn(4, 2, generator=torch_stream(0, "elbo")))
+
+
+def test_evaluation_takes_nothing_from_the_workers_generator():
+    x = torch.zeros(4, 3)
+    evaluated, untouched = constant_vae(), constant_vae()
+    evaluated.eval()(x)
+    assert torch.equal(evaluated.train()(x)[0], untouched(x)[0])
+
+
+def test_gradients_reach_the_encoder_through_the_code():
+    model = constant_vae(log_variance=0.5)
+    code, mean, _ = model(torch.ones(1, 3))
+    code.sum().backward()
+    by_mean, by_log_variance = model.encoder.bias.grad.view(2, 2)
+    assert torch.equal(by_mean, torch.ones(2))
+    assert torch.allclose(by_log_variance, (code - mean)[0].detach() / 2)
+
+
+@pytest.mark.parametrize("name", ["mnist_cnn", "mnist_vae", "cifar10_vae"])
+def test_nothing_draws_from_torchs_global_stream(name):
+    model = MODELS[name].build(torch_stream(0, "dropout", 0))
+    x = torch.zeros(2, *MODELS[name].input_shape)
+    torch.manual_seed(5)
+    state = torch.get_rng_state()
+    model.train()(x)
+    model.eval()(x)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_fully_connected_layers_alternate_with_relu():
+    layers = fully_connected(3, 5, 2)
+    assert [type(layer) for layer in layers] == [nn.Linear, nn.ReLU, nn.Linear]
+    assert [(k.in_features, k.out_features) for k in layers[::2]] == [(3, 5), (5, 2)]

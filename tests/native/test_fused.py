@@ -1,0 +1,58 @@
+import math
+import os
+import sys
+
+import pytest
+import torch
+from running import finished, start
+
+from ngo.common.seeding import torch_stream
+
+FUSED = """
+import sys, torch
+from ngo.native import fused
+torch.save([fused.gossip_step(*step) for step in torch.load(sys.argv[1])], sys.argv[1])
+"""
+
+
+def fused_steps(path, steps):
+    """The steps (X, W, γ, p, at) in Triton's interpreter, which needs no GPU."""
+    pytest.importorskip("triton")
+    torch.save(steps, path)
+    command = [sys.executable, "-c", FUSED, path]
+    finished(start(command, env={**os.environ, "TRITON_INTERPRET": "1"}))
+    return torch.load(path)
+
+
+@pytest.mark.parametrize(("p", "delayed"), [(0.5, False), (0.9, False), (0.7, True)])
+def test_a_step_equals_its_equation(tmp_path, p, delayed):
+    """The kernel runs two programs for each worker."""
+    generator = torch_stream(0, "test")
+    W = torch.rand(5, 5, generator=generator, dtype=torch.float64).triu(1)
+    W[0, 2] = W[1, 3] = 0  # no edges
+    W = W + W.T
+    X = torch.randn(5, 1100, generator=generator)
+    X[0, :100] = X[1, :100]  # φ(0) = 0
+    at = torch.randn(5, 1100, generator=generator) if delayed else X
+    (found,) = fused_steps(tmp_path / "step.pt", [(X, W, 0.1, p, at)])
+    z = at[None] - at[:, None]  # [i, j] is at_j − at_i
+    pulls = z.double().sign() * z.double().abs() ** (2 * p - 1)
+    expected = X + 0.1 * torch.einsum("ij,ijd->id", W, pulls)
+    assert torch.allclose(found.double(), expected, atol=1e-6)
+
+
+def test_pulls_are_accurate_in_the_whole_range_of_float32(tmp_path):
+    """Subnormal numbers, 0, NaN and infinity included."""
+    sizes = 2.0 ** torch.linspace(-149, 127.9, 2001, dtype=torch.float64)
+    z = torch.cat([sizes.float(), torch.tensor([0.0, math.inf, math.nan])])
+    z = torch.cat([z, -z])
+    X, at = torch.zeros(2, len(z)), torch.stack([torch.zeros_like(z), z])
+    W = torch.tensor([[0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
+    powers = (0.5, 0.6, 0.75, 0.9, 1.5, 2)
+    found = fused_steps(tmp_path / "steps.pt", [(X, W, 1.0, p, at) for p in powers])
+    for p, new in zip(powers, found, strict=True):
+        expected = z.double().sign() * z.double().abs() ** (2 * p - 1)
+        expected[z.isnan()] = math.nan
+        expected[expected.abs() > 3.4e38] *= math.inf
+        assert torch.allclose(new[0].double(), expected, rtol=2e-5, atol=2.0**-126, equal_nan=True)
+        assert torch.allclose(new[0], -new[1], equal_nan=True)

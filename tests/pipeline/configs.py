@@ -1,0 +1,39 @@
+"""The shipped configs, as they are and with one value changed."""
+
+import copy
+from functools import cache
+
+from conftest import REPOSITORY
+
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.plan import plan
+
+TIERS = {"paper": [], "laptop": ["laptop.yaml"], "demo": ["demo.yaml"]}
+
+
+@cache
+def read(tier):
+    names = ["config.yaml", *TIERS[tier]]
+    return read_config(REPOSITORY / "config" / name for name in names)
+
+
+def config_of(tier="demo"):
+    return copy.deepcopy(read(tier))
+
+
+def plan_of(config):
+    return plan(config)
+
+
+def changed(path, value):
+    """The demo's config with one value at a dotted path; ``DELETE`` removes the key."""
+    config = config_of()
+    *parents, last = path.split(".")
+    place = config
+    for key in parents:
+        place = place[int(key)] if isinstance(place, list) else place[key]
+    if value == "DELETE":
+        del place[last]
+    else:
+        place[last] = value
+    return config

@@ -1,0 +1,239 @@
+"""A metrics archive: the same content gives the same bytes, and any change in it is refused."""
+
+import hashlib
+import io
+import json
+import shutil
+import sys
+import tarfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from click.testing import CliRunner
+from conftest import REPOSITORY
+from running import finished, start
+
+from ngo.cli import cli
+from ngo.common import plugins
+from ngo.common.registry import UserError
+from ngo.pipeline import archive
+from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.plan import plan
+
+SHOWN = ["tableS1", "figS6"]  # measured, and trained with samples of its own
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """A folder with what SHOWN are made from; its configs."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(REPOSITORY / "config", "config")
+    shutil.copytree(REPOSITORY / "workflow/schemas", "workflow/schemas")
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump({"tier": "own"}))
+    configs = ["config/config.yaml", "config/demo.yaml", "own.yaml"]
+    runs = plan(read_config(configs)).training["figS6"]
+    (tmp_path / "results/own/metrics").mkdir(parents=True)
+    for name in ("spectra_tableS1", "samples_figS6"):
+        (tmp_path / f"results/own/metrics/{name}.parquet").write_bytes(name.encode())
+    (tmp_path / "results/data").mkdir()
+    (tmp_path / "results/data/sine.json").write_text("{}")
+    rows = pd.DataFrame({"run": [spec.id for spec in runs]})
+    rows.to_parquet("results/own/metrics/figS6.parquet")
+    for spec in runs:
+        folder = tmp_path / "results/runs" / spec.id
+        folder.mkdir(parents=True)
+        (folder / "run.json").write_text(json.dumps({"id": spec.id}))
+        (folder / "models.pt").write_bytes(b"weights")
+    return configs
+
+
+@pytest.fixture
+def packed(made, tmp_path):
+    """An archive of SHOWN."""
+    ngo("archive", *SHOWN, *(f"--config={name}" for name in made), "--out", "own.tar")
+    return tmp_path / "own.tar"
+
+
+def ngo(*arguments, code=0):
+    answer = CliRunner().invoke(cli.main, arguments)
+    assert answer.exit_code == code, answer.output
+    return answer.output
+
+
+def test_it_holds_what_the_artefacts_are_made_from_and_no_weights(packed, made):
+    members = archive.read_archive(packed)
+    inputs = {path for name in SHOWN for path in ARTEFACTS[name].inputs("own").values()}
+    assert inputs <= set(members)
+    about = json.loads(members["archive.json"])
+    assert about["tier"] == "own"
+    assert about["artefacts"] == SHOWN
+    assert about["configs"] == ["config/config.yaml", "config/demo.yaml", "config/own.yaml"]
+    assert about["config"] == read_config(made)
+    records = [name for name in members if name.startswith("results/runs/")]
+    assert len(records) == about["runs"] == len(plan(read_config(made)).training["figS6"])
+    assert all(name.endswith("/run.json") for name in records)
+    rest = set(members) - inputs - set(records) - {"archive.json", *about["configs"]}
+    assert rest == {"results/data/sine.json"}
+
+
+def test_it_contains_the_configs_plugins(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(plugins, "_loaded", {})
+    (tmp_path / "packed_plugin.py").write_text("NAME = 1\n")
+    (tmp_path / "own.yaml").write_text("tier: own\nplugins: [./packed_plugin.py]\n")
+    members = archive.collect([Path(name) for name in made], SHOWN)
+    assert members["packed_plugin.py"] == b"NAME = 1\n"
+    (tmp_path / "own.yaml").write_text(f"tier: own\nplugins: [{tmp_path}/packed_plugin.py]\n")
+    with pytest.raises(UserError, match="plugins: '/.*' is outside the working directory"):
+        archive.collect([Path(name) for name in made], SHOWN)
+    del sys.modules["ngo_plugin_packed_plugin"]
+
+
+def test_all_of_a_tier_is_the_default(made, tmp_path):
+    with pytest.raises(UserError, match=r"fig1.parquet' can't be read: No such file"):
+        archive.collect([tmp_path / "config/config.yaml", tmp_path / "config/demo.yaml"])
+
+
+def test_the_same_content_gives_the_same_bytes(packed, made, tmp_path):
+    (tmp_path / "results/own/metrics/samples_figS6.parquet").touch()
+    out = ngo("archive", *SHOWN, *(f"--config={name}" for name in made), "--out", "again.tar")
+    assert (tmp_path / "again.tar").read_bytes() == packed.read_bytes()
+    assert hashlib.sha256(packed.read_bytes()).hexdigest() in out
+    assert archive._packed(archive.read_archive(packed)) == packed.read_bytes()
+
+
+def test_strangers_can_check_it_without_us(packed, tmp_path):
+    folder = tmp_path / "by hand"
+    folder.mkdir()
+    finished(start(["tar", "xf", packed], cwd=folder))
+    command = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
+    finished(start(command, cwd=folder))
+
+
+def test_metrics_of_other_runs_than_the_configs_are_refused(made):
+    message = r"figS6.parquet' has other runs than the config;"
+    Path("more.yaml").write_text(yaml.safe_dump({"settings": {"sine": {"lr": 0.03}}}))
+    with pytest.raises(UserError, match=message):
+        archive.collect([Path(name) for name in (*made, "more.yaml")], ["figS6"])
+
+
+def test_a_mistake_in_what_is_packed_is_one_line(made):
+    config = "--config=config/config.yaml"
+    out = ngo("archive", "tabelS1", config, "--out", "a.tar", code=2)
+    assert "artefact: 'tabelS1' is unknown" in out
+    assert "Did you mean 'tableS1'" in out
+    out = ngo("archive", "--config=config/demo.yaml", config, "--out", "a.tar", code=2)
+    assert "config: 'config/config.yaml' is a base; name it before its overlays" in out
+
+
+def test_a_changed_byte_anywhere_is_refused(packed, tmp_path):
+    content = packed.read_bytes()
+    broken = tmp_path / "broken.tar"
+    for place in range(0, len(content), 211):
+        broken.write_bytes(
+            content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :]
+        )
+        with pytest.raises(UserError, match=r"^archive: '.*broken.tar' is refused: .*\.$") as told:
+            archive.read_archive(broken)
+        assert "\n" not in str(told.value)
+
+
+def test_a_truncated_archive_is_refused(packed, tmp_path):
+    content = packed.read_bytes()
+    broken = tmp_path / "broken.tar"
+    for size in (0, 100, 600, len(content) // 2, len(content) - 1):
+        broken.write_bytes(content[:size])
+        with pytest.raises(UserError, match="is refused: "):
+            archive.read_archive(broken)
+    broken.write_bytes(content + b"\0")
+    with pytest.raises(UserError, match=f"from byte {len(content)} on"):
+        archive.read_archive(broken)
+
+
+def test_a_changed_file_is_named_with_both_sums(packed):
+    name = "results/own/metrics/spectra_tableS1.parquet"
+    content = packed.read_bytes()
+    wanted, found = (
+        hashlib.sha256(b).hexdigest() for b in (b"spectra_tableS1", b"Spectra_tableS1")
+    )
+    packed.write_bytes(content.replace(b"\0spectra_tableS1", b"\0Spectra_tableS1"))
+    message = f"'{name}' has been changed .expected sha256 {wanted}, found {found}"
+    with pytest.raises(UserError, match=message):
+        archive.read_archive(packed)
+
+
+def rewritten(path, change):
+    """An archive with other members, and the sums that it had."""
+    with tarfile.open(path) as old:
+        entries = [(entry, old.extractfile(entry).read()) for entry in old]
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as new:
+        for entry, content in change(entries):
+            new.addfile(entry, io.BytesIO(content))
+    path.write_bytes(file.getvalue())
+
+
+def added(name, **kind):
+    entry = tarfile.TarInfo(name)
+    for field, value in kind.items():
+        setattr(entry, field, value)
+    return lambda entries: [*entries, (entry, b"")]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda entries: entries[:-1], r"'results/runs/.*run.json' is missing .expected sha256"),
+        (lambda entries: entries[1:], "it has no SHA256SUMS"),
+        (lambda entries: [*entries, entries[-1]], "'results/runs/.*run.json' occurs twice"),
+        (
+            lambda entries: [entries[0], *entries[:0:-1]],
+            "it differs from an archive of its members",
+        ),
+        (added("results/more.parquet"), "'results/more.parquet' is not listed"),
+        (added("../outside"), "'../outside' is a path outside the folder"),
+        (added("/tmp/outside"), "'/tmp/outside' is a path outside the folder"),
+        (
+            added("results/link", type=tarfile.SYMTYPE, linkname="/"),
+            "'results/link' is not a regular",
+        ),
+    ],
+)
+def test_missing_extra_and_dangerous_members_are_refused(packed, tmp_path, change, message):
+    rewritten(packed, change)
+    with pytest.raises(UserError, match=message):
+        archive.unpack(packed, tmp_path / "shipped")
+    assert not (tmp_path / "shipped").exists()
+
+
+def test_what_is_no_archive_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("not an archive " * 100)
+    with pytest.raises(
+        UserError, match="is refused: it is not a metrics archive, or it is truncated"
+    ):
+        archive.read_archive(tmp_path / "notes.txt")
+
+
+def test_it_is_unpacked_into_a_folder_of_its_own(packed, tmp_path):
+    folder = archive.unpack(packed, tmp_path / "shipped")
+    digest = hashlib.sha256(packed.read_bytes()).hexdigest()
+    assert folder == tmp_path / f"shipped/own-{digest[:8]}"
+    members = archive.read_archive(packed)
+    found = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    assert found == members
+    assert archive.unpack(packed, tmp_path / "shipped") == folder
+    changed = folder / "results/own/metrics/figS6.parquet"
+    changed.write_bytes(b"other")
+    message = "figS6.parquet' has been changed since it was unpacked .expected sha256 .*, found"
+    with pytest.raises(UserError, match=message):
+        archive.unpack(packed, tmp_path / "shipped")
+
+
+def test_it_is_rebuilt_in_the_repository_only(packed):
+    assert "no Snakefile in this folder" in ngo("rebuild", str(packed), code=2)

@@ -1,0 +1,26 @@
+"""Every artefact has a notebook that takes what the pipeline gives it."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.pipeline.config_files import read_config
+
+
+@pytest.mark.parametrize("name", ARTEFACTS)
+def test_a_notebook_takes_what_its_artefact_gives(name):
+    notebook = json.loads(Path(f"notebooks/{name}.ipynb").read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    (given,) = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", ())]
+    values = {
+        line.targets[0].id: ast.literal_eval(line.value)
+        for line in ast.parse("".join(given["source"])).body
+    }
+    entry = ARTEFACTS[name]
+    shown = read_config(["config/config.yaml"])["artefacts"].get(name, {})
+    given = {**entry.inputs("paper"), **shown, "tier": "paper", "out": "results/paper"}
+    assert values == given
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)

@@ -1,0 +1,176 @@
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import CONFIGS
+from running import finished, start
+
+from ngo.common.registry import UserError
+from ngo.pipeline.assumptions import Assumption, as_html, as_markdown, assumptions
+
+
+def found(tmp_path, *texts):
+    """{key: (value, reason, file's name)} of config files with these texts, the first lowest."""
+    files = [tmp_path / f"{name}.yaml" for name in "abc"[: len(texts)]]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text)
+    return {item.key: (item.value, item.reason, item.file.stem) for item in assumptions(files)}
+
+
+def test_keys_lead_through_mappings_and_lists(tmp_path):
+    text = """\
+seeds: [0, 1] # assumed: two
+training:
+  fig4:
+    compare:
+      - p: [0.5, 0.9] # assumed: a sweep
+        gamma: 0.1 # Section 5
+      - p: 1
+        topology: ring # assumed: the default
+    levels:
+      - 3
+      - 4 # assumed: enough
+"""
+    assert found(tmp_path, text) == {
+        "seeds": ([0, 1], "two", "a"),
+        "training.fig4.compare[0].p": ([0.5, 0.9], "a sweep", "a"),
+        "training.fig4.compare[1].topology": ("ring", "the default", "a"),
+        "training.fig4.levels[1]": (4, "enough", "a"),
+    }
+
+
+def test_a_reason_beside_a_key_holds_for_all_of_its_value(tmp_path):
+    text = """\
+fig8: # assumed: all of it
+  gamma: 1
+  p: 0.9 # assumed: its own
+cases:
+  - {protocol: ngo, p: 0.9} # assumed: the item
+grid: [0.1,
+  0.2, # assumed: the middle
+  0.3] # assumed: the list
+"""
+    assert found(tmp_path, text) == {
+        "fig8": ({"gamma": 1, "p": 0.9}, "all of it", "a"),
+        "fig8.p": (0.9, "its own", "a"),
+        "cases[0]": ({"protocol": "ngo", "p": 0.9}, "the item", "a"),
+        "grid[1]": (0.2, "the middle", "a"),
+        "grid": ([0.1, 0.2, 0.3], "the list", "a"),
+    }
+
+
+def test_a_later_file_decides(tmp_path):
+    base = """\
+lr: 0.1 # assumed: base
+p: 0.9 # assumed: base
+gamma: 1
+kept: 3 # assumed: base
+cases: [1, 2] # assumed: base
+compare:
+  - p: 0.5 # assumed: base
+nested: {x: 1, y: 2} # assumed: base
+"""
+    overlay = """\
+lr: 0.2 # assumed: overlay
+p: 0.8
+gamma: 2 # assumed: overlay
+compare:
+  - gamma: 1
+nested: {x: 3}
+"""
+    expected = {
+        "lr": (0.2, "overlay", "b"),
+        "gamma": (2, "overlay", "b"),
+        "kept": (3, "base", "a"),
+        "cases": ([1, 2], "base", "a"),
+        "nested": ({"x": 3, "y": 2}, "base", "a"),
+    }
+    assert found(tmp_path, base, overlay) == expected
+    last = found(tmp_path, base, overlay, "lr: 0.3\nkept: 4 # assumed: last\n")
+    assert last == {**{k: v for k, v in expected.items() if k != "lr"}, "kept": (4, "last", "c")}
+
+
+def test_a_hash_inside_a_value_begins_no_comment(tmp_path):
+    text = """\
+a: "x # assumed: no" # assumed: double quotes
+b: 'y # assumed: it''s no' # Section 2; assumed: single quotes
+c: z#assumed:no
+d: |
+  block # assumed: no
+e: 1 # plain
+f: 2 # assumed: with # and | inside
+"""
+    assert found(tmp_path, text) == {
+        "a": ("x # assumed: no", "double quotes", "a"),
+        "b": ("y # assumed: it's no", "Section 2; single quotes", "a"),
+        "f": (2, "with # and | inside", "a"),
+    }
+
+
+def test_a_reason_beside_no_value_is_told(tmp_path):
+    with pytest.raises(UserError, match=r"line 2 of '.*a.yaml' has an assumption without a value"):
+        found(tmp_path, "a: 1\n# assumed: what?\n")
+
+
+def test_tables_are_grouped_by_section_and_escaped():
+    items = [
+        Assumption("seeds", [0, 1], "two", Path("a.yaml")),
+        Assumption("defaults.p", 0.9, "this | that", Path("a.yaml")),
+        Assumption("defaults.name", "<ring>", "known", Path("x/b.yaml")),
+    ]
+    text = as_markdown(items, "demo")
+    caption, *_ = text.splitlines()
+    assert "Tier demo; 3 values, from a.yaml, b.yaml." in caption
+    assert re.findall(r"^## (.*)$", text, flags=re.MULTILINE) == ["seeds", "defaults"]
+    rows = [re.split(r" *(?<!\\)\| *", line)[1:-1] for line in text.splitlines() if "|" in line]
+    assert ["Where", "Value", "Why"] in rows
+    assert ["seeds", "[0, 1]", "two"] in rows
+    assert ["defaults.p", "0.9", r"this \| that"] in rows
+    html = as_html(items, "demo")
+    assert re.findall(r"<h2>(.*)</h2>", html) == ["seeds", "defaults"]
+    assert "&lt;ring&gt;" in html
+    assert "<ring>" not in html
+    assert "this | that" in html
+
+
+BASE = CONFIGS[0]
+
+
+def by_key(*configs):
+    return {item.key: item for item in assumptions(configs)}
+
+
+@pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
+def test_every_assumption_of_a_config_is_found(file):
+    marks = [line for line in file.read_text().splitlines() if "assumed:" in line]
+    alone = by_key(file)
+    assert len(alone) == len(marks) > 0
+    assert all(item.reason for item in alone.values())
+
+
+@pytest.mark.parametrize(
+    "file", [file for file in CONFIGS if file != BASE], ids=lambda file: file.stem
+)
+def test_over_the_paper_config_all_are_found_but_those_replaced(file):
+    overlay = yaml.safe_load(file.read_text())
+    kept = {key: item for key, item in by_key(BASE).items() if not stated(overlay, key)}
+    assert by_key(BASE, file) == kept | by_key(file)
+    assert len(kept) < len(by_key(BASE))
+
+
+def stated(config, key):
+    """Whether a config gives the value at a key, or the list that holds it."""
+    for name in key.split("[")[0].split("."):
+        if name not in config:
+            return False
+        config = config[name]
+        if not isinstance(config, dict):
+            return True
+    return False
+
+
+def test_it_is_light():
+    code = "import sys, ngo.pipeline.assumptions; print({'torch', 'pandas'} & set(sys.modules))"
+    assert finished(start([sys.executable, "-c", code])) == "set()\n"

@@ -1,0 +1,71 @@
+import pytest
+from conftest import REPOSITORY
+
+from ngo.common.registry import UserError
+from ngo.pipeline.config_files import read_config
+
+
+def test_overlays_merge_mappings_and_replace_lists(tmp_path):
+    (tmp_path / "a.yaml").write_text("x: {y: 1, z: [1, 2]}\nw: 3\n")
+    (tmp_path / "b.yaml").write_text("x: {z: [9]}\n")
+    config = read_config([tmp_path / "a.yaml", tmp_path / "b.yaml"])
+    assert config == {"x": {"y": 1, "z": [9]}, "w": 3}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a: [1", "is not valid YAML"),
+        (b"a: \xe9", "is not valid YAML: 'utf-8' codec can't decode"),
+        (b"PAR1\x15\xcc", "is not valid YAML: "),
+        (b"a: 1" + b"0" * 5000, "is not valid YAML: "),
+        (b"[" * 1_000, "is not valid YAML: "),
+        (b"- 1\n", "must be a mapping"),
+        (b"", "must be a mapping"),
+        (None, "can't be read"),
+    ],
+)
+def test_a_file_that_is_no_config_is_named(tmp_path, content, message):
+    path = tmp_path / "c.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UserError, match=message) as error:
+        read_config([path])
+    assert "\n" not in str(error.value)
+    with pytest.raises(UserError, match=f"schema: .*{message}"):
+        read_config([path], "schema")
+
+
+def test_what_is_laid_over_a_config_comes_after_it():
+    base, overlay = (REPOSITORY / "config" / name for name in ("config.yaml", "demo.yaml"))
+    assert read_config([base, overlay])["tier"] == "demo"
+    with pytest.raises(UserError, match="config.yaml' is a base; name it before its overlays"):
+        read_config([overlay, base])
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "first", "key"),
+    [
+        ("a: 1\nb: 2\na: 3\n", 3, 1, "a"),
+        ("x:\n  fig4:\n    p: [1]\n    q: 2\n    p: [2]\n", 5, 3, "p"),
+        ("a: [{b: 1, b: 1}]\n", 1, 1, "b"),
+    ],
+)
+def test_a_key_twice_is_named_with_its_lines(tmp_path, text, line, first, key):
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(UserError) as told:
+        read_config([tmp_path / "c.yaml"])
+    assert str(told.value) == (
+        f"config: {str(tmp_path / 'c.yaml')!r}, line {line}: {key!r} is already defined in line "
+        f"{first}."
+    )
+
+
+def test_what_is_laid_over_a_merged_mapping_is_no_repetition(tmp_path):
+    """Also where the mapping that merges is itself merged, above it in the file's tree."""
+    (tmp_path / "c.yaml").write_text(
+        "a: &a {x: 1, y: 1}\ndeep: {b: &b {<<: *a, x: 2}}\nc: {<<: *b, y: 3}\n"
+    )
+    config = read_config([tmp_path / "c.yaml"])
+    assert config["deep"]["b"] == {"x": 2, "y": 1}
+    assert config["c"] == {"x": 2, "y": 3}

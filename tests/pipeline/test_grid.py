@@ -1,0 +1,28 @@
+from configs import config_of, plan_of
+
+
+def test_a_run_in_two_experiments_exists_once():
+    config = config_of()
+    before = plan_of(config).runs
+    config["training"]["again"] = {
+        "settings": ["digits_iid"],
+        "compare": [{"protocol": "ngo", "p": [0.8, 0.9]}],
+    }
+    plan = plan_of(config)
+    assert len(plan.runs) == len(before) + 2  # p = 0.8, two seeds
+    assert len(plan.training["again"]) == 4
+
+
+def test_lists_are_crossed_and_a_seed_list_is_an_experiments_own():
+    config = config_of()
+    config["training"] |= {
+        "sweep": {
+            "settings": ["digits_iid"],
+            "seeds": [7],
+            "compare": [{"protocol": "ngo", "p": [0.5, 0.75], "gamma": [0.1, 0.2, 0.3]}],
+        }
+    }
+    runs = plan_of(config).training["sweep"]
+    assert {(r.p, r.gamma, r.seed) for r in runs} == {
+        (p, gamma, 7) for p in (0.5, 0.75) for gamma in (0.1, 0.2, 0.3)
+    }

@@ -1,0 +1,52 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import CONFIGS
+
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.keys import Keys, content, key
+from ngo.pipeline.plan import plan
+
+NOTEBOOK = Path(__file__).parents[2] / "notebooks/table1.ipynb"
+
+
+@pytest.fixture(scope="module")
+def keys():
+    return Keys(plan(read_config([CONFIGS[0], CONFIGS[2]])))
+
+
+def test_every_product_of_the_demo_has_a_key_of_its_own(keys):
+    measured = [
+        f"{kind}_{name}" for kind, entries in keys.plan.measures.items() for name in entries
+    ]
+    shown = [f"classes_{name}" for name in keys.plan.partitions]
+    tables = {name: keys.table(name) for name in ["runs", *keys.plan.training, *measured, *shown]}
+    runs = {name: keys.run(name) for name in keys.plan.runs}
+    partitions = {name: keys.partition(name) for name in keys.plan.partition_runs}
+    for found in (tables, runs, partitions):
+        assert len(set(found.values())) > len(found) / 2  # two experiments may have the same runs
+    assert len(set(runs.values())) == len(runs)
+
+
+def test_an_artefacts_key_follows_its_parameters(keys):
+    assert keys.artefact("table1", NOTEBOOK, ["a"]) == keys.artefact("table1", NOTEBOOK, ["a"])
+    assert keys.artefact("table1", NOTEBOOK, ["a"]) != keys.artefact("table1", NOTEBOOK, ["b"])
+
+
+def test_a_table_follows_its_runs(keys):
+    fewer = replace(keys.plan, training={"table1": keys.plan.training["table1"][1:]})
+    assert Keys(fewer).table("table1") != keys.table("table1")
+
+
+def test_a_key_is_of_all_its_parts():
+    assert key("a", ["b"]) == key("a", ["b"])
+    assert len({key("a", "b"), key("a", ["b"]), key("ab"), key("b", "a")}) == 4
+    assert len(key()) == 16
+
+
+def test_a_files_content_counts_and_its_absence(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("1")
+    assert content([path]) != content([tmp_path / "absent.csv"])
+    assert content([tmp_path / "absent.csv"]) == {str(tmp_path / "absent.csv"): None}

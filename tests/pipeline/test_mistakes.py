@@ -1,0 +1,155 @@
+"""Mistakes in a config: each is explained in one line before any job starts."""
+
+import pytest
+from configs import changed, config_of, plan_of
+
+from ngo.common.registry import UserError
+from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.pipeline.plan import SHARED
+
+SINE_SHARDS = {
+    **{"dataset": "sine", "model": "toy_net", "task": "regression", "workers": 5},
+    **{"partition": "shards", "shards": 40, "shards_per_worker": 4},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("sede", [0], "config: 'sede' is unknown; allowed: .*Did you mean 'seeds'"),
+        ("training.table1.compar", [], "training.table1: 'compar' is unknown.*'compare'"),
+        ("settings.digits_iid.learning_rate", 0.1, "settings.digits_iid: 'learning_rate'"),
+        ("settings.digits_iid.batchsize", 4, "Did you mean 'batch_size'"),
+        ("tier", "DELETE", "config: 'tier' is missing"),
+        ("device", "gpu", "device: 'gpu' is unknown; allowed: auto, cpu, cuda"),
+        (
+            "threads",
+            0,
+            "threads: 0 is not allowed; it must be a whole number, 1 or more, 1024 or less",
+        ),
+        ("runs_per_gpu", 0, "runs_per_gpu: 0 is not allowed; it must be a whole number, 1 or more"),
+        ("seeds", [0, 1, 0], r"seeds: \[0, 1, 0\] repeats 0"),
+        ("seeds", [], "seeds: .* is not allowed"),
+        ("seeds", ["a"], r"seeds\[0\]: 'a' is not allowed; it must be a whole number, 0 or more"),
+        ("seeds", [-1], r"seeds\[0\]: -1 is not allowed; it must be a whole number, 0 or more"),
+        ("defaults.topology", "rin", "defaults: topology: 'rin'.*Did you mean 'ring'"),
+        ("defaults.gamma", "1e-3", "defaults: gamma: '1e-3' is not a number.*write 0.001"),
+        ("defaults.lr", float("nan"), "defaults: lr: nan is not finite"),
+        ("defaults.p", 1.5, "defaults: p: 1.5 is out of range; it must be a number, 0.5 to 1"),
+        ("settings.digits_iid.dataset", "digit", "settings.digits_iid: dataset: 'digit'"),
+        ("settings.digits_noniid.partition", "shard", "partition: 'shard'.*'shards'"),
+        ("settings.digits_noniid.shards", 15, "20 shards, but there are 15; at most 1 each"),
+        ("settings.digits_noniid.batch_size", 500, "batch_size: 500 is larger than .* 70 samples"),
+        ("settings.digits_iid.workers", 1438, "workers: 1438 is more than digits's 1437 samples"),
+        ("training.table1.settings", ["mnist"], r"training.table1.settings: 'mnist' is unknown"),
+        ("training.table1.compare.1.protocol", ["gosip"], r"compare\[1\]: protocol: 'gosip'"),
+        ("training.table1.compare.1.p", 0.9, r"p: 0.9 has no effect with protocol 'gossip'"),
+        ("training.table1.compare.1.u", 0.4, r"u: 0.4 has no effect with topology 'ring'"),
+        (
+            "settings.digits_noniid.shards",
+            "DELETE",
+            "shards has no value; it must be a whole number, 1 or more",
+        ),
+        (
+            "defaults.lr",
+            "DELETE",
+            "lr has no value; it must be a number, above 0",
+        ),
+        ("settings.digits_iid.workers", 1, "workers: 1 is too few for protocol 'gossip'"),
+        (
+            "consensus.fig3.p",
+            [0],
+            r"consensus.fig3.p\[0\]: 0 is out of range; .* above 0, at most 10",
+        ),
+        ("consensus.fig3.gamma", "1e-3", "consensus.fig3.gamma: '1e-3'.*write 0.001"),
+        ("consensus.fig3.topology", "star", "consensus.fig3.topology: 'star' is unknown"),
+        (
+            "spectra.tableS1.u",
+            0,
+            "spectra.tableS1.u: 0 is out of range; it must be a number, above 0, at most 1",
+        ),
+        ("spectra.tableS1.topology", ["ring", "hub"], r"spectra.tableS1.topology\[1\]: 'hub'"),
+        (
+            "training.fig2.snapshots",
+            "DELETE",
+            "alignment.fig2: it needs training.fig2, with snapshots",
+        ),
+        ("training.fig2.snapshots", ["last"], r"training.fig2.snapshots\[0\]: 'last' is not"),
+        ("settings.digits_equal.samples_per_worker", 800, "3200, more than digits's 1437 samples"),
+        (
+            "settings.sine",
+            SINE_SHARDS,
+            "partition: 'shards' needs classes",
+        ),
+        ("settings.digits_vae_iid.task", "classification", "model: 'mnist_vae' serves task 'vae'"),
+        (
+            "throughput.figA2.protocol",
+            ["gosip"],
+            r"throughput.figA2.protocol\[0\]: 'gosip' is unknown",
+        ),
+        ("throughput.figA2.setting", "digits", "throughput.figA2.settings: 'digits' is unknown"),
+        ("partitions.figS2.settings", ["digits"], "partitions.figS2.settings: 'digits'.*digits_"),
+        (
+            "training.figA1.snapshots",
+            [2, 5000],
+            r"training.figA1.snapshots: step 5000 is after the last step of digits-shards-ring-ngo-"
+            r"\S+, 202; it must be 202 or less, or 'final'",
+        ),
+        ("training.fig4.compare.1.p", [], r"training.fig4.compare\[1\].p: \[\] is empty"),
+        ("settings.digits_iid.lr", [], r"settings.digits_iid.lr: \[\] is empty"),
+        ("defaults.topology", [], r"defaults.topology: \[\] is empty"),
+    ],
+)
+def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(path, value, message):
+    with pytest.raises(UserError, match=message) as error:
+        plan_of(changed(path, value))
+    assert "\n" not in str(error.value)
+
+
+TRAINED = [
+    name for name, entry in ARTEFACTS.items() if entry.apart and name in entry.metrics.values()
+]
+
+
+@pytest.mark.parametrize("name", ["fig2", *TRAINED])
+def test_runs_that_an_artefact_would_take_for_seeds_are_refused(name):
+    """Two runs of one experiment that differ in what its table or figure does not show."""
+    config = config_of()
+    plan_of(config)
+    entry = config["training"][name]
+    entry["compare"] = [*entry["compare"], {**entry["compare"][0], "lr": 0.123}]
+    apart = ", ".join(ARTEFACTS[name].apart)
+    message = (
+        rf"^training\.{name}: runs are told apart here by {apart} and seed alone, but there are "
+        r"(\S+)-[0-9a-f]{8}, \1-[0-9a-f]{8}; give runs that differ otherwise an experiment of "
+        r"their own\.$"
+    )
+    with pytest.raises(UserError, match=message):
+        plan_of(config)
+
+
+def test_what_an_artefact_shows_may_vary_and_an_own_experiment_may_vary_in_all():
+    config = config_of()
+    training = config["training"]
+    training["fig4"]["compare"][1]["p"] = [0.6, 0.7, 0.8, 0.9, 1]
+    training["fig8"]["compare"][1] |= {"topology": "complete", "gamma": [0.1, 0.3]}
+    training["figA1"]["compare"][0]["gamma"] = [0.1, 0.2]  # a row of pictures for each run
+    settings = training["fig4"]["settings"]
+    training["own"] = {"settings": settings, "compare": [{"lr": [0.1, 0.2], "gamma": [0.1, 0.2]}]}
+    assert len(plan_of(config).training["own"]) == 4 * len(config["seeds"])
+
+
+def test_partitions_that_figS2_cannot_tell_apart_are_refused():
+    config = config_of()
+    config["settings"]["more"] = {**config["settings"]["digits_noniid"], "shards": 60}
+    config["partitions"]["figS2"]["settings"] = ["digits_noniid", "more"]
+    with pytest.raises(
+        UserError, match="partitions.figS2: .* by dataset, partition and seed alone"
+    ):
+        plan_of(config)
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_no_tier_has_the_name_of_a_folder_that_all_share(name):
+    with pytest.raises(UserError, match=f"tier: '{name}' is a folder of results/ that all"):
+        plan_of(changed("tier", name))

@@ -1,0 +1,51 @@
+"""Executing notebooks."""
+
+import nbformat
+import pytest
+
+from ngo.common import plugins
+from ngo.common.registry import UserError
+from ngo.pipeline.notebooks import execute
+
+PLUGIN = """
+import ngo
+
+@ngo.topology("own_graph")
+def own_graph(n):
+    return [(0, 1)]
+"""
+
+
+def notebook(path, *cells, parameters="x = 1"):
+    first = nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]})
+    book = nbformat.v4.new_notebook(cells=[first, *map(nbformat.v4.new_code_cell, cells)])
+    book.metadata["kernelspec"] = {"name": "python3", "display_name": "", "language": "python"}
+    nbformat.write(book, path)
+    return path
+
+
+def test_values_are_parsed_as_yaml(tmp_path):
+    book = notebook(tmp_path / "a.ipynb", "print(x, type(x).__name__)")
+    execute(book, tmp_path / "out.ipynb", ["x=[1, 2.5]"])
+    output = nbformat.read(tmp_path / "out.ipynb", 4).cells[-1].outputs[0]
+    assert output.text == "[1, 2.5] list\n"
+
+
+def test_a_cell_that_fails_is_reported_in_one_line(tmp_path):
+    book = notebook(tmp_path / "a.ipynb", "raise KeyError('lost')")
+    with pytest.raises(UserError, match="cell 2 raised KeyError: 'lost'; the executed notebook"):
+        execute(book, tmp_path / "out.ipynb", [])
+
+
+@pytest.mark.usefixtures("own_entries")
+def test_the_kernel_has_the_plugins_of_this_process(tmp_path, monkeypatch):
+    monkeypatch.setattr(plugins, "_loaded", {})
+    (tmp_path / "own_graph_plugin.py").write_text(PLUGIN)
+    plugins.load([tmp_path / "own_graph_plugin.py"])
+    book = notebook(
+        tmp_path / "a.ipynb",
+        "from ngo.gossip.topology import TOPOLOGIES\nprint(TOPOLOGIES['own_graph'].edges(2))",
+    )
+    execute(book, tmp_path / "out.ipynb", [])
+    output = nbformat.read(tmp_path / "out.ipynb", 4).cells[-1].outputs[0]
+    assert output.text == "[(0, 1)]\n"

@@ -1,0 +1,131 @@
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from configs import TIERS, config_of, plan_of
+from conftest import CONFIGS, REPOSITORY
+
+from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.pipeline.config_files import read_config, tiers
+from ngo.pipeline.plan import overview, summary
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_table1_has_every_cell_of_the_paper_for_each_seed(tier):
+    config = config_of(tier)
+    plan = plan_of(config)
+    assert plan.tier == tier
+    runs = plan.training["table1"]
+    seeds = set(config["seeds"])
+    cells = {(r.dataset, r.partition == "iid", r.topology, r.protocol, r.seed) for r in runs}
+    data = {
+        "paper": ["mnist", "cifar10", "tinyimagenet"],
+        "laptop": ["mnist"],
+        "demo": ["digits"],
+    }
+    protocols = [(None, "centralized")] + [
+        (topology, protocol)
+        for topology in ("ring", "random", "complete")
+        for protocol in ("gossip", "ngo")
+    ]
+    assert cells == {
+        (d, iid, t, q, s)
+        for d in data[tier]
+        for iid in (True, False)
+        for t, q in protocols
+        for s in seeds
+    }
+    assert len(runs) == len(cells) == len({r.id for r in runs})
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_every_artefact_has_its_data(tier):
+    plan = plan_of(config_of(tier))
+    for name, entry in ARTEFACTS.items():
+        for table in entry.metrics.values():
+            kind, _, of = table.partition("_")
+            planned = {**plan.measures, "classes": plan.partitions}
+            assert table in plan.training or of in planned[kind], (name, table)
+
+
+def test_the_papers_partitions():
+    """Supplement C.1: 300 shards, 2 a worker; 40 and 4; Dirichlet 0.5."""
+    plan = plan_of(config_of("paper"))
+    runs = {(r.dataset, r.partition): r for r in plan.training["table1"]}
+    mnist, cifar = runs["mnist", "shards"], runs["cifar10", "shards"]
+    assert (mnist.shards, mnist.shards_per_worker) == (300, 2)
+    assert (cifar.shards, cifar.shards_per_worker) == (40, 4)
+    assert runs["tinyimagenet", "dirichlet"].beta == 0.5
+    assert {r.workers for r in plan.training["fig7"]} == {4, 16, 36, 64}
+    assert len({r.samples // r.workers for r in plan.training["fig7"]}) == 1
+    assert len({r.samples for r in plan.training["figS3"]}) == 1
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_runs_of_a_seed_share_their_partition(tier):
+    """What differs in the protocol alone has the same data on each worker."""
+    shared = {}
+    for spec in plan_of(config_of(tier)).runs.values():
+        key = tuple(spec.partition_fields.items())
+        shared.setdefault(key, set()).add(spec.partition_id)
+    assert all(len(ids) == 1 for ids in shared.values())
+    table1 = plan_of(config_of(tier)).training["table1"]
+    tasks = {(spec.dataset, spec.partition, spec.seed) for spec in table1}
+    assert len({spec.partition_id for spec in table1}) == len(tasks)
+
+
+def test_models_are_kept_where_an_experiment_asks_for_them():
+    config = config_of()
+    plan = plan_of(config)
+    (figA1,) = plan.training["figA1"]
+    assert plan.snapshots[figA1.id] == [2, 200]
+    config["training"]["again"] = {**config["training"]["figA1"], "snapshots": ["final", 3, 2]}
+    assert plan_of(config).snapshots[figA1.id] == [2, 3, 200, "final"]
+    assert not any(run in plan.snapshots for run in (r.id for r in plan.training["table1_tuned"]))
+
+
+@pytest.mark.parametrize("paths", tiers(REPOSITORY / "config"), ids=lambda p: p[-1].stem)
+def test_every_tier_is_valid(paths):
+    assert plan_of(read_config(paths)).runs
+
+
+def test_summary_counts_runs_and_samples():
+    plan = plan_of(config_of("laptop"))
+    table1 = {spec.id: spec for spec in plan.training["table1"]}
+    assert sum(r.samples for r in table1.values()) == 3 * 7 * (4 * 60_000 + 20 * 4_000)
+    samples = sum(r.samples for r in plan.runs.values())
+    assert summary(plan) == (
+        f"{len(plan.runs)} runs of 17 experiments on {len(plan.partition_runs)} partitions train "
+        f"{samples:,} samples"
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with the shipped configs."""
+    for path in CONFIGS:
+        shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+def test_every_tier_is_found(folder):
+    lines = list(overview(folder))
+    assert [line.partition(":")[0] for line in lines] == ["paper", "cifar10", "demo", "laptop"]
+    assert all(re.search(r": \d+ runs of 17 experiments on \d+ part", line) for line in lines)
+
+
+def test_a_file_that_is_no_tier_is_told_in_its_line(folder):
+    """One of a user's own that is none, one that is wrong, one over another tier."""
+    (folder / "compose.yaml").write_text("services: {}\n")
+    (folder / "fast.yaml").write_text("device: cpu\n")
+    (folder / "half.yaml").write_text("tier: [")
+    (folder / "mine.yaml").write_text("tier: mine\n")
+    lines = list(overview(folder))
+    assert not any("\n" in line for line in lines)
+    others = {Path(line.split()[0]).name: line for line in lines if "not a tier on its own" in line}
+    assert "config: 'services' is unknown" in others["compose.yaml"]
+    assert f"tier: 'paper' is the name of {folder}/config.yaml" in others["fast.yaml"]
+    assert "is not valid YAML" in others["half.yaml"]
+    listed = [line.partition(":")[0] for line in lines if line not in others.values()]
+    assert listed == ["paper", "cifar10", "demo", "laptop", "mine"]

@@ -1,0 +1,71 @@
+"""Every artefact is one call that leaves its files."""
+
+import json
+from pathlib import Path
+
+import made_up
+import pandas as pd
+import pytest
+
+from ngo.common.registry import UserError
+from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.report.artefacts import fig1, fig4, fig5, fig6, fig8, figS4, figS6
+from ngo.report.scaling_panels import draw_scaling
+
+pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
+
+FIGURES = {
+    "fig1": (fig1.draw, made_up.thresholds),
+    "fig4": (fig4.draw, made_up.exponents),
+    "fig5": (fig5.draw, made_up.random_graphs),
+    "fig6": (fig6.draw, made_up.periods),
+    "fig7": (draw_scaling, made_up.sizes),
+    "fig8": (fig8.draw, made_up.rates),
+    "figS4": (figS4.draw, made_up.levels),
+    "figS6": (lambda runs: figS6.draw(runs, made_up.sine_fits()), made_up.sines),
+}
+
+
+@pytest.mark.parametrize("name", ARTEFACTS)
+def test_a_notebook_is_one_call_with_its_parameters(name):
+    notebook = json.loads(Path(f"notebooks/{name}.ipynb").read_text(encoding="utf-8"))
+    title, given, call = notebook["cells"]
+    assert title["cell_type"] == "markdown"
+    names = [line.partition(" = ")[0] for line in given["source"]]
+    arguments = ", ".join(f"{name}={name}" for name in names)
+    assert "".join(call["source"]) == (
+        f"from ngo.report.artefacts import {name}\n\n{name}.make({arguments})"
+    )
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("lost", [lambda seed: seed == 1, lambda seed: True], ids=["one", "all"])
+def test_every_figure_is_drawn_whatever_diverges(name, lost):
+    draw, runs = FIGURES[name]
+    figure, shown = draw(runs(lost))
+    words = " ".join(text.get_text() for axis in figure.axes for text in axis.texts)
+    assert "diverged" in words
+    for axis in figure.axes:
+        assert axis.get_title() or not axis.axison
+        assert axis.get_ylabel() or not axis.axison
+    figure.canvas.draw()
+    assert len(shown)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_one_seed_makes_a_figure_without_intervals(name):
+    draw, runs = FIGURES[name]
+    figure, shown = draw(runs().query("seed == 0"))
+    figure.canvas.draw()
+    assert "low" not in shown or shown["low"].isna().all()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_runs_that_a_figure_cannot_tell_apart_are_no_seeds(name):
+    draw, runs = FIGURES[name]
+    once = runs().assign(lr=0.1)
+    again = once.assign(lr=0.2, run=once["run"] + "-lr0.2")
+    by = ", ".join(ARTEFACTS[name].apart)
+    message = rf"apart here by {by} and seed alone, but there are (\S+), \1-lr0.2; give runs that"
+    with pytest.raises(UserError, match=message):
+        draw(pd.concat([once, again]))

@@ -1,0 +1,29 @@
+"""Figure 1: gossip until V ≤ V_th."""
+
+import pandas as pd
+import pytest
+from made_up import line, panel, thresholds
+
+from ngo.report.artefacts import fig1
+
+pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
+
+
+def test_fig1_shows_the_thresholds_and_the_ring():
+    figure, _ = fig1.draw(thresholds())
+    index = panel(figure, "thresholds as lines")
+    across = [a.get_ydata()[0] for a in index.lines if len(set(a.get_ydata())) == 1]
+    assert {1.0, 5.0} <= set(across)
+    assert panel(figure, "ring, $n = 5$").texts[0].get_text() == "0"
+    assert line(panel(figure, "communication so far"), r"$V_\mathrm{th} = 1$") == (
+        [0, 10, 20],
+        [0, 200, 400],
+    )
+
+
+def test_the_figure_is_made_from_a_file(tmp_path):
+    thresholds().to_parquet(tmp_path / "metrics.parquet")
+    made = fig1.make(tmp_path / "metrics.parquet", tier="test", out=tmp_path)
+    assert made.picture == tmp_path / "figures/fig1.png"
+    shown = pd.read_csv(tmp_path / "figures/fig1.csv")
+    assert set(shown["tier"]) == {"test"}

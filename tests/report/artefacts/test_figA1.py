@@ -1,0 +1,28 @@
+"""Figure A1: generations on each worker."""
+
+import pandas as pd
+import pytest
+from made_up import pictures
+
+from ngo.report.artefacts import figA1
+
+pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
+
+
+def test_fig_a1_shows_each_step_with_a_column_for_each_worker():
+    table = pictures(2, (1, 4, 5))
+    early, late = figA1.draw(table).axes
+    assert early.get_title() == "after 2 iterations, diverged"
+    assert late.get_title() == "after 200 iterations"
+    own = table[(table["step"] == 200) & (table["kind"] == "generation") & (table["worker"] == 1)]
+    third = own[own["image"] == 2].sort_values(["row", "column"])["value"]
+    assert late.images[0].get_array()[10:14, 6:11].ravel().tolist() == third.tolist()
+
+
+def test_the_figure_is_made_from_a_file(tmp_path):
+    pictures(2, (1, 4, 5)).to_parquet(tmp_path / "metrics.parquet")
+    made = figA1.make(tmp_path / "metrics.parquet", tier="test", out=tmp_path)
+    assert made.picture == tmp_path / "figures/figA1.png"
+    shown = pd.read_csv(tmp_path / "figures/figA1.csv")
+    assert set(shown["tier"]) == {"test"}
+    assert set(shown["kind"]) == {"generation"}

@@ -1,0 +1,35 @@
+"""Figure S2: samples per class and worker."""
+
+import pandas as pd
+import pytest
+
+from ngo.report.artefacts import figS2
+
+pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
+
+
+@pytest.fixture
+def counts():
+    grid = [(w, k, 3 * (w == k)) for w in range(4) for k in range(5)]
+    frame = pd.DataFrame(grid, columns=["worker", "label", "samples"])
+    return frame.assign(dataset="digits", partition="shards", seed=0)
+
+
+def test_fig_s2_shows_the_counts_and_the_classes_covered(counts):
+    axis = figS2.draw(counts).axes[0]
+    assert axis.get_title() == "digits, shards,\nseed 0: 4 of 5 classes"
+    assert axis.collections[0].get_array().sum() == 12
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("worker", "class")
+
+
+def test_the_figure_is_made_from_a_file_in_the_same_bytes_each_time(tmp_path, counts):
+    counts.to_parquet(tmp_path / "metrics.parquet")
+    for name in ("a", "b"):
+        made = figS2.make(tmp_path / "metrics.parquet", tier="test", out=tmp_path / name)
+        assert made.picture == tmp_path / name / "figures/figS2.png"
+    for kind in ("csv", "pdf", "png"):
+        first, second = (tmp_path / name / f"figures/figS2.{kind}" for name in ("a", "b"))
+        assert first.read_bytes() == second.read_bytes()
+    shown = pd.read_csv(tmp_path / "a/figures/figS2.csv")
+    assert set(shown["tier"]) == {"test"}
+    assert shown["samples"].tolist() == counts["samples"].tolist()

@@ -1,0 +1,91 @@
+"""Short runs, and what they leave in a folder."""
+
+import json
+import os
+import signal
+
+import pytest
+
+from ngo.training.checkpoint import Stopped
+from ngo.training.loop import train
+from ngo.training.resolve import resolve
+from ngo.training.run import run
+from ngo.training.spec import DEFAULTS
+
+CONVEX = {"dataset": "least_squares", "model": "linear", "task": "regression"}
+
+
+def digits_run(**values):
+    """A run on digits, evaluated twice in each epoch."""
+    small = {"dataset": "digits", "batch_size": 16, "epochs": 1.0, "workers": 4, "eval_every": 0.5}
+    return resolve({}, {**DEFAULTS, **small, **values})
+
+
+def short_run(**values):
+    """A run on digits of 18 steps."""
+    small = {"dataset": "digits", "batch_size": 16, "workers": 3, "eval_every": 0.07}
+    return resolve({}, {**DEFAULTS, **small, "epochs": 0.2, **values})
+
+
+def tiny(**values):
+    """A run of some hundredths of a second, with evaluations after 0, 3, 6, … 30 steps."""
+    return short_run(**{**CONVEX, "epochs": 0.225, "eval_every": 0.0225, **values})
+
+
+def trained(spec, data, **how):
+    """The evaluations and the population of a run in memory."""
+    training = train(spec, data, **how)
+    return training.rows, training.population
+
+
+def without_clock(rows):
+    return [{k: v for k, v in vars(row).items() if k != "seconds"} for row in rows]
+
+
+def run_in(spec, folder, **how):
+    """Train ``spec`` in ``folder``; the lines that it logged."""
+    told = []
+    run(spec, folder, folder, tell=told.append, **how)
+    return told
+
+
+def stop_at(last):
+    """A ``progress`` that sends SIGTERM to this process after the step ``last``."""
+
+    def progress(step):
+        if step == last:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    return progress
+
+
+def interrupted(spec, folder, step=5, **how):
+    """The path of the checkpoint of a run stopped after ``step``."""
+    with pytest.raises(Stopped, match=f"stopped at step {step} of"):
+        run_in(spec, folder, progress=stop_at(step), **how)
+    return folder / "checkpoint.pt"
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def left(folder):
+    """The files of a run, byte by byte; of its record, without what measures the machine."""
+    record = json.loads((folder / "run.json").read_text())
+    for key in ("started", "wall_seconds", "evaluation_seconds", "resumed_at_steps"):
+        del record[key]
+    models = folder / "models.pt"
+    return (
+        (folder / "metrics.parquet").read_bytes(),
+        record,
+        models.read_bytes() if models.exists() else None,
+    )
+
+
+def resumed(folder):
+    return json.loads((folder / "run.json").read_text())["resumed_at_steps"]

@@ -1,0 +1,64 @@
+"""Steps of a method by hand, without a run."""
+
+from types import SimpleNamespace
+
+import torch
+
+from ngo.common.seeding import torch_stream
+from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.local_rule import LOCAL_RULES
+from ngo.gossip.method import METHODS
+from ngo.gossip.network import SharedMatrix
+from ngo.gossip.step import Step
+from ngo.gossip.topologies.ring import ring
+from ngo.gossip.weights import mixing_matrix
+
+N, D = 5, 7
+
+
+def fields(**values):
+    """The fields of a run that methods read."""
+    common = {"lr": 0.1, "gamma": 0.2, "gamma_decay": 0.0, "p": 0.8, "local_steps": 1, "delay": 0}
+    return SimpleNamespace(**{**common, "v_threshold": 1.0, **values})
+
+
+def ring_matrix(n=N):
+    return mixing_matrix(ring(n))
+
+
+def states(seed=0, n=N, d=D):
+    """Parameters and gradients ``[n, d]``."""
+    generator = torch_stream(seed, "test")
+    X, G = torch.randn(2, n, d, generator=generator, dtype=torch.float64)
+    return X, G
+
+
+class Stepping:
+    """Takes the steps of a method, one after another, on a matrix of its own."""
+
+    def __init__(self, method, X, W=None, *, rule="sgd", coupling="power", network=None, **values):
+        self.X = X.clone()
+        self.W = W
+        self.run = fields(**values)
+        self.network = network or SharedMatrix()
+        self.matrices = {}
+        self.t = 0
+        self._method = METHODS[method].update if isinstance(method, str) else method
+        self._rule = LOCAL_RULES[rule].descend
+        self._coupling = COUPLINGS[coupling]
+
+    def step(self, G=None):
+        """The next step, as the method sees it."""
+        self.network.set_matrix(self.W)
+        G = torch.zeros_like(self.X) if G is None else G.clone()
+        return Step(
+            self.t, 100, self.X, G, self.run, self.network, self._rule, self._coupling,
+            self.matrices,
+        )  # fmt: skip
+
+    def advance(self, G=None):
+        """Take a step with the gradients ``G``, by default 0; the messages that it sent."""
+        before = self.network.messages
+        self._method(self.step(G))
+        self.t += 1
+        return self.network.messages - before

@@ -1,0 +1,47 @@
+"""The layout of the code: short files, and a test file for each module."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY
+
+PACKAGE = REPOSITORY / "src/ngo"
+MOST_LINES = 300
+
+# Folders of short registry entries, and the file that tests all of them.
+ENTRIES = {
+    "data/partitions": "test_partition.py",
+    "models/architectures": "test_architectures.py",
+    "models/tasks": "test_task.py",
+    "gossip/topologies": "test_topology.py",
+}
+
+
+def python_files() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"],
+        cwd=REPOSITORY, capture_output=True, text=True,
+    )  # fmt: skip
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return [path for name in listed.stdout.split() if (path := REPOSITORY / name).exists()]
+
+
+def test_no_file_is_long():
+    long = {str(path.relative_to(REPOSITORY)): len(path.read_text(encoding="utf-8").splitlines())
+            for path in python_files()}  # fmt: skip
+    assert {name: lines for name, lines in long.items() if lines > MOST_LINES} == {}
+
+
+def test_every_module_has_a_test_file_in_the_folder_of_its_name():
+    untested = []
+    for path in PACKAGE.glob("*/**/*.py"):
+        folder, name = path.parent.relative_to(PACKAGE), path.stem
+        if name == "__init__":
+            continue
+        tests = {each.name for each in (REPOSITORY / "tests" / folder.parts[0]).rglob("test_*.py")}
+        expected = ENTRIES.get(str(folder), f"test_{name}.py")
+        if expected not in tests and not any(name in each for each in tests):
+            untested.append(f"{folder}/{name}.py")
+    assert untested == []

@@ -1,0 +1,44 @@
+from itertools import islice
+
+import numpy as np
+import torch
+
+from ngo.common.seeding import torch_stream
+from ngo.models.task import TASKS
+from ngo.training.batches import Batches, BatchStream
+
+
+def test_batches_pass_over_all_samples_and_are_always_full():
+    owned = np.array([3, 5, 8, 13, 21])
+    stream = BatchStream(owned, 2, torch_stream(0, "batches", 0))
+    drawn = torch.cat(list(islice(stream, 10))).tolist()
+    for k in range(4):
+        assert sorted(drawn[5 * k : 5 * k + 5]) == owned.tolist()
+    assert drawn[:5] != drawn[5:10]
+
+
+def test_a_stream_is_restored():
+    def fresh(seed):
+        return BatchStream(np.arange(10), 4, torch_stream(seed, "batches", 0))
+
+    for drawn in range(7):
+        first, second = fresh(0), fresh(1)
+        for _ in range(drawn):
+            next(first)
+        second.load_state_dict(first.state_dict())
+        for _ in range(5):
+            assert torch.equal(next(first), next(second))
+
+
+def test_batches_are_the_samples_of_all_workers(digits):
+    def streams():
+        return [BatchStream(np.arange(50), 8, torch_stream(0, "batches", i)) for i in range(3)]
+
+    batches, same = Batches(TASKS["classification"], digits, streams()), streams()
+    for _ in range(2):
+        inputs, targets = batches.all()
+        assert inputs.shape[:2] == targets.shape == (3, 8)
+        for i, stream in enumerate(same):
+            samples = next(stream)
+            assert torch.equal(targets[i], digits.train_targets[samples])
+            assert torch.equal(inputs[i], digits.normalised(digits.train_inputs[samples]))

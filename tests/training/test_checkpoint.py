@@ -1,0 +1,128 @@
+"""The file of a checkpoint, when one is due, and the signals that ask for the last."""
+
+import hashlib
+import io
+import os
+import pickle
+import signal
+import time
+
+import pytest
+import running
+import torch
+from runs import files
+
+from ngo.training import checkpoint
+from ngo.training.checkpoint import Checkpoints, Foreign, Refused, Stopped, read, write
+
+TERM, INT = signal.SIGTERM, signal.SIGINT
+
+
+def test_a_state_is_read_as_it_was_written(tmp_path):
+    about = {"run": "a", "lr": 0.1, "code": "1"}
+    write(tmp_path / "c.pt", about, {"step": 3, "X": torch.arange(4)})
+    found = read(tmp_path / "c.pt", about)
+    assert found["step"] == 3
+    assert torch.equal(found["X"], torch.arange(4))
+    with pytest.raises(Foreign, match=r"it is of the run a, with lr 0.1 and not 0.2"):
+        read(tmp_path / "c.pt", {**about, "lr": 0.2, "code": "2"})
+    with pytest.raises(Refused, match="it is made with code '1' and not '2'"):
+        read(tmp_path / "c.pt", {**about, "code": "2"})
+    with pytest.raises(Refused, match="it can't be read"):
+        read(tmp_path / "none.pt", about)
+
+
+class Evil:
+    def __reduce__(self):
+        return os.system, ("touch executed",)
+
+
+@pytest.mark.parametrize("content", [Evil(), {"about": {}}, ["state"], 3])
+def test_no_file_is_trusted(content, tmp_path, monkeypatch):
+    """Even with a true checksum: nothing in it is executed, and no run is restored from it."""
+    monkeypatch.chdir(tmp_path)
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    for data in (buffer.getvalue(), pickle.dumps(content, protocol=2)):
+        (tmp_path / "checkpoint.pt").write_bytes(data + hashlib.sha256(data).digest())
+        with pytest.raises(Refused, match="it holds no run"):
+            read(tmp_path / "checkpoint.pt", {})
+    assert files(tmp_path) == ["checkpoint.pt"]
+
+
+class Kept:
+    """A state that counts its calls."""
+
+    def __init__(self, seconds=0.0):
+        self.times = 0
+        self.seconds = seconds
+
+    def __call__(self):
+        self.times += 1
+        time.sleep(self.seconds)
+        return {}
+
+
+def test_a_checkpoint_is_due_at_evaluations_and_by_the_clock(tmp_path):
+    state = Kept()
+    never = Checkpoints(tmp_path / "c.pt", {}, every=0)
+    never.keep(0, 9, False, state)
+    assert state.times == 0
+    never.keep(1, 9, True, state)
+    assert state.times == 1
+    always = Checkpoints(tmp_path / "c.pt", {}, every=1e-9)
+    for step in range(3):
+        always.keep(step, 9, False, state)
+    assert state.times == 4
+    minutely = Checkpoints(tmp_path / "c.pt", {}, every=60)
+    minutely.keep(0, 9, False, state)
+    assert state.times == 4
+
+
+def test_slow_checkpoints_are_rare(tmp_path):
+    slow = Kept(seconds=0.1)
+    checkpoints = Checkpoints(tmp_path / "c.pt", {})
+    for step in range(9):
+        checkpoints.keep(step, 9, True, slow)
+    assert slow.times == 1  # the next is due 0.1 / SHARE = 2 s later
+
+
+def test_a_checkpoint_that_cannot_be_written_stops_no_run(tmp_path):
+    (tmp_path / "file").write_text("")
+    told = []
+    with Checkpoints(tmp_path / "file/c.pt", {}, 1e-9, told.append) as checkpoints:
+        for step in range(3):
+            checkpoints.keep(step, 9, True, dict)
+        os.kill(os.getpid(), TERM)
+        with pytest.raises(Stopped, match="stopped at step 3 of 9.* no checkpoint was written"):
+            checkpoints.keep(3, 9, True, dict)
+    assert len(told) == 1
+    assert "can't be written" in told[0]
+
+
+def test_signals_together_are_one_and_handlers_are_restored(tmp_path):
+    before = [signal.getsignal(number) for number in (TERM, INT)]
+    with Checkpoints(tmp_path / "c.pt", {}) as checkpoints:
+        for number in (INT, TERM, INT):
+            os.kill(os.getpid(), number)
+        with pytest.raises(Stopped) as stopped:
+            checkpoints.keep(1, 9, False, dict)
+    assert stopped.value.number == INT
+    assert [signal.getsignal(number) for number in (TERM, INT)] == before
+    assert read(tmp_path / "c.pt", {}) == {}
+
+
+def insist(path, first, second):
+    checkpoint.TOGETHER = 0
+    with Checkpoints(path, {}):
+        os.kill(os.getpid(), first)
+        time.sleep(0.01)
+        os.kill(os.getpid(), second)
+        time.sleep(running.LIMIT)
+
+
+@pytest.mark.parametrize("numbers", [(TERM, INT), (INT, TERM)])
+def test_a_later_second_signal_ends_a_run_at_once(numbers, forked, tmp_path):
+    process = forked(target=insist, args=(tmp_path / "c.pt", *numbers))
+    process.start()
+    assert running.exit_code(process) == -numbers[1]

@@ -1,0 +1,61 @@
+import math
+
+import pytest
+from runs import digits_run
+
+from ngo.engine.population import Scores
+from ngo.training.evaluation import as_columns, evaluation_steps, from_columns, make_evaluation
+
+
+def test_steps_are_the_first_the_last_and_every_interval():
+    spec = digits_run(epochs=3, eval_every=1, workers=4, batch_size=10)
+    assert evaluation_steps(spec, owned=400) == [0, 10, 20, 30]
+    uneven = digits_run(epochs=2.5, eval_every=1, batch_size=10)
+    assert evaluation_steps(uneven, 400) == [0, 10, 20, 25]
+    assert evaluation_steps(digits_run(epochs=1, eval_every=9, batch_size=10), 400) == [0, 10]
+    assert evaluation_steps(digits_run(epochs=1e-6, batch_size=10), 400) == [0, 1]
+
+
+def made(step=10, train_loss=0.7, V=0.1, loss=0.5, losses=(0.4, 0.8), holdout=None):
+    scores = Scores(loss, 0.9, list(losses), [0.5, 1.0])
+    return make_evaluation(
+        step, 400, samples=800, train_loss=train_loss, V=V, scores=scores, holdout=holdout,
+        messages=7, bytes_sent=28, seconds=1.5,
+    )  # fmt: skip
+
+
+def test_a_row_summarizes_the_workers():
+    row = made()
+    assert (row.step, row.epoch, row.samples) == (10, 2.0, 800)
+    assert (row.workers_accuracy_mean, row.workers_accuracy_min) == (0.75, 0.5)
+    assert row.workers_accuracy_max == 1
+    assert row.workers_loss_std == pytest.approx(0.2)
+    assert (row.messages, row.bytes_sent, row.seconds) == (7, 28, 1.5)
+    assert math.isnan(row.holdout_loss)
+    held = made(holdout=Scores(0.3, 0.6, [], []))
+    assert (held.holdout_loss, held.holdout_accuracy) == (0.3, 0.6)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"V": math.inf}, {"loss": math.nan}, {"train_loss": math.nan}, {"losses": (1.0, math.inf)}],
+)
+def test_a_row_that_is_not_finite_has_diverged(values):
+    assert made(**values).diverged
+    assert str(made(**values)).endswith("  DIVERGED")
+    assert not made().diverged
+    assert not made(step=0, train_loss=math.nan).diverged  # nothing was trained yet
+
+
+def test_rows_survive_columns():
+    rows = [made(step=k) for k in (1, 2)]
+    assert repr(from_columns(as_columns(rows))) == repr(rows)
+
+
+def test_a_row_is_printed_with_the_accuracy_or_else_the_loss():
+    assert "test accuracy: consensus 90.00%, workers 75.00%" in str(made())
+    row = make_evaluation(
+        1, 400, samples=8, train_loss=1.0, V=0.0, scores=Scores(0.5, math.nan, [0.5], [math.nan]),
+        holdout=None, messages=0, bytes_sent=0, seconds=0.0,
+    )  # fmt: skip
+    assert "test loss: consensus   0.5000, workers   0.5000" in str(row)

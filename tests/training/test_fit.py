@@ -1,0 +1,190 @@
+import sys
+
+import numpy as np
+import pytest
+import torch
+from own_modules import DATA, QUICK, equal, linear, quick, row, told
+from runs import CONVEX, trained
+from torch import nn
+from torch.nn import functional as F
+
+import ngo
+from ngo.models.model import MODELS
+from ngo.training.fit import fit
+from ngo.training.resolve import resolve
+
+
+def test_the_result_is_that_of_the_packages_own_run(least_squares):
+    """Same values, data and initial parameters: the same metrics and models, bit by bit."""
+    fields = {"workers": 4, "batch_size": 8, "epochs": 2.0, "eval_every": 0.5, "seed": 3}
+    rows, population = trained(resolve({**CONVEX, **fields}), least_squares)
+    data = least_squares
+    run = fit(
+        lambda: MODELS["linear"].build(torch.Generator()),
+        (data.train_inputs, data.train_targets),
+        (data.test_inputs, data.test_targets),
+        **fields,
+        progress=False,
+    )
+    assert torch.equal(population.X, torch.stack([row(model) for model in run.models]))
+    for name in ("consensus_loss", "workers_loss_std", "train_loss", "V", "bytes_sent", "step"):
+        expected = [getattr(each, name) for each in rows]
+        assert run.metrics[name].tolist() == pytest.approx(expected, rel=0, abs=0, nan_ok=True)
+
+
+def test_metrics_hold_every_field_of_the_run():
+    run = quick(lr=0.2, batch_size=np.int64(4), p=np.float64(0.8))
+    table = run.metrics
+    assert table["step"].tolist() == [0, 2, 4]
+    assert set(run.spec.values()) <= set(table.columns)
+    assert (table["run"] == run.spec.id).all()
+    assert (run.spec.lr, run.spec.p, run.spec.model) == (0.2, 0.8, "Linear")
+    assert repr(run).startswith(f"Fit({run.spec.id}: 3 workers, step 4, consensus loss ")
+
+
+def test_the_consensus_model_is_the_mean_of_the_workers():
+    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    run = quick(module)
+    for name, value in run.consensus.named_parameters():
+        mean = torch.stack([dict(m.named_parameters())[name] for m in run.models]).mean(0)
+        assert torch.allclose(value, mean, atol=1e-6)
+    variances = torch.stack([model[1].running_var for model in run.models])
+    assert torch.allclose(run.consensus[1].running_var, variances.mean(0), atol=1e-6)
+    assert not torch.equal(variances[0], variances[1])
+
+
+def test_models_are_independent_modules_of_the_users_class():
+    class Net(nn.Linear):
+        pass
+
+    run = quick(Net(3, 4))
+    everyone = [run.consensus, *run.models]
+    assert all(type(each) is Net and not each.training for each in everyone)
+    assert len({each.weight.data_ptr() for each in everyone}) == 4
+    before = run.models[1].weight.clone()
+    run.models[0].weight.data.zero_()
+    assert torch.equal(run.models[1].weight, before)
+    accuracy = (run.consensus(DATA[0]).argmax(1) == DATA[1]).float().mean()
+    assert float(accuracy) == pytest.approx(run.metrics["consensus_accuracy"].iloc[-1])
+
+
+class Stochastic(nn.Linear):
+    def forward(self, x):
+        return super().forward(F.dropout(x, 0.5, self.training))
+
+
+class Sampling(nn.Linear):
+    def forward(self, x):  # in evaluation too
+        return super().forward(x + torch.randn_like(x))
+
+
+def test_equal_arguments_give_equal_results():
+    for module in (linear, nn.Sequential(nn.Dropout(), linear()), Stochastic(3, 4), Sampling(3, 4)):
+        first = quick(module)
+        torch.rand(1)
+        assert equal(first, quick(module))
+        assert equal(first, quick(module, threads=1))
+        assert not equal(first, quick(module, seed=1))
+
+
+def test_dropout_draws_from_the_workers_streams():
+    images = DATA[0].reshape(-1, 3, 1, 1), DATA[1]
+    module = nn.Sequential(
+        nn.Dropout2d(0.3), nn.Conv2d(3, 8, 1), nn.Flatten(), nn.Dropout(), nn.Linear(8, 4)
+    )
+    runs = [quick(module, images, backend=name) for name in ("loop", "threads", "vmap")]
+    assert torch.equal(*(run.models[0][1].weight for run in runs[:2]))
+    assert torch.allclose(runs[0].models[2][4].weight, runs[2].models[2][4].weight, atol=1e-5)
+
+
+def test_a_module_that_draws_globally_has_no_other_backend():
+    text = told(module=Stochastic(3, 4), backend="threads")
+    assert "backend: 'threads' is not allowed" in text
+    assert "must be auto or loop" in text
+
+
+def test_evaluations_see_no_dropout():
+    silent = quick(nn.Sequential(nn.Dropout(), nn.Linear(3, 4)), lr=1e-30)
+    assert silent.metrics["consensus_loss"].nunique() == 1
+
+
+class Fails(nn.Linear):
+    """Raises in its third step."""
+
+    error: type[BaseException] = RuntimeError
+    steps = 0
+
+    def forward(self, x):
+        torch.rand(1), np.random.rand()
+        self.steps += len(x) == QUICK["batch_size"] and self.training
+        if self.steps > 3:
+            raise self.error
+        return super().forward(x)
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError, KeyboardInterrupt])
+def test_nothing_global_changes(error):
+    before = torch.get_default_dtype(), torch.get_num_threads(), sys.getswitchinterval()
+    torch.set_default_dtype(torch.float64)
+    torch.set_num_threads(2)
+    sys.setswitchinterval(0.01)
+    streams = torch.get_rng_state(), np.random.get_state()[1].copy()
+    try:
+        module = (Fails if error else nn.Linear)(3, 4, dtype=torch.float32).eval()
+        module.error = error
+        values = {name: value.clone() for name, value in module.state_dict().items()}
+        torch.set_rng_state(streams[0])
+        if error is None:
+            quick(module)
+            quick(lambda: nn.Linear(3, 4))
+        else:
+            with pytest.raises(error):
+                quick(module)
+        assert torch.equal(torch.get_rng_state(), streams[0])
+        assert (np.random.get_state()[1] == streams[1]).all()
+        assert torch.get_default_dtype() == torch.float64
+        assert torch.get_num_threads() == 2
+        assert sys.getswitchinterval() == 0.01
+    finally:
+        torch.set_default_dtype(before[0])
+        torch.set_num_threads(before[1])
+        sys.setswitchinterval(before[2])
+    assert not module.training
+    assert module.weight.grad is None
+    assert all(torch.equal(module.state_dict()[name], values[name]) for name in values)
+
+
+CELL = """
+settings = {{"share": ngo.number("a share", 1.0, ngo.above(0))}}
+
+@ngo.method("scaled", fields=("topology",), settings=settings)
+def scaled(step):
+    step.X.sub_(step.G, alpha={factor} * step.run.share * step.lr)
+
+results.append(quick(method="scaled", topology="ring"))
+"""
+
+
+@pytest.mark.usefixtures("own_entries")
+def test_a_cell_run_again_uses_its_new_code():
+    results = []
+    kernel = {"__name__": "__main__", "ngo": ngo, "quick": quick, "results": results}
+    for factor in (1, 1, 0):
+        exec(CELL.format(factor=factor), kernel)
+    first, again, changed = results
+    assert equal(first, again)
+    assert changed.metrics["consensus_loss"].nunique() == 1
+
+
+def test_without_progress_nothing_is_printed(capfd):
+    quick()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_progress_bar_is_one_line_that_disappears(capfd):
+    quick(progress=True, epochs=20)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "\n" not in err
+    assert "/80" in err
+    assert err.rstrip("\r").rpartition("\r")[2].strip() == ""

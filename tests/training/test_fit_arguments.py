@@ -1,0 +1,183 @@
+import numpy as np
+import pytest
+import torch
+from conftest import REPOSITORY
+from own_modules import DATA, equal, quick, row, told
+from torch import nn
+from torch.nn import functional as F
+
+from ngo.common import plugins
+from ngo.common.seeding import torch_stream
+from ngo.gossip.method import METHODS
+
+
+def test_numpy_arrays_are_data_too():
+    arrays = tuple(each.numpy() for each in DATA)
+    assert equal(quick(), quick(train=arrays))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2,)])
+def test_regression(shape):
+    class Shaped(nn.Linear):
+        def forward(self, x):
+            return super().forward(x).reshape(len(x), *shape)
+
+    X = DATA[0]
+    targets = (X @ torch.tensor([[1.0, 0], [0, 2], [1, 1]]))[:, : max(1, *shape, 1)].reshape(
+        -1, *shape
+    )
+    run = quick(Shaped(3, *shape or (1,)), (X, targets), epochs=10, lr=0.05)
+    assert run.metrics["consensus_loss"].iloc[-1] < 0.1 * run.metrics["consensus_loss"].iloc[0]
+    assert run.metrics["consensus_accuracy"].isna().all()
+    expected = F.mse_loss(run.consensus(X), targets).item()
+    assert run.metrics["consensus_loss"].iloc[-1] == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_loss_as_a_mean_or_per_sample_gives_the_same():
+    runs = [
+        quick(loss=loss)
+        for loss in (None, nn.CrossEntropyLoss(), nn.CrossEntropyLoss(reduction="none"))
+    ]
+    for other in runs[1:]:
+        assert np.allclose(row(runs[0].consensus).detach(), row(other.consensus).detach())
+        assert np.allclose(runs[0].metrics["workers_loss_mean"], other.metrics["workers_loss_mean"])
+
+
+def test_outputs_of_any_structure_go_to_the_loss():
+    class Parts(nn.Linear):
+        def forward(self, x):
+            return {"mean": super().forward(x), "others": [x, (x,)]}
+
+    run = quick(Parts(3, 3), (DATA[0],) * 2, loss=lambda out, x: F.mse_loss(out["mean"], x))
+    assert run.metrics["consensus_loss"].is_monotonic_decreasing
+
+
+def test_tokens_and_sequences_of_targets():
+    tokens = torch.randint(0, 5, (40, 6), generator=torch_stream(0, "test"))
+
+    class Next(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding, self.lstm = nn.Embedding(5, 5), nn.LSTM(5, 5, batch_first=True)
+
+        def forward(self, x):
+            return self.lstm(self.embedding(x))[0]
+
+    def loss(outputs, targets):
+        return F.cross_entropy(outputs.transpose(1, 2), targets, reduction="none")
+
+    run = quick(Next, (tokens, tokens.roll(-1, 1)), loss=loss, lr=1.0, epochs=5)
+    assert run.metrics["consensus_loss"].iloc[-1] < run.metrics["consensus_loss"].iloc[0]
+
+
+def test_tied_weights_stay_tied():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two, self.out = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 4)
+            self.two.weight = self.one.weight
+
+        def forward(self, x):
+            return self.out(self.two(self.one(x).relu()))
+
+    run = quick(Tied)
+    assert all(model.one.weight is model.two.weight for model in (run.consensus, *run.models))
+    assert run.metrics["bytes_sent"].iloc[-1] == 4 * 6 * 4 * (9 + 3 + 3 + 16)
+
+
+@pytest.mark.parametrize("method", ["gossip", "gradient_tracking", "push_sum"])
+@pytest.mark.usefixtures("own_entries", "examples")
+def test_frozen_parameters_keep_their_bits_and_are_not_sent(method):
+    module = nn.Sequential(nn.Linear(3, 5).requires_grad_(False), nn.Linear(5, 4))
+    run = quick(module, method=method, topology="ring", workers=5)
+    for model in (run.consensus, *run.models):
+        assert torch.equal(model[0].weight, module[0].weight)
+        assert not torch.equal(model[1].weight, module[1].weight)
+    if method == "gossip":
+        assert run.metrics["bytes_sent"].iloc[-1] == run.metrics["messages"].iloc[-1] * 4 * 24
+
+
+@pytest.fixture
+def examples(own_entries, monkeypatch):
+    """The example plugins, until the test ends."""
+    monkeypatch.setattr(plugins, "_loaded", {})
+    plugins.load(sorted((REPOSITORY / "examples/plugins").glob("*.py")))
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_every_method_trains(method):
+    check_method(method)
+
+
+def check_method(method, **fields):
+    run = quick(method=method, **fields)
+    assert np.isfinite(run.metrics["consensus_loss"]).all()
+    assert run.metrics["consensus_loss"].iloc[-1] < run.metrics["consensus_loss"].iloc[0]
+
+
+@pytest.mark.usefixtures("examples")
+def test_every_example_plugin_trains():
+    check_method("gradient_tracking", topology="exponential")
+    check_method("push_sum", topology="directed_ring")
+    check_method("push_sum", topology="one_peer")
+    check_method("ngo", topology="exponential", local_rule="adam_cosine", lr=0.01, beta1=0.8)
+
+
+def test_a_partition_by_labels():
+    run = quick(partition="shards", shards=6, holdout=0.25, topology="complete")
+    assert run.spec.shards == 6
+    assert run.metrics["holdout_accuracy"].notna().all()
+    text = told(module=nn.Linear(3, 3), train=(DATA[0],) * 2, partition="shards", shards=6)
+    assert "partition: 'shards' needs classes" in text
+
+
+def test_a_single_worker():
+    run = quick(workers=1, method="centralized")
+    assert len(run.models) == 1
+    assert torch.equal(row(run.models[0]), row(run.consensus))
+    assert "workers: 1 is too few for protocol 'ngo'" in told(workers=1)
+
+
+def test_gradients_are_float32():
+    seen = []
+
+    class Watched(nn.Linear):
+        def forward(self, x):
+            out = super().forward(x)
+            if out.requires_grad:
+                out.register_hook(lambda gradient: seen.append(gradient.dtype))
+            return out
+
+    quick(Watched(3, 4), threads=1)
+    assert set(seen) == {torch.float32}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ({"method": "gosip"}, "protocol: 'gosip' is unknown; allowed: "),
+        ({"topolgy": "ring"}, "'topolgy' is unknown"),
+        ({"topology": "rong"}, "Did you mean 'ring'?"),
+        ({"protocol": "ngo"}, "protocol: not an argument of fit"),
+        ({"lr": "fast"}, "lr: 'fast' is not a number; it must be a number, above 0"),
+        ({"seed": -1}, "seed: -1 is out of range"),
+        ({"threads": 0}, "threads: 0 is out of range; it must be a whole number, 1 or more"),
+        ({"workers": 100}, "workers: 100 is more than own's 48 samples"),
+        ({"batch_size": 20}, "batch_size: 20 is larger than a worker's share of 16 samples"),
+        ({"device": "gpu"}, "Did you mean 'cuda'?"),
+        ({"shards": 4}, "shards: 4 has no effect with partition 'iid'"),
+        ({"module": nn.Linear(3, 2)}, "for 4 classes they must be logits"),
+        ({"train": (DATA[0].double(), DATA[1])}, "train inputs: float64 is not allowed"),
+        ({"loss": "mse"}, "loss: 'mse' is not a function"),
+    ],
+)
+def test_a_mistake_is_told_in_a_line(arguments, part):
+    assert part in told(**arguments)
+
+
+def test_a_gpu_that_is_missing_is_told_in_a_line(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert (
+        told(device="cuda") == "device: 'cuda' needs a GPU, and none is visible; use auto or cpu."
+    )
+    assert quick(device="auto").consensus.weight.device.type == "cpu"

@@ -1,0 +1,85 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from runs import digits_run
+
+from ngo.common.registry import UserError
+from ngo.training.partition_file import check_shares, draw, held_out, read, write
+from ngo.training.resolve import resolve
+from ngo.training.spec import DEFAULTS
+
+
+def test_a_partition_is_drawn_from_its_seed(digits):
+    spec = digits_run(partition="dirichlet", beta=1.0)
+    first, again, other = (
+        draw(each, digits.labels) for each in (spec, spec, replace(spec, seed=1))
+    )
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
+
+
+def test_held_out_samples_have_no_owner_and_depend_on_the_seed_alone(digits):
+    m = len(digits.labels)
+    spec = digits_run(holdout=0.3, partition="shards", shards=20)
+    held = held_out(spec, m)
+    assert len(held) == round(0.3 * m)
+    assert (np.diff(held) > 0).all()
+    assert not set(held) & set(np.concatenate(draw(spec, digits.labels)))
+    assert np.array_equal(held_out(digits_run(holdout=0.3, protocol="centralized"), m), held)
+    assert len(held_out(digits_run(), m)) == 0
+
+
+def test_a_partition_file_is_read_as_it_was_written(digits, tmp_path):
+    spec = digits_run(partition="shards", shards=40)
+    parts = draw(spec, digits.labels)
+    write(tmp_path / "p.parquet", spec, digits.labels, parts)
+    back = read(tmp_path / "p.parquet", replace(spec, lr=0.3))
+    assert all(np.array_equal(a, b) for a, b in zip(parts, back, strict=True))
+    with pytest.raises(UserError, match="p.parquet' is of seed 0, but the run is of seed 1"):
+        read(tmp_path / "p.parquet", replace(spec, seed=1))
+    content = (tmp_path / "p.parquet").read_bytes()
+    (tmp_path / "p.parquet").write_bytes(content[: len(content) // 2])
+    with pytest.raises(UserError, match="partition-file: .*damaged"):
+        read(tmp_path / "p.parquet", spec)
+
+
+def test_shares_that_only_a_draw_shows_are_checked(digits, tmp_path):
+    """Runs whose data is not there are not."""
+    uneven = digits_run(partition="dirichlet", beta=0.05, workers=8)
+    with pytest.raises(UserError, match="batch_size: 16 is larger than a worker's share of"):
+        check_shares([digits_run(), uneven], tmp_path)
+    mnist = replace(uneven, dataset="mnist")
+    check_shares([digits_run(), mnist], tmp_path)
+
+
+def test_the_papers_mnist_setting_has_4000_samples():
+    spec = resolve({}, {**DEFAULTS, "partition": "shards", "shards": 300, "shards_per_worker": 2})
+    assert spec.samples == 4000 * spec.epochs
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"worker": [0], "label": [0]}, "it has no column 'sample'"),
+        (
+            {"worker": [0], "sample": ["a"], "label": [0]},
+            "its column 'sample' has missing values or another type",
+        ),
+        (
+            {"worker": [None, 0], "sample": [0, 1], "label": [0, 0]},
+            "its column 'worker' has missing values or another type",
+        ),
+        ({"worker": [0], "sample": [1437], "label": [0]}, "has samples beyond digits's 1437"),
+        ({"worker": [0], "sample": [-1], "label": [0]}, "has samples beyond digits's 1437"),
+    ],
+)
+def test_a_file_that_claims_to_be_the_runs_partition(tmp_path, table, message):
+    spec = resolve({"dataset": "digits", "batch_size": 8})
+    facts = {"ngo": json.dumps(spec.partition_fields)}
+    parquet.write_table(pa.table(table).replace_schema_metadata(facts), tmp_path / "p.parquet")
+    with pytest.raises(UserError, match=f"partition-file: .*p.parquet' .*{message}"):
+        read(tmp_path / "p.parquet", spec)

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+import torch
+from runs import digits_run
+
+from ngo.common.registry import UserError
+from ngo.models.model import MODELS
+from ngo.models.task import TASKS
+from ngo.training.partition_file import draw, held_out
+from ngo.training.problem import make_problem
+
+
+def test_a_problem_has_all_that_a_run_computes_with(digits):
+    spec = digits_run(partition="shards", shards=20)
+    problem = make_problem(spec, digits)
+    assert problem.model is MODELS["mnist_cnn"]
+    assert problem.task is TASKS["classification"]
+    assert problem.data is digits
+    assert problem.device == torch.device("cpu")
+    drawn = draw(spec, digits.labels)
+    assert all(np.array_equal(a, b) for a, b in zip(problem.parts, drawn, strict=True))
+    assert problem.owned == sum(map(len, drawn))
+    assert problem.classes_covered == len(np.unique(digits.labels[np.concatenate(drawn)]))
+    inputs, targets = problem.test
+    assert torch.equal(torch.cat(targets), digits.test_targets)
+    assert torch.equal(torch.cat(inputs), digits.normalised(digits.test_inputs))
+    assert problem.holdout is None
+
+
+def test_held_out_samples_are_evaluated_and_not_owned(digits):
+    spec = digits_run(holdout=0.25)
+    m = len(digits.train_targets)
+    problem, held = make_problem(spec, digits), held_out(spec, m)
+    assert len(held) == round(0.25 * m)
+    assert not set(held) & set(np.concatenate(problem.parts))
+    assert len(held) + sum(map(len, problem.parts)) == m == problem.owned + len(held)
+    assert torch.equal(torch.cat(problem.holdout[1]), digits.train_targets[held])
+
+
+def test_a_data_set_without_classes_covers_none(least_squares):
+    spec = digits_run(dataset="least_squares", model="linear", task="regression")
+    assert make_problem(spec, least_squares).classes_covered is None
+
+
+def test_a_share_smaller_than_a_batch_is_refused(digits):
+    spec = digits_run(partition="dirichlet", beta=0.01)
+    parts = [np.arange(1000), np.arange(1000, 1400), np.arange(1400, 1410), np.arange(1410, 1437)]
+    with pytest.raises(UserError, match="batch_size: 16 is larger than a worker's share of 10"):
+        make_problem(spec, digits, parts)
+
+
+def test_a_problem_of_some_workers_has_their_samples_only(digits):
+    problem = make_problem(digits_run(), digits)
+    some = problem.restricted_to([2, 0])
+    assert len(some.data.train_inputs) == len(problem.parts[2]) + len(problem.parts[0])
+    for own, i in zip(some.parts, (2, 0), strict=True):
+        whole = problem.parts[i]
+        assert torch.equal(some.data.train_targets[own], digits.train_targets[whole])
+        assert torch.equal(some.data.train_inputs[own], digits.train_inputs[whole])
+    assert (some.owned, some.test) == (problem.owned, problem.test)

@@ -1,0 +1,167 @@
+import math
+import sys
+
+import pytest
+from running import finished, start
+
+from ngo.common.fields import Field, at_least
+from ngo.common.registry import UserError
+from ngo.common.settings import Setting
+from ngo.data.dataset import DATASETS
+from ngo.gossip.coupling import coupling
+from ngo.gossip.local_rule import local_rule
+from ngo.models.model import MODELS
+from ngo.training.resolve import check_field, resolve
+from ngo.training.spec import DEFAULTS, NEUTRAL
+
+
+def test_values_without_a_meaning_are_left_out():
+    centralized = resolve({"protocol": "centralized"})
+    assert (centralized.topology, centralized.p, centralized.gamma) == (None, None, None)
+    assert (centralized.coupling, centralized.local_rule) == (None, "sgd")
+    gossip = resolve({"protocol": "gossip"}, {**DEFAULTS, "p": 0.7, "u": 0.1})
+    assert (gossip.p, gossip.u, gossip.local_steps) == (1.0, None, 1)
+    assert gossip.id == resolve({"protocol": "gossip"}, {**DEFAULTS, "p": 0.9}).id
+    assert resolve({"topology": "random"}).u == 0.4
+    assert resolve({"partition": "dirichlet"}).shards is None
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"topolgy": "ring"}, "field of a run: 'topolgy'.*Did you mean 'topology'"),
+        ({"topology": "rng"}, "topology: 'rng' is unknown; allowed: complete, random, ring"),
+        ({"protocol": "NGO"}, "protocol: 'NGO' is unknown"),
+        ({"coupling": "powr"}, "coupling: 'powr' is unknown.*Did you mean 'power'"),
+        ({"local_rule": "sdg"}, "local_rule: 'sdg' is unknown.*Did you mean 'sgd'"),
+        ({"dataset": "minst"}, "dataset: 'minst'.*Did you mean 'mnist'"),
+        ({"partition": "shard"}, "partition: 'shard'.*Did you mean 'shards'"),
+        ({"model": None}, "model: None is unknown"),
+        ({"topology": ["ring"]}, r"topology: \['ring'\] is unknown"),
+        ({"p": 0.4}, "p: 0.4 is out of range; it must be a number, 0.5 to 1"),
+        ({"p": 1.1}, "p: 1.1 is out of range"),
+        ({"p": "0.9"}, "p: '0.9' is not a number.*write 0.9"),
+        ({"gamma": "1e-3"}, "gamma: '1e-3' is not a number.*write 0.001"),
+        ({"lr": "fast"}, "lr: 'fast' is not a number; it must be a number, above 0.$"),
+        ({"lr": math.nan}, "lr: nan is not finite"),
+        ({"gamma": math.inf}, "gamma: inf is not finite"),
+        ({"lr": 0}, "lr: 0 is out of range; it must be a number, above 0"),
+        ({"gamma": -0.1}, "gamma: -0.1 is out of range"),
+        ({"lr": True}, "lr: True is not a number"),
+        ({"workers": 2.5}, "workers: 2.5 is not whole"),
+        ({"workers": 0}, "workers: 0 is out of range"),
+        ({"partition": "dirichlet", "beta": 0}, "beta: 0 is out of range"),
+        ({"topology": "random", "u": 0}, "u: 0 is out of range; it must be a number, above 0"),
+        ({"topology": "random", "u": 1.01}, "u: 1.01 is out of range"),
+        ({"topology": "ring", "u": 0.4}, "u: 0.4 has no effect with topology 'ring'"),
+        (
+            {"protocol": "gossip", "p": 0.9},
+            r"p: 0.9 has no effect with protocol 'gossip' \(it is 1",
+        ),
+        ({"protocol": "ngo", "local_steps": 5}, "local_steps is read with protocol local_sgd"),
+        ({"protocol": "centralized", "coupling": "power"}, "coupling: 'power' has no effect with"),
+        ({"seed": -1}, "seed: -1 is out of range"),
+        ({"seed": 2**63}, "seed: 9223372036854775808 is too large; .* and below 2.63"),
+        ({"workers": 1e300}, "workers: 1e.300 is too large"),
+        ({"lr": 10**400}, "lr: 1000.*… is too large"),
+        ({"lr": list(range(1000))}, r"lr: \[0, 1, .*… is not a number; it must be a number, above"),
+        ({"gamma_decay": 1e300}, "gamma_decay: 1e.300 is out of range; .* 0 to 10"),
+        ({"partition": "dirichlet", "beta": 1e308}, "beta: 1e.308 is out of range"),
+        ({"epochs": 0}, "epochs: 0 is out of range"),
+        ({"epochs": 1e12}, "epochs: 1000000000000.0 is out of range; .* to 1,000,000,000"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(values, message):
+    with pytest.raises(UserError, match=message) as error:
+        resolve(values)
+    assert "\n" not in str(error.value)
+
+
+def test_a_field_that_has_a_meaning_needs_a_value():
+    with pytest.raises(UserError, match="gamma has no value; it must be a number, above 0"):
+        resolve({}, {name: value for name, value in DEFAULTS.items() if name != "gamma"})
+    others = {k: v for k, v in DEFAULTS.items() if k not in ("gamma", "topology", "u", "beta")}
+    assert resolve({"protocol": "centralized"}, others).gamma is None
+
+
+def test_defaults_without_neutral_fields_give_the_same_run():
+    """Configs that were written before a field was added keep their runs."""
+    others = {name: value for name, value in DEFAULTS.items() if name not in NEUTRAL}
+    assert resolve({}, others) == resolve({})
+    assert resolve({"protocol": "centralized"}, others) == resolve({"protocol": "centralized"})
+
+
+def test_a_declared_setting_has_a_default_and_is_checked(own_entries):
+    steps = Setting(Field(int, "steps of warm-up", **at_least(1)), 10)
+    local_rule("ramp", settings={"ramp_steps": steps})(lambda step: None)
+    before = {name: value for name, value in DEFAULTS.items() if name != "ramp_steps"}
+    assert resolve({"local_rule": "ramp"}, before).ramp_steps == 10
+    assert resolve({}, {**DEFAULTS, "ramp_steps": 3}).ramp_steps is None
+    for values, message in (
+        ({"ramp_steps": 3}, "ramp_steps: 3 has no effect with local_rule 'sgd'; ramp_steps is read "
+         "with local_rule ramp"),
+        ({"local_rule": "ramp", "ramp_steps": 0}, "ramp_steps: 0 is out of range"),
+        ({"local_rule": "ramp", "ramp_stesp": 1}, "'ramp_stesp' .*Did you mean 'ramp_steps'"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=message) as error:
+            resolve(values)
+        assert "\n" not in str(error.value)
+
+
+def test_a_coupling_that_does_not_read_p_leaves_it_out(own_entries):
+    coupling("sign")(lambda z, weights, gamma, run: gamma * weights * z.sign())
+    spec = resolve({"coupling": "sign"})
+    assert spec.p is None
+    assert spec.id.startswith("mnist-iid-ring-ngo-sign-s0-")
+    with pytest.raises(UserError, match="p: 0.8 has no effect with coupling 'sign'; p is read"):
+        resolve({"coupling": "sign", "p": 0.8})
+    with pytest.raises(UserError, match="coupling: 'sign' has no effect with protocol 'gossip'"):
+        resolve({"protocol": "gossip", "coupling": "sign"})
+
+
+def test_one_worker_may_learn_alone():
+    assert resolve({"protocol": "centralized", "workers": 1}).workers == 1
+
+
+def test_a_data_set_and_a_model_of_ones_own_need_no_registry():
+    values = {"dataset": "mine", "model": "net", "workers": 2}
+    source, model = DATASETS["digits"], MODELS["mnist_cnn"]
+    with pytest.raises(UserError, match="dataset: 'mine' is unknown"):
+        resolve(values)
+    with pytest.raises(UserError, match="model: 'net' is unknown"):
+        resolve(values, source=source)
+    spec = resolve(values, source=source, model=model)
+    assert (spec.dataset, spec.model) == ("mine", "net")
+
+
+def test_a_field_is_checked_alone():
+    assert check_field("workers", 4.0) == 4
+    with pytest.raises(UserError, match="workers: 0 is out of range"):
+        check_field("workers", 0)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "ngo.cli.cli",
+        "ngo.pipeline.plan",
+        "ngo.training.spec",
+        "ngo.training.resolve",
+        "ngo.training.checks",
+        "ngo.training.earlier",
+        "ngo.training.code",
+        "ngo.gossip.method",
+        "ngo.gossip.topology",
+        "ngo.gossip.coupling",
+        "ngo.gossip.local_rule",
+        "ngo.gossip.network",
+        "ngo.gossip.step",
+        "ngo.engine.backend",
+        "ngo.gossip.topologies.random",
+        "ngo.gossip.methods.gossip",
+    ],
+)
+def test_checking_a_run_imports_nothing_heavy(module):
+    heavy = "{'torch', 'torchvision', 'pandas', 'scipy', 'matplotlib', 'networkx', 'pyarrow'}"
+    code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
+    assert finished(start([sys.executable, "-c", code])).strip() == "[]"

@@ -1,0 +1,173 @@
+import json
+import re
+import sys
+import threading
+
+import numpy as np
+import pytest
+import running
+import torch
+from runs import digits_run, files, interrupted, left, run_in, tiny
+
+from ngo.common.columns import read_columns
+from ngo.common.files import PARTIAL
+from ngo.common.locks import try_lock
+from ngo.common.registry import UserError
+from ngo.training import checkpoint, record
+from ngo.training.loop import Training
+from ngo.training.resolve import resolve
+from ngo.training.run import run
+from ngo.training.spec import DEFAULTS
+
+PARTS = [np.arange(k, 6400, 3) for k in range(3)]
+
+
+def test_the_same_run_leaves_the_same_bytes(tmp_path):
+    spec = digits_run(epochs=0.5, partition="shards", shards=20)
+    for name in ("a", "b"):
+        run(spec, tmp_path / name, tmp_path)
+    first, second = ((tmp_path / name / "metrics.parquet").read_bytes() for name in ("a", "b"))
+    assert first == second
+
+
+def test_a_run_leaves_metrics_and_a_record(tmp_path):
+    spec = digits_run(epochs=0.5, topology="random", u=0.3)
+    last = run(spec, tmp_path / "run", tmp_path)
+    found = json.loads((tmp_path / "run/run.json").read_text())
+    assert found["final"]["consensus_accuracy"] == last.consensus_accuracy
+    assert len(found["evaluation_seconds"]) == 2
+    assert found["evaluation_seconds"][-1] == last.seconds <= found["wall_seconds"]
+    table, facts = read_columns(tmp_path / "run/metrics.parquet", "metrics")
+    assert facts["run"] == spec.id
+    assert facts["classes_covered"] == 10
+    assert table["step"].tolist()[0] == 0
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["metrics.parquet", "run.json"]
+
+
+def test_snapshots_make_a_file_of_models(tmp_path):
+    run(tiny(), tmp_path, tmp_path, snapshots=[2, "final"])
+    assert files(tmp_path) == ["metrics.parquet", "models.pt", "run.json"]
+    assert json.loads((tmp_path / "run.json").read_text())["snapshots"] == [2, 30]
+    message = "snapshots: step 31 is after the last step of least_squares-.*, 30; it must be 30 or"
+    with pytest.raises(UserError, match=message):
+        run(tiny(), tmp_path / "other", tmp_path, snapshots=[31])
+    assert not (tmp_path / "other").exists()
+
+
+def test_the_backend_of_a_checkpoint_is_kept(tmp_path, monkeypatch):
+    spec = tiny()
+    interrupted(spec, tmp_path)
+    built = []
+
+    def recorded(*args, backend=None, **how):
+        built.append(backend)
+        return Training(*args, backend=backend, **how)
+
+    monkeypatch.setattr("ngo.training.run.Training", recorded)
+    run_in(spec, tmp_path)
+    assert built == ["threads"]  # not "auto", which might choose another now
+
+
+@pytest.mark.parametrize(
+    ("change", "how", "named"),
+    [
+        ({"lr": 0.01}, {}, "lr 0.05 and not 0.01"),
+        ({"seed": 1}, {}, "seed 0 and not 1"),
+        ({}, {"snapshots": [3]}, r"snapshots \[\] and not \['3'\]"),
+        ({"backend": "loop"}, {}, "backend 'auto' and not 'loop'"),
+        ({}, {"parts": PARTS}, "parts '[0-9a-f]{16}' and not '[0-9a-f]{16}'"),
+    ],
+)
+def test_another_runs_checkpoint_is_replaced_only_by_overwrite(
+    change, how, named, tmp_path, monkeypatch
+):
+    """Also if it is made by other code, which alone would be no reason."""
+    first, second = tiny(), tiny(**change)
+    path = interrupted(first, tmp_path / "run")
+    kept = path.read_bytes()
+    monkeypatch.setattr(record, "run_fingerprint", lambda spec: "new")
+    message = (
+        f"out: '.*/run' holds the unfinished run {first.id}, with {named}; choose another folder, "
+        f"or train over it with --overwrite."
+    )
+    with pytest.raises(UserError) as told:
+        run_in(second, tmp_path / "run", **how)
+    assert re.fullmatch(message, str(told.value))
+    assert files(tmp_path / "run") == ["checkpoint.pt"]
+    assert path.read_bytes() == kept
+    (line,) = run_in(second, tmp_path / "run", overwrite=True, **how)
+    assert re.fullmatch(
+        f"checkpoint: '.*' is refused: it is of the run {first.id}, with {named}; starting over",
+        line,
+    )
+    run_in(second, tmp_path / "whole", **how)
+    assert left(tmp_path / "run") == left(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("how", "named"),
+    [
+        ((checkpoint, "LAYOUT", 0), f"layout {checkpoint.LAYOUT} and not 0"),
+        ((record, "run_fingerprint", lambda spec: "new"), "code '[0-9a-f]{16}' and not 'new'"),
+        ((torch, "__version__", "0.4"), f"torch '{re.escape(torch.__version__)}' and not '0.4'"),
+        ((record, "_device_name", lambda device: "abacus"), "device 'cpu .*' and not 'abacus'"),
+    ],
+    ids=["layout", "code", "torch", "device"],
+)
+def test_a_checkpoint_made_otherwise_is_refused(how, named, tmp_path, monkeypatch):
+    interrupted(tiny(), tmp_path / "run")
+    monkeypatch.setattr(*how)
+    (line,) = run_in(tiny(), tmp_path / "run")
+    run_in(tiny(), tmp_path / "whole")
+    message = f"checkpoint: '.*' is refused: it is made with {named}; starting over"
+    assert re.fullmatch(message, line)
+    assert left(tmp_path / "run") == left(tmp_path / "whole")
+
+
+def test_partial_files_of_a_killed_run_are_removed(tmp_path):
+    for name in ("checkpoint.pt", "metrics.parquet", "run.json", "models.pt"):
+        (tmp_path / f"{PARTIAL}{name}.abc{name[name.index('.') :]}").write_text("half")
+    (tmp_path / ".mine.json").write_text("mine")
+    run_in(tiny(), tmp_path)
+    assert files(tmp_path) == [".mine.json", "metrics.parquet", "run.json"]
+
+
+def test_two_runs_take_turns_in_one_folder(tmp_path):
+    held, told, done = try_lock(tmp_path / ".lock"), [], []
+
+    def second():
+        run(tiny(), tmp_path, tmp_path, tell=told.append)
+        done.append(True)
+
+    thread = threading.Thread(target=second, daemon=True)
+    thread.start()
+    running.awaited(lambda: told)
+    assert told == [f"waiting for another run in {tmp_path}"]
+    assert files(tmp_path) == [".lock"]
+    held.release()
+    thread.join(running.LIMIT)
+    assert done
+    assert files(tmp_path) == ["metrics.parquet", "run.json"]
+
+
+def test_real_mnist_is_learned(mnist_root, tmp_path):
+    spec = resolve(
+        {}, {**DEFAULTS, "dataset": "mnist", "protocol": "ngo", "epochs": 0.4, "eval_every": 0.4}
+    )
+    last = run(spec, tmp_path, mnist_root)
+    assert last.consensus_accuracy > 0.7
+
+
+def test_training_does_not_import_pandas(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from ngo.training import partition_file, run;"
+        "from ngo.data import loading;"
+        "from ngo.training.resolve import resolve;"
+        "s = resolve(dict(dataset='digits', epochs=1e-6, batch_size=8)); r = Path(sys.argv[1]);"
+        "l = loading.train_labels('digits', r);"
+        "partition_file.write(r / 'p', s, l, partition_file.draw(s, l));"
+        "run.run(s, r, r, parts=partition_file.read(r / 'p', s));"
+        "print(sorted({'pandas', 'torchvision', 'scipy', 'networkx'} & set(sys.modules)))"
+    )
+    process = running.start([sys.executable, "-c", code, tmp_path])
+    assert running.finished(process).strip() == "[]"

@@ -1,0 +1,179 @@
+import inspect
+import json
+import sys
+from dataclasses import asdict, fields, replace
+
+import pytest
+from running import finished, start
+
+from ngo.cli.train_command import train
+from ngo.common import settings
+from ngo.common.fields import Field, at_least
+from ngo.common.registry import UserError
+from ngo.common.settings import Setting
+from ngo.gossip.coupling import coupling
+from ngo.gossip.local_rule import local_rule
+from ngo.training.evaluation import Evaluation
+from ngo.training.fit import fit
+from ngo.training.resolve import resolve
+from ngo.training.spec import DEFAULTS, FIELDS, NEUTRAL, RunSpec, digest, flag
+
+
+def test_ids_are_readable_and_unique_by_value():
+    spec = resolve({}, {**DEFAULTS, "partition": "shards"})
+    assert spec.id.startswith("mnist-shards-ring-ngo-p0.9-s0-")
+    assert len(spec.id.rsplit("-", 1)[1]) == 8
+    others = [
+        {"p": 0.8}, {"gamma": 0.2}, {"lr": 0.01}, {"seed": 1}, {"epochs": 3}, {"batch_size": 8},
+        {"topology": "complete"}, {"protocol": "gossip"}, {"workers": 5}, {"shards": 200},
+        {"eval_every": 2}, {"partition": "iid"}, {"protocol": "centralized"},
+    ]  # fmt: skip
+    ids = {resolve({}, {**DEFAULTS, "partition": "shards", **other}).id for other in others}
+    assert len(ids | {spec.id}) == len(others) + 1
+
+
+def test_the_same_values_have_the_same_id_however_they_are_written():
+    assert resolve({"epochs": 20, "gamma": 1}).id == resolve({"epochs": 20.0, "gamma": 1.0}).id
+    assert resolve({"seed": 0}).id == resolve({}).id
+
+
+def test_fields_added_later_have_changed_no_id():
+    assert NEUTRAL == {"local_rule": "sgd", "coupling": "power"}
+    for protocol in ("ngo", "gossip", "centralized"):
+        spec = resolve({"protocol": protocol})
+        old = {k: v for k, v in spec.values().items() if k not in NEUTRAL}
+        assert spec.id.endswith(digest(old))
+    assert resolve({"local_rule": "sgd", "coupling": "power"}).id == resolve({}).id
+
+
+def test_runs_that_share_a_partition_share_its_id():
+    one = resolve({"protocol": "centralized", "lr": 0.2})
+    other = resolve({"topology": "complete", "batch_size": 8})
+    assert one.partition_id == other.partition_id
+    assert resolve({"seed": 1}).partition_id != one.partition_id
+
+
+def from_flags(words):
+    """The values that command line options give, as their fields' types."""
+    names = {flag(name): name for name in FIELDS}
+    pairs = zip(words[::2], words[1::2], strict=True)
+    return {names[option]: FIELDS[names[option]].kind(word) for option, word in pairs}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"protocol": "centralized"},
+        {"protocol": "gossip", "topology": "random"},
+        {"protocol": "local_sgd", "local_steps": 5, "p": 0.75, "lr": 1e-05},
+        {"partition": "dirichlet", "beta": 0.3},
+    ],
+)
+def test_flags_give_the_run_again(values):
+    spec = resolve(values)
+    assert resolve(from_flags(spec.flags())) == spec
+
+
+def test_a_spec_survives_json():
+    spec = resolve({"topology": "random", "p": 0.55})
+    again = RunSpec.of(json.loads(json.dumps(spec.values())))
+    assert again == spec
+    assert again.id == spec.id
+    assert spec.values().keys() == asdict(spec).keys() - {"own"}
+
+
+def test_every_field_is_explained():
+    core = {field.name for field in fields(RunSpec)} - {"own"}
+    assert set(FIELDS) == set(DEFAULTS) == core
+    for entry in FIELDS.values():
+        assert entry.help
+        assert entry.names is not None or (entry.allowed is not None and entry.range)
+
+
+def test_a_run_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        resolve({}).lr = 1
+    assert replace(resolve({}), lr=0.5).lr == 0.5
+    with pytest.raises(AttributeError, match="a run has no field 'learning_rate'"):
+        resolve({}).learning_rate  # noqa: B018
+
+
+@pytest.fixture
+def own_settings(own_entries):
+    """A local rule with a setting ``mass``, and a coupling with a setting ``cap``."""
+    mass = Setting(Field(float, "share of the momentum", **at_least(0)), 0.9)
+    cap = Setting(Field(int, "largest pull", **at_least(1)), 5)
+    local_rule("momentum", settings={"mass": mass})(lambda step: None)
+    coupling("capped", fields=("p",), settings={"cap": cap})(lambda z, weights, gamma, run: z)
+
+
+def test_a_declared_setting_is_a_field_of_its_runs_only(own_settings):
+    assert (FIELDS["mass"].help, FIELDS["mass"].owners) == (
+        "share of the momentum",
+        ("local_rule",),
+    )
+    assert DEFAULTS["cap"] == 5
+    assert {"mass", "cap"} <= set(FIELDS) & set(DEFAULTS)
+    plain, own = resolve({}), resolve({"local_rule": "momentum", "coupling": "capped", "cap": 7})
+    assert (own.mass, own.cap, own.own) == (0.9, 7, (("cap", 7), ("mass", 0.9)))
+    assert own.values()["mass"] == 0.9
+    assert (plain.mass, plain.own) == (None, ())
+    assert not {"mass", "cap"} & plain.values().keys()
+    assert not {"--mass", "--cap"} & set(plain.flags())
+    flags = own.flags()
+    assert flags[flags.index("--mass") + 1] == "0.9"
+    assert resolve(from_flags(flags)) == own
+    assert RunSpec.of(json.loads(json.dumps(own.values()))) == own
+
+
+def test_declared_settings_and_their_entries_are_in_the_id(own_settings):
+    plain = resolve({})
+    momentum = resolve({"local_rule": "momentum"})
+    heavier = resolve({"local_rule": "momentum", "mass": 0.99})
+    assert momentum.id.startswith("mnist-iid-ring-ngo-momentum-p0.9-s0-")
+    assert resolve({"coupling": "capped"}).id.startswith("mnist-iid-ring-ngo-capped-p0.9-s0-")
+    assert len({plain.id, momentum.id, heavier.id}) == 3
+    assert momentum.partition_id == plain.partition_id
+
+
+def test_ids_do_not_depend_on_which_entries_are_registered(own_settings):
+    code = "from ngo.training.resolve import resolve; print(resolve({}).id)"
+    assert finished(start([sys.executable, "-c", code])).strip() == resolve({}).id
+
+
+def test_entries_of_one_kind_may_share_a_setting_and_others_may_not(own_entries):
+    mass = Setting(Field(float, "share of the momentum", **at_least(0)), 0.9)
+    for name in ("momentum", "nesterov", "momentum"):
+        local_rule(name, settings={"mass": mass})(rule)
+    assert resolve({"local_rule": "nesterov"}).mass == 0.9
+    with pytest.raises(UserError, match="field of a run: 'mass' is registered already"):
+        coupling("heavy", settings={"mass": mass})(rule)
+    another = Setting(Field(float, "another", **at_least(0)), 0.5)
+    with pytest.raises(UserError, match="field of a run: 'mass' is registered already"):
+        local_rule("other", settings={"mass": another})(rule)
+
+
+def rule(step):
+    """A local rule."""
+
+
+@pytest.mark.parametrize("name", ["lr", "threads", "id", "run"])
+def test_a_setting_cannot_have_a_name_of_the_package(own_entries, name):
+    rate = Setting(Field(float, "another rate", **at_least(0)), 0.5)
+    with pytest.raises(UserError, match=f"^setting: '{name}' is a name of the package's own; ch"):
+        local_rule("other", settings={name: rate})(rule)
+
+
+@pytest.mark.parametrize("name", ["my-rate", "Rate", "2nd"])
+def test_a_setting_has_a_name_that_is_an_option(own_entries, name):
+    rate = Setting(Field(float, "a rate", **at_least(0)), 0.5)
+    with pytest.raises(UserError, match=f"^setting: '{name}' is not allowed; use lower-case let"):
+        local_rule("other", settings={name: rate})(rule)
+
+
+def test_every_option_and_argument_has_a_reserved_name():
+    options = {name for each in train.params for name in (each.name, *each.opts)}
+    names = {name.lstrip("-").replace("-", "_") for name in options}
+    arguments = set(inspect.signature(fit).parameters) - {"train", "test", "fields"}
+    columns = {field.name for field in fields(Evaluation)}
+    assert names | arguments | columns <= settings._reserved

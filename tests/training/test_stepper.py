@@ -1,0 +1,198 @@
+import pytest
+import torch
+from runs import CONVEX, digits_run
+from torch.nn import functional as F
+
+from ngo.common.seeding import stream_seed, torch_stream
+from ngo.gossip.gossip_step import gossip_step
+from ngo.gossip.method import method
+from ngo.gossip.network import SharedMatrix
+from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topology import topology
+from ngo.gossip.weights import mixing_matrix
+from ngo.models.architectures.mnist import mnist_cnn
+from ngo.training.batches import BatchStream
+from ngo.training.problem import make_problem
+from ngo.training.stepper import Stepper
+
+W = mixing_matrix(ring(4))
+LR = 0.02
+
+
+def made(data, *, workers=None, **values):
+    spec = digits_run(**{**CONVEX, "lr": LR, **values})
+    problem = make_problem(spec, data)
+    if workers is not None:
+        problem = problem.restricted_to(workers)
+    return Stepper(spec, problem, steps=100, threads=1, workers=workers)
+
+
+def expected(name, X, G, t, past):
+    """The next state of a method on the ring, from its formula."""
+    half = X - LR * G
+    past.append(half)
+    if name == "centralized":
+        return X - LR * G.mean(0)
+    if name == "local_sgd" and (t + 1) % 3:
+        return half
+    if name == "delayed":
+        return gossip_step(half, W, 0.1, 0.8, at=past[t - 2]) if t >= 2 else half
+    if name == "decaying":
+        return gossip_step(half, W, 0.1 / (1 + t) ** 0.5, 0.8)
+    return gossip_step(half, W, 0.1, 1.0 if name == "gossip" else 0.8)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("centralized", {}),
+        ("gossip", {}),
+        ("ngo", {"p": 0.8}),
+        ("decaying", {"p": 0.8, "gamma_decay": 0.5}),
+        ("local_sgd", {"p": 0.8, "local_steps": 3}),
+        ("delayed", {"p": 0.8, "delay": 2}),
+    ],
+)
+def test_a_step_is_the_methods_formula(least_squares, name, values):
+    """On least squares, whose losses (z·x − y)² have known gradients."""
+    stepper = made(least_squares, protocol="ngo" if name == "decaying" else name, **values)
+    streams = [
+        BatchStream(part, 16, torch_stream(0, "batches", i))
+        for i, part in enumerate(make_problem(digits_run(**CONVEX), least_squares).parts)
+    ]
+    past = []
+    for t in range(7):
+        assert stepper.t == t
+        X = stepper.population.X.clone()
+        samples = torch.stack([next(stream) for stream in streams])
+        losses = stepper.advance()
+        z, y = least_squares.train_inputs[samples], least_squares.train_targets[samples]
+        errors = z @ X[:, :, None] - y
+        assert torch.allclose(losses, errors.square().mean((1, 2)), rtol=1e-4)
+        G = 2 * (errors * z).mean(1)
+        new = expected(name, X, G, t, past)
+        assert torch.allclose(stepper.population.X, new, atol=1e-5)
+
+
+def test_centralized_on_one_worker_is_plain_torch_sgd(digits):
+    """Step by step, each from the same state: pooling magnifies differences of rounding."""
+    spec = digits_run(protocol="centralized", workers=1, lr=0.1, backend="loop")
+    problem = make_problem(spec, digits)
+    stepper = Stepper(spec, problem, steps=24)
+    with torch.random.fork_rng():
+        torch.manual_seed(stream_seed(0, "init"))
+        model = mnist_cnn(torch_stream(0, "dropout", 0))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    stream = BatchStream(problem.parts[0], 16, torch_stream(0, "batches", 0))
+    for _ in range(24):
+        stepper.advance()
+        indices = next(stream)
+        optimizer.zero_grad()
+        images = digits.normalised(digits.train_inputs[indices])
+        F.cross_entropy(model(images), digits.train_targets[indices]).backward()
+        optimizer.step()
+        ours = stepper.population.modules[0].parameters()
+        with torch.no_grad():
+            for own, plain in zip(ours, model.parameters(), strict=True):
+                assert torch.allclose(own, plain, atol=1e-5)
+                plain.copy_(own)
+
+
+def test_a_restored_stepper_takes_the_same_steps(own_entries, least_squares):
+    """With random graphs, and matrices of the method's own, which checkpoints carry."""
+
+    @method("averaged", fields=("topology",))
+    def averaged(step):
+        step.descend()
+        step.network.mix(step.X)
+        average = step.matrix("average")
+        average.lerp_(step.X, 0.1)
+        step.X.lerp_(average, 0.5)
+
+    values = {"protocol": "averaged", "topology": "random", "u": 0.5}
+    first, second = made(least_squares, **values), made(least_squares, **values, seed=0)
+    for _ in range(3):
+        first.advance()
+    state = first.state_dict()
+    assert set(state["matrices"]) == {"average"}
+    second.load_state_dict({**state, "matrices": {"average": state["matrices"]["average"].clone()}})
+    for _ in range(3):
+        assert torch.equal(first.advance(), second.advance())
+    assert torch.equal(first.population.X, second.population.X)
+    assert (second.t, second.network.messages) == (6, first.network.messages)
+    assert second.network.bytes_sent == first.network.bytes_sent > 0
+
+
+def test_a_step_knows_its_number_and_how_many_there_will_be(own_entries, least_squares):
+    seen = []
+
+    @method("watching")
+    def watching(step):
+        seen.append((step.t, step.steps, step.coupling, step.network.W))
+
+    stepper = made(least_squares, protocol="watching")
+    for _ in range(2):
+        stepper.advance()
+    assert seen == [(0, 100, None, None), (1, 100, None, None)]
+
+
+def test_each_step_has_the_mixing_matrix_of_its_number(own_entries, least_squares):
+    seen = []
+
+    @topology("alternating")
+    def alternating(n, t):
+        return [(0, 1), (2, 3)] if t % 2 == 0 else [(1, 2), (0, 3)]
+
+    @method("watching", fields=("topology",))
+    def watching(step):
+        seen.append(sorted(map(tuple, step.network.W.triu(1).nonzero().tolist())))
+
+    stepper = made(least_squares, protocol="watching", topology="alternating")
+    for _ in range(3):
+        stepper.advance()
+    assert seen == [[(0, 1), (2, 3)], [(0, 3), (1, 2)], [(0, 1), (2, 3)]]
+
+
+def test_a_directed_topology_makes_the_network_directed(own_entries, least_squares):
+    @topology("circle", directed=True)
+    def circle(n):
+        return [(i, (i + 1) % n) for i in range(n)]
+
+    @method("mixing", fields=("topology",), directed=True)
+    def mixing(step):
+        step.network.mix(step.X)
+
+    stepper = made(least_squares, protocol="mixing", topology="circle")
+    assert stepper.network.directed
+    stepper.connect(SharedMatrix())
+    assert stepper.network.directed
+    stepper.advance()
+    assert torch.equal(stepper.network.W.sum(0), torch.ones(4, dtype=torch.float64))
+    assert stepper.network.messages == 4
+    assert not made(least_squares).network.directed
+
+
+def test_a_lone_worker_exchanges_nothing(least_squares):
+    stepper = made(least_squares, workers=[1])
+    stepper.gradients()
+    X, G = stepper.population.X.clone(), stepper.population.G.clone()
+    stepper.update(alone=True)
+    assert torch.allclose(stepper.population.X, X - LR * G)
+    assert (stepper.t, stepper.network.messages) == (1, 0)
+
+
+def test_some_workers_have_the_batches_that_they_have_among_all(least_squares):
+    whole, some = made(least_squares), made(least_squares, workers=[3, 1])
+    assert torch.equal(some.gradients(), whole.gradients()[[3, 1]])
+    assert torch.equal(some.population.G, whole.population.G[[3, 1]])
+
+
+def test_a_step_counts_even_if_the_network_fails(own_entries, least_squares):
+    @method("failing", fields=("topology",))
+    def failing(step):
+        raise ConnectionError
+
+    stepper = made(least_squares, protocol="failing")
+    with pytest.raises(ConnectionError):
+        stepper.advance()
+    assert stepper.t == 1

@@ -1,0 +1,20 @@
+"""Mixing matrices, and the gossip step as its equation."""
+
+from ngo.common.seeding import torch_stream
+from ngo.gossip.topologies.random import random_graph
+from ngo.gossip.weights import mixing_matrix
+
+
+def naive_step(X, W, gamma, p):
+    """The equation, term by term."""
+    new = X.clone()
+    for i in range(len(X)):
+        for j in range(len(X)):
+            if i != j:
+                z = X[j] - X[i]
+                new[i] += gamma * W[i, j].item() * z.sign() * z.abs() ** (2 * p - 1)
+    return new
+
+
+def random_weights(n, u, seed):
+    return mixing_matrix(random_graph(n, u, torch_stream(seed, "weights")))

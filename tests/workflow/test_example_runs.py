@@ -1,0 +1,140 @@
+"""The example plugins in a config: what they make, what a change reruns, and their archive."""
+
+import hashlib
+import json
+import re
+import shutil
+
+import pandas as pd
+import pytest
+import yaml
+from clone import REPOSITORY, Clone
+
+EXAMPLES = sorted(
+    str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob("examples/plugins/*.py")
+)
+FLOWERS = {"dataset": "flowers", "model": "flower_net", "partition": "blocks", "workers": 4}
+COMPARE = [
+    {"protocol": "gossip", "topology": ["ring", "exponential"]},
+    {"protocol": "push_sum", "topology": ["directed_ring", "one_peer"]},
+    {"protocol": "gradient_tracking", "topology": "ring"},
+    {"protocol": "gossip", "topology": "ring", "local_rule": "adam_cosine", "beta1": [0.8, 0.9]},
+    {"protocol": "ngo", "topology": "ring", "coupling": "clipped", "clip": 0.5},
+]
+RUNS = 8
+OVERLAY = {
+    "tier": "test",
+    "device": "cpu",
+    "seeds": [0],
+    "plugins": EXAMPLES,
+    "defaults": {"lr": 0.05, "batch_size": 8, "epochs": 4, "eval_every": 4},
+    "settings": {
+        "flowers": FLOWERS,
+        "svm": {**FLOWERS, "model": "linear_svm", "task": "hinge"},
+    },
+    "training": {
+        "mine": {"settings": ["flowers"], "compare": COMPARE, "snapshots": [0, "final"]},
+        "svm": {"settings": ["svm"], "compare": [{"protocol": "gossip", "topology": "ring"}]},
+    },
+    "disagreement": {"mine": {"norm": 2}},
+    "spectra": {"tableS1": {"topology": ["ring", "exponential"], "draws": 2}},
+}
+DISAGREEMENT = "results/test/metrics/disagreement_mine.parquet"
+TARGETS = ("mine", "svm", "tableS1", DISAGREEMENT)
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """A clone in which the targets have been made; tests leave it as it is."""
+    made = Clone(tmp_path_factory.mktemp("plugins") / "ngo")
+    shutil.copytree(REPOSITORY / "examples/plugins", made.root / "examples/plugins")
+    (made.root / "test.yaml").write_text(yaml.safe_dump(OVERLAY))
+    made.snakemake(*TARGETS, config="test.yaml warm.yaml")
+    return made
+
+
+def records(clone):
+    return [json.loads(path.read_text()) for path in clone.root.glob("results/runs/*/run.json")]
+
+
+def retrained(clone):
+    """The runs that a dry run would train."""
+    return set(re.findall(r"wildcards: run=(\S+)", clone.snakemake("-n", *TARGETS)))
+
+
+def test_every_plugin_is_used_and_recorded(clone):
+    tables = {
+        name: pd.read_parquet(clone.root / f"results/test/metrics/{name}.parquet")
+        for name in ("mine", "svm")
+    }
+    mine = tables["mine"]
+    assert mine["run"].nunique() == RUNS
+    assert set(mine["topology"]) == {"ring", "exponential", "directed_ring", "one_peer"}
+    assert set(mine["protocol"]) == {"gossip", "push_sum", "gradient_tracking", "ngo"}
+    assert sorted(mine["beta1"].dropna().unique()) == [0.8, 0.9]
+    assert set(mine["coupling"].dropna()) == {"power", "clipped"}
+    assert tables["svm"]["task"].unique().tolist() == ["hinge"]
+    for table in tables.values():
+        last = table[table["step"] == table["step"].max()]
+        columns = ["consensus_loss", "consensus_accuracy", "workers_loss_mean", "V"]
+        assert last[columns].notna().all(axis=None)
+        first = table[table["step"] == 0]["consensus_loss"].iloc[0]
+        assert (last["consensus_loss"] < first).all()
+    hashes = [
+        {
+            "file": name.rpartition("/")[2],
+            "sha256": hashlib.sha256((clone.root / name).read_bytes()).hexdigest(),
+        }
+        for name in EXAMPLES
+    ]
+    assert len(hashes) == 10
+    assert [record["plugins"] for record in records(clone)] == [hashes] * (RUNS + 1)
+
+
+def test_the_tables_of_measurements(clone):
+    table = pd.read_parquet(clone.root / DISAGREEMENT)
+    assert len(table) == RUNS * 2 * 4  # runs, snapshots, workers
+    assert (table[table["step"] == 0]["distance"] == 0).all()
+    assert (table[table["step"] > 0]["distance"] > 0).all()
+    degrees = pd.read_parquet(clone.root / "results/test/metrics/spectra_tableS1.parquet")
+    found = degrees.set_index(["topology", "n"])["degree"]
+    assert (found["ring", 16], found["exponential", 16]) == (2, 7)
+
+
+def test_a_second_time_nothing_is_to_be_done(clone):
+    assert "Nothing to be done" in clone.snakemake(*TARGETS)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "uses"),
+    [
+        ("exponential", "2**k)", "3**k)", lambda spec: spec["topology"] == "exponential"),
+        ("local_adam", "1e-8", "1e-7", lambda spec: spec["local_rule"] == "adam_cosine"),
+        ("csv_data", "Linear(16, 3)", "Linear(16, 3, bias=False)", lambda spec: not svm(spec)),
+        ("csv_data", "4 → 16 → 3", "Two layers", lambda spec: False),
+        ("hinge", "1 + outputs", "2 + outputs", lambda spec: svm(spec)),
+        ("disagreement", ".double()", ".float()", lambda spec: False),
+    ],
+)
+def test_a_changed_plugin_retrains_the_runs_that_use_it(clone, name, old, new, uses):
+    with clone.changed(f"examples/plugins/{name}.py", old, new):
+        expected = {record["id"] for record in records(clone) if uses(record["spec"])}
+        assert retrained(clone) == expected
+
+
+def svm(spec):
+    return spec["model"] == "linear_svm"
+
+
+def test_an_archive_carries_the_plugins_and_is_rebuilt_with_them(clone, tmp_path):
+    configs = ("--config", "config/config.yaml", "--config", "test.yaml")
+    clone.ngo("archive", "tableS1", *configs, "--out", str(tmp_path / "shipped.tar"))
+    other = Clone(tmp_path / "ngo")
+    assert not (other.root / "examples").exists()
+    other.ngo("rebuild", str(tmp_path / "shipped.tar"))
+    (shipped,) = other.root.glob("results/shipped/test-*")
+    for name in EXAMPLES:
+        assert (shipped / name).read_bytes() == (clone.root / name).read_bytes()
+    table = "results/test/tables/tableS1.csv"
+    assert (shipped / table).read_bytes() == (clone.root / table).read_bytes()
+    assert "exponential" in (shipped / table).read_text()
