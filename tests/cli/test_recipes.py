@@ -1,0 +1,59 @@
+"""The recipes of CONTRIBUTING.md are code that works."""
+
+import re
+
+import pandas as pd
+import pytest
+from command_line import ngo
+from conftest import REPOSITORY
+
+from ngo.models.task import TASKS
+
+HEAD = """\
+from dataclasses import dataclass
+
+import numpy as np
+
+import ngo
+from ngo.gossip.topology import TOPOLOGIES
+
+"""
+
+
+@pytest.fixture
+def recipes(own_entries, tmp_path):
+    """The plugin that consists of all recipes, as an option."""
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+    assert len(blocks) == 9
+    (tmp_path / "recipes.py").write_text("\n\n".join([HEAD, *blocks]))
+    return ["--plugin", tmp_path / "recipes.py"]
+
+
+def test_a_run_with_the_recipes(recipes, tmp_path):
+    words = {
+        "--topology": "star",
+        "--protocol": "gossip_first",
+        "--local-rule": "momentum",
+        "--mass": 0.5,
+        "--coupling": "tanh",
+        "--dataset": "disc",
+        "--model": "disc_net",
+        "--partition": "striped",
+        "--workers": 4,
+        "--epochs": 20,
+        "--device": "cpu",
+    }
+    named = [word for pair in words.items() for word in pair]
+    ngo("train", *recipes, *named, "--out", tmp_path / "run")
+    metrics = pd.read_parquet(tmp_path / "run/metrics.parquet")
+    first, *_, last = metrics["consensus_loss"]
+    assert last < 0.8 * first
+    assert TASKS["absolute_error"].labelled is False
+
+
+def test_the_measurement_of_the_recipes(recipes, tmp_path):
+    out = tmp_path / "degrees.parquet"
+    ngo("degrees", *recipes, "--topology", "star", "--topology", "complete", "--out", out)
+    table = pd.read_parquet(out)
+    assert table["degree"].tolist() == [2 * 15 / 16, 15]
