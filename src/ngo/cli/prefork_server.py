@@ -60,6 +60,7 @@ def serve(listener: socket.socket) -> None:
     try:
         for module in FIRST:
             importlib.import_module(module)
+        _read_code()
         rest = deque(REST)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
         while True:
@@ -75,6 +76,14 @@ def serve(listener: socket.socket) -> None:
                 importlib.import_module(rest.popleft())
     finally:
         shutil.rmtree(os.path.dirname(listener.getsockname()), ignore_errors=True)
+
+
+def _read_code() -> None:
+    """Parse the code that every run executes, so that the fingerprints of jobs need not."""
+    from ngo.common.fingerprint import fingerprint
+    from ngo.training.code import EVERY_RUN
+
+    fingerprint(*EVERY_RUN)
 
 
 def _keep(connection: socket.socket, listener: socket.socket) -> None:
