@@ -148,9 +148,10 @@ def test_a_job_that_fails_names_its_log(made):
     partition = next(made.root.glob("results/partitions/*-s1-*.parquet"))
     whole = partition.read_bytes()
     partition.write_bytes(whole[: len(whole) // 2])
-    for path in made.root.glob("results/runs/*-s1-*/metrics.parquet"):
+    table = "results/test/metrics/table1.parquet"
+    for path in (made.root / table, *made.root.glob("results/runs/*-s1-*/metrics.parquet")):
         path.unlink()  # so that the runs start again
-    out = made.submit("table1", "--retries", "0", code=1)
+    out = made.submit(table, "--retries", "0", code=1)
     failed = [one for one in records(out) if one.state == "FAILED"]
     assert len(failed) == 3
     for one in failed:
