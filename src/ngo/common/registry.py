@@ -81,9 +81,6 @@ def load_entries(package: str) -> None:
         importlib.import_module(f"{package}.{module.name}")
 
 
-Decorator = Callable[[Callable], Callable]
-
-
 def in_a_line(error: Exception) -> str:
     """The first line of an error's message; the name of its type if the message is empty."""
     return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__

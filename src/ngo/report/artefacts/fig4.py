@@ -12,25 +12,17 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, points, scores, together
 from ngo.analysis.evaluations import final
-from ngo.report import captions, plots
+from ngo.report import plots
 from ngo.report.curve_panels import Cases, by_protocol, decentralized, dots, lines
 from ngo.report.output import Output
+from ngo.report.run_figure import make_run_figure
 from ngo.report.style import PROTOCOL_STYLES, Style, house_style
 
 
 @house_style()
 def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
     """Draw and save the figure from the metrics of runs."""
-    runs = pd.read_parquet(metrics)
-    figure, shown = draw(runs)
-    plots.caption(
-        figure,
-        captions.classes(runs),
-        captions.intervals(runs),
-        captions.diverged(runs),
-        captions.made_by(tier, runs),
-    )
-    return Output(plots.save_figure(figure, f"{out}/figures/fig4", shown.assign(tier=tier)))
+    return make_run_figure("fig4", draw, metrics, tier, out)
 
 
 def draw(metrics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:

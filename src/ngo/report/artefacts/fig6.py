@@ -8,25 +8,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, scores
-from ngo.report import captions, plots
+from ngo.report import plots
 from ngo.report.curve_panels import by_protocol, decentralized, lines
 from ngo.report.output import Output
+from ngo.report.run_figure import make_run_figure
 from ngo.report.style import COLOURS, PROTOCOL_STYLES, house_style, kth_style
 
 
 @house_style()
 def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
     """Draw and save the figure from the metrics of runs."""
-    runs = pd.read_parquet(metrics)
-    figure, shown = draw(runs)
-    plots.caption(
-        figure,
-        captions.classes(runs),
-        captions.intervals(runs),
-        captions.diverged(runs),
-        captions.made_by(tier, runs),
-    )
-    return Output(plots.save_figure(figure, f"{out}/figures/fig6", shown.assign(tier=tier)))
+    return make_run_figure("fig6", draw, metrics, tier, out)
 
 
 def draw(metrics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:

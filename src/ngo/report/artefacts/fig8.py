@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import together
 from ngo.analysis.stability import stability
-from ngo.report import captions, plots
+from ngo.report import plots
 from ngo.report.curve_panels import by_protocol, dots
 from ngo.report.output import Output
+from ngo.report.run_figure import make_run_figure
 from ngo.report.run_scatter import scatter
 from ngo.report.style import house_style
 
@@ -19,16 +20,7 @@ from ngo.report.style import house_style
 @house_style()
 def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
     """Draw and save the figure from the metrics of runs."""
-    runs = pd.read_parquet(metrics)
-    figure, shown = draw(runs)
-    plots.caption(
-        figure,
-        captions.classes(runs),
-        captions.intervals(runs),
-        captions.diverged(runs),
-        captions.made_by(tier, runs),
-    )
-    return Output(plots.save_figure(figure, f"{out}/figures/fig8", shown.assign(tier=tier)))
+    return make_run_figure("fig8", draw, metrics, tier, out)
 
 
 def draw(metrics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
