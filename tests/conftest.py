@@ -15,12 +15,14 @@ from ngo.common import plugins
 from ngo.common.seeding import torch_stream
 from ngo.common.settings import DECLARED
 from ngo.data import loading
+from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
 from ngo.data.partition import PARTITIONS
 from ngo.engine.backend import BACKENDS, Stacked
 from ngo.engine.population import Population
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
+from ngo.gossip.lr_schedule import LR_SCHEDULES
 from ngo.gossip.method import METHODS
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import MEASUREMENTS
@@ -85,8 +87,8 @@ def house_style():
 def own_entries(monkeypatch):
     """Entries and plugins of the test are removed when it ends."""
     monkeypatch.setattr(plugins, "_loaded", {})
-    kinds = (METHODS, TOPOLOGIES, COUPLINGS, LOCAL_RULES, BACKENDS, MODELS, TASKS, DATASETS)
-    registries = (*kinds, PARTITIONS, MEASUREMENTS, DECLARED)
+    kinds = (METHODS, TOPOLOGIES, COUPLINGS, LOCAL_RULES, LR_SCHEDULES, BACKENDS, MODELS, TASKS)
+    registries = (*kinds, DATASETS, AUGMENTATIONS, PARTITIONS, MEASUREMENTS, DECLARED)
     before = [(dict(registry), dict(registry.definitions)) for registry in registries]
     yield
     for registry, (entries, definitions) in zip(registries, before, strict=True):

@@ -52,8 +52,8 @@ class Stepping:
         self.network.set_matrix(self.W)
         G = torch.zeros_like(self.X) if G is None else G.clone()
         return Step(
-            self.t, 100, self.X, G, self.run, self.network, self._rule, self._coupling,
-            self.matrices,
+            self.t, 100, self.X, G, self.run, self.run.lr, self.network, self._rule,
+            self._coupling, self.matrices,
         )  # fmt: skip
 
     def advance(self, G=None):

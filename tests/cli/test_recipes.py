@@ -34,7 +34,7 @@ def test_a_run_with_the_recipes(recipes, tmp_path):
     words = {
         "--topology": "star",
         "--protocol": "gossip_first",
-        "--local-rule": "momentum",
+        "--local-rule": "heavy_ball",
         "--mass": 0.5,
         "--coupling": "tanh",
         "--dataset": "disc",

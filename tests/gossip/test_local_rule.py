@@ -9,7 +9,9 @@ from ngo.gossip.local_rule import LOCAL_RULES, local_rule
 
 
 def test_definitions_name_the_functions():
-    assert LOCAL_RULES.definitions == {"sgd": "ngo.gossip.local_rules.sgd:sgd"}
+    names = ("sgd", "momentum", "adam")
+    definitions = {name: f"ngo.gossip.local_rules.{name}:{name}" for name in names}
+    assert dict(LOCAL_RULES.definitions) == definitions
     with pytest.raises(UserError, match=r"local_rule: 'sdg' is unknown.*Did you mean 'sgd'"):
         LOCAL_RULES["sdg"]
 
@@ -17,16 +19,16 @@ def test_definitions_name_the_functions():
 def test_a_rule_has_memory_and_settings_of_its_own(own_entries):
     mass = Setting(Field(float, "share of the momentum kept", **below(0, 1)), 0.9)
 
-    @local_rule("momentum", settings={"mass": mass})
-    def momentum(step):
+    @local_rule("heavy", settings={"mass": mass})
+    def heavy(step):
         velocity = step.matrix("velocity")
         velocity.mul_(step.run.mass).add_(step.G)
         step.X.sub_(velocity, alpha=step.lr)
 
-    assert LOCAL_RULES["momentum"].fields == ("mass",)
+    assert LOCAL_RULES["heavy"].fields == ("mass",)
     assert DECLARED["mass"].field.owners == ("local_rule",)
     X, G = states()
-    found = Stepping("ngo", X, ring_matrix(), rule="momentum", mass=0.5, gamma=1e-30)
+    found = Stepping("ngo", X, ring_matrix(), rule="heavy", mass=0.5, gamma=1e-30)
     rows = [torch.nn.Parameter(row.clone()) for row in X]
     optimizer = torch.optim.SGD(rows, lr=0.1, momentum=0.5)
     for _ in range(4):

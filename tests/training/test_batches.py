@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from ngo.common.seeding import torch_stream
+from ngo.data.augmentation import AUGMENTATIONS
 from ngo.models.task import TASKS
 from ngo.training.batches import Batches, BatchStream
 
@@ -42,3 +43,22 @@ def test_batches_are_the_samples_of_all_workers(digits):
             samples = next(stream)
             assert torch.equal(targets[i], digits.train_targets[samples])
             assert torch.equal(inputs[i], digits.normalised(digits.train_inputs[samples]))
+
+
+def test_each_workers_images_are_changed_from_its_own_stream(digits):
+    def streams():
+        return [BatchStream(np.arange(50), 8, torch_stream(0, "batches", i)) for i in range(3)]
+
+    def changes():
+        return [torch_stream(0, "augmentation", i) for i in range(3)]
+
+    task, augment = TASKS["classification"], AUGMENTATIONS["crop_flip"]
+    batches = Batches(task, digits, streams(), augment=augment, changes=changes())
+    same, each = streams(), changes()
+    for _ in range(2):
+        inputs, targets = batches.all()
+        for i in range(3):
+            samples = next(same[i])
+            changed = augment(digits.train_inputs[samples], each[i])
+            assert torch.equal(inputs[i], digits.normalised(changed))
+            assert torch.equal(targets[i], digits.train_targets[samples])

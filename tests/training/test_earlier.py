@@ -97,9 +97,9 @@ def test_a_record_without_a_field_is_that_of_the_neutral_value(tmp_path):
     path.write_text(json.dumps(found))
     (line,) = run_in(tiny(), tmp_path, progress=pytest.fail)
     assert "already finished" in line
-    found["spec"]["local_rule"] = "momentum"
+    found["spec"]["local_rule"] = "adam"
     path.write_text(json.dumps(found))
-    assert "local_rule 'momentum' and not 'sgd'" in refused(tiny(), tmp_path)
+    assert "local_rule 'adam' and not 'sgd'" in refused(tiny(), tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"id": "a", "spec": {}}', '"ä"'])

@@ -58,3 +58,14 @@ def test_a_problem_of_some_workers_has_their_samples_only(digits):
         assert torch.equal(some.data.train_targets[own], digits.train_targets[whole])
         assert torch.equal(some.data.train_inputs[own], digits.train_inputs[whole])
     assert (some.owned, some.test) == (problem.owned, problem.test)
+
+
+def test_a_part_of_the_test_set_serves_before_the_last_step(digits):
+    spec = digits_run(epochs=2, eval_images=50)
+    problem = make_problem(spec, digits)
+    last = spec.steps(problem.owned)
+    assert sum(len(chunk) for chunk in problem.test_at(0)[1]) == 50
+    assert sum(len(chunk) for chunk in problem.test_at(last - 1)[1]) == 50
+    assert sum(len(chunk) for chunk in problem.test_at(last)[1]) == len(digits.test_targets)
+    whole = make_problem(digits_run(), digits)
+    assert whole.test_at(0) is whole.test

@@ -10,7 +10,7 @@ from ngo.cli.train_command import train
 from ngo.common import settings
 from ngo.common.fields import Field, at_least
 from ngo.common.registry import UserError
-from ngo.common.settings import Setting
+from ngo.common.settings import DECLARED, Setting
 from ngo.gossip.coupling import coupling
 from ngo.gossip.local_rule import local_rule
 from ngo.training.evaluation import Evaluation
@@ -38,12 +38,18 @@ def test_the_same_values_have_the_same_id_however_they_are_written():
 
 
 def test_fields_added_later_have_changed_no_id():
-    assert NEUTRAL == {"local_rule": "sgd", "coupling": "power"}
+    assert NEUTRAL == {
+        "local_rule": "sgd",
+        "coupling": "power",
+        "augmentation": "none",
+        "lr_schedule": "constant",
+        "eval_images": 0,
+    }
     for protocol in ("ngo", "gossip", "centralized"):
         spec = resolve({"protocol": protocol})
         old = {k: v for k, v in spec.values().items() if k not in NEUTRAL}
         assert spec.id.endswith(digest(old))
-    assert resolve({"local_rule": "sgd", "coupling": "power"}).id == resolve({}).id
+    assert resolve(dict(NEUTRAL)).id == resolve({}).id
 
 
 def test_runs_that_share_a_partition_share_its_id():
@@ -84,7 +90,8 @@ def test_a_spec_survives_json():
 
 def test_every_field_is_explained():
     core = {field.name for field in fields(RunSpec)} - {"own"}
-    assert set(FIELDS) == set(DEFAULTS) == core
+    assert set(FIELDS) == set(DEFAULTS) == core | set(DECLARED)
+    assert set(DECLARED) == {"momentum"}
     for entry in FIELDS.values():
         assert entry.help
         assert entry.names is not None or (entry.allowed is not None and entry.range)
@@ -103,7 +110,7 @@ def own_settings(own_entries):
     """A local rule with a setting ``mass``, and a coupling with a setting ``cap``."""
     mass = Setting(Field(float, "share of the momentum", **at_least(0)), 0.9)
     cap = Setting(Field(int, "largest pull", **at_least(1)), 5)
-    local_rule("momentum", settings={"mass": mass})(lambda step: None)
+    local_rule("heavy", settings={"mass": mass})(lambda step: None)
     coupling("capped", fields=("p",), settings={"cap": cap})(lambda z, weights, gamma, run: z)
 
 
@@ -114,7 +121,7 @@ def test_a_declared_setting_is_a_field_of_its_runs_only(own_settings):
     )
     assert DEFAULTS["cap"] == 5
     assert {"mass", "cap"} <= set(FIELDS) & set(DEFAULTS)
-    plain, own = resolve({}), resolve({"local_rule": "momentum", "coupling": "capped", "cap": 7})
+    plain, own = resolve({}), resolve({"local_rule": "heavy", "coupling": "capped", "cap": 7})
     assert (own.mass, own.cap, own.own) == (0.9, 7, (("cap", 7), ("mass", 0.9)))
     assert own.values()["mass"] == 0.9
     assert (plain.mass, plain.own) == (None, ())
@@ -128,12 +135,12 @@ def test_a_declared_setting_is_a_field_of_its_runs_only(own_settings):
 
 def test_declared_settings_and_their_entries_are_in_the_id(own_settings):
     plain = resolve({})
-    momentum = resolve({"local_rule": "momentum"})
-    heavier = resolve({"local_rule": "momentum", "mass": 0.99})
-    assert momentum.id.startswith("mnist-iid-ring-ngo-momentum-p0.9-s0-")
+    heavy = resolve({"local_rule": "heavy"})
+    heavier = resolve({"local_rule": "heavy", "mass": 0.99})
+    assert heavy.id.startswith("mnist-iid-ring-ngo-heavy-p0.9-s0-")
     assert resolve({"coupling": "capped"}).id.startswith("mnist-iid-ring-ngo-capped-p0.9-s0-")
-    assert len({plain.id, momentum.id, heavier.id}) == 3
-    assert momentum.partition_id == plain.partition_id
+    assert len({plain.id, heavy.id, heavier.id}) == 3
+    assert heavy.partition_id == plain.partition_id
 
 
 def test_ids_do_not_depend_on_which_entries_are_registered(own_settings):
@@ -143,7 +150,7 @@ def test_ids_do_not_depend_on_which_entries_are_registered(own_settings):
 
 def test_entries_of_one_kind_may_share_a_setting_and_others_may_not(own_entries):
     mass = Setting(Field(float, "share of the momentum", **at_least(0)), 0.9)
-    for name in ("momentum", "nesterov", "momentum"):
+    for name in ("heavy", "nesterov", "heavy"):
         local_rule(name, settings={"mass": mass})(rule)
     assert resolve({"local_rule": "nesterov"}).mass == 0.9
     with pytest.raises(UserError, match="field of a run: 'mass' is registered already"):

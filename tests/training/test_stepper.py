@@ -1,3 +1,6 @@
+import copy
+import math
+
 import pytest
 import torch
 from runs import CONVEX, digits_run
@@ -121,6 +124,34 @@ def test_a_restored_stepper_takes_the_same_steps(own_entries, least_squares):
     assert torch.equal(first.population.X, second.population.X)
     assert (second.t, second.network.messages) == (6, first.network.messages)
     assert second.network.bytes_sent == first.network.bytes_sent > 0
+
+
+def test_a_restored_stepper_keeps_momentum_schedule_and_augmentation(digits):
+    values = {"augmentation": "crop_flip", "local_rule": "momentum", "lr_schedule": "cosine"}
+    problem = make_problem(digits_run(**values), digits)
+    first, second = (
+        Stepper(digits_run(**values, seed=seed), problem, steps=9, threads=1) for seed in (1, 0)
+    )
+    for _ in range(2):
+        first.advance()
+    second.load_state_dict(copy.deepcopy(first.state_dict()))
+    for _ in range(2):
+        assert torch.equal(first.advance(), second.advance())
+    assert torch.equal(first.population.X, second.population.X)
+
+
+def test_the_schedule_scales_the_learning_rate(own_entries, least_squares):
+    seen = []
+
+    @method("seeing", fields=("topology",))
+    def seeing(step):
+        seen.append(step.lr)
+
+    stepper = made(least_squares, protocol="seeing", lr=0.4, lr_schedule="cosine")
+    for _ in range(3):
+        stepper.advance()
+    share = [k / stepper.steps for k in range(3)]
+    assert seen == pytest.approx([0.2 * (1 + math.cos(math.pi * s)) for s in share])
 
 
 def test_a_step_knows_its_number_and_how_many_there_will_be(own_entries, least_squares):

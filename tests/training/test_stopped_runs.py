@@ -53,8 +53,8 @@ def test_a_run_stopped_at_every_step_is_the_run(values, tmp_path):
 
 
 def test_the_matrices_of_a_method_and_of_a_local_rule_are_restored(own_entries, tmp_path):
-    @local_rule("momentum")
-    def momentum(step):
+    @local_rule("averaged_gradient")
+    def averaged_gradient(step):
         velocity = step.matrix("velocity")
         velocity.mul_(0.9).add_(step.G)
         step.X.sub_(velocity, alpha=step.lr)
@@ -69,7 +69,7 @@ def test_the_matrices_of_a_method_and_of_a_local_rule_are_restored(own_entries, 
         count += 1
         step.X.lerp_(average, 0.1)
 
-    values = {"protocol": "averaged", "local_rule": "momentum", "lr": 0.01}
+    values = {"protocol": "averaged", "local_rule": "averaged_gradient", "lr": 0.01}
     assert_same_when_stopped_at_every_step(short_run(**PASSES, **values), tmp_path)
 
 

@@ -101,7 +101,7 @@ class Ledger:
         mean, V = joint_moments(means)
         model.X.copy_(mean[None])
         model.buffers.copy_(joint_moments(buffers)[0][None])
-        scores = model.evaluate(*self._problem.test, workers=False)
+        scores = model.evaluate(*self._problem.test_at(t), workers=False)
         holdout = self._problem.holdout
         row = make_evaluation(
             t,

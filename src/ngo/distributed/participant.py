@@ -96,7 +96,7 @@ class Participant:
     def evaluate(self) -> None:
         """Report on the own workers; the leader makes an evaluation from all reports."""
         t, network, population = self._stepper.t, self._network, self._stepper.population
-        scores = population.evaluate(*self._problem.test)
+        scores = population.evaluate(*self._problem.test_at(t))
         if t == self._end:
             network.drop_unsent()
         self._total.update(stale=sum(network.stale), pulls=len(network.stale))

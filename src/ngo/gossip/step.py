@@ -18,7 +18,6 @@ Matrices = dict[str, "torch.Tensor"]
 class Run(Protocol):
     """The fields of a run that methods read; a run of ``training.spec`` has them all."""
 
-    lr: float
     gamma: float
     gamma_decay: float
     p: float
@@ -43,17 +42,14 @@ class Step:
     #: The gradients ``[n, d]`` at ``X``; the method may overwrite them.
     G: torch.Tensor
     run: Run
+    #: The learning rate η_t of this step.
+    lr: float
     network: Network
     #: The run's local rule, and its coupling (None for a centralized method).
     rule: Callable[[Step], None]
     coupling: Coupling | None
     #: The method's own matrices by name (see ``matrix``).
     matrices: Matrices
-
-    @property
-    def lr(self) -> float:
-        """The learning rate η."""
-        return self.run.lr
 
     @property
     def gamma(self) -> float:

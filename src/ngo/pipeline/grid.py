@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 from ngo.common.registry import UserError, unknown
@@ -15,15 +15,14 @@ def training_runs(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
 
     A list in a case stands for one case with each of its values.
     """
-    seeds = entry.get("seeds", config["seeds"])
-    if repeated := sorted({seed for seed in seeds if seeds.count(seed) > 1}):
-        raise UserError(f"seeds: {seeds} repeats {repeated[0]}; name each seed once.")
+    seeds = _seeds_by_setting(key, config, entry)
+    settings = named_settings(key, config, entry["settings"])
     runs = [
         resolve_run(f"{key}.compare[{index}]", {**values, "seed": seed}, config, setting)
-        for setting in named_settings(key, config, entry["settings"])
+        for name, setting in zip(entry["settings"], settings, strict=True)
         for index, case in enumerate(entry["compare"])
         for values in expanded(f"{key}.compare[{index}]", case)
-        for seed in seeds
+        for seed in seeds[name]
     ]
     return list({spec.id: spec for spec in runs}.values())
 
@@ -66,6 +65,24 @@ def resolve_run(key: str, given: Mapping, config: Mapping, setting: Mapping) -> 
         return resolve(given, {**config["defaults"], **setting})
     except UserError as error:
         raise UserError(f"{key}: {error}") from None
+
+
+def _seeds_by_setting(key: str, config: Mapping, entry: Mapping) -> dict[str, Sequence[int]]:
+    """The seeds of each of an experiment's settings: a list, or a count n for 0 … n − 1."""
+    names, given = entry["settings"], entry.get("seeds", {})
+    by_setting = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    for name in by_setting:
+        if name not in names:
+            raise unknown(f"{key}.seeds", name, names)
+    return {name: _seeds(by_setting.get(name, config["seeds"])) for name in names}
+
+
+def _seeds(given: int | list[int]) -> Sequence[int]:
+    if isinstance(given, int):
+        return range(given)
+    if repeated := sorted({seed for seed in given if given.count(seed) > 1}):
+        raise UserError(f"seeds: {given} repeats {repeated[0]}; name each seed once.")
+    return given
 
 
 def _as_list(value: object) -> list:

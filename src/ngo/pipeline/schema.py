@@ -72,7 +72,7 @@ def config_schema(*, values: bool = True) -> Schema:
         "$defs": {
             "id": _ID,
             "names": _list(_TEXT, unique=True),
-            "seeds": _list(_SEED),
+            "seeds": _seeds("array", "integer"),
             "resources": _mapping({"mem_mb": _whole(1, 10**9), "runtime": _whole(1, 10**6)}),
             "run": _mapping(run, required=()),
             "case": _mapping(case, required=()),
@@ -92,7 +92,11 @@ def _training() -> Schema:
         {
             "settings": _ref("names"),
             "compare": _list(_ref("case")),
-            "seeds": _ref("seeds"),
+            "seeds": {
+                **_seeds("array", "integer", "object"),
+                "additionalProperties": _ref("seeds"),
+                "description": "a list of seeds, their number, or a mapping of settings to these",
+            },
             "snapshots": _list(step, unique=True),
         },
         optional=("seeds", "snapshots"),
@@ -135,6 +139,15 @@ def _list(items: Schema, *, unique: bool = False, least: int = 1) -> Schema:
 def _one_or_more(name: str) -> Schema:
     """A value, or a list of values, which expands into a grid."""
     return {"anyOf": [_ref(name), _list(_ref(name))]}
+
+
+def _seeds(*types: str) -> Schema:
+    """A list of seeds, or a number n for the seeds 0 … n − 1."""
+    return {
+        "type": list(types),
+        **{"items": _SEED, "minItems": 1, "minimum": 1, "maximum": 10**6},
+        "description": "a list of seeds, or their number",
+    }
 
 
 def _whole(low: int, high: int) -> Schema:

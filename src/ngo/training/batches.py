@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from ngo.common.transfers import sent
+from ngo.data.augmentation import Augment
 from ngo.data.dataset import Dataset
 from ngo.models.task import Task
 
@@ -49,17 +50,33 @@ class Batches:
     """The samples of all workers' next step (see ``backend.Batches``)."""
 
     def __init__(
-        self, task: Task, data: Dataset, streams: Sequence[Iterator[torch.Tensor]]
+        self,
+        task: Task,
+        data: Dataset,
+        streams: Sequence[Iterator[torch.Tensor]],
+        *,
+        augment: Augment | None = None,
+        changes: Sequence[torch.Generator] = (),
     ) -> None:
+        """``streams`` are the workers' sample indices. ``augment`` changes each worker's images,
+        at random from the worker's stream in ``changes``.
+        """
         self._task = task
         self._data = data
         self._streams = streams
+        self._augment = augment
+        self._changes = changes
 
     def all(self) -> tuple[torch.Tensor, torch.Tensor]:
         """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
         indices = torch.stack([next(stream) for stream in self._streams])
         data, samples = self._data, sent(indices.flatten(), self._data.train_inputs.device)
         # Faster than [samples].
-        chosen = (x.index_select(0, samples) for x in (data.train_inputs, data.train_targets))
-        inputs, targets = self._task.batch(data, *chosen)
+        inputs, targets = (
+            x.index_select(0, samples) for x in (data.train_inputs, data.train_targets)
+        )
+        if self._augment is not None:
+            each = zip(inputs.split(indices.shape[1]), self._changes, strict=True)
+            inputs = torch.cat([self._augment(images, changes) for images, changes in each])
+        inputs, targets = self._task.batch(data, inputs, targets)
         return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)

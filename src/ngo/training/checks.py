@@ -72,6 +72,11 @@ def _check_model(spec: RunSpec, source: Source, model: Model) -> None:
         )
     if model.task != spec.task:
         raise UserError(f"model: {spec.model!r} serves task {model.task!r}, not {spec.task!r}.")
+    if spec.augmentation != "none" and len(source.input_shape) != 3:
+        raise UserError(
+            f"augmentation: {spec.augmentation!r} needs images, which dataset {spec.dataset!r} "
+            f"lacks; it must be 'none'."
+        )
     if spec.batch_size < model.smallest_batch:
         raise UserError(
             f"batch_size: {spec.batch_size} is too small for model {spec.model!r} (batch "

@@ -54,6 +54,7 @@ class Training:
         )
         self.rows: list[Evaluation] = []
         self.kept: Snapshots = {}
+        self.seconds_evaluating = 0.0  # in evaluations, of all the seconds
         self.resumed: list[int] = []  # the steps at which it was resumed
         self._losses: list[torch.Tensor] = []  # [n] each, since the last evaluation
 
@@ -110,6 +111,7 @@ class Training:
         return {
             **self.stepper.state_dict(),
             "seconds": self.seconds,
+            "seconds_evaluating": self.seconds_evaluating,
             "resumed": self.resumed,
             "rows": as_columns(self.rows),
             "kept": self.kept,
@@ -120,6 +122,7 @@ class Training:
         """Restore from the ``state`` of the same run, made with the same backend."""
         self.stepper.load_state_dict(state)
         self._start = time.perf_counter() - state["seconds"]
+        self.seconds_evaluating = state["seconds_evaluating"]
         self.resumed = [*state["resumed"], self.step]
         self.rows = from_columns(state["rows"])
         # With keys of our own: equal ones from elsewhere would change the bytes of models.pt.
@@ -134,8 +137,10 @@ class Training:
 
     def _evaluate(self) -> None:
         problem, population, losses = self._problem, self.population, self._losses
-        scores = population.evaluate(*problem.test)
+        start = time.perf_counter()
+        scores = population.evaluate(*problem.test_at(self.step))
         holdout = problem.holdout and population.evaluate(*problem.holdout, workers=False)
+        self.seconds_evaluating += time.perf_counter() - start
         row = make_evaluation(
             self.step,
             problem.owned,

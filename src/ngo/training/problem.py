@@ -11,6 +11,7 @@ import torch
 
 from ngo.data.dataset import Dataset
 from ngo.data.partition import Parts, summary
+from ngo.data.test_part import test_samples
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
 from ngo.training.checks import check_share
@@ -34,14 +35,22 @@ class Problem:
     #: How many samples all workers own together, and of how many classes (None without classes).
     owned: int
     classes_covered: int | None
-    #: What is evaluated: the test set, and the held-out training samples, if there are any.
+    #: The step after which the run ends.
+    last_step: int
+    #: What is evaluated: the test set at the last step, a part of it (or all) before, and the
+    #: held-out training samples, if there are any.
     test: Chunks
+    test_part: Chunks
     holdout: Chunks | None
 
     @property
     def device(self) -> torch.device:
         """The device of the data."""
         return self.data.train_inputs.device
+
+    def test_at(self, step: int) -> Chunks:
+        """The test samples of the evaluation at ``step``."""
+        return self.test if step == self.last_step else self.test_part
 
     def restricted_to(self, workers: Sequence[int]) -> Problem:
         """The same problem with the training samples of some ``workers`` only."""
@@ -82,15 +91,22 @@ def make_problem(
         chunks = [task.batch(data, *pair) for pair in pairs]
         return [chunk for chunk, _ in chunks], [chunk for _, chunk in chunks]
 
+    owned = sum(len(part) for part in parts)
+    test = test_part = chunks(data.test_inputs, data.test_targets)
+    if 0 < spec.eval_images < len(data.test_inputs):
+        part = torch.from_numpy(test_samples(data, spec.eval_images)).to(data.test_inputs.device)
+        test_part = chunks(data.test_inputs[part], data.test_targets[part])
     return Problem(
         model,
         task,
         data,
         parts,
-        owned=sum(len(part) for part in parts),
+        owned=owned,
         classes_covered=(
             summary(labels, parts, data.classes).classes_covered if data.classes else None
         ),
-        test=chunks(data.test_inputs, data.test_targets),
+        last_step=spec.steps(owned),
+        test=test,
+        test_part=test_part,
         holdout=(chunks(data.train_inputs[held], data.train_targets[held]) if len(held) else None),
     )

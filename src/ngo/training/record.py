@@ -100,6 +100,7 @@ def write_results(
         "final": {name: column[-1] for name, column in metrics.items()},
         "about": {key: value for key, value in origin.about.items() if key not in values},
         "device": _device_name(origin.device),
+        "processor": _processor(),
         **how,
         "versions": {
             "ngo": ngo.__version__,
@@ -147,6 +148,16 @@ def _device_name(device: str) -> str:
     if torch.device(device).type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"{device} ({platform.machine()}, {sys.platform})"
+
+
+def _processor() -> str:
+    """The processor's model, where the system names it; otherwise its architecture."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or platform.machine())
 
 
 def _as_json(value: object) -> object:

@@ -90,6 +90,7 @@ def run(
             "snapshots": sorted(training.kept),
             "backend": training.population.backend,
             "resumed_at_steps": training.resumed,
+            "seconds_evaluating": training.seconds_evaluating,
         }
         write_results(out, origin, training.rows, training.population.d, how)
         checkpoints.remove()

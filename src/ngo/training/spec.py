@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, fields
 
 from ngo.common.fields import Field, above, at_least, below, within
 from ngo.common.settings import DECLARED, reserve
+from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
 from ngo.data.partition import PARTITIONS
 from ngo.engine.backend import BACKENDS, PRECISIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
+from ngo.gossip.lr_schedule import LR_SCHEDULES
 from ngo.gossip.method import METHODS
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.model import MODELS
@@ -73,6 +75,9 @@ class RunSpec:
     holdout: float = _field(
         float, "share of the training set that is held out and evaluated", 0.0, **below(0, 1)
     )
+    augmentation: str = _field(
+        str, "random changes of the training images", "none", names=AUGMENTATIONS, neutral="none"
+    )
     workers: int = _field(int, "number of workers n", 10, **_COUNT)
     topology: str | None = _field(
         str, "communication graph of the workers", "ring", names=TOPOLOGIES, **_METHOD
@@ -110,9 +115,19 @@ class RunSpec:
         float, "index V at which a step's gossip ends", 1.0, **_RATE, **_METHOD
     )
     lr: float = _field(float, "learning rate η", 0.05, **_RATE)
+    lr_schedule: str = _field(
+        str, "η over the run's steps", "constant", names=LR_SCHEDULES, neutral="constant"
+    )
     batch_size: int = _field(int, "samples per worker and step", 32, **_COUNT)
     epochs: float = _field(float, "passes over the workers' data", 20.0, **_EPOCHS)
     eval_every: float = _field(float, "epochs between evaluations", 1.0, **_EPOCHS)
+    eval_images: int = _field(
+        int,
+        "test samples of all evaluations but the last, the same in every run; 0: all",
+        0,
+        **_FROM_ZERO,
+        neutral=0,
+    )
     precision: str = _field(
         str, "number type of forward and backward passes", "float32", names=PRECISIONS
     )

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 import torch
 
 from ngo.common.seeding import torch_stream
+from ngo.data.augmentation import AUGMENTATIONS
 from ngo.engine.population import Population
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
+from ngo.gossip.lr_schedule import LR_SCHEDULES
 from ngo.gossip.method import METHODS
 from ngo.gossip.network import Network, SharedMatrix
 from ngo.gossip.step import Matrices, Step
@@ -59,12 +61,20 @@ class Stepper:
         self._spec = spec
         self._method = METHODS[spec.protocol]
         self._rule = LOCAL_RULES[spec.local_rule]
+        self._schedule = LR_SCHEDULES[spec.lr_schedule]
         self._coupling = COUPLINGS[spec.coupling] if spec.coupling else None
         self._streams = [
             BatchStream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
             for i, part in zip(own, problem.parts, strict=True)
         ]
-        self._batches = Batches(problem.task, problem.data, self._streams)
+        self._changes = [torch_stream(spec.seed, "augmentation", i) for i in own]
+        self._batches = Batches(
+            problem.task,
+            problem.data,
+            self._streams,
+            augment=AUGMENTATIONS[spec.augmentation],
+            changes=self._changes,
+        )
         self._graphs = torch_stream(spec.seed, "graphs")
         self._mixing = None
         if self._method.decentralized:
@@ -108,6 +118,7 @@ class Stepper:
             X,
             self.population.G,
             self._spec,
+            self._spec.lr * self._schedule(t / self.steps),
             network,
             self._rule.descend,
             self._coupling,
@@ -122,6 +133,7 @@ class Stepper:
             "backend": self.population.backend,
             "population": self.population.state_dict(),
             "batches": [stream.state_dict() for stream in self._streams],
+            "changes": [stream.get_state() for stream in self._changes],
             "graphs": self._graphs.get_state(),
             "matrices": self._matrices,
             "messages": self.network.messages,
@@ -134,6 +146,8 @@ class Stepper:
         self.population.load_state_dict(state["population"])
         for stream, its in zip(self._streams, state["batches"], strict=True):
             stream.load_state_dict(its)
+        for stream, its in zip(self._changes, state["changes"], strict=True):
+            stream.set_state(its)
         self._graphs.set_state(state["graphs"])
         device = self.population.X.device
         self._matrices = {name: rows.to(device) for name, rows in state["matrices"].items()}

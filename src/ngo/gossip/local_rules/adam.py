@@ -1,0 +1,27 @@
+"""Adam."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ngo.gossip.local_rule import local_rule
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+
+
+@local_rule("adam")
+def adam(step: Step) -> None:
+    """Adam with its authors' constants (Kingma and Ba 2015, Algorithm 1).
+
+    m and v are the moving averages of the gradient and of its square; both are local to a worker.
+    """
+    m, v, k = step.matrix("adam_m"), step.matrix("adam_v"), step.t + 1
+    m.lerp_(step.G, 1 - BETA1)
+    v.mul_(BETA2).addcmul_(step.G, step.G, value=1 - BETA2)
+    scale = math.sqrt(1 - BETA2**k)
+    # (m / (1 − β₁ᵏ)) / (√(v / (1 − β₂ᵏ)) + ε), with the scales taken out of the matrices.
+    step.X.addcdiv_(m, v.sqrt().add_(EPSILON * scale), value=-step.lr * scale / (1 - BETA1**k))

@@ -1,0 +1,20 @@
+"""Heavy-ball momentum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.common.fields import below
+from ngo.common.settings import number
+from ngo.gossip.local_rule import local_rule
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+
+@local_rule("momentum", settings={"momentum": number("momentum μ", 0.9, below(0, 1))})
+def momentum(step: Step) -> None:
+    """m_i ← μ m_i + g_i; x_i ← x_i − η m_i (Polyak 1964, as in ``torch.optim.SGD``)."""
+    m = step.matrix("momentum")
+    m.mul_(step.run.momentum).add_(step.G)
+    step.X.sub_(m, alpha=step.lr)

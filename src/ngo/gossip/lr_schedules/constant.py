@@ -1,0 +1,9 @@
+"""A constant learning rate."""
+
+from ngo.gossip.lr_schedule import lr_schedule
+
+
+@lr_schedule("constant")
+def constant(share: float) -> float:
+    """η_t = η."""
+    return 1.0
