@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 from PIL import Image
 
-from ngo.pipeline.artefacts import ARTEFACTS, Artefact, tidy_table, tier_folder
+from ngo.pipeline.artefacts import Artefact, artefacts_of, tidy_table, tier_folder
 
 REPOSITORY = Path(__file__).parents[1]
 DOCS = REPOSITORY / "docs"
@@ -70,7 +70,7 @@ def revisions(records: list[dict]) -> str:
 
 def check_complete(tier: str) -> None:
     """Exit unless every table and figure exists."""
-    paths = [path for entry in ARTEFACTS.values() for path in entry.outputs(tier)]
+    paths = [path for entry in artefacts_of().values() for path in entry.outputs(tier)]
     if absent := [path for path in paths if not (REPOSITORY / path).exists()]:
         sys.exit(f"{absent[0]} is missing (and {len(absent) - 1} more): run make {tier} first")
 
@@ -98,7 +98,7 @@ def head(tier: str) -> str:
 def verdicts(tier: str) -> str:
     """A table of the number of claims by table and verdict."""
     counts = {}
-    for entry in ARTEFACTS.values():
+    for entry in artefacts_of().values():
         for name in entry.tables:
             if name.endswith("_claims"):
                 claims = pd.read_csv(REPOSITORY / tier_folder(tier) / f"tables/{name}.csv")
@@ -131,7 +131,7 @@ def small(path: Path) -> bytes:
 def main(tier: str) -> None:
     """Write the page, the list of assumptions and the figures."""
     check_complete(tier)
-    sections = groupby(ARTEFACTS.values(), key=lambda entry: entry.section)
+    sections = groupby(artefacts_of().values(), key=lambda entry: entry.section)
     parts = [head(tier)]
     for section, entries in sections:
         parts += [f"## {section}\n", *(shown(entry, tier) for entry in entries)]
@@ -139,7 +139,7 @@ def main(tier: str) -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     for path in IMAGES.glob("*.png"):
         path.unlink()
-    for name in (name for entry in ARTEFACTS.values() for name in entry.figures):
+    for name in (name for entry in artefacts_of().values() for name in entry.figures):
         (IMAGES / f"{name}.png").write_bytes(small(figures / f"{name}.png"))
     assumptions = text(f"{tier_folder(tier)}/tables/assumptions.md")
     assumptions = f"# Assumptions of the {tier} tier\n\n{assumptions}"

@@ -14,7 +14,7 @@ from lab import Unavailable, answer, slurm
 from running import awaited, finished
 from test_targets import RECORDER
 
-from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.pipeline.artefacts import artefacts_of
 
 # The profile as it is shipped, but for a Slurm that is small, near, and has no accounting.
 PROFILE = [
@@ -224,9 +224,9 @@ def test_the_demos_dag_gives_the_bytes_of_one_machine(tmp_path):
     found = records(out)
     assert {one.state for one in found} == {"COMPLETED"}
     assert set(re.findall(r"^localrule (\w+):", out, flags=re.MULTILINE)) == {"data", "all"}
-    for artefact in ARTEFACTS:
+    for artefact in artefacts_of():
         assert of_rule(found, artefact), artefact
-    files = [path for entry in ARTEFACTS.values() for path in entry.outputs("demo")]
+    files = [path for entry in artefacts_of().values() for path in entry.outputs("demo")]
     for path in files:
         same = (local.root / path).read_bytes() == (clone.root / path).read_bytes()
         assert same or "figA2" in path, path  # which shows the speed of a machine

@@ -1,7 +1,7 @@
 # Tables and figures: one notebook each, which reads tidy metrics and the paper's numbers.
 
 
-for ARTEFACT, ENTRY in ARTEFACTS.items():
+for ARTEFACT, ENTRY in SHOWN.items():
 
     rule:
         name:
@@ -54,7 +54,7 @@ rule tables:
     input:
         [
             path
-            for entry in ARTEFACTS.values()
+            for entry in SHOWN.values()
             if entry.tables
             for path in entry.outputs(PLAN.tier)
         ],
@@ -66,7 +66,7 @@ rule figures:
     input:
         [
             path
-            for entry in ARTEFACTS.values()
+            for entry in SHOWN.values()
             if entry.figures
             for path in entry.outputs(PLAN.tier)
         ],

@@ -15,7 +15,13 @@ from ngo.pipeline import config_files, file_dates, sigterm
 from ngo.pipeline.keys import Keys
 from ngo.pipeline.plan import plan
 from ngo.cli import prefork
-from ngo.pipeline.artefacts import ARTEFACTS, BEYOND, tidy_table, tier_folder
+from ngo.pipeline.artefacts import (
+    ARTEFACTS,
+    BEYOND,
+    artefacts_of,
+    tidy_table,
+    tier_folder,
+)
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.common.files import remove_all_partial
 from ngo.common.locks import exclusive_lock
@@ -88,6 +94,9 @@ shell.prefix(
 if HERE and "gpu" not in workflow.global_resources:
     workflow.register_resource("gpu", PLAN.runs_per_gpu * len(devices.visible_gpus()))
 
+
+# The tables and figures of this config.
+SHOWN = artefacts_of(PLAN.training)
 
 # Targets besides artefacts: experiments without a table or figure, and these rules.
 OWN = [name for name in PLAN.training if name not in ARTEFACTS]
@@ -288,4 +297,4 @@ def check_targets():
     there = {rule.name for rule in workflow.rules}
     for target in get_argument_parser().parse_known_args(sys.argv[1:])[0].targets or ():
         if "/" not in target and target not in there and not os.path.exists(target):
-            sys.exit(f"ngo: {unknown('target', target, [*ARTEFACTS, *OWN, *TARGETS])}")
+            sys.exit(f"ngo: {unknown('target', target, [*SHOWN, *OWN, *TARGETS])}")

@@ -22,7 +22,7 @@ import ngo
 from ngo.common.files import PARTIAL, atomic_file
 from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError
-from ngo.pipeline.artefacts import ARTEFACTS, tidy_table
+from ngo.pipeline.artefacts import ARTEFACTS, artefacts_of, tidy_table
 from ngo.pipeline.config_files import CONFIG, read_config
 from ngo.pipeline.plan import plan
 
@@ -42,9 +42,11 @@ def collect(
     Raises a UserError for a missing file, and for metrics of runs that the configs do not contain.
     """
     named = list(artefacts)
-    shown = {name: ARTEFACTS[name] for name in named or ARTEFACTS}
     config = read_config(configs)
     planned = plan(config, schema)
+    shown = {name: ARTEFACTS[name] for name in named or artefacts_of(planned.training)}
+    trained = {name for name in shown if name in planned.training}
+    trained |= {table for entry in shown.values() for table in entry.metrics.values()}
     tier = planned.tier
     if configs[0].name != CONFIG.name:
         raise UserError(f"config: {str(configs[0])!r} is first; {CONFIG.name} must be.")
@@ -52,7 +54,7 @@ def collect(
     if len(places) < len(configs):
         raise UserError("config: two of the files have the same name.")
 
-    runs = {spec.id: spec for name in shown for spec in planned.training.get(name, ())}
+    runs = {spec.id: spec for name in sorted(trained) for spec in planned.training.get(name, ())}
     drawn = [spec for name in shown for spec in planned.partitions.get(name, ())]
     about = {
         "tier": tier,
@@ -68,7 +70,7 @@ def collect(
     paths += [f"results/data/{spec.dataset}.json" for spec in [*runs.values(), *drawn]]
     places |= {path: Path(path) for path in paths}
     places |= {_carried(path): Path(path) for path in planned.plugins}
-    for name in shown:
+    for name in sorted(trained):
         _check_runs(Path(tidy_table(tier, name)), planned.training.get(name))
     members = {name: _content(path) for name, path in places.items()}
     return {**members, ABOUT: (json.dumps(about, indent=2) + "\n").encode()}

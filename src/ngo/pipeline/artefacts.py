@@ -8,7 +8,7 @@ Light: the workflow imports this module at every start.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ngo.analysis.apart import CELL
@@ -57,6 +57,8 @@ class Artefact:
     #: The fields that distinguish runs (or partitions) of one seed. None if the artefact shows each
     #: run by itself, or no runs.
     apart: tuple[str, ...] | None = None
+    #: Whether a config may lack its experiments; it is then not among the tier's artefacts.
+    optional: bool = False
 
     def inputs(self, tier: str) -> dict[str, str]:
         """The input files, by the notebook's parameters."""
@@ -76,6 +78,15 @@ class Artefact:
 
 
 ARTEFACTS: Registry[Artefact] = Registry("artefact")
+
+
+def artefacts_of(experiments: Collection[str] = ()) -> dict[str, Artefact]:
+    """The tables and figures of a config with these ``experiments``, by name."""
+    return {
+        name: entry
+        for name, entry in ARTEFACTS.items()
+        if not entry.optional or set(entry.metrics.values()) <= set(experiments)
+    }
 
 
 def _figure(
@@ -233,4 +244,22 @@ _table(
     "Table 1 with each protocol at its own best γ",
     "table1_classification",
     apart=(*CELL, "gamma"),
+)
+ARTEFACTS.add(
+    "calibration",
+    Artefact(
+        "Calibration: the values that the paper does not state, by trial",
+        BEYOND,
+        {
+            name: f"calibration_{name}"
+            for name in (
+                *("mnist", "mnist_confirm"),
+                *("cifar10", "cifar10_confirm", "cifar10_centralized"),
+            )
+        },
+        figures=("calibration",),
+        tables=("calibration", "calibration_cells"),
+        reference="table1_classification",
+        optional=True,
+    ),
 )

@@ -1,0 +1,271 @@
+"""Which values, of those that the paper does not state, come nearest to its accuracies (Table 1).
+
+A *candidate* is a way of training, a γ and a p, with one meaning of "accuracy" and a number of
+epochs. Its distance is the root mean square of measured − published over cells of Table 1, in
+percentage points. Candidates are chosen by the ``CALIBRATED`` cells: centralized training, and
+gossip and NGO on the ring. The other cells confirm, or don't; they take no part in the choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ngo.analysis.apart import CELL
+from ngo.analysis.criteria import ACCURACY
+from ngo.analysis.evaluations import check_apart
+from ngo.analysis.published import beside_published
+
+TRAINING = ("lr", "batch_size", "local_rule", "momentum", "lr_schedule", "augmentation")
+"""The fields of a run that say how a model is trained."""
+
+VALUES = (*TRAINING, "gamma", "p")
+"""The fields that are free: those of a candidate."""
+
+READINGS = {"consensus": ACCURACY.consensus, "workers": ACCURACY.workers}
+"""What "accuracy" may mean: that of the mean of the models, or the mean of the models' own."""
+
+HALVES = ("iid", "noniid")
+
+CALIBRATED = ((None, "centralized"), ("ring", "gossip"), ("ring", "ngo"))
+"""Topology and protocol of the cells by which candidates are chosen."""
+
+CONFIRMED = (("random", "gossip"), ("random", "ngo"), ("complete", "gossip"), ("complete", "ngo"))
+"""Topology and protocol of the cells that are kept out of the choice."""
+
+
+def accuracies(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
+    """Accuracies of all trials in percent, beside the paper's: a row for each cell and number.
+
+    ``metrics`` are tidy metrics. Columns: ``apart.CELL``, ``half`` (iid or noniid), the fields in
+    ``VALUES`` (None where they have no meaning), ``epochs``, ``reading`` (of ``READINGS``),
+    ``measured`` (the mean over seeds), ``std``, ``seeds``, ``paper``. With a constant learning rate
+    every evaluation but the first is a trial of that number of epochs; with a schedule, only the
+    last. ``measured`` is NaN if a run has diverged by then.
+
+    Raises a UserError for runs of one seed that differ in no column here.
+    """
+    runs = _plain(metrics)
+    ends = runs.loc[runs.groupby("run")["step"].idxmax()]
+    by = [*CELL, *VALUES]
+    check_apart(ends, [*by, "epochs"])
+    runs = runs[runs["step"] > 0].assign(
+        evaluated=(runs["epoch"] / runs["eval_every"]).round() * runs["eval_every"]
+    )
+    whole = runs.index.isin(ends.index) & ~runs["diverged"]
+    runs.loc[whole, "evaluated"] = runs["epochs"]
+    runs = runs[whole | (runs["lr_schedule"] == "constant")]
+    rows = []
+    for key, cell in runs.groupby([*by, "epochs"], dropna=False, sort=False):
+        seeds = cell["seed"].nunique()
+        for epochs, at in cell.groupby("evaluated"):
+            values = dict(zip([*by, "epochs"], key, strict=True)) | {"epochs": epochs}
+            for reading, column in READINGS.items():
+                found = ACCURACY.factor * at[column].where(~at["diverged"]).to_numpy(float)
+                complete = len(found) == seeds
+                several = complete and seeds > 1
+                rows.append(
+                    {
+                        **values,
+                        "reading": reading,
+                        "measured": found.mean() if complete else np.nan,
+                        "std": found.std(ddof=1) if several else np.nan,
+                        "seeds": seeds,
+                    }
+                )
+    table = pd.DataFrame(rows).astype({"topology": object, "p": object, "gamma": object})
+    table = table.drop_duplicates([*by, "epochs", "reading"], ignore_index=True)
+    table[[*CELL, *VALUES]] = table[[*CELL, *VALUES]].astype(object).where(table.notna(), None)
+    table["half"] = np.where(table["partition"] == "iid", *HALVES)
+    return table.assign(paper=beside_published(table, reference, ACCURACY.published))
+
+
+def candidates(table: pd.DataFrame) -> pd.DataFrame:
+    """The distance of each candidate and half: a row for each reading and number of epochs.
+
+    ``table`` is that of ``accuracies``. Columns: ``dataset``, ``VALUES``, ``reading``, ``half``,
+    ``epochs``, ``calibrated`` and ``confirmed`` (the distances; NaN if a cell is absent or has
+    diverged).
+    """
+    rows = []
+    ring = table[(table["protocol"] == "ngo") & (table["topology"] == "ring")]
+    lookup = {
+        _key(row, row["topology"], row["protocol"]): row["measured"] - row["paper"]
+        for row in table.to_dict("records")
+    }
+    for row in ring.to_dict("records"):
+        entry = {name: row[name] for name in ("dataset", *VALUES, "reading", "half", "epochs")}
+        for name, cells in (("calibrated", CALIBRATED), ("confirmed", CONFIRMED)):
+            gaps = [lookup.get(_key(row, *cell), np.nan) for cell in cells]
+            entry[name] = rms(gaps)
+        rows.append(entry)
+    return pd.DataFrame(rows)
+
+
+def ranking(table: pd.DataFrame, *, common: bool = True) -> pd.DataFrame:
+    """The candidates by distance over both halves, each at its best number of epochs.
+
+    With ``common``, both halves are trained for the same number of epochs; without, each for its
+    own. Columns: ``dataset``, ``rank`` (1 is the nearest of its data set), ``VALUES``, ``reading``,
+    ``epochs_iid``, ``epochs_noniid``, ``calibrated`` and ``confirmed`` (distances over the cells of
+    both halves) and each with ``_iid`` and ``_noniid``. A candidate whose runs diverged, or lack a
+    cell, has NaN and comes last.
+    """
+    halves = candidates(table)
+    by = ["dataset", *VALUES, "reading", *(["epochs"] if common else [])]
+    iid, noniid = (halves[halves["half"] == half].drop(columns="half") for half in HALVES)
+    if common:
+        iid, noniid = (half.assign(own=half["epochs"]) for half in (iid, noniid))
+    else:
+        iid, noniid = (half.rename(columns={"epochs": "own"}) for half in (iid, noniid))
+    both = _matched(iid, noniid, by).rename(
+        columns={"own_iid": "epochs_iid", "own_noniid": "epochs_noniid"}
+    )
+    for name in ("calibrated", "confirmed"):
+        both[name] = np.sqrt((both[f"{name}_iid"] ** 2 + both[f"{name}_noniid"] ** 2) / 2)
+    both = both.sort_values(["dataset", "calibrated"], kind="stable")
+    best = both.drop_duplicates(["dataset", *VALUES, "reading"]).copy()
+    best["rank"] = best.groupby("dataset").cumcount() + 1
+    distances = [f"{name}{of}" for name in ("calibrated", "confirmed") for of in _OF]
+    columns = ["dataset", "rank", *VALUES, "reading", "epochs_iid", "epochs_noniid", *distances]
+    return best[columns].reset_index(drop=True)
+
+
+def cells_of(table: pd.DataFrame, candidate: pd.Series) -> pd.DataFrame:
+    """The cells of one candidate, a row of ``ranking``: rows of ``accuracies``.
+
+    A further column, ``chosen_by``, is True for the cells of ``CALIBRATED``.
+    """
+    rows = table[(table["dataset"] == candidate["dataset"])]
+    rows = rows[rows["reading"] == candidate["reading"]]
+    wanted = [
+        _key({**candidate, "half": half, "epochs": candidate[f"epochs_{half}"]}, *cell)
+        for half in HALVES
+        for cell in (*CALIBRATED, *CONFIRMED)
+    ]
+    keys = [_key(row, row["topology"], row["protocol"]) for row in rows.to_dict("records")]
+    rows = rows[[key in wanted for key in keys]]
+    cells = zip(rows["topology"], rows["protocol"], strict=True)
+    return rows.assign(chosen_by=[cell in CALIBRATED for cell in cells])
+
+
+def nearest(table: pd.DataFrame) -> pd.DataFrame:
+    """For each cell of the paper, the trial that comes nearest to it: rows of ``accuracies``."""
+    gap = (table["measured"] - table["paper"]).abs()
+    order = table.assign(_gap=gap).dropna(subset="_gap").sort_values("_gap", kind="stable")
+    return order.drop_duplicates(["dataset", "half", "topology", "protocol"]).drop(columns="_gap")
+
+
+def beside_each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
+    """Each cell of the paper: the nearest candidate's accuracy, and the nearest of any trial.
+
+    ``ranked`` is that of ``ranking``. Columns: ``dataset``, ``half``, ``topology``, ``protocol``,
+    ``paper``, ``candidate`` (of rank 1; NaN if it has no such cell), its ``std`` over seeds and
+    ``seeds``, ``nearest``, and the values of that trial (``VALUES``, ``reading``, ``epochs``).
+    """
+    by = ["dataset", "half", "topology", "protocol"]
+    first = [cells_of(table, row) for _, row in ranked[ranked["rank"] == 1].iterrows()]
+    chosen = pd.concat(first)[[*by, "measured", "std", "seeds"]]
+    best = nearest(table)[[*by, "paper", "measured", *VALUES, "reading", "epochs"]]
+    chosen, best = (rows.assign(_by=_texts(rows, by)).copy() for rows in (chosen, best))
+    both = best.rename(columns={"measured": "nearest"}).merge(
+        chosen.drop(columns=by).rename(columns={"measured": "candidate"}), on="_by", how="left"
+    )
+    order = {cell: k for k, cell in enumerate((*CALIBRATED, *CONFIRMED))}
+    both["_cell"] = [order[cell] for cell in zip(both["topology"], both["protocol"], strict=True)]
+    columns = [*by, "paper", "candidate", "std", "seeds", "nearest"]
+    both = both.sort_values(["dataset", "half", "_cell"], ignore_index=True)
+    return both[[*columns, *VALUES, "reading", "epochs"]]
+
+
+def centralized(table: pd.DataFrame) -> pd.DataFrame:
+    """Centralized training at the end: a row for each way of training, its length and half.
+
+    Columns: ``dataset``, ``TRAINING``, ``half``, ``epochs``, ``measured``, ``paper``; of a constant
+    learning rate, the longest trial.
+    """
+    by = ["dataset", *TRAINING, "half"]
+    rows = table[(table["protocol"] == "centralized") & (table["reading"] == "consensus")]
+    rows = rows.assign(_by=_texts(rows, by)).sort_values("epochs", kind="stable")
+    longest = rows["_by"].duplicated(keep="last") & (rows["lr_schedule"] == "constant")
+    rows = rows[~longest].sort_values(["dataset", "half"], kind="stable")
+    return rows[[*by, "epochs", "measured", "paper"]].reset_index(drop=True)
+
+
+def jointly(table: pd.DataFrame, protocol: str, half: str) -> pd.DataFrame:
+    """How near one trial comes to a protocol's cells on all three graphs at once.
+
+    A row for each trial that has them all, the nearest of its data set first. Columns: ``dataset``,
+    ``VALUES``, ``reading``, ``epochs``, ``distance`` (in points), and by topology ``ring``,
+    ``random`` and ``complete`` (measured), and with ``paper_`` before (published).
+    """
+    rows = table[(table["protocol"] == protocol) & (table["half"] == half)]
+    by = ["dataset", *VALUES, "reading", "epochs"]
+    found = []
+    for _, trial in rows.assign(_by=_texts(rows, by)).groupby("_by", sort=False):
+        cells = trial.set_index("topology")
+        if set(cells.index) == {"ring", "random", "complete"}:
+            found.append(
+                {
+                    **trial.iloc[0][by],
+                    "distance": rms(cells["measured"] - cells["paper"]),
+                    **cells["measured"],
+                    **cells["paper"].add_prefix("paper_"),
+                }
+            )
+    ordered = pd.DataFrame(found).dropna(subset="distance") if found else pd.DataFrame(columns=by)
+    keys = ["dataset", "distance"] if found else by
+    return ordered.sort_values(keys, ignore_index=True)
+
+
+def rms(gaps: Iterable[float]) -> float:
+    """The root mean square; NaN if one of ``gaps`` is."""
+    return float(np.sqrt(np.mean(np.square(np.asarray(list(gaps), dtype=float)))))
+
+
+_OF = ("", "_iid", "_noniid")
+
+_IMPLIED = {"local_rule": "sgd", "lr_schedule": "constant", "augmentation": "none"}
+"""What a table without these columns means."""
+
+
+def _plain(metrics: pd.DataFrame) -> pd.DataFrame:
+    """``metrics`` with every field in ``VALUES``; p and γ where the paper's protocols read them."""
+    runs = metrics.copy()
+    for name in VALUES:
+        if name not in runs:
+            runs[name] = None
+        runs[name] = runs[name].astype(object).where(runs[name].notna(), _IMPLIED.get(name))
+    runs.loc[runs["protocol"] != "ngo", "p"] = None
+    runs.loc[runs["protocol"] == "centralized", ["gamma", "topology"]] = None
+    return runs.reset_index(drop=True)
+
+
+def _key(row: dict, topology: str | None, protocol: str) -> tuple:
+    """What names a cell's trial: the values that ``protocol`` reads, of those in ``row``."""
+    read = {"centralized": TRAINING, "gossip": (*TRAINING, "gamma"), "ngo": VALUES}[protocol]
+    values = tuple(None if pd.isna(row[name]) else row[name] for name in read)
+    epochs = round(float(row["epochs"]), 9)
+    return (row["dataset"], row["half"], topology, protocol, *values, row["reading"], epochs)
+
+
+def _matched(
+    iid: pd.DataFrame,
+    noniid: pd.DataFrame,
+    by: list[str],
+) -> pd.DataFrame:
+    """Pairs of an iid and a non-iid row that agree on ``by``, where None agrees with None."""
+    sides = []
+    for side in (iid, noniid):
+        sides.append(side.assign(_by=_texts(side, by)))
+    return sides[0].merge(
+        sides[1].drop(columns=by), on="_by", suffixes=("_iid", "_noniid"), validate="many_to_many"
+    )
+
+
+def _texts(rows: pd.DataFrame, by: list[str]) -> list[str]:
+    """The values ``by`` of each row as a text that other rows can be matched by."""
+    return [str(tuple(row)) for row in rows[by].to_numpy(object)]

@@ -1,0 +1,229 @@
+"""The calibration finds the values that made-up trials were made from."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_up import TABLE1
+from made_up_trials import candidate, near_at_two, paper, trial, trials
+
+from ngo.analysis.calibration import (
+    CALIBRATED,
+    CONFIRMED,
+    accuracies,
+    beside_each_cell,
+    candidates,
+    cells_of,
+    centralized,
+    jointly,
+    nearest,
+    ranking,
+    rms,
+)
+from ngo.common.registry import UserError
+
+
+def first(table, **chosen):
+    """The nearest candidate."""
+    return ranking(table, **chosen).iloc[0]
+
+
+def test_the_root_mean_square():
+    assert rms([3, -4]) == pytest.approx(math.sqrt(12.5))
+    assert math.isnan(rms([1, math.nan]))
+
+
+def test_an_accuracy_is_a_mean_over_seeds_beside_the_papers():
+    table = accuracies(trials(), TABLE1)
+    row = table[
+        (table["protocol"] == "gossip") & (table["topology"] == "ring") & (table["gamma"] == 0.1)
+        & (table["half"] == "iid") & (table["epochs"] == 2) & (table["reading"] == "consensus")
+    ]  # fmt: skip
+    (row,) = row.to_dict("records")
+    assert row["paper"] == 96.47
+    assert row["measured"] == pytest.approx(96.47 + 3)
+    assert row["std"] == pytest.approx(math.sqrt(0.5))
+    assert (row["seeds"], row["p"], row["local_rule"]) == (2, None, "sgd")
+    assert set(table["epochs"]) == {2, 4}  # steps that are no whole epoch count for the nearest
+
+
+def test_the_nearest_candidate_is_found():
+    best = first(accuracies(trials(), TABLE1))
+    assert (best["gamma"], best["p"], best["reading"]) == (0.1, 0.9, "consensus")
+    assert (best["epochs_iid"], best["epochs_noniid"]) == (2, 2)
+    assert best["calibrated"] == pytest.approx(3)
+    assert best["confirmed"] == pytest.approx(3)
+
+
+def test_each_half_may_have_its_own_number_of_epochs():
+    best = first(accuracies(trials(), TABLE1), common=False)
+    assert (best["epochs_iid"], best["epochs_noniid"]) == (2, 4)
+    assert best["calibrated_iid"] == pytest.approx(3)
+    assert best["calibrated_noniid"] == pytest.approx(1)
+    assert best["calibrated"] == pytest.approx(math.sqrt(5))
+
+
+def test_the_workers_mean_wins_where_it_is_nearer():
+    runs = pd.DataFrame(candidate(lambda half, epoch: 20.0))
+    best = first(accuracies(runs, TABLE1))
+    shared = runs["protocol"] == "centralized"
+    assert best["reading"] == "workers"
+    assert best["calibrated"] == pytest.approx(0)
+    runs.loc[shared, "workers_accuracy_mean"] = runs["consensus_accuracy"]
+    best = first(accuracies(runs, TABLE1))
+    assert best["calibrated"] == pytest.approx(math.sqrt(20**2 / 3))  # one cell of three
+
+
+def test_cells_that_confirm_take_no_part_in_the_choice():
+    near = pd.DataFrame(candidate(lambda half, epoch: 1.0, cells=CALIBRATED))
+    far = pd.DataFrame(candidate(lambda half, epoch: 30.0, cells=CONFIRMED))
+    other = pd.DataFrame(candidate(lambda half, epoch: 2.0, lr=0.1))
+    ranked = ranking(accuracies(pd.concat([near, far, other]), TABLE1))
+    ranked = ranked[ranked["reading"] == "consensus"]
+    assert ranked["lr"].tolist() == [0.05, 0.1]
+    assert ranked["calibrated"].tolist() == pytest.approx([1, 2])
+    assert ranked["confirmed"].tolist() == pytest.approx([30, 2])
+
+
+def test_a_candidate_without_all_cells_to_confirm_says_so():
+    ranked = ranking(accuracies(trials(), TABLE1))
+    lacking = ranked[ranked["gamma"] == 0.2]
+    assert len(lacking) == 2  # readings
+    assert lacking["confirmed"].isna().all()
+    assert (lacking["calibrated"] > 0).all()
+
+
+def test_a_diverged_run_puts_its_candidate_last():
+    runs = trials()
+    healthy = (runs["gamma"] != 0.1) | (runs["protocol"] != "ngo") | (runs["topology"] != "ring")
+    lost = [
+        row
+        for half in ("iid", "noniid")
+        for row in trial(("ring", "ngo"), half, lambda epoch, seed: 96.0, seeds=(0, 1), lost=(1,))
+    ]
+    ranked = ranking(accuracies(pd.concat([runs[healthy], pd.DataFrame(lost)]), TABLE1))
+    assert ranked["gamma"].tolist() == [0.2, 0.2, 0.1, 0.1]
+    assert ranked["calibrated"].isna().tolist() == [False, False, True, True]
+
+
+def test_a_run_that_diverges_later_counts_until_then():
+    runs = pd.DataFrame(
+        trial(("ring", "ngo"), "iid", lambda epoch, seed: 90.0, epochs=6.0, seeds=(0,))
+        + trial(("ring", "ngo"), "iid", lambda epoch, seed: 90.0, epochs=6.0, seeds=(1,))
+    )
+    last = (runs["seed"] == 1) & (runs["step"] == 2)
+    runs.loc[last, "diverged"] = True
+    runs = runs[(runs["seed"] == 0) | (runs["step"] <= 2)]
+    table = accuracies(runs, TABLE1).query("reading == 'consensus'").set_index("epochs")
+    assert table["measured"].isna().to_dict() == {2.0: False, 4.0: True, 6.0: True}
+
+
+def test_a_schedule_has_one_trial_at_its_end():
+    constant = candidate(near_at_two)
+    cosine = candidate(lambda half, epoch: 0.0, lr_schedule="cosine", cells=CALIBRATED)
+    table = accuracies(pd.DataFrame(constant + cosine), TABLE1)
+    assert set(table[table["lr_schedule"] == "cosine"]["epochs"]) == {4}
+    assert first(table)["lr_schedule"] == "cosine"
+
+
+def test_a_constant_rate_at_two_lengths_is_one_trial():
+    short = candidate(near_at_two, epochs=4.0)
+    long = candidate(near_at_two, epochs=6.0)
+    ranked = ranking(accuracies(pd.DataFrame(short + long), TABLE1), common=False)
+    assert ranked["reading"].tolist() == ["consensus", "workers"]
+
+
+def test_every_field_that_is_free_is_in_the_ranking():
+    """A candidate that differs in one field alone is another candidate."""
+    others = {
+        "lr": 0.1, "batch_size": 64, "local_rule": "momentum", "lr_schedule": "cosine",
+        "momentum": 0.9, "augmentation": "crop_flip", "gamma": 0.3, "p": 0.8,
+    }  # fmt: skip
+    for name, value in others.items():
+        rows = candidate(near_at_two) + candidate(near_at_two, **{name: value})
+        runs = pd.DataFrame(rows).drop_duplicates(["run", "step"])
+        ranked = ranking(accuracies(runs, TABLE1))
+        assert value in set(ranked[name]), name
+        assert len(ranked) == 4, name
+
+
+def test_runs_that_differ_elsewhere_are_refused():
+    runs = trials()
+    again = runs.assign(workers=20, run=runs["run"] + "-n20")
+    with pytest.raises(UserError, match="give runs that differ otherwise an experiment"):
+        accuracies(pd.concat([runs, again]), TABLE1)
+
+
+def test_data_sets_are_ranked_apart():
+    table = accuracies(pd.concat([trials("mnist"), trials("cifar10")]), TABLE1)
+    ranked = ranking(table)
+    assert ranked.groupby("dataset")["rank"].apply(list).to_dict() == {
+        "cifar10": [1, 2, 3, 4], "mnist": [1, 2, 3, 4]
+    }  # fmt: skip
+
+
+def test_the_cells_of_the_winner_are_the_papers():
+    table = accuracies(trials(), TABLE1)
+    cells = cells_of(table, first(table, common=False))
+    assert len(cells) == 14
+    assert cells["chosen_by"].sum() == 6
+    found = cells.set_index(["half", "topology", "protocol"])["measured"]
+    gossip = ("noniid", "complete", "gossip")
+    assert found[gossip] == pytest.approx(paper("mnist", "noniid")["complete", "gossip"] + 1)
+    assert len(cells_of(table, ranking(table).query("gamma == 0.2").iloc[0])) == 6
+
+
+def test_the_nearest_trial_of_each_cell():
+    found = nearest(accuracies(trials(), TABLE1)).set_index(["half", "topology", "protocol"])
+    assert len(found) == 14
+    gaps = (found["measured"] - found["paper"]).abs()
+    assert gaps["iid"].to_numpy() == pytest.approx(np.full(7, 3.0))
+    assert gaps["noniid"].to_numpy() == pytest.approx(np.full(7, 1.0))
+
+
+def test_one_trial_beside_the_three_graphs():
+    table = accuracies(trials(), TABLE1)
+    found = jointly(table, "gossip", "noniid")
+    assert set(found["gamma"]) == {0.1}  # γ = 0.2 has the ring alone
+    best = found.iloc[0]
+    assert (best["reading"], best["epochs"]) == ("consensus", 4)
+    assert best["distance"] == pytest.approx(1)
+    assert (best["paper_ring"], best["paper_random"]) == (62.30, 66.72)
+    assert best["random"] == pytest.approx(67.72)
+    assert found["distance"].tolist() == pytest.approx([1, 3, 17, 19])
+    assert jointly(table[table["topology"] != "random"], "gossip", "noniid").empty
+
+
+def test_distances_are_by_half():
+    rows = candidates(accuracies(trials(), TABLE1))
+    best = rows[(rows["gamma"] == 0.1) & (rows["reading"] == "consensus")]
+    assert best.set_index(["half", "epochs"])["calibrated"].to_dict() == pytest.approx(
+        {("iid", 2.0): 3, ("iid", 4.0): 5, ("noniid", 2.0): 3, ("noniid", 4.0): 1}
+    )
+
+
+def test_each_cell_beside_the_paper():
+    table = accuracies(trials(), TABLE1)
+    cells = beside_each_cell(table, ranking(table))
+    assert len(cells) == 14
+    assert cells["topology"].tolist()[:3] == [None, "ring", "ring"]
+    by = cells.set_index(["half", "topology", "protocol"])
+    row = by.loc[("noniid", "complete", "ngo")]
+    assert row["candidate"] == pytest.approx(row["paper"] + 3)  # after 2 epochs, as the iid half
+    assert row["nearest"] == pytest.approx(row["paper"] + 1)
+    assert (row["epochs"], row["gamma"]) == (4, 0.1)
+
+
+def test_centralized_training_at_its_end():
+    rows = candidate(near_at_two) + trial(
+        (None, "centralized"), "iid", lambda epoch, seed: 70.0, epochs=4.0, lr_schedule="cosine"
+    )
+    rows += trial(
+        (None, "centralized"), "iid", lambda epoch, seed: 80.0, epochs=6.0, lr_schedule="cosine"
+    )
+    found = centralized(accuracies(pd.DataFrame(rows), TABLE1))
+    ends = found[found["half"] == "iid"].set_index(["lr_schedule", "epochs"])["measured"]
+    assert ends.to_dict() == pytest.approx(
+        {("constant", 4.0): 97.47 + 5, ("cosine", 4.0): 70.0, ("cosine", 6.0): 80.0}
+    )
