@@ -35,15 +35,15 @@ def course(V_of_seeds, step=10):
 
 
 def test_points_against_a_t_table():
-    found = curves.points(rows([1.0, 2.0, 3.0], name="accuracy"), ["protocol"], ["accuracy"])
+    found = curves.points(rows([11.0, 12.0, 13.0], name="accuracy"), ["protocol"], ["accuracy"])
     point = found.iloc[0]
     half = 4.302653 / math.sqrt(3)  # t(0.975, 2)
-    assert (point["mean"], point["seeds"], point["diverged"]) == (2, 3, 0)
-    assert [point["low"], point["high"]] == pytest.approx([2 - half, 2 + half], rel=1e-6)
+    assert (point["mean"], point["seeds"], point["diverged"]) == (12, 3, 0)
+    assert [point["low"], point["high"]] == pytest.approx([12 - half, 12 + half], rel=1e-6)
 
 
 def test_v_has_its_geometric_mean():
-    point = curves.points(rows([1.0, 100.0]), ["protocol"], ["V"]).iloc[0]
+    point = curves.points(rows([1.0, 10.0, 100.0]), ["protocol"], ["V"]).iloc[0]
     assert point["mean"] == pytest.approx(10)
     assert point["low"] * point["high"] == pytest.approx(100)
     assert point["low"] > 0
@@ -67,9 +67,18 @@ def test_a_run_that_ended_stays_diverged():
     assert table["mean"].tolist() == pytest.approx([0, 2, 3, 5])
 
 
-def test_two_seeds_have_a_wide_interval():
-    table = curves.points(rows([3.0, 99.0], name="accuracy"), ["protocol"], ["accuracy"])
-    assert table["low"].min() < -100
+def test_two_seeds_have_no_interval():
+    for name in ("accuracy", "V"):
+        point = curves.points(rows([3.0, 99.0], name=name), ["protocol"], [name]).iloc[0]
+        assert point["mean"] > 0
+        assert math.isnan(point["low"])
+        assert math.isnan(point["high"])
+
+
+def test_intervals_end_where_the_value_does():
+    for name, ends in (("accuracy", [0, 100]), ("difference", [-100, 100])):
+        point = curves.points(rows([-90.0, 0.0, 99.0], name=name), ["protocol"], [name]).iloc[0]
+        assert [point["low"], point["high"]] == ends
 
 
 def test_accuracies_are_in_percent():

@@ -1,59 +1,80 @@
-"""First hitting times."""
+"""First hitting times of a target that was fixed beforehand."""
 
 import math
 
+import numpy as np
 import pandas as pd
+import pytest
 from made_up import TABLE_A1
 
-from ngo.analysis import comparisons, hitting_times
-from ngo.analysis.criteria import HITTING_TIME
+from ngo.analysis import hitting_times
+
+TARGETS = {"iid": 0.5, "noniid": 0.8}
 
 
-def run(name, protocol, accuracies, *, seed=0, epochs=(0, 1, 2, 3)):
-    frame = pd.DataFrame({"epoch": epochs, "consensus_accuracy": accuracies})
-    facts = {"dataset": "mnist", "partition": "iid", "topology": "ring", "classes_covered": 10}
-    frame = frame.assign(run=name, protocol=protocol, seed=seed, **facts)
-    return frame.assign(step=range(len(frame)), diverged=False, consensus_loss=1.0)
+def run(name, protocol, losses, *, seed=0, partition="iid", diverged=False):
+    """An evaluation every quarter of an epoch, 60 steps."""
+    frame = pd.DataFrame({"consensus_loss": losses, "step": 60 * np.arange(len(losses))})
+    facts = {"dataset": "mnist", "partition": partition, "topology": "ring", "classes_covered": 10}
+    frame = frame.assign(run=name, protocol=protocol, seed=seed, epoch=frame["step"] / 240, **facts)
+    return frame.assign(diverged=diverged, consensus_accuracy=1 - frame["consensus_loss"])
 
 
-def test_first_hitting_is_the_first_evaluation_there():
+def test_a_crossing_is_linear_between_evaluations():
+    x, y = np.array([0.0, 1, 2, 3]), np.array([0.1, 0.5, 0.4, 0.9])
+    assert hitting_times.crossing(x, y, 0.3) == pytest.approx(0.5)
+    assert hitting_times.crossing(x, y, 0.5) == 1
+    assert hitting_times.crossing(x, y, 0.1) == 0
+    assert hitting_times.crossing(x, y, 0.95) == math.inf
+    assert hitting_times.crossing(x, np.array([0.1, math.nan, 0.4, 0.9]), 0.4) == 2
+
+
+def test_a_loss_falls_to_its_target_and_an_accuracy_rises():
     metrics = pd.concat(
         [
-            run("a", "ngo", [0.1, 0.7, 0.6, 0.8]),
-            run("b", "ngo", [0.1, 0.69, 0.7, 0.8], epochs=(0, 0.5, 1.5, 2)),
-            run("c", "ngo", [0.1, 0.2, 0.3, 0.69]),
+            run("a", "ngo", [0.9, 0.7, 0.3, 0.6]),
+            run("b", "ngo", [0.9, 0.8, 0.7, 0.6]),
+            run("c", "ngo", [0.9, 0.3, 0.3, math.nan], diverged=True),
         ]
     )
-    found = hitting_times.first_hitting(metrics, pd.Series(0.7, index=["a", "b", "c"]))
-    assert found[["a", "b"]].tolist() == [1, 1.5]
-    assert math.isnan(found["c"])
+    epochs = hitting_times.time_to(metrics, 0.5, "consensus_loss")
+    assert epochs["a"] == pytest.approx(0.375)
+    assert epochs[["b", "c"]].tolist() == [math.inf, math.inf]  # too late, diverged
+    steps = hitting_times.time_to(metrics, 0.5, "consensus_accuracy", "step")
+    assert steps["a"] == pytest.approx(90)
 
 
-def test_the_target_is_the_lowest_final_accuracy_of_the_same_seed():
+def test_a_run_that_never_reaches_its_target_counts():
+    metrics = pd.concat(
+        [run(f"g{s}", "gossip", [2, 1, 0.6, y], seed=s) for s, y in enumerate([0.4, 0.6, 0.6])]
+        + [run(f"n{s}", "ngo", [2, 1, y, 0.1], seed=s) for s, y in enumerate([0.5, 0.5, 0.6])]
+        + [run("s", "gossip", [2, 1.2, 0.4, 0.4], partition="shards")],
+        ignore_index=True,
+    )  # fmt: skip
+    hit = hitting_times.with_first_hitting(metrics, TARGETS)
+    table = hitting_times.hitting_table(hit, TABLE_A1)
+    iid = table[table["partition"] == "iid"].set_index("protocol")
+    assert iid.loc["gossip", ["consensus", "reached", "seeds"]].tolist() == [math.inf, 1, 3]
+    assert iid.loc["ngo", ["consensus", "reached", "seeds"]].tolist() == [0.5, 3, 3]
+    assert iid["horizon"].tolist() == [0.75, 0.75]
+    assert iid["paper"].tolist() == [50, 48]
+    # The median of two seeds where NGO alone gets there, and one where it is 0.125 epochs earlier.
+    assert iid.loc["ngo", "ngo_minus_gossip"] == -math.inf
+    assert math.isnan(iid.loc["gossip", "ngo_minus_gossip"])
+    (shards,) = table[table["partition"] == "shards"]["consensus"]
+    assert shards == pytest.approx(0.375)
+
+
+def test_seeds_where_neither_gets_there_are_no_tie():
     metrics = pd.concat(
         [
-            run("a", "gossip", [0.1, 0.4, 0.5, 0.6]),
-            run("b", "ngo", [0.1, 0.6, 0.9, 0.9]),
-            run("c", "gossip", [0.1, 0.4, 0.9, 0.8], seed=1),
-            run("d", "ngo", [0.1, 0.7, 0.7, 0.9], seed=1),
+            run("a", "gossip", [2, 1, 1, 1]),
+            run("b", "ngo", [2, 1, 1, 1]),
+            run("c", "gossip", [2, 1, 0.5, 0.5], seed=1),
+            run("d", "ngo", [2, 0.5, 0.5, 0.5], seed=1),
         ],
         ignore_index=True,
     )
-    hit = hitting_times.with_first_hitting(metrics)
-    assert hit.groupby("run")["first_hitting"].first().tolist() == [3, 1, 2, 3]
-    table = comparisons.protocol_table(hit, TABLE_A1, [HITTING_TIME])
-    assert table["consensus"].tolist() == [2.5, 2]
-    assert table["paper"].tolist() == [50, 48]
-    assert table["consensus_minus_paper"].isna().all()  # its unit is not stated
-    assert table["ngo_minus_gossip"].iloc[1] == -0.5
-
-
-def test_a_diverged_run_hits_nothing_and_sets_no_target():
-    metrics = pd.concat(
-        [run("a", "gossip", [0.1, 0.6, 0.6, 0.6]), run("b", "ngo", [0.1, 0.7, 0.1, 0.1])],
-        ignore_index=True,
-    )
-    metrics["diverged"] = (metrics["run"] == "b") & (metrics["step"] == 3)
-    hit = hitting_times.with_first_hitting(metrics).groupby("run")["first_hitting"].first()
-    assert hit["a"] == 1
-    assert math.isnan(hit["b"])
+    hit = hitting_times.with_first_hitting(metrics, TARGETS)
+    table = hitting_times.hitting_table(hit, TABLE_A1).set_index("protocol")
+    assert table.loc["ngo", "ngo_minus_gossip"] == pytest.approx(-0.25)

@@ -16,9 +16,11 @@ def test_estimate_against_a_t_table():
     assert estimate(np.array([10.0, 11.0, 12.0])).excludes_zero
 
 
-def test_estimate_of_one_seed_has_no_interval():
-    found = estimate(np.array([4.0]))
-    assert found.mean == 4
+@pytest.mark.parametrize(("values", "mean", "std"), [([4.0], 4, math.nan), ([1.0, 3.0], 2, 2**0.5)])
+def test_fewer_than_three_seeds_have_no_interval(values, mean, std):
+    found = estimate(np.array(values))
+    assert found.mean == mean
+    assert found.std == pytest.approx(std, nan_ok=True)
     assert math.isnan(found.half_width)
     assert not found.excludes_zero
 

@@ -17,6 +17,7 @@ PARAMETERS = {
     "mnist_cnn": 21_840,
     "mnist_fc": 159_010,
     "mnist_vae": 1_068_820,
+    "mnist_vae_20": 1_082_680,
     "cifar10_cnn": 62_006,
     "cifar10_vae": 1_414_592,
     "resnet18": 11_279_112,

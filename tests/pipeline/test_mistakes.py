@@ -83,11 +83,15 @@ SINE_SHARDS = {
         ),
         ("settings.digits_vae_iid.task", "classification", "model: 'mnist_vae' serves task 'vae'"),
         (
-            "throughput.figA2.protocol",
+            "throughput.throughput.protocol",
             ["gosip"],
-            r"throughput.figA2.protocol\[0\]: 'gosip' is unknown",
+            r"throughput.throughput.protocol\[0\]: 'gosip' is unknown",
         ),
-        ("throughput.figA2.setting", "digits", "throughput.figA2.settings: 'digits' is unknown"),
+        (
+            "throughput.throughput.setting",
+            "digits",
+            "throughput.throughput.settings: 'digits' is unknown",
+        ),
         ("partitions.figS2.settings", ["digits"], "partitions.figS2.settings: 'digits'.*digits_"),
         (
             "training.figA1.snapshots",

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -52,14 +53,34 @@ def test_only_diverged_runs_still_make_a_figure(name):
 
 def test_limits_hold_the_means_and_a_percentage_its_range():
     table = pd.concat(
-        [rows([3.0, 99.0], name="accuracy").assign(step=k) for k in (0, 1)], ignore_index=True
+        [rows([3.0, 50.0, 99.0], name="accuracy").assign(step=k) for k in (0, 1)],
+        ignore_index=True,
     )
     table = points(table, ["protocol", "step"], ["accuracy"])
     axis = plots.new_figure(4.8, 6.4).subplots()
     curve_panels.dots(axis, curve_panels.by_protocol(table), "step", "accuracy")
     low, high = axis.get_ylim()
     assert -2 <= low < 51 < high <= 102
-    assert table["low"].min() < -100  # two seeds: the interval itself would hide the means
+    assert table["low"].unique() == [0]
+    assert table["high"].unique() == [100]
+
+
+def test_two_seeds_have_neither_bars_nor_bands():
+    frames = [rows([3.0, 99.0], name="accuracy").assign(step=k) for k in (0, 1)]
+    table = points(pd.concat(frames), ["protocol", "step"], ["accuracy"])
+    cases = curve_panels.by_protocol(table)
+    figure = plots.new_figure(2)
+    left, right = figure.subplots(1, 2)
+    curve_panels.lines(left, cases, "step", "accuracy")
+    curve_panels.dots(right, cases, "step", "accuracy", levels=[(cases[0][0], table[:1])])
+    assert not right.patches  # the level's span
+    (bar,) = right.containers[0].lines[2]
+    assert not any(len(ends) and np.isfinite(ends).all() for ends in bar.get_segments())
+    for cap in right.containers[0].lines[1]:
+        assert np.isnan(np.asarray(cap.get_ydata(), float)).all()
+    drawn = [path.vertices for band in left.collections for path in band.get_paths()]
+    assert not any(np.isfinite(ends).any() for ends in drawn)
+    figure.canvas.draw()
 
 
 def test_a_protocol_without_a_style_of_its_own_is_shown_too():

@@ -7,8 +7,8 @@ from ngo.report.run_figure import make_run_figure
 
 
 def test_the_figure_is_captioned_and_saved_with_the_data_shown(tmp_path):
-    rows = {"run": ["a", "b"], "dataset": "digits", "partition": "iid", "seed": [0, 1]}
-    rows |= {"diverged": [False, True], "classes_covered": 10}
+    rows = {"run": list("abc"), "dataset": "digits", "partition": "iid", "seed": [0, 1, 2]}
+    rows |= {"diverged": [False, True, False], "classes_covered": 10, "gamma": 0.1}
     pd.DataFrame(rows).to_parquet(tmp_path / "metrics.parquet")
     figure = plots.new_figure(2)
     shown = pd.DataFrame({"V": [1.0]})
@@ -22,6 +22,6 @@ def test_the_figure_is_captioned_and_saved_with_the_data_shown(tmp_path):
     }
     caption = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
     assert "95 % Student t intervals over seeds" in caption
-    assert "1 of 2 runs diverged" in caption
+    assert "1 of 3 runs diverged" in caption
     assert "Tier test; data: digits" in caption
-    assert "2 seeds." in caption
+    assert "γ = 0.1; 3 seeds." in caption

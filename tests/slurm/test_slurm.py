@@ -129,7 +129,7 @@ def test_a_gpu_can_be_asked_for_with_gres(tmp_path):
     for rule, line in gres:
         text = text.replace(f"  {rule}: {{ slurm_partition: gpu }}\n", f"  {rule}: {line}\n")
     profile.write_text(text)
-    planned = clone.submit("-n", "figA2")
+    planned = clone.submit("-n", "throughput")
     assert re.search(r"^rule throughput:(\n .*)* gpu=0, gres=gpu:1", planned, flags=re.MULTILINE)
     trained = of_rule(records(clone.submit("results/test/metrics/table1.parquet")), "train")
     assert len(trained) == 3
@@ -229,6 +229,6 @@ def test_the_demos_dag_gives_the_bytes_of_one_machine(tmp_path):
     files = [path for entry in artefacts_of().values() for path in entry.outputs("demo")]
     for path in files:
         same = (local.root / path).read_bytes() == (clone.root / path).read_bytes()
-        assert same or "figA2" in path, path  # which shows the speed of a machine
+        assert same or "throughput" in path, path  # which shows the speed of a machine
     runs = "results/demo/metrics/runs.parquet"
     assert (clone.root / runs).read_bytes() == (local.root / runs).read_bytes()

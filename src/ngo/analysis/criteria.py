@@ -44,6 +44,9 @@ HELD_OUT = Criterion(
 NEGATIVE_ELBO = Criterion(
     "negative ELBO (nats)", "consensus_loss", "workers_loss_mean", "negative_elbo"
 )
+TRAIN_NEGATIVE_ELBO = Criterion(
+    "negative ELBO, training (nats)", None, "train_loss", "negative_elbo", same_unit=False
+)
 TEST_LOSS = Criterion("test loss", "consensus_loss", "workers_loss_mean", "value", digits=(3, 2))
 TRAIN_LOSS = Criterion("training loss", None, "train_loss", None, digits=(3, 2))
 HITTING_TIME = Criterion(
@@ -57,5 +60,13 @@ HITTING_TIME = Criterion(
 
 CRITERIA = {
     criterion.name: criterion
-    for criterion in (ACCURACY, HELD_OUT, NEGATIVE_ELBO, TEST_LOSS, TRAIN_LOSS, HITTING_TIME)
+    for criterion in (
+        ACCURACY,
+        HELD_OUT,
+        NEGATIVE_ELBO,
+        TRAIN_NEGATIVE_ELBO,
+        TEST_LOSS,
+        TRAIN_LOSS,
+        HITTING_TIME,
+    )
 }

@@ -11,6 +11,14 @@ from ngo.analysis.statistics import estimate
 GEOMETRIC = ("V", "loss", "workers_loss")
 """Values that span orders of magnitude: they get geometric means."""
 
+POSSIBLE = {
+    "accuracy": (0, 100),
+    "best": (0, 100),
+    "difference": (-100, 100),
+    **dict.fromkeys((*GEOMETRIC, "messages"), (0, np.inf)),
+}
+"""The least and the greatest value that each value can have; intervals end there."""
+
 
 def scores(metrics: pd.DataFrame) -> pd.DataFrame:
     """``metrics`` with the accuracy in percent, and the losses under the names used in figures."""
@@ -26,8 +34,9 @@ def points(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame
 
     Each row is one run. Columns: ``by``, value, mean, low, high, seeds, diverged. The mean is over
     the ``seeds`` runs with a finite value; ``diverged`` counts the others. Values in ``GEOMETRIC``
-    have the geometric mean and the interval of the logarithm. Raises a UserError if a seed occurs
-    twice in a group.
+    have the geometric mean and the interval of the logarithm. The ends of an interval are clipped
+    to ``POSSIBLE``, and NaN below ``SEEDS_FOR_AN_INTERVAL`` seeds. Raises a UserError if a seed
+    occurs twice in a group.
     """
     check_apart(rows, by)
     return _means(rows, by, values)
@@ -66,7 +75,7 @@ def _means(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame
                 {
                     **dict(zip(by, keys, strict=True)),
                     "value": value,
-                    **_interval(shown, value in GEOMETRIC),
+                    **_interval(shown, value),
                     "seeds": len(shown),
                     "diverged": len(group) - len(shown),
                 }
@@ -74,11 +83,14 @@ def _means(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame
     return pd.DataFrame(records)
 
 
-def _interval(values: np.ndarray, geometric: bool) -> dict[str, float]:
+def _interval(values: np.ndarray, name: str) -> dict[str, float]:
+    geometric = name in GEOMETRIC
     if not len(values):
         return dict.fromkeys(("mean", "low", "high"), np.nan)
     if geometric and values.min() <= 0:
         return {"mean": 0.0, "low": np.nan, "high": np.nan}
     found = estimate(np.log(values) if geometric else values)
-    ends = found.mean, found.mean - found.half_width, found.mean + found.half_width
-    return dict(zip(("mean", "low", "high"), np.exp(ends) if geometric else ends, strict=True))
+    shown = np.array([found.mean, found.mean - found.half_width, found.mean + found.half_width])
+    shown = np.exp(shown) if geometric else shown
+    shown[1:] = shown[1:].clip(*POSSIBLE.get(name, (-np.inf, np.inf)))
+    return dict(zip(("mean", "low", "high"), map(float, shown), strict=True))

@@ -20,7 +20,7 @@ class Curve:
 
     mean: np.ndarray
     below: np.ndarray
-    """Distance of the interval's lower end from the mean; 0 without an interval."""
+    """Distance of the interval's lower end from the mean; NaN without an interval."""
     above: np.ndarray
     """Distance of the interval's upper end from the mean."""
 
@@ -76,7 +76,7 @@ def _curve(rows: pd.DataFrame, value: str, log: bool) -> Curve:
     by_seed = rows.assign(shown=forward(rows[value])).groupby(["scale", "run"])["shown"].mean()
     found = [estimate(seeds.to_numpy()) for _, seeds in by_seed.groupby("scale")]
     mean = np.array([estimated.mean for estimated in found])
-    half_width = np.nan_to_num([estimated.half_width for estimated in found])
+    half_width = np.array([estimated.half_width for estimated in found])
     return Curve(
         back(mean), back(mean) - back(mean - half_width), back(mean + half_width) - back(mean)
     )

@@ -1,30 +1,106 @@
-"""First hitting times: when a run first reaches the accuracy that all protocols end with."""
+"""First hitting times: when a run first reaches a target that was fixed beforehand."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
 import pandas as pd
 
-from ngo.analysis.evaluations import final
+from ngo.analysis.apart import CELL
+from ngo.analysis.criteria import HITTING_TIME
+from ngo.analysis.evaluations import check_apart, final
+from ngo.analysis.order import ordered
+from ngo.analysis.published import beside_published
+from ngo.data.partition import PARTITIONS
+
+KEYS = [*CELL]
 
 
-def with_first_hitting(metrics: pd.DataFrame) -> pd.DataFrame:
-    """``metrics`` with the column ``first_hitting`` (epochs); NaN for a diverged run.
+def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
+    """The first ``x`` at which ``y``, linear between points, reaches ``target`` from below.
 
-    The target is the lowest final accuracy among the protocols with the same data set, partition
-    and seed.
+    inf if it never does. A NaN in ``y`` reaches nothing.
     """
-    rows = final(metrics)
-    cases = rows.groupby(["dataset", "partition", "seed"])
-    targets = cases["consensus_accuracy"].transform("min")
-    times = first_hitting(metrics, targets.set_axis(rows["run"]))
-    times = times.where(~rows.set_index("run")["diverged"])
-    return metrics.assign(first_hitting=metrics["run"].map(times))
+    reached = np.flatnonzero(y >= target)
+    if not len(reached):
+        return np.inf
+    k = reached[0]
+    if k == 0 or not np.isfinite(y[k - 1]):
+        return float(x[k])
+    share = (target - y[k - 1]) / (y[k] - y[k - 1])
+    return float(x[k - 1] + share * (x[k] - x[k - 1]))
 
 
-def first_hitting(metrics: pd.DataFrame, target: pd.Series) -> pd.Series:
-    """The epoch of each run's first evaluation at which its consensus model reaches ``target``.
+def time_to(metrics: pd.DataFrame, target: float, column: str, clock: str = "epoch") -> pd.Series:
+    """When ``column`` of each run first reaches ``target``, in epochs or steps (``clock``).
 
-    ``target`` and the result are indexed by run; NaN for a run that never reaches it.
+    A loss reaches the target from above, an accuracy from below; linear between evaluations.
+    Indexed by run; inf for a run that never reaches it, and for a diverged run.
     """
-    reached = metrics["consensus_accuracy"] >= metrics["run"].map(target)
-    return metrics[reached].groupby("run")["epoch"].min().reindex(metrics["run"].unique())
+    sign = -1.0 if "loss" in column else 1.0
+    found = {}
+    for run, rows in metrics.sort_values("step", kind="stable").groupby("run", sort=False):
+        y = sign * rows[column].to_numpy(float)
+        lost = rows["diverged"].any()
+        found[run] = np.inf if lost else crossing(rows[clock].to_numpy(float), y, sign * target)
+    return pd.Series(found, dtype=float)
+
+
+def with_first_hitting(metrics: pd.DataFrame, targets: Mapping[str, float]) -> pd.DataFrame:
+    """``metrics`` with the column ``first_hitting``: the epoch at which a test loss is reached.
+
+    ``targets`` are losses of the consensus model, for ``iid`` and ``noniid`` partitions. inf for a
+    run that never reaches its own, and for a diverged run.
+    """
+    halves = metrics["partition"].map(_half)
+    parts = [
+        time_to(rows, targets[half], "consensus_loss") for half, rows in metrics.groupby(halves)
+    ]
+    return metrics.assign(first_hitting=metrics["run"].map(pd.concat(parts)))
+
+
+def hitting_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
+    """The rows of ``comparisons.protocol_table`` for ``first_hitting``, which may be censored.
+
+    ``consensus`` is the median over seeds: inf if half of the runs or more never reach the target.
+    ``ngo_minus_gossip`` is the median of the differences paired by seed, −inf if NGO alone reaches
+    the target; seeds where neither does are left out. Further columns: ``reached``, the number of
+    runs that do, and ``horizon``, the epochs of the shortest run.
+    """
+    rows = ordered(final(metrics))
+    check_apart(rows, KEYS)
+    groups = rows.groupby(KEYS, dropna=False, sort=False)
+    table = groups.agg(
+        consensus=("first_hitting", "median"),
+        reached=("first_hitting", lambda times: int(np.isfinite(times).sum())),
+        horizon=("epoch", "min"),
+        seeds=("seed", "nunique"),
+        diverged=("diverged", "sum"),
+        classes_min=("classes_covered", "min"),
+        classes_max=("classes_covered", "max"),
+    ).reset_index()
+    table["paper"] = beside_published(table, reference, HITTING_TIME.published)
+    return table.assign(measure=HITTING_TIME.name, ngo_minus_gossip=_differences(rows, table))
+
+
+def _differences(rows: pd.DataFrame, table: pd.DataFrame) -> list[float]:
+    """The median of NGO − gossip in the rows of NGO in ``table``, NaN in others."""
+    found = []
+    for line in table.itertuples():
+        own = rows[
+            (rows["dataset"] == line.dataset)
+            & (rows["partition"] == line.partition)
+            & (rows["topology"] == line.topology)
+        ].pivot(index="seed", columns="protocol", values="first_hitting")
+        if line.protocol != "ngo" or not {"ngo", "gossip"} <= set(own):
+            found.append(np.nan)
+            continue
+        either = own[np.isfinite(own[["ngo", "gossip"]]).any(axis=1)]
+        found.append(float((either["ngo"] - either["gossip"]).median()))
+    return found
+
+
+def _half(partition: str) -> str:
+    return "noniid" if PARTITIONS[partition].by_label else "iid"

@@ -8,6 +8,9 @@ import numpy as np
 
 CONFIDENCE = 0.95
 
+SEEDS_FOR_AN_INTERVAL = 3
+"""With two seeds, the interval reaches 13 standard errors to either side."""
+
 ROUNDING = 1e-9
 """A spread below this share of the mean is rounding error."""
 
@@ -20,7 +23,7 @@ class Estimate:
     std: float
     """Sample standard deviation; NaN for one seed."""
     half_width: float
-    """Half the width of the confidence interval; NaN for one seed."""
+    """Half the width of the confidence interval; NaN below ``SEEDS_FOR_AN_INTERVAL`` seeds."""
     count: int
     """Number of seeds."""
 
@@ -47,5 +50,7 @@ def estimate(values: np.ndarray) -> Estimate:
     if count < 2:
         return Estimate(float(values.mean()), np.nan, np.nan, count)
     std = float(values.std(ddof=1))
+    if count < SEEDS_FOR_AN_INTERVAL:
+        return Estimate(float(values.mean()), std, np.nan, count)
     half_width = float(t.ppf((1 + CONFIDENCE) / 2, count - 1)) * std / np.sqrt(count)
     return Estimate(float(values.mean()), std, float(half_width), count)

@@ -47,7 +47,10 @@ def samples_table(
     Autoencoders have a row for each pixel (image, channel, row, column) with its value, 0 to 255:
     the expected value of the likelihood. The kind is "original" (the first --images test images),
     "reconstruction" (of these by the consensus model, from the mean of the codes' distribution) or
-    "generation" (by each model, from the same --images codes z ~ N(0, I)).
+    "generation" (by each model, from the same --images codes z ~ N(0, I)). Three columns belong to
+    the snapshot: the consensus model's reconstruction_loss on the test set in nats per image; the
+    class_means_loss, if each image is replaced by the mean of its class; and the workers_variance,
+    of the levels that the workers generate from the same codes, as shares of 1.
 
     Regressions have a row for each point (x, y). The kind is "prediction" (at --images points over
     the range of the test inputs) or "target" (the first noisy test points).
@@ -69,7 +72,8 @@ def _run_tables(settings: SamplesSettings, path: Path, data_root: Path) -> list[
     if spec.task not in OUTPUTS:
         raise unknown("task of the models", spec.task, OUTPUTS)
     data = loading.load(spec.dataset, data_root)
-    fields = ("dataset", "partition", "protocol", "topology", "p", "workers", "seed")
+    fields = ("dataset", "model", "partition", "protocol", "topology", "p", "gamma", "workers")
+    fields += ("epochs", "seed")
     facts = {name: getattr(spec, name) for name in fields}
     facts = {name: value for name, value in facts.items() if value is not None}
     tables = []
@@ -88,6 +92,7 @@ def _images(modules: list[nn.Module], data: Dataset, settings: SamplesSettings) 
     import torch
 
     from ngo.common.seeding import torch_stream
+    from ngo.measures.image_numbers import class_means_loss, reconstruction_loss, workers_variance
 
     consensus, images = modules[0], settings.images
     originals = data.test_inputs[:images]
@@ -98,9 +103,14 @@ def _images(modules: list[nn.Module], data: Dataset, settings: SamplesSettings) 
         _pixels(originals, "original", CONSENSUS),
         _pixels(_expected(consensus.decode(means)), "reconstruction", CONSENSUS),
     ]
-    for worker, module in enumerate(modules, start=CONSENSUS):
-        tables.append(_pixels(_expected(module.decode(codes)), "generation", worker))
-    return pd.concat(tables, ignore_index=True)
+    generated = [_expected(module.decode(codes)) for module in modules]
+    for worker, pictures in enumerate(generated, start=CONSENSUS):
+        tables.append(_pixels(pictures, "generation", worker))
+    return pd.concat(tables, ignore_index=True).assign(
+        reconstruction_loss=reconstruction_loss(consensus, data),
+        class_means_loss=class_means_loss(consensus, data),
+        workers_variance=workers_variance(torch.stack(generated[1:]).numpy()),
+    )
 
 
 def _expected(logits: torch.Tensor) -> torch.Tensor:

@@ -65,7 +65,7 @@ def config_schema(*, values: bool = True) -> Schema:
                     name: _named(_measurement(entry, values))
                     for name, entry in MEASUREMENTS.items()
                 },
-                "artefacts": _named(_mapping({"consensus_share": _SHARE}, required=())),
+                "artefacts": _named(_mapping(_SHOWN, required=())),
             },
             optional=("runs_per_gpu", "plugins", *MEASUREMENTS),
         ),
@@ -159,3 +159,13 @@ def _ref(name: str) -> Schema:
 
 
 _SHARE: Schema = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+_LOSS: Schema = {"type": "number", "exclusiveMinimum": 0}
+_PERCENT: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 100}
+#: Parameters of the artefacts' notebooks.
+_SHOWN: Schema = {
+    "consensus_share": _SHARE,
+    "target_loss_iid": _LOSS,
+    "target_loss_noniid": _LOSS,
+    "early_accuracy": _PERCENT,
+    "late_accuracy": _PERCENT,
+}

@@ -1,20 +1,24 @@
-"""Sentences for captions: tier, data, seeds, intervals, diverged runs."""
+"""Sentences for captions: tier, data, values of the runs, seeds, intervals, diverged runs."""
 
 from __future__ import annotations
 
 import pandas as pd
 
+from ngo.analysis.statistics import SEEDS_FOR_AN_INTERVAL
 from ngo.data.dataset import DATASETS
 
-BANDS = "Bands and bars: 95 % Student t intervals over seeds, which may leave the axes"
-GEOMETRIC = "; what has a log axis has geometric means, and the intervals of its logarithm"
+BANDS = "Bands and bars: 95 % Student t intervals over seeds, within the possible range"
+MEANS = f"Means over seeds; no intervals below {SEEDS_FOR_AN_INTERVAL} seeds"
+GEOMETRIC = "; what has a log axis has geometric means"
+OF_LOGARITHM = ", and the intervals of its logarithm"
 ONE_MODEL = "Centralized learning has one model, V = 0."
 
 
 def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
-    """Tier, data sets, seeds: ``Tier demo; data: digits, in place of the paper's mnist; 2 seeds.``
+    """Tier, data sets, values, seeds: ``Tier paper; data: mnist; γ = 0.1; 20 epochs; 5 seeds.``
 
-    ``runs`` has the columns dataset and seed. If it has train_samples, an incomplete data set is
+    ``runs`` has the columns dataset and seed. What it also has of gamma, p, epochs and eval_images
+    is stated, with a range where it varies. If it has train_samples, an incomplete data set is
     stated as such. ``paper`` is the data set that the paper used; by default, the one that each
     data set stands in for.
     """
@@ -28,18 +32,65 @@ def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
         if original and original != group["dataset"].iloc[0]:
             name = f"{name}, in place of the paper's {original}"
         names.append(name)
-    seeds = runs["seed"].nunique()
-    return f"Tier {tier}; data: {'; '.join(names)}; {seeds} seed{'' if seeds == 1 else 's'}."
+    data = f"data: {'; '.join(names)}"
+    return f"{'; '.join([f'Tier {tier}', data, *_values(runs), _seeds(runs)])}."
+
+
+def _values(runs: pd.DataFrame) -> list[str]:
+    """The columns gamma, p and epochs, and the test images of curves, as far as they are there.
+
+    p = 1 is linear gossip, and stated only if there is no other p.
+    """
+    known = {name: runs[name].dropna() for name in ("gamma", "p", "epochs") if name in runs}
+    nonlinear = known.get("p", pd.Series(dtype=float)).loc[lambda p: p != 1]
+    known |= {"p": nonlinear} if len(nonlinear) else {}
+    phrases = {"gamma": "γ = {}", "p": "p = {}", "epochs": "{} epochs"}
+    found = [phrases[name].format(_range(values)) for name, values in known.items() if len(values)]
+    found = ["1 epoch" if phrase == "1 epochs" else phrase for phrase in found]
+    images = runs["eval_images"] if "eval_images" in runs else pd.Series(dtype=float)
+    if len(images := images[images > 0]):
+        found.append(f"evaluations before the last use {_range(images)} of the test images")
+    return found
+
+
+def _range(values: pd.Series) -> str:
+    """``0.6–0.9``; the value alone if there is one."""
+    ends = [f"{end:,.6g}" for end in (values.min(), values.max())]
+    return ends[0] if ends[0] == ends[1] else "–".join(ends)
+
+
+def _seeds(runs: pd.DataFrame) -> str:
+    """``20 seeds``; ``10 to 20 seeds`` where data sets or partitions differ in it."""
+    counts = _seed_counts(runs)
+    least, most = counts.min(), counts.max()
+    number = f"{least}" if least == most else f"{least} to {most}"
+    return f"{number} seed{'' if most == 1 else 's'}"
+
+
+def _seed_counts(runs: pd.DataFrame) -> pd.Series:
+    """The number of seeds of each data set, model and partition."""
+    by = [name for name in ("dataset", "model", "partition") if name in runs]
+    return runs.groupby(by, dropna=False)["seed"].nunique()
+
+
+def mean_over_seeds(runs: pd.DataFrame) -> str:
+    """What a table's cells show: the mean, and its interval if there are seeds enough for one."""
+    if _seed_counts(runs).max() < SEEDS_FOR_AN_INTERVAL:
+        return f"mean over seeds (no interval below {SEEDS_FOR_AN_INTERVAL} seeds)"
+    return "mean ± 95 % interval over seeds"
 
 
 def intervals(runs: pd.DataFrame, *, geometric: bool = True) -> str:
     """What bands and bars are and, if ``geometric``, where means are geometric.
 
-    Empty for one seed, which gives no interval.
+    Empty for one seed; with two, it says that there are no intervals.
     """
-    if runs["seed"].nunique() == 1:
+    seeds = runs["seed"].nunique()
+    if seeds == 1:
         return ""
-    return BANDS + (GEOMETRIC if geometric else "") + "."
+    if seeds < SEEDS_FOR_AN_INTERVAL:
+        return MEANS + (GEOMETRIC if geometric else "") + "."
+    return BANDS + (GEOMETRIC + OF_LOGARITHM if geometric else "") + "."
 
 
 def diverged(runs: pd.DataFrame, *, means: bool = True) -> str:

@@ -66,7 +66,8 @@ def dots(axis: Axes, cases: Cases, x: str, y: str, levels: Cases = ()) -> None:
     for style, rows in levels:
         for row in rows[rows["value"] == y].to_dict("records"):
             axis.axhline(row["mean"], color=style.colour, ls=style.line, lw=1, label=style.label)
-            axis.axhspan(row["low"], row["high"], color=style.colour, alpha=0.12, lw=0)
+            if np.isfinite(row["low"]):
+                axis.axhspan(row["low"], row["high"], color=style.colour, alpha=0.12, lw=0)
     axis.set_xlim(_with_margins(axis.xaxis, pd.concat([rows[x] for _, rows in cases])))
     _draw(axis, cases, x, y, _bars, levels)
 
@@ -98,12 +99,7 @@ def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style, place: float) ->
         whole[x], whole["mean"], **look, label=style.label, markevery=every, markersize=3, lw=1.2
     )
     axis.fill_between(
-        whole[x],
-        whole["low"],
-        whole["high"],
-        color=style.colour,
-        alpha=0.15 if rows["seeds"].max() > 2 else 0.08,
-        linewidth=0,
+        whole[x], whole["low"], whole["high"], color=style.colour, alpha=0.15, linewidth=0
     )
     if len(left):
         axis.plot(left[x], left["mean"], **look, markevery=every, markersize=2, lw=0.5)
@@ -115,7 +111,7 @@ def _bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style, place: float) ->
     axis.errorbar(
         rows[x],
         rows["mean"],
-        yerr=[end.fillna(0) for end in ends],
+        yerr=ends,
         color=style.colour,
         linestyle=style.line,
         marker=style.marker,
@@ -134,16 +130,13 @@ def _bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style, place: float) ->
 def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
     """Set limits around the means and their intervals.
 
-    Only a tenth of an interval from two seeds is shown: it reaches 13 standard errors to either
-    side. Percentages stay in their range; differences show 0. ``room`` is the share of the height
-    that is kept free at the bottom, for marks.
+    Percentages stay in their range; differences show 0. ``room`` is the share of the height that is
+    kept free at the bottom, for marks.
     """
     log = axis.get_yscale() == "log"
     ends = rows[["mean", "low", "high"]]
     ends = np.log10(ends.where(ends > 0)) if log else ends
-    reach = np.where(rows["seeds"] > 2, 1, 1 / 10)
-    bottom = (ends["mean"] - reach * (ends["mean"] - ends["low"]).fillna(0)).min()
-    top = (ends["mean"] + reach * (ends["high"] - ends["mean"]).fillna(0)).max()
+    bottom, top = ends.min(axis=None), ends.max(axis=None)
     if np.isfinite(top - bottom):
         if rows["value"].isin(DIFFERENCES).any():
             bottom, top = min(bottom, 0), max(top, 0)

@@ -41,7 +41,7 @@ def number(value: float, digits: int = 2, *, plus: bool = False) -> str:
 
 
 def plus_minus(mean: float, half_width: float, digits: int = 2, *, plus: bool = False) -> str:
-    """``62.30 ± 1.20``; the mean alone if there is no interval (one seed)."""
+    """``62.30 ± 1.20``; the mean alone if there is no interval (too few seeds)."""
     shown = number(mean, digits, plus=plus)
     unsure = pd.isna(half_width) or pd.isna(mean)
     return shown if unsure else f"{shown} ± {half_width:.{digits}f}"

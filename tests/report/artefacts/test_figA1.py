@@ -26,3 +26,8 @@ def test_the_figure_is_made_from_a_file(tmp_path):
     shown = pd.read_csv(tmp_path / "figures/figA1.csv")
     assert set(shown["tier"]) == {"test"}
     assert set(shown["kind"]) == {"generation"}
+
+
+def test_the_caption_has_the_variance_between_workers_at_each_step():
+    said = figA1._variances(pictures(2, (1, 4, 5)))
+    assert said.endswith(": 0.05 after 2 iterations, 0.0005 after 200 iterations.")

@@ -32,3 +32,9 @@ def test_the_figure_is_made_from_a_file_in_the_same_bytes_each_time(tmp_path):
         assert first.read_bytes() == second.read_bytes()
     shown = pd.read_csv(tmp_path / "a/figures/figS5.csv")
     assert set(shown["tier"]) == {"test"}
+
+
+def test_the_caption_has_the_loss_at_the_end_beside_that_of_class_means():
+    tables = pictures(2, (1, 4, 5)), pictures(3, (3, 4, 5), dataset="cifar10")
+    said = figS5._losses(pd.concat(tables))
+    assert said.endswith("of its class: digits 150 and 172; cifar10 150 and 172.")

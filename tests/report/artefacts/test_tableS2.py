@@ -6,17 +6,28 @@ from made_up import TABLE_S2, cell
 from ngo.report.artefacts import tableS2
 
 
-def test_the_table_and_its_claims_are_saved(tmp_path):
-    rows = cell("ring", "gossip", [0.3, 0.4, 0.5]) + cell("ring", "ngo", [0.5, 0.6, 0.71])
+def test_the_table_shows_both_models_and_both_losses(tmp_path):
+    rows = cell("ring", "gossip", [0.3, 0.4, 0.5], model="mnist_vae")
+    rows += cell("ring", "ngo", [0.5, 0.6, 0.7], model="mnist_vae")
     pd.DataFrame(rows).to_parquet(tmp_path / "metrics.parquet")
-    made = tableS2.make(tmp_path / "metrics.parquet", TABLE_S2, tier="test", out=tmp_path)
-    printed, verdicts = made.tables
-    assert list(printed["Protocol"].unique()) == ["gossip", "ngo"]
-    assert printed["Paper"].tolist() == ["124.35", "113.27"]
-    assert verdicts["Claim"].tolist() == ["ring ngo < ring gossip"]
+    more = cell("ring", "ngo", [0.8, 0.9, 0.85], model="mnist_vae_20")
+    pd.DataFrame(more).to_parquet(tmp_path / "codes.parquet")
+    made = tableS2.make(
+        tmp_path / "metrics.parquet",
+        tmp_path / "codes.parquet",
+        TABLE_S2,
+        tier="test",
+        out=tmp_path,
+    )
+    (printed,) = made.tables
+    shown = printed.set_index(["Model", "Measure", "Protocol"])
+    test, training = printed["Measure"].unique()
+    assert shown.loc[("mnist_vae", test), "Paper"].tolist() == ["124.35", "113.27"]
+    assert shown.loc[("mnist_vae", test, "ngo"), "NGO − gossip"].startswith("−0.20 ±")
+    assert shown.loc[("mnist_vae_20", test, "ngo"), "Consensus"].startswith("0.15 ±")
+    assert shown.loc[("mnist_vae_20", training, "ngo"), "Workers"].startswith("−0.35 ±")
     files = {path.name for path in (tmp_path / "tables").iterdir()}
-    kinds = ("csv", "md", "tex", "html")
-    assert files == {f"tableS2{part}.{kind}" for part in ("", "_claims") for kind in kinds}
+    assert files == {f"tableS2.{kind}" for kind in ("csv", "md", "tex", "html")}
     caption = (tmp_path / "tables/tableS2.md").read_text().partition("\n")[0]
     assert caption.startswith("Table S2.")
     assert caption.endswith("Tier test; data: mnist; 3 seeds.")

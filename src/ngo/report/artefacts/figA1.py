@@ -21,10 +21,20 @@ def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
     plots.caption(
         figure,
         "A row is one code, the same for all workers. Pixels are the likelihood's expected values.",
+        _variances(samples),
         captions.made_by(tier, samples),
     )
     generations = samples[samples["kind"] == "generation"]
     return Output(plots.save_figure(figure, f"{out}/figures/figA1", pixel_rows(generations)))
+
+
+def _variances(samples: pd.DataFrame) -> str:
+    """The variance between the workers' images at each step; the mean over runs."""
+    found = samples.drop_duplicates(["run", "step"]).groupby("step")["workers_variance"].mean()
+    steps = [f"{variance:.2g} after {step:,} iterations" for step, variance in found.items()]
+    return (
+        "Variance of a pixel between workers, its grey level from 0 to 1: " + ", ".join(steps) + "."
+    )
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -1,4 +1,4 @@
-"""Figure A2: throughput and speed-up with the number of workers."""
+"""Figure A2: steps to an early and to a late target by the number of workers."""
 
 from __future__ import annotations
 
@@ -6,69 +6,86 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
-from ngo.analysis.speedup import speedups
+from ngo.analysis.steps_to_target import speedup_means, steps_to_targets
 from ngo.report import captions, plots
 from ngo.report.output import Output
 from ngo.report.style import PROTOCOL_STYLES, house_style
 
+FILLS = {"early": "full", "late": "none"}
+"""The filling of a marker shows the target; colour and shape show the protocol."""
+
 
 @house_style()
-def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
-    """Draw and save the figure from ``throughput.throughput_table``."""
-    shown = pd.read_parquet(metrics).assign(tier=tier)
-    figure = draw(shown)
-    facts = shown.iloc[0]
+def make(
+    metrics: str | Path, early_accuracy: float, late_accuracy: float, tier: str, out: str | Path
+) -> Output:
+    """Draw and save the figure from the metrics of runs; targets are test accuracies in percent."""
+    runs = pd.read_parquet(metrics)
+    found = speedup_means(steps_to_targets(runs, {"early": early_accuracy, "late": late_accuracy}))
+    figure = draw(found)
+    lost = int((found["seeds"] - found["reached"]).sum())
     plots.caption(
         figure,
-        f"Training steps of {facts['model']} (batches of {facts['batch_size']}, topology "
-        f"{facts['topology']}) without evaluations, all workers on one machine of {facts['cores']} "
-        f"cores. Medians and range of {shown['repeat'].nunique()} repeats of {facts['steps']} "
-        "steps.",
-        captions.made_by(tier, shown),
+        f"Steps until the consensus model first has a test accuracy of {early_accuracy:g} % "
+        f"(early) or {late_accuracy:g} % (late), linear between evaluations; a step is one batch "
+        "for each worker. Geometric means; speed-up: over the fewest workers, paired by seed.",
+        f"{lost} of {found['seeds'].sum()} times a run never reached a target: that number of "
+        "workers is left out."
+        if lost
+        else "",
+        captions.intervals(runs, geometric=False),
+        captions.made_by(tier, runs),
     )
-    return Output(plots.save_figure(figure, f"{out}/figures/figA2", shown))
+    return Output(plots.save_figure(figure, f"{out}/figures/figA2", found.assign(tier=tier)))
 
 
-def draw(table: pd.DataFrame) -> Figure:
-    """Samples per second and speed-up against n: medians of the repeats, with bars for the range.
-
-    The grey line is a linear speed-up.
-    """
-    found = speedups(table)
+def draw(found: pd.DataFrame) -> Figure:
+    """Steps of all, and the speed-up of each protocol beside a linear one (grey)."""
     counts = sorted(found["workers"].unique())
-    fewest = counts[0]
-    figure = plots.new_figure(2.6)
-    left, right = figure.subplots(1, 2)
-    for protocol, part in found.groupby("protocol", sort=False):
-        part = part.sort_values("workers")
-        style = PROTOCOL_STYLES[protocol]
-        for axis, unit in ((left, 1.0), (right, part["base"].iloc[0])):
-            axis.errorbar(
-                part["workers"],
-                part["median"] / unit,
-                np.array([part["median"] - part["low"], part["high"] - part["median"]]) / unit,
-                color=style.colour,
-                linestyle=style.line,
-                marker=style.marker,
-                markersize=4,
-                capsize=2,
-                label=style.label,
-            )
-    right.plot(counts, np.array(counts) / fewest, color="0.6", linewidth=1, label="linear")
-    over = "one worker" if fewest == 1 else f"{fewest} workers"
-    left.set(title="throughput of training", ylabel="samples/s")
-    left.set_ylim(bottom=0)
-    left.yaxis.set_major_formatter("{x:,.0f}")
-    right.set(title=f"speed-up over {over}", ylabel=f"speed-up over {over}")
-    right.set_yscale("log", base=2)
-    right.yaxis.set_major_formatter("{x:g}")
-    for axis in (left, right):
-        axis.set_xscale("log", base=2)
-        axis.set_xticks(counts, [str(n) for n in counts])
-        axis.set(xlabel="number of workers $n$")
-        axis.xaxis.set_minor_locator(NullLocator())
-    right.legend()
+    protocols = [name for name in PROTOCOL_STYLES if name in set(found["protocol"])]
+    figure = plots.new_figure(2.8)
+    axes = figure.subplots(1, 1 + len(protocols))
+    for axis in axes:
+        plots.value_ticks(axis, counts, base=2)
+        axis.set_xlabel("workers $n$")
+    plots.log_axis(axes[0].yaxis)
+    axes[0].set_ylabel("steps")
+    for axis, protocol in zip(axes[1:], protocols, strict=True):
+        axis.set_yscale("log", base=2)
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.plot(counts, np.array(counts) / counts[0], color="0.6", lw=1, label="linear")
+        own = found[found["protocol"] == protocol]
+        _draw(axes[0], own, "steps")
+        _draw(axis, own, "speedup")
+        axis.set_ylabel("speed-up")
+    plots.share_limits(*axes[1:])
+    plots.titles(
+        axes,
+        "steps to a target",
+        *(f"speed-up, {PROTOCOL_STYLES[protocol].label}" for protocol in protocols),
+    )
+    plots.legend(figure, axes[0], axes[1])
     return figure
+
+
+def _draw(axis: Axes, rows: pd.DataFrame, value: str) -> None:
+    for (target, protocol), part in rows.groupby(["target", "protocol"], sort=False):
+        part = part[part[value].notna()].sort_values("workers")
+        style = PROTOCOL_STYLES[protocol]
+        axis.errorbar(
+            part["workers"],
+            part[value],
+            [part[value] - part[f"{value}_low"], part[f"{value}_high"] - part[value]],
+            color=style.colour,
+            linestyle=style.line if target == "early" else ":",
+            marker=style.marker,
+            fillstyle=FILLS[target],
+            label=f"{style.label}, {target} target",
+            markersize=4,
+            linewidth=1,
+            elinewidth=0.8,
+            capsize=2,
+        )

@@ -27,9 +27,21 @@ def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
         "Left: test images over their reconstructions. Right: a row is one code, the same for all "
         "workers. Pixels are the likelihood's expected values. The paper's reconstructions are of "
         "CIFAR-10, its generations of MNIST.",
+        _losses(samples),
         captions.made_by(tier, samples),
     )
     return Output(plots.save_figure(figure, f"{out}/figures/figS5", pixel_rows(samples)))
+
+
+def _losses(samples: pd.DataFrame) -> str:
+    """The losses of reconstructions beside those of class means; means over the runs."""
+    last = samples[samples["step"] == samples.groupby("run")["step"].transform("max")]
+    columns = ["reconstruction_loss", "class_means_loss"]
+    found = last.drop_duplicates("run").groupby("dataset", sort=False)[columns].mean()
+    return "Loss of reconstructions in nats per test image, and of the mean of its class: " + (
+        "; ".join(f"{name} {own:,.0f} and {means:,.0f}" for name, own, means in found.itertuples())
+        + "."
+    )
 
 
 def draw(table: pd.DataFrame) -> Figure:

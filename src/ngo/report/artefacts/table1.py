@@ -23,7 +23,7 @@ def make(metrics: str | Path, reference: str | Path, tier: str, out: str | Path)
         [ACCURACY],
         tier,
         f"{out}/tables/table1",
-        "Table 1. Test accuracy in percent, mean ± 95 % interval over seeds: the consensus "
+        f"Table 1. Test accuracy in percent, {captions.mean_over_seeds(runs)}: the consensus "
         "model's, the workers' own, and the paper's. NGO − gossip is paired by seed. "
         f"{made_by}",
         "What Table 1 of the paper says, in percentage points of the consensus model's accuracy. "

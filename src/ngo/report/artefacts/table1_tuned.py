@@ -34,9 +34,10 @@ def make(metrics: str | Path, reference: str | Path, tier: str, out: str | Path)
         "Table 1 with each protocol at its own best γ: that with the highest mean accuracy over "
         "seeds on training samples that were held out (of equals the smaller γ; one at which a run "
         "diverged comes last; smallest or largest: it is at the edge of the grid, and a better one "
-        "may lie beyond). Accuracy in percent of the consensus model, mean ± 95 % interval over "
-        "seeds: held out and on the test set at that γ, and on the test set at every γ. NGO − "
-        "gossip is each at its own best γ, paired by seed; the paper does not state its γ. "
+        "may lie beyond). Accuracy in percent of the consensus model, "
+        f"{captions.mean_over_seeds(runs)}: held out and on the test set at that γ, and on the "
+        "test set at every γ. NGO − gossip is each at its own best γ, paired by seed; the paper "
+        "does not state its γ. "
         f"{made_by}",
     )
     claims = tuned_claims(runs, reference).assign(tier=tier)

@@ -25,7 +25,7 @@ def make(metrics: str | Path, reference: str | Path, tier: str, out: str | Path)
         tier,
         f"{out}/tables/tableA2",
         "Table A2. Convolutional networks: final losses (cross entropy; the training loss is the "
-        "workers' on their own batches), mean ± 95 % interval over seeds. NGO − gossip is paired "
+        f"workers' on their own batches), {captions.mean_over_seeds(runs)}. NGO − gossip is paired "
         f"by seed; lower is better. The paper's numbers are for {paper}, and do not say which loss "
         f"they are: its metric is the test loss. {made_by}",
         "What Table A2 of the paper says, of the consensus model's test loss (lower is better). "
