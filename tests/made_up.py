@@ -13,11 +13,13 @@ TABLE_A2 = "config/reference/tableA2_cifar10_loss.csv"
 
 SEEDS = (0, 1, 2)
 BOTH = ("gossip", "ngo")
+COUPLINGS = ((1.0, 0.1), (0.9, 0.1), (1.0, 1.0))
 THREE = ("centralized", *BOTH)
 
 FACTS = {
     "dataset": "digits", "partition": "shards", "workers": 10, "topology": "ring", "u": math.nan,
     "protocol": "ngo", "p": 0.9, "gamma": 0.1, "local_steps": 1, "v_threshold": math.nan,
+    "delay": 0,
     "train_samples": 1437, "classes_covered": 10.0, "parameters": 100,
 }  # fmt: skip
 FIXED = {
@@ -102,6 +104,7 @@ def run(accuracy, V=1.0, *, seed=0, diverged=False, **given):
                 "consensus_loss": math.nan if lost else 1 / (k + 1),
                 "workers_loss_mean": math.nan if lost else 2 / (k + 1),
                 "messages": 200 * k,
+                "bytes_sent": 200 * k * facts["parameters"] * 4,
                 "diverged": lost,
             }
         )
@@ -138,20 +141,24 @@ def random_graphs(lost=none_lost):
         run(0.5, 2 / u, seed=s, diverged=lost(s), protocol=q, topology="random", u=u)
         for q in BOTH for u in (0.2, 0.5) for s in SEEDS
     )  # fmt: skip
-    return metrics(*(run(0.7, 0.0, seed=s, protocol="centralized") for s in SEEDS), *drawn)
+    ring = (run(0.4, 12, seed=s, protocol=q) for q in BOTH for s in SEEDS)
+    return metrics(*(run(0.7, 0.0, seed=s, protocol="centralized") for s in SEEDS), *drawn, *ring)
 
 
 def periods(lost=none_lost):
-    """Runs for Figure 6."""
-    local = (
-        run(0.4, 9.0, seed=s, diverged=lost(s), protocol="local_sgd", p=p, local_steps=h)
-        for p in (1.0, 0.9) for h in (2, 5) for s in SEEDS
-    )  # fmt: skip
-    return metrics(*(run(0.6, 1.0, seed=s, protocol=q) for q in BOTH for s in SEEDS), *local)
+    """Runs for Figure 6; local SGD sends less."""
+    runs = []
+    for partition, s in ((x, s) for x in ("shards", "iid") for s in SEEDS):
+        runs += [run(0.6, 1.0, seed=s, protocol=q, partition=partition) for q in BOTH]
+        for p, gamma, h in ((p, g, h) for p, g in COUPLINGS for h in (2, 5)):
+            given = {"p": p, "gamma": gamma, "local_steps": h, "partition": partition}
+            rows = run(0.4, 9.0, seed=s, diverged=lost(s), protocol="local_sgd", **given)
+            runs.append([{**row, "bytes_sent": row["bytes_sent"] // h} for row in rows])
+    return metrics(*runs)
 
 
 def sizes(lost=none_lost):
-    """Runs for Figures 7 and S3. The seeds differ by 10 points, the protocols by n."""
+    """Runs for Figure 7. The seeds differ by 10 points, the protocols by n."""
     return metrics(*(
         run(0.5 + (q == "ngo") * n / 100 + s / 10, 1.0, seed=s, diverged=lost(s), protocol=q,
             workers=n, samples_per_worker=80)

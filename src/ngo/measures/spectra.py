@@ -13,6 +13,9 @@ from ngo.measures.settings import setting
 if TYPE_CHECKING:
     import pandas as pd
 
+CONNECTED = 1e-9
+"""A graph is connected if its spectral gap is above this: the gap is 0 otherwise, but rounded."""
+
 
 @dataclass(frozen=True)
 class SpectraSettings:
@@ -30,7 +33,8 @@ def spectral_table(settings: SpectraSettings) -> pd.DataFrame:
     """Measure degrees and spectral gaps of topologies.
 
     The table has a row for each --topology and --workers. Values of random graphs are means over
-    --draws graphs, with the standard deviation of the gap.
+    --draws graphs, with the standard deviation of the gap, the share of connected graphs, and the
+    mean gap of those.
     """
     import pandas as pd
 
@@ -49,6 +53,7 @@ def spectral_table(settings: SpectraSettings) -> pd.DataFrame:
             matrices = [mixing.at(t) for t in range(draws)]
             gaps = [spectral_gap(W) for W in matrices]
             degrees = [edges(W) / n for W in matrices]
+            connected = [gap for gap in gaps if gap > CONNECTED]
             records.append(
                 {
                     "topology": name,
@@ -58,6 +63,8 @@ def spectral_table(settings: SpectraSettings) -> pd.DataFrame:
                     "degree": estimate(degrees).mean,
                     "spectral_gap": estimate(gaps).mean,
                     "spectral_gap_std": estimate(gaps).std,
+                    "connected": len(connected) / draws,
+                    "connected_gap": estimate(connected).mean if connected else float("nan"),
                 }
             )
     return pd.DataFrame(records)

@@ -152,6 +152,12 @@ ARTEFACTS.add(
         tables=("theory",),
     ),
 )
+_figure(
+    "delay",
+    METHOD,
+    "Delay: accuracy and V of gossip and NGO with late messages",
+    apart=("dataset", "partition", "topology", "p", "delay"),
+)
 _table(
     "table1",
     COMPARISON,
@@ -159,12 +165,17 @@ _table(
     "table1_classification",
 )
 _figure("fig4", NONLINEARITY, "Figure 4: accuracy and V against p", apart=("protocol", "p"))
-_figure("fig5", RANDOM, "Figure 5: accuracy and V on random graphs", apart=("protocol", "u"))
+_figure(
+    "fig5",
+    RANDOM,
+    "Figure 5: accuracy and V on random graphs, beside the ring",
+    apart=("protocol", "topology", "u"),
+)
 _figure(
     "fig6",
     COMMUNICATION,
-    "Figure 6: consensus every 1, 2 and 5 steps",
-    apart=("protocol", "p", "local_steps"),
+    "Figure 6: consensus every 1, 2 and 5 steps, and accuracy at equal bytes",
+    apart=("dataset", "partition", "protocol", "p", "gamma", "local_steps"),
 )
 _figure(
     "fig7",
@@ -198,7 +209,7 @@ _figure(
     "figS3",
     SUPPLEMENT,
     "Figure S3: scaling, the whole data set split evenly",
-    apart=("protocol", "workers"),
+    apart=("protocol", "topology", "workers"),
 )
 _figure("figS4", SUPPLEMENT, "Figure S4: correlation of V and test accuracy", apart=CELL)
 _figure(

@@ -168,4 +168,5 @@ _SHOWN: Schema = {
     "target_loss_noniid": _LOSS,
     "early_accuracy": _PERCENT,
     "late_accuracy": _PERCENT,
+    "target_accuracy": _SHARE,
 }

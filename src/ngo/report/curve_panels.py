@@ -26,6 +26,7 @@ LABELS = {
     "loss": "test squared error",
     "workers_loss": "test squared error",
     "messages": "models sent",
+    "steps_to_target": "steps",
 }
 
 Cases = list[tuple[Style, pd.DataFrame]]

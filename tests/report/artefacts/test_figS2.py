@@ -33,3 +33,9 @@ def test_the_figure_is_made_from_a_file_in_the_same_bytes_each_time(tmp_path, co
     shown = pd.read_csv(tmp_path / "a/figures/figS2.csv")
     assert set(shown["tier"]) == {"test"}
     assert shown["samples"].tolist() == counts["samples"].tolist()
+
+
+def test_the_caption_counts_samples_and_classes_of_a_worker(counts):
+    assert figS2.worker_counts(counts) == "digits: 3 samples of 1 classes a worker."
+    counts.loc[(counts["worker"] == 2) & (counts["label"] == 4), "samples"] = 2000
+    assert figS2.worker_counts(counts) == "digits: 3 to 2,003 samples of 1 to 2 classes a worker."

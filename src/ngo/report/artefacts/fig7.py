@@ -19,7 +19,8 @@ def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
     figure, shown = draw_scaling(runs)
     plots.caption(
         figure,
-        f"Every worker has {runs['samples_per_worker'].max():.0f} samples.",
+        f"Every worker has {runs['samples_per_worker'].max():.0f} samples. Best: the highest "
+        "accuracy of a run's evaluations on the whole test set.",
         captions.intervals(runs, geometric=False),
         captions.diverged(runs),
         captions.made_by(tier, runs, paper="cifar10"),

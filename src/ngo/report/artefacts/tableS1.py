@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.spectra import spectral_comparison
+from ngo.analysis.spectra import STANDARD_ERRORS, spectral_comparison
 from ngo.report.output import Output
 from ngo.report.tables import ABSENT, number, save_table
 
@@ -20,7 +20,10 @@ def make(metrics: str | Path, reference: str | Path, tier: str, out: str | Path)
         printed,
         f"{out}/tables/tableS1",
         "Table S1. Degree and spectral gap 1 − max(|λ₂|, |λ_n|), ours and the paper's; a random "
-        f"graph's are means over independent draws. Tier {tier}; no data set.",
+        "graph's are means over independent draws, and its gap over all draws and over the "
+        "connected ones. As printed: equal after rounding to the paper's decimals; a mean degree, "
+        f"within {STANDARD_ERRORS} of its standard errors. A random graph's degree is u(n − 1), "
+        f"not un as printed. Tier {tier}; no data set.",
     )
     return Output(tables=(printed,))
 
@@ -36,7 +39,11 @@ def print_gaps(table: pd.DataFrame) -> pd.DataFrame:
             "Topology": names,
             "n": table["n"].astype(str),
             "Degree": table["degree"].map("{:.4g}".format),
+            "Paper's degree": table["paper_degree"].fillna(ABSENT),
+            "Degree as printed": table["degree_agrees"].fillna(ABSENT),
+            "u(n − 1)": table["true_degree_agrees"].where(table["u"].notna()).fillna(ABSENT),
             "Spectral gap": table["spectral_gap"].map("{:.4f}".format),
+            "Connected": table["connected_gap"].map("{:.4f}".format),
             "Paper": table["paper"].map("{:g}".format).where(table["paper"].notna(), ABSENT),
             "Difference": table["difference"].map(lambda d: number(d, 4, plus=True)),
             "As printed": table["agrees"].fillna(ABSENT),
