@@ -3,10 +3,17 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from made_up import BOTH, SEEDS, levels, metrics, run, straight_line
 
-from ngo.analysis.correlations import correlations, on_log_axis, run_ends
+from ngo.analysis.correlations import (
+    correlations,
+    on_log_axis,
+    pooled_correlation,
+    run_ends,
+    within_seeds,
+)
 from ngo.common.registry import UserError
 
 
@@ -18,7 +25,8 @@ def test_the_pooled_correlation_differs_from_that_within_a_seed():
     assert found["pearson_low"] < r < found["pearson_high"]
     assert found["pearson"] > 0.3  # the seeds' levels
     assert found["within_seed"] == pytest.approx(-1)
-    assert found["within_seed_ci95"] == pytest.approx(0, abs=1e-9)
+    assert math.isnan(found["within_seed_low"])  # straight lines leave no interval
+    assert found["seeds"] == 3
     assert found["runs"] == 18
 
 
@@ -47,3 +55,31 @@ def test_runs_of_one_seed_in_the_same_cell_are_refused():
 def test_a_run_without_a_positive_v_is_on_no_log_axis():
     ends = run_ends(metrics(run(0.5, 0.0), run(0.5, 2.0, protocol="gossip")))
     assert on_log_axis(ends).tolist() == [False, True]
+
+
+def test_within_seeds_against_numpy():
+    random = np.random.default_rng(0)
+    V, accuracy = np.exp(random.standard_normal((2, 4, 5)))
+    ends = pd.DataFrame(
+        {"seed": np.repeat(range(4), 5), "V": V.ravel(), "accuracy": accuracy.ravel()}
+    )
+    by_seed = within_seeds(ends, "accuracy")
+    for seed in range(4):
+        r = np.corrcoef(np.log(V[seed]), accuracy[seed])[0, 1]
+        slope = np.polyfit(np.log(V[seed]), accuracy[seed], 1)[0]
+        assert by_seed.loc[seed, ["r", "z", "slope"]].tolist() == pytest.approx(
+            [r, math.atanh(r), slope]
+        )
+    pooled = pooled_correlation(by_seed)
+    assert pooled.r == pytest.approx(math.tanh(by_seed["z"].mean()))
+    assert -1 <= pooled.low < pooled.r < pooled.high <= 1
+    assert pooled.seeds == 4
+
+
+def test_a_seed_whose_runs_all_diverged_has_no_correlation():
+    ends = run_ends(levels(lambda seed: seed == 1))
+    ends.loc[ends["seed"] == 1, "accuracy"] = math.nan
+    by_seed = within_seeds(ends, "accuracy")
+    assert by_seed["z"].isna().to_dict() == {0: False, 1: True, 2: False}
+    assert pooled_correlation(by_seed).seeds == 2
+    assert pooled_correlation(by_seed.loc[[1]]).seeds == 0

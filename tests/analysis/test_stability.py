@@ -14,7 +14,8 @@ def test_runs_are_compared_at_the_gamma_that_all_topologies_share():
     found = stability(rates())
     assert found.shared == [0.1]
     assert found.swept == "ring"
-    assert len(found.runs) == 2 * 3 * len(SEEDS)
+    assert len(found.runs) == 2 * 4 * len(SEEDS)
+    assert found.runs["at_shared"].sum() == 2 * 3 * len(SEEDS)
     assert sorted(found.by_gamma["gamma"].unique()) == [0.1, 0.5]
 
 
@@ -24,6 +25,14 @@ def test_the_floor_is_that_of_the_largest_two_cycle():
         predicted = chatter_V(0.5, mixing_matrix(ring(10)), 0.9, 100)
     assert floor.index.tolist() == [0.1, 0.5]
     assert floor[0.5] == pytest.approx(predicted)
+
+
+def test_each_p_has_its_own_floor():
+    """On an even ring, V = nd/4 · (2γw)^(1/(1−p)), w = 1/3."""
+    floor = chatter_floor(exponents().query("p < 1")).set_index(["p", "gamma"])["mean"]
+    for p, gamma in floor.index:
+        assert floor[p, gamma] == pytest.approx(250 * (2 * gamma / 3) ** (1 / (1 - p)), rel=1e-6)
+    assert len(floor) == 4
 
 
 def test_a_random_topology_and_linear_coupling_have_no_floor():

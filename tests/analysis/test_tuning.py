@@ -1,4 +1,4 @@
-"""Each protocol at its own best γ."""
+"""Each protocol at its own best p and γ."""
 
 import math
 
@@ -17,18 +17,37 @@ def metrics():
 
 def test_gamma_is_chosen_by_held_out_accuracy_alone(metrics):
     """Gossip ties at 0.1 and 0.3: the smaller one. NGO at 1 has a diverged run: it comes last."""
-    best = tuning.best_gammas(tuning.gamma_grid(metrics)).set_index("protocol")
+    best = tuning.best_settings(tuning.tuning_grid(metrics)).set_index("protocol")
     assert best["gamma"].to_dict() == pytest.approx(
         {"centralized": math.nan, "gossip": 0.1, "ngo": 0.3}, nan_ok=True
     )
     assert best["held_out"].to_dict() == pytest.approx({"centralized": 80, "gossip": 60, "ngo": 70})
     assert best.loc["gossip", "edge"] == "smallest"
     assert best.loc[["centralized", "ngo"], "edge"].isna().all()
+    assert best["p_edge"].fillna("-").tolist() == ["-", "-", "largest"]
+
+
+def test_p_is_chosen_with_gamma(metrics):
+    better = metrics.copy()
+    better.loc[better["p"] == 0.7, "holdout_accuracy"] = 0.95
+    best = tuning.best_settings(tuning.tuning_grid(better)).set_index("protocol")
+    assert best.loc["ngo", ["p", "gamma", "p_edge"]].tolist() == [0.7, 0.1, "smallest"]
+    assert pd.isna(best.loc["ngo", "edge"])  # p = 0.7 was tried at one γ only
+    chosen = tuning.at_best(better).drop_duplicates("run")
+    assert chosen.groupby("protocol")["run"].count().to_dict() == {
+        "centralized": 3, "gossip": 3, "ngo": 3
+    }  # fmt: skip
+
+
+def test_each_p_can_have_its_own_best_gamma(metrics):
+    best = tuning.best_settings(tuning.tuning_grid(metrics), ["protocol", "p"])
+    ngo = best[best["protocol"] == "ngo"].set_index("p")["gamma"]
+    assert ngo.to_dict() == {0.9: 0.3, 0.7: 0.1}
 
 
 def test_runs_of_one_seed_and_gamma_are_no_seeds(metrics):
     again = metrics[metrics["gamma"] == 0.3].assign(run=lambda rows: rows["run"] + "-lr0.2")
-    with pytest.raises(UserError, match="told apart here by .*, protocol, gamma and seed alone"):
+    with pytest.raises(UserError, match="told apart here by .*, protocol, p, gamma and seed alone"):
         tuning.tuned_table(pd.concat([metrics, again]), TABLE1)
 
 
@@ -41,17 +60,11 @@ def test_the_table_at_each_ones_own_best_gamma(metrics):
     # Paired by seed: 57 − 55, 66 − 65, 75 − 75.
     assert table.loc["ngo", "ngo_minus_gossip"] == pytest.approx(1)
     assert table.loc["ngo", "paper_ngo_minus_gossip"] == pytest.approx(64.84 - 62.30)
-    assert table.loc["gossip", ["test_0.1", "test_0.3", "test_1"]].tolist() == pytest.approx(
-        [65, 95, 99]
-    )
-    assert table.loc["ngo", ["diverged_0.3", "diverged_1"]].tolist() == [0, 1]
-
-
-def test_the_claim_is_of_ngo_and_gossip_at_their_best(metrics):
-    claims = tuning.tuned_claims(metrics, TABLE1)
-    assert claims["claim"].tolist() == ["ring ngo > ring gossip"]
-    assert claims["measured"].tolist() == pytest.approx([1])
-    assert claims["verdict"].tolist() == ["undecided"]  # 2, 1, 0: half-width 2.5
+    assert table.loc["ngo", ["p", "gamma"]].tolist() == [0.9, 0.3]
+    grid = tuning.tuning_grid(metrics).set_index(["protocol", "p", "gamma"])
+    grid = grid.sort_index()
+    assert grid.loc["gossip", "test"].tolist() == pytest.approx([65, 95, 99])
+    assert grid.loc[("ngo", 0.9), "diverged"].tolist() == [0, 0, 1]
 
 
 def test_a_protocol_that_diverges_at_every_gamma_has_no_accuracy():

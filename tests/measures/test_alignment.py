@@ -39,6 +39,7 @@ def test_the_gradients_of_least_squares_are_those_of_the_formula(tmp_path):
         assert rows["cosine"].iloc[1:].tolist() == pytest.approx(cosines.tolist(), abs=1e-5)
         norms = own.norm(dim=1) / at_mean.norm()
         assert rows["relative_norm"].iloc[1:].tolist() == pytest.approx(norms.tolist(), rel=1e-4)
+        assert rows["accuracy"].isna().all()  # regression has none
         # The gradient is affine in w: the mean of the workers' is that at their mean.
         assert rows[["cosine", "relative_norm"]].iloc[0].tolist() == pytest.approx([1, 1], rel=1e-5)
 
@@ -52,6 +53,10 @@ def test_synced_workers_have_the_gradient_at_their_mean_with_dropout_off(tmp_pat
     assert synced["cosine"].to_numpy() == pytest.approx(1, abs=1e-9)
     assert synced["relative_norm"].to_numpy() == pytest.approx(1, abs=1e-9)
     assert (table.loc[table["scale"] == 1, "cosine"] < 0.999).all()
+    assert table["accuracy"].between(0, 1).all()
+    assert synced["accuracy"].nunique() == 1
+    consensus = table[table["worker"] == -1]["accuracy"]
+    assert consensus.nunique() == 1  # the mean does not move
     assert table["protocol"].unique().tolist() == ["gossip"]
     pd.testing.assert_frame_equal(table, table_of(tmp_path, scale=[0, 1], samples=20))
 

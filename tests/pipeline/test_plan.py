@@ -96,7 +96,7 @@ def test_summary_counts_runs_and_samples():
     assert sum(r.samples for r in table1.values()) == 3 * 7 * (4 * 60_000 + 20 * 4_000)
     samples = sum(r.samples for r in plan.runs.values())
     assert summary(plan) == (
-        f"{len(plan.runs)} runs of 20 experiments on {len(plan.partition_runs)} partitions train "
+        f"{len(plan.runs)} runs of 21 experiments on {len(plan.partition_runs)} partitions train "
         f"{samples:,} samples"
     )
 
@@ -112,7 +112,7 @@ def folder(tmp_path):
 def test_every_tier_is_found(folder):
     lines = list(overview(folder))
     assert [line.partition(":")[0] for line in lines] == ["paper", "cifar10", "demo", "laptop"]
-    assert all(re.search(r": \d+ runs of 20 experiments on \d+ part", line) for line in lines)
+    assert all(re.search(r": \d+ runs of 21 experiments on \d+ part", line) for line in lines)
 
 
 def test_a_file_that_is_no_tier_is_told_in_its_line(folder):

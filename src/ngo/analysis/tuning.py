@@ -1,30 +1,32 @@
-"""Each protocol at its best synchronization rate γ, chosen by held-out accuracy."""
+"""Each protocol at its best exponent p and synchronization rate γ, chosen by held-out accuracy."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.claims import claims_table
 from ngo.analysis.comparisons import KEYS, protocol_table
 from ngo.analysis.criteria import ACCURACY, HELD_OUT
 from ngo.analysis.evaluations import check_apart, final, over_seeds
 from ngo.analysis.order import ordered
 from ngo.analysis.published import beside_published
 
+TUNED = ["p", "gamma"]
 
-def gamma_grid(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Accuracies of the consensus model by data set, partition, topology, protocol and γ.
+
+def tuning_grid(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Accuracies of the consensus model by data set, partition, topology, protocol, p and γ.
 
     Held-out and test accuracy in percent, each as mean and 95 % half-width over seeds, and the
-    number of diverged runs. The mean is NaN if a run diverged; γ is NaN for centralized training.
-    Raises a UserError for runs of one seed that differ in no column of the grid.
+    number of diverged runs. The mean is NaN if a run diverged; p and γ are NaN for centralized
+    training. Raises a UserError for runs of one seed that differ in no column of the grid.
     """
-    by = [*KEYS, "gamma"]
+    by = [*KEYS, *TUNED]
     last = final(metrics)
     check_apart(last, by)
-    rows = ordered(last.sort_values("gamma", kind="stable"))
+    rows = ordered(last.sort_values(["p", "gamma"], ascending=[False, True], kind="stable"))
     counts = rows.groupby(by, dropna=False, sort=False)["diverged"].agg(["sum", "size"])
     grid = counts.rename(columns={"sum": "diverged", "size": "seeds"}).reset_index()
     for name, criterion in (("held_out", HELD_OUT), ("test", ACCURACY)):
@@ -35,58 +37,52 @@ def gamma_grid(metrics: pd.DataFrame) -> pd.DataFrame:
     return grid
 
 
-def best_gammas(grid: pd.DataFrame) -> pd.DataFrame:
-    """The row of ``gamma_grid`` with the best γ of each cell, by mean held-out accuracy.
+def best_settings(grid: pd.DataFrame, keys: Sequence[str] = KEYS) -> pd.DataFrame:
+    """The row of ``tuning_grid`` with the best mean held-out accuracy, for each value of ``keys``.
 
-    Ties go to the smaller γ; a γ at which a run diverged comes last. ``edge`` is ``smallest`` or
-    ``largest`` if the best γ is at an end of the grid, where a better one may be outside.
+    Ties go to the smaller γ, then to the larger p; a setting at which a run diverged comes last.
+    ``edge`` is ``smallest`` or ``largest`` if the best γ is at an end of the γ that were tried at
+    the same p, where a better one may be outside; ``p_edge`` is the same for p.
     """
-    last = grid["held_out"].fillna(-1)
-    order = grid.assign(_rank=last).sort_values(["_rank", "gamma"], ascending=[False, True])
-    best = order.drop(columns="_rank").drop_duplicates(KEYS).sort_index()
-    ends = grid.groupby(KEYS, dropna=False)["gamma"].agg(["min", "max"]).reset_index()
-    ends = best[[*KEYS, "gamma"]].merge(ends, on=KEYS, how="left").set_index(best.index)
-    several = ends["min"] < ends["max"]
-    edge = pd.Series(None, index=best.index, dtype=object)
-    edge[several & (ends["gamma"] == ends["min"])] = "smallest"
-    edge[several & (ends["gamma"] == ends["max"])] = "largest"
-    return best.assign(edge=edge)
+    keys = list(keys)
+    rank = grid.assign(_rank=grid["held_out"].fillna(-1))
+    rank = rank.sort_values(["_rank", "gamma", "p"], ascending=[False, True, False])
+    best = rank.drop(columns="_rank").drop_duplicates(keys).sort_index()
+    at_p = list(dict.fromkeys([*keys, "p"]))
+    return best.assign(edge=_edge(best, grid, "gamma", at_p), p_edge=_edge(best, grid, "p", keys))
 
 
-def at_best_gamma(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The metrics of the runs at the best γ of their cell."""
-    best = best_gammas(gamma_grid(metrics))
-    return metrics.merge(best[[*KEYS, "gamma"]], on=[*KEYS, "gamma"])
+def at_best(metrics: pd.DataFrame, keys: Sequence[str] = KEYS) -> pd.DataFrame:
+    """The metrics of the runs at the best p and γ for each value of ``keys``."""
+    best = best_settings(tuning_grid(metrics), keys)
+    columns = list(dict.fromkeys([*keys, *TUNED]))
+    return metrics.merge(best[columns], on=columns)
 
 
 def tuned_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
-    """Table 1 with each protocol at its own best γ (``comparisons.protocol_table``).
+    """Table 1 with each protocol at its own best p and γ (``comparisons.protocol_table``).
 
-    Further columns: that ``gamma``, its ``edge`` and held-out accuracy; the paper's NGO − gossip;
-    the test accuracy at every γ of the grid, ``test_GAMMA``, and the diverged runs there.
+    Further columns: that ``p`` and ``gamma``, whether they are at an edge of the grid, and the
+    held-out accuracy; the paper's NGO − gossip.
     """
-    grid = gamma_grid(metrics)
-    best = best_gammas(grid)[[*KEYS, "gamma", "edge", "held_out", "held_out_ci95"]]
-    table = protocol_table(at_best_gamma(metrics), reference, [ACCURACY])
+    best = best_settings(tuning_grid(metrics))
+    best = best[[*KEYS, *TUNED, "edge", "p_edge", "held_out", "held_out_ci95"]]
+    table = protocol_table(at_best(metrics), reference, [ACCURACY])
     table = best.merge(table, on=KEYS, how="right")
     gossip = beside_published(
         table.assign(protocol="gossip"), reference, "test_accuracy_percent"
     ).where(table["protocol"] == "ngo")
     table["paper_ngo_minus_gossip"] = table["paper"] - gossip
-    for gamma, rows in grid.dropna(subset="gamma").groupby("gamma"):
-        columns = {
-            "test": f"test_{gamma:g}",
-            "test_ci95": f"test_{gamma:g}_ci95",
-            "diverged": f"diverged_{gamma:g}",
-        }
-        rows = rows.rename(columns=columns)[[*KEYS, *columns.values()]]
-        table = table.merge(rows, on=KEYS, how="left")
     return table
 
 
-def tuned_claims(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
-    """Verdicts on NGO against gossip with each at its own best γ, by topology and partition.
-
-    See ``claims.claims_table``.
-    """
-    return claims_table(at_best_gamma(metrics), reference, [ACCURACY], topologies=False)
+def _edge(best: pd.DataFrame, grid: pd.DataFrame, name: str, keys: list[str]) -> pd.Series:
+    """Whether ``best[name]`` is the smallest or largest of several values in ``grid``."""
+    ends = grid.groupby(keys, dropna=False)[name].agg(["min", "max"]).reset_index()
+    ends = best[list(dict.fromkeys([*keys, name]))].merge(ends, on=keys, how="left")
+    ends = ends.set_index(best.index)
+    edge = pd.Series(None, index=best.index, dtype=object)
+    several = ends["min"] < ends["max"]
+    edge[several & (ends[name] == ends["min"])] = "smallest"
+    edge[several & (ends[name] == ends["max"])] = "largest"
+    return edge

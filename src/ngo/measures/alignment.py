@@ -47,8 +47,9 @@ def alignment_table(
     the workers' buffers.
 
     The table has the fields of the run, and a row for each scale and worker: V, the cosine of the
-    worker's gradient and ∇F(x̄), and the relative norm ‖gradient‖ / ‖∇F(x̄)‖. Worker −1 is the mean
-    of the workers' gradients.
+    worker's gradient and ∇F(x̄), the relative norm ‖gradient‖ / ‖∇F(x̄)‖, and the accuracy of the
+    worker's model (NaN for tasks without one) on as many samples of the test set, if it has so
+    many. Worker −1 is the mean: that of the workers' gradients, and the consensus model.
     """
     import pandas as pd
 
@@ -74,9 +75,11 @@ def _run_alignment(settings: AlignmentSettings, path: Path, data_root: Path) -> 
     population = restored(spec, snapshots[step])
     chosen = torch.randperm(m, generator=torch_stream(settings.seed, "alignment"))[:samples]
     batch = population.task.batch(data, data.train_inputs[chosen], data.train_targets[chosen])
+    drawn = torch.randperm(
+        len(data.test_inputs), generator=torch_stream(settings.seed, "alignment test")
+    )[:samples]
+    tested = population.task.batch(data, data.test_inputs[drawn], data.test_targets[drawn])
     population.buffers.copy_(population.buffers.mean(0))
-    for module in population.models():
-        module.eval()
     mean = population.consensus_model()
     distances = population.X - mean
     reference = _gradients(population, mean.expand_as(distances), *batch)[0]
@@ -93,6 +96,7 @@ def _run_alignment(settings: AlignmentSettings, path: Path, data_root: Path) -> 
                 "V": float(synchronization_index(population.X)),
                 "cosine": cosines.numpy(),
                 "relative_norm": norms.numpy(),
+                "accuracy": _accuracies(population, *tested),
             }
         )
     facts = {name: value for name, value in spec.values().items() if value is not None}
@@ -105,11 +109,22 @@ def _run_alignment(settings: AlignmentSettings, path: Path, data_root: Path) -> 
 def _gradients(
     population: Population, X: torch.Tensor, inputs: torch.Tensor, targets: torch.Tensor
 ) -> torch.Tensor:
-    """The gradients at ``X`` on one batch, the same for all workers: float64 ``[n, d]``."""
+    """The gradients at ``X`` on one batch, the same for all workers: float64 ``[n, d]``.
+
+    Without dropout.
+    """
     from ngo.engine.backend import Stacked
 
+    for module in population.models():
+        module.eval()
     population.X.copy_(X)
     population.gradients(
         Stacked(*(tensor.expand(population.n, *tensor.shape) for tensor in (inputs, targets)))
     )
     return population.G.double()
+
+
+def _accuracies(population: Population, inputs: torch.Tensor, targets: torch.Tensor) -> list[float]:
+    """The accuracy of the consensus model, then of each worker's; NaN without a score."""
+    scores = population.evaluate([inputs], [targets])
+    return [scores.consensus_accuracy, *scores.worker_accuracies]

@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator
-from matplotlib.transforms import ScaledTranslation
 
 from ngo.analysis.curves import GEOMETRIC
 from ngo.report.plots import log_axis
@@ -24,6 +23,7 @@ LABELS = {
     "best": "best test accuracy (%)",
     "difference": "NGO − gossip (points)",
     "loss": "test squared error",
+    "test_loss": "test loss",
     "workers_loss": "test squared error",
     "messages": "models sent",
     "steps_to_target": "steps",
@@ -80,8 +80,8 @@ def _draw(
     if y in GEOMETRIC:
         log_axis(axis.yaxis)
     shown = [(style, rows[rows["value"] == y].sort_values(x)) for style, rows in cases]
-    for k, (style, rows) in enumerate(shown):
-        mark(axis, rows, x, style, k - (len(shown) - 1) / 2)
+    for style, rows in shown:
+        mark(axis, rows, x, style)
     lost = []
     for style, rows in shown:
         more = rows["diverged"].diff().fillna(rows["diverged"])
@@ -92,7 +92,7 @@ def _draw(
     _mark_diverged(axis, lost, x)
 
 
-def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style, place: float) -> None:
+def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
     every = max(1, len(rows) // 6)
     look = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
     whole, left = rows[rows["diverged"] == 0], rows[rows["diverged"] > 0]
@@ -106,8 +106,7 @@ def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style, place: float) ->
         axis.plot(left[x], left["mean"], **look, markevery=every, markersize=2, lw=0.5)
 
 
-def _bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style, place: float) -> None:
-    beside = axis.transData + ScaledTranslation(place / 20, 0, axis.figure.dpi_scale_trans)
+def _bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
     ends = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
     axis.errorbar(
         rows[x],
@@ -121,11 +120,10 @@ def _bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style, place: float) ->
         linewidth=1,
         elinewidth=0.8,
         capsize=2,
-        transform=beside,
     )
     some = rows[rows["diverged"] > 0]
     look = {"markeredgecolor": style.colour, "markerfacecolor": "white", "markersize": 4}
-    axis.plot(some[x], some["mean"], style.marker, **look, transform=beside, zorder=3)
+    axis.plot(some[x], some["mean"], style.marker, **look, zorder=3)
 
 
 def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:

@@ -94,7 +94,7 @@ def log_axis(axis: Axis) -> None:
 
     def between(value: float, _: int) -> str:
         low, high = axis.get_view_interval()
-        digits = "23456789" if high < 4 * low else "25" if high < 60 * low else ""
+        digits = "123456789" if high < 4 * low else "25" if high < 60 * low else ""
         return number(value) if f"{value:e}"[0] in digits else ""
 
     def number(value: float, _: int = 0) -> str:

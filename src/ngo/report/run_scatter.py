@@ -1,4 +1,4 @@
-"""A panel of V against accuracy with a marker for each run, told apart by protocol and topology."""
+"""A panel of V against a score with a marker for each run, told apart by protocol and topology."""
 
 from __future__ import annotations
 
@@ -16,25 +16,28 @@ FILLS = ("none", "left", "full", "right", "top", "bottom")
 """The filling of a marker shows the topology; colour and shape show the protocol."""
 
 
-def scatter(axis: Axes, rows: pd.DataFrame) -> None:
-    """Draw the runs in ``rows``, and state below how many diverged."""
+def scatter(
+    axis: Axes, rows: pd.DataFrame, y: str = "accuracy", pale: pd.Series | None = None
+) -> None:
+    """Draw ``y`` against V of the runs in ``rows``, and state below how many diverged.
+
+    ``pale`` says which runs have smaller, paler markers.
+    """
     log_axis(axis.xaxis)
     topologies = [*TOPOLOGY_ORDER, *sorted(set(rows["topology"]) - set(TOPOLOGY_ORDER))]
     for topology, fill in zip(topologies, cycle(FILLS), strict=False):
         for style, part in by_protocol(rows[rows["topology"] == topology]):
-            part = part[on_log_axis(part)]
-            axis.plot(
-                part["V"],
-                part["accuracy"],
-                style.marker,
-                color=style.colour,
-                fillstyle=fill,
-                markerfacecoloralt="white",
-                markersize=5,
-                label=f"{style.label}, {topology}",
-            )
-    axis.set(xlabel=LABELS["V"], ylabel=LABELS["accuracy"])
-    if lost := int((~on_log_axis(rows)).sum()):
+            part = part[on_log_axis(part, y)]
+            look = {"color": style.colour, "fillstyle": fill, "markerfacecoloralt": "white"}
+            apart = pale.loc[part.index] if pale is not None else part["V"].isna()
+            first = part[~apart]
+            label = f"{style.label}, {topology}"
+            axis.plot(first["V"], first[y], style.marker, markersize=5, label=label, **look)
+            if apart.any():
+                other = part[apart]
+                axis.plot(other["V"], other[y], style.marker, markersize=3, alpha=0.5, **look)
+    axis.set(xlabel=LABELS["V"], ylabel=LABELS[{"loss": "test_loss"}.get(y, y)])
+    if lost := int((~on_log_axis(rows, y)).sum()):
         bottom, top = axis.get_ylim()
         axis.set_ylim(bottom - 0.08 * (top - bottom), top)
         axis.text(

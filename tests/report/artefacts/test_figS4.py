@@ -13,6 +13,9 @@ def test_the_title_has_the_correlations():
     figure, shown = figS4.draw(levels())
     assert figure.axes[0].get_title().endswith("within a seed $r$ = −1.00")
     assert len(shown) == 18
+    within = [a for a in figure.axes[0].lines if a.get_color() == "0.6"]
+    assert len(within) == 3  # a falling line for each seed
+    assert all(a.get_ydata()[0] > a.get_ydata()[1] for a in within)
 
 
 def test_a_straight_line_has_no_interval():

@@ -1,4 +1,4 @@
-"""Figure 1: gossip after each SGD step until V ≤ V_th, on least squares."""
+"""Figure 1: gossip after each SGD step until V ≤ V_th, on toy problems."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ngo.analysis.curves import along, scores
+from ngo.analysis.curves import along, points, scores, together
+from ngo.analysis.evaluations import final
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.report import captions, plots
-from ngo.report.curve_panels import lines
+from ngo.report.curve_panels import LABELS, Cases, lines
 from ngo.report.output import Output
+from ngo.report.plots import log_axis
 from ngo.report.style import house_style, kth_style
+
+BY = ["dataset", "protocol", "v_threshold"]
+NAMES = {"least_squares": "least squares", "sine": "sine net"}
 
 
 @house_style()
@@ -24,7 +29,8 @@ def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
     figure, shown = draw(runs)
     plots.caption(
         figure,
-        "After each SGD step, linear gossip until V is at most V_th.",
+        "After each SGD step, linear gossip until V is at most V_th; thresholds as lines. Losses "
+        "before the first step, equal for all, are not drawn.",
         captions.intervals(runs),
         captions.diverged(runs),
         captions.made_by(tier, runs),
@@ -33,34 +39,70 @@ def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
 
 
 def draw(metrics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
-    """The graph, the losses of the consensus model and of the workers, V, and the models sent."""
-    values = ["loss", "workers_loss", "V", "messages"]
-    by = ["protocol", "v_threshold"]
-    table = along(scores(metrics), by, "step", values)
-    cases = [
-        (kth_style(k, rf"$V_\mathrm{{th}} = {threshold:g}$" if threshold > 0 else name), rows)
-        for k, ((name, threshold), rows) in enumerate(table.groupby(by, dropna=False))
-    ]
-    figure = plots.new_figure(3.9)
-    axes = figure.subplot_mosaic(
-        [["graph", "loss", "workers_loss"], ["graph", "V", "messages"]], width_ratios=[0.6, 1, 1]
-    )
-    _draw_graph(axes["graph"], metrics["topology"].iloc[0], int(metrics["workers"].iloc[0]))
-    for value in values:
-        lines(axes[value], cases, "step", value)
-        axes[value].set_xlabel("step")
-    for look, rows in cases:
-        axes["V"].axhline(rows["v_threshold"].iloc[0], color=look.colour, lw=0.5)
+    """The graph and, for each problem, losses of the consensus model and of the workers, and V.
+
+    Below the graph: the models sent until the end, by threshold.
+    """
+    every = scores(metrics)
+    table = along(every, BY, "step", ["loss", "workers_loss", "V"])
+    sent = points(final(every), BY, ["messages"])
+    problems = list(dict.fromkeys(table["dataset"]))
+    figure = plots.new_figure(1.9 * max(len(problems), 2) + 0.4)
+    left, right = figure.subfigures(1, 2, width_ratios=[0.9, 3])
+    graph, cost = left.subplots(2, 1)
+    _draw_graph(graph, metrics["topology"].iloc[0], int(metrics["workers"].iloc[0]))
+    _draw_cost(cost, sent)
+    axes = right.subplots(len(problems), 3, squeeze=False)
+    for row, problem in zip(axes, problems, strict=True):
+        cases = _by_threshold(table[(table["dataset"] == problem) & (table["step"] > 0)])
+        for axis, value in zip(row, ("loss", "workers_loss", "V"), strict=True):
+            lines(axis, cases, "step", value)
+            axis.set_xlabel("step")
+        for look, rows in cases:
+            row[-1].axhline(rows["v_threshold"].iloc[0], color=look.colour, lw=0.5)
     plots.titles(
-        axes.values(),
+        (graph, *axes.flat, cost),
         f"{metrics['topology'].iloc[0]}, $n = {metrics['workers'].iloc[0]}$",
-        "consensus model",
-        "mean of the workers",
-        "synchronization, thresholds as lines",
-        "communication so far",
+        *(
+            f"{NAMES.get(problem, problem)}:\n{what}"
+            for problem in problems
+            for what in ("consensus model", "mean of the workers", "synchronization")
+        ),
+        "communication",
     )
-    plots.legend(figure, axes["loss"])
-    return figure, table
+    plots.legend(figure, axes[0, 0])
+    return figure, together(table, sent)
+
+
+def _by_threshold(table: pd.DataFrame) -> Cases:
+    """The rows of each threshold with its style; other protocols by their name."""
+    return [
+        (kth_style(k, rf"$V_\mathrm{{th}} = {threshold:g}$" if threshold > 0 else name), rows)
+        for k, ((name, threshold), rows) in enumerate(
+            table.groupby(["protocol", "v_threshold"], dropna=False)
+        )
+    ]
+
+
+def _draw_cost(axis: Axes, sent: pd.DataFrame) -> None:
+    """The models sent until the end against the threshold, a line for each problem."""
+    shown = sent.dropna(subset="v_threshold")
+    for look, marker, (problem, rows) in zip(
+        ("-", "--"), "os", shown.groupby("dataset", sort=False), strict=False
+    ):
+        rows = rows.sort_values("v_threshold")
+        bars = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
+        name = NAMES.get(problem, problem)
+        place = rows[["v_threshold", "mean"]].fillna(0).iloc[0].astype(float)
+        axis.annotate(name, place, xytext=(5, 4), textcoords="offset points", fontsize="small")
+        axis.errorbar(
+            rows["v_threshold"], rows["mean"], bars, color="0.3", ls=look, marker=marker,
+            markersize=4, lw=1, capsize=2, label=name,
+        )  # fmt: skip
+    axis.set_xticks(sorted(shown["v_threshold"].unique()))
+    if (shown["mean"] > 0).any():
+        log_axis(axis.yaxis)
+    axis.set(xlabel=r"threshold $V_\mathrm{th}$", ylabel=LABELS["messages"])
 
 
 def _draw_graph(axis: Axes, topology: str, n: int) -> None:

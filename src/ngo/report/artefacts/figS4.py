@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ngo.analysis.correlations import correlations, run_ends
-from ngo.analysis.statistics import ROUNDING
+from ngo.analysis.correlations import correlations, on_log_axis, run_ends, within_seeds
 from ngo.report import captions, plots
 from ngo.report.output import Output
 from ngo.report.run_scatter import scatter
@@ -24,8 +24,9 @@ def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
     plots.caption(
         figure,
         captions.classes(runs),
-        "The end of each run. Pearson: of log V, with its 95 % interval over runs; "
-        "within a seed: its mean over seeds with the 95 % interval of that.",
+        "The end of each run; grey: a line through the runs of each seed. Pearson: of log V, with "
+        "its 95 % interval over runs; within a seed: pooled over seeds as the mean of Fisher's z, "
+        "with the 95 % interval of that.",
         captions.diverged(runs, means=False),
         captions.made_by(tier, runs),
     )
@@ -41,9 +42,22 @@ def draw(metrics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     for axis, row in zip(axes[0], found.to_dict("records"), strict=True):
         own = (rows["dataset"] == row["dataset"]) & (rows["partition"] == row["partition"])
         scatter(axis, rows[own])
+        _draw_within(axis, rows[own])
         axis.set_title(f"{row['dataset']}, {row['partition']}\n{_in_words(row)}", size="small")
     plots.legend(figure, *axes[0])
     return figure, rows.merge(found, on=["dataset", "partition"])
+
+
+def _draw_within(axis: Axes, ends: pd.DataFrame) -> None:
+    """A grey line through the runs of each seed, by least squares."""
+    ends = ends[on_log_axis(ends)]
+    by_seed = within_seeds(ends, "accuracy")
+    for seed, rows in ends.groupby("seed"):
+        slope, log_V = by_seed.loc[seed, "slope"], np.log(rows["V"])
+        if np.isfinite(slope):
+            reach = np.array([log_V.min(), log_V.max()])
+            height = rows["accuracy"].mean() + slope * (reach - log_V.mean())
+            axis.plot(np.exp(reach), height, color="0.6", lw=0.6, zorder=1)
 
 
 def _in_words(found: dict[str, float]) -> str:
@@ -51,8 +65,9 @@ def _in_words(found: dict[str, float]) -> str:
     interval = f" [{ends[0]:.2f}, {ends[1]:.2f}]" if np.isfinite(ends).all() else ""
     p_value = found["spearman_p"]
     chance = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
-    spread = found["within_seed_ci95"]
-    within = f"{found['within_seed']:.2f}" + (f" ± {spread:.2f}" if spread > ROUNDING else "")
+    pooled = found["within_seed_low"], found["within_seed_high"]
+    spread = f" [{pooled[0]:.2f}, {pooled[1]:.2f}]" if np.isfinite(pooled).all() else ""
+    within = f"{found['within_seed']:.2f}{spread}"
     text = (
         f"Pearson $r$ = {found['pearson']:.2f}{interval}\nSpearman ρ = {found['spearman']:.2f} "
         f"({chance})\nwithin a seed $r$ = {within}"
