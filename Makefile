@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page report archive figures-from-metrics setup cluster test test-torture test-slurm check format lock schema results-page clean
+.PHONY: demo laptop paper calibration calibration-page report archive figures-from-metrics setup cluster test test-torture test-slurm check format lock schema results-page verdicts-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 2 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -104,6 +104,9 @@ results-page: setup ## docs/results.md and docs/assumptions.md from the results 
 
 calibration-page: setup ## docs/calibration.md from the results of make calibration
 	$(BIN)/python tools/calibration_page.py
+
+verdicts-page: setup ## docs/verdicts.md, with the error rates of verdicts by simulation: 5 minutes
+	$(BIN)/python tools/verdicts_page.py
 
 clean: ## Remove all produced files
 	rm -rf results/*/ results/*-metrics.tar logs benchmarks .snakemake

@@ -13,7 +13,8 @@ from pathlib import Path
 import pandas as pd
 from PIL import Image
 
-from ngo.pipeline.artefacts import Artefact, artefacts_of, tidy_table, tier_folder
+from ngo.analysis.verdicts import VERDICTS
+from ngo.pipeline.artefacts import CLAIMS, Artefact, artefacts_of, tidy_table, tier_folder
 
 REPOSITORY = Path(__file__).parents[1]
 DOCS = REPOSITORY / "docs"
@@ -45,8 +46,7 @@ say which differences these seeds establish.
 
 ## The paper's claims
 
-The number of comparisons in each of the paper's tables, by verdict. The claims, with the
-differences that decide them, are below each table.
+The number of claims by verdict. [verdicts.md](verdicts.md) explains how verdicts are made.
 
 {verdicts}"""
 
@@ -96,15 +96,11 @@ def head(tier: str) -> str:
 
 
 def verdicts(tier: str) -> str:
-    """A table of the number of claims by table and verdict."""
-    counts = {}
-    for entry in artefacts_of().values():
-        for name in entry.tables:
-            if name.endswith("_claims"):
-                claims = pd.read_csv(REPOSITORY / tier_folder(tier) / f"tables/{name}.csv")
-                counts[entry.title.partition(":")[0]] = claims["verdict"].value_counts()
-    table = pd.DataFrame(counts).T.fillna(0).astype(int).sort_index(axis=1)
-    return table.rename_axis("Table").reset_index().to_markdown(index=False) + "\n"
+    """A table of the number of claims by verdict."""
+    claims = pd.read_csv(REPOSITORY / tier_folder(tier) / f"tables/{CLAIMS}.csv")
+    counts = claims["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+    table = counts.rename_axis("Verdict").rename("Claims").reset_index()
+    return table.to_markdown(index=False) + "\n"
 
 
 def shown(entry: Artefact, tier: str) -> str:

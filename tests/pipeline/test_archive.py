@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from conftest import REPOSITORY
 from running import finished, start
 
+from ngo.analysis.quantity import QUANTITIES, Quantity
 from ngo.cli import cli
 from ngo.common import plugins
 from ngo.common.registry import UserError
@@ -76,7 +77,7 @@ def test_it_holds_what_the_artefacts_are_made_from_and_no_weights(packed, made):
     assert len(records) == about["runs"] == len(plan(read_config(made)).training["figS6"])
     assert all(name.endswith("/run.json") for name in records)
     rest = set(members) - inputs - set(records) - {"archive.json", *about["configs"]}
-    assert rest == {"results/data/sine.json"}
+    assert rest == {"results/data/sine.json", "config/reference/claims.yaml"}
 
 
 def test_it_contains_the_configs_plugins(made, tmp_path, monkeypatch):
@@ -89,6 +90,25 @@ def test_it_contains_the_configs_plugins(made, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="plugins: '/.*' is outside the working directory"):
         archive.collect([Path(name) for name in made], SHOWN)
     del sys.modules["ngo_plugin_packed_plugin"]
+
+
+def test_the_claims_come_with_every_table_that_they_name(made, tmp_path, monkeypatch):
+    monkeypatch.setitem(
+        QUANTITIES, "own_level", Quantity("own_level", lambda rows: rows, cases=False)
+    )
+    claim = {"place": "Table 1", "says": "NGO learns", "kind": "bound", "shows": "figS6",
+             "quantity": "own_level", "above": 0}  # fmt: skip
+    claims = {"a": {**claim, "from": ["figS6", "samples_figS6"]}, "b": {**claim, "from": "none"}}
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/claims.yaml").write_text(yaml.safe_dump({"claims": claims}))
+    (tmp_path / "own.yaml").write_text("tier: own\nclaims: mine/claims.yaml\n")
+    members = archive.collect([Path(name) for name in made], ["claims"])
+    folder = "results/own/metrics"
+    assert {f"{folder}/figS6.parquet", f"{folder}/samples_figS6.parquet"} <= set(members)
+    assert members["mine/claims.yaml"] == (tmp_path / "mine/claims.yaml").read_bytes()
+    assert sum(name.endswith("/run.json") for name in members) == len(
+        plan(read_config(made)).training["figS6"]
+    )
 
 
 def test_all_of_a_tier_is_the_default(made, tmp_path):

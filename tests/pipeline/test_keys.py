@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from conftest import CONFIGS
 
+from ngo.analysis.quantity import QUANTITIES, Quantity
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.keys import Keys, content, key
 from ngo.pipeline.plan import plan
@@ -37,6 +38,26 @@ def test_an_artefacts_key_follows_its_parameters(keys):
 def test_a_table_follows_its_runs(keys):
     fewer = replace(keys.plan, training={"table1": keys.plan.training["table1"][1:]})
     assert Keys(fewer).table("table1") != keys.table("table1")
+
+
+def test_the_table_of_claims_follows_its_file_and_its_quantities(keys, tmp_path, monkeypatch):
+    def changed(content, definition="ngo.analysis.apart:pooled"):
+        monkeypatch.setitem(QUANTITIES, "own", Quantity("own", lambda rows: rows, cases=False))
+        monkeypatch.setitem(QUANTITIES.definitions, "own", definition)
+        path = tmp_path / "claims.yaml"
+        path.write_text(content)
+        monkeypatch.setattr("ngo.pipeline.keys.content", lambda paths: path.read_text())
+        return Keys(replace(keys.plan, claims=str(path))).artefact("claims", NOTEBOOK, [])
+
+    text = "claims: {a: {place: x, says: y, kind: bound, from: table1, quantity: own, above: 0}}"
+    found = {
+        changed("claims: {}"),
+        changed(text),
+        changed(text.replace("0", "1")),
+        changed(text, "ngo.analysis.order:ordered"),
+    }
+    assert len(found) == 4
+    assert changed(text) in found
 
 
 def test_a_key_is_of_all_its_parts():

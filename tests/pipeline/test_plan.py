@@ -3,10 +3,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 from configs import TIERS, config_of, plan_of
 from conftest import CONFIGS, REPOSITORY
 
-from ngo.pipeline.artefacts import artefacts_of
+from ngo.analysis.quantity import QUANTITIES, Quantity
+from ngo.common.registry import UserError
+from ngo.pipeline.artefacts import ARTEFACTS, artefacts_of
 from ngo.pipeline.config_files import read_config, tiers
 from ngo.pipeline.plan import overview, summary
 
@@ -129,3 +132,49 @@ def test_a_file_that_is_no_tier_is_told_in_its_line(folder):
     assert "is not valid YAML" in others["half.yaml"]
     listed = [line.partition(":")[0] for line in lines if line not in others.values()]
     assert listed == ["paper", "cifar10", "demo", "laptop", "mine"]
+
+
+def claims_file(path, **changes):
+    """A file with one claim, and the config that names it."""
+    claim = {"place": "Table 1", "says": "NGO learns", "kind": "bound", "from": ["table1", "none"],
+             "quantity": "own_level", "above": 0, **changes}  # fmt: skip
+    (path / "own.yaml").write_text(yaml.safe_dump({"claims": {"a": claim}}))
+    return {**config_of("demo"), "claims": str(path / "own.yaml")}
+
+
+@pytest.fixture
+def own_level(monkeypatch):
+    monkeypatch.setitem(
+        QUANTITIES, "own_level", Quantity("own_level", lambda rows: rows, cases=False)
+    )
+
+
+@pytest.mark.usefixtures("own_level")
+def test_the_table_of_claims_reads_the_tables_that_its_file_names(tmp_path):
+    named = ["table1", "spectra_tableS1", "classes_figS2", "runs", "none"]
+    plan = plan_of(claims_file(tmp_path, **{"from": named}))
+    made = ["classes_figS2", "runs", "spectra_tableS1", "table1"]
+    assert plan.tables("claims") == made
+    assert plan.inputs("claims") == {
+        "metrics": [f"results/demo/metrics/{name}.parquet" for name in made],
+        "reference": str(tmp_path / "own.yaml"),
+        "published": sorted({each.published for each in ARTEFACTS.values() if each.reference}),
+    }
+    assert plan.parameters("claims") == {
+        "metrics": "results/demo/metrics", "reference": str(tmp_path / "own.yaml"),
+        "tables": made, "tier": "demo", "out": "results/demo",
+    }  # fmt: skip
+    assert plan.inputs("tableS1") == ARTEFACTS["tableS1"].inputs("demo")
+
+
+@pytest.mark.usefixtures("own_level")
+def test_a_claim_is_shown_by_an_artefact(tmp_path):
+    plan = plan_of(claims_file(tmp_path, shows="tabel1"))
+    with pytest.raises(UserError, match=r"claims\.a\.shows: 'tabel1' is unknown; .*'table1'"):
+        _ = plan.ledger
+    assert plan_of(claims_file(tmp_path, shows="table1")).ledger.claims["a"].shows == "table1"
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_the_papers_claims_can_be_judged_in_every_tier(tier):
+    assert plan_of(config_of(tier)).ledger.claims is not None

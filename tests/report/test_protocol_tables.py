@@ -1,4 +1,4 @@
-"""Tables of protocols and of claims, as printed."""
+"""Tables of protocols, as printed."""
 
 import pandas as pd
 from made_up import TABLE1, TABLE_A1, cell
@@ -21,17 +21,13 @@ def test_digits_are_each_criterions_own():
     assert "Measure" not in protocol_tables.print_protocols(table[:2])
 
 
-def test_protocols_and_claims_are_saved_together(tmp_path):
+def test_protocols_are_saved(tmp_path):
     runs = pd.DataFrame(
         cell("ring", "gossip", [0.62, 0.61, 0.63]) + cell("ring", "ngo", [0.65, 0.64, 0.661])
     )
     stem = f"{tmp_path}/t"
-    printed, verdicts = protocol_tables.save_protocols(
-        runs, TABLE1, [ACCURACY], "test", stem, "A caption.", "Another."
-    )
+    printed = protocol_tables.save_protocols(runs, TABLE1, [ACCURACY], "test", stem, "A caption.")
     assert printed["NGO − gossip"].tolist() == ["–", "+3.03 ± 0.14"]
-    assert verdicts["Claim"].tolist() == ["ring ngo > ring gossip"]
-    assert verdicts["Verdict"].tolist() == ["holds"]
     assert set(pd.read_csv(f"{stem}.csv")["tier"]) == {"test"}
-    assert (tmp_path / "t_claims.md").read_text().startswith("Another.\n\n| Data")
-    assert len(list(tmp_path.iterdir())) == 8
+    assert (tmp_path / "t.md").read_text().startswith("A caption.\n\n| Data")
+    assert len(list(tmp_path.iterdir())) == 4

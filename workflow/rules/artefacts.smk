@@ -7,7 +7,7 @@ for ARTEFACT, ENTRY in SHOWN.items():
         name:
             ARTEFACT
         input:
-            **ENTRY.inputs(PLAN.tier),
+            **PLAN.inputs(ARTEFACT),
             notebook=get_notebook(ARTEFACT),
         output:
             [

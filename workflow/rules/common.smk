@@ -71,6 +71,7 @@ try:
         # This loader reports what Snakemake's own ignores, such as a key that is repeated.
         config_files.read_config(CONFIGS)
     PLAN = plan(config)
+    PLAN.ledger  # its file is checked too
     check_folders()
     # Whether jobs run on this machine, whose device can be checked, or on the nodes of a cluster. (The
     # executor is not known while the workflow is parsed, but only clusters have a number of nodes.)
@@ -231,12 +232,7 @@ def get_notebook(artefact):
 
 def get_notebook_values(artefact):
     """The parameters of an artefact's notebook, as flags."""
-    values = {
-        **ARTEFACTS[artefact].inputs(PLAN.tier),
-        **PLAN.shown.get(artefact, {}),
-        "tier": PLAN.tier,
-        "out": tier_folder(PLAN.tier),
-    }
+    values = PLAN.parameters(artefact)
     return [
         word for name, value in values.items() for word in ("-p", f"{name}={value}")
     ]

@@ -1,8 +1,12 @@
-"""A YAML loader that rejects repeated keys."""
+"""Reading YAML files; repeated keys are rejected."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import yaml
+
+from ngo.common.registry import UserError
 
 MERGE = "tag:yaml.org,2002:merge"
 
@@ -30,3 +34,19 @@ class UniqueKeys(yaml.SafeLoader):
                     f"line {lines[0]}: {key.value!r} is already defined in line {lines[1]}"
                 )
         return node
+
+
+def read_mapping(path: str | Path, key: str) -> dict:
+    """The mapping in a YAML file; a UserError, under ``key``, for a file without one."""
+    try:
+        values = yaml.load(Path(path).read_text(encoding="utf-8"), UniqueKeys)
+    except OSError as error:
+        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}") from None
+    except RepeatedKey as error:
+        raise UserError(f"{key}: {str(path)!r}, {error}.") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problem = " ".join(str(error).split())
+        raise UserError(f"{key}: {str(path)!r} is not valid YAML: {problem}") from None
+    if not isinstance(values, dict):
+        raise UserError(f"{key}: {str(path)!r} must be a mapping of keys to values")
+    return values

@@ -46,7 +46,7 @@ def collect(
     planned = plan(config, schema)
     shown = {name: ARTEFACTS[name] for name in named or artefacts_of(planned.training)}
     trained = {name for name in shown if name in planned.training}
-    trained |= {table for entry in shown.values() for table in entry.metrics.values()}
+    trained |= {table for name in shown for table in planned.tables(name)}
     tier = planned.tier
     if configs[0].name != CONFIG.name:
         raise UserError(f"config: {str(configs[0])!r} is first; {CONFIG.name} must be.")
@@ -64,24 +64,26 @@ def collect(
         "runs": len(runs),
         "ngo": ngo.__version__,
     }
-    paths = [path for entry in shown.values() for path in entry.inputs(tier).values()]
+    inputs = [path for name in shown for path in planned.inputs(name).values()]
+    paths = [path for each in inputs for path in ([each] if isinstance(each, str) else each)]
     paths += [] if named else [tidy_table(tier, "runs")]
     paths += [f"results/runs/{run}/run.json" for run in runs]
     paths += [f"results/data/{spec.dataset}.json" for spec in [*runs.values(), *drawn]]
     places |= {path: Path(path) for path in paths}
-    places |= {_carried(path): Path(path) for path in planned.plugins}
+    places |= {_carried("plugins", path): Path(path) for path in planned.plugins}
+    places[_carried("claims", planned.claims)] = Path(planned.claims)  # the workflow checks it
     for name in sorted(trained):
         _check_runs(Path(tidy_table(tier, name)), planned.training.get(name))
     members = {name: _content(path) for name, path in places.items()}
     return {**members, ABOUT: (json.dumps(about, indent=2) + "\n").encode()}
 
 
-def _carried(plugin: str) -> str:
-    """The name in the archive of a plugin file, which is where the config names it."""
-    path = PurePosixPath(os.path.normpath(plugin))
+def _carried(key: str, file: str) -> str:
+    """The name in the archive of a file that the config names under ``key``: that name."""
+    path = PurePosixPath(os.path.normpath(file))
     if path.is_absolute() or ".." in path.parts:
         raise UserError(
-            f"plugins: {plugin!r} is outside the working directory; an archive can't contain it."
+            f"{key}: {file!r} is outside the working directory; an archive can't contain it."
         )
     return str(path)
 

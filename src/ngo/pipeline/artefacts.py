@@ -28,6 +28,7 @@ STABILITY = "5.6 Synchronization rate and stability"
 SUPPLEMENT = "Supplement"
 ORIGINAL = "Supplement, original appendix"
 BEYOND = "What the paper leaves open"
+VERDICTS = "The paper's claims"
 
 
 def tier_folder(tier: str) -> str:
@@ -79,6 +80,14 @@ class Artefact:
 
 ARTEFACTS: Registry[Artefact] = Registry("artefact")
 
+CLAIMS = "claims"
+"""The table of claims. It reads the tidy tables that the config's file of claims names."""
+
+
+def published() -> list[str]:
+    """The files with the paper's numbers; claims may compare with any of them."""
+    return sorted({entry.published for entry in ARTEFACTS.values() if entry.reference})
+
 
 def artefacts_of(experiments: Collection[str] = ()) -> dict[str, Artefact]:
     """The tables and figures of a config with these ``experiments``, by name."""
@@ -110,19 +119,23 @@ def _table(
     reference: str,
     *,
     kind: str | None = None,
-    claims: bool = True,
     apart: tuple[str, ...] = CELL,
     **more: object,
 ) -> None:
-    """Add a table beside the paper's numbers in ``reference``, and a table of its claims."""
+    """Add a table beside the paper's numbers in ``reference``."""
     metrics = {"metrics": f"{kind}_{name}" if kind else name, **more}
-    tables = (name, f"{name}_claims") if claims else (name,)
     ARTEFACTS.add(
         name,
-        Artefact(title, section, metrics, tables=tables, reference=reference, apart=apart),
+        Artefact(title, section, metrics, tables=(name,), reference=reference, apart=apart),
     )
 
 
+ARTEFACTS.add(
+    CLAIMS,
+    Artefact(
+        "The claims of the paper, with verdicts", VERDICTS, {}, tables=(CLAIMS, f"{CLAIMS}_cells")
+    ),
+)
 _figure(
     "fig1",
     SETUP,
@@ -161,7 +174,7 @@ _figure(
 _table(
     "table1",
     COMPARISON,
-    "Table 1: test accuracy by topology and protocol, and its claims",
+    "Table 1: test accuracy by topology and protocol",
     "table1_classification",
 )
 _figure(
@@ -209,7 +222,6 @@ _table(
     "Table S1: degree and spectral gap of the topologies",
     "tableS1_spectral_gap",
     kind="spectra",
-    claims=False,
 )
 _figure(
     "figS3",
@@ -229,7 +241,6 @@ _table(
     SUPPLEMENT,
     "Table S2: negative ELBO of the variational autoencoder, with 2 codes and with 20",
     "tableS2_vae_elbo",
-    claims=False,
     codes="tableS2_codes",
 )
 _figure(
@@ -244,7 +255,6 @@ _table(
     ORIGINAL,
     "Table A1: fully connected networks, final accuracy and loss, and first hitting time",
     "tableA1_mnist_hitting_time",
-    claims=False,
 )
 _table("tableA2", ORIGINAL, "Table A2: convolutional networks, final loss", "tableA2_cifar10_loss")
 _figure(

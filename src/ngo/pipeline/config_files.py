@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import yaml
-
 from ngo.common.registry import UserError
-from ngo.common.unique_keys import RepeatedKey, UniqueKeys
+from ngo.common.unique_keys import read_mapping
 
 CONFIG = Path("config/config.yaml")
 
@@ -27,17 +25,7 @@ def read_config(paths: Iterable[str | Path], key: str = "config") -> dict:
     """
     config: dict = {}
     for path in paths:
-        try:
-            overlay = yaml.load(Path(path).read_text(encoding="utf-8"), UniqueKeys)
-        except OSError as error:
-            raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}") from None
-        except RepeatedKey as error:
-            raise UserError(f"{key}: {str(path)!r}, {error}.") from None
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            problem = " ".join(str(error).split())
-            raise UserError(f"{key}: {str(path)!r} is not valid YAML: {problem}") from None
-        if not isinstance(overlay, dict):
-            raise UserError(f"{key}: {str(path)!r} must be a mapping of keys to values")
+        overlay = read_mapping(path, key)
         if config and config.keys() < overlay.keys():
             raise UserError(f"{key}: {str(path)!r} is a base; name it before its overlays.")
         config = _overlaid(config, overlay)

@@ -14,13 +14,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ngo.analysis.quantity import QUANTITIES
 from ngo.common.fields import Field
 from ngo.common.fingerprint import fingerprint
 from ngo.common.registry import Registry
 from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.settings import settings_of
-from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, published
 from ngo.training.code import run_fingerprint
 from ngo.training.spec import FIELDS
 
@@ -85,9 +86,14 @@ class Keys:
     def artefact(self, name: str, notebook: Path, values: Iterable[str]) -> str:
         """The key of a table or figure, made by ``notebook`` with these parameters."""
         entry = ARTEFACTS[name]
-        tables = [self.table(table) for table in entry.metrics.values()]
-        published = content([entry.published] if entry.reference else [])
-        return key(fingerprint(notebook), list(values), tables, published)
+        tables = [self.table(table) for table in self.plan.tables(name)]
+        read = [entry.published] if entry.reference else []
+        code = [fingerprint(notebook)]
+        if name == CLAIMS:
+            read = [self.plan.claims, *published()]
+            used = self.plan.ledger.quantities
+            code += [fingerprint(QUANTITIES.definitions[each]) for each in used]
+        return key(code, list(values), tables, content(read))
 
     def assumptions(self, configs: Iterable[str]) -> str:
         """The key of the table of assumptions."""

@@ -11,17 +11,21 @@ from functools import cached_property
 from pathlib import Path
 
 from ngo.analysis.apart import pooled
+from ngo.analysis.claim import ClaimsFile
+from ngo.analysis.claims_file import read_claims
 from ngo.common import plugins
 from ngo.common.devices import check_device
-from ngo.common.registry import UserError, shown
+from ngo.common.registry import UserError, shown, unknown
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.section import check_entry
-from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, published, tidy_table, tier_folder
 from ngo.pipeline.config_files import CONFIG, read_config, tiers
 from ngo.pipeline.grid import check_fields, named_settings, resolve_run, training_runs
 from ngo.pipeline.schema_check import check_schema
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
+
+CLAIMS_FILE = "config/reference/claims.yaml"
 
 # Folders of results/ that all tiers share, or shared once: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped")
@@ -47,6 +51,46 @@ class Plan:
     measures: dict[str, dict[str, dict]]
     #: Parameters of an artefact's notebook.
     shown: dict[str, dict]
+    #: The file of claims, relative to the working directory.
+    claims: str
+
+    @cached_property
+    def ledger(self) -> ClaimsFile:
+        """The claims; a one-line UserError for the first mistake in their file."""
+        ledger = read_claims(self.claims)
+        for claim in ledger.claims.values():
+            if claim.shows and claim.shows not in ARTEFACTS:
+                raise unknown(f"claims.{claim.id}.shows", claim.shows, ARTEFACTS)
+        return ledger
+
+    def tables(self, artefact: str) -> list[str]:
+        """The names of the tidy tables that an artefact reads.
+
+        For the table of claims, those of the tables which claims name that this plan makes.
+        """
+        if artefact != CLAIMS:
+            return list(ARTEFACTS[artefact].metrics.values())
+        measured = {f"{kind}_{name}" for kind, entries in self.measures.items() for name in entries}
+        drawn = {f"classes_{name}" for name in self.partitions}
+        made = {*self.training, *measured, *drawn, "runs"}
+        return [name for name in self.ledger.tables if name in made]
+
+    def inputs(self, artefact: str) -> dict[str, str | list[str]]:
+        """The files that an artefact reads, by name."""
+        if artefact != CLAIMS:
+            return dict(ARTEFACTS[artefact].inputs(self.tier))
+        tables = [tidy_table(self.tier, name) for name in self.tables(CLAIMS)]
+        return {"metrics": tables, "reference": self.claims, "published": published()}
+
+    def parameters(self, artefact: str) -> dict[str, object]:
+        """The parameters of an artefact's notebook."""
+        given = self.inputs(artefact)
+        if artefact == CLAIMS:
+            del given["published"]
+            folder = f"{tier_folder(self.tier)}/metrics"
+            given |= {"metrics": folder, "tables": self.tables(CLAIMS)}
+        out = {"tier": self.tier, "out": tier_folder(self.tier)}
+        return {**given, **self.shown.get(artefact, {}), **out}
 
     @cached_property
     def runs(self) -> dict[str, RunSpec]:
@@ -109,6 +153,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
         partitions=partitions,
         measures=measures,
         shown=dict(config["artefacts"]),
+        claims=config.get("claims", CLAIMS_FILE),
     )
 
 

@@ -54,6 +54,7 @@ def config_schema(*, values: bool = True) -> Schema:
                 "threads": _whole(1, 1024),
                 "warm": {"type": "boolean"},
                 "plugins": _list(_TEXT, unique=True, least=0),
+                "claims": _TEXT,
                 "resources": _mapping({"train": _ref("resources"), "measure": _ref("resources")}),
                 "data": _mapping({"root": _TEXT}),
                 "seeds": _ref("seeds"),
@@ -67,7 +68,7 @@ def config_schema(*, values: bool = True) -> Schema:
                 },
                 "artefacts": _named(_mapping(_SHOWN, required=())),
             },
-            optional=("runs_per_gpu", "plugins", *MEASUREMENTS),
+            optional=("runs_per_gpu", "plugins", "claims", *MEASUREMENTS),
         ),
         "$defs": {
             "id": _ID,

@@ -1,4 +1,4 @@
-"""Tables of protocols beside the paper's numbers, and of its claims."""
+"""Tables of protocols beside the paper's numbers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.claims import claims_table
 from ngo.analysis.comparisons import protocol_table
 from ngo.analysis.criteria import CRITERIA, Criterion
 from ngo.report.tables import ABSENT, number, plus_minus, save_table
-
-VERDICTS = (
-    "A claim holds or fails where the 95 % interval of the difference, paired by seed, excludes 0, "
-    "and is undecided elsewhere, also where it is the same for all seeds, which leaves no "
-    "interval; fewer than three seeds give no verdict, nor do numbers that the paper prints as "
-    "equal."
-)
-"""The sentence on verdicts in the captions of tables of claims."""
 
 
 def save_protocols(
@@ -28,19 +19,15 @@ def save_protocols(
     tier: str,
     stem: str,
     caption: str,
-    claims_caption: str,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Compute and save ``stem``, the table of protocols, and ``stem``_claims; return both printed.
+) -> pd.DataFrame:
+    """Compute and save ``stem``, the table of protocols; returns it as printed.
 
     ``runs`` are tidy metrics, ``reference`` is the file with the paper's numbers.
     """
     table = protocol_table(runs, reference, criteria).assign(tier=tier)
     printed = print_protocols(table)
     save_table(table, printed, stem, caption)
-    claims = claims_table(runs, reference, criteria).assign(tier=tier)
-    verdicts = print_claims(claims)
-    save_table(claims, verdicts, f"{stem}_claims", claims_caption)
-    return printed, verdicts
+    return printed
 
 
 def print_protocols(table: pd.DataFrame) -> pd.DataFrame:
@@ -60,23 +47,6 @@ def print_protocols(table: pd.DataFrame) -> pd.DataFrame:
                 for low, high in zip(table["classes_min"], table["classes_max"], strict=True)
             ],
             "Diverged": diverged(table),
-        }
-    )
-
-
-def print_claims(table: pd.DataFrame) -> pd.DataFrame:
-    """The printed form of ``claims.claims_table``."""
-    ours, theirs = digits(table)
-    return pd.DataFrame(
-        {
-            **_criterion(table),
-            "Data": table["dataset"],
-            "Partition": table["partition"],
-            "Claim": table["claim"],
-            "Paper": numbers(table["paper"], theirs, plus=True),
-            "Measured": with_interval(table, "measured", ours, "ci95", plus=True),
-            "Seeds": table["seeds"].astype(str),
-            "Verdict": table["verdict"],
         }
     )
 

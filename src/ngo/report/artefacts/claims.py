@@ -1,0 +1,47 @@
+"""The claims of the paper, with verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from ngo.analysis.claims_file import read_claims
+from ngo.analysis.ledger import ledger
+from ngo.report.board import counted, print_board
+from ngo.report.output import Output
+from ngo.report.tables import save_table
+
+EXPLAINED = (
+    "Measured: the mean over seeds with its 95 % interval, or the number of cases. p: adjusted "
+    "within the family of claims. Smallest effect: the difference that so many seeds show with "
+    "power 80 %. Seeds needed: to decide the claim with that power, if what was measured is true."
+)
+
+
+def make(
+    metrics: str | Path, reference: str | Path, tables: Iterable[str], tier: str, out: str | Path
+) -> Output:
+    """Judge the claims in ``reference`` on the tidy ``tables`` of the folder ``metrics``.
+
+    Saves a table of the claims, and one of their cells.
+    """
+    found = {name: pd.read_parquet(f"{metrics}/{name}.parquet") for name in tables}
+    judged = ledger(read_claims(reference), found).assign(tier=tier)
+    whole, cells = print_board(judged), print_board(judged, cells=True)
+    of_claims = judged["cell"] == ""
+    save_table(
+        judged[of_claims].drop(columns="cell"),
+        whole,
+        f"{out}/tables/claims",
+        f"The claims of the paper. {counted(judged)} {EXPLAINED} Tier {tier}.",
+    )
+    save_table(
+        judged[~of_claims],
+        cells,
+        f"{out}/tables/claims_cells",
+        "Parts of claims, each with a verdict of its own; p is adjusted within the claim. "
+        f"{EXPLAINED} Tier {tier}.",
+    )
+    return Output(tables=(whole, cells))

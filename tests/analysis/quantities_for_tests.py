@@ -1,0 +1,48 @@
+"""Quantities and a file of claims for tests of the ledger."""
+
+import pytest
+import yaml
+
+from ngo.analysis.quantity import QUANTITIES, Quantity
+from ngo.common.registry import UserError
+
+
+def end(rows, value="score", minus=None):
+    """The value at the end of each seed's run; the difference from that of the topology ``minus``,
+    where there is one.
+    """
+    if value not in rows:
+        raise UserError(f"there is no column {value!r}")
+    last = rows.loc[rows.groupby("run")["step"].idxmax()]
+    if minus is None:
+        return last.groupby("seed")[value].mean()
+    ours, theirs = (last[(last["topology"] == minus) == where] for where in (False, True))
+    return ours.set_index("seed")[value] - theirs.set_index("seed")[value]
+
+
+def within(rows, limit):
+    """Whether each row's score is at most ``limit``."""
+    cases = rows[["case", "score"]].rename(columns={"score": "measured"})
+    return cases.assign(limit=limit, met=cases["measured"] <= limit)
+
+
+@pytest.fixture
+def quantities(monkeypatch):
+    monkeypatch.setitem(QUANTITIES, "end", Quantity("end", end, cases=False))
+    monkeypatch.setitem(QUANTITIES, "within", Quantity("within", within, cases=True))
+
+
+CLAIM = {
+    "place": "Table 1", "says": "A is better than B", "kind": "order", "from": "t",
+    "quantity": "end", "above": 0,
+}  # fmt: skip
+
+
+def write(path, claims, gates=None):
+    """A file of claims; each is CLAIM with changes, where None removes a key."""
+    entries = {
+        name: {key: value for key, value in {**CLAIM, **more}.items() if value is not None}
+        for name, more in claims.items()
+    }
+    path.write_text(yaml.safe_dump({"gates": gates or {}, "claims": entries}, sort_keys=False))
+    return path

@@ -1,0 +1,147 @@
+"""Write docs/verdicts.md: how verdicts are made, and how often they are false (simulated)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from ngo.analysis.error_rates import MARGIN, SEEDS, error_rates
+from ngo.analysis.evidence import ALPHA, EXACT_FROM, FEWEST, RANKED_FROM
+from ngo.analysis.power import POWER
+from ngo.analysis.sign_flip import DRAWS, EXACT
+from ngo.common.files import write_text
+
+PAGE = Path(__file__).parents[1] / "docs/verdicts.md"
+
+SIMULATIONS = 2000
+
+NAMES = {
+    "false_holds": "false holds",
+    "false_fails": "false fails",
+    "false_equivalent": "false equivalent",
+    "false": "any false",
+    "power": "power",
+}
+
+TEXT = f"""\
+<!-- Written by `make verdicts-page` (tools/verdicts_page.py). -->
+# Verdicts
+
+`config/reference/claims.yaml` lists the claims of the paper. `results/TIER/tables/claims.md` has
+a verdict on each. This page explains how a verdict is made, and how often verdicts are false.
+
+| verdict | meaning |
+|---|---|
+| holds | the runs show what is claimed |
+| fails | the runs show the contrary |
+| equivalent | an effect is claimed, and the runs show that it is smaller than the margin |
+| undecided | these runs show none of this; the table says why, and how many seeds would decide it |
+| not run | there are no runs that could decide it; the table says what is missing |
+
+## From runs to a verdict
+
+**One number per seed.** Seeds are independent; values within a seed are not. So the quantity of a
+claim combines all runs of a seed in one number: the difference of two protocols, the logarithm of
+a ratio, a slope, Fisher's z of a correlation. Within a seed, all protocols have the same data,
+initial parameters, batches and graphs.
+
+**The claim** says that the mean of this number over seeds is `above` a value, `below` it, or
+`near` it, within a margin. `paper` compares with the paper's printed value. Directions and
+margins are in the file before the runs are made.
+
+**The test.** With fewer than {EXACT_FROM} seeds, Student's t test. From {EXACT_FROM} seeds on,
+the exact sign-flip test, which assumes no distribution but symmetry; both p values are in the
+table. (All choices of signs are counted up to {EXACT} seeds, {DRAWS:,} random ones of a fixed
+stream beyond.) Intervals are Student's t intervals of 95 %, and can disagree with the sign-flip
+test where the p value is close to {ALPHA:g}.
+
+- `above`, `below`: the claim holds or fails if the two-sided p value is at most {ALPHA:g}. If it
+  is not, and there is a margin, two one-sided tests at {ALPHA:g} each decide whether the mean is
+  within the margin of the value: equivalent.
+- `near`: the claim holds if the two one-sided tests show that the mean is within the margin. It
+  fails if a two-sided test shows that the mean is outside.
+- `paper`: the claim holds as with `near`, the printed value taken as it is. To fail it takes
+  more, because the printed value comes from seeds that nobody knows: it counts as one more seed.
+  The claim fails if the 95 % prediction interval for one more seed is outside the margin around
+  the printed value. The prediction interval is Student's, with any number of seeds.
+
+**Families.** The p values of the claims of a family are adjusted by Holm's method: those of
+differences, and separately those of equivalence. Each kind of false verdict then has a
+probability of at most {100 * ALPHA:g} % in the whole family. The cells of a claim (topologies, for
+example) have verdicts of their own, adjusted within the claim. A claim about `every_cell` fails if
+one cell fails, and holds if all cells hold.
+
+**What decides nothing.** Fewer than {FEWEST} seeds. The same value for all seeds: nothing is
+known of their spread. Runs that miss the claim's gate (an untrained model, for example), or that
+were trained on another data set: not run.
+
+**Diverged runs** are no missing values. A seed in which one side diverged counts against that
+side, as an infinite difference. The values are then replaced by ranks: the estimate is the
+median, and the p values are those of Wilcoxon's signed-rank test, exact; it takes {RANKED_FROM}
+seeds. A `paper` claim is undecided.
+
+**Cases.** A theorem, a bound or an arithmetic statement is a list of cases. It holds if all of
+them are met, and fails otherwise. A printed theorem and its corrected form are two claims.
+
+**What the seeds could show.** The smallest effect is the difference that so many seeds show with
+a power of {100 * POWER:g} %, by the noncentral t distribution with the spread that was seen, at the
+level that Bonferroni's correction leaves to each claim of the family. For `near` and `paper`, it
+is a difference that exceeds the margin. The seeds needed are those that decide the claim with
+that power if the measured mean and spread are the true ones.
+
+## How often verdicts are false
+
+From {{simulations:,}} simulated families for each row, whose truth is known. Values are in
+standard deviations of the noise; the margin is {MARGIN:g}. Noise is normal, has heavy tails
+(Student's t with 3 degrees of freedom), is the difference of two exponential values (paired), or
+is exponential itself (skewed). A share of 5 % is simulated to within ± {{error:.1f}} points (two
+standard errors). At a margin's edge, neither holds nor fails counts as true of `near` and
+`paper`; each has its own error rate there. Power is the share of the true claims that get their
+verdict.
+
+With normal, heavy-tailed and paired noise, the rates are at most {100 * ALPHA:g} %, up to the
+error of simulation. With skewed noise, they are not: both tests assume symmetry. A difference of
+two protocols within a seed is symmetric if the protocols do equally well, whatever the
+distribution of their scores (paired). Other quantities need not be, and an outlying seed deserves
+a look.
+
+{{table}}"""
+
+
+def page(rates: pd.DataFrame, simulations: int) -> str:
+    """The page, with a row for each situation and noise, and columns by number of seeds."""
+    error = 200 * (ALPHA * (1 - ALPHA) / simulations) ** 0.5
+    return TEXT.format(simulations=simulations, error=error, table=printed(rates))
+
+
+def printed(rates: pd.DataFrame) -> str:
+    """A table for each situation: shares in percent at each number of seeds."""
+    parts = []
+    for situation, group in rates.groupby("situation", sort=False):
+        several = situation[0].isdigit()
+        parts.append(f"**{situation}**\n")
+        records = []
+        for noise, rows in group.groupby("noise", sort=False):
+            by_seeds = rows.set_index("seeds").loc[list(SEEDS)]
+            record = {"noise": noise}
+            for column, name in NAMES.items():
+                if (column == "false" and not several) or by_seeds[column].isna().all():
+                    continue
+                if column != "power" and not group[column].any():
+                    continue
+                record[name] = " / ".join(f"{100 * share:.1f}" for share in by_seeds[column])
+            records.append(record)
+        parts.append(pd.DataFrame(records).to_markdown(index=False) + "\n")
+    seeds = " / ".join(map(str, SEEDS))
+    return f"In percent, at {seeds} seeds:\n\n" + "\n".join(parts)
+
+
+def main(simulations: int = SIMULATIONS) -> None:
+    """Simulate, and write the page."""
+    write_text(PAGE, page(error_rates(simulations), simulations))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
