@@ -4,16 +4,18 @@ import pytest
 from small_theory import small_parts, small_table
 
 from ngo.common.registry import UserError
+from ngo.measures.theorems.parts import PARTS
 from ngo.measures.theory import TheorySettings
 
 
 def test_each_part_keeps_its_own_columns(tmp_path):
     parts = small_parts(tmp_path)
-    assert list(parts) == ["bounds", "delays", "floors", "gaps"]
+    assert list(parts) == list(PARTS)
     assert sum(map(len, parts.values())) == len(small_table())
     assert sorted(parts["delays"]["p"].unique()) == [0.5, 0.75, 1]
     assert sorted(parts["floors"]["p"].unique()) == [0.75]
     assert not any(table.isna().any(axis=None) for table in parts.values())
+    assert all(len(table) for table in parts.values())
     assert "residual" in parts["delays"]
     assert "residual" not in parts["gaps"]
 

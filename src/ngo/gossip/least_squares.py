@@ -5,9 +5,10 @@ Worker i has f_i(x) = (1/2m) ‖A_i x − b_i‖², and f is the mean of all f_i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 
 import torch
 
@@ -95,6 +96,12 @@ def gaussian_problem(
     return LeastSquares(torch.stack(A), torch.stack(b))
 
 
+def at_distance(problem: LeastSquares, distance: float) -> LeastSquares:
+    """The problem moved along x* until ‖x*‖, its distance from the start of ``sgd``, is this."""
+    shift = (distance / float(problem.optimum.norm()) - 1) * problem.optimum
+    return LeastSquares(problem.A, problem.b + problem.A @ shift)
+
+
 @dataclass(frozen=True)
 class Descent:
     """The measured values of ``repeats`` runs of SGD, and the constants of their bounds.
@@ -126,11 +133,13 @@ def sgd(
     repeats: int,
     seed: int,
     record: Sequence[int],
-    W: torch.Tensor | None = None,
+    W: torch.Tensor | Iterable[torch.Tensor] | None = None,
     gamma: float = 1.0,
     p: float = 1.0,
 ) -> Descent:
     """SGD from x = 0 with η_t = 4/(μ(a + t)): Algorithm 1 on ``W``, or centralized SGD without it.
+
+    ``W`` is one mixing matrix or an iterable of one per step.
 
     The batches come from the stream (seed, "batches"), the same for every protocol. The average
     x_avg^T = (1/S_T) Σ_{t<T} w_t x̄^(t), w_t = (a + t)², is evaluated at each T in ``record``,
@@ -142,6 +151,7 @@ def sgd(
     total, weights = torch.zeros(repeats, d, dtype=torch.float64), 0.0
     points = sorted(set(record))
     V, gaps, noise, squares = [], [], [], []
+    matrices = iter(repeat(W) if W is None or isinstance(W, torch.Tensor) else W)
     for t in range(steps):
         w = (a + t) ** 2
         total, weights = total + w * X.mean(0), weights + w
@@ -153,10 +163,11 @@ def sgd(
             gaps.append(problem.gap(total / weights))
         batches = torch.from_numpy(stream.integers(samples, size=(n, repeats, batch)))
         X = X - 4 / (problem.mu * (a + t)) * problem.gradient(X, batches)
-        if W is None:
+        matrix = next(matrices)
+        if matrix is None:
             X = X.mean(0, keepdim=True).expand_as(X)
         else:
-            X = gossip_step(X.flatten(1), W, gamma, p).view(n, repeats, d)
+            X = gossip_step(X.flatten(1), matrix, gamma, p).view(n, repeats, d)
     worst = torch.stack(noise).amax((0, 2))
     return Descent(
         points,

@@ -20,7 +20,7 @@ _SUBLINEAR = within(0.5, 0.99)
 
 @dataclass(frozen=True)
 class TheorySettings:
-    """Settings of ``theory_table``: of all graphs, and of each of its four parts."""
+    """Settings of ``theory_table``: of all graphs, and of each of its parts."""
 
     topologies: tuple[str, ...] = setting(
         "topology", ("ring", "random", "complete"), names=TOPOLOGIES
@@ -39,8 +39,30 @@ class TheorySettings:
         "delays: for p < 1, share of V below which it must fall", 0.01, **above(0, 1)
     )
 
+    marginal_delay: tuple[int, ...] = setting(
+        "delays at the limit: rounds", (5, 20), **within(1, 1000)
+    )
+
+    starts: int = setting("order of consensus times: initial states", 20, **within(1, 10_000))
+    order_p: tuple[float, ...] = setting(
+        "order of consensus times: exponent of φ_p", (0.5, 1, 2), **within(0.5, 4)
+    )
+    order_share: float = setting(
+        "order of consensus times: share of V(0) that counts as consensus",
+        0.01,
+        **within(1e-30, 0.5),
+    )
+
+    degree_share: tuple[float, ...] = setting(
+        "discrete consensus: γ as a share of 1/Δ", (0.1, 0.5, 0.9, 0.99, 1.5), **above(0, 10)
+    )
+    random_rounds: int = setting("random graphs: rounds", 400, **within(10, 100_000))
+    link_loss: float = setting("failing links: probability in a round", 0.5, **above(0, 0.99))
+
     floor_gamma: tuple[float, ...] = setting(
-        "chatter: synchronization rate γ", (0.1, 1.0), **within(0.001, 10)
+        "chatter, decay of linear gossip, V under SGD: synchronization rate γ",
+        (0.1, 1.0),
+        **within(0.001, 10),
     )
     floor_dimension: int = setting("chatter: coordinates of a state", 20, **within(1, 10_000))
 
@@ -58,6 +80,24 @@ class TheorySettings:
     steps: int = setting("least squares: training steps T", 1000, **within(1, 1_000_000))
     points: int = setting("least squares: values of T in the table", 12, **within(1, 1000))
     repeats: int = setting("least squares: runs per mean", 10, **within(1, 10_000))
+    sgd_distance: tuple[float, ...] = setting(
+        "least squares: distance of the start from the solution", (3, 30), **above(0, 1000)
+    )
+
+    trials: int = setting("seeds of paired comparisons", 5, **within(1, 1000))
+    trial_steps: int = setting("paired comparisons: training steps", 500, **within(10, 1_000_000))
+    trial_repeats: int = setting("paired comparisons: runs per mean", 5, **within(1, 10_000))
+    sync_gamma: float = setting(
+        "paired comparisons: γ of gossip that keeps V small", 0.9, **above(0, 1)
+    )
+    speedup_workers: tuple[int, ...] = setting(
+        "speed-up: number of workers", (2, 4, 8, 16), **within(2, 200)
+    )
+
+    curvature: float = setting(
+        "descent lemma: ratio of the workers' curvatures", 10, **within(1, 1000)
+    )
+    lemma_states: int = setting("descent lemma: random states", 1000, **within(1, 1_000_000))
 
     def __post_init__(self) -> None:
         """Limit the sizes, and ask for enough samples that least squares has one solution."""
@@ -66,6 +106,9 @@ class TheorySettings:
         limit_product(self, "sgd_workers", "samples", "dimension")
         limit_product(self, "sgd_workers", "batch_size", "dimension", "repeats")
         limit_product(self, "steps", "repeats")
+        limit_product(self, "trial_steps", "trial_repeats")
+        limit_product(self, "workers", "random_rounds")
+        limit_product(self, "sgd_workers", "lemma_states")
         if self.dimension > self.samples:
             raise UserError(
                 f"dimension: {self.dimension} is more than a worker's {self.samples} samples, so "
@@ -80,22 +123,15 @@ def theory_table(settings: TheorySettings) -> pd.DataFrame:
     Consensus times, delays and chatter floors for each --topologies, --workers and --p; convergence
     of SGD on least squares, where every constant of the theorems can be computed.
 
-    The column kind of the table says which of the four parts a row belongs to: bounds, delays, gaps
-    or floors.
+    The column kind of the table names the measurement of a row.
     """
     import pandas as pd
 
-    from ngo.measures.theorems.chatter_floors import chatter_floors
-    from ngo.measures.theorems.consensus_times import consensus_times
-    from ngo.measures.theorems.convergence_gaps import convergence_gaps
-    from ngo.measures.theorems.delay_tolerances import delay_tolerances
+    from ngo.measures.theorems.parts import PARTS
     from ngo.native.pool import one_intra_op_thread
 
+    tables = {}
     with one_intra_op_thread():
-        tables = {
-            "bounds": consensus_times(settings),
-            "delays": delay_tolerances(settings),
-            "gaps": convergence_gaps(settings),
-            "floors": chatter_floors(settings),
-        }
-    return pd.concat([table.assign(kind=kind) for kind, table in tables.items()], ignore_index=True)
+        for kind, measure in PARTS.items():
+            tables[kind] = measure(settings).assign(kind=kind)
+    return pd.concat(tables.values(), ignore_index=True)

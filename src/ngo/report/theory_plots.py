@@ -9,6 +9,9 @@ from matplotlib.figure import Figure
 from ngo.report.plots import new_figure, titles
 from ngo.report.style import PROTOCOL_STYLES, kth_style
 
+# The topology of gaps that is drawn anew in each step (``convergence_gaps.DRAWN``).
+DRAWN = "redrawn"
+
 
 def theory_figure(
     bounds: pd.DataFrame, delays: pd.DataFrame, gaps: pd.DataFrame, floors: pd.DataFrame
@@ -49,6 +52,8 @@ def _times(axis: Axes, bounds: pd.DataFrame) -> None:
 
 
 def _gaps(axis: Axes, gaps: pd.DataFrame) -> None:
+    """The gaps on the fixed graph, from the nearest start."""
+    gaps = gaps[(gaps["topology"] != DRAWN) & (gaps["distance"] == gaps["distance"].min())]
     for protocol, group in gaps.groupby("protocol"):
         look = PROTOCOL_STYLES[protocol]
         line = {"color": look.colour, "linestyle": look.line}

@@ -11,6 +11,7 @@ import torch
 from ngo.gossip import consensus, theory
 from ngo.gossip.spectrum import laplacian
 from ngo.measures.theorems.connected_graphs import connected_graphs
+from ngo.measures.theorems.residual import residual
 
 if TYPE_CHECKING:
     from ngo.measures.theory import TheorySettings
@@ -23,7 +24,7 @@ def delay_tolerances(settings: TheorySettings) -> pd.DataFrame:
       sublinear coupling may keep oscillating at a smaller V; for p < 1 it is the largest delay
       under which V falls below ``delay_share`` of its initial value.
     - ``limit``: π/(2λ_n); ``limit_of_rounds``: the same for rounds. Delays are in units of time.
-    - ``residual``: the remaining share of V(0) at half the limit.
+    - ``residual``: the remaining share of V(0) at half the limit; ``floor``: that without a delay.
 
     The initial state is the eigenvector of λ_n, the first to become unstable, with unit spread. For
     p ≠ 1 the results depend on the spread.
@@ -46,15 +47,8 @@ def delay_tolerances(settings: TheorySettings) -> pd.DataFrame:
                     "tolerated": consensus.delayed_tolerance(X0, W, p, gamma, rounds, share),
                     "limit": limit,
                     "limit_of_rounds": theory.delay_limit(W, gamma),
-                    "residual": _residual(X0, W, p, gamma, rounds, round(limit / 2 / gamma)),
+                    "residual": residual(X0, W, p, gamma, rounds, round(limit / 2 / gamma)),
+                    "floor": residual(X0, W, p, gamma, rounds),
                 }
             )
     return pd.DataFrame(records)
-
-
-def _residual(
-    X0: torch.Tensor, W: torch.Tensor, p: float, gamma: float, rounds: int, delay: int
-) -> float:
-    """The largest V of the last tenth of the rounds, as a share of V(0)."""
-    V = consensus.simulate(X0, W, p, gamma, rounds, delay).V
-    return float(V[-max(1, rounds // 10) :].max() / V[0])

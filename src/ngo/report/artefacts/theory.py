@@ -19,11 +19,12 @@ from ngo.report.theory_table import printed as printed_table
 def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
     """Draw and save the figure and the table from the measurements."""
     shown = pd.read_parquet(metrics).assign(tier=tier)
-    measured = split(shown.drop(columns="tier"))
-    figure = theory_figure(**measured)
+    measured = shown.drop(columns="tier")
+    parts = split(measured)
+    figure = theory_figure(*(parts[kind] for kind in ("bounds", "delays", "gaps", "floors")))
     plots.caption(figure, "Grey: measured as theory says.", f"Tier {tier}; no data set.")
     picture = plots.save_figure(figure, f"{out}/figures/theory", shown)
-    table = verdicts(**measured).assign(tier=tier)
+    table = verdicts(measured).assign(tier=tier)
     printed = printed_table(table)
     save_table(
         table,

@@ -1,0 +1,14 @@
+import pytest
+from small_theory import small_parts
+
+
+def test_the_limit_is_that_of_the_largest_eigenvalue(tmp_path):
+    degrees = small_parts(tmp_path)["degrees"]
+    ring = degrees[(degrees["topology"] == "ring") & (degrees["n"] == 5)]
+    unit = ring[ring["weights"] == "unit"].set_index("share")
+    assert unit["gamma"].tolist() == pytest.approx([0.25, 0.45, 0.75])  # two neighbours
+    assert unit["limit"].iloc[0] == pytest.approx(2 / (2 - 2 * -0.80901699))
+    assert unit.loc[1.5, "residual"] > 1e10
+    assert (degrees[degrees["share"] < 1]["residual"] < 1e-6).all()
+    diverged = degrees["residual"] > 1
+    assert (diverged <= (degrees["gamma"] > degrees["limit"])).all()

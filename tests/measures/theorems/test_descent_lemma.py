@@ -1,0 +1,31 @@
+import pytest
+import torch
+from small_theory import SETTINGS, small_parts
+
+from ngo.measures.theorems.descent_lemma import curved_problem, sides
+
+
+def test_curvatures_are_those_asked_for():
+    problem = curved_problem(SETTINGS, 2)
+    assert (problem.mu, problem.L) == pytest.approx((1, 10))
+
+
+def test_the_left_side_is_the_mean_over_simulated_steps():
+    problem, eta, batch = curved_problem(SETTINGS, 2), 0.02, 3
+    X = torch.tensor([[[0.7]], [[-0.4]]], dtype=torch.float64)
+    left, right = sides(problem, X, eta, batch)
+    draws = 200_000
+    batches = torch.randint(
+        problem.A.shape[1], (2, draws, batch), generator=torch.Generator().manual_seed(0)
+    )
+    moved = X.expand(2, draws, 1) - eta * problem.gradient(X.expand(2, draws, 1), batches)
+    squares = (moved.mean(0) - problem.optimum).square().sum(-1)
+    error = float(squares.std()) / draws**0.5
+    assert float(left) == pytest.approx(float(squares.mean()), abs=4 * error)
+    assert right["printed"] < right["supplement"]  # L is larger than Lη
+
+
+def test_the_main_texts_coefficient_is_too_small(tmp_path):
+    worst = small_parts(tmp_path)["descents"].groupby("form")[["broken"]].max()["broken"]
+    assert worst["printed"] > 0.05
+    assert worst["supplement"] == 0

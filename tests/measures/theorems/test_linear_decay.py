@@ -1,0 +1,12 @@
+import pytest
+from small_theory import small_parts
+
+
+def test_the_factor_of_a_step_is_attained_and_never_passed(tmp_path):
+    decays = small_parts(tmp_path)["decays"]
+    two = decays[decays["n"] == 2].set_index("gamma")
+    assert two.loc[0.5, "measured"] == pytest.approx(0.5)  # λ₂ = 1
+    ring = decays[(decays["topology"] == "ring") & (decays["n"] == 5)].set_index("gamma")
+    assert ring.loc[0.5, "limit"] == pytest.approx(1 - (1 - 0.30901699) / 3)
+    assert ring.loc[0.5, "measured"] == pytest.approx(ring.loc[0.5, "limit"])
+    assert (decays["measured"] <= decays["limit"] + 1e-9).all()
