@@ -8,11 +8,11 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page report archive figures-from-metrics setup cluster test test-torture test-slurm check format lock schema results-page verdicts-page clean
+.PHONY: demo laptop paper calibration calibration-page report provenance archive figures-from-metrics setup cluster test test-torture test-slurm check format lock schema results-page verdicts-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 2 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
-	@echo "Tables are in results/demo/tables, figures in results/demo/figures; results/README.md maps the rest."
+	@echo "The results are on one page, results/demo/report.html; results/README.md lists all files."
 
 laptop: setup ## The MNIST part of every table and figure: about an hour on 2 cores
 	$(SNAKEMAKE) --configfile config/laptop.yaml
@@ -26,18 +26,26 @@ calibration: setup ## Values that the paper does not state, by trial: two hours 
 TIER ?= demo
 OVERLAY = $(if $(filter-out paper,$(TIER)),--configfile config/$(TIER).yaml)
 
-report: setup ## One page of all tables and figures, results/TIER/report.html, for TIER=demo (or laptop, paper)
+PAGE = results/$(TIER)/report.html
+
+report: setup ## One page of all results, results/TIER/report.html, for TIER=demo (or laptop, paper); opens it
+	$(SNAKEMAKE) report $(OVERLAY)
+	@echo "$(PAGE)"
+	@$(BIN)/python -m webbrowser -t "file://$(CURDIR)/$(PAGE)" >/dev/null 2>&1 || true
+
+provenance: setup ## Snakemake's report on a tier, with the graph of rules: results/TIER/provenance.html
 	$(SNAKEMAKE) $(OVERLAY)
-	$(SNAKEMAKE) $(OVERLAY) --report results/$(TIER)/.report.html --report-stylesheet workflow/report/report.css
-	mv results/$(TIER)/.report.html results/$(TIER)/report.html
+	$(SNAKEMAKE) $(OVERLAY) --report results/$(TIER)/.provenance.html --report-stylesheet workflow/report/report.css
+	mv results/$(TIER)/.provenance.html results/$(TIER)/provenance.html
 
 archive: setup ## The inputs of all tables and figures, results/TIER-metrics.tar, for TIER=demo (or laptop, paper)
 	$(SNAKEMAKE) $(OVERLAY)
 	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(filter config/%,$(OVERLAY))) \
 	  --out results/$(TIER)-metrics.tar
 
-figures-from-metrics: setup ## Every table and figure from ARCHIVE=…, without training or a GPU
-	$(BIN)/ngo rebuild $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/demo-metrics.tar))
+figures-from-metrics: setup ## Every table, figure and verdict, and the pages of results, from ARCHIVE=…, without training
+	$(BIN)/ngo rebuild $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-metrics.tar))
+	$(BIN)/python tools/results_page.py --archive $(ARCHIVE)
 
 test: setup ## The test suite, one process per core, each test file in one process: 6 minutes on 2 cores
 	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
@@ -54,6 +62,7 @@ check: setup ## Style, import order, workflow lint, and consistency of lock file
 	$(BIN)/lint-imports
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --lint
+	$(BIN)/python tools/results_page.py --check
 	$(BIN)/uv pip check --python $(BIN)/python
 	$(BIN)/pytest --quiet tests/test_environment.py
 
@@ -99,8 +108,8 @@ format: setup ## Format all code
 schema: setup ## The schema of the config and the table of fields, from their definitions
 	$(BIN)/python tools/config_reference.py
 
-results-page: setup ## docs/results.md and docs/assumptions.md from the results of the laptop tier
-	$(BIN)/python tools/results_page.py laptop
+results-page: setup ## docs/results.md, docs/assumptions.md and the summary in README.md, from the laptop tier
+	$(BIN)/python tools/results_page.py --tier laptop
 
 calibration-page: setup ## docs/calibration.md from the results of make calibration
 	$(BIN)/python tools/calibration_page.py
@@ -108,5 +117,5 @@ calibration-page: setup ## docs/calibration.md from the results of make calibrat
 verdicts-page: setup ## docs/verdicts.md, with the error rates of verdicts by simulation: 5 minutes
 	$(BIN)/python tools/verdicts_page.py
 
-clean: ## Remove all produced files
-	rm -rf results/*/ results/*-metrics.tar logs benchmarks .snakemake
+clean: ## Remove all produced files, except the shipped archives in results/archive
+	rm -rf $(filter-out results/archive/,$(wildcard results/*/)) results/*-metrics.tar logs benchmarks .snakemake

@@ -24,9 +24,10 @@ include: "workflow/rules/artefacts.smk"
 
 
 rule all:
-    """Every table and figure, and the metrics of all runs and experiments (default)."""
+    """Every table and figure on one page, and the metrics of all runs (default)."""
     default_target: True
     input:
+        rules.report.output,
         rules.tables.input,
         rules.figures.input,
         rules.training.output,

@@ -71,6 +71,7 @@ def test_it_holds_what_the_artefacts_are_made_from_and_no_weights(packed, made):
     about = json.loads(members["archive.json"])
     assert about["tier"] == "own"
     assert about["artefacts"] == SHOWN
+    assert about["whole"] is False
     assert about["configs"] == ["config/config.yaml", "config/demo.yaml", "config/own.yaml"]
     assert about["config"] == read_config(made)
     records = [name for name in members if name.startswith("results/runs/")]
@@ -78,6 +79,14 @@ def test_it_holds_what_the_artefacts_are_made_from_and_no_weights(packed, made):
     assert all(name.endswith("/run.json") for name in records)
     rest = set(members) - inputs - set(records) - {"archive.json", *about["configs"]}
     assert rest == {"results/data/sine.json", "config/reference/claims.yaml"}
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_page_of_results_is_made_from_a_whole_archive_only(tmp_path, whole):
+    about = {"artefacts": ["fig1"], "configs": ["config/config.yaml"], "whole": whole}
+    (tmp_path / archive.ABOUT).write_text(json.dumps(about))
+    command = archive.remaking(tmp_path)
+    assert command.count("report") == (2 if whole else 0)  # a target, and an allowed rule
 
 
 def test_it_contains_the_configs_plugins(made, tmp_path, monkeypatch):

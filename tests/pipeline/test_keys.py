@@ -5,8 +5,9 @@ import pytest
 from conftest import CONFIGS
 
 from ngo.analysis.quantity import QUANTITIES, Quantity
+from ngo.common.fingerprint import PACKAGE
 from ngo.pipeline.config_files import read_config
-from ngo.pipeline.keys import Keys, content, key
+from ngo.pipeline.keys import PAGE_TEXTS, Keys, content, key
 from ngo.pipeline.plan import plan
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks/table1.ipynb"
@@ -33,6 +34,18 @@ def test_every_product_of_the_demo_has_a_key_of_its_own(keys):
 def test_an_artefacts_key_follows_its_parameters(keys):
     assert keys.artefact("table1", NOTEBOOK, ["a"]) == keys.artefact("table1", NOTEBOOK, ["a"])
     assert keys.artefact("table1", NOTEBOOK, ["a"]) != keys.artefact("table1", NOTEBOOK, ["b"])
+
+
+def test_the_page_follows_what_is_on_it_and_the_texts(keys, tmp_path):
+    text = tmp_path / "fig1.rst"
+    text.write_text("a")
+    assert keys.page(["a"], [text]) == keys.page(["a"], [text])
+    assert keys.page(["a"], [text]) != keys.page(["b"], [text])
+    other = tmp_path / "other.rst"
+    other.write_text("b")
+    assert keys.page(["a"], [text]) != keys.page(["a"], [other])
+    for name in PAGE_TEXTS:
+        assert (PACKAGE / name).exists()
 
 
 def test_a_table_follows_its_runs(keys):

@@ -52,6 +52,14 @@ def test_every_artefact_has_its_data(tier):
             assert table in plan.training or of in planned[kind], (name, table)
 
 
+def test_runs_on_show_are_those_of_artefacts():
+    demo = plan_of(config_of("demo"))
+    assert set(demo.shown_runs) <= set(demo.runs)
+    for name in ARTEFACTS:
+        assert {spec.id for spec in demo.training.get(name, ())} <= set(demo.shown_runs)
+    assert demo.shown_runs == sorted(demo.shown_runs)
+
+
 def test_the_papers_partitions():
     """Supplement C.1: 300 shards, 2 a worker; 40 and 4; Dirichlet 0.5."""
     plan = plan_of(config_of("paper"))

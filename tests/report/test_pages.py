@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ngo.report.pages import page
+from ngo.report.pages import body, page
 
 
 def test_text_is_escaped_and_headings_may_be_empty():
@@ -13,3 +13,9 @@ def test_text_is_escaped_and_headings_may_be_empty():
     assert html.count("<h2>") == 1
     assert "<h2>Second</h2>" in html
     assert html.count("<table>") == 2
+
+
+def test_the_body_of_a_page():
+    html = page("a < b", {"Second": [{"k": "v"}]})
+    assert body(html).startswith("<p>a &lt; b</p>\n<h2>Second</h2>\n<table>")
+    assert body(html).endswith("</table>")

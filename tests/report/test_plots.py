@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from ngo.report import plots
 
@@ -79,5 +80,7 @@ def test_a_figure_is_saved_with_its_data_in_the_same_bytes_each_time(tmp_path):
     assert names == ["fig.csv", "fig.pdf", "fig.png"]
     for name in names:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    with Image.open(tmp_path / "a/fig.png") as picture:
+        assert picture.info[plots.DESCRIPTION] == "Tier test."
     back = pd.read_csv(tmp_path / "a/fig.csv")
     np.testing.assert_allclose(back["mean"], shown["mean"])

@@ -1,4 +1,7 @@
-"""The report: one file that needs nothing else, with a caption for each artefact."""
+"""Captions, the jobs of the page of results, and Snakemake's own report (make provenance).
+
+tests/report/test_html_page.py and tests/pipeline/test_report_contents.py have the page.
+"""
 
 import base64
 import json
@@ -38,19 +41,30 @@ def test_a_caption_is_sound_and_names_the_tier(path):
     assert "math" not in html.partition("<main")[2]  # it would be set by a script from elsewhere
 
 
+def test_the_page_is_a_job_of_the_workflow_after_everything_on_it(tmp_path):
+    clone = Clone(tmp_path / "ngo")
+    demo = {"config": "config/demo.yaml"}
+    for target in ("report", "all"):
+        planned = clone.planned(target, **demo)
+        assert {name: planned[name] for name in (*ARTEFACTS, "assumptions", "report")} == {
+            **dict.fromkeys((*ARTEFACTS, "assumptions", "report"), 1)
+        }
+    assert "results/demo/report.html" in clone.snakemake("-n", "report", **demo)
+
+
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory):
     """A clone with the report of a figure and of the assumptions."""
     clone = Clone(tmp_path_factory.mktemp("reported") / "ngo")
     clone.snakemake(*TARGETS)
     style = ("--report-stylesheet", "workflow/report/report.css")
-    clone.snakemake(*TARGETS, "--report", "results/test/report.html", *style)
+    clone.snakemake(*TARGETS, "--report", "results/test/provenance.html", *style)
     return clone
 
 
 @pytest.fixture(scope="module")
 def page(reported):
-    return (reported.root / "results/test/report.html").read_text(encoding="utf-8")
+    return (reported.root / "results/test/provenance.html").read_text(encoding="utf-8")
 
 
 class References(HTMLParser):

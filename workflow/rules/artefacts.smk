@@ -70,3 +70,23 @@ rule figures:
             if entry.figures
             for path in entry.outputs(PLAN.tier)
         ],
+
+
+rule report:
+    """One page of all results: verdicts, tables, figures, provenance."""
+    input:
+        rules.tables.input,
+        rules.figures.input,
+        records=get_records(),
+        captions=get_captions(),
+        configs=CONFIGS,
+    output:
+        "results/<tier>/report.html",
+    log:
+        "logs/<tier>/report.log",
+    params:
+        flags=get_flags({"config": CONFIGS, "captions": CAPTIONS}),
+        key=get_report_key,
+        plugins=get_plugins,
+    shell:
+        "ngo report {params.plugins:q} {params.flags:q} --out {output} > {log} 2>&1"

@@ -101,7 +101,10 @@ SHOWN = artefacts_of(PLAN.training)
 
 # Targets besides artefacts: experiments without a table or figure, and these rules.
 OWN = [name for name in PLAN.training if name not in ARTEFACTS]
-TARGETS = ["all", "tables", "figures", "training", "assumptions"]
+TARGETS = ["all", "tables", "figures", "training", "assumptions", "report"]
+
+# The folder with a description of each table and figure, from the working directory (see --directory).
+CAPTIONS = os.path.relpath(Path(workflow.basedir, "workflow/report"))
 
 
 # Files that depend on the tier are in results/<tier> and logs/<tier>; others are named by their content.
@@ -253,6 +256,21 @@ def get_reported(path, artefact, section, title):
         category=section,
         labels={"Artefact": f"{title} ({Path(path).name})"},
     )
+
+
+def get_records():
+    """The records of the runs on the page of results."""
+    return [f"results/runs/{run}/run.json" for run in PLAN.shown_runs]
+
+
+def get_captions():
+    return [f"{CAPTIONS}/{name}.rst" for name in PLAN.artefacts]
+
+
+def get_report_key(wildcards):
+    """The key of the page: of its code and texts, and of everything on it."""
+    made = [get_artefact_key(name)(wildcards) for name in PLAN.artefacts]
+    return KEYS.page([*made, KEYS.assumptions(CONFIGS)], [*get_captions(), *CONFIGS])
 
 
 def get_trained(jobs):

@@ -41,6 +41,9 @@ COMMANDS = {
         "ngo.cli.assumptions_command:assumptions",
         "List the values that the paper does not state, with reasons.",
     ),
+    "report": Lazy(
+        "ngo.cli.report_command:report", "Write the results of a tier as one HTML file."
+    ),
     "archive": Lazy(
         "ngo.cli.archive_command:archive", "Pack the inputs of ARTEFACTS as one verified archive."
     ),

@@ -59,6 +59,7 @@ def collect(
     about = {
         "tier": tier,
         "artefacts": list(shown),
+        "whole": not named,
         "configs": list(places),
         "config": config,
         "runs": len(runs),
@@ -167,6 +168,8 @@ def remaking(folder: Path) -> list[str]:
     """
     about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
     targets = [*about["artefacts"], "assumptions"]
+    if about["whole"]:
+        targets.append("report")
     overlays = [str((folder / name).resolve()) for name in about["configs"][1:]]
     return [
         *targets,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ngo.analysis.quantity import QUANTITIES
 from ngo.common.fields import Field
-from ngo.common.fingerprint import fingerprint
+from ngo.common.fingerprint import PACKAGE, fingerprint
 from ngo.common.registry import Registry
 from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS
@@ -34,6 +34,8 @@ PARTITION = ("ngo.training.partition_file:draw", "ngo.training.partition_file:wr
 AGGREGATE = "ngo.analysis.results:aggregate"
 CLASSES = "ngo.analysis.results:class_counts"
 ASSUMPTIONS = "ngo.pipeline.assumptions"
+PAGE = ("ngo.pipeline.report_contents", "ngo.report.html_page")
+PAGE_TEXTS = ("report/findings.yaml", "report/page/page.html.jinja", "report/page/page.css")
 
 
 class Keys:
@@ -98,6 +100,11 @@ class Keys:
     def assumptions(self, configs: Iterable[str]) -> str:
         """The key of the table of assumptions."""
         return key(fingerprint(ASSUMPTIONS), content(configs))
+
+    def page(self, made: Iterable[str], texts: Iterable[str]) -> str:
+        """The key of the page of results, of products with the keys ``made`` and of text files."""
+        own = [_sha256(PACKAGE / name) for name in PAGE_TEXTS]
+        return key(fingerprint(*PAGE), list(made), [_sha256(Path(path)) for path in texts], own)
 
     def _joined(self, runs: Iterable[str]) -> str:
         return key(fingerprint(AGGREGATE), *(self.run(run) for run in runs))

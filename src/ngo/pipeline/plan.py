@@ -18,7 +18,15 @@ from ngo.common.devices import check_device
 from ngo.common.registry import UserError, shown, unknown
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.section import check_entry
-from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, published, tidy_table, tier_folder
+from ngo.pipeline.artefacts import (
+    ARTEFACTS,
+    CLAIMS,
+    Artefact,
+    artefacts_of,
+    published,
+    tidy_table,
+    tier_folder,
+)
 from ngo.pipeline.config_files import CONFIG, read_config, tiers
 from ngo.pipeline.grid import check_fields, named_settings, resolve_run, training_runs
 from ngo.pipeline.schema_check import check_schema
@@ -74,6 +82,17 @@ class Plan:
         drawn = {f"classes_{name}" for name in self.partitions}
         made = {*self.training, *measured, *drawn, "runs"}
         return [name for name in self.ledger.tables if name in made]
+
+    @property
+    def artefacts(self) -> dict[str, Artefact]:
+        """The tables and figures that the plan makes, by name."""
+        return artefacts_of(self.training)
+
+    @cached_property
+    def shown_runs(self) -> list[str]:
+        """The ids of the runs that tables and figures are made from, and that claims are about."""
+        read = [*self.artefacts, *self.tables(CLAIMS)]
+        return sorted({spec.id for name in read for spec in self.training.get(name, ())})
 
     def inputs(self, artefact: str) -> dict[str, str | list[str]]:
         """The files that an artefact reads, by name."""

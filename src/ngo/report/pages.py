@@ -34,3 +34,8 @@ def page(caption: str, tables: Mapping[str, object]) -> str:
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{escape(caption)}'
         f"</title>\n<style>\n{STYLE}</style>\n<body>\n{body}\n</body>\n</html>\n"
     )
+
+
+def body(html: str) -> str:
+    """What is between the body tags of a page that ``page`` made."""
+    return html.partition("<body>\n")[2].rpartition("\n</body>")[0]

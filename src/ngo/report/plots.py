@@ -22,6 +22,9 @@ from ngo.report.style import TEXT_WIDTH
 LETTERS = 21
 """Letters of a caption per inch of a figure's width."""
 
+DESCRIPTION = "Description"
+"""The key of the caption in the metadata of a PNG file."""
+
 
 def new_figure(height: float, width: float = TEXT_WIDTH) -> Figure:
     """An empty figure of this size in inches, independent of pyplot and its backend."""
@@ -33,9 +36,11 @@ def new_figure(height: float, width: float = TEXT_WIDTH) -> Figure:
 def save_figure(figure: Figure, stem: str | Path, shown: pd.DataFrame) -> Path:
     """Write ``stem``.png, .pdf and .csv, and return the path of the first.
 
-    ``shown`` is the data in the figure. The files are the same bytes each time.
+    ``shown`` is the data in the figure. The caption is metadata of the PNG file. The files are the
+    same bytes each time.
     """
-    undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
+    caption = " ".join(figure.get_supxlabel().split()) or None
+    undated = {"png": {"Software": None, DESCRIPTION: caption}, "pdf": {"CreationDate": None}}
     for kind, metadata in undated.items():
         with atomic_file(f"{stem}.{kind}") as temporary:
             figure.savefig(temporary, metadata=metadata)

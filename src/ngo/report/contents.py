@@ -1,0 +1,81 @@
+"""What a page of results consists of, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from ngo.common.registry import UserError, unknown
+from ngo.report.findings import Findings
+from ngo.report.verdict_rows import VerdictRow
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table or figure of the paper, or several from one notebook."""
+
+    name: str
+    title: str
+    section: str
+    about: str
+    """What it shows, what the paper says, and what to look at (reStructuredText)."""
+    figures: tuple[Path, ...]
+    """PNG files."""
+    tables: tuple[Path, ...]
+    """Paths without suffixes; .md and .html exist."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names by which claims refer to it: its own, and those of its files."""
+        files = [path.stem for path in self.figures] + [path.name for path in self.tables]
+        return list(dict.fromkeys([self.name, *files]))
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The verdicts, the findings, every table and figure, the assumptions, and the provenance."""
+
+    tier: str
+    rows: Sequence[VerdictRow]
+    findings: Findings
+    shown: Sequence[Shown]
+    ledger: str
+    """The name of the entry of ``shown`` that has all verdicts in full."""
+    assumptions: Path
+    """The path of the list of assumptions, without its suffix."""
+    provenance: Sequence[tuple[str, str]]
+
+    def sections(self) -> Iterator[tuple[str, list[Shown]]]:
+        """The sections of the paper with their tables and figures, in order."""
+        for section, entries in groupby(self.shown, key=lambda entry: entry.section):
+            yield section, list(entries)
+
+    def decided_by(self, entry: Shown) -> list[VerdictRow]:
+        """The claims that ``entry`` shows."""
+        return [row for row in self.rows if self.target(row) in entry.names]
+
+    def target(self, row: VerdictRow) -> str:
+        """The name of what shows a claim; the ledger's if the claim names nothing."""
+        return row.shows or self.ledger
+
+    def check(self) -> None:
+        """Raise a UserError if a claim is shown nowhere on the page."""
+        names = [name for entry in self.shown for name in entry.names]
+        for row in self.rows:
+            if self.target(row) not in names:
+                raise unknown(f"claims.{row.claim}.shows", self.target(row), names)
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a file on show; a UserError if it is absent."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"report: {str(path)!r} can't be read: {error.strerror}") from None
+
+
+def text(path: Path) -> str:
+    """The text of a file on show."""
+    return content(path).decode("utf-8")

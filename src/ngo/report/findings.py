@@ -1,0 +1,121 @@
+"""What was found: sentences by topic, whose words and numbers follow from the verdicts.
+
+``findings.yaml`` lists topics and, in each, claims by id. A sentence is the claim's statement, its
+verdict in words, and the measured numbers, so it never says more than its verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from ngo.analysis.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
+from ngo.report.tables import ABSENT
+from ngo.report.verdict_rows import VerdictRow, counts
+
+FINDINGS = Path(__file__).with_name("findings.yaml")
+
+_WORDS = {
+    HOLDS: "holds",
+    FAILS: "fails",
+    EQUIVALENT: "no difference beyond the margin",
+    UNDECIDED: "undecided",
+    NOT_RUN: "not run",
+}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A claim, and what was found."""
+
+    row: VerdictRow
+    verdict: str
+    """The verdict in words."""
+    found: str
+    """The numbers, or the reason; empty if there are none."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A heading, what it is about, and its sentences."""
+
+    title: str
+    about: str
+    sentences: tuple[Sentence, ...]
+    absent: tuple[tuple[str, tuple[VerdictRow, ...]], ...]
+    """Reasons why claims were not run, each with its claims, which have no sentence."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All topics; the sentences that come first, and the figure beside them."""
+
+    topics: tuple[Topic, ...]
+    first: tuple[Sentence, ...]
+    figure: str
+    counted: Mapping[str, int]
+
+
+def findings(rows: Sequence[VerdictRow], path: str | Path = FINDINGS) -> Findings:
+    """The findings that ``path`` lists, from the verdicts.
+
+    A claim that the ledger does not have is left out, and so is a topic without claims.
+    """
+    listed = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    by_id = {row.claim: row for row in rows}
+
+    def told(ids: Iterable[str]) -> tuple[Sentence, ...]:
+        return tuple(sentence(by_id[each]) for each in ids if each in by_id)
+
+    topics = []
+    for topic in listed["topics"]:
+        every = told(topic["claims"])
+        run = tuple(each for each in every if each.row.verdict != NOT_RUN)
+        absent = _by_reason(each.row for each in every if each.row.verdict == NOT_RUN)
+        if every:
+            about = " ".join(topic["about"].split())
+            topics.append(Topic(topic["title"], about, run, absent))
+    return Findings(tuple(topics), told(listed["first"]), listed["figure"], counts(rows))
+
+
+def _by_reason(rows: Iterable[VerdictRow]) -> tuple[tuple[str, tuple[VerdictRow, ...]], ...]:
+    found: dict[str, list[VerdictRow]] = {}
+    for row in rows:
+        found.setdefault(row.reason.rstrip("."), []).append(row)
+    return tuple((reason, tuple(group)) for reason, group in found.items())
+
+
+def sentence(row: VerdictRow) -> Sentence:
+    """What was found about one claim."""
+    if row.verdict == NOT_RUN:
+        return Sentence(row, _WORDS[row.verdict], row.reason)
+    details = [f"expected {row.expected}"] if row.expected else []
+    details += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
+    if pd.isna(row.cases) and row.counted != ABSENT:
+        details.append(f"{row.counted} seed{'' if row.pairs == 1 else 's'}")
+    parts = []
+    if row.measured != ABSENT and not row.why.startswith(row.measured):
+        parts.append(row.measured + (f" ({', '.join(details)})" if details else ""))
+    return Sentence(row, _WORDS[row.verdict], "; ".join([*parts, *filter(None, [row.why])]))
+
+
+def total(counted: Mapping[str, int]) -> str:
+    """``Of 70 claims, 31 hold, 8 fail, 11 are equivalent, …``."""
+    hold, fail, equivalent, undecided, absent = (
+        counted[name] for name in (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
+    )
+    every = sum(counted.values())
+    return (
+        f"Of {every} claim{'' if every == 1 else 's'}, "
+        f"{hold} hold{'s' if hold == 1 else ''}, {fail} fail{'s' if fail == 1 else ''}, "
+        f"{equivalent} show{'s' if equivalent == 1 else ''} no difference (equivalent), "
+        f"{undecided} {_are(undecided)} undecided, and {absent} {_are(absent)} not run."
+    )
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"

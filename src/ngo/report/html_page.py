@@ -1,0 +1,75 @@
+"""The results as one HTML file that needs no other: verdicts, tables, figures, provenance."""
+
+from __future__ import annotations
+
+import io
+from base64 import b64encode
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from PIL import Image
+
+from ngo.analysis.verdicts import FAILS, HOLDS, VERDICTS
+from ngo.report.contents import Contents, content, text
+from ngo.report.findings import total
+from ngo.report.pages import body
+from ngo.report.plots import DESCRIPTION
+
+FOLDER = Path(__file__).with_name("page")
+"""The template and the style sheet."""
+
+
+def html_page(contents: Contents) -> str:
+    """The page. Raises a UserError if a file is absent, or if a claim is shown nowhere."""
+    contents.check()
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        picture=picture, table=table, prose=prose, slug=slug, total=total, words=_words
+    )
+    style = Markup(text(FOLDER / "page.css"))
+    template = environment.get_template("page.html.jinja")
+    return template.render(contents=contents, verdicts=VERDICTS, style=style) + "\n"
+
+
+def picture(path: Path) -> dict[str, object]:
+    """A PNG file as a data URI, with its size in pixels and its caption."""
+    data = content(path)
+    with Image.open(io.BytesIO(data)) as image:
+        width, height = image.size
+        caption = image.info.get(DESCRIPTION, "")
+    uri = f"data:image/png;base64,{b64encode(data).decode()}"
+    return {"uri": uri, "width": width, "height": height, "caption": caption}
+
+
+def table(stem: Path) -> Markup:
+    """The caption and the tables of a saved HTML table, with headings below those of the page."""
+    html = body(text(stem.with_name(f"{stem.name}.html")))
+    return Markup(html.replace("<h2>", "<h4>").replace("</h2>", "</h4>"))
+
+
+@cache
+def prose(source: str) -> Markup:
+    """Paragraphs of reStructuredText as HTML."""
+    from docutils.core import publish_parts
+
+    strict = {"report_level": 1, "halt_level": 2, "initial_header_level": 4}
+    return Markup(publish_parts(source, writer="html5", settings_overrides=strict)["body"])
+
+
+def slug(name: str) -> str:
+    """A verdict as the name of a CSS class."""
+    return name.replace(" ", "-")
+
+
+def _words(verdict: str, number: int) -> str:
+    """The verdict as a label below a number: ``12 hold``, ``1 holds``."""
+    many = {HOLDS: "hold", FAILS: "fail"}
+    return verdict if number == 1 else many.get(verdict, verdict)

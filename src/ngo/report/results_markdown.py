@@ -1,0 +1,148 @@
+"""The results as Markdown: the page docs/results.md, and the summary in README.md."""
+
+from __future__ import annotations
+
+import re
+
+from tabulate import tabulate
+
+from ngo.report.contents import Contents, Shown, text
+from ngo.report.findings import Findings, Sentence, Topic, total
+
+BEGIN = "<!-- summary: written by make results-page -->"
+END = "<!-- end of the summary -->"
+
+PAGE = """\
+# Results of the {tier} tier
+
+{summary}
+
+`make {tier}` trains the runs and makes these results; `make results-page` writes this page.
+[assumptions.md](assumptions.md) lists the values that the paper does not state, with the reason for
+each.
+
+A claim is judged by one number per seed, paired within the seed, or by cases (theorems). n is the
+number of seeds or cases. *Equivalent* means that the difference is smaller than a margin which was
+fixed before training. [verdicts.md](verdicts.md) explains how verdicts are made.
+
+## What was found
+
+{findings}
+## Every claim
+
+{claims}
+
+## Tables and figures
+
+{shown}
+## Provenance
+
+{provenance}
+"""
+
+
+def results_markdown(contents: Contents, images: str) -> str:
+    """The page, with the figures in the folder ``images``."""
+    contents.check()
+    return PAGE.format(
+        tier=contents.tier,
+        summary=summary(contents, images),
+        findings="\n".join(_topics(contents.findings)),
+        claims=claims_table(contents),
+        shown="\n".join(
+            f"### {section}\n\n" + "\n".join(_artefact(entry, images) for entry in entries)
+            for section, entries in contents.sections()
+        ),
+        provenance="\n".join(f"- {name}: {escaped(value)}" for name, value in contents.provenance),
+    )
+
+
+def summary(contents: Contents, images: str, page: str = "") -> str:
+    """The counts, the first findings and one figure, between markers.
+
+    ``page`` is the path of the page from the file with the summary; empty on the page itself.
+    """
+    found = contents.findings
+    (figure,) = (entry for entry in contents.shown if found.figure in entry.names)
+    counted = tabulate([list(found.counted.values())], list(found.counted), tablefmt="pipe")
+    parts = [
+        BEGIN,
+        f"{total(found.counted)} The tier is {contents.tier}; {dict(contents.provenance)['Runs']} "
+        "runs.",
+        counted,
+        "\n".join(_bullet(sentence, page) for sentence in found.first),
+        f"![{escaped(figure.title)}]({images}/{found.figure}.png)",
+        END,
+    ]
+    return "\n\n".join(parts)
+
+
+def claims_table(contents: Contents) -> str:
+    """A table of all claims, each with a link to what shows it."""
+    cells = [
+        {
+            "Id": f'<a id="{row.anchor}"></a>{escaped(row.claim)}',
+            "Claim": f"[{escaped(row.statement)}](#{contents.target(row)})",
+            "Place": escaped(row.place),
+            "Verdict": row.verdict,
+            "Expected": escaped(row.expected),
+            "Measured": escaped(row.measured),
+            "95 % interval": row.interval,
+            "n": row.counted,
+            "Reason": escaped(row.why),
+        }
+        for row in contents.rows
+    ]
+    return tabulate(cells, "keys", tablefmt="pipe", disable_numparse=True)
+
+
+def replaced(document: str, block: str) -> str:
+    """``document`` with ``block`` in place of its summary; unchanged if it has no markers."""
+    pattern = re.escape(BEGIN) + ".*?" + re.escape(END)
+    return re.sub(pattern, lambda _: block, document, count=1, flags=re.DOTALL)
+
+
+def summary_of(document: str) -> str:
+    """The summary in a document, with its markers; empty if there is none."""
+    start, end = document.find(BEGIN), document.find(END)
+    return document[start : end + len(END)] if 0 <= start < end else ""
+
+
+def escaped(plain: str) -> str:
+    """Text without a meaning in Markdown, in a table too."""
+    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", plain)
+
+
+def _topics(found: Findings) -> list[str]:
+    return [
+        f"### {topic.title}\n\n{topic.about}\n\n"
+        + "\n".join([*map(_bullet, topic.sentences), *_absent(topic)])
+        + "\n"
+        for topic in found.topics
+    ]
+
+
+def _bullet(sentence: Sentence, page: str = "") -> str:
+    row = sentence.row
+    details = f"; {escaped(sentence.found)}" if sentence.found else ""
+    link = f"[`{row.claim}`]({page}#{row.anchor})"
+    return f"- **{escaped(row.statement)}**: {sentence.verdict}{details} {link}."
+
+
+def _absent(topic: Topic) -> list[str]:
+    """A line for each reason why claims were not run."""
+    return [
+        f"- Not run, {escaped(reason)}: "
+        + ", ".join(f"{escaped(row.statement)} [`{row.claim}`](#{row.anchor})" for row in rows)
+        + "."
+        for reason, rows in topic.absent
+    ]
+
+
+def _artefact(entry: Shown, images: str) -> str:
+    """The heading, the description, the figures and the tables."""
+    anchors = "".join(f'<a id="{name}"></a>' for name in entry.names)
+    parts = [f"{anchors}\n\n#### {entry.title}\n", entry.about + "\n"]
+    parts += [f"![{entry.title}]({images}/{path.stem}.png)\n" for path in entry.figures]
+    parts += [text(path.with_name(f"{path.name}.md")) for path in entry.tables]
+    return "\n".join(parts)

@@ -1,0 +1,32 @@
+"""``ngo report``; tests/pipeline/test_report_contents.py has the page's contents."""
+
+from command_line import mistake, ngo
+from made_up_page import contents
+
+from ngo.pipeline import report_contents
+
+CONFIG = ["--config", "config/config.yaml"]
+
+
+def test_the_page_is_written(tmp_path, monkeypatch):
+    def made(configs, captions, schema):
+        assert [path.name for path in configs] == ["config.yaml"]
+        assert str(captions) == "workflow/report"
+        return contents(tmp_path)
+
+    monkeypatch.setattr(report_contents, "report_contents", made)
+    out = ngo("report", *CONFIG, "--out", tmp_path / "report.html")
+    assert f"5 claims, 3 tables and figures → {tmp_path / 'report.html'}" in out
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert html.startswith("<!doctype html>")
+    assert html.endswith("</html>\n")
+
+
+def test_results_that_are_absent_are_one_line(tmp_path):
+
+    (tmp_path / "own.yaml").write_text("tier: never-made\n")
+    line = mistake(
+        "report", *CONFIG, "--config", tmp_path / "own.yaml", "--out", tmp_path / "r.html"
+    )
+    assert "claims: 'results/never-made/tables/claims.csv' can't be read" in line
+    assert not (tmp_path / "r.html").exists()

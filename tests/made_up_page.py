@@ -1,0 +1,73 @@
+"""Contents of a page of results, made up: four claims, a figure and a table."""
+
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ngo.report import plots
+from ngo.report.contents import Contents, Shown
+from ngo.report.findings import findings
+from ngo.report.pages import page
+from ngo.report.tables import save_table
+from ngo.report.verdict_rows import VerdictRow
+
+NAN = float("nan")
+
+FINDINGS = """\
+first: [order]
+figure: fig8
+topics:
+  - {title: Accuracy, about: What is compared., claims: [order, same, absent]}
+  - {title: Theorems, about: What is proved., claims: ["15", later]}
+  - {title: Nothing, about: No claim., claims: [absent]}
+"""
+
+
+def row(claim: str, **values: object) -> VerdictRow:
+    """A row of the ledger: an order that holds for 20 seeds, or what ``values`` say."""
+    numbers = {"estimate": 4.125, "low": 2.25, "high": 6.0, "pairs": 20, "detectable": 2.5}
+    none = dict.fromkeys(("seeds_needed", "met", "cases"), NAN)
+    texts = {"place": "Table 1", "says": f"statement of {claim}", "kind": "order", "reason": ""}
+    texts |= {"unit": "points", "expected": "above 0; margin 0.5", "shows": "fig8"}
+    return VerdictRow(claim=claim, **{"verdict": "holds", **numbers, **none, **texts, **values})
+
+
+EMPTY = dict.fromkeys(("estimate", "low", "high", "pairs", "detectable"), NAN)
+
+ROWS = [
+    row("order"),
+    row("same", verdict="equivalent", estimate=0.031, low=-0.09, high=0.152, shows="tableS1"),
+    row("15", verdict="fails", says="V is 0 after T* | <printed>", **EMPTY, unit="", expected="",
+        met=204, cases=400, reason="met in 204 of 400 cases; not in ring", shows="tableS1"),
+    row("later", verdict="not run", **EMPTY, reason="no rows with dataset = 'cifar10'", shows=""),
+    row("open", verdict="undecided", estimate=-0.4, low=-1.4, high=0.6, seeds_needed=44.0,
+        unit="log ratio", reason="the difference from 0 is not significant"),
+]  # fmt: skip
+
+
+def contents(folder: Path) -> Contents:
+    """The contents; their files are written to ``folder``."""
+    figure: Figure = plots.new_figure(2)
+    figure.subplots().plot([0, 1])
+    plots.caption(figure, "Bands: γ = 0.1.", "Tier made-up.")
+    plots.save_figure(figure, folder / "fig8", pd.DataFrame({"x": [1]}))
+    for name in ("tableS1", "claims"):
+        printed = pd.DataFrame({"Topology": ["ring <4>"], "Gap": ["0.67"]})
+        save_table(printed, printed, folder / name, f"The caption of {name}.")
+    (folder / "findings.yaml").write_text(FINDINGS)
+    (folder / "assumptions.html").write_text(page("All of them.", {"defaults": [{"Where": "lr"}]}))
+    (folder / "assumptions.md").write_text("All of them.\n")
+    return Contents(
+        tier="made-up",
+        rows=ROWS,
+        findings=findings(ROWS, folder / "findings.yaml"),
+        shown=[
+            Shown("fig8", "Figure 8: V", "5.6 Stability", "*See* <V>.", (folder / "fig8.png",), ()),
+            Shown("tableS1", "Table S1: gaps", "Supplement", "Gaps.", (), (folder / "tableS1",)),
+            Shown("claims", "The ledger", "Claims", "All.", (), (folder / "claims",)),
+        ],
+        ledger="claims",
+        assumptions=folder / "assumptions",
+        provenance=[("Runs", "12"), ("Source revision", "abc|def")],
+    )  # fmt: skip

@@ -1,0 +1,126 @@
+"""The contents of a tier's page, from its files."""
+
+import json
+import shutil
+from contextlib import chdir
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from conftest import REPOSITORY
+from made_up_page import ROWS
+from markupsafe import escape
+from PIL import Image
+
+from ngo.common.registry import UserError
+from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, tier_folder
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.plan import plan
+from ngo.pipeline.report_contents import caption, report_contents
+from ngo.report.html_page import html_page
+from ngo.report.pages import page
+from ngo.report.results_markdown import results_markdown
+from ngo.report.tables import as_markdown
+
+CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
+CAPTIONS = REPOSITORY / "workflow/report"
+RECORD = {"source": "abc", "device": "cpu", "wall_seconds": 1}
+
+
+def write_table(stem: Path, text: str) -> None:
+    printed = pd.DataFrame({"Cell": [text]})
+    stem.with_name(f"{stem.name}.html").write_text(page(f"About {text}", {"": printed}))
+    stem.with_name(f"{stem.name}.md").write_text(as_markdown(printed, f"About {text}"))
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A folder with small files in place of all of the demo's results."""
+    root = tmp_path_factory.mktemp("root")
+    shutil.copytree(REPOSITORY / "config", root / "config")
+    folder = root / tier_folder("demo")
+    for name in ("tables", "figures"):
+        (folder / name).mkdir(parents=True)
+    for entry in ARTEFACTS.values():
+        for name in entry.figures:
+            Image.new("RGB", (4, 2)).save(folder / f"figures/{name}.png")
+        for name in entry.tables:
+            write_table(folder / f"tables/{name}", f"<{name}>")
+    write_table(folder / "tables/assumptions", "lr")
+    pd.DataFrame([vars(row) for row in ROWS]).to_csv(folder / "tables/claims.csv", index=False)
+    with chdir(root):
+        runs = plan(read_config(CONFIGS)).shown_runs
+    for run in runs:
+        (root / "results/runs" / run).mkdir(parents=True)
+        record = json.dumps({**RECORD, "id": run, "seed": 0})
+        (root / f"results/runs/{run}/run.json").write_text(record)
+    return root
+
+
+@pytest.fixture
+def made(root, monkeypatch):
+    monkeypatch.chdir(root)
+    return report_contents(CONFIGS, CAPTIONS)
+
+
+def test_every_artefact_is_there_with_the_ledger_last(made):
+    assert {entry.name for entry in made.shown} == set(ARTEFACTS)
+    assert made.shown[-1].name == made.ledger == CLAIMS
+    assert made.tier == "demo"
+    assert [row.claim for row in made.rows] == [row.claim for row in ROWS]
+    for entry in made.shown:
+        assert entry.about
+        assert "Tier demo" not in entry.about
+
+
+def test_both_pages_have_every_table_and_figure_and_every_claim(made):
+    html, markdown = html_page(made), results_markdown(made, "images")
+    for entry in ARTEFACTS.values():
+        for name in entry.tables:
+            assert f"About &lt;{name}&gt;" in html
+            assert f"About <{name}>" in markdown
+        for name in entry.figures:
+            assert f"![{entry.title}](images/{name}.png)" in markdown
+        assert f"{escape(entry.title)} <a" in html
+    assert html.count("<img") == sum(len(entry.figures) for entry in ARTEFACTS.values())
+    for row in ROWS:
+        assert html.count(f'<tr id="{row.anchor}"') == 1
+        assert markdown.count(f'<a id="{row.anchor}">') == 1
+
+
+def test_provenance_counts_the_runs_and_names_the_configs(made):
+    facts = dict(made.provenance)
+    assert int(facts["Runs"]) == len(plan(read_config(CONFIGS)).shown_runs) > 50
+    assert facts["Config"] == "config/config.yaml, config/demo.yaml"
+    assert facts["Source revision"] == "abc"
+
+
+def test_a_copy_in_another_folder_gives_the_same_pages(root, made, tmp_path):
+    html, markdown = html_page(made), results_markdown(made, "i")
+    with chdir(shutil.copytree(root, tmp_path / "copy")):
+        copied = report_contents(CONFIGS, CAPTIONS)
+        assert results_markdown(copied, "i") == markdown
+        assert html_page(copied) == html
+
+
+def test_what_is_absent_is_one_line(root, tmp_path, monkeypatch):
+    copy = shutil.copytree(root, tmp_path / "copy")
+    monkeypatch.chdir(copy)
+    (copy / "results/demo/figures/fig4.png").unlink()
+    with pytest.raises(UserError, match=r"report: '.*fig4.png' can't be read: No such file"):
+        html_page(report_contents(CONFIGS, CAPTIONS))
+    run = next((copy / "results/runs").iterdir())
+    (run / "run.json").unlink()
+    with pytest.raises(UserError, match=rf"report: '.*{run.name}/run.json' can't be read"):
+        report_contents(CONFIGS, CAPTIONS)
+    (copy / "results/demo/tables/claims.csv").unlink()
+    with pytest.raises(UserError, match=r"claims: '.*claims.csv' can't be read"):
+        report_contents(CONFIGS, CAPTIONS)
+
+
+def test_a_caption_with_an_unknown_name_is_one_line(tmp_path):
+    (tmp_path / "a.rst").write_text("Text {{ snakemake.config['tier'] }}.\n\nTier {{ tiers }}.\n")
+    with pytest.raises(UserError, match=r"captions: '.*a.rst': 'tiers' is undefined"):
+        caption(tmp_path / "a.rst", {"tier": "x"})
+    (tmp_path / "a.rst").write_text('A\nb.\n\nTier {{ snakemake.config["tier"] }}.\n')
+    assert caption(tmp_path / "a.rst", {"tier": "x"}) == "A\nb."

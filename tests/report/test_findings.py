@@ -1,0 +1,73 @@
+"""Findings: sentences that say no more than the verdicts."""
+
+import pytest
+import yaml
+from conftest import REPOSITORY
+from made_up_page import EMPTY, FINDINGS, ROWS, row
+
+from ngo.analysis.verdicts import VERDICTS
+from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.report import findings as module
+from ngo.report.findings import findings, sentence, total
+
+LISTED = yaml.safe_load(module.FINDINGS.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def found(tmp_path):
+    (tmp_path / "findings.yaml").write_text(FINDINGS)
+    return findings(ROWS, tmp_path / "findings.yaml")
+
+
+def test_claims_are_told_by_topic_and_absent_ones_left_out(found):
+    told = {topic.title: [each.row.claim for each in topic.sentences] for topic in found.topics}
+    assert told == {"Accuracy": ["order", "same"], "Theorems": ["15"]}
+    assert found.topics[1].absent == (("no rows with dataset = 'cifar10'", (ROWS[3],)),)
+    assert [each.row.claim for each in found.first] == ["order"]
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_a_sentence_has_the_words_of_its_verdict_only(verdict):
+    words = {name: sentence(row("a", verdict=name)).verdict for name in VERDICTS}
+    assert len(set(words.values())) == len(VERDICTS)
+    told = sentence(row("a", verdict=verdict, reason="the reason"))
+    for other in VERDICTS:
+        assert (words[other] in f"{told.verdict}; {told.found}") == (other == verdict)
+
+
+def test_numbers_are_the_rows(found):
+    (first,) = found.first
+    assert (
+        first.found
+        == "4.12 points (expected above 0; margin 0.5, 95 % interval 2.25 to 6, 20 seeds)"
+    )
+    assert sentence(row("a", pairs=1)).found.endswith("(expected above 0; margin 0.5, 1 seed)")
+    assert sentence(ROWS[2]).found == "met in 204 of 400 cases; not in ring"
+    assert sentence(ROWS[3]).found == "no rows with dataset = 'cifar10'"
+    assert sentence(row("a", **EMPTY)).found == ""
+
+
+def test_the_counts_in_a_sentence(found):
+    assert total(found.counted) == (
+        "Of 5 claims, 1 holds, 1 fails, 1 shows no difference (equivalent), 1 is undecided, and 1 "
+        "is not run."
+    )
+    two = dict.fromkeys(VERDICTS, 2)
+    assert total(two).startswith("Of 10 claims, 2 hold, 2 fail, 2 show no difference")
+
+
+def test_the_projects_findings_are_about_claims_of_its_ledger():
+    named = [*LISTED["first"], *(each for topic in LISTED["topics"] for each in topic["claims"])]
+    claims = yaml.safe_load((REPOSITORY / "config/reference/claims.yaml").read_text())["claims"]
+    if not claims:
+        pytest.skip("config/reference/claims.yaml has no claims")
+    assert [each for each in named if each not in {str(name) for name in claims}] == []
+    assert len(LISTED["first"]) == 3
+    assert LISTED["figure"] in ARTEFACTS["fig8"].figures
+    assert len(named) == len(set(named)) + len(LISTED["first"])
+
+
+def test_topics_say_what_is_compared_and_not_how_it_came_out():
+    for topic in LISTED["topics"]:
+        assert set(topic) == {"title", "about", "claims"}
+        assert not {"holds", "fails", "equivalent"} & set(topic["about"].split())

@@ -1,0 +1,40 @@
+"""The records of runs, summarized."""
+
+from ngo.report.provenance import provenance, seeds, tally
+
+RECORD = {
+    "seed": 0, "source": "abc", "device": "cpu", "wall_seconds": 3600,
+    "about": {"code": "f1", "instructions": "AVX2"}, "spec": {"dataset": "mnist"},
+    "versions": {"torch": "2.0"},
+}  # fmt: skip
+OTHER = RECORD | {"seed": 1, "source": "", "wall_seconds": 1800, "versions": {"torch": "2.1"}}
+
+
+def test_facts_of_runs_that_differ_have_numbers_of_runs():
+    facts = dict(provenance([RECORD, RECORD | {"seed": 4}, OTHER], ["config/a.yaml"], ["own.py"]))
+    assert facts["Runs"] == "3"
+    assert facts["Training time"] == "2.50 hours, the sum over runs"
+    assert facts["Source revision"] == "abc (2 runs), not recorded (1 run)"
+    assert facts["Code fingerprint"] == "f1"
+    assert facts["Seeds"] == "0 to 1, 4"
+    assert facts["Version of torch"] == "2.0 (2 runs), 2.1 (1 run)"
+    assert facts["Config"] == "config/a.yaml"
+    assert facts["Plugins"] == "own.py"
+    assert "Processor" not in facts
+    assert dict(provenance([RECORD | {"processor": "x"}], []))["Processor"] == "x"
+
+
+def test_the_order_of_records_is_of_no_account():
+    records = [RECORD, OTHER, RECORD | {"device": "cuda"}]
+    assert provenance(records, []) == provenance(records[::-1], [])
+
+
+def test_no_runs():
+    facts = dict(provenance([], []))
+    assert (facts["Runs"], facts["Source revision"], facts["Seeds"]) == (
+        "0",
+        "not recorded",
+        "none",
+    )
+    assert tally([{"a": {"b": 1}}, {"a": None}], "a", "b") == "1 (1 run), not recorded (1 run)"
+    assert seeds([3, 1, 2, 7, 7]) == "1 to 3, 7"

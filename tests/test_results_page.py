@@ -1,0 +1,124 @@
+"""The tool that writes docs/results.md, docs/assumptions.md and the summary in README.md."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from conftest import REPOSITORY
+from made_up_page import contents
+
+from ngo.pipeline.archive import write_archive
+from ngo.report.results_markdown import BEGIN, END, summary_of
+
+
+@pytest.fixture
+def tool(monkeypatch):
+    monkeypatch.syspath_prepend(REPOSITORY / "tools")
+    import results_page
+
+    return results_page
+
+
+@pytest.fixture
+def repository(tool, tmp_path, monkeypatch):
+    """A folder with the two documents, without results; the tier of docs/ is made-up."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "results/made-up/tables").mkdir(parents=True)
+    (tmp_path / "made").mkdir()
+    for name in ("README.md", "docs/results.md"):
+        (tmp_path / name).write_text(f"# Title\n\n{BEGIN}\n{END}\n\nMore.\n", encoding="utf-8")
+    monkeypatch.setattr(tool, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(tool, "SHOWN", "made-up")
+    monkeypatch.setattr(tool, "report_contents", lambda *_: contents(tmp_path / "made"))
+    return tmp_path
+
+
+def run(tool, *arguments):
+    return CliRunner().invoke(tool.main, ["--tier", "made-up", *arguments])
+
+
+def test_the_documents_of_the_repository_agree(tool):
+    """And with the results of the tier that they show, if these are here."""
+    answer = CliRunner().invoke(tool.main, ["--check"])
+    assert answer.exit_code == 0, answer.exception
+    for name in ("README.md", "docs/results.md"):
+        text = (REPOSITORY / name).read_text(encoding="utf-8")
+        assert text.count(BEGIN) == text.count(END) == 1
+        assert summary_of(text)
+
+
+def test_documents_and_images_are_written_and_are_the_same_each_time(tool, repository):
+    old = repository / "docs/images/results/old.png"
+    old.parent.mkdir(parents=True)
+    old.write_bytes(b"")
+    assert run(tool).exit_code == 0
+    names = ("README.md", "docs/results.md", "docs/assumptions.md", "docs/images/results/fig8.png")
+    first = [(repository / name).read_bytes() for name in names]
+    assert run(tool).exit_code == 0
+    assert [(repository / name).read_bytes() for name in names] == first
+    readme, page, assumptions, _ = (content[:4000].decode(errors="replace") for content in first)
+    assert readme.startswith(f"# Title\n\n{BEGIN}\n\nOf 5 claims")
+    assert readme.endswith(f"{END}\n\nMore.\n")
+    assert page.startswith("# Results of the made-up tier\n")
+    assert assumptions == "# Assumptions of the made-up tier\n\nAll of them.\n"
+    assert not old.exists()
+    assert tool.moved(summary_of(page)) == summary_of(readme)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/results.md"])
+def test_a_stale_document_fails_the_check_without_results_too(tool, repository, name):
+    assert run(tool).exit_code == 0
+    assert run(tool, "--check").exit_code == 0
+    path = repository / name
+    path.write_text(path.read_text(encoding="utf-8").replace("4.12", "5.12"), encoding="utf-8")
+    answer = run(tool, "--check")
+    assert answer.exit_code == 1
+    assert "README.md does not have the summary of docs/results.md" in answer.output
+    (repository / "results/made-up/tables/claims.csv").touch()  # now the results are here
+    answer = run(tool, "--check")
+    assert answer.exit_code == 1
+    assert f"{name} is out of date; run make results-page." in answer.output
+
+
+def test_another_tier_does_not_touch_the_documents(tool, repository, monkeypatch):
+    monkeypatch.setattr(tool, "SHOWN", "laptop")
+    before = (repository / "README.md").read_bytes()
+    assert run(tool).exit_code == 0
+    assert (repository / "README.md").read_bytes() == before
+    assert (repository / "results/made-up/docs/results.md").exists()
+    assert (repository / "results/made-up/docs/images/results/fig8.png").exists()
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_rebuilt_archive_of_all_artefacts_gives_the_same_documents(tool, repository, whole):
+    assert run(tool).exit_code == 0
+    first = (repository / "docs/results.md").read_bytes()
+    (repository / "docs/results.md").write_text("changed")
+    about = {"tier": "made-up", "whole": whole, "configs": ["config/config.yaml"]}
+    content = json.dumps(about).encode()
+    write_archive(repository / "a.tar", {"archive.json": content})
+    paths = ("--archive", repository / "a.tar", "--shipped", repository / "shipped")
+    answer = CliRunner().invoke(tool.main, [str(path) for path in paths])
+    assert answer.exit_code == 0, answer.exception
+    assert ((repository / "docs/results.md").read_bytes() == first) == whole
+    assert ("only some tables and figures" in answer.output) != whole
+
+
+def test_shipped_archives_are_committed_and_survive_make_clean(tmp_path):
+    ignored = subprocess.run(
+        ["git", "check-ignore", "results/archive/a.tar", "results/archive/a.txt", "results/a.tar"],
+        cwd=REPOSITORY, capture_output=True, text=True,
+    )  # fmt: skip
+    if ignored.returncode > 1:
+        pytest.skip("not a git checkout")
+    assert ignored.stdout.split() == ["results/archive/a.txt", "results/a.tar"]
+    for name in ("archive/a.tar", "demo/a.png", "runs/a/run.json", "README.md"):
+        path = tmp_path / "results" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    makefile = str(REPOSITORY / "Makefile")
+    subprocess.run(["make", "--file", makefile, "clean"], cwd=tmp_path, check=True, timeout=60)
+    left = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
+    assert left == [Path("results/README.md"), Path("results/archive/a.tar")]
