@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from made_up import trajectories
+from made_up_speed import trajectories
 
 from ngo.analysis.delay_limits import delay_limit_in_rounds
 

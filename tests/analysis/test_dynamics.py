@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 import pytest
-from made_up import trajectories as simulated
+from made_up_speed import trajectories as simulated
 
 from ngo.analysis.dynamics import consensus_rounds, state_rows
 

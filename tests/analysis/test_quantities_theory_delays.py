@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from made_up import trajectories
+from made_up_speed import trajectories
 
 from ngo.analysis.quantity import QUANTITIES
 from ngo.common.registry import UserError

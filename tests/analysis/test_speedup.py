@@ -1,6 +1,6 @@
 """Throughput and speed-up."""
 
-from made_up import throughputs
+from made_up_speed import throughputs
 
 from ngo.analysis.speedup import speedups
 

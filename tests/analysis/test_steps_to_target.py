@@ -4,7 +4,8 @@ import math
 
 import pandas as pd
 import pytest
-from made_up import metrics, speeding_up
+from made_up import metrics
+from made_up_speed import speeding_up
 
 from ngo.analysis.steps_to_target import speedup_means, steps_to_targets
 from ngo.common.registry import UserError

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from made_up import trajectories
+from made_up_speed import trajectories
 
 from ngo.report import plots
 from ngo.report.consensus_panels import draw_index, draw_states, kind

@@ -79,9 +79,8 @@ class Artefact:
 
 
 ARTEFACTS: Registry[Artefact] = Registry("artefact")
-
-CLAIMS = "claims"
-"""The table of claims. It reads the tidy tables that the config's file of claims names."""
+CLAIMS = "claims"  # the table of claims: it reads the tidy tables that the file of claims names
+TRIALS = ("mnist", "mnist_confirm", "cifar10", "cifar10_confirm", "cifar10_centralized")
 
 
 def published() -> list[str]:
@@ -285,13 +284,7 @@ ARTEFACTS.add(
     Artefact(
         "Calibration: the values that the paper does not state, by trial",
         BEYOND,
-        {
-            name: f"calibration_{name}"
-            for name in (
-                *("mnist", "mnist_confirm"),
-                *("cifar10", "cifar10_confirm", "cifar10_centralized"),
-            )
-        },
+        {name: f"calibration_{name}" for name in TRIALS},
         figures=("calibration",),
         tables=("calibration", "calibration_cells"),
         reference="table1_classification",

@@ -58,9 +58,14 @@ def test_every_figure_is_drawn_whatever_diverges(name, lost):
     assert len(shown)
 
 
+ONE_SEED = {
+    "fig8": (lambda runs: fig8.draw(runs, often().query("seed == 0")), made_up.rates),
+}
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_one_seed_makes_a_figure_without_intervals(name):
-    draw, runs = FIGURES[name]
+    draw, runs = ONE_SEED.get(name, FIGURES[name])
     figure, shown = draw(runs().query("seed == 0"))
     figure.canvas.draw()
     assert "low" not in shown or shown["low"].isna().all()

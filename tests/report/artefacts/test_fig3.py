@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from made_up import trajectories as simulated
+from made_up_speed import trajectories as simulated
 
 from ngo.report.artefacts import fig3
 

@@ -2,7 +2,8 @@
 
 import pandas as pd
 import pytest
-from made_up import line, panel, speeding_up
+from made_up import line, panel
+from made_up_speed import speeding_up
 
 from ngo.analysis.steps_to_target import speedup_means, steps_to_targets
 from ngo.report.artefacts import figA2

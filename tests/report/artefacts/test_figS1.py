@@ -1,7 +1,7 @@
 """Figure S1: consensus with and without delay."""
 
 import pytest
-from made_up import trajectories
+from made_up_speed import trajectories
 
 from ngo.report.artefacts import figS1
 

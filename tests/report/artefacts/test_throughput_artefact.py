@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from made_up import throughputs
+from made_up_speed import throughputs
 
 from ngo.report.artefacts import throughput
 

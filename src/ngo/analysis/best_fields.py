@@ -1,0 +1,44 @@
+"""The runs at the values of some fields, such as γ, that are best over all seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from ngo.analysis.evaluations import final
+from ngo.analysis.run_values import Value, highest_is_best, per_run
+from ngo.common.registry import UserError, nearest
+
+
+def at_best(
+    rows: pd.DataFrame, choose: Sequence[str], apart: Sequence[str], value: Value = "accuracy"
+) -> pd.DataFrame:
+    """The evaluations of the runs at the best values of ``choose``, for each value of ``apart``.
+
+    The best mean over seeds: of held-out accuracy for an accuracy, of log ``value`` for any other.
+    Values at which a run diverged come last. Ties go to the smaller γ, then to the larger p.
+    """
+    fields = [*apart, *choose]
+    if missing := [name for name in fields if name not in rows]:
+        raise UserError(f"best: there is no column {missing[0]!r}.{nearest(missing[0], rows)}")
+    if highest_is_best(value):
+        runs = final(rows)
+        runs["score"] = runs["holdout_accuracy"].astype(float)
+        if runs["score"].isna().all():
+            raise UserError("best: no run has a held-out accuracy to choose by.")
+    else:
+        runs = per_run(rows, value)
+        with np.errstate(divide="ignore"):
+            runs["score"] = -np.log(runs["value"])
+    means = runs.groupby(fields, dropna=False)["score"].agg(
+        lambda scores: scores.mean(skipna=False)
+    )
+    order = (
+        means.fillna(-np.inf)
+        .reset_index()
+        .sort_values(["score", *choose], ascending=[False, *(name != "p" for name in choose)])
+    )
+    best = order.drop_duplicates(list(apart)) if apart else order.head(1)
+    return rows.merge(best[fields], on=fields)

@@ -1,0 +1,105 @@
+"""Numbers of kept models: alignment of their gradients, likeness of their images."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.analysis.quantity import quantity
+from ngo.common.registry import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@quantity("alignment_slope")
+def alignment_slope(rows: pd.DataFrame, column: str = "cosine") -> pd.Series:
+    """The slope of the workers' mean cosine on log10 V over the scales, by seed (Figure 2).
+
+    The cosine of a worker's gradient and the gradient at the mean; its change per factor of ten in
+    V. NaN for a seed whose run diverged.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from ngo.analysis.quantities.trends import slope_of
+
+    found = {}
+    for seed, table in _by_scale(rows, column).items():
+        moved = table[table["V"] > 0]
+        found[seed] = slope_of(np.log10(moved["V"].to_numpy()), moved[column].to_numpy())
+    return pd.Series(found, dtype=float).rename_axis("seed")
+
+
+@quantity("alignment_rank")
+def alignment_rank(rows: pd.DataFrame, column: str = "cosine") -> pd.Series:
+    """Spearman's ρ of V and the workers' mean cosine over the scales, by seed (Figure 2)."""
+    import pandas as pd
+
+    found = {
+        seed: table["V"].rank().corr(table[column].rank())
+        for seed, table in _by_scale(rows, column).items()
+    }
+    return pd.Series(found, dtype=float).rename_axis("seed")
+
+
+@quantity("change_with_scale")
+def change_with_scale(rows: pd.DataFrame, column: str, of: float, minus: float) -> pd.Series:
+    """The workers' mean of a column at one scale of their spread − that at another, by seed."""
+    import numpy as np
+    import pandas as pd
+
+    found = {}
+    for seed, table in _by_scale(rows, column).items():
+        values = table.set_index("scale")[column]
+        for scale in (of, minus):
+            if scale not in values.index:
+                raise UserError(f"scale: {scale!r} was not measured; allowed: {_list(values)}.")
+        found[seed] = values[of] - values[minus] if len(values) else np.nan
+    return pd.Series(found, dtype=float).rename_axis("seed")
+
+
+def _list(values: pd.Series) -> str:
+    return ", ".join(f"{scale:g}" for scale in values.index)
+
+
+def _by_scale(rows: pd.DataFrame, column: str) -> dict[int, pd.DataFrame]:
+    """For each seed: V and the mean of a column over workers, by scale."""
+    import numpy as np
+
+    if column not in rows:
+        raise UserError(f"column: {column!r} was not measured; measure it at each scale.")
+    workers = rows[rows["worker"] >= 0]
+    workers = workers.assign(**{column: workers[column].mask(workers["diverged"], np.nan)})
+    return {
+        seed: group.groupby("scale")
+        .agg(V=("V", "first"), **{column: (column, lambda values: np.mean(values.to_numpy()))})
+        .reset_index()
+        for seed, group in workers.groupby("seed")
+    }
+
+
+@quantity("log_image_variance_ratio")
+def log_image_variance_ratio(rows: pd.DataFrame, of: int, to: int) -> pd.Series:
+    """Log of the variance between workers' generated images at step ``of`` over that ``to``.
+
+    By seed. All workers decode the same codes; the variance of a pixel over workers is averaged
+    over pixels (Figure A1). inf for a run that diverged by step ``of``.
+    """
+    import numpy as np
+    import pandas as pd
+
+    own = rows[(rows["kind"] == "generation") & (rows["worker"] >= 0)]
+    found = {}
+    for seed, run in own.groupby("seed"):
+        spreads = []
+        for step in (of, to):
+            shown = run[run["step"] == step]
+            if shown.empty:
+                steps = ", ".join(map(str, sorted(run["step"].unique())))
+                raise UserError(f"step: {step!r} has no images; allowed: {steps}.")
+            pixels = shown.groupby(["image", "channel", "row", "column"])["value"]
+            spreads.append(pixels.var(ddof=0).mean())
+        lost = run.loc[run["step"] == of, "diverged"].any()
+        with np.errstate(divide="ignore"):
+            found[seed] = np.inf if lost else float(np.log(spreads[0]) - np.log(spreads[1]))
+    return pd.Series(found, dtype=float).rename_axis("seed")

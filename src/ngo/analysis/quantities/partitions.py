@@ -1,0 +1,40 @@
+"""Counts of samples and classes of the workers (Figure S2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.analysis.quantity import quantity
+from ngo.analysis.theory_cases import cases
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@quantity("samples_of_workers", cases=True)
+def samples_of_workers(rows: pd.DataFrame, samples: int) -> pd.DataFrame:
+    """One case for each worker: it has ``samples`` samples."""
+    found = _counts(rows)
+    met = found["samples"] == samples
+    return cases(found, ("dataset", "worker"), found["samples"], samples, met)
+
+
+@quantity("classes_of_workers", cases=True)
+def classes_of_workers(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """One case for each worker: it has samples of at most ``most`` classes."""
+    found = _counts(rows)
+    met = found["classes"] <= most
+    return cases(found, ("dataset", "worker"), found["classes"], most, met)
+
+
+@quantity("samples_used", cases=True)
+def samples_used(rows: pd.DataFrame, samples: int) -> pd.DataFrame:
+    """One case for each data set: its workers together have all of its ``samples`` samples."""
+    found = rows.groupby("dataset")["samples"].sum().reset_index()
+    return cases(found, ("dataset",), found["samples"], samples, found["samples"] == samples)
+
+
+def _counts(rows: pd.DataFrame) -> pd.DataFrame:
+    """Samples and classes by data set and worker."""
+    owned = rows.assign(classes=(rows["samples"] > 0).astype(int))
+    return owned.groupby(["dataset", "worker"])[["samples", "classes"]].sum().reset_index()

@@ -1,0 +1,164 @@
+"""The shipped file of claims: each one resolves, and is decided as it should be in known worlds."""
+
+import re
+from functools import cache
+
+import pytest
+from conftest import REPOSITORY
+from paper_worlds import experiments, tidy_tables
+
+from ngo.analysis.claim import ClaimsFile
+from ngo.analysis.claims_file import read_claims
+from ngo.analysis.ledger import ledger
+from ngo.analysis.quantity import QUANTITIES
+from ngo.analysis.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.pipeline.config_files import read_config
+
+CONFIG = REPOSITORY / "config"
+TIERS = {"laptop": ["config.yaml", "laptop.yaml"], "paper": ["config.yaml"]}
+
+
+@cache
+def claims():
+    return read_claims(CONFIG / "reference/claims.yaml")
+
+
+@cache
+def planned(tier):
+    return experiments([CONFIG / name for name in TIERS[tier]])
+
+
+@cache
+def verdicts(tier, effect, names):
+    """The rows of the ledger of some claims."""
+    chosen = {name: claims().claims[name] for name in names}
+    some = ClaimsFile(chosen, claims().gates)
+    tables = tidy_tables(planned(tier), some.tables, effect)
+    return ledger(some, tables).set_index(["claim", "cell"])
+
+
+def measurements():
+    """The names of tidy tables that the config produces beside those of experiments."""
+    config = read_config([CONFIG / "config.yaml"])
+    names = {f"{kind}_{name}" for kind in MEASUREMENTS for name in config.get(kind, {})}
+    return names | {f"classes_{name}" for name in config["partitions"]}
+
+
+def test_every_table_is_produced():
+    assert set(claims().tables) <= set(planned("paper")) | measurements()
+
+
+def test_every_claim_has_a_table_or_figure():
+    shown = {claim.id: claim.shows for claim in claims().claims.values()}
+    assert {name: place for name, place in shown.items() if place not in ARTEFACTS} == {}
+
+
+def test_every_gate_is_used():
+    used = {name for claim in claims().claims.values() for name in claim.gates}
+    assert used == set(claims().gates)
+
+
+def test_every_number_has_a_claim():
+    numbers = {int(re.match(r"\d+", name).group()) for name in claims().claims}
+    assert numbers == set(range(1, 80))
+
+
+def test_no_two_claims_say_the_same():
+    said = [(claim.place, claim.says) for claim in claims().claims.values()]
+    assert len(set(said)) == len(said)
+
+
+def test_statistical_claims_state_what_counts_as_none_or_a_limit():
+    """Without a margin, a claim on a direction can never come out as equivalent."""
+    bare = [
+        claim.id
+        for claim in claims().claims.values()
+        if claim.expectation is not None
+        and claim.expectation.margin is None
+        and claim.expectation.value == 0
+    ]
+    # Signs of a term and of an autocorrelation: no amount of either is known to be small.
+    assert bare == ["52a", "71"]
+
+
+def of_runs():
+    """The ids of claims that are decided by runs."""
+    return {
+        claim.id
+        for claim in claims().claims.values()
+        if set(claim.tables) <= set(planned("paper")) and not QUANTITIES[claim.quantity].cases
+    }
+
+
+def test_every_claim_on_runs_is_decided_by_the_runs_of_a_tier():
+    missing, asked = of_runs(), tuple(sorted(of_runs()))
+    reasons = {}
+    for tier in TIERS:
+        found = verdicts(tier, 1, asked).xs("", level="cell")
+        missing -= set(found.index[found["verdict"] != NOT_RUN])
+        reasons[tier] = found["reason"]
+    assert {name: [reasons[tier][name] for tier in TIERS] for name in missing} == {}
+
+
+# Claims on what p < 1 does: true in the paper's world, false in the opposite one.
+ON_THE_EFFECT = (
+    "3-mnist-iid", "3-mnist-noniid", "6", "32", "37-mnist-iid",
+    "37-mnist-noniid", "39-mnist-noniid", "41", "41b", "42", "42b", "48-mnist", "61-iid", "75",
+)  # fmt: skip
+
+# Claims on what else is true in every world.
+ON_THE_REST = (
+    "1-mnist-noniid", "2-mnist-noniid", "10", "35-mnist", "44", "45", "49-mnist", "50", "51",
+    "60-mnist-noniid", "73",
+)  # fmt: skip
+
+OTHERS = ("52", "52a", "54-mnist-noniid", "65-noniid")
+
+
+def verdict(name, effect, cell=""):
+    """The verdict on the laptop's runs."""
+    names = (*ON_THE_EFFECT, *ON_THE_REST, *OTHERS)
+    return verdicts("laptop", effect, names).loc[(name, cell), "verdict"]
+
+
+@pytest.mark.parametrize("name", ON_THE_EFFECT)
+def test_claims_on_the_effect(name):
+    assert [verdict(name, effect) for effect in (1, -1)] == [HOLDS, FAILS]
+    assert verdict(name, 0) not in (HOLDS, FAILS)
+
+
+@pytest.mark.parametrize("name", ON_THE_REST)
+def test_claims_that_are_true_in_every_world(name):
+    assert {verdict(name, effect) for effect in (1, 0, -1)} == {HOLDS}
+
+
+def test_equalities_hold_without_an_effect_and_fail_with_a_large_one():
+    assert verdict("65-noniid", 0) == HOLDS
+    assert verdict("65-noniid", 1) == FAILS
+
+
+def test_no_effect_is_equivalent_to_none():
+    assert verdict("37-mnist-noniid", 0) == EQUIVALENT
+    assert verdict("3-mnist-iid", 0) == EQUIVALENT
+
+
+def test_the_tuned_comparison_sees_the_effect():
+    assert verdict("54-mnist-noniid", 1) == HOLDS
+    assert verdict("54-mnist-noniid", -1) == FAILS
+
+
+def test_printed_numbers_far_from_ours_fail():
+    some = ClaimsFile({"38-mnist-iid": claims().claims["38-mnist-iid"]}, claims().gates)
+    table = tidy_tables(planned("laptop"), ["table1"], 1)["table1"]
+    decentralized = table["protocol"] != "centralized"
+    table.loc[decentralized, "consensus_accuracy"] -= 0.1
+    found = ledger(some, {"table1": table}).set_index("cell")["verdict"]
+    assert found["ring-gossip"] == FAILS
+    assert found["centralized"] != FAILS
+
+
+def test_only_curves_that_oscillate_fluctuate_more():
+    assert verdict("52", 1) == HOLDS
+    assert verdict("52a", 1) == HOLDS
