@@ -16,7 +16,7 @@ def test_a_schema_that_is_none_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        ("seeds", 3, "seeds: 3 is not allowed; it must be a list, of 1 or more."),
+        ("seeds", 0, "seeds: 0 is not allowed; it must be a list of seeds, or their number."),
         ("seeds", [True], "seeds[0]: True is not allowed; it must be a whole number, 0 or more."),
         ("seeds", [1.0], "seeds[0]: 1.0 is not allowed; it must be a whole number, 0 or more."),
         ("tier", None, "tier: None is not allowed; it must be a name of a-z, 0-9, _ and -."),

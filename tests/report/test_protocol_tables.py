@@ -11,11 +11,11 @@ from ngo.report import protocol_tables
 
 def test_digits_are_each_criterions_own():
     rows = cell(None, "centralized", [0.9]) + cell("ring", "ngo", [0.8], diverged=[0])
-    runs = with_first_hitting(pd.DataFrame(rows))
+    runs = with_first_hitting(pd.DataFrame(rows), {"iid": 0.5})
     table = comparisons.protocol_table(runs, TABLE_A1, [TEST_LOSS, HITTING_TIME])
     printed = protocol_tables.print_protocols(table)
     assert printed["Measure"].tolist() == ["test loss"] * 2 + ["first hitting time (epochs)"] * 2
-    assert printed["Consensus"].tolist() == ["0.100", "–", "3.00", "–"]
+    assert printed["Consensus"].tolist() == ["0.100", "–", "1.50", "inf"]
     assert printed["Paper"].tolist() == ["0.26", "0.25", "–", "48"]
     assert printed["Diverged"].tolist() == ["0 of 1", "1 of 1"] * 2
     assert "Measure" not in protocol_tables.print_protocols(table[:2])

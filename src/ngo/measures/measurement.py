@@ -26,8 +26,9 @@ Summary = Callable[["pd.DataFrame"], Iterable[str]]
 # Other commands, and other keys of a config.
 TAKEN = (
     *("data", "partition", "train", "runs", "aggregate", "classes", "notebook", "kernel", "bench"),
-    *("assumptions", "archive", "rebuild", "tier", "device", "threads", "warm", "plugins"),
-    *("resources", "seeds", "defaults", "settings", "training", "partitions", "artefacts"),
+    *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads", "warm"),
+    *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
+    "artefacts",
 )
 
 # Parameters and options that every command may have.
