@@ -125,12 +125,12 @@ def test_a_gpu_can_be_asked_for_with_gres(tmp_path):
     profile = clone.root / "workflow/profiles/slurm/config.yaml"
     text = profile.read_text()
     gres = re.findall(r"^  # (\w+): (\{.* gres: .*\})$", text, flags=re.MULTILINE)
-    assert [rule for rule, _ in gres] == ["train", "train_and_keep", "throughput"]
+    assert [rule for rule, _ in gres] == ["train", "train_and_keep", "measure_alone"]
     for rule, line in gres:
         text = text.replace(f"  {rule}: {{ slurm_partition: gpu }}\n", f"  {rule}: {line}\n")
     profile.write_text(text)
     planned = clone.submit("-n", "throughput")
-    assert re.search(r"^rule throughput:(\n .*)* gpu=0, gres=gpu:1", planned, flags=re.MULTILINE)
+    assert re.search(r"^rule measure_alone:(\n .*)* gpu=0, gres=gpu:1", planned, flags=re.MULTILINE)
     trained = of_rule(records(clone.submit("results/test/metrics/table1.parquet")), "train")
     assert len(trained) == 3
     asked = {(one.state, one.partition, one.gpus, one.gres) for one in trained}

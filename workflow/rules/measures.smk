@@ -22,7 +22,7 @@ rule measure:
         "ngo {wildcards.kind} {params.plugins:q} {input.models} {params.flags:q} --out {output} > {log} 2>&1"
 
 
-use rule measure as throughput with:
+use rule measure as measure_alone with:
     wildcard_constraints:
         kind=get_measurements(exclusive=True),
     # Alone on the machine.
