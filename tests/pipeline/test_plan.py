@@ -20,12 +20,11 @@ def test_table1_has_every_cell_of_the_paper_for_each_seed(tier):
     plan = plan_of(config)
     assert plan.tier == tier
     runs = plan.training["table1"]
-    seeds = set(config["seeds"])
     cells = {(r.dataset, r.partition == "iid", r.topology, r.protocol, r.seed) for r in runs}
-    data = {
-        "paper": ["mnist", "cifar10", "tinyimagenet"],
-        "laptop": ["mnist"],
-        "demo": ["digits"],
+    seeds = {  # how many, by data set
+        "paper": {"mnist": 5, "cifar10": 5, "tinyimagenet": 5},
+        "laptop": {"mnist": 20, "cifar10": 10},
+        "demo": {"digits": 2},
     }
     protocols = [(None, "centralized")] + [
         (topology, protocol)
@@ -34,10 +33,10 @@ def test_table1_has_every_cell_of_the_paper_for_each_seed(tier):
     ]
     assert cells == {
         (d, iid, t, q, s)
-        for d in data[tier]
+        for d, count in seeds[tier].items()
         for iid in (True, False)
         for t, q in protocols
-        for s in seeds
+        for s in range(count)
     }
     assert len(runs) == len(cells) == len({r.id for r in runs})
 
@@ -104,7 +103,9 @@ def test_every_tier_is_valid(paths):
 def test_summary_counts_runs_and_samples():
     plan = plan_of(config_of("laptop"))
     table1 = {spec.id: spec for spec in plan.training["table1"]}
-    assert sum(r.samples for r in table1.values()) == 3 * 7 * (4 * 60_000 + 20 * 4_000)
+    assert sum(r.samples for r in table1.values()) == 20 * 7 * (4 * 60_000 + 20 * 4_000) + sum(
+        r.samples for r in table1.values() if r.dataset == "cifar10"
+    )
     samples = sum(r.samples for r in plan.runs.values())
     assert summary(plan) == (
         f"{len(plan.runs)} runs of 21 experiments on {len(plan.partition_runs)} partitions train "
