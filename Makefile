@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page report provenance archive figures-from-metrics setup cluster test test-torture test-slurm check format lock schema results-page verdicts-page clean
+.PHONY: demo laptop paper calibration calibration-page report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-torture test-slurm check format lock schema results-page verdicts-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 2 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -42,6 +42,13 @@ archive: setup ## The inputs of all tables and figures, results/TIER-metrics.tar
 	$(SNAKEMAKE) $(OVERLAY)
 	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(filter config/%,$(OVERLAY))) \
 	  --out results/$(TIER)-metrics.tar
+
+campaign-archive: setup ## The finished runs of a tier, results/archive/TIER-runs.tar, for TIER=laptop (or paper)
+	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(filter config/%,$(OVERLAY))) --finished \
+	  --out results/archive/$(TIER)-runs.tar
+
+restore: setup ## Put the finished runs of ARCHIVE=… back; then only missing ones are trained
+	$(BIN)/ngo restore $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-runs.tar))
 
 figures-from-metrics: setup ## Every table, figure and verdict, and the pages of results, from ARCHIVE=…, without training
 	$(BIN)/ngo rebuild $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-metrics.tar))

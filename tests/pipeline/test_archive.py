@@ -13,6 +13,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from conftest import REPOSITORY
+from finished_runs import made_up_run
 from running import finished, start
 
 from ngo.analysis.quantity import QUANTITIES, Quantity
@@ -21,9 +22,13 @@ from ngo.common import plugins
 from ngo.common.registry import UserError
 from ngo.pipeline import archive
 from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.pipeline.collect import collect
 from ngo.pipeline.config_files import read_config
+from ngo.pipeline.crate import CRATE
+from ngo.pipeline.packed_runs import METRICS, RECORDS, write_run
 from ngo.pipeline.plan import plan
 
+RULES = list((REPOSITORY / "workflow/rules").glob("*.smk"))
 SHOWN = ["tableS1", "figS6"]  # measured, and trained with samples of its own
 
 
@@ -32,7 +37,9 @@ def made(tmp_path, monkeypatch):
     """A folder with what SHOWN are made from; its configs."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(REPOSITORY / "config", "config")
-    shutil.copytree(REPOSITORY / "workflow/schemas", "workflow/schemas")
+    for name in ("schemas", "rules"):
+        shutil.copytree(REPOSITORY / "workflow" / name, f"workflow/{name}")
+    shutil.copy(REPOSITORY / "Snakefile", "Snakefile")
     (tmp_path / "own.yaml").write_text(yaml.safe_dump({"tier": "own"}))
     configs = ["config/config.yaml", "config/demo.yaml", "own.yaml"]
     runs = plan(read_config(configs)).training["figS6"]
@@ -45,8 +52,7 @@ def made(tmp_path, monkeypatch):
     rows.to_parquet("results/own/metrics/figS6.parquet")
     for spec in runs:
         folder = tmp_path / "results/runs" / spec.id
-        folder.mkdir(parents=True)
-        (folder / "run.json").write_text(json.dumps({"id": spec.id}))
+        write_run(folder, made_up_run(spec))
         (folder / "models.pt").write_bytes(b"weights")
     return configs
 
@@ -74,11 +80,13 @@ def test_it_holds_what_the_artefacts_are_made_from_and_no_weights(packed, made):
     assert about["whole"] is False
     assert about["configs"] == ["config/config.yaml", "config/demo.yaml", "config/own.yaml"]
     assert about["config"] == read_config(made)
-    records = [name for name in members if name.startswith("results/runs/")]
-    assert len(records) == about["runs"] == len(plan(read_config(made)).training["figS6"])
-    assert all(name.endswith("/run.json") for name in records)
-    rest = set(members) - inputs - set(records) - {"archive.json", *about["configs"]}
-    assert rest == {"results/data/sine.json", "config/reference/claims.yaml"}
+    runs = archive.runs_of(packed, members)
+    assert set(runs) == {spec.id for spec in plan(read_config(made)).training["figS6"]}
+    assert len(runs) == about["runs"]
+    rest = set(members) - inputs - {"archive.json", *about["configs"]}
+    workflow = {"Snakefile", *(f"workflow/rules/{path.name}" for path in RULES)}
+    files = {"results/data/sine.json", "config/reference/claims.yaml"}
+    assert rest == {METRICS, RECORDS, CRATE, *workflow, *files}
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -93,11 +101,11 @@ def test_it_contains_the_configs_plugins(made, tmp_path, monkeypatch):
     monkeypatch.setattr(plugins, "_loaded", {})
     (tmp_path / "packed_plugin.py").write_text("NAME = 1\n")
     (tmp_path / "own.yaml").write_text("tier: own\nplugins: [./packed_plugin.py]\n")
-    members = archive.collect([Path(name) for name in made], SHOWN)
+    members = collect([Path(name) for name in made], SHOWN)
     assert members["packed_plugin.py"] == b"NAME = 1\n"
     (tmp_path / "own.yaml").write_text(f"tier: own\nplugins: [{tmp_path}/packed_plugin.py]\n")
     with pytest.raises(UserError, match="plugins: '/.*' is outside the working directory"):
-        archive.collect([Path(name) for name in made], SHOWN)
+        collect([Path(name) for name in made], SHOWN)
     del sys.modules["ngo_plugin_packed_plugin"]
 
 
@@ -111,18 +119,26 @@ def test_the_claims_come_with_every_table_that_they_name(made, tmp_path, monkeyp
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/claims.yaml").write_text(yaml.safe_dump({"claims": claims}))
     (tmp_path / "own.yaml").write_text("tier: own\nclaims: mine/claims.yaml\n")
-    members = archive.collect([Path(name) for name in made], ["claims"])
+    members = collect([Path(name) for name in made], ["claims"])
     folder = "results/own/metrics"
     assert {f"{folder}/figS6.parquet", f"{folder}/samples_figS6.parquet"} <= set(members)
     assert members["mine/claims.yaml"] == (tmp_path / "mine/claims.yaml").read_bytes()
-    assert sum(name.endswith("/run.json") for name in members) == len(
-        plan(read_config(made)).training["figS6"]
-    )
+    runs = archive.runs_of("a.tar", members)
+    assert set(runs) == {spec.id for spec in plan(read_config(made)).training["figS6"]}
+
+
+def test_an_archive_of_measurements_has_no_runs(made, tmp_path):
+    members = collect([Path(name) for name in made], ["tableS1"])
+    assert not {METRICS, RECORDS, CRATE} & set(members)
+    with pytest.raises(UserError, match="'a.tar' is refused: it has no runs"):
+        archive.runs_of("a.tar", members)
+    archive.write_archive("a.tar", members)
+    assert archive.unpack("a.tar", tmp_path / "shipped").is_dir()
 
 
 def test_all_of_a_tier_is_the_default(made, tmp_path):
-    with pytest.raises(UserError, match=r"\.parquet' can't be read: No such file"):
-        archive.collect([tmp_path / "config/config.yaml", tmp_path / "config/demo.yaml"])
+    with pytest.raises(UserError, match=r"can't be read: No such file"):
+        collect([tmp_path / "config/config.yaml", tmp_path / "config/demo.yaml"])
 
 
 def test_the_same_content_gives_the_same_bytes(packed, made, tmp_path):
@@ -145,7 +161,7 @@ def test_metrics_of_other_runs_than_the_configs_are_refused(made):
     message = r"figS6.parquet' has other runs than the config;"
     Path("more.yaml").write_text(yaml.safe_dump({"settings": {"sine": {"lr": 0.03}}}))
     with pytest.raises(UserError, match=message):
-        archive.collect([Path(name) for name in (*made, "more.yaml")], ["figS6"])
+        collect([Path(name) for name in (*made, "more.yaml")], ["figS6"])
 
 
 def test_a_mistake_in_what_is_packed_is_one_line(made):
@@ -160,7 +176,7 @@ def test_a_mistake_in_what_is_packed_is_one_line(made):
 def test_a_changed_byte_anywhere_is_refused(packed, tmp_path):
     content = packed.read_bytes()
     broken = tmp_path / "broken.tar"
-    for place in range(0, len(content), 211):
+    for place in range(0, len(content), len(content) // 61):
         broken.write_bytes(
             content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :]
         )
@@ -214,9 +230,9 @@ def added(name, **kind):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda entries: entries[:-1], r"'results/runs/.*run.json' is missing .expected sha256"),
+        (lambda entries: entries[:-1], r"'workflow/rules/train.smk' is missing .expected sha256"),
         (lambda entries: entries[1:], "it has no SHA256SUMS"),
-        (lambda entries: [*entries, entries[-1]], "'results/runs/.*run.json' occurs twice"),
+        (lambda entries: [*entries, entries[-1]], "'workflow/rules/train.smk' occurs twice"),
         (
             lambda entries: [entries[0], *entries[:0:-1]],
             "it differs from an archive of its members",
@@ -255,13 +271,29 @@ def test_it_is_unpacked_into_a_folder_of_its_own(packed, tmp_path):
         for path in folder.rglob("*")
         if path.is_file()
     }
-    assert found == members
+    records = {
+        f"results/runs/{run}/run.json": (tmp_path / f"results/runs/{run}/run.json").read_bytes()
+        for run in archive.runs_of(packed, members)
+    }
+    assert len(records) > 1
+    assert found == {**members, **records}
     assert archive.unpack(packed, tmp_path / "shipped") == folder
     changed = folder / "results/own/metrics/figS6.parquet"
     changed.write_bytes(b"other")
     message = "figS6.parquet' has been changed since it was unpacked .expected sha256 .*, found"
     with pytest.raises(UserError, match=message):
         archive.unpack(packed, tmp_path / "shipped")
+
+
+def test_an_archive_of_runs_alone_has_nothing_to_rebuild(made, tmp_path):
+    configs = [*(f"--config={name}" for name in made), "--out", "runs.tar"]
+    out = ngo("archive", "--finished", *configs)
+    planned = plan(read_config(made))
+    total, count = len(planned.runs), len(planned.training["figS6"])
+    assert f"runs of the config: {total}, packed: {count}, made by other code: 0, not fin" in out
+    with pytest.raises(UserError, match="has finished runs and no tables or figures"):
+        archive.unpack("runs.tar", tmp_path / "shipped")
+    assert "leave out 'fig1'" in ngo("archive", "fig1", "--finished", *configs, code=2)
 
 
 def test_it_is_rebuilt_in_the_repository_only(packed):

@@ -10,24 +10,41 @@ import click
 
 from ngo.cli.options import FOLDER, INPUT, RESULT, configs_option, schema_option
 from ngo.common.registry import UserError
-from ngo.pipeline.archive import collect, remaking, unpack, write_archive
+from ngo.pipeline.archive import remaking, unpack, write_archive
+from ngo.pipeline.collect import collect, collect_finished
 
 
 @click.command()
 @click.argument("artefacts", nargs=-1)
 @configs_option
 @schema_option
+@click.option(
+    "--finished", is_flag=True, help="Pack the runs that are finished, without tables or figures."
+)
 @click.option("--out", type=RESULT, required=True, help="Archive to write (tar).")
 def archive(
-    artefacts: tuple[str, ...], configs: tuple[Path, ...], schema: Path | None, out: Path
+    artefacts: tuple[str, ...],
+    configs: tuple[Path, ...],
+    schema: Path | None,
+    finished: bool,
+    out: Path,
 ) -> None:
     """Pack the inputs of ARTEFACTS as one verified archive.
 
-    The archive holds tidy metrics, configs, the paper's numbers and the records of runs, all from
-    results/, and no model weights. Without ARTEFACTS it is for all tables and figures. Archives are
-    deterministic. `ngo rebuild` makes the tables and figures from one.
+    The archive holds tidy metrics, the metrics and records of runs, configs and the paper's
+    numbers, all from results/, and no model weights. Without ARTEFACTS it is for all tables and
+    figures. Archives are deterministic. `ngo rebuild` makes the tables and figures from one.
+
+    With --finished it holds the finished runs of a config whose other runs are not trained yet.
+    `ngo restore` puts the runs of an archive of either kind back, `ngo verify` checks them.
     """
-    members = collect(configs, artefacts, schema)
+    if finished and artefacts:
+        raise UserError(f"finished: it packs no artefacts; leave out {artefacts[0]!r}.")
+    if finished:
+        members, counts = collect_finished(configs, schema)
+        click.echo(", ".join(f"{reason}: {count}" for reason, count in counts.items()))
+    else:
+        members = collect(configs, artefacts, schema)
     digest = write_archive(out, members)
     click.echo(f"{len(members)} files → {out}, sha256 {digest}")
 

@@ -50,6 +50,10 @@ COMMANDS = {
     "rebuild": Lazy(
         "ngo.cli.archive_command:rebuild", "Make all tables and figures from a metrics ARCHIVE."
     ),
+    "restore": Lazy("ngo.cli.restore_command:restore", "Put the finished runs of an ARCHIVE back."),
+    "verify": Lazy(
+        "ngo.cli.verify_command:verify", "Retrain some runs of an ARCHIVE, and compare."
+    ),
 }
 
 

@@ -1,0 +1,53 @@
+"""``ngo restore``: put the finished runs of an archive back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ngo.cli.field_options import data_root_option
+from ngo.cli.log import LOG
+from ngo.cli.options import INPUT, schema_option
+from ngo.common.registry import UserError
+from ngo.data import download
+
+
+@click.command()
+@click.argument("archive", type=INPUT)
+@click.option(
+    "--config",
+    "configs",
+    multiple=True,
+    type=INPUT,
+    help="Config file; later ones override  [default: those that the archive names]",
+)
+@schema_option
+@data_root_option
+def restore(
+    archive: Path, configs: tuple[Path, ...], schema: Path | None, data_root: Path | None
+) -> None:
+    """Put the finished runs of an ARCHIVE back into results/runs.
+
+    Snakemake then trains only what is missing. Runs of other code, and runs that the config does
+    not have, are not restored, and are counted. Archives contain no models: runs whose models are
+    needed are trained again. Partitions are drawn again. It starts Snakemake, so it must run in the
+    folder of the repository.
+    """
+    if not Path("Snakefile").exists():
+        raise UserError("restore: no Snakefile in this folder; run it in the repository's folder.")
+    from ngo.pipeline import restore as stage
+    from ngo.pipeline.archive import about_of, read_archive
+
+    named = [Path(name) for name in about_of(archive, read_archive(archive))["configs"]]
+    used = configs or named
+    found = stage.restore(archive, download.data_root(data_root), used, schema)
+    stage.record(found.files, used[1:])
+    for name, reason in found.no_data.items():
+        LOG.warning(
+            "note: partitions of %s are not drawn: %s Restore again once its files are here: "
+            "without a partition, its runs are trained again.",
+            name,
+            reason,
+        )
+    click.echo(found.line)

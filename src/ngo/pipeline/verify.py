@@ -1,0 +1,168 @@
+"""Checks of an archive beyond its sums, which a forger could compute anew.
+
+Tables are joined again from the rows of their runs and compared. Some runs, drawn by the verifier's
+seed, are trained again and compared (``ngo.pipeline.agreement``).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ngo.common.registry import UserError
+from ngo.pipeline.agreement import bit_difference, difference_beyond_rounding, same_kind
+from ngo.pipeline.archive import Members, sha256
+from ngo.pipeline.artefacts import tidy_table
+from ngo.pipeline.collect import of_this_code
+from ngo.pipeline.crate import CRATE
+from ngo.pipeline.packed_runs import FinishedRun, read_run, write_run
+from ngo.pipeline.plan import Plan
+from ngo.training.earlier import METRICS
+from ngo.training.spec import RunSpec
+
+# The shares of forged runs for which the probability of detection is printed.
+SHARES = (0.01, 0.05, 0.1, 0.5)
+
+Runs = Mapping[str, FinishedRun]
+
+
+def caught(sample: int, share: float) -> float:
+    """How likely a sample of runs has a forged one, if this ``share`` of all runs is forged.
+
+    1 − (1 − f)^k for k runs drawn with replacement; without, it is more likely.
+    """
+    return 1 - (1 - share) ** sample
+
+
+def drawable(
+    runs: Runs, planned: Plan, longest: float | None = None
+) -> tuple[list[str], dict[str, int]]:
+    """The runs that can be retrained here, sorted, and how many can't be, by reason."""
+    unchecked = {"not in the archive's config": 0, "of other code": 0, "too long": 0}
+    found = []
+    for name, run in sorted(runs.items()):
+        if name not in planned.runs:
+            unchecked["not in the archive's config"] += 1
+        elif not of_this_code(run, planned.runs[name]):
+            unchecked["of other code"] += 1
+        elif longest is not None and run.seconds > longest:
+            unchecked["too long"] += 1
+        else:
+            found.append(name)
+    return found, {reason: count for reason, count in unchecked.items() if count}
+
+
+def drawn(names: Sequence[str], sample: int, seed: int) -> list[str]:
+    """``sample`` of the ``names``, or all, uniformly by ``seed``."""
+    return sorted(random.Random(seed).sample(sorted(names), min(sample, len(names))))
+
+
+def faults(members: Members, runs: Runs, planned: Plan) -> Iterator[tuple[str, str | None]]:
+    """What is compared without training, each with the first difference in it, if any."""
+    crate = json.loads(members[CRATE]) if CRATE in members else {"@graph": []}
+    sums = {entity["@id"]: entity.get("sha256") for entity in crate["@graph"]}
+    described = (name for name in sorted(members) if name in sums and name != CRATE)
+    wrong = next((name for name in described if sums[name] != sha256(members[name])), None)
+    yield "provenance", wrong and f"its sum of {wrong} is another"
+    yield "records", next(filter(None, map(_other_final, runs.values())), None)
+    with tempfile.TemporaryDirectory(prefix="ngo-verify-") as folder:
+        for run in runs.values():
+            write_run(Path(folder, run.id), run)
+        for name in ("runs", *planned.training):
+            member = tidy_table(planned.tier, name)
+            specs = planned.runs.values() if name == "runs" else planned.training[name]
+            if member in members:
+                yield name, _other_table(members[member], {spec.id for spec in specs}, Path(folder))
+
+
+def _other_final(run: FinishedRun) -> str | None:
+    """The first value by which a record's last evaluation differs from the last row."""
+    for name, column in run.columns.items():
+        value = column[-1].item()
+        wanted = None if value != value or value in (float("inf"), float("-inf")) else value
+        if run.record["final"].get(name) != wanted:
+            return f"{run.id}: {name} is {value} in its last row, another in its record"
+    return None
+
+
+def _other_table(content: bytes, wanted: set[str], folder: Path) -> str | None:
+    """The first difference between a tidy table and the one joined from the rows of its runs."""
+    import pandas as pd
+
+    from ngo.analysis import results
+
+    table = pd.read_parquet(io.BytesIO(content))
+    if set(table["run"]) != wanted:
+        return "it has other runs than the config"
+    if absent := sorted(run for run in wanted if not (folder / run).exists()):
+        return f"the run {absent[0]} is not in the archive"
+    file = io.BytesIO()
+    results.aggregate(folder / run / METRICS for run in sorted(wanted)).to_parquet(
+        file, index=False
+    )
+    joined = pd.read_parquet(file)
+    if list(table.columns) != list(joined.columns) or len(table) != len(joined):
+        return "it has other columns or rows than its runs"
+    for name in joined:
+        a, b = table[name], joined[name]
+        equal = (a == b) | (a.isna() & b.isna())
+        if not equal.all():
+            row = (~equal).idxmax()
+            where = f"{name} of {joined['run'][row]} at step {joined['step'][row]}"
+            return f"{where} is {a[row]} in the table, {b[row]} in the run"
+    return None
+
+
+class Retraining:
+    """Trains runs again, each in a process of its own, and compares."""
+
+    def __init__(self, root: Path, plugins: Sequence[str] = (), threads: int | None = None) -> None:
+        """Data sets are read below ``root``."""
+        self._root, self._plugins, self._threads = root, plugins, threads
+
+    def difference(self, archived: FinishedRun, spec: RunSpec) -> tuple[str, str | None]:
+        """How ``archived`` was compared, and what differs, if anything does.
+
+        Raises a UserError if the run can't be trained, for lack of its data set for example.
+        """
+        one = self.trained(spec, {})
+        if same_kind(archived, one):
+            return "bit for bit", bit_difference(archived, one)
+        two = self.trained(spec, other_rounding(one))
+        return "within two roundings", difference_beyond_rounding(archived, one, two)
+
+    def trained(self, spec: RunSpec, environment: Mapping[str, str]) -> FinishedRun:
+        """The run ``spec``, trained on the CPU with more variables in its environment."""
+        with tempfile.TemporaryDirectory(prefix="ngo-verify-") as folder:
+            command = [sys.executable, "-m", "ngo", "train", *spec.flags(), "--device", "cpu"]
+            command += ["--data-root", str(self._root), "--out", folder]
+            command += [word for path in self._plugins for word in ("--plugin", path)]
+            if self._threads is not None:
+                command += ["--threads", str(self._threads)]
+            answer = subprocess.run(
+                command, env=os.environ | environment, capture_output=True, text=True, check=False
+            )
+            if answer.returncode:
+                told = (answer.stderr or answer.stdout).strip().splitlines() or ["no message"]
+                raise UserError(f"verify: {spec.id}: {told[-1].removeprefix('ngo: ')}")
+            return read_run(Path(folder))
+
+
+def other_rounding(run: FinishedRun) -> dict[str, str]:
+    """Variables with which ``run`` is trained here with another rounding.
+
+    With our kernels in place of torch's operations or the other way round, and with narrower
+    vectors in torch's.
+    """
+    narrow = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+    narrower = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"}
+    widest = run.about["instructions"] == "AVX512"
+    march = "none" if run.about["kernels"] else "native"
+    return {"NGO_MARCH": march, **(narrow if widest else narrower)}

@@ -1,0 +1,75 @@
+"""Finished runs that tests make up, and a small campaign on digits that they train."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import yaml
+from conftest import REPOSITORY
+
+from ngo.data.partition import Parts
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.packed_runs import FinishedRun
+from ngo.pipeline.plan import plan
+from ngo.pipeline.restore import parts_digest
+from ngo.training.code import run_fingerprint
+
+CAMPAIGN = {
+    "tier": "test",
+    "device": "cpu",
+    "seeds": [0, 1],
+    "settings": {
+        "tiny": {"dataset": "digits", "model": "mnist_cnn", "partition": "iid", "epochs": 0.2,
+                 "eval_every": 0.1, "batch_size": 16, "workers": 3},
+    },
+    "training": {
+        "own": {"settings": ["tiny"], "compare": [{"protocol": ["gossip", "ngo"],
+                                                   "topology": "ring"}]},
+    },
+}  # fmt: skip
+
+
+def made_up_run(spec, parts: Parts = (), *, rows=3, **record):
+    """A finished run with random metrics and special values, as if this code had made it."""
+    generator = np.random.default_rng(spec.seed)
+    steps = 10 * np.arange(rows)
+    columns = {
+        "step": steps,
+        "V": generator.random(rows),
+        "consensus_accuracy": generator.random(rows),
+        "holdout_loss": np.array([math.nan, -math.nan, math.inf][:rows]),
+        "diverged": np.zeros(rows, bool),
+    }
+    final = {name: float(column[-1]) for name, column in columns.items()}
+    about = {
+        "run": spec.id, "version": "1", "code": run_fingerprint(spec), "torch": "2.0",
+        "device": "cpu (x86_64, linux)", "instructions": "AVX2", "kernels": "kernels-1",
+        "snapshots": [], "parts": parts_digest(parts), "distributed": None,
+        "test_samples": 360,
+    }  # fmt: skip
+    final = {name: value if math.isfinite(value) else None for name, value in final.items()}
+    made = {
+        "id": spec.id, "spec": spec.values(), "seed": spec.seed, "parameters": 10,
+        "train_samples": 1437, "classes_covered": 10, "final": final, "about": about,
+        "processor": "One", "source": "0123abc", "started": "2026-01-02T03:04:05+00:00",
+        "versions": {"ngo": "0.1.0", "python": "3.11.7", "torch": "2.0", "numpy": "2.0"},
+        "wall_seconds": 61.0, "evaluation_seconds": [0.5 + row for row in range(rows)],
+    }  # fmt: skip
+    return FinishedRun({**made, **record}, columns)
+
+
+def campaign(folder: Path, **changes: object):
+    """The config files of a small campaign in ``folder``, and its plan."""
+    for name in ("config", "workflow"):
+        if not (folder / name).exists():
+            (folder / name).symlink_to(REPOSITORY / name)
+    if not (folder / "Snakefile").exists():
+        (folder / "Snakefile").write_bytes((REPOSITORY / "Snakefile").read_bytes())
+    base = read_config([REPOSITORY / "config/config.yaml"])
+    base["training"] = {}
+    # A base of its own: overlays can't remove experiments.
+    small = {**base, **CAMPAIGN, **changes, "consensus": {}, "spectra": {}, "theory": {}}
+    small |= {"alignment": {}, "samples": {}, "throughput": {}, "partitions": {}}
+    (folder / "config.yaml").write_text(yaml.safe_dump(small))
+    configs = [folder / "config.yaml"]
+    return configs, plan(read_config(configs))

@@ -1,0 +1,217 @@
+"""Archives that were changed and packed anew: found by their tables, or by training runs again."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from finished_runs import campaign
+from runs import run_in
+
+from ngo.analysis import results
+from ngo.cli import cli
+from ngo.common.registry import UserError
+from ngo.pipeline import verify as stage
+from ngo.pipeline.archive import runs_of, write_archive
+from ngo.pipeline.artefacts import tidy_table
+from ngo.pipeline.collect import RUNS, collect_finished
+from ngo.pipeline.packed_runs import packed, read_run, write_run
+
+TABLE = tidy_table("test", "own")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with the four runs of a campaign on digits."""
+    folder = tmp_path_factory.mktemp("trained")
+    _, planned = campaign(folder)
+    for spec in planned.runs.values():
+        run_in(spec, folder / RUNS / spec.id)
+    return folder
+
+
+@pytest.fixture
+def own(trained, tmp_path, monkeypatch):
+    """The members of an archive of these runs and their table; runs are retrained in-process."""
+    monkeypatch.chdir(trained)
+    configs, planned = campaign(trained)
+
+    def retrained(self, spec, environment):
+        assert not environment  # the same processor: one retraining decides
+        folder = tmp_path / "again" / spec.id
+        run_in(spec, folder, overwrite=True)
+        return read_run(folder)
+
+    monkeypatch.setattr(stage.Retraining, "trained", retrained)
+    table = results.aggregate(RUNS / run / "metrics.parquet" for run in planned.runs)
+    results.write(table, tmp_path / "table.parquet")
+    members = collect_finished(configs)[0]
+    return {**members, TABLE: (tmp_path / "table.parquet").read_bytes()}
+
+
+def verified(members, *arguments, code=0):
+    write_archive("own.tar", members)
+    answer = CliRunner().invoke(cli.main, ["verify", "own.tar", *map(str, arguments)])
+    assert answer.exit_code == code, answer.output
+    return answer.output
+
+
+def forged(members, change, *, record=True):
+    """The archive with ``change`` made to the first run, and all else made to fit."""
+    runs = runs_of("own.tar", members)
+    run = runs[min(runs)]
+    columns = {name: column.copy() for name, column in run.columns.items()}
+    change(columns)
+    final = dict(run.record["final"])
+    if record:
+        final |= {name: columns[name][-1].item() for name in ("V", "consensus_accuracy")}
+    runs[run.id] = dataclasses.replace(run, columns=columns, record={**run.record, "final": final})
+    for each in runs.values():
+        write_run(Path("forged", each.id), each)
+    table = results.aggregate(f"forged/{name}/metrics.parquet" for name in runs)
+    results.write(table, "forged/table.parquet")
+    content = Path("forged/table.parquet").read_bytes()
+    others = {name: value for name, value in members.items() if name != "ro-crate-metadata.json"}
+    return {**others, **packed(runs.values()), TABLE: content}, run.id
+
+
+def one_bit(columns):
+    columns["V"][-1] = np.nextafter(columns["V"][-1], 10)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 20261122])
+def test_an_archive_of_trained_runs_passes_with_any_seed(own, seed):
+    out = verified(own, "--seed", seed, "--sample", 2)
+    assert out.count("bit for bit") == 2
+    assert "FAIL" not in out
+    assert f"pass  sums: {len(own)} files" in out
+    assert "pass  own: as in the runs" in out
+    assert "pass  provenance" in out
+    assert "2 of 4 runs retrained" in out
+    assert out.endswith("1 %: 2.0 %, 5 %: 9.8 %, 10 %: 19.0 %, 50 %: 75.0 %\n")
+
+
+def test_one_changed_bit_of_one_run_is_found_by_retraining_only(own):
+    members, run = forged(own, one_bit)
+    assert "FAIL" not in verified(members, "--seed", 0, "--sample", 0)
+    out = verified(members, "--seed", 0, "--sample", 4, code=1)
+    assert out.count("FAIL") == 1
+    assert f"FAIL  {run}: V at step" in out
+    assert out.splitlines()[-1].startswith(f"ngo: verify: 1 failed, first {run}: V at step ")
+
+
+def test_a_number_changed_in_one_table_is_found_without_training(own):
+    members, run = forged(own, one_bit)
+    out = verified({**own, TABLE: members[TABLE]}, "--seed", 0, "--sample", 0, code=1)
+    assert f"FAIL  own: V of {run} at step" in out
+    out = verified({**members, TABLE: own[TABLE]}, "--seed", 0, "--sample", 0, code=1)
+    assert f"FAIL  own: V of {run} at step" in out
+
+
+def test_a_table_or_a_record_that_does_not_fit_is_found(own):
+    members, run = forged(own, one_bit, record=False)
+    assert f"FAIL  records: {run}: V is" in verified(members, "--seed", 0, "--sample", 0, code=1)
+    runs = runs_of("own.tar", own)
+    runs.pop(run)
+    out = verified({**own, **packed(runs.values())}, "--seed", 0, "--sample", 0, code=1)
+    assert f"FAIL  own: the run {run} is not in the archive" in out
+    assert "FAIL  provenance: its sum of results/runs/" in out
+
+
+def test_runs_that_take_too_long_are_not_drawn_and_counted(own):
+    runs = runs_of("own.tar", own)
+    shortest = min(run.seconds for run in runs.values())
+    out = verified(own, "--seed", 0, "--longest", shortest)
+    assert "3 of 4 runs could not be drawn: too long" in out
+    assert "1 of 1 runs retrained" in out
+    out = verified(own, "--seed", 0, "--longest", 0, code=2)
+    assert "verify: no run can be retrained: 4 too long." in out
+
+
+def test_runs_of_other_code_are_not_drawn_and_counted(own, monkeypatch):
+    monkeypatch.setattr("ngo.pipeline.collect.run_fingerprint", lambda spec: "0" * 16)
+    out = verified(own, "--seed", 0, code=2)
+    assert "verify: no run can be retrained: 4 of other code." in out
+    assert "4 of 4 runs could not be drawn: of other code" in verified(
+        own, "--seed", 0, "--sample", 0
+    )
+
+
+def test_an_absent_data_set_is_named(own, monkeypatch):
+    def absent(name, root):
+        raise UserError(f"data.root: {name} is not there.")
+
+    monkeypatch.setattr("ngo.data.download.check", absent)
+    out = verified(own, "--seed", 0, code=2)
+    assert out.splitlines()[-1] == "ngo: data.root: digits is not there."
+
+
+def test_elsewhere_a_run_is_trained_with_two_roundings(own, monkeypatch):
+    runs = runs_of("own.tar", own)
+    run = runs[min(runs)]
+    asked = []
+
+    def trained(self, spec, environment):
+        asked.append(dict(environment))
+        about = {**run.record["about"], "kernels": "kernels-of-another"}
+        columns = dict(run.columns)
+        if environment:
+            columns["V"] = run.columns["V"] * 1.1
+        return dataclasses.replace(run, record={**run.record, "about": about}, columns=columns)
+
+    monkeypatch.setattr(stage.Retraining, "trained", trained)
+    spec = campaign(Path.cwd())[1].runs[run.id]
+    assert stage.Retraining(Path()).difference(run, spec) == ("within two roundings", None)
+    assert asked[0] == {}
+    assert asked[1]["NGO_MARCH"] == "none"
+    far = dataclasses.replace(run, columns={**run.columns, "V": run.columns["V"] * 2})
+    how, fault = stage.Retraining(Path()).difference(far, spec)
+    assert how == "within two roundings"
+    assert fault.startswith("V at step ")
+
+
+def test_another_rounding_is_of_the_other_kernels_and_narrower_vectors(own):
+    run = next(iter(runs_of("own.tar", own).values()))
+
+    def chosen(**about):
+        made = {**run.record["about"], **about}
+        return stage.other_rounding(dataclasses.replace(run, record={**run.record, "about": made}))
+
+    wide = chosen(instructions="AVX512", kernels="kernels-1")
+    assert (wide["NGO_MARCH"], wide["ATEN_CPU_CAPABILITY"]) == ("none", "avx2")
+    narrow = chosen(instructions="AVX2", kernels=None)
+    assert (narrow["NGO_MARCH"], narrow["ATEN_CPU_CAPABILITY"]) == ("native", "default")
+
+
+def test_a_run_is_drawn_uniformly_by_the_seed():
+    names = [f"run{k}" for k in range(10)]
+    assert stage.drawn(names, 3, 1) == stage.drawn(names[::-1], 3, 1)
+    assert stage.drawn(names, 99, 1) == names
+    counts = dict.fromkeys(names, 0)
+    for seed in range(3000):
+        for name in stage.drawn(names, 2, seed):
+            counts[name] += 1
+    assert all(500 < count < 700 for count in counts.values())  # 600 ± 4.5 standard deviations
+
+
+def test_the_probability_of_drawing_a_forged_run():
+    assert stage.caught(0, 0.5) == 0
+    assert stage.caught(3, 0.5) == 0.875
+    hits = sum(
+        any(int(name) < 10 for name in stage.drawn([str(k) for k in range(100)], 5, seed))
+        for seed in range(2000)
+    )
+    assert stage.caught(5, 0.1) - 0.03 < hits / 2000 < stage.caught(5, 0.1) + 0.05
+
+
+@pytest.mark.parametrize("how", [{}, {"NGO_MARCH": "none", "ATEN_CPU_CAPABILITY": "default"}])
+def test_a_run_is_retrained_in_a_process_of_its_own(trained, tmp_path, how):
+    spec = next(iter(campaign(trained)[1].runs.values()))
+    archived = read_run(trained / RUNS / spec.id)
+    again = stage.Retraining(tmp_path, threads=1).trained(spec, how)
+    same = again.columns["V"].tobytes() == archived.columns["V"].tobytes()
+    assert same == (not how)
+    assert (again.about["kernels"] is None) == bool(how)
+    assert json.loads(again.record_text)["id"] == spec.id
