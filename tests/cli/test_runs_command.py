@@ -1,8 +1,12 @@
 import json
 import shutil
+from functools import partial
 
-from command_line import ngo
+from command_line import mistake, ngo
 from conftest import CONFIGS
+from recorded_runs import made_up_costs
+
+from ngo.bench import forecast
 
 
 def test_runs_lists_what_a_config_trains():
@@ -11,7 +15,7 @@ def test_runs_lists_what_a_config_trains():
     assert "table1: 28 runs\n  digits-iid-centralized-s0-" in text
     assert "demo: 146 runs of 21 experiments on " in text.splitlines()[-1]
     table = json.loads(ngo("runs", *configs, "--json"))
-    assert len({row["id"] for row in table}) == 118
+    assert len({row["id"] for row in table}) == 146
     assert sum(row["experiment"] == "table1" for row in table) == 28
 
 
@@ -31,3 +35,20 @@ def test_runs_alone_lists_the_tiers_beside_files_that_are_none(tmp_path, monkeyp
         "laptop",
         "config/more.yaml is not a tier on its own",
     ]
+
+
+def test_time_forecasts_a_config(tmp_path, monkeypatch):
+    monkeypatch.setattr(forecast, "forecast", partial(forecast.forecast, measure=made_up_costs))
+    configs = ["--config", "config/config.yaml", "--config", "config/demo.yaml"]
+    (tmp_path / "mine.yaml").write_text("tier: mine\nseeds: [0]\n")
+    text = ngo(
+        *("runs", "--time", *configs, "--config", tmp_path / "mine.yaml", "--cores", "1"),
+        *("--results", tmp_path),
+    )
+    (row,) = [line.split() for line in text.splitlines() if line.split()[:1] == ["fig2"]]
+    assert row[1:4] == ["digits_iid", "1", "7,200"]
+    assert "runs to train, one at a time, on " in text.splitlines()[-2]
+
+
+def test_time_forecasts_one_tier():
+    assert mistake("runs", "--time") == "time: it forecasts one tier; name its --config."

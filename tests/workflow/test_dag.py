@@ -1,6 +1,7 @@
 """The DAG, run by Snakemake on a copy of the repository with a handful of short runs."""
 
 import json
+import re
 import shutil
 
 import nbformat
@@ -33,6 +34,13 @@ def test_everything_is_made(clone):
     assert "digits" in (clone.root / "results/test/tables/table1.md").read_text()
     assert len(list(clone.root.glob("results/runs/*/run.json"))) == 6
     assert len(list(clone.root.glob("benchmarks/train/*.tsv"))) == 6
+
+
+def test_the_log_says_what_is_left_of_the_training(clone):
+    lines = re.findall(r"^(\d) of 6 runs, (?:\d+ s|\d+ min)(?:; about .* left)?$", clone.log, re.M)
+    assert lines[0] == "1"
+    assert lines[-1] == "6"
+    assert sorted(lines) == lines
 
 
 def test_a_run_that_diverges_is_shown_as_such_and_stops_nothing(clone):

@@ -24,6 +24,7 @@ onstart:
         check_shares(trained, DATA_ROOT)
         if len(jobs) > FEW and config["warm"] and HERE and PLAN.device == "cpu":
             prefork.start().export()
+        follow_training(jobs)
     except UserError as error:
         sys.exit(f"ngo: {error}")
 

@@ -7,9 +7,15 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.options import INPUT, schema_option
+from ngo.cli.field_options import data_root_option
+from ngo.cli.options import INPUT, ROOT, FieldType, schema_option
+from ngo.common.fields import Field, within
+from ngo.common.registry import UserError
+from ngo.data import download
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import overview, plan, summary
+
+CORES = FieldType(Field(int, "cores", **within(1, 1024)))
 
 
 @click.command()
@@ -21,14 +27,50 @@ from ngo.pipeline.plan import overview, plan, summary
     help="Config file; later ones override  [default: one line per tier of config/]",
 )
 @schema_option
+@click.option("--time", "timed", is_flag=True, help="Forecast the hours on this machine's CPU.")
+@click.option("--cores", type=CORES, help="With --time: cores to use  [default: all]")
+@click.option(
+    "--results",
+    type=ROOT,
+    default=Path("results"),
+    show_default=True,
+    help="With --time: folder of finished runs, which need no time.",
+)
+@data_root_option
 @click.option("--json", "as_json", is_flag=True, help="Print all fields of all runs as JSON.")
-def runs(configs: tuple[Path, ...], schema: Path | None, as_json: bool) -> None:
-    """List the runs of a config, and their cost."""
+def runs(
+    configs: tuple[Path, ...],
+    schema: Path | None,
+    timed: bool,
+    cores: int | None,
+    results: Path,
+    data_root: Path | None,
+    as_json: bool,
+) -> None:
+    """List the runs of a config, and their cost.
+
+    --time measures for about a minute, and prints the minutes of each experiment and setting, the
+    share of evaluations in them, and the hours of all. Runs that several experiments share count in
+    the first of them, and finished runs not at all: beside the forecast stand their number and what
+    they took. The measurement is in CPU time, as if nothing else needed the cores.
+    """
+    if timed and not configs:
+        raise UserError("time: it forecasts one tier; name its --config.")
     if not configs:
         for line in overview(schema=schema):
             click.echo(line)
         return
-    table = plan(read_config(configs), schema)
+    config = read_config(configs)
+    table = plan(config, schema)
+    if timed:
+        from ngo.bench.forecast import forecast
+        from ngo.native.pool import cores as available
+
+        root = download.data_root(data_root, config["data"]["root"])
+        for name in sorted({spec.dataset for spec in table.runs.values()}):
+            download.check(name, root)
+        click.echo(forecast(config, root, results=results, cores=cores or available()).as_text())
+        return
     if as_json:
         rows = [
             {"experiment": name, "id": spec.id, **spec.values()}

@@ -1,0 +1,136 @@
+"""How much work a run is: what its time is spent on, as far as its values tell.
+
+Light: the workflow imports this module at every start, so it imports no torch.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ngo.data.dataset import DATASETS
+from ngo.gossip.method import METHODS
+from ngo.pipeline.grid import training_runs
+from ngo.training.earlier import METRICS, RECORD
+from ngo.training.spec import RunSpec
+
+# Test samples of a data set of which no run has been recorded: as many as MNIST and CIFAR-10 have.
+TEST_SAMPLES = 10_000
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a run computes."""
+
+    steps: int
+    #: Training samples, of all workers and steps.
+    samples: int
+    evaluations: int
+    #: Forward passes of evaluations: samples of all evaluations and models.
+    images: int
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the record of a finished run says of its time."""
+
+    #: From the first step to the last evaluation; without start-up and files.
+    seconds: float
+    #: Of these seconds, those in evaluations.
+    evaluating: float
+    #: The last step, which is earlier than planned if the run diverged.
+    steps: int
+    #: The fingerprint of the code that trained it.
+    code: str
+    test_samples: int
+
+
+def work(spec: RunSpec, test_samples: int = TEST_SAMPLES, train_samples: int | None = None) -> Work:
+    """The work of a run that does not diverge.
+
+    ``train_samples`` is the size of the training set, by default the one that the data set states.
+    Centralized training has one model to evaluate; any other method has those of n workers and
+    their mean, and one at the start, where all agree.
+    """
+    m = DATASETS[spec.dataset].train_samples if train_samples is None else train_samples
+    steps = spec.steps(owned := spec.owned_of(m))
+    evaluations = evaluation_count(spec, owned)
+    models = spec.workers + 1 if METHODS[spec.protocol].decentralized else 1
+    part = min(spec.eval_images or test_samples, test_samples)
+    images = part + (evaluations - 2) * part * models + test_samples * models
+    held = evaluations * (m - spec.kept(m))
+    return Work(steps, steps * spec.workers * spec.batch_size, evaluations, images + held)
+
+
+def evaluation_count(spec: RunSpec, owned: int) -> int:
+    """How often a run is evaluated (see ``training.evaluation.evaluation_steps``)."""
+    steps = spec.steps(owned)
+    apart = spec.eval_every * owned / (spec.workers * spec.batch_size)
+    return min(steps, max(1, math.ceil((steps - 0.5) / apart))) + 1
+
+
+def runs_by_setting(config: Mapping) -> Iterator[tuple[str, str, list[RunSpec]]]:
+    """The runs of each experiment in each of its settings, as (experiment, setting, runs).
+
+    A run that several experiments share is listed with the first of them alone.
+    """
+    seen: set[str] = set()
+    for name, entry in config["training"].items():
+        for setting in entry["settings"]:
+            one = {**entry, "settings": [setting]}
+            if isinstance(seeds := entry.get("seeds"), Mapping):
+                one["seeds"] = {key: seeds[key] for key in seeds if key == setting}
+            runs = training_runs(f"training.{name}", config, one)
+            new = {spec.id: spec for spec in runs if spec.id not in seen}
+            seen.update(new)
+            yield name, setting, list(new.values())
+
+
+def recorded(run: str, results: Path) -> Recorded | None:
+    """The record of a run's time in ``results/runs``; None if it has not finished."""
+    folder = results / "runs" / run
+    try:
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        if not (folder / METRICS).exists():
+            return None
+        return Recorded(
+            seconds=float(record["evaluation_seconds"][-1]),
+            evaluating=float(record["seconds_evaluating"]),
+            steps=int(record["final"]["step"]),
+            code=record["about"]["code"],
+            test_samples=int(record["about"]["test_samples"]),
+        )
+    except (OSError, ValueError, LookupError, TypeError):
+        return None  # damaged, or of another version, or of a distributed run
+
+
+def evaluation_shares(config: Mapping, results: Path) -> list[dict[str, object]]:
+    """The share of evaluations in the time of finished runs, by setting.
+
+    A row for each setting with a finished run in ``results/runs``, with the columns setting,
+    dataset, partition, runs, hours and evaluation (a share of 1).
+    """
+    found: dict[tuple[str, str, str], list[Recorded]] = {}
+    for _, setting, specs in runs_by_setting(config):
+        for spec in specs:
+            if (record := recorded(spec.id, results)) is not None:
+                key = (setting, spec.dataset, spec.partition)
+                found.setdefault(key, []).append(record)
+    return [
+        {
+            **dict(zip(("setting", "dataset", "partition"), key, strict=True)),
+            "runs": len(records),
+            "hours": sum(each.seconds for each in records) / 3600,
+            "evaluation": evaluation_share(records),
+        }
+        for key, records in found.items()
+    ]
+
+
+def evaluation_share(records: list[Recorded]) -> float:
+    """The share of evaluations in the time of finished runs; NaN without any."""
+    seconds = sum(each.seconds for each in records)
+    return sum(each.evaluating for each in records) / seconds if seconds else math.nan
