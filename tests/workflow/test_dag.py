@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import signal
 
 import nbformat
 import pandas as pd
@@ -115,7 +116,11 @@ def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(cl
     other = Clone(tmp_path / "ngo")
     command = ("table1", "--workflow-profile", "workflow/profiles/local")
     killed = other.start(*command, config="test.yaml warm.yaml")
-    other.wait_for(killed, "results/runs/*/run.json")
+    log = ".snakemake/log/*.log"
+    running.awaited(
+        lambda: any("(Rule: train)" in path.read_text() for path in other.root.glob(log)), killed
+    )
+    killed.send_signal(signal.SIGSTOP)  # it holds its lock, however short its jobs are
     second = other.snakemake(*command, code=1, config="test.yaml warm.yaml")
     assert_one_line(second, "another process is working in this folder")
     killed.kill()

@@ -121,7 +121,7 @@ def test_a_key_twice_in_a_config_file_stops_before_any_job(fresh):
 def test_a_corrupt_data_file_stops_before_any_job(fresh, tmp_path):
     (tmp_path / "MNIST/raw").mkdir(parents=True)
     (tmp_path / "MNIST/raw/train-images-idx3-ubyte.gz").write_bytes(b"half")
-    out = fresh.snakemake("table1", code=1, config="config/laptop.yaml", NGO_DATA=str(tmp_path))
+    out = fresh.snakemake("fig4", code=1, config="config/laptop.yaml", NGO_DATA=str(tmp_path))
     assert_one_line(out, "train-images-idx3-ubyte.gz' is corrupt or truncated")
     assert not (fresh.root / "results").exists()
 

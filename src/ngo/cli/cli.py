@@ -50,9 +50,13 @@ COMMANDS = {
     "rebuild": Lazy(
         "ngo.cli.archive_command:rebuild", "Make all tables and figures from a metrics ARCHIVE."
     ),
-    "restore": Lazy("ngo.cli.restore_command:restore", "Put the finished runs of an ARCHIVE back."),
+    "restore": Lazy(
+        "ngo.cli.restore_command:restore",
+        "Put the finished runs of an ARCHIVE back into results/runs.",
+    ),
     "verify": Lazy(
-        "ngo.cli.verify_command:verify", "Retrain some runs of an ARCHIVE, and compare."
+        "ngo.cli.verify_command:verify",
+        "Check an ARCHIVE: its sums, its tables, and runs that the seed draws.",
     ),
 }
 

@@ -15,25 +15,38 @@ class RepeatedKey(Exception):
     """A mapping has the same key twice; the message has the lines."""
 
 
-class UniqueKeys(yaml.SafeLoader):
+class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     """The loader of configs. Raises RepeatedKey, where PyYAML would use the last value.
 
     A key may override one from a merge (``<<: *other``).
     """
 
-    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+    def construct_document(self, node: yaml.Node) -> object:
         """Check the keys as they are in the file, before merges are resolved."""
-        node = super().compose_mapping_node(anchor)
-        first: dict[tuple[str, str], yaml.Node] = {}
-        for key, _ in node.value:
-            if key.tag == MERGE or not isinstance(key, yaml.ScalarNode):
+        waiting, seen = [node], set()
+        while waiting:
+            each = waiting.pop()
+            if id(each) in seen:  # an alias
                 continue
-            if first.setdefault((key.tag, key.value), key) is not key:
-                lines = [each.start_mark.line + 1 for each in (key, first[key.tag, key.value])]
-                raise RepeatedKey(
-                    f"line {lines[0]}: {key.value!r} is already defined in line {lines[1]}"
-                )
-        return node
+            seen.add(id(each))
+            if isinstance(each, yaml.MappingNode):
+                _check_keys(each)
+                waiting += [value for _, value in each.value]
+            elif isinstance(each, yaml.SequenceNode):
+                waiting += each.value
+        return super().construct_document(node)
+
+
+def _check_keys(node: yaml.MappingNode) -> None:
+    first: dict[tuple[str, str], yaml.Node] = {}
+    for key, _ in node.value:
+        if key.tag == MERGE or not isinstance(key, yaml.ScalarNode):
+            continue
+        if first.setdefault((key.tag, key.value), key) is not key:
+            lines = [each.start_mark.line + 1 for each in (key, first[key.tag, key.value])]
+            raise RepeatedKey(
+                f"line {lines[0]}: {key.value!r} is already defined in line {lines[1]}"
+            )
 
 
 def read_mapping(path: str | Path, key: str) -> dict:
