@@ -124,7 +124,12 @@ def verdict(name, effect, cell=""):
 @pytest.mark.parametrize("name", ON_THE_EFFECT)
 def test_claims_on_the_effect(name):
     assert [verdict(name, effect) for effect in (1, -1)] == [HOLDS, FAILS]
-    assert verdict(name, 0) not in (HOLDS, FAILS)
+
+
+def test_without_an_effect_false_verdicts_are_rare():
+    """5 % of 14 claims on average: more than 3 have a probability below 1 %."""
+    found = [name for name in ON_THE_EFFECT if verdict(name, 0) in (HOLDS, FAILS)]
+    assert len(found) <= 3, found
 
 
 @pytest.mark.parametrize("name", ON_THE_REST)
