@@ -54,7 +54,7 @@ figures-from-metrics: setup ## Every table, figure and verdict, and the pages of
 	$(BIN)/ngo rebuild $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-metrics.tar))
 	$(BIN)/python tools/results_page.py --archive $(ARCHIVE)
 
-test: setup ## The test suite, one process per core, each test file in one process: 6 minutes on 2 cores
+test: setup ## The test suite, one process per core, each test file in one process: 11 minutes on 2 cores
 	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 test-torture: setup ## The whole demo, killed at random moments: 10 minutes
