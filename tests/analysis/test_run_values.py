@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from measured_runs import ended, evaluations, table
 
-from ngo.analysis.run_values import crossing, highest_is_best, per_run
+from ngo.analysis.hitting_times import crossing
+from ngo.analysis.run_values import highest_is_best, per_run
 from ngo.common.registry import UserError
 
 

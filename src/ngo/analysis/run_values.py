@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ngo.analysis.evaluations import final
+from ngo.analysis.hitting_times import time_to
 from ngo.common.registry import Registry, UserError, nearest
 
 Value = str | Mapping[str, object]
@@ -112,43 +113,16 @@ VALUES.add("accuracy_spread", RunValue(_accuracy_spread, np.inf))
 VALUES.add("edges", RunValue(_edges, np.nan))
 
 
-def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
-    """The first ``x`` at which ``y``, linear between points, reaches ``target`` from below.
-
-    inf if it never does. A NaN in ``y`` reaches nothing.
-    """
-    reached = np.flatnonzero(y >= target)
-    if not len(reached):
-        return np.inf
-    k = reached[0]
-    if k == 0 or not np.isfinite(y[k - 1]):
-        return float(x[k])
-    share = (target - y[k - 1]) / (y[k] - y[k - 1])
-    return float(x[k - 1] + share * (x[k] - x[k - 1]))
-
-
 def _time_to(
-    clock: str, column: str, factor: float
+    clock: str, column: str, unit: float
 ) -> Callable[[pd.DataFrame, pd.DataFrame, float], pd.Series]:
-    """The time at which a column first reaches a target (Table A1, Figure A2)."""
-
-    def read(rows: pd.DataFrame, last: pd.DataFrame, target: float) -> pd.Series:
-        return pd.Series(
-            {
-                run: crossing(
-                    group[clock].to_numpy(float), factor * group[column].to_numpy(float),
-                    np.sign(factor) * target,
-                )
-                for run, group in rows.groupby("run")
-            }
-        )  # fmt: skip
-
-    return read
+    """When a column first reaches a target, given in units of ``unit`` (Table A1, Figure A2)."""
+    return lambda rows, last, target: time_to(rows, target * unit, column, clock)
 
 
 for _clock in ("step", "epoch"):
-    _accuracy = RunValue(_time_to(_clock, "consensus_accuracy", 100.0), np.inf, argument=True)
-    _loss = RunValue(_time_to(_clock, "consensus_loss", -1.0), np.inf, argument=True)
+    _accuracy = RunValue(_time_to(_clock, "consensus_accuracy", 0.01), np.inf, argument=True)
+    _loss = RunValue(_time_to(_clock, "consensus_loss", 1.0), np.inf, argument=True)
     VALUES.add(f"{_clock}s_to_accuracy", _accuracy)
     VALUES.add(f"{_clock}s_to_loss", _loss)
 
