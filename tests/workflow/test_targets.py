@@ -90,6 +90,11 @@ def test_an_unknown_target_names_the_known_ones(fresh):
     assert_one_line(out, "target: 'figS9' is unknown; allowed: .*fig1, fig2.*theory.*Did you mean")
 
 
+def test_an_unknown_run_names_the_nearest(fresh):
+    out = fresh.snakemake("-n", "results/runs/digits-iid-ring-gossip-s0-0/metrics.parquet", code=1)
+    assert_one_line(out, "run: 'digits-iid-ring-gossip-s0-0' is not in the config. Did you mean")
+
+
 def test_targets_are_listed_with_what_they_make(fresh):
     text = fresh.snakemake("--list-target-rules")
     for target in (*artefacts_of(), "tables", "figures", "assumptions", "training", "all"):

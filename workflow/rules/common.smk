@@ -26,7 +26,7 @@ from ngo.measures.measurement import MEASUREMENTS
 from ngo.common.files import remove_all_partial
 from ngo.common.locks import exclusive_lock
 from ngo.common.paths import writable_folder
-from ngo.common.registry import UserError, unknown
+from ngo.common.registry import UserError, nearest, unknown
 from ngo.training.spec import flag
 
 sigterm.defer()
@@ -141,7 +141,10 @@ def get_experiment_metrics(wildcards):
 
 
 def get_partition(wildcards):
-    return f"results/partitions/{RUNS[wildcards.run].partition_id}.parquet"
+    run = wildcards.run
+    if run not in RUNS:
+        sys.exit(f"ngo: run: '{run}' is not in the config.{nearest(run, RUNS)}")
+    return f"results/partitions/{RUNS[run].partition_id}.parquet"
 
 
 def get_shown_partitions(wildcards):

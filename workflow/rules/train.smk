@@ -13,7 +13,8 @@ rule train:
     benchmark:
         "benchmarks/train/{run}.tsv"
     wildcard_constraints:
-        run=get_pattern(run for run in RUNS if run not in PLAN.snapshots),
+        # All but those of train_and_keep. (A pattern of all names would be read again for each job.)
+        run=f"(?!({get_pattern(PLAN.snapshots)})/)[^/]+",
     threads: config["threads"]
     resources:
         **get_resources("train"),
