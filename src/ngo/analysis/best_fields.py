@@ -18,7 +18,7 @@ def at_best(
     """The evaluations of the runs at the best values of ``choose``, for each value of ``apart``.
 
     The best mean over seeds: of held-out accuracy for an accuracy, of log ``value`` for any other.
-    Values at which a run diverged come last. Ties go to the smaller γ, then to the larger p.
+    Values at which a run diverged come last. For ties, see ``best``.
     """
     fields = [*apart, *choose]
     if missing := [name for name in fields if name not in rows]:
@@ -35,10 +35,15 @@ def at_best(
     means = runs.groupby(fields, dropna=False)["score"].agg(
         lambda scores: scores.mean(skipna=False)
     )
-    order = (
-        means.fillna(-np.inf)
-        .reset_index()
-        .sort_values(["score", *choose], ascending=[False, *(name != "p" for name in choose)])
-    )
-    best = order.drop_duplicates(list(apart)) if apart else order.head(1)
-    return rows.merge(best[fields], on=fields)
+    return rows.merge(best(means.reset_index(), choose, apart)[fields], on=fields)
+
+
+def best(scores: pd.DataFrame, choose: Sequence[str], apart: Sequence[str]) -> pd.DataFrame:
+    """The row with the highest ``score`` for each value of ``apart``; NaN comes last.
+
+    Ties go to the smaller value of the first field in ``choose``, then of the next; for p, to the
+    larger.
+    """
+    ascending = [False, *(name != "p" for name in choose)]
+    order = scores.fillna({"score": -np.inf}).sort_values(["score", *choose], ascending=ascending)
+    return order.drop_duplicates(list(apart)) if apart else order.head(1)

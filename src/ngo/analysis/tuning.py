@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ngo.analysis.best_fields import best
 from ngo.analysis.comparisons import KEYS, protocol_table
 from ngo.analysis.criteria import ACCURACY, HELD_OUT
 from ngo.analysis.evaluations import check_apart, final, over_seeds
@@ -45,18 +46,18 @@ def best_settings(grid: pd.DataFrame, keys: Sequence[str] = KEYS) -> pd.DataFram
     the same p, where a better one may be outside; ``p_edge`` is the same for p.
     """
     keys = list(keys)
-    rank = grid.assign(_rank=grid["held_out"].fillna(-1))
-    rank = rank.sort_values(["_rank", "gamma", "p"], ascending=[False, True, False])
-    best = rank.drop(columns="_rank").drop_duplicates(keys).sort_index()
+    found = best(grid.assign(score=grid["held_out"]), ["gamma", "p"], keys)
+    found = found.drop(columns="score").sort_index()
     at_p = list(dict.fromkeys([*keys, "p"]))
-    return best.assign(edge=_edge(best, grid, "gamma", at_p), p_edge=_edge(best, grid, "p", keys))
+    edges = {"edge": _edge(found, grid, "gamma", at_p), "p_edge": _edge(found, grid, "p", keys)}
+    return found.assign(**edges)
 
 
 def at_best(metrics: pd.DataFrame, keys: Sequence[str] = KEYS) -> pd.DataFrame:
     """The metrics of the runs at the best p and γ for each value of ``keys``."""
-    best = best_settings(tuning_grid(metrics), keys)
+    chosen = best_settings(tuning_grid(metrics), keys)
     columns = list(dict.fromkeys([*keys, *TUNED]))
-    return metrics.merge(best[columns], on=columns)
+    return metrics.merge(chosen[columns], on=columns)
 
 
 def tuned_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
@@ -65,10 +66,10 @@ def tuned_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
     Further columns: that ``p`` and ``gamma``, whether they are at an edge of the grid, and the
     held-out accuracy; the paper's NGO − gossip.
     """
-    best = best_settings(tuning_grid(metrics))
-    best = best[[*KEYS, *TUNED, "edge", "p_edge", "held_out", "held_out_ci95"]]
+    chosen = best_settings(tuning_grid(metrics))
+    chosen = chosen[[*KEYS, *TUNED, "edge", "p_edge", "held_out", "held_out_ci95"]]
     table = protocol_table(at_best(metrics), reference, [ACCURACY])
-    table = best.merge(table, on=KEYS, how="right")
+    table = chosen.merge(table, on=KEYS, how="right")
     gossip = beside_published(
         table.assign(protocol="gossip"), reference, "test_accuracy_percent"
     ).where(table["protocol"] == "ngo")
