@@ -12,6 +12,8 @@ from PIL import Image
 
 from ngo.analysis.calibration import VALUES, accuracies, centralized, jointly
 from ngo.pipeline.artefacts import ARTEFACTS, tier_folder
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.plan import plan
 from ngo.report.artefacts.calibration import (
     HALF,
     READING,
@@ -26,6 +28,7 @@ from ngo.report.tables import number
 REPOSITORY = Path(__file__).parents[1]
 DOCS = REPOSITORY / "docs"
 TIER = "calibration"
+CONFIG = REPOSITORY / "config/config.yaml"
 ENTRY = ARTEFACTS["calibration"]
 NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
 NEAR = 2.0  # points: a cell is met if a trial is this near
@@ -75,6 +78,14 @@ seeds.
 ## Cell by cell
 
 {cells}
+## What config.yaml takes
+
+For MNIST it takes the nearest candidate that reads the accuracy of the consensus model, with its
+own number of epochs for each half. For CIFAR-10 no candidate comes near. It takes a way of training
+whose centralized model is among the most accurate, and the γ and p that come nearest with it.
+
+{taken}
+
 ## What no trial meets
 
 {missed}
@@ -115,6 +126,7 @@ def page(runs: pd.DataFrame, reference: Path) -> str:
         figure="The figure shows the nearest candidate of each data set, with its own number of "
         "epochs for each half. Filled markers are the cells that it was chosen by.",
         cells=(folder / "calibration_cells.md").read_text(encoding="utf-8"),
+        taken="\n".join(taken(name, ranked) for name in NAMES),
         missed="\n".join(missed(name, table) for name in NAMES),
         centralized=without_network(table),
     )
@@ -175,6 +187,28 @@ def winner(dataset: str, ranked: pd.DataFrame) -> str:
             )
         sentences.append(text + ".")
     return f"**{NAMES[dataset]}.** " + " ".join(sentences)
+
+
+def taken(dataset: str, ranked: pd.DataFrame) -> str:
+    """The candidate with the values of ``config/config.yaml``, and its distances."""
+    rows = ranked[(ranked["dataset"] == dataset) & (ranked["epochs"] == "own")]
+    spec = next(
+        spec
+        for spec in plan(read_config([CONFIG])).training["table1"]
+        if (spec.dataset, spec.protocol, spec.topology) == (dataset, "ngo", "ring")
+    )
+    same = rows["reading"] == "consensus"
+    for name in VALUES:
+        value = getattr(spec, name)
+        same &= rows[name].isna() if value is None else rows[name] == value
+    if not same.any():
+        return f"- **{NAMES[dataset]}.** No candidate has the values of config.yaml."
+    row = rows[same].iloc[0].to_dict()
+    confirmed = "not known" if pd.isna(row["confirmed"]) else f"{number(row['confirmed'])} points"
+    return (
+        f"- **{NAMES[dataset]}.** {described(row)}: rank {row['rank']} of {len(rows)}; distance "
+        f"{number(row['calibrated'])} points, confirmed: {confirmed}."
+    )
 
 
 def described(row: dict) -> str:

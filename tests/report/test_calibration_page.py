@@ -1,5 +1,6 @@
 """The page on the calibration, from made-up trials."""
 
+import re
 import shutil
 
 import pytest
@@ -47,10 +48,23 @@ def test_the_page_says_what_came_nearest(pages, tmp_path):
     assert "iid, centralized: 97.47 % in the paper, 100.47 % in the nearest trial" in text
     assert "non-iid, centralized" not in text  # within a point
     assert "32.49, 50.11, 52.56 % in the paper, 33.49, 51.11, 53.56 % in the nearest trial" in text
+    assert "**MNIST.** No candidate has the values of config.yaml." in text
     assert (tmp_path / "docs/images/calibration.png").stat().st_size < 100_000
     once = text
     pages.main()
     assert (tmp_path / "docs/calibration.md").read_text(encoding="utf-8") == once
+
+
+def test_the_page_says_where_the_values_of_the_config_came(pages, tmp_path):
+    config = tmp_path / "config.yaml"
+    text = (REPOSITORY / "config/config.yaml").read_text(encoding="utf-8")
+    for name, value in (("gamma", 0.1), ("p", 0.9)):  # the first of each: the defaults
+        text = re.sub(rf"^  {name}: [\d.]+", f"  {name}: {value}", text, count=1, flags=re.M)
+    config.write_text(text, encoding="utf-8")
+    pages.CONFIG = config
+    pages.main()
+    text = (tmp_path / "docs/calibration.md").read_text(encoding="utf-8")
+    assert "rank 1 of 4; distance 2.24 points, confirmed: 2.24 points" in text
 
 
 def test_without_results_the_page_names_what_is_missing(pages, tmp_path):
