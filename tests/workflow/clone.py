@@ -20,6 +20,7 @@ REPOSITORY = Path(__file__).parents[2]
 OVERLAY = {
     "tier": "test",
     "device": "cpu",
+    "warm": True,  # jobs start in a third of the time
     "seeds": [0, 1],
     "settings": {
         "tiny": {"dataset": "digits", "partition": "shards", "shards": 40, "shards_per_worker": 2,
@@ -51,11 +52,11 @@ class Clone:
     def __init__(self, root: Path) -> None:
         self.root = root
         for name in ("workflow", "profiles", "config", "notebooks", "src"):
-            ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            ignore = shutil.ignore_patterns("*.egg-info")
             shutil.copytree(REPOSITORY / name, root / name, ignore=ignore)
         shutil.copy(REPOSITORY / "Snakefile", root)
         (root / "test.yaml").write_text(yaml.safe_dump(OVERLAY))
-        (root / "warm.yaml").write_text("warm: true\n")
+        (root / "cold.yaml").write_text("warm: false\n")
 
     def start(
         self, *arguments: str, config: str = "test.yaml", **environment: str

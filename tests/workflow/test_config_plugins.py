@@ -20,6 +20,7 @@ TINY = {"dataset": "digits", "partition": "iid", "workers": 2, "batch_size": 8, 
 OVERLAY = {
     "tier": "test",
     "device": "cpu",
+    "warm": True,
     "seeds": [0],
     "plugins": ["mine.py"],
     "settings": {"own": {**TINY, "model": "own"}, "known": {**TINY, "model": "mnist_fc"}},

@@ -20,7 +20,7 @@ from ngo.training import checkpoint
 def clone(tmp_path_factory):
     """A clone in which everything has been made once, by jobs of a prefork server."""
     made = Clone(tmp_path_factory.mktemp("clone") / "ngo")
-    made.log = made.snakemake(*TARGETS, "--rerun-incomplete", config="test.yaml warm.yaml")
+    made.log = made.snakemake(*TARGETS, "--rerun-incomplete")
     return made
 
 
@@ -108,25 +108,25 @@ def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(clone):
     for path in table:
         (clone.root / path).unlink()
     assert clone.planned(*TARGETS)["train"] == 1
-    clone.snakemake(*TARGETS)
+    clone.snakemake(*TARGETS, config="test.yaml cold.yaml")
     assert clone.artefacts() == before
 
 
 def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(clone, tmp_path):
     other = Clone(tmp_path / "ngo")
     command = ("table1", "--workflow-profile", "workflow/profiles/local")
-    killed = other.start(*command, config="test.yaml warm.yaml")
+    killed = other.start(*command)
     log = ".snakemake/log/*.log"
     running.awaited(
         lambda: any("(Rule: train)" in path.read_text() for path in other.root.glob(log)), killed
     )
     killed.send_signal(signal.SIGSTOP)  # it holds its lock, however short its jobs are
-    second = other.snakemake(*command, code=1, config="test.yaml warm.yaml")
+    second = other.snakemake(*command, code=1)
     assert_one_line(second, "another process is working in this folder")
     killed.kill()
     running.ended(killed)
     first = {path: path.stat().st_mtime_ns for path in other.root.glob("results/runs/*/run.json")}
-    other.snakemake(*command, config="test.yaml warm.yaml")
+    other.snakemake(*command)
     for path in ARTEFACTS["table1"].outputs("test"):
         assert (other.root / path).read_bytes() == (clone.root / path).read_bytes()
     kept = [path for path, mtime in first.items() if path.stat().st_mtime_ns == mtime]

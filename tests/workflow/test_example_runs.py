@@ -25,6 +25,7 @@ RUNS = 8
 OVERLAY = {
     "tier": "test",
     "device": "cpu",
+    "warm": True,
     "seeds": [0],
     "plugins": EXAMPLES,
     "defaults": {"lr": 0.05, "batch_size": 8, "epochs": 4, "eval_every": 4},
@@ -49,7 +50,7 @@ def clone(tmp_path_factory):
     made = Clone(tmp_path_factory.mktemp("plugins") / "ngo")
     shutil.copytree(REPOSITORY / "examples/plugins", made.root / "examples/plugins")
     (made.root / "test.yaml").write_text(yaml.safe_dump(OVERLAY))
-    made.snakemake(*TARGETS, config="test.yaml warm.yaml")
+    made.snakemake(*TARGETS)
     return made
 
 

@@ -21,7 +21,7 @@ def made(tmp_path_factory):
     clone = Clone(tmp_path_factory.mktemp("made") / "ngo")
     training = {"table1": {**OVERLAY["training"]["table1"], "compare": COMPARE}}
     (clone.root / "test.yaml").write_text(yaml.safe_dump({**OVERLAY, "training": training}))
-    clone.snakemake(*TARGETS, config="test.yaml warm.yaml")
+    clone.snakemake(*TARGETS)
     return clone
 
 
@@ -86,10 +86,9 @@ def test_a_change_reruns_what_depends_on_it(made, name, old, new, jobs):
 
 
 def test_what_is_made_from_a_retrained_run_is_made_also_after_an_interruption(copy):
-    warm = {"config": "test.yaml warm.yaml"}
     with copy.changed("src/ngo/engine/population.py", *SLOWER):
         runs = copy.root.glob("results/runs/*/run.json")
-        copy.snakemake(*(str(path.relative_to(copy.root)) for path in runs), **warm)
+        copy.snakemake(*(str(path.relative_to(copy.root)) for path in runs))
         assert planned(copy) == {"aggregate": 1, "table1": 1}
-        copy.snakemake("results/test/metrics/table1.parquet", **warm)
+        copy.snakemake("results/test/metrics/table1.parquet")
         assert planned(copy) == {"table1": 1}

@@ -17,7 +17,7 @@ def elsewhere(tmp_path_factory):
     """A clone with nothing but the archive of four runs, and the files of these runs."""
     clone = Clone(tmp_path_factory.mktemp("elsewhere") / "ngo")
     write(clone, [0, 1])
-    clone.snakemake(TARGET, config="config/test.yaml warm.yaml")
+    clone.snakemake(TARGET, config="config/test.yaml")
     clone.ngo("archive", *CONFIGS, "--finished", "--out", "part.tar")
     made = files(clone)
     for name in ("results", ".snakemake", "logs", "benchmarks"):
@@ -53,7 +53,7 @@ def test_restored_runs_are_not_trained_again(elsewhere):
         assert "0 runs restored, 4 of other code; " in clone.ngo("restore", "part.tar")
     write(clone, [0, 1, 2])
     assert planned(clone) == {"partition": 1, "train": 2, "aggregate": 1}
-    clone.snakemake(TARGET, config="config/test.yaml warm.yaml")
+    clone.snakemake(TARGET, config="config/test.yaml")
     out = clone.ngo("archive", *CONFIGS, "--finished", "--out", "more.tar")
     assert "packed: 6, " in out
     assert "0 runs restored, 6 here already; " in clone.ngo("restore", "more.tar")

@@ -175,7 +175,7 @@ def test_gpu_jobs_are_as_many_as_gpus_have_room_for(tmp_path, gpus, runs_per_gpu
         file.write(RECORDER)
     compare = [{"protocol": "ngo", "topology": "ring", "p": [0.7, 0.8, 0.9]}]
     own = {"settings": ["tiny"], "compare": compare}
-    overlay = {"device": "auto", "seeds": [0], "training": {"own": own}}
+    overlay = {"device": "auto", "warm": False, "seeds": [0], "training": {"own": own}}
     overlay["runs_per_gpu"] = runs_per_gpu
     (clone.root / "gpu.yaml").write_text(yaml.safe_dump(overlay))
     clone.snakemake(
