@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from configs import TIERS, config_of, plan_of
+from configs import TIERS, changed, config_of, plan_of
 from conftest import CONFIGS, REPOSITORY
 
 from ngo.analysis.quantity import QUANTITIES, Quantity
 from ngo.common.registry import UserError
-from ngo.pipeline.artefacts import ARTEFACTS, artefacts_of
+from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import read_config, tiers
 from ngo.pipeline.plan import overview, summary
 
@@ -44,11 +44,23 @@ def test_table1_has_every_cell_of_the_paper_for_each_seed(tier):
 @pytest.mark.parametrize("tier", TIERS)
 def test_every_artefact_has_its_data(tier):
     plan = plan_of(config_of(tier))
-    for name, entry in artefacts_of(plan.training).items():
+    assert set(plan.artefacts) == set(ARTEFACTS) - {"calibration"}
+    for name, entry in plan.artefacts.items():
         for table in entry.metrics.values():
             kind, _, of = table.partition("_")
             planned = {**plan.measures, "classes": plan.partitions}
             assert table in plan.training or of in planned[kind], (name, table)
+
+
+def test_an_experiment_that_is_left_out_takes_along_what_is_made_from_it():
+    plan = plan_of(changed("training.fig2", None))
+    assert set(ARTEFACTS) - set(plan.artefacts) == {"calibration", "fig2"}
+    assert "fig2" not in plan.training | plan.measures["alignment"]
+    plan = plan_of(changed("partitions.figS2", None))
+    assert set(ARTEFACTS) - set(plan.artefacts) == {"calibration", "figS2"}
+    plan = plan_of(changed("theory.theory", None))
+    assert set(ARTEFACTS) - set(plan.artefacts) == {"calibration", "theory"}
+    assert "theory_theory" not in plan.tables("claims")
 
 
 def test_runs_on_show_are_those_of_artefacts():

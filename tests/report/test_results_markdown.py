@@ -73,6 +73,12 @@ def test_the_summary_has_the_first_findings_with_links_to_the_page(made):
     assert "is undecided" in summary(replace(made, findings=findings(only)), "docs/images")
 
 
+def test_a_tier_without_the_figure_has_a_summary_without_it(made):
+    shown = [entry for entry in made.shown if made.findings.figure not in entry.names]
+    assert len(shown) == len(made.shown) - 1
+    assert "![" not in summary(replace(made, shown=shown), "docs/images")
+
+
 def test_a_summary_is_replaced_in_a_document_and_found_there(made):
     block = summary(made, "docs/images", "docs/results.md")
     document = f"before\n{BEGIN}\nold \\1\n{END}\nafter\n"

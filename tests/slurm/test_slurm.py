@@ -14,7 +14,8 @@ from lab import Unavailable, answer, slurm
 from running import awaited, finished
 from test_targets import RECORDER
 
-from ngo.pipeline.artefacts import artefacts_of
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.plan import plan
 
 # The profile as it is shipped, but for a Slurm that is small, near, and has no accounting.
 PROFILE = [
@@ -224,9 +225,10 @@ def test_the_demos_dag_gives_the_bytes_of_one_machine(tmp_path):
     found = records(out)
     assert {one.state for one in found} == {"COMPLETED"}
     assert set(re.findall(r"^localrule (\w+):", out, flags=re.MULTILINE)) == {"data", "all"}
-    for artefact in artefacts_of():
+    shown = plan(read_config(["config/config.yaml", "config/demo.yaml"])).artefacts
+    for artefact in shown:
         assert of_rule(found, artefact), artefact
-    files = [path for entry in artefacts_of().values() for path in entry.outputs("demo")]
+    files = [path for entry in shown.values() for path in entry.outputs("demo")]
     for path in files:
         same = (local.root / path).read_bytes() == (clone.root / path).read_bytes()
         assert same or "throughput" in path, path  # which shows the speed of a machine

@@ -41,6 +41,9 @@ OVERLAY = {
     "partitions": {"figS2": {"settings": ["tiny"]}},
 }  # fmt: skip
 
+# The tables and figures of every tier but the calibration.
+OF_A_TIER = set(ARTEFACTS) - {"calibration"}
+
 # One artefact of each kind.
 TARGETS = ("table1", "tableS1", "fig3", "figS2")
 FILES = [path for name in TARGETS for path in ARTEFACTS[name].outputs("test")]

@@ -10,12 +10,12 @@ import shutil
 from html.parser import HTMLParser
 
 import pytest
-from clone import REPOSITORY, Clone
+from clone import OF_A_TIER, REPOSITORY, Clone
 from docutils.core import publish_string
 from jinja2 import Environment, StrictUndefined
 from running import finished, start
 
-from ngo.pipeline.artefacts import ARTEFACTS, artefacts_of
+from ngo.pipeline.artefacts import ARTEFACTS
 
 CAPTIONS = sorted((REPOSITORY / "workflow/report").glob("*.rst"))
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -46,8 +46,8 @@ def test_the_page_is_a_job_of_the_workflow_after_everything_on_it(tmp_path):
     demo = {"config": "config/demo.yaml"}
     for target in ("report", "all"):
         planned = clone.planned(target, **demo)
-        assert {name: planned[name] for name in (*artefacts_of(), "assumptions", "report")} == {
-            **dict.fromkeys((*artefacts_of(), "assumptions", "report"), 1)
+        assert {name: planned[name] for name in (*OF_A_TIER, "assumptions", "report")} == {
+            **dict.fromkeys((*OF_A_TIER, "assumptions", "report"), 1)
         }
     assert "results/demo/report.html" in clone.snakemake("-n", "report", **demo)
 

@@ -18,7 +18,6 @@ from ngo.cli import prefork
 from ngo.pipeline.artefacts import (
     ARTEFACTS,
     BEYOND,
-    artefacts_of,
     tidy_table,
     tier_folder,
 )
@@ -97,7 +96,7 @@ if HERE and "gpu" not in workflow.global_resources:
 
 
 # The tables and figures of this config.
-SHOWN = artefacts_of(PLAN.training)
+SHOWN = PLAN.artefacts
 
 # Targets besides artefacts: experiments without a table or figure, and these rules.
 OWN = [name for name in PLAN.training if name not in ARTEFACTS]

@@ -8,7 +8,7 @@ Light: the workflow imports this module at every start.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ngo.analysis.apart import CELL
@@ -58,8 +58,6 @@ class Artefact:
     #: The fields that distinguish runs (or partitions) of one seed. None if the artefact shows each
     #: run by itself, or no runs.
     apart: tuple[str, ...] | None = None
-    #: Whether a config may lack its experiments; it is then not among the tier's artefacts.
-    optional: bool = False
 
     def inputs(self, tier: str) -> dict[str, str]:
         """The input files, by the notebook's parameters."""
@@ -86,15 +84,6 @@ TRIALS = ("mnist", "mnist_confirm", "cifar10", "cifar10_confirm", "cifar10_centr
 def published() -> list[str]:
     """The files with the paper's numbers; claims may compare with any of them."""
     return sorted({entry.published for entry in ARTEFACTS.values() if entry.reference})
-
-
-def artefacts_of(experiments: Collection[str] = ()) -> dict[str, Artefact]:
-    """The tables and figures of a config with these ``experiments``, by name."""
-    return {
-        name: entry
-        for name, entry in ARTEFACTS.items()
-        if not entry.optional or set(entry.metrics.values()) <= set(experiments)
-    }
 
 
 def _figure(
@@ -288,7 +277,6 @@ ARTEFACTS.add(
         figures=("calibration",),
         tables=("calibration", "calibration_cells"),
         reference="table1_classification",
-        optional=True,
     ),
 )
 _figure(

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import ngo
 from ngo.common.registry import UserError
 from ngo.pipeline.archive import ABOUT, Members, content_of
-from ngo.pipeline.artefacts import ARTEFACTS, artefacts_of, tidy_table
+from ngo.pipeline.artefacts import ARTEFACTS, tidy_table
 from ngo.pipeline.config_files import CONFIG, read_config
 from ngo.pipeline.crate import CRATE, WORKFLOW, crate
 from ngo.pipeline.packed_runs import FinishedRun, is_finished, packed, read_run
@@ -33,7 +33,7 @@ def collect(
     """
     named = list(artefacts)
     config, planned, places = _planned(configs, schema)
-    shown = {name: ARTEFACTS[name] for name in named or artefacts_of(planned.training)}
+    shown = {name: ARTEFACTS[name] for name in named or planned.artefacts}
     trained = {name for name in shown if name in planned.training}
     trained |= {table for name in shown for table in planned.tables(name)}
     of_shown = {spec.id: spec for name in trained for spec in planned.training.get(name, ())}

@@ -22,7 +22,6 @@ from ngo.pipeline.artefacts import (
     ARTEFACTS,
     CLAIMS,
     Artefact,
-    artefacts_of,
     published,
     tidy_table,
     tier_folder,
@@ -78,15 +77,23 @@ class Plan:
         """
         if artefact != CLAIMS:
             return list(ARTEFACTS[artefact].metrics.values())
+        return [name for name in self.ledger.tables if name in self.made]
+
+    @cached_property
+    def made(self) -> set[str]:
+        """The names of all tidy tables."""
         measured = {f"{kind}_{name}" for kind, entries in self.measures.items() for name in entries}
         drawn = {f"classes_{name}" for name in self.partitions}
-        made = {*self.training, *measured, *drawn, "runs"}
-        return [name for name in self.ledger.tables if name in made]
+        return {*self.training, *measured, *drawn, "runs"}
 
-    @property
+    @cached_property
     def artefacts(self) -> dict[str, Artefact]:
-        """The tables and figures that the plan makes, by name."""
-        return artefacts_of(self.training)
+        """The tables and figures whose tidy tables the plan makes, by name."""
+        return {
+            name: entry
+            for name, entry in ARTEFACTS.items()
+            if self.made.issuperset(entry.metrics.values())
+        }
 
     @cached_property
     def shown_runs(self) -> list[str]:
@@ -127,9 +134,11 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
     """The checked plan of a config; a one-line UserError for the first mistake in it.
 
     The config's plugins are imported first, so that names which they register are known. ``schema``
-    is a file to check the config against, in place of the package's own schema.
+    is a file to check the config against, in place of the package's own schema. An experiment that
+    is None is left out, and with it its measurements, tables and figures.
     """
     load_plugins(config)
+    config = _without_left_out(config)
     check_schema(config, schema)
     if config["tier"] in SHARED:
         raise UserError(
@@ -174,6 +183,25 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
         shown=dict(config["artefacts"]),
         claims=config.get("claims", CLAIMS_FILE),
     )
+
+
+def _without_left_out(config: Mapping) -> dict:
+    """The config without the entries that are None, and measurements on the models of such runs."""
+    kinds = [kind for kind in ("training", "partitions", *MEASUREMENTS) if kind in config]
+    sections = {kind: config[kind] for kind in kinds if isinstance(config[kind], Mapping)}
+    left_out = {name for name, entry in sections.get("training", {}).items() if entry is None}
+    on_models = {kind for kind, entry in MEASUREMENTS.items() if entry.on_models}
+    return {
+        **config,
+        **{
+            kind: {
+                name: entry
+                for name, entry in entries.items()
+                if entry is not None and not (kind in on_models and name in left_out)
+            }
+            for kind, entries in sections.items()
+        },
+    }
 
 
 def load_plugins(config: Mapping) -> None:

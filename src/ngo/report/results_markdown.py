@@ -58,12 +58,12 @@ def results_markdown(contents: Contents, images: str) -> str:
 
 
 def summary(contents: Contents, images: str, page: str = "") -> str:
-    """The counts, the first findings and one figure, between markers.
+    """The counts, the first findings and one figure (if it is there), between markers.
 
     ``page`` is the path of the page from the file with the summary; empty on the page itself.
     """
     found = contents.findings
-    (figure,) = (entry for entry in contents.shown if found.figure in entry.names)
+    shown = [entry for entry in contents.shown if found.figure in entry.names]
     counted = tabulate([list(found.counted.values())], list(found.counted), tablefmt="pipe")
     parts = [
         BEGIN,
@@ -71,7 +71,7 @@ def summary(contents: Contents, images: str, page: str = "") -> str:
         "runs.",
         counted,
         "\n".join(_bullet(sentence, page) for sentence in found.first),
-        f"![{escaped(figure.title)}]({images}/{found.figure}.png)",
+        *(f"![{escaped(entry.title)}]({images}/{found.figure}.png)" for entry in shown),
         END,
     ]
     return "\n\n".join(parts)
