@@ -11,7 +11,7 @@ from snakemake.cli import get_argument_parser
 
 from ngo.data import download
 from ngo.common import devices
-from ngo.pipeline import config_files, file_dates, sigterm
+from ngo.pipeline import config_files, file_dates, rate_limit, sigterm
 from ngo.pipeline.keys import Keys
 from ngo.pipeline.plan import plan
 from ngo.cli import prefork
@@ -29,6 +29,7 @@ from ngo.common.registry import UserError, nearest, unknown
 from ngo.training.spec import flag
 
 sigterm.defer()
+rate_limit.relieve()
 # A job runs again when its params change. They contain a key of its code, its values and its inputs
 # (ngo.pipeline.keys).
 file_dates.ignore()
