@@ -96,8 +96,10 @@ def test_disturbed_in_four_ways_one_after_another(tmp_path, undisturbed):
     clone = short(tmp_path / "ngo")
 
     def start(pattern: str) -> subprocess.Popen:
-        """With no logs of before, up to where there is a file like ``pattern``."""
+        """With no logs of before and a run to train, to where there is a file like ``pattern``."""
         shutil.rmtree(clone.root / "logs", ignore_errors=True)
+        for run in clone.root.glob("results/runs/*complete*"):  # the jobs at hand may be all
+            shutil.rmtree(run)
         process = clone.start(*COMMAND, config=CONFIG)
         clone.wait_for(process, pattern)
         return process
