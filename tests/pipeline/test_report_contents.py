@@ -74,6 +74,16 @@ def test_every_artefact_is_there_with_the_ledger_last(made):
         assert "Tier demo" not in entry.about
 
 
+def test_a_claim_whose_table_is_left_out_is_shown_by_the_ledger(root, monkeypatch, tmp_path):
+    monkeypatch.chdir(root)
+    assert {row.shows for row in ROWS} == {"fig8", "tableS1", ""}
+    overlay = tmp_path / "less.yaml"
+    overlay.write_text("training: { fig8: null }\nspectra: { tableS1: null }\n")
+    made = report_contents([*CONFIGS, overlay], CAPTIONS)
+    assert {entry.name for entry in made.shown} == set(SHOWN) - {"fig8", "tableS1"}
+    assert {made.target(row) for row in made.rows} == {CLAIMS}
+
+
 def test_both_pages_have_every_table_and_figure_and_every_claim(made):
     html, markdown = html_page(made), results_markdown(made, "images")
     for entry in SHOWN.values():

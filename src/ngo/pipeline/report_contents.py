@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined, TemplateError
 
 from ngo.common.registry import UserError
-from ngo.pipeline.artefacts import CLAIMS, Artefact, tier_folder
+from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, tier_folder
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
 from ngo.report.contents import Contents, Shown, text
@@ -32,7 +33,11 @@ def report_contents(
     config = read_config(configs)
     planned = plan(config, schema)
     folder = Path(tier_folder(planned.tier))
-    rows = read_rows(folder / f"tables/{CLAIMS}.csv")
+    left_out = set(ARTEFACTS) - set(planned.artefacts)
+    rows = [
+        replace(row, shows="") if row.shows in left_out else row
+        for row in read_rows(folder / f"tables/{CLAIMS}.csv")
+    ]
     # The ledger comes after what it judges.
     entries = sorted(planned.artefacts.items(), key=lambda item: item[0] == CLAIMS)
     contents = Contents(
