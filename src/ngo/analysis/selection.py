@@ -20,7 +20,7 @@ def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     """
     for name in names:
         if name not in tables:
-            raise UserError(f"there is no table {name!r}.{nearest(name, tables)}")
+            raise UserError(f"there is no table {name!r} in this tier.")
     parts = [tables[name] for name in names]
     if len(parts) == 1:
         return parts[0]
