@@ -6,7 +6,7 @@ def test_a_run_in_two_experiments_exists_once():
     before = plan_of(config).runs
     config["training"]["again"] = {
         "settings": ["digits_iid"],
-        "compare": [{"protocol": "ngo", "p": [0.8, 0.9]}],
+        "compare": [{"protocol": "ngo", "p": [0.8, 0.95]}],
     }
     plan = plan_of(config)
     assert len(plan.runs) == len(before) + 2  # p = 0.8, two seeds

@@ -68,7 +68,7 @@ def test_what_the_schema_wants_is_told_in_plain_words(path, value, words):
 
 PLACES = (
     *("tier", "seeds", "data.root", "defaults", "defaults.lr", "defaults.topology", "training"),
-    *("training.fig2.compare", "training.fig2.settings", "consensus.fig3.p", "theory.theory"),
+    *("training.fig2.compare", "training.fig2.settings", "consensus.fig3.p", "theory.theory.p"),
 )
 
 
