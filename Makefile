@@ -10,7 +10,7 @@ SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
 .PHONY: demo laptop paper calibration calibration-page report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-torture test-slurm check format lock schema results-page verdicts-page tinyimagenet-page clean
 
-demo: setup ## Every table and figure on scikit-learn's digits, offline: 2 minutes on 2 cores
+demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
 	@echo "The results are on one page, results/demo/report.html; results/README.md lists all files."
 
