@@ -24,6 +24,7 @@ from ngo.report.artefacts.calibration import (
     values,
 )
 from ngo.report.tables import number
+from ngo.training.spec import RunSpec
 
 REPOSITORY = Path(__file__).parents[1]
 DOCS = REPOSITORY / "docs"
@@ -115,6 +116,7 @@ def page(runs: pd.DataFrame, reference: Path) -> str:
     """The text of the page."""
     table = accuracies(runs, reference)
     ranked = both_rankings(table)
+    specs = plan(read_config([CONFIG])).training["table1"]
     folder = REPOSITORY / tier_folder(TIER) / "tables"
     images = sorted(set(runs["eval_images"].astype(int)))
     return PAGE.format(
@@ -126,7 +128,7 @@ def page(runs: pd.DataFrame, reference: Path) -> str:
         figure="The figure shows the nearest candidate of each data set, with its own number of "
         "epochs for each half. Filled markers are the cells that it was chosen by.",
         cells=(folder / "calibration_cells.md").read_text(encoding="utf-8"),
-        taken="\n".join(taken(name, ranked) for name in NAMES),
+        taken="\n".join(taken(name, ranked, specs) for name in NAMES),
         missed="\n".join(missed(name, table) for name in NAMES),
         centralized=without_network(table),
     )
@@ -189,12 +191,12 @@ def winner(dataset: str, ranked: pd.DataFrame) -> str:
     return f"**{NAMES[dataset]}.** " + " ".join(sentences)
 
 
-def taken(dataset: str, ranked: pd.DataFrame) -> str:
-    """The candidate with the values of ``config/config.yaml``, and its distances."""
+def taken(dataset: str, ranked: pd.DataFrame, specs: list[RunSpec]) -> str:
+    """The candidate with the values of ``specs``, Table 1's runs, and its distances."""
     rows = ranked[(ranked["dataset"] == dataset) & (ranked["epochs"] == "own")]
     spec = next(
         spec
-        for spec in plan(read_config([CONFIG])).training["table1"]
+        for spec in specs
         if (spec.dataset, spec.protocol, spec.topology) == (dataset, "ngo", "ring")
     )
     same = rows["reading"] == "consensus"

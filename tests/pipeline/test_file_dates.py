@@ -1,5 +1,4 @@
 import asyncio
-import sys
 
 from snakemake.io import _IOFile
 
@@ -10,11 +9,3 @@ def test_no_file_is_newer_than_another(tmp_path, monkeypatch):
     monkeypatch.setattr(_IOFile, "is_newer", _IOFile.is_newer)
     file_dates.ignore()
     assert asyncio.run(_IOFile.is_newer(None, 0)) is False
-
-
-def test_another_snakemake_is_left_alone(monkeypatch):
-    monkeypatch.delattr(_IOFile, "is_newer")
-    file_dates.ignore()
-    assert not hasattr(_IOFile, "is_newer")
-    monkeypatch.setitem(sys.modules, "snakemake.io", None)
-    file_dates.ignore()

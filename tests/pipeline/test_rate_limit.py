@@ -1,4 +1,3 @@
-import sys
 import threading
 from types import SimpleNamespace
 
@@ -43,11 +42,3 @@ def test_other_waits_are_snakemakes(timers):
     scheduler.job_rate_limiter = None
     scheduler._schedule_reevalutation(1)
     assert timers == [10, 1]
-
-
-def test_another_snakemake_is_left_alone(monkeypatch):
-    monkeypatch.delattr(JobScheduler, "_schedule_reevalutation")
-    rate_limit.relieve()
-    assert not hasattr(JobScheduler, "_schedule_reevalutation")
-    monkeypatch.setitem(sys.modules, JobScheduler.__module__, None)
-    rate_limit.relieve()

@@ -1,9 +1,6 @@
 import sys
 
 from running import finished, start
-from snakemake.scheduling.job_scheduler import JobScheduler
-
-from ngo.pipeline import sigterm
 
 TOLD_TO_END = """
 import os, signal, threading
@@ -28,11 +25,3 @@ def test_snakemake_is_told_to_end_though_its_main_thread_holds_a_lock():
     """The scheduler's two, and one that starting a thread takes."""
     out = finished(start([sys.executable, "-c", TOLD_TO_END]), within=60)
     assert out.splitlines() == 3 * ["the handler has returned", "graceful"]
-
-
-def test_another_snakemake_is_left_alone(monkeypatch):
-    monkeypatch.delattr(JobScheduler, "exit_gracefully")
-    sigterm.defer()
-    assert not hasattr(JobScheduler, "exit_gracefully")
-    monkeypatch.setitem(sys.modules, JobScheduler.__module__, None)
-    sigterm.defer()

@@ -42,30 +42,32 @@ Key = tuple
 
 
 @dataclass(frozen=True)
-class Share:
-    """What one process has measured, in seconds."""
+class Measured:
+    """Seconds of the parts of runs."""
 
     #: Per training sample, by ``step_key``.
-    samples: dict[Key, float]
+    samples: Mapping[Key, float]
     #: Per test sample and model, by ``image_key``.
-    images: dict[Key, float]
+    images: Mapping[Key, float]
     #: Of a run beside its steps and evaluations, in a process that has imported everything.
-    around: dict[Key, float]
+    around: Mapping[Key, float]
     #: The sizes of the training and test set.
-    sizes: dict[str, tuple[int, int]]
+    sizes: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Share(Measured):
+    """What one process has measured."""
+
     #: Wall time and CPU time of the measured steps.
     wall: float
     cpu: float
 
 
 @dataclass(frozen=True)
-class Costs:
+class Costs(Measured):
     """The medians over processes."""
 
-    samples: Mapping[Key, float]
-    images: Mapping[Key, float]
-    around: Mapping[Key, float]
-    sizes: Mapping[str, tuple[int, int]]
     #: The start of a job: a process that imports everything, and one that asks a prefork server.
     cold: float
     warm: float

@@ -187,21 +187,18 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
 
 def _without_left_out(config: Mapping) -> dict:
     """The config without the entries that are None, and measurements on the models of such runs."""
-    kinds = [kind for kind in ("training", "partitions", *MEASUREMENTS) if kind in config]
-    sections = {kind: config[kind] for kind in kinds if isinstance(config[kind], Mapping)}
-    left_out = {name for name, entry in sections.get("training", {}).items() if entry is None}
-    on_models = {kind for kind, entry in MEASUREMENTS.items() if entry.on_models}
-    return {
-        **config,
-        **{
-            kind: {
-                name: entry
-                for name, entry in entries.items()
-                if entry is not None and not (kind in on_models and name in left_out)
-            }
-            for kind, entries in sections.items()
-        },
-    }
+    kept = dict(config)
+    training = config["training"] if isinstance(config.get("training"), Mapping) else {}
+    for kind in ("training", "partitions", *MEASUREMENTS):
+        if not isinstance(entries := config.get(kind), Mapping):
+            continue
+        needed = training if kind in MEASUREMENTS and MEASUREMENTS[kind].on_models else {}
+        kept[kind] = {
+            name: entry
+            for name, entry in entries.items()
+            if entry is not None and not (name in needed and needed[name] is None)
+        }
+    return kept
 
 
 def load_plugins(config: Mapping) -> None:

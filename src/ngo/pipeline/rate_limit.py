@@ -1,5 +1,9 @@
 """Snakemake's limit on the rate of jobs, without its cost where it is not reached."""
 
+from collections.abc import Callable
+
+from ngo.pipeline import snakemake_methods
+
 
 def relieve() -> None:
     """Let Snakemake wait for its limit on the rate of jobs only where the limit holds jobs back.
@@ -7,18 +11,16 @@ def relieve() -> None:
     Snakemake 9.27 has a limit by default (``--max-jobs-per-timespan 100/1s``). Each round of
     scheduling starts a timer for another round one second later, so that every finished job adds
     one more chain of rounds. After 200 jobs these take a fifth of a core, and they end with the
-    workflow only. Other versions without this method are not changed.
+    workflow only.
     """
-    try:
-        from snakemake.scheduling.job_scheduler import JobScheduler
+    place = "snakemake.scheduling.job_scheduler:JobScheduler._schedule_reevalutation"
+    snakemake_methods.replace(place, _at_the_limit)
 
-        schedule_round = JobScheduler._schedule_reevalutation
-    except (ImportError, AttributeError):
-        return
 
+def _at_the_limit(schedule_round: Callable) -> Callable:
     def at_the_limit(self, delay):
         limit = self.job_rate_limiter
         if limit is None or delay != limit.timespan or limit.get_free_jobs() == 0:
             schedule_round(self, delay)
 
-    JobScheduler._schedule_reevalutation = at_the_limit
+    return at_the_limit

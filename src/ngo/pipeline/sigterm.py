@@ -1,6 +1,9 @@
 """SIGTERM handling that cannot deadlock Snakemake."""
 
 import _thread
+from collections.abc import Callable
+
+from ngo.pipeline import snakemake_methods
 
 
 def defer() -> None:
@@ -8,17 +11,15 @@ def defer() -> None:
 
     The handler of Snakemake 9.27, ``JobScheduler.exit_gracefully``, runs in the main thread and
     acquires two locks that are not reentrant. If the main thread holds one of them, Snakemake
-    deadlocks, and Ctrl-C cannot stop it. Other versions without this handler are not changed.
+    deadlocks, and Ctrl-C cannot stop it.
     """
-    try:
-        from snakemake.scheduling.job_scheduler import JobScheduler
+    place = "snakemake.scheduling.job_scheduler:JobScheduler.exit_gracefully"
+    snakemake_methods.replace(place, _in_a_thread)
 
-        exit_gracefully = JobScheduler.exit_gracefully
-    except (ImportError, AttributeError):
-        return
 
+def _in_a_thread(exit_gracefully: Callable) -> Callable:
     def in_a_thread(self, *args):
         # Not threading.Thread: starting one acquires a lock that the main thread may hold, too.
         _thread.start_new_thread(exit_gracefully, (self, *args))
 
-    JobScheduler.exit_gracefully = in_a_thread
+    return in_a_thread
