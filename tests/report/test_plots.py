@@ -21,6 +21,17 @@ def test_a_log_axis_has_plain_numbers_and_leaves_zero_out():
     assert axis.get_ylim()[0] > 0.5
 
 
+def test_small_numbers_on_a_log_axis_have_a_whole_exponent():
+    figure = plots.new_figure(4)
+    axis = figure.subplots()
+    plots.log_axis(axis.yaxis)
+    axis.plot([1, 2], [2e-4, 3e-3])
+    figure.canvas.draw()
+    labels = {text.get_text() for text in axis.get_yticklabels(which="both")}
+    shown = {r"$\mathdefault{2\times10^{-4}}$", r"$\mathdefault{5\times10^{-4}}$", "0.001", "0.002"}
+    assert labels >= shown
+
+
 def test_a_legend_names_each_case_once_within_the_figure():
     figure = plots.new_figure(2, 4)
     axes = figure.subplots(1, 2)

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatterMathtext
+from matplotlib.ticker import LogFormatterSciNotation
 
 from ngo.common.files import atomic_file
 from ngo.report.style import TEXT_WIDTH
@@ -108,7 +108,7 @@ def log_axis(axis: Axis) -> None:
     owner = axis.axes
     setter = owner.set_xscale if axis is owner.xaxis else owner.set_yscale
     setter("log", nonpositive="mask")
-    powers = LogFormatterMathtext()
+    powers = LogFormatterSciNotation()
 
     def between(value: float, _: int) -> str:
         low, high = axis.get_view_interval()

@@ -31,3 +31,12 @@ def test_the_figure_is_made_from_a_file(tmp_path):
 def test_the_caption_has_the_variance_between_workers_at_each_step():
     said = figA1._variances(pictures(2, (1, 4, 5)))
     assert said.endswith(": 0.05 after 2 iterations, 0.0005 after 200 iterations.")
+
+
+def test_the_images_are_of_the_first_seed_and_the_variance_of_all(tmp_path):
+    first, second = pictures(2, (1, 4, 5)), pictures(2, (1, 4, 5)).assign(run="b", seed=1)
+    second["workers_variance"] *= 3
+    pd.concat([first, second]).to_parquet(tmp_path / "metrics.parquet")
+    figA1.make(tmp_path / "metrics.parquet", tier="test", out=tmp_path)
+    assert set(pd.read_csv(tmp_path / "figures/figA1.csv")["seed"]) == {0}
+    assert ": 0.1 after 2 iterations, 0.001 after" in figA1._variances(pd.concat([first, second]))

@@ -15,16 +15,19 @@ from ngo.report.style import house_style
 
 @house_style()
 def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
-    """Draw and save the figure from ``samples.samples_table``."""
+    """Draw and save the figure from ``samples.samples_table``: images of the first seed."""
     samples = pd.read_parquet(metrics).assign(tier=tier)
-    figure = draw(samples)
+    seed = samples["seed"].min()
+    shown = samples[samples["seed"] == seed]
+    figure = draw(shown)
     plots.caption(
         figure,
         "A row is one code, the same for all workers. Pixels are the likelihood's expected values.",
+        f"The images are of seed {seed}." if len(shown) < len(samples) else "",
         _variances(samples),
         captions.made_by(tier, samples),
     )
-    generations = samples[samples["kind"] == "generation"]
+    generations = shown[shown["kind"] == "generation"]
     return Output(plots.save_figure(figure, f"{out}/figures/figA1", pixel_rows(generations)))
 
 
