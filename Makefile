@@ -14,7 +14,7 @@ demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minut
 	$(SNAKEMAKE) --configfile config/demo.yaml
 	@echo "The results are on one page, results/demo/report.html; results/README.md lists all files."
 
-laptop: setup ## The claims that MNIST, CIFAR-10 and the theory can decide: a working day on 2 cores
+laptop: setup ## The claims that MNIST, CIFAR-10 and the theory can decide: six to seven hours on 2 cores
 	$(SNAKEMAKE) --configfile config/laptop.yaml
 
 paper: setup ## The full reproduction; needs a GPU
