@@ -1,10 +1,12 @@
 """Archives that were changed and packed anew: found by their tables, or by training runs again."""
 
 import dataclasses
+import io
 import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from finished_runs import campaign
@@ -108,6 +110,21 @@ def test_a_number_changed_in_one_table_is_found_without_training(own):
     assert f"FAIL  own: V of {run} at step" in out
     out = verified({**members, TABLE: own[TABLE]}, "--seed", 0, "--sample", 0, code=1)
     assert f"FAIL  own: V of {run} at step" in out
+
+
+def test_the_order_of_a_tables_columns_does_not_matter_but_each_column_does(own):
+    table = pd.read_parquet(io.BytesIO(own[TABLE]))
+
+    def with_columns(names):
+        results.write(table[names], "reordered.parquet")
+        return {**own, TABLE: Path("reordered.parquet").read_bytes()}
+
+    names = sorted(table.columns, reverse=True)
+    assert names != list(table.columns)
+    out = verified(with_columns(names), "--seed", 0, "--sample", 0)
+    assert "pass  own: as in the runs" in out
+    out = verified(with_columns(names[1:]), "--seed", 0, "--sample", 0, code=1)
+    assert "FAIL  own: it has other columns or rows than its runs" in out
 
 
 def test_a_table_or_a_record_that_does_not_fit_is_found(own):

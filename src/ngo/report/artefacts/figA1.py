@@ -47,7 +47,7 @@ def draw(table: pd.DataFrame) -> Figure:
     """
     runs = [run for _, run in table.groupby("run", sort=False)]
     steps = sorted(table["step"].unique())
-    figure = plots.new_figure(3.0 * len(runs) + 0.3)
+    figure = plots.new_figure(3.0 * len(runs) + 0.8)
     axes = figure.subplots(len(runs), len(steps), squeeze=False)
     for row, run in zip(axes, runs, strict=True):
         for axis, step in zip(row, steps, strict=True):
