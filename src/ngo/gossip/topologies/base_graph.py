@@ -1,0 +1,130 @@
+"""The Base-(k+1) graph (Takezawa et al. 2023): exact averages after few steps, for any n.
+
+A *round* is a list of groups ``(workers, weight)``: all pairs in a group have an edge of that
+weight. Rounds follow each other; after the last one, every worker has the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import combinations
+
+from ngo.common.fields import at_least
+from ngo.common.settings import whole
+from ngo.gossip.topology import topology
+
+Round = list[tuple[Sequence[int], float]]
+
+PEERS = {"peers": whole("neighbours of a worker in a step, at most", 1, at_least(1))}
+
+
+@topology("base_graph", weighted=True, settings=PEERS)
+def base_graph(n: int, t: int, peers: int) -> list[list[float]]:
+    """The t-th matrix; no worker has more than k = ``peers`` neighbours.
+
+    Workers are split into blocks of equal size q, where n / q has prime factors up to k + 1 only:
+    first every block averages (``simple``), then workers with the same place in their block. If
+    the whole takes fewer rounds as one block, it is one block.
+    """
+    rounds = _rounds(n, peers)
+    return matrix(n, rounds[t % len(rounds)])
+
+
+@cache
+def _rounds(n: int, k: int) -> list[Round]:
+    q = n
+    for factor in range(k + 1, 1, -1):
+        while q % factor == 0:
+            q //= factor
+    blocks = [range(start, start + q) for start in range(0, n, q)]
+    inside = together([simple(list(block), k) for block in blocks])
+    across = together([hypercube([block[i] for block in blocks], k) for i in range(q)])
+    one = simple(list(range(n)), k)
+    return min(one, [*inside, *across], key=len)
+
+
+def hypercube(workers: Sequence[int], k: int) -> list[Round]:
+    """The k-peer hyper-hypercube: their number has prime factors up to k + 1 only.
+
+    In round l, those who differ in digit l only average; digits are to the bases of ``factors``.
+    """
+    rounds: list[Round] = []
+    stride = 1
+    for base in factors(len(workers), k + 1):
+        starts = [i for i in range(len(workers)) if i // stride % base == 0]
+        groups = [[workers[i + stride * digit] for digit in range(base)] for i in starts]
+        rounds.append([(group, 1 / base) for group in groups])
+        stride *= base
+    return rounds
+
+
+def simple(workers: Sequence[int], k: int) -> list[Round]:
+    """The simple Base-(k+1) graph: n = Σ_l a_l (k+1)^(p_l), and a block V_l for each digit a_l > 0.
+
+    First each V_l averages. Then each worker of the smaller blocks is linked to one worker in each
+    of the a_1 parts of V_1, with weight (k+1)^(p_1)/n: now the mean of each part, and that of the
+    smaller blocks together, is the mean of all. Each part averages, while the smaller blocks go on
+    in the same way among themselves.
+    """
+    blocks = _digits(workers, k + 1)
+    first = together([hypercube(block, k) for block, _ in blocks])
+    return [*first, *_merge(blocks, k)]
+
+
+def _digits(workers: Sequence[int], base: int) -> list[tuple[Sequence[int], int]]:
+    """Blocks for the digits of the number of workers that are not 0, each with base^(its place)."""
+    blocks = []
+    start, part = 0, 1
+    while part * base <= len(workers):
+        part *= base
+    while start < len(workers):
+        digit = (len(workers) - start) // part
+        if digit:
+            blocks.append((workers[start : start + digit * part], part))
+        start += digit * part
+        part //= base
+    return blocks
+
+
+def _merge(blocks: Sequence[tuple[Sequence[int], int]], k: int) -> list[Round]:
+    """The rounds after every block has averaged."""
+    (largest, part), *smaller = blocks
+    if not smaller:
+        return []
+    others = [worker for block, _ in smaller for worker in block]
+    weight = part / (len(largest) + len(others))
+    parts = [largest[start : start + part] for start in range(0, len(largest), part)]
+    links = [((one, other), weight) for each in parts for one, other in zip(each, others)]  # noqa: B905
+    rest = together([*(hypercube(each, k) for each in parts), _merge(smaller, k)])
+    return [links, *rest]
+
+
+def together(sequences: Sequence[list[Round]]) -> list[Round]:
+    """The rounds of disjoint sets of workers at the same time; a shorter sequence ends earlier."""
+    longest = max(map(len, sequences), default=0)
+    return [
+        [group for rounds in sequences if r < len(rounds) for group in rounds[r]]
+        for r in range(longest)
+    ]
+
+
+def factors(n: int, largest: int) -> list[int]:
+    """Numbers up to ``largest``, the largest first, whose product is ``n``."""
+    found = []
+    for factor in range(largest, 1, -1):
+        while n % factor == 0:
+            found.append(factor)
+            n //= factor
+    return found
+
+
+def matrix(n: int, groups: Round) -> list[list[float]]:
+    """The mixing matrix of a round; a worker keeps what it gives to nobody."""
+    W = [[0.0] * n for _ in range(n)]
+    for workers, weight in groups:
+        for i, j in combinations(workers, 2):
+            W[i][j] = W[j][i] = weight
+    for i in range(n):
+        W[i][i] = 1 - sum(W[i])
+    return W

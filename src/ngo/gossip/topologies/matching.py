@@ -1,0 +1,31 @@
+"""Matchings: in each step, a worker has at most one neighbour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.topology import Edges, topology
+
+if TYPE_CHECKING:
+    import torch
+
+
+@topology("random_matching")
+def random_matching(n: int, generator: torch.Generator) -> Edges:
+    """Pairs drawn uniformly at each step; for odd n, one worker is left alone."""
+    import torch
+
+    order = torch.randperm(n, generator=generator).tolist()
+    return list(zip(order[::2], order[1::2], strict=False))
+
+
+@topology("alternating_matching")
+def alternating_matching(n: int, t: int) -> Edges:
+    """The ring's edges in turn: (0, 1), (2, 3), … in even steps, (1, 2), (3, 4), … in odd ones.
+
+    For odd n, the edge (n − 1, 0) has a third step of its own.
+    """
+    if n % 2 and t % 3 == 2:
+        return [(n - 1, 0)]
+    first = t % (3 if n % 2 else 2)
+    return [(i, (i + 1) % n) for i in range(first, n - n % 2, 2) if i != n - 1 or n % 2 == 0]

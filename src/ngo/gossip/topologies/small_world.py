@@ -1,0 +1,19 @@
+"""A small world (Watts and Strogatz 1998), drawn once for the whole run."""
+
+from ngo.common.fields import at_least, within
+from ngo.common.settings import number, whole
+from ngo.gossip.drawn_graph import connected
+from ngo.gossip.topology import Edges, topology
+
+SETTINGS = {
+    "near": whole("neighbours of each worker on the ring before rewiring, even", 4, at_least(2)),
+    "rewired": number("probability that an edge is rewired", 0.2, within(0, 1)),
+}
+
+
+@topology("small_world", settings=SETTINGS)
+def small_world(n: int, near: int, rewired: float, seed: int) -> Edges:
+    """A ring with edges to the ``near`` nearest workers, some of them rewired; connected."""
+    from networkx import watts_strogatz_graph
+
+    return connected("small_world", seed, lambda draw: watts_strogatz_graph(n, near, rewired, draw))
