@@ -1,0 +1,43 @@
+"""D² (Tang et al. 2018), and exact diffusion (Yuan et al. 2019), which takes half of its steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.method import GOSSIP_FIELDS, method
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+ONE_PULL = {"local_steps": 1, "delay": 0}
+
+
+@method("d2", fields=GOSSIP_FIELDS, **ONE_PULL)
+def d2(step: Step) -> None:
+    """x^(t+1) = pull(2x^t − x^(t−1) − η (g^t − g^(t−1))): a half step, and what the last one lost.
+
+    It has no bias on heterogeneous data. With γ = 1 and p = 1, the smallest eigenvalue of W must be
+    above −1/3.
+    """
+    _correct(step)
+    step.gossip()
+
+
+@method("exact_diffusion", fields=GOSSIP_FIELDS, **ONE_PULL)
+def exact_diffusion(step: Step) -> None:
+    """D² with pulls of half the length, (I + W)/2 for γ = 1: stable for every symmetric W.
+
+    NIDS (Li et al. 2019) with one step size is the same.
+    """
+    _correct(step)
+    step.network.pull(step.X, step.coupling, step.gamma / 2, step.run)
+
+
+def _correct(step: Step) -> None:
+    """ψ^t = x^t − η g^t;  x ← ψ^t + x^t − ψ^(t−1)."""
+    x = step.X.clone()
+    step.descend()
+    psi = step.X.clone()
+    if step.t > 0:
+        step.X.add_(x).sub_(step.matrix("psi"))
+    step.matrix("psi").copy_(psi)

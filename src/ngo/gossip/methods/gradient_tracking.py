@@ -1,0 +1,28 @@
+"""Gradient tracking (DSGT; Pu and Nedić 2021)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.method import GOSSIP_FIELDS, method
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+
+@method("gradient_tracking", fields=GOSSIP_FIELDS, local_steps=1, delay=0)
+def gradient_tracking(step: Step) -> None:
+    """y^t = mix(y^(t−1)) + g^t − g^(t−1);  x^(t+1) = pull(x^t − η y^t).
+
+    y_i estimates the mean gradient; it mixes linearly, y ← y + γ (W y − y). Two matrices are sent.
+    """
+    y, before = step.matrix("y"), step.matrix("g")
+    if step.t > 0:
+        last = y.clone()
+        step.network.mix(y)
+        y.sub_(last).mul_(step.gamma).add_(last)
+    y.add_(step.G).sub_(before)
+    before.copy_(step.G)
+    step.G.copy_(y)
+    step.descend()
+    step.gossip()

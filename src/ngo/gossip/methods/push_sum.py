@@ -1,0 +1,25 @@
+"""Stochastic gradient push (SGP; Assran et al. 2019)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.method import method
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+
+@method("push_sum", fields=("topology",), directed=True, local_steps=1, delay=0)
+def push_sum(step: Step) -> None:
+    """x ← W (x − η g), w ← W w for column-stochastic W; gradients are those at z = x / w.
+
+    ``step.X`` holds z, so that gradients and evaluations see it.
+    """
+    w = step.matrix("w", columns=1, fill=1.0)
+    z = step.X.clone()
+    step.descend()
+    x = step.X.sub_(z).add_(z.mul_(w))
+    step.network.mix(x)
+    step.network.mix(w)
+    x.div_(w)

@@ -1,0 +1,30 @@
+"""Quasi-global momentum (QG-DSGDm; Lin et al. 2021)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.common.fields import below
+from ngo.common.settings import number
+from ngo.gossip.method import GOSSIP_FIELDS, method
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+MASS = {"qg_momentum": number("quasi-global momentum μ", 0.9, below(0, 1))}
+
+
+@method(
+    "quasi_global", fields=GOSSIP_FIELDS, settings=MASS, local_rule="sgd", local_steps=1, delay=0
+)
+def quasi_global(step: Step) -> None:
+    """x^(t+1) = pull(x^t − η (g^t + μ m^(t−1)));  m^t = μ m^(t−1) + (1 − μ)(x^t − x^(t+1))/η.
+
+    The momentum follows what the worker moved in all, the pull included.
+    """
+    m, mu = step.matrix("m"), step.run.qg_momentum
+    x = step.X.clone()
+    step.G.add_(m, alpha=mu)
+    step.descend()
+    step.gossip()
+    m.mul_(mu).add_(x.sub_(step.X), alpha=(1 - mu) / step.lr)

@@ -1,0 +1,86 @@
+"""Slow references: methods as in their papers, worker by worker, on heterogeneous least squares.
+
+Worker i minimizes ½‖A_i x − b_i‖². All of it in float64 NumPy, with a dictionary of vectors for each
+variable of the pseudocode, and no code of the package.
+"""
+
+import numpy as np
+
+N, D = 6, 4
+
+
+def problem(seed=0):
+    """Matrices A ``[n, 8, d]`` and vectors b ``[n, 8]``; each worker has a solution of its own."""
+    random = np.random.default_rng(seed)
+    return random.normal(size=(N, 8, D)), random.normal(size=(N, 8)) + 3 * random.normal(size=(N, 1))
+
+
+def gradient(A, b, i, x):
+    return A[i].T @ (A[i] @ x - b[i]) / 8
+
+
+def solution(A, b):
+    """The minimum of the sum."""
+    return np.linalg.solve(
+        sum(a.T @ a for a in A), sum(a.T @ c for a, c in zip(A, b, strict=True))
+    )
+
+
+def phi(z, p):
+    return np.sign(z) * np.abs(z) ** (2 * p - 1)
+
+
+def pulled(W, x, gamma, p):
+    """x_i + γ Σ_j W_ij φ_p(x_j − x_i) for each worker."""
+    return {
+        i: x[i] + gamma * sum(W[i][j] * phi(x[j] - x[i], p) for j in x if j != i and W[i][j] > 0)
+        for i in x
+    }
+
+
+def start():
+    return {i: np.zeros(D) for i in range(N)}
+
+
+def d2(W, grad, steps, lr, gamma, p):
+    x, psi = start(), None
+    for _ in range(steps):
+        now = {i: x[i] - lr * grad(i, x[i]) for i in x}
+        half = now if psi is None else {i: now[i] + x[i] - psi[i] for i in x}
+        x, psi = pulled(W, half, gamma, p), now
+    return x
+
+
+def exact_diffusion(W, grad, steps, lr, gamma, p):
+    return d2(W, grad, steps, lr, gamma / 2, p)
+
+
+def gradient_tracking(W, grad, steps, lr, gamma, p):
+    x = start()
+    g = {i: grad(i, x[i]) for i in x}
+    y = dict(g)
+    for _ in range(steps):
+        x = pulled(W, {i: x[i] - lr * y[i] for i in x}, gamma, p)
+        new = {i: grad(i, x[i]) for i in x}
+        mixed = pulled(W, y, gamma, 1)
+        y = {i: mixed[i] + new[i] - g[i] for i in x}
+        g = new
+    return x
+
+
+def quasi_global(W, grad, steps, lr, gamma, p, mu=0.9):
+    x, m = start(), start()
+    for _ in range(steps):
+        new = pulled(W, {i: x[i] - lr * (grad(i, x[i]) + mu * m[i]) for i in x}, gamma, p)
+        m = {i: mu * m[i] + (1 - mu) * (x[i] - new[i]) / lr for i in x}
+        x = new
+    return x
+
+
+def push_sum(W, grad, steps, lr):
+    x, w = start(), dict.fromkeys(range(N), 1.0)
+    for _ in range(steps):
+        half = {i: x[i] - lr * grad(i, x[i] / w[i]) for i in x}
+        x = {i: sum(W[i][j] * half[j] for j in half) for i in half}
+        w = {i: sum(W[i][j] * w[j] for j in w) for i in w}
+    return {i: x[i] / w[i] for i in x}

@@ -1,0 +1,76 @@
+"""Methods that correct the drift of workers: equal to slow references, and exact where they should be."""
+
+import by_worker
+import numpy as np
+import pytest
+import torch
+from stepping import Stepping
+
+from ngo.gossip.topologies.complete import complete
+from ngo.gossip.topologies.ring import ring
+from ngo.gossip.weights import mixing_matrix, outgoing_shares
+
+METHODS = ("d2", "exact_diffusion", "gradient_tracking", "quasi_global")
+LR = 0.05
+A, B = by_worker.problem()
+
+
+def grad(i, x):
+    return by_worker.gradient(A, B, i, x)
+
+
+def trained(method, W, steps, **values):
+    """The workers' states after ``steps`` steps on the least squares problem."""
+    stepping = Stepping(method, torch.zeros(by_worker.N, by_worker.D).double(), W, **values)
+    for _ in range(steps):
+        rows = stepping.X.numpy()
+        stepping.advance(torch.tensor(np.stack([grad(i, row) for i, row in enumerate(rows)])))
+    return stepping.X.numpy()
+
+
+@pytest.mark.parametrize("p", [1.0, 0.9])
+@pytest.mark.parametrize("graph", [ring, complete])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_is_its_reference(method, graph, p):
+    W = mixing_matrix(graph(by_worker.N))
+    found = trained(method, W, 50, lr=LR, gamma=0.4, p=p, qg_momentum=0.9)
+    expected = getattr(by_worker, method)(W.numpy(), grad, 50, LR, 0.4, p)
+    assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)
+
+
+def test_push_sum_is_its_reference():
+    n = by_worker.N
+    W = outgoing_shares(n, [*((i, (i + 1) % n) for i in range(n)), (0, 2), (3, 1)])
+    expected = by_worker.push_sum(W.numpy(), grad, 50, LR)
+    found = trained("push_sum", W, 50, lr=LR)
+    assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["d2", "exact_diffusion", "gradient_tracking"])
+def test_no_bias_on_heterogeneous_data(method):
+    """Where plain gossip stalls at a distance that its step size decides."""
+    W, best = mixing_matrix(ring(by_worker.N)), by_worker.solution(A, B)
+    plain = trained("gossip", W, 3000, lr=LR, gamma=0.8, p=1.0)
+    assert np.abs(plain - best).max() > 0.1
+    found = trained(method, W, 3000, lr=LR, gamma=0.8, p=1.0)
+    assert np.abs(found - best).max() < 1e-9
+
+
+def test_what_they_send():
+    """Gradient tracking sends two matrices a step, the others one; push-sum also its weights."""
+    n = by_worker.N
+    undirected = mixing_matrix(ring(n))
+    zeros = torch.zeros(n, by_worker.D).double()
+    sent = {
+        name: [
+            stepping.advance()
+            for stepping in [Stepping(name, zeros, undirected, qg_momentum=0.9)]
+            for _ in range(2)
+        ][1]
+        for name in (*METHODS, "push_sum")
+    }
+    edges = 2 * n
+    assert sent == {
+        "d2": edges, "exact_diffusion": edges, "gradient_tracking": 2 * edges,
+        "quasi_global": edges, "push_sum": 2 * edges,
+    }  # fmt: skip
