@@ -1,0 +1,32 @@
+"""The paper's coupling with a cap: a step never goes past the neighbour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.common.fields import above
+from ngo.common.settings import number
+from ngo.gossip.coupling import coupling
+
+if TYPE_CHECKING:
+    import torch
+
+    from ngo.gossip.step import Run
+
+CAP = {"cap": number("longest pull along an edge, in units of W_ij |z|", 1.0, above(0))}
+
+
+@coupling("capped", fields=("p",), settings=CAP)
+def capped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
+    """W_ij z · min(cap, γ|z|^(2p−2)).
+
+    With cap 1, a step is that of averaging at most: V never rises, and NGO's chatter around the
+    consensus, where |z|^(2p−2) is large, becomes plain averaging.
+    """
+    import torch
+
+    from ngo.gossip.phi import phi
+
+    most = run.cap * z
+    pull = gamma * phi(z, run.p)
+    return torch.where(pull.abs() < most.abs(), pull, most).mul_(weights)

@@ -1,0 +1,34 @@
+"""Two exponents: fixed-time consensus (Zuo and Tie 2016)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.common.fields import above, within
+from ngo.common.settings import number
+from ngo.gossip.coupling import coupling
+
+if TYPE_CHECKING:
+    import torch
+
+    from ngo.gossip.step import Run
+
+SETTINGS = {
+    "near_factor": number("factor a of the smaller exponent", 1.0, above(0)),
+    "near_exponent": number("smaller exponent α, which decides near the consensus", 0.8, within(0, 1)),
+    "far_factor": number("factor b of the larger exponent", 1.0, above(0)),
+    "far_exponent": number("larger exponent β, which decides far from it", 1.2, above(0)),
+}
+
+
+@coupling("fixed_time", settings=SETTINGS)
+def fixed_time(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
+    """γ W_ij sign(z)(a|z|^α + b|z|^β).
+
+    In continuous time with α < 1 < β, consensus takes a time that no initial state exceeds.
+    """
+    from ngo.gossip.phi import power_
+
+    near = power_(z.clone(), run.near_exponent).mul_(run.near_factor)
+    far = power_(z.clone(), run.far_exponent).mul_(run.far_factor)
+    return near.add_(far).mul_(z.sign()).mul_(weights).mul_(gamma)
