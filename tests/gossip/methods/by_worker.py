@@ -12,7 +12,9 @@ N, D = 6, 4
 def problem(seed=0):
     """Matrices A ``[n, 8, d]`` and vectors b ``[n, 8]``; each worker has a solution of its own."""
     random = np.random.default_rng(seed)
-    return random.normal(size=(N, 8, D)), random.normal(size=(N, 8)) + 3 * random.normal(size=(N, 1))
+    return random.normal(size=(N, 8, D)), random.normal(size=(N, 8)) + 3 * random.normal(
+        size=(N, 1)
+    )
 
 
 def gradient(A, b, i, x):
@@ -21,9 +23,7 @@ def gradient(A, b, i, x):
 
 def solution(A, b):
     """The minimum of the sum."""
-    return np.linalg.solve(
-        sum(a.T @ a for a in A), sum(a.T @ c for a, c in zip(A, b, strict=True))
-    )
+    return np.linalg.solve(sum(a.T @ a for a in A), sum(a.T @ c for a, c in zip(A, b, strict=True)))
 
 
 def phi(z, p):

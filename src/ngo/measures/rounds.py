@@ -1,0 +1,173 @@
+"""V by rounds of each coupling, undisturbed and under each of several disturbances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from ngo.common.fields import above, at_least, below, within
+from ngo.common.settings import DECLARED
+from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.measures.measurement import measurement
+from ngo.measures.settings import limit_product, setting
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import torch
+
+    from ngo.gossip.rounds import Round
+    from ngo.gossip.topology import Mixing
+
+CHEBYSHEV = "chebyshev"
+"""The name of accelerated linear gossip in the table's column ``coupling``."""
+
+
+@dataclass(frozen=True)
+class RoundsSettings:
+    """Settings of ``rounds_table``."""
+
+    topology: tuple[str, ...] = setting("topology", ("ring",), names=TOPOLOGIES)
+    workers: int = setting("number of workers n", 10, **within(2, 1000))
+    dimension: int = setting("coordinates of a worker's state d", 100, **within(1, 10**6))
+    coupling: tuple[str, ...] = setting("pull along an edge", ("power",), names=COUPLINGS)
+    p: tuple[float, ...] = setting("exponent p", (0.6, 0.75, 0.9), **within(0.5, 1))
+    gamma: tuple[float, ...] = setting("synchronization rate γ", (0.1, 1.0), **above(0, 10**6))
+    drift: tuple[float, ...] = setting(
+        "standard deviation over workers of their drift in a round", (), **above(0, 10**6)
+    )
+    noise: tuple[float, ...] = setting(
+        "standard deviation of the noise in a round", (), **above(0, 10**6)
+    )
+    delay: tuple[int, ...] = setting("delay τ, in rounds", (), **within(1, 10**4))
+    loss: tuple[float, ...] = setting("probability that an edge fails", (), **below(0, 1))
+    kept: tuple[float, ...] = setting(
+        "share of the entries that a worker sends, top-k with error feedback", (), **above(0, 1)
+    )
+    rounds: int = setting("rounds of gossip", 200, **within(1, 10**5))
+    points: int = setting("rounds that are recorded, on a logarithmic scale", 30, **at_least(2))
+    trials: int = setting("seeds of states and disturbances", 10, **within(1, 1000))
+    seed: int = setting("first seed", 0, **at_least(0))
+
+    def __post_init__(self) -> None:
+        """Limit the size of a state."""
+        limit_product(self, "workers", "dimension")
+
+
+@dataclass(frozen=True)
+class Case:
+    """How workers mix."""
+
+    topology: str
+    coupling: str
+    p: float
+    gamma: float
+
+
+def _summary(table: pd.DataFrame) -> Iterator[str]:
+    last = table[table["round"] == table["round"].max()]
+    for (disturbance, strength, coupling), group in last.groupby(
+        ["disturbance", "strength", "coupling"], sort=False
+    ):
+        means = group.groupby(["topology", "p", "gamma"])["V"].mean()
+        topology, p, gamma = means.idxmin()
+        yield (
+            f"{disturbance} {strength:g}, {coupling}: V {means.min():.3g} in "
+            f"{last['round'].max()} rounds, at best (topology {topology}, p {p:g}, γ {gamma:g})"
+        )
+
+
+@measurement("rounds", RoundsSettings, summary=_summary)
+def rounds_table(settings: RoundsSettings) -> pd.DataFrame:
+    """Measure how fast and how far workers agree without learning, for each coupling.
+
+    All start from the same Gaussian state. Cases are the combinations of --topology, --coupling,
+    --p and --gamma; p = 1, linear gossip, belongs to coupling power, and Chebyshev's acceleration
+    of it to topologies that do not vary. Each is measured undisturbed, and under each single value
+    of --drift, --noise, --delay, --loss and --kept.
+
+    The table has a row for each recorded round, with V and the messages sent so far. ``V_settled``
+    is the mean of V over the last quarter of all rounds.
+    """
+    import pandas as pd
+
+    from ngo.native.pool import one_intra_op_thread
+
+    with one_intra_op_thread():
+        tables = [
+            _measured(settings, case, kind, strength, settings.seed + trial)
+            for kind, strength in _disturbances(settings)
+            for case in _cases(settings)
+            for trial in range(settings.trials)
+        ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _disturbances(settings: RoundsSettings) -> Iterator[tuple[str, float]]:
+    yield "none", 0
+    for kind in ("drift", "noise", "delay", "loss", "kept"):
+        for strength in getattr(settings, kind):
+            yield kind, strength
+
+
+def _cases(settings: RoundsSettings) -> Iterator[Case]:
+    for topology in settings.topology:
+        for gamma in settings.gamma:
+            for name in settings.coupling:
+                for p in settings.p if "p" in COUPLINGS[name].fields else (1.0,):
+                    if p < 1 or name == "power":
+                        yield Case(topology, name, p, gamma)
+            if 1 in settings.p and not TOPOLOGIES[topology].varies:
+                yield Case(topology, CHEBYSHEV, 1.0, gamma)
+
+
+def _measured(
+    settings: RoundsSettings, case: Case, kind: str, strength: float, seed: int
+) -> pd.DataFrame:
+    import numpy as np
+    import pandas as pd
+    import torch
+
+    from ngo.common.seeding import torch_stream
+    from ngo.gossip.network import edges
+    from ngo.gossip.rounds import Disturbance, disturbed_rounds
+    from ngo.gossip.topology import Mixing
+
+    n, rounds = settings.workers, settings.rounds
+    generator = torch_stream(seed, "states")
+    X0 = torch.randn(n, settings.dimension, generator=generator, dtype=torch.float64)
+    fields = _fields(case, seed)
+    mixing = Mixing(case.topology, n, fields, torch_stream(seed, "graphs"))
+    sent = [0]
+
+    def matrix_at(t: int) -> torch.Tensor:
+        W = mixing.at(t)
+        sent.append(sent[-1] + edges(W))
+        return W
+
+    disturbance = Disturbance(**{} if kind == "none" else {kind: strength})
+    take = _round(case, mixing, fields)
+    V = disturbed_rounds(X0, matrix_at, take, disturbance, rounds, seed).numpy()
+    shown = np.unique(np.geomspace(1, rounds, settings.points).round().astype(int))
+    shown = np.concatenate([[0], shown])
+    facts = {"disturbance": kind, "strength": strength, "coupling": case.coupling}
+    facts |= {"topology": case.topology, "workers": n, "p": case.p, "gamma": case.gamma}
+    facts |= {"seed": seed, "V_settled": V[-max(1, rounds // 4) :].mean()}
+    return pd.DataFrame({**facts, "round": shown, "messages": np.array(sent)[shown], "V": V[shown]})
+
+
+def _fields(case: Case, seed: int) -> SimpleNamespace:
+    """What topologies and couplings read; their own settings have their defaults."""
+    defaults = {name: declared.default for name, declared in DECLARED.items()}
+    return SimpleNamespace(**defaults, p=case.p, seed=seed)
+
+
+def _round(case: Case, mixing: Mixing, fields: SimpleNamespace) -> Round:
+    from ngo.gossip.rounds import Chebyshev
+
+    if case.coupling == CHEBYSHEV:
+        return Chebyshev(mixing.at(0), case.gamma)
+    coupling = COUPLINGS[case.coupling]
+    return lambda X, W, at: coupling.step(X, W, case.gamma, fields, at=at)
