@@ -8,7 +8,7 @@ import pandas as pd
 from ngo.analysis.evaluations import check_apart
 from ngo.analysis.statistics import estimate
 
-GEOMETRIC = ("V", "loss", "workers_loss")
+GEOMETRIC = ("V", "loss", "workers_loss", "ratio")
 """Values that span orders of magnitude: they get geometric means."""
 
 POSSIBLE = {

@@ -24,4 +24,6 @@ def connected(name: str, seed: int, draw: Callable[[object], nx.Graph]) -> Edges
         graph = draw(source)
         if is_connected(graph):
             return list(graph.edges)
-    raise UserError(f"topology: none of {DRAWS} draws of {name!r} is connected; it needs more edges.")
+    raise UserError(
+        f"topology: none of {DRAWS} draws of {name!r} is connected; it needs more edges."
+    )

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 SETTINGS = {
     "near_factor": number("factor a of the smaller exponent", 1.0, above(0)),
-    "near_exponent": number("smaller exponent α, which decides near the consensus", 0.8, within(0, 1)),
+    "near_exponent": number(
+        "smaller exponent α, which decides near the consensus", 0.8, within(0, 1)
+    ),
     "far_factor": number("factor b of the larger exponent", 1.0, above(0)),
     "far_exponent": number("larger exponent β, which decides far from it", 1.2, above(0)),
 }

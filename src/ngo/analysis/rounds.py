@@ -1,0 +1,92 @@
+"""Each coupling at its own best p and γ, in rounds without learning (``measures.rounds``)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ngo.analysis.curves import points
+
+SITUATION = ["disturbance", "strength", "topology"]
+MIXER = [*SITUATION, "mixer"]
+TUNED = ["p", "gamma"]
+
+LEAST = 1e-30
+"""The share of V(0) below which V is rounding error; smaller values count as this one."""
+
+
+def with_mixers(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the column ``mixer``: linear and NGO (both coupling power), or the coupling.
+
+    V and V_settled are not below ``LEAST`` · V(0), so that they have logarithms.
+    """
+    power = table["coupling"] == "power"
+    names = {True: "linear", False: "NGO"}
+    mixer = table["coupling"].where(~power, (table["p"] == 1).map(names))
+    start = table["round"] == 0
+    first = table[start].drop_duplicates("seed").set_index("seed")["V"]
+    least = LEAST * table["seed"].map(first)
+    return table.assign(
+        mixer=mixer,
+        V=table["V"].where(~(table["V"] < least), least),
+        V_settled=table["V_settled"].where(~(table["V_settled"] < least), least),
+    )
+
+
+def ends(table: pd.DataFrame) -> pd.DataFrame:
+    """One row for each case and seed: the last recorded round."""
+    return table[table["round"] == table["round"].max()]
+
+
+def best_cases(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
+    """The p and γ with the lowest ``value``, for each mixer in each situation.
+
+    The lowest geometric mean over the first half of the seeds. A case with a value that is not
+    finite comes last; ties go to the larger p, then to the smaller γ.
+    """
+    seeds = sorted(table["seed"].unique())
+    first = ends(table)[lambda rows: rows["seed"].isin(seeds[: max(1, len(seeds) // 2)])]
+    logs = np.log(first[value]).where(np.isfinite(first[value]), np.inf)
+    means = first.assign(score=logs).groupby([*MIXER, *TUNED])["score"].mean().reset_index()
+    order = means.sort_values(["score", "p", "gamma"], ascending=[True, False, True])
+    return order.drop_duplicates(MIXER)[[*MIXER, *TUNED]].sort_values(MIXER, ignore_index=True)
+
+
+def others(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the seeds that ``best_cases`` does not choose by; all if there is one."""
+    seeds = sorted(table["seed"].unique())
+    return table[table["seed"].isin(seeds[max(1, len(seeds) // 2) :] or seeds)]
+
+
+def at_best(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
+    """The rows of each mixer's best case, of the seeds that did not choose it."""
+    return others(table).merge(best_cases(table, value), on=[*MIXER, *TUNED])
+
+
+def comparison(table: pd.DataFrame) -> pd.DataFrame:
+    """Each mixer at its best in each situation, beside linear gossip at its best.
+
+    Columns: ``MIXER``, ``TUNED``; mean, low, high of V_settled (geometric, ``curves.points``); and
+    the same of its ratio to linear gossip's on the same topology, paired by seed.
+    """
+    chosen = ends(at_best(with_mixers(table)))
+    diverged = ~np.isfinite(chosen["V_settled"])
+    linear = chosen[chosen["mixer"] == "linear"]
+    paired = chosen.merge(
+        linear[[*SITUATION, "seed", "V_settled"]],
+        on=[*SITUATION, "seed"],
+        how="left",
+        suffixes=("", "_linear"),
+    )
+    chosen = chosen.assign(
+        V=chosen["V_settled"],
+        ratio=(paired["V_settled"] / paired["V_settled_linear"]).to_numpy(),
+        diverged=diverged,
+        run=chosen["seed"],
+    )
+    by = [*MIXER, *TUNED]
+    found = points(chosen, by, ["V", "ratio"])
+    columns = ["mean", "low", "high"]
+    values = found[found["value"] == "V"].drop(columns="value")
+    ratios = found[found["value"] == "ratio"].set_index(by)[columns].add_prefix("ratio_")
+    return values.merge(ratios.reset_index(), on=by)

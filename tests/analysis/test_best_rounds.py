@@ -1,0 +1,96 @@
+"""Each coupling at its own best p and γ, on made-up rounds."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ngo.analysis import rounds
+from ngo.analysis.quantities.rounds import settled_ratio
+from ngo.common.registry import UserError
+
+SEEDS = range(8)
+
+
+def made(V, seeds=SEEDS):
+    """A table with two recorded rounds; ``V(coupling, p, gamma, seed)`` is that of the last."""
+    cases = [("power", 1.0), ("power", 0.75), ("capped", 0.75)]
+    return pd.DataFrame(
+        {
+            "disturbance": kind, "strength": 0.1, "topology": "ring", "coupling": coupling,
+            "p": p, "gamma": gamma, "seed": seed, "round": t, "messages": 20 * t,
+            "V": V(coupling, p, gamma, seed) if t else 100.0,
+            "V_settled": V(coupling, p, gamma, seed),
+        }
+        for kind in ("none", "drift") for coupling, p in cases for gamma in (0.5, 1.0)
+        for seed in seeds for t in (0, 10)
+    )  # fmt: skip
+
+
+def by_gamma(coupling, p, gamma, seed):
+    """Linear 2 at γ = 1; NGO 8 at γ = 0.5; capped 1 at γ = 1; all three times as much elsewhere."""
+    level, best = {("power", 1.0): (2, 1.0), ("power", 0.75): (8, 0.5), ("capped", 0.75): (1, 1.0)}[
+        coupling, p
+    ]
+    return level * (1 if gamma == best else 3) * (1 + 0.1 * seed)
+
+
+def test_each_mixer_has_the_gamma_with_the_lowest_V():
+    found = rounds.best_cases(rounds.with_mixers(made(by_gamma))).set_index("mixer")
+    assert len(found) == 6
+    assert found.loc["linear", "gamma"].tolist() == [1, 1]
+    assert found.loc["NGO", ["gamma", "p"]].to_numpy().tolist() == [[0.5, 0.75]] * 2
+    assert found.loc["capped", "gamma"].tolist() == [1, 1]
+
+
+def test_values_are_of_the_seeds_that_did_not_choose():
+    """With seeds 4 to 7 ten times better at γ = 0.5, the choice of seeds 0 to 3 stays."""
+
+    def V(coupling, p, gamma, seed):
+        return by_gamma(coupling, p, gamma, seed) / (10 if gamma == 0.5 and seed > 3 else 1)
+
+    chosen = rounds.at_best(rounds.with_mixers(made(V)))
+    assert set(chosen["seed"]) == {4, 5, 6, 7}
+    assert set(chosen.loc[chosen["mixer"] == "linear", "gamma"]) == {1.0}
+
+
+def test_a_case_that_diverges_comes_last():
+    def V(coupling, p, gamma, seed):
+        return np.nan if coupling == "capped" and gamma == 1 and seed == 2 else 1.0
+
+    found = rounds.best_cases(rounds.with_mixers(made(V))).set_index("mixer")
+    assert set(found.loc["capped", "gamma"]) == {0.5}
+
+
+def test_the_comparison_with_linear_gossip_is_paired_by_seed():
+    found = rounds.comparison(made(by_gamma)).set_index(["disturbance", "mixer"])
+    levels = 1 + 0.1 * np.array([4, 5, 6, 7])
+    assert np.isclose(found.loc[("drift", "linear"), "mean"], 2 * np.exp(np.log(levels).mean()))
+    assert np.isclose(found.loc[("drift", "NGO"), "ratio_mean"], 4)
+    assert np.isclose(found.loc[("drift", "capped"), "ratio_mean"], 0.5)
+    assert (found["seeds"] == 4).all()
+
+
+def test_rounding_error_has_a_floor():
+    table = rounds.with_mixers(made(lambda *_: 0.0))
+    assert (rounds.ends(table)["V_settled"] == 100 * rounds.LEAST).all()
+
+
+def test_the_quantity_is_the_log_ratio_by_seed():
+    found = settled_ratio(made(by_gamma), of="capped")
+    assert list(found.index) == [4, 5, 6, 7]
+    assert np.allclose(found, np.log(0.5))
+    assert np.allclose(settled_ratio(made(by_gamma), of="NGO", minus="capped"), np.log(8))
+
+
+def test_divergence_decides_against_the_side_that_diverged():
+    def V(coupling, p, gamma, seed):
+        return np.inf if p == 0.75 and coupling == "power" else 1.0
+
+    assert (settled_ratio(made(V), of="NGO") == np.inf).all()
+    assert (settled_ratio(made(V), of="linear", minus="NGO") == -np.inf).all()
+    assert (settled_ratio(made(lambda *_: np.inf), of="NGO") == 0).all()
+
+
+def test_a_mixer_that_is_not_there_is_named():
+    with pytest.raises(UserError, match="no rows of mixer 'implicit'"):
+        settled_ratio(made(by_gamma), of="implicit")
