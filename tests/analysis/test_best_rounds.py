@@ -19,7 +19,7 @@ def made(V, seeds=SEEDS):
             "disturbance": kind, "strength": 0.1, "topology": "ring", "coupling": coupling,
             "p": p, "gamma": gamma, "seed": seed, "round": t, "messages": 20 * t,
             "V": V(coupling, p, gamma, seed) if t else 100.0,
-            "V_settled": V(coupling, p, gamma, seed),
+            "V_early": V(coupling, p, gamma, seed), "V_settled": V(coupling, p, gamma, seed),
         }
         for kind in ("none", "drift") for coupling, p in cases for gamma in (0.5, 1.0)
         for seed in seeds for t in (0, 10)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ngo.common.registry import UserError
 from ngo.measures.rounds import RoundsSettings, _summary, rounds_table
 
 
@@ -19,6 +20,7 @@ def table():
             drift=(0.1,),
             loss=(0.2, 0.4),
             rounds=40,
+            early=40,
             points=6,
             trials=2,
         )
@@ -64,6 +66,12 @@ def test_what_settles_is_the_last_quarter(table):
     assert (ring["V_settled"] > 0).all()
     last = ring[ring["round"] == 40]
     assert np.allclose(last["V"], last["V_settled"], rtol=0.05)
+    assert (last["V"] == last["V_early"]).all()
+
+
+def test_an_early_round_is_one_of_all():
+    with pytest.raises(UserError, match="early: 50 must be 40"):
+        RoundsSettings(rounds=40)
 
 
 def test_the_summary_has_a_line_for_each_condition_and_coupling(table):

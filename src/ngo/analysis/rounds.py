@@ -11,6 +11,8 @@ SITUATION = ["disturbance", "strength", "topology"]
 MIXER = [*SITUATION, "mixer"]
 TUNED = ["p", "gamma"]
 
+VALUES = ["V", "V_early", "V_settled"]
+
 LEAST = 1e-30
 """The share of V(0) below which V is rounding error; smaller values count as this one."""
 
@@ -18,7 +20,7 @@ LEAST = 1e-30
 def with_mixers(table: pd.DataFrame) -> pd.DataFrame:
     """The table with the column ``mixer``: linear and NGO (both coupling power), or the coupling.
 
-    V and V_settled are not below ``LEAST`` · V(0), so that they have logarithms.
+    No V is below ``LEAST`` · V(0), so that all have logarithms.
     """
     power = table["coupling"] == "power"
     names = {True: "linear", False: "NGO"}
@@ -26,11 +28,8 @@ def with_mixers(table: pd.DataFrame) -> pd.DataFrame:
     start = table["round"] == 0
     first = table[start].drop_duplicates("seed").set_index("seed")["V"]
     least = LEAST * table["seed"].map(first)
-    return table.assign(
-        mixer=mixer,
-        V=table["V"].where(~(table["V"] < least), least),
-        V_settled=table["V_settled"].where(~(table["V_settled"] < least), least),
-    )
+    values = {name: table[name].mask(table[name] < least, least) for name in VALUES}
+    return table.assign(mixer=mixer, **values)
 
 
 def ends(table: pd.DataFrame) -> pd.DataFrame:
@@ -63,25 +62,20 @@ def at_best(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     return others(table).merge(best_cases(table, value), on=[*MIXER, *TUNED])
 
 
-def comparison(table: pd.DataFrame) -> pd.DataFrame:
+def comparison(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     """Each mixer at its best in each situation, beside linear gossip at its best.
 
-    Columns: ``MIXER``, ``TUNED``; mean, low, high of V_settled (geometric, ``curves.points``); and
+    Columns: ``MIXER``, ``TUNED``; mean, low, high of ``value`` (geometric, ``curves.points``); and
     the same of its ratio to linear gossip's on the same topology, paired by seed.
     """
-    chosen = ends(at_best(with_mixers(table)))
-    diverged = ~np.isfinite(chosen["V_settled"])
-    linear = chosen[chosen["mixer"] == "linear"]
-    paired = chosen.merge(
-        linear[[*SITUATION, "seed", "V_settled"]],
-        on=[*SITUATION, "seed"],
-        how="left",
-        suffixes=("", "_linear"),
-    )
+    chosen = ends(at_best(with_mixers(table), value))
+    linear = chosen.loc[chosen["mixer"] == "linear", [*SITUATION, "seed", value]]
+    linear = linear.rename(columns={value: "linear"})
+    chosen = chosen.merge(linear, on=[*SITUATION, "seed"], how="left")
     chosen = chosen.assign(
-        V=chosen["V_settled"],
-        ratio=(paired["V_settled"] / paired["V_settled_linear"]).to_numpy(),
-        diverged=diverged,
+        V=chosen[value],
+        ratio=chosen[value] / chosen["linear"],
+        diverged=~np.isfinite(chosen[value]),
         run=chosen["seed"],
     )
     by = [*MIXER, *TUNED]

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import above, at_least, below, within
+from ngo.common.registry import UserError
 from ngo.common.settings import DECLARED
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.topology import TOPOLOGIES
@@ -47,13 +48,16 @@ class RoundsSettings:
         "share of the entries that a worker sends, top-k with error feedback", (), **above(0, 1)
     )
     rounds: int = setting("rounds of gossip", 200, **within(1, 10**5))
+    early: int = setting("rounds after which V_early is taken", 50, **within(1, 10**5))
     points: int = setting("rounds that are recorded, on a logarithmic scale", 30, **at_least(2))
     trials: int = setting("seeds of states and disturbances", 10, **within(1, 1000))
     seed: int = setting("first seed", 0, **at_least(0))
 
     def __post_init__(self) -> None:
-        """Limit the size of a state."""
+        """Limit the size of a state; ``early`` is one of the rounds."""
         limit_product(self, "workers", "dimension")
+        if self.early > self.rounds:
+            raise UserError(f"early: {self.early} must be {self.rounds} (rounds) or less.")
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,8 @@ def rounds_table(settings: RoundsSettings) -> pd.DataFrame:
     of it to topologies that do not vary. Each is measured undisturbed, and under each single value
     of --drift, --noise, --delay, --loss and --kept.
 
-    The table has a row for each recorded round, with V and the messages sent so far. ``V_settled``
-    is the mean of V over the last quarter of all rounds.
+    The table has a row for each recorded round, with V and the messages sent so far. ``V_early`` is
+    V after --early rounds, and ``V_settled`` its mean over the last quarter of all rounds.
     """
     import pandas as pd
 
@@ -154,7 +158,13 @@ def _measured(
     shown = np.concatenate([[0], shown])
     facts = {"disturbance": kind, "strength": strength, "coupling": case.coupling}
     facts |= {"topology": case.topology, "workers": n, "p": case.p, "gamma": case.gamma}
-    facts |= {"seed": seed, "V_settled": V[-max(1, rounds // 4) :].mean()}
+    settled = V[-max(1, rounds // 4) :].mean()
+    facts |= {
+        "seed": seed,
+        "early": settings.early,
+        "V_early": V[settings.early],
+        "V_settled": settled,
+    }
     return pd.DataFrame({**facts, "round": shown, "messages": np.array(sent)[shown], "V": V[shown]})
 
 

@@ -1,0 +1,98 @@
+"""Modelled seconds against sums by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ngo.analysis.network_time import NetworkModel, network_seconds, read_network
+from ngo.common.registry import UserError
+
+N, ROW = 4, 1000.0
+PLAIN = NetworkModel(latency=0.5, bandwidth=2000, step=3)
+
+
+def run(protocol="ngo", topology="ring", edges=2 * N, rounds=1, steps=(0, 10, 20), **fields):
+    """Evaluations of a run that sends ``rounds`` messages along each edge in each step."""
+    sent = np.array(steps) * edges * rounds
+    return pd.DataFrame(
+        {
+            "run": f"{protocol}-{topology}", "protocol": protocol, "topology": topology,
+            "workers": N, "seed": 0, "step": steps, "messages": sent, "bytes_sent": sent * ROW,
+            "local_steps": 1, "delay": 0, **fields,
+        }
+    )  # fmt: skip
+
+
+def test_a_step_is_computed_sent_and_received():
+    """Two messages of half a second each on the worker's link, half a second on the way."""
+    found = network_seconds(run(), PLAIN)
+    assert found.tolist() == [0, 10 * (3 + 1 + 0.5), 20 * (3 + 1 + 0.5)]
+
+
+def test_two_rounds_in_a_step_cost_twice():
+    assert network_seconds(run(rounds=2), PLAIN).tolist() == [0, 10 * (3 + 2 + 1), 20 * (3 + 2 + 1)]
+
+
+def test_local_steps_save_what_is_sent():
+    rows = run("local_sgd", rounds=1 / 5, local_steps=5)
+    assert network_seconds(rows, PLAIN).tolist() == [0, 2 * (15 + 1.5), 4 * (15 + 1.5)]
+
+
+def test_a_server_has_one_link_for_all():
+    rows = run("centralized", None, edges=2 * N)
+    assert network_seconds(rows, PLAIN).tolist() == [0, 10 * (3 + 1 + 4), 20 * (3 + 1 + 4)]
+
+
+def test_late_messages_are_not_waited_for():
+    """They arrive while the next steps are computed."""
+    found = network_seconds(run("delayed", delay=1), NetworkModel(0.5, 2000, 3))
+    assert found.tolist() == [0, 10 * 4, 20 * 4]
+    slow = network_seconds(run("delayed", delay=1), NetworkModel(latency=9, bandwidth=2000, step=3))
+    assert np.isclose(slow.iloc[-1], (20 - 2) / 2 * (3 + 1 + 9) + 2 * 4, rtol=0.1)
+
+
+def test_a_degree_decides_what_a_worker_sends():
+    """The centre of a star sends three messages; the last one arrives half a second later."""
+    rows = run(topology="star", edges=2 * (N - 1))
+    assert network_seconds(rows, PLAIN).iloc[-1] == 20 * (3 + 1.5) + 0.5
+
+
+def test_a_ring_waits_less_for_slow_workers_than_a_complete_graph():
+    """With free communication, between the slowest worker's own time and that of barriers."""
+    free = NetworkModel(latency=0, bandwidth=np.inf, step=1, slow=0.1, slowdown=6)
+    steps = (0, 200)
+    ring = network_seconds(run(steps=steps), free).iloc[-1]
+    complete = network_seconds(run(topology="complete", edges=12, steps=steps), free).iloc[-1]
+    server = network_seconds(run("centralized", None, steps=steps), free).iloc[-1]
+    barrier = 200 * (1 + 5 * (1 - 0.9**N))
+    assert complete == server
+    assert abs(complete - barrier) < 4 * 5 * np.sqrt(200 * 0.9**N * (1 - 0.9**N))
+    assert 200 * 1.5 < ring < complete
+
+
+def test_all_slow_is_a_slower_machine():
+    slow = NetworkModel(0.5, 2000, 1, slow=1, slowdown=3)
+    assert network_seconds(run(), slow).equals(network_seconds(run(), PLAIN))
+
+
+def test_rows_keep_their_place():
+    both = pd.concat([run(), run("centralized", None)], ignore_index=True).sample(
+        frac=1, random_state=1
+    )
+    found = network_seconds(both, PLAIN)
+    assert found.index.equals(both.index)
+    assert found[both["step"] == 0].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"bandwidth": 0}, "network.bandwidth: 0 is not allowed; it must be above 0"),
+        ({"slowdown": 0.5}, "network.slowdown: 0.5 is not allowed; it must be 1 or more"),
+        ({"slow": 2}, "network.slow: 2 is not allowed; it must be 1 or less"),
+        ({"latence": 1}, "latence"),
+    ],
+)
+def test_a_network_that_cannot_be_is_refused(values, message):
+    with pytest.raises(UserError, match=message):
+        read_network({"latency": 0.1, "bandwidth": 1e6, "step": 0.1, **values})
