@@ -9,7 +9,7 @@ from conftest import CONFIGS, REPOSITORY
 
 from ngo.analysis.quantity import QUANTITIES, Quantity
 from ngo.common.registry import UserError
-from ngo.pipeline.artefacts import ARTEFACTS
+from ngo.pipeline.artefacts import ARTEFACTS, of_overlay
 from ngo.pipeline.config_files import read_config, tiers
 from ngo.pipeline.plan import overview, summary
 
@@ -44,7 +44,7 @@ def test_table1_has_every_cell_of_the_paper_for_each_seed(tier):
 @pytest.mark.parametrize("tier", TIERS)
 def test_every_artefact_has_its_data(tier):
     plan = plan_of(config_of(tier))
-    assert set(plan.artefacts) == set(ARTEFACTS) - {"calibration"}
+    assert set(plan.artefacts) == set(of_overlay(None))
     for name, entry in plan.artefacts.items():
         for table in entry.metrics.values():
             kind, _, of = table.partition("_")
@@ -54,12 +54,12 @@ def test_every_artefact_has_its_data(tier):
 
 def test_an_experiment_that_is_left_out_takes_along_what_is_made_from_it():
     plan = plan_of(changed("training.fig2", None))
-    assert set(ARTEFACTS) - set(plan.artefacts) == {"calibration", "fig2"}
+    assert set(of_overlay(None)) - set(plan.artefacts) == {"fig2"}
     assert "fig2" not in plan.training | plan.measures["alignment"]
     plan = plan_of(changed("partitions.figS2", None))
-    assert set(ARTEFACTS) - set(plan.artefacts) == {"calibration", "figS2"}
+    assert set(of_overlay(None)) - set(plan.artefacts) == {"figS2"}
     plan = plan_of(changed("theory.theory", None))
-    assert set(ARTEFACTS) - set(plan.artefacts) == {"calibration", "theory"}
+    assert set(of_overlay(None)) - set(plan.artefacts) == {"theory"}
     assert "theory_theory" not in plan.tables("claims")
 
 

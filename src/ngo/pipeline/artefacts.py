@@ -1,7 +1,8 @@
 """The tables and figures, their inputs and their outputs.
 
 The notebook ``notebooks/NAME.ipynb`` makes an artefact from tidy metrics and the paper's numbers.
-To add one, write an entry here, a notebook, and an experiment in the config.
+To add one, write an entry in a module of ``artefacts_of``, a notebook, and an experiment in the
+config.
 
 Light: the workflow imports this module at every start.
 """
@@ -10,25 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 
-from ngo.analysis.apart import CELL
 from ngo.common.registry import Registry
 
 FIGURE = ("png", "pdf", "csv")
 TABLE = ("csv", "md", "tex", "html")
 
-SETUP = "2 Problem setup"
-METHOD = "3 Nonlinear gossiping"
-COMPARISON = "5.1 Experimental setup"
-NONLINEARITY = "5.2 Impact of nonlinearity"
-RANDOM = "5.3 Random graph"
-COMMUNICATION = "5.4 Communication and convergence"
-SCALING = "5.5 Scaling to large number of workers"
-STABILITY = "5.6 Synchronization rate and stability"
-SUPPLEMENT = "Supplement"
-ORIGINAL = "Supplement, original appendix"
 BEYOND = "What the paper leaves open"
-VERDICTS = "The paper's claims"
 
 
 def tier_folder(tier: str) -> str:
@@ -58,6 +48,9 @@ class Artefact:
     #: The fields that distinguish runs (or partitions) of one seed. None if the artefact shows each
     #: run by itself, or no runs.
     apart: tuple[str, ...] | None = None
+    #: The overlay of ``config/config.yaml`` that has its experiments, without suffix; None if
+    #: config.yaml itself has them.
+    overlay: str | None = None
 
     def inputs(self, tier: str) -> dict[str, str]:
         """The input files, by the notebook's parameters."""
@@ -78,7 +71,14 @@ class Artefact:
 
 ARTEFACTS: Registry[Artefact] = Registry("artefact")
 CLAIMS = "claims"  # the table of claims: it reads the tidy tables that the file of claims names
-TRIALS = ("mnist", "mnist_confirm", "cifar10", "cifar10_confirm", "cifar10_centralized")
+
+
+def of_overlay(overlay: str | None) -> dict[str, Artefact]:
+    """The artefacts whose experiments an overlay of ``config.yaml`` has; those of itself for None.
+
+    The tiers change the experiments of ``config.yaml`` and show its artefacts.
+    """
+    return {name: entry for name, entry in ARTEFACTS.items() if entry.overlay == overlay}
 
 
 def published() -> list[str]:
@@ -86,202 +86,5 @@ def published() -> list[str]:
     return sorted({entry.published for entry in ARTEFACTS.values() if entry.reference})
 
 
-def _figure(
-    name: str,
-    section: str,
-    title: str,
-    *,
-    kind: str | None = None,
-    apart: tuple[str, ...] | None = None,
-    **more: object,
-) -> None:
-    """Add a figure of a measurement (``kind``), or else of the experiment of the same name."""
-    metrics = {"metrics": f"{kind}_{name}" if kind else name, **more}
-    ARTEFACTS.add(name, Artefact(title, section, metrics, figures=(name,), apart=apart))
-
-
-def _table(
-    name: str,
-    section: str,
-    title: str,
-    reference: str,
-    *,
-    kind: str | None = None,
-    apart: tuple[str, ...] = CELL,
-    **more: object,
-) -> None:
-    """Add a table beside the paper's numbers in ``reference``."""
-    metrics = {"metrics": f"{kind}_{name}" if kind else name, **more}
-    ARTEFACTS.add(
-        name,
-        Artefact(title, section, metrics, tables=(name,), reference=reference, apart=apart),
-    )
-
-
-ARTEFACTS.add(
-    CLAIMS,
-    Artefact(
-        "The claims of the paper, with verdicts", VERDICTS, {}, tables=(CLAIMS, f"{CLAIMS}_cells")
-    ),
-)
-_figure(
-    "fig1",
-    SETUP,
-    "Figure 1: gossip until V ≤ V_th on least squares",
-    apart=("dataset", "protocol", "v_threshold"),
-)
-_figure(
-    "fig2",
-    SETUP,
-    "Figure 2: alignment of the workers' gradients with the gradient at their mean, against V",
-    kind="alignment",
-    apart=("dataset", "protocol", "topology"),
-)
-_figure(
-    "fig3",
-    METHOD,
-    "Figure 3: consensus with sublinear, linear and superlinear coupling",
-    kind="consensus",
-)
-ARTEFACTS.add(
-    "theory",
-    Artefact(
-        "Theory: consensus times, delays and convergence against the paper's bounds",
-        METHOD,
-        {"metrics": "theory_theory"},
-        figures=("theory",),
-        tables=("theory",),
-    ),
-)
-_figure(
-    "delay",
-    METHOD,
-    "Delay: accuracy and V of gossip and NGO with late messages",
-    apart=("dataset", "partition", "topology", "p", "delay"),
-)
-_table(
-    "table1",
-    COMPARISON,
-    "Table 1: test accuracy by topology and protocol",
-    "table1_classification",
-)
-_figure(
-    "fig4",
-    NONLINEARITY,
-    "Figure 4: accuracy and V against p, for several synchronization rates γ",
-    apart=("protocol", "p", "gamma"),
-)
-_figure(
-    "fig5",
-    RANDOM,
-    "Figure 5: accuracy and V on random graphs, beside the ring",
-    apart=("protocol", "topology", "u"),
-)
-_figure(
-    "fig6",
-    COMMUNICATION,
-    "Figure 6: consensus every 1, 2 and 5 steps, and accuracy at equal bytes",
-    apart=("dataset", "partition", "protocol", "p", "gamma", "local_steps"),
-)
-_figure(
-    "fig7",
-    SCALING,
-    "Figure 7: scaling, the same data for each worker",
-    apart=("protocol", "workers"),
-)
-_figure(
-    "fig8",
-    STABILITY,
-    "Figure 8: V against loss; stability against the synchronization rate γ",
-    apart=("protocol", "topology", "gamma"),
-    course="fig8_course",
-)
-_figure("figS1", SUPPLEMENT, "Figure S1: consensus with and without delay", kind="consensus")
-_figure(
-    "figS2",
-    SUPPLEMENT,
-    "Figure S2: samples per class and worker of each non-iid partition",
-    kind="classes",
-    apart=("dataset", "partition"),
-)
-_table(
-    "tableS1",
-    SUPPLEMENT,
-    "Table S1: degree and spectral gap of the topologies",
-    "tableS1_spectral_gap",
-    kind="spectra",
-)
-_figure(
-    "figS3",
-    SUPPLEMENT,
-    "Figure S3: scaling, the whole data set split evenly",
-    apart=("protocol", "topology", "workers"),
-)
-_figure("figS4", SUPPLEMENT, "Figure S4: correlation of V and test accuracy", apart=CELL)
-_figure(
-    "figS5",
-    SUPPLEMENT,
-    "Figure S5: reconstructions by the consensus model, generations by each worker",
-    kind="samples",
-)
-_table(
-    "tableS2",
-    SUPPLEMENT,
-    "Table S2: negative ELBO of the variational autoencoder, with 2 codes and with 20",
-    "tableS2_vae_elbo",
-    codes="tableS2_codes",
-)
-_figure(
-    "figS6",
-    SUPPLEMENT,
-    "Figure S6: a noisy sine learned by five workers",
-    apart=("protocol",),
-    samples="samples_figS6",
-)
-_table(
-    "tableA1",
-    ORIGINAL,
-    "Table A1: fully connected networks, final accuracy and loss, and first hitting time",
-    "tableA1_mnist_hitting_time",
-)
-_table("tableA2", ORIGINAL, "Table A2: convolutional networks, final loss", "tableA2_cifar10_loss")
-_figure(
-    "figA1",
-    ORIGINAL,
-    "Figure A1: generations on each worker after 2 and 200 iterations, non-iid",
-    kind="samples",
-)
-_figure(
-    "figA2",
-    ORIGINAL,
-    "Figure A2: steps to an early and to a late target by the number of workers",
-    apart=("protocol", "workers"),
-)
-ARTEFACTS.add(
-    "table1_tuned",
-    Artefact(
-        "Table 1 with each protocol at its own best p and γ",
-        BEYOND,
-        {"metrics": "table1_tuned"},
-        tables=("table1_tuned", "table1_tuned_grid"),
-        reference="table1_classification",
-        apart=(*CELL, "p", "gamma"),
-    ),
-)
-ARTEFACTS.add(
-    "calibration",
-    Artefact(
-        "Calibration: the values that the paper does not state, by trial",
-        BEYOND,
-        {name: f"calibration_{name}" for name in TRIALS},
-        figures=("calibration",),
-        tables=("calibration", "calibration_cells"),
-        reference="table1_classification",
-    ),
-)
-_figure(
-    "throughput",
-    BEYOND,
-    "Throughput of the engine, and its speed-up, by the number of workers",
-    kind="throughput",
-)
+for _part in ("paper", "calibration", "beyond"):  # the order of the report
+    import_module(f"ngo.pipeline.artefacts_of.{_part}")

@@ -34,9 +34,15 @@ NOTE = (
 
 
 @house_style()
-def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
-    """Draw and save the figure and the table from ``measures.rounds``."""
-    table = pd.read_parquet(metrics)
+def make(
+    ring: str | Path, matchings: str | Path, exact: str | Path, tier: str, out: str | Path
+) -> Output:
+    """Draw and save the figure and the table from ``measures.rounds``.
+
+    On the ``ring``, over ``matchings``, and over graphs that average in finitely many rounds.
+    """
+    parts = [pd.read_parquet(path) for path in (ring, matchings, exact)]
+    table = pd.concat(parts, ignore_index=True)
     figure, shown = draw(table)
     facts = {"early": table["early"].iloc[0], "rounds": table["round"].max()}
     about = (
