@@ -1,37 +1,12 @@
 """Each coupling at its own best p and γ, on made-up rounds."""
 
 import numpy as np
-import pandas as pd
 import pytest
+from made_up_rounds import by_gamma, made
 
 from ngo.analysis import rounds
 from ngo.analysis.quantities.rounds import settled_ratio
 from ngo.common.registry import UserError
-
-SEEDS = range(8)
-
-
-def made(V, seeds=SEEDS):
-    """A table with two recorded rounds; ``V(coupling, p, gamma, seed)`` is that of the last."""
-    cases = [("power", 1.0), ("power", 0.75), ("capped", 0.75)]
-    return pd.DataFrame(
-        {
-            "disturbance": kind, "strength": 0.1, "topology": "ring", "coupling": coupling,
-            "p": p, "gamma": gamma, "seed": seed, "round": t, "messages": 20 * t,
-            "V": V(coupling, p, gamma, seed) if t else 100.0,
-            "V_early": V(coupling, p, gamma, seed), "V_settled": V(coupling, p, gamma, seed),
-        }
-        for kind in ("none", "drift") for coupling, p in cases for gamma in (0.5, 1.0)
-        for seed in seeds for t in (0, 10)
-    )  # fmt: skip
-
-
-def by_gamma(coupling, p, gamma, seed):
-    """Linear 2 at γ = 1; NGO 8 at γ = 0.5; capped 1 at γ = 1; all three times as much elsewhere."""
-    level, best = {("power", 1.0): (2, 1.0), ("power", 0.75): (8, 0.5), ("capped", 0.75): (1, 1.0)}[
-        coupling, p
-    ]
-    return level * (1 if gamma == best else 3) * (1 + 0.1 * seed)
 
 
 def test_each_mixer_has_the_gamma_with_the_lowest_V():

@@ -19,6 +19,7 @@ DIFFERENCES = ("difference",)
 
 LABELS = {
     "V": "index $V$",
+    "ratio": "$V$ / linear gossip's",
     "accuracy": "test accuracy (%)",
     "best": "best test accuracy (%)",
     "difference": "NGO − gossip (points)",

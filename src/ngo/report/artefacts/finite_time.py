@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -12,24 +14,26 @@ from matplotlib.figure import Figure
 from ngo.analysis.curves import points
 from ngo.analysis.rounds import at_best, comparison, with_mixers
 from ngo.report import plots
-from ngo.report.curve_panels import Cases, lines
+from ngo.report.curve_panels import Cases, dots, lines
 from ngo.report.output import Output
-from ngo.report.style import house_style, kth_style
+from ngo.report.style import LINES, house_style, kth_style
 from ngo.report.tables import number, save_table
 
 KINDS = {
-    "drift": "drift in a round (standard deviation over workers)",
-    "noise": "noise in a round (standard deviation)",
-    "delay": "delay $\\tau$ (rounds)",
-    "loss": "probability that a link fails",
-    "kept": "share of the entries sent",
+    "drift": ("heterogeneous drift", "drift in a round"),
+    "noise": ("noise", "noise in a round"),
+    "delay": ("late messages", "delay $\\tau$ in rounds"),
+    "loss": ("failing links", "probability of failure"),
+    "kept": ("compression", "share of the entries sent"),
 }
+MIXERS = ("linear", "NGO", "capped", "implicit", "chebyshev")
 
 NOTE = (
     "No learning: all workers start from Gaussian states. Each way to mix is at the p and γ that "
     "are best on half of the seeds; shown are the other seeds. Top: undisturbed, best by V after "
     "{early} rounds. Below: the mean of V over the last quarter of {rounds} rounds under one "
-    "disturbance, best by that mean. Values below rounding error are drawn there."
+    "disturbance, best by that mean, over that of linear gossip on the same graph. Drift and noise "
+    "are standard deviations over workers; at the start, that of all states is 1."
 )
 
 
@@ -75,7 +79,7 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
-    """V by rounds and by messages, undisturbed; V that settles by strength, for each disturbance."""
+    """V by rounds and by messages, undisturbed; V that settles under each disturbance."""
     known = with_mixers(table)
     clean = at_best(known[known["disturbance"] == "none"], "V_early")
     by = ["mixer", "topology", "p", "gamma", "round"]
@@ -83,28 +87,24 @@ def draw(table: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     course = points(rows, by, ["V"])
     sent = clean.groupby(by)["messages"].mean() / clean["workers"].iloc[0]
     course = course.merge(sent.rename("messages").reset_index(), on=by)
-    settled = numbers(table).query("disturbance != 'none'").assign(value="V")
+    settled = numbers(table).query("disturbance != 'none'")
     kinds = [kind for kind in KINDS if kind in set(settled["disturbance"])]
-    looks = {
-        key: kth_style(k, " on ".join(key).replace("_", " "))
-        for k, key in enumerate(sorted({*_keys(course), *_keys(settled)}))
-    }
-    figure = plots.new_figure(2.4 * (1 + -(-len(kinds) // 3)))
-    panels = figure.subplots(1 + -(-len(kinds) // 3), 6, squeeze=False)
-    grid = panels[0, 0].get_gridspec()
-    for panel in panels.flat:
-        panel.remove()
+    graphs = sorted({*course["topology"], *settled["topology"]}, key=_ring_first)
+    figure = plots.new_figure(2.2 * (1 + -(-len(kinds) // 3)) + 0.8)
+    grid = figure.add_gridspec(1 + -(-len(kinds) // 3), 6)
     top = [figure.add_subplot(grid[0, :3]), figure.add_subplot(grid[0, 3:])]
     for axis, x in zip(top, ("round", "messages"), strict=True):
-        lines(axis, _cases(course, looks), x, "V")
+        lines(axis, _cases(course, graphs), x, "V")
         axis.set_xlabel("rounds" if x == "round" else "models sent by a worker")
     below = [
         figure.add_subplot(grid[1 + k // 3, 2 * (k % 3) : 2 * (k % 3) + 2])
         for k in range(len(kinds))
     ]
     for axis, kind in zip(below, kinds, strict=True):
-        _draw_settled(axis, _cases(settled[settled["disturbance"] == kind], looks), kind)
-    plots.titles([*top, *below], "undisturbed", "undisturbed, by messages", *kinds)
+        _draw_ratios(axis, settled[settled["disturbance"] == kind], graphs)
+        axis.set_xlabel(KINDS[kind][1])
+    names = [KINDS[kind][0] for kind in kinds]
+    plots.titles([*top, *below], "undisturbed", "undisturbed, by messages", *names)
     plots.legend(figure, top[0])
     return figure, pd.concat([course, settled], ignore_index=True)
 
@@ -135,15 +135,28 @@ def _with_interval(found: pd.DataFrame, prefix: str) -> list[str]:
     ]
 
 
-def _draw_settled(axis: Axes, cases: Cases, kind: str) -> None:
-    lines(axis, cases, "strength", "V")
-    axis.set_xlabel(KINDS[kind])
+def _draw_ratios(axis: Axes, settled: pd.DataFrame, graphs: list[str]) -> None:
+    """V over linear gossip's, against the strength of a disturbance."""
+    names = {f"ratio_{end}": end for end in ("mean", "low", "high")}
+    rows = settled.drop(columns=list(names.values())).rename(columns=names)
+    rows = rows[rows["mixer"] != "linear"].assign(value="ratio")
+    axis.axhline(1, color="0.6", lw=1)
+    plots.value_ticks(axis, rows["strength"].unique())
+    dots(axis, _cases(rows, graphs), "strength", "ratio")
+    bottom, top = axis.get_ylim()
+    axis.set_ylim(min(bottom, 0.9), max(top, 1.1))
 
 
-def _keys(rows: pd.DataFrame) -> list[tuple[str, str]]:
-    return list(rows[["mixer", "topology"]].itertuples(index=False, name=None))
+def _cases(rows: pd.DataFrame, graphs: list[str]) -> Cases:
+    """The rows of each mixer on each graph: a colour and marker for one, a line for the other."""
+    found = []
+    for k, mixer in enumerate(MIXERS):
+        for line, graph in zip(cycle(LINES), graphs):
+            part = rows[(rows["mixer"] == mixer) & (rows["topology"] == graph)]
+            look = replace(kth_style(k, f"{mixer}, {graph.replace('_', ' ')}"), line=line)
+            found += [(look, part)] if len(part) else []
+    return found
 
 
-def _cases(rows: pd.DataFrame, looks: dict) -> Cases:
-    parts = rows.groupby(["mixer", "topology"])
-    return [(looks[key], part) for key, part in parts]
+def _ring_first(graph: str) -> tuple[bool, str]:
+    return graph != "ring", graph
