@@ -5,6 +5,17 @@ from ngo.pipeline.artefacts import ARTEFACTS, Artefact
 METHODS = "Any method with any coupling"
 
 ARTEFACTS.add(
+    "methods",
+    Artefact(
+        "Methods with linear and with nonlinear gossip, each at its own best values",
+        METHODS,
+        {"metrics": "methods"},
+        figures=("methods",),
+        tables=("methods",),
+        overlay="beyond",
+    ),
+)
+ARTEFACTS.add(
     "finite_time",
     Artefact(
         "Consensus in finite time, kept in discrete steps",
