@@ -20,7 +20,9 @@ def test_a_notebook_takes_what_its_artefact_gives(name):
         line.targets[0].id: ast.literal_eval(line.value)
         for line in ast.parse("".join(given["source"])).body
     }
-    given = plan(read_config(["config/config.yaml"])).parameters(name)
+    overlay = ARTEFACTS[name].overlay
+    overlays = [] if overlay is None else [f"config/{overlay}.yaml"]
+    given = plan(read_config(["config/config.yaml", *overlays])).parameters(name)
     if name == CLAIMS:
         given["tables"] = []  # they depend on the file of claims
     assert values == given

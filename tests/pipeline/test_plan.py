@@ -1,17 +1,12 @@
-import re
-import shutil
-from pathlib import Path
-
 import pytest
 import yaml
 from configs import TIERS, changed, config_of, plan_of
-from conftest import CONFIGS, REPOSITORY
+from conftest import REPOSITORY
 
 from ngo.analysis.quantity import QUANTITIES, Quantity
 from ngo.common.registry import UserError
 from ngo.pipeline.artefacts import ARTEFACTS, of_overlay
 from ngo.pipeline.config_files import read_config, tiers
-from ngo.pipeline.plan import overview, summary
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -112,49 +107,6 @@ def test_every_tier_is_valid(paths):
     assert plan_of(read_config(paths)).runs
 
 
-def test_summary_counts_runs_and_samples():
-    plan = plan_of(config_of("laptop"))
-    table1 = {spec.id: spec for spec in plan.training["table1"]}
-    assert sum(r.samples for r in table1.values()) == 20 * 7 * (4 * 60_000 + 20 * 4_000) + sum(
-        r.samples for r in table1.values() if r.dataset == "cifar10"
-    )
-    samples = sum(r.samples for r in plan.runs.values())
-    assert summary(plan) == (
-        f"{len(plan.runs)} runs of 21 experiments on {len(plan.partition_runs)} partitions train "
-        f"{samples:,} samples"
-    )
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A folder with the shipped configs."""
-    for path in CONFIGS:
-        shutil.copy(path, tmp_path)
-    return tmp_path
-
-
-def test_every_tier_is_found(folder):
-    lines = list(overview(folder))
-    assert [line.partition(":")[0] for line in lines] == ["paper", "cifar10", "demo", "laptop"]
-    assert all(re.search(r": \d+ runs of 21 experiments on \d+ part", line) for line in lines)
-
-
-def test_a_file_that_is_no_tier_is_told_in_its_line(folder):
-    """One of a user's own that is none, one that is wrong, one over another tier."""
-    (folder / "compose.yaml").write_text("services: {}\n")
-    (folder / "fast.yaml").write_text("device: cpu\n")
-    (folder / "half.yaml").write_text("tier: [")
-    (folder / "mine.yaml").write_text("tier: mine\n")
-    lines = list(overview(folder))
-    assert not any("\n" in line for line in lines)
-    others = {Path(line.split()[0]).name: line for line in lines if "not a tier on its own" in line}
-    assert "config: 'services' is unknown" in others["compose.yaml"]
-    assert f"tier: 'paper' is the name of {folder}/config.yaml" in others["fast.yaml"]
-    assert "is not valid YAML" in others["half.yaml"]
-    listed = [line.partition(":")[0] for line in lines if line not in others.values()]
-    assert listed == ["paper", "cifar10", "demo", "laptop", "mine"]
-
-
 def claims_file(path, **changes):
     """A file with one claim, and the config that names it."""
     claim = {"place": "Table 1", "says": "NGO learns", "kind": "bound", "from": ["table1", "none"],
@@ -186,6 +138,25 @@ def test_the_table_of_claims_reads_the_tables_that_its_file_names(tmp_path):
         "tables": made, "tier": "demo", "out": "results/demo",
     }  # fmt: skip
     assert plan.inputs("tableS1") == ARTEFACTS["tableS1"].inputs("demo")
+
+
+def test_a_network_is_a_parameter_of_what_is_priced():
+    """As YAML that is read back as it was, small numbers too."""
+    network = {"far": {"latency": 1e-5, "bandwidth": 1e6, "step": 0.01}}
+    plan = plan_of({**config_of("demo"), "network": network})
+    assert plan.parameters("price")["network"] == network
+    flags = plan.notebook_flags("price")
+    (text,) = [word for word in flags if word.startswith("network=")]
+    assert yaml.safe_load(text.removeprefix("network=")) == network
+    assert "network" not in plan.parameters("methods")
+    assert plan.notebook_flags("tableS1")[-1] == "out=results/demo"
+
+
+def test_a_network_has_these_numbers():
+    with pytest.raises(UserError, match=r"network\.far: .*'latence'.*'latency'"):
+        plan_of(
+            {**config_of("demo"), "network": {"far": {"latence": 1, "bandwidth": 1, "step": 1}}}
+        )
 
 
 @pytest.mark.usefixtures("own_level")

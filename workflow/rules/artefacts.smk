@@ -18,7 +18,7 @@ for ARTEFACT, ENTRY in SHOWN.items():
             f"logs/<tier>/notebooks/{ARTEFACT}.log",
         params:
             executed=get_executed(ARTEFACT),
-            values=get_notebook_values(ARTEFACT),
+            values=PLAN.notebook_flags(ARTEFACT),
             key=get_artefact_key(ARTEFACT),
             plugins=get_plugins,
         shell:

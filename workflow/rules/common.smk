@@ -206,7 +206,7 @@ def get_table_key(pattern):
 
 
 def get_artefact_key(artefact):
-    values = get_notebook_values(artefact)
+    values = PLAN.notebook_flags(artefact)
     return lambda wildcards: KEYS.artefact(artefact, get_notebook(artefact), values)
 
 
@@ -234,14 +234,6 @@ def get_kept_models(wildcards):
 def get_notebook(artefact):
     """The path of an artefact's notebook, from the working directory (see --directory)."""
     return Path(os.path.relpath(Path(workflow.basedir, f"notebooks/{artefact}.ipynb")))
-
-
-def get_notebook_values(artefact):
-    """The parameters of an artefact's notebook, as flags."""
-    values = PLAN.parameters(artefact)
-    return [
-        word for name, value in values.items() for word in ("-p", f"{name}={value}")
-    ]
 
 
 def get_executed(artefact):

@@ -13,7 +13,8 @@ from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.pipeline.config_files import read_config
-from ngo.pipeline.plan import overview, plan, summary
+from ngo.pipeline.overview import overview, summary
+from ngo.pipeline.plan import plan
 
 CORES = FieldType(Field(int, "cores", **within(1, 1024)))
 

@@ -51,6 +51,8 @@ class Artefact:
     #: The overlay of ``config/config.yaml`` that has its experiments, without suffix; None if
     #: config.yaml itself has them.
     overlay: str | None = None
+    #: Whether its notebook has the parameter ``network``, the config's networks.
+    priced: bool = False
 
     def inputs(self, tier: str) -> dict[str, str]:
         """The input files, by the notebook's parameters."""

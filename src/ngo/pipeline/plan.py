@@ -5,7 +5,7 @@ Light: the workflow imports this module at every start, so it imports no torch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,6 @@ from ngo.pipeline.artefacts import (
     tidy_table,
     tier_folder,
 )
-from ngo.pipeline.config_files import CONFIG, read_config, tiers
 from ngo.pipeline.grid import check_fields, named_settings, resolve_run, training_runs
 from ngo.pipeline.schema_check import check_schema
 from ngo.training.checks import check_snapshots
@@ -60,6 +59,8 @@ class Plan:
     shown: dict[str, dict]
     #: The file of claims, relative to the working directory.
     claims: str
+    #: Networks on which runs are priced: latency, bandwidth and so on, by name.
+    network: dict[str, dict]
 
     @cached_property
     def ledger(self) -> ClaimsFile:
@@ -115,8 +116,22 @@ class Plan:
             del given["published"]
             folder = f"{tier_folder(self.tier)}/metrics"
             given |= {"metrics": folder, "tables": self.tables(CLAIMS)}
+        if ARTEFACTS[artefact].priced:
+            given["network"] = self.network
         out = {"tier": self.tier, "out": tier_folder(self.tier)}
         return {**given, **self.shown.get(artefact, {}), **out}
+
+    def notebook_flags(self, artefact: str) -> list[str]:
+        """The parameters of an artefact's notebook as options of ``ngo notebook``, in YAML."""
+        import yaml
+
+        def text(value: object) -> str:
+            if not isinstance(value, Mapping):
+                return str(value)
+            return yaml.safe_dump(value, default_flow_style=True, width=10**6).strip()
+
+        given = self.parameters(artefact).items()
+        return [word for name, value in given for word in ("-p", f"{name}={text(value)}")]
 
     @cached_property
     def runs(self) -> dict[str, RunSpec]:
@@ -182,6 +197,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
         measures=measures,
         shown=dict(config["artefacts"]),
         claims=config.get("claims", CLAIMS_FILE),
+        network=dict(config.get("network", {})),
     )
 
 
@@ -210,35 +226,6 @@ def load_plugins(config: Mapping) -> None:
             f"plugins: {shown(paths)} is not allowed; it must be a list of Python files."
         )
     plugins.load(paths)
-
-
-def summary(plan: Plan) -> str:
-    """One line about how much a plan trains."""
-    runs = plan.runs.values()
-    samples = sum(spec.samples for spec in runs)
-    plural = "" if len(plan.training) == 1 else "s"
-    return (
-        f"{len(runs)} runs of {len(plan.training)} experiment{plural} on "
-        f"{len(plan.partition_runs)} partitions train {samples:,} samples"
-    )
-
-
-def overview(folder: str | Path = CONFIG.parent, schema: str | Path | None = None) -> Iterator[str]:
-    """A line for each tier in ``folder``, and for each file that is not one, with the reason."""
-    found: dict[str, Path] = {}
-    for paths in tiers(folder):
-        path = paths[-1]
-        try:
-            planned = plan(read_config(paths), schema)
-            if planned.tier in found:
-                raise UserError(f"tier: {planned.tier!r} is the name of {found[planned.tier]}")
-        except UserError as error:
-            if len(paths) == 1:
-                raise
-            yield f"{path} is not a tier on its own: {error}"
-        else:
-            found[planned.tier] = path
-            yield f"{planned.tier}: {summary(planned)}"
 
 
 def _check_apart(key: str, specs: Iterable[RunSpec], apart: tuple[str, ...]) -> None:

@@ -67,8 +67,9 @@ def config_schema(*, values: bool = True) -> Schema:
                     for name, entry in MEASUREMENTS.items()
                 },
                 "artefacts": _named(_mapping(_SHOWN, required=())),
+                "network": _named(_mapping(_NETWORK, optional=("slow", "slowdown"))),
             },
-            optional=("runs_per_gpu", "plugins", "claims", *MEASUREMENTS),
+            optional=("runs_per_gpu", "plugins", "claims", "network", *MEASUREMENTS),
         ),
         "$defs": {
             "id": _ID,
@@ -162,6 +163,15 @@ def _ref(name: str) -> Schema:
 _SHARE: Schema = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
 _LOSS: Schema = {"type": "number", "exclusiveMinimum": 0}
 _PERCENT: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 100}
+_SECONDS: Schema = {"type": "number", "minimum": 0}
+#: See ``analysis.network_time.NetworkModel``.
+_NETWORK: Schema = {
+    "latency": _SECONDS,
+    "bandwidth": {"type": "number", "exclusiveMinimum": 0},
+    "step": _SECONDS,
+    "slow": {"type": "number", "minimum": 0, "maximum": 1},
+    "slowdown": {"type": "number", "minimum": 1},
+}
 #: Parameters of the artefacts' notebooks.
 _SHOWN: Schema = {
     "consensus_share": _SHARE,

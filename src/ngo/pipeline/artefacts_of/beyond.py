@@ -16,6 +16,18 @@ ARTEFACTS.add(
     ),
 )
 ARTEFACTS.add(
+    "price",
+    Artefact(
+        "The price of a point of accuracy, in bytes and in modelled seconds",
+        METHODS,
+        {"metrics": "price"},
+        figures=("price",),
+        tables=("price",),
+        overlay="beyond",
+        priced=True,
+    ),
+)
+ARTEFACTS.add(
     "finite_time",
     Artefact(
         "Consensus in finite time, kept in discrete steps",

@@ -1,0 +1,54 @@
+"""The tiers in a folder, and what they train."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from configs import config_of, plan_of
+from conftest import CONFIGS
+
+from ngo.pipeline.overview import overview, summary
+
+
+def test_summary_counts_runs_and_samples():
+    plan = plan_of(config_of("laptop"))
+    table1 = {spec.id: spec for spec in plan.training["table1"]}
+    assert sum(r.samples for r in table1.values()) == 20 * 7 * (4 * 60_000 + 20 * 4_000) + sum(
+        r.samples for r in table1.values() if r.dataset == "cifar10"
+    )
+    samples = sum(r.samples for r in plan.runs.values())
+    assert summary(plan) == (
+        f"{len(plan.runs)} runs of 21 experiments on {len(plan.partition_runs)} partitions train "
+        f"{samples:,} samples"
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with the shipped configs."""
+    for path in CONFIGS:
+        shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+def test_every_tier_is_found(folder):
+    lines = list(overview(folder))
+    assert [line.partition(":")[0] for line in lines] == ["paper", "cifar10", "demo", "laptop"]
+    assert all(re.search(r": \d+ runs of 21 experiments on \d+ part", line) for line in lines)
+
+
+def test_a_file_that_is_no_tier_is_told_in_its_line(folder):
+    """One of a user's own that is none, one that is wrong, one over another tier."""
+    (folder / "compose.yaml").write_text("services: {}\n")
+    (folder / "fast.yaml").write_text("device: cpu\n")
+    (folder / "half.yaml").write_text("tier: [")
+    (folder / "mine.yaml").write_text("tier: mine\n")
+    lines = list(overview(folder))
+    assert not any("\n" in line for line in lines)
+    others = {Path(line.split()[0]).name: line for line in lines if "not a tier on its own" in line}
+    assert "config: 'services' is unknown" in others["compose.yaml"]
+    assert f"tier: 'paper' is the name of {folder}/config.yaml" in others["fast.yaml"]
+    assert "is not valid YAML" in others["half.yaml"]
+    listed = [line.partition(":")[0] for line in lines if line not in others.values()]
+    assert listed == ["paper", "cifar10", "demo", "laptop", "mine"]

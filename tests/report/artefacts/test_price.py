@@ -1,0 +1,52 @@
+"""The figure and table of prices, from made-up runs."""
+
+import pytest
+from made_up_prices import CASES, prices
+
+from ngo.common.registry import UserError
+from ngo.report.artefacts import price
+
+pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
+
+NETWORK = {"far": {"latency": 0.5, "bandwidth": 2000, "step": 0}}
+
+
+@pytest.fixture
+def runs(tmp_path):
+    prices().to_parquet(tmp_path / "runs.parquet")
+    return tmp_path / "runs.parquet"
+
+
+def test_the_figure_and_the_table_are_saved(runs, tmp_path):
+    output = price.make(runs, NETWORK, 0.55, tier="test", out=tmp_path)
+    assert output.picture.stat().st_size > 10_000
+    (printed,) = output.tables
+    rows = printed.set_index("Case")
+    assert set(rows.index) == set(CASES)
+    assert rows.loc["NGO, ring", ["MB by a worker", "far, s", "Reached"]].tolist() == [
+        "0.157", "118", "3 of 3",
+    ]  # fmt: skip
+    assert rows.loc["linear, ring", ["MB by a worker", "Reached"]].tolist() == ["–", "0 of 3"]
+    caption = (tmp_path / "tables/price.md").read_text()
+    assert "Far: 0.5 s of latency, 0.002 MB/s, 0 s for a gradient step." in caption
+
+
+def test_a_panel_for_the_bytes_and_one_for_each_network(runs):
+    from ngo.analysis.network_time import read_network
+    from ngo.analysis.prices import priced
+
+    near = {"latency": 0, "bandwidth": 1e9, "step": 1}
+    networks = {"far": NETWORK["far"], "near": near}
+    found = priced(prices(), {name: read_network(each) for name, each in networks.items()})
+    figure = price.draw(found, list(networks))
+    assert [axis.get_title() for axis in figure.axes] == [
+        "(a) mnist, shards",
+        "(b) far",
+        "(c) near",
+    ]
+    assert all(len(axis.get_lines()) == len(CASES) for axis in figure.axes)
+
+
+def test_a_config_without_a_network_is_refused(runs, tmp_path):
+    with pytest.raises(UserError, match="network: the config names none"):
+        price.make(runs, {}, 0.5, tier="test", out=tmp_path)
