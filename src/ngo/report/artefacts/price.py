@@ -87,7 +87,7 @@ def draw(found: pd.DataFrame, networks: list[str]) -> Figure:
             axis.set_ylabel(axis.get_ylabel() if cost == BYTES else "")
             if cost == BYTES:
                 axis.xaxis.set_major_formatter(lambda value, _: f"{value / 1e6:g}")
-            titles.append(", ".join(situation) if cost == BYTES else cost)
+            titles.append(", ".join(situation) if cost == BYTES else cost.replace("_", " "))
     plots.titles(axes.flat, *titles)
     plots.legend(figure, axes[0, 0])
     return figure
@@ -105,7 +105,10 @@ def print_costs(table: pd.DataFrame, networks: list[str]) -> pd.DataFrame:
                 for title, column in (("Best p", "p"), ("Best γ", "gamma"), ("Best η", "lr"))
             },
             "MB by a worker": [_number(value / 1e6) for value in table[BYTES]],
-            **{f"{name}, s": [_number(value) for value in table[name]] for name in networks},
+            **{
+                f"{name.replace('_', ' ')}, s": [_number(value) for value in table[name]]
+                for name in networks
+            },
             "Reached": [f"{k} of {n}" for k, n in zip(table["seeds"], table["runs"], strict=True)],
         }
     )
@@ -118,6 +121,6 @@ def _number(value: float) -> str:
 def _in_words(name: str, model: NetworkModel) -> str:
     slow = f"; with probability {model.slow:g}, {model.slowdown:g} times as long"
     return (
-        f"{name.capitalize()}: {model.latency:g} s of latency, {model.bandwidth / 1e6:g} MB/s, "
+        f"{name.replace('_', ' ').capitalize()}: {model.latency:g} s of latency, {model.bandwidth / 1e6:g} MB/s, "
         f"{model.step:g} s for a gradient step{slow if model.slow else ''}."
     )
