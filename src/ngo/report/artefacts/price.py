@@ -120,7 +120,8 @@ def _number(value: float) -> str:
 
 def _in_words(name: str, model: NetworkModel) -> str:
     slow = f"; with probability {model.slow:g}, {model.slowdown:g} times as long"
+    called = name.replace("_", " ").capitalize()
     return (
-        f"{name.replace('_', ' ').capitalize()}: {model.latency:g} s of latency, {model.bandwidth / 1e6:g} MB/s, "
+        f"{called}: {model.latency:g} s of latency, {model.bandwidth / 1e6:g} MB/s, "
         f"{model.step:g} s for a gradient step{slow if model.slow else ''}."
     )
