@@ -1,0 +1,83 @@
+"""Compressions: what a worker sends in place of a row, in fewer bytes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ngo.common.fields import above
+from ngo.common.registry import Registry, load_entries
+from ngo.common.settings import Setting, declare, number
+
+if TYPE_CHECKING:
+    import torch
+
+    from ngo.gossip.step import Run
+
+# A setting of the compressions that send some of a row's entries.
+KEPT = {"kept": number("share of a row's entries that are sent", 0.01, above(0, 1))}
+
+
+def kept_entries(d: int, run: Run) -> int:
+    """How many of ``d`` entries are sent: ``kept`` · d, rounded, and at least one."""
+    return max(1, round(run.kept * d))
+
+
+class Codec(ABC):
+    """An entry's encoder and decoder, for rows of ``d`` numbers of one dtype.
+
+    A row becomes a payload of ``size`` bytes; sender and receivers decode it to the same row C(z).
+    """
+
+    def __init__(
+        self, d: int, dtype: torch.dtype, run: Run, streams: Sequence[torch.Generator] = ()
+    ) -> None:
+        """``streams`` has a random stream for each worker whose rows are encoded."""
+        self.d, self.dtype, self.run, self.streams = d, dtype, run, streams
+
+    @staticmethod
+    @abstractmethod
+    def size(d: int, run: Run, number: int) -> int:
+        """The bytes of a payload, for rows of ``d`` numbers of ``number`` bytes."""
+
+    @abstractmethod
+    def encode(self, z: torch.Tensor) -> torch.Tensor:
+        """The payloads ``[n, size]``, uint8, of rows ``[n, d]``."""
+
+    @abstractmethod
+    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        """The rows C(z) ``[m, d]`` of payloads ``[m, size]``."""
+
+
+@dataclass(frozen=True)
+class Compression:
+    """An entry of the registry."""
+
+    codec: type[Codec]
+    #: The settings of its own that it reads.
+    fields: tuple[str, ...]
+
+
+COMPRESSIONS: Registry[Compression] = Registry("compression")
+
+
+def compression(
+    name: str, *, settings: Mapping[str, Setting] | None = None
+) -> Callable[[type[Codec]], type[Codec]]:
+    """Register a ``Codec`` under the name that configs and commands use.
+
+    For error feedback to converge it must be a contraction: E‖C(z) − z‖² ≤ (1 − δ)‖z‖² for a δ > 0.
+    ``settings`` are fields of a run that it adds, and reads as ``self.run.NAME``.
+    """
+
+    def register(codec: type[Codec]) -> type[Codec]:
+        fields = declare("compression", name, settings or {})
+        COMPRESSIONS.add(name, Compression(codec, fields), codec)
+        return codec
+
+    return register
+
+
+load_entries("ngo.gossip.compressions")

@@ -1,0 +1,61 @@
+"""Random rounding to a few levels (QSGD; Alistarh et al. 2017)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ngo.common.fields import within
+from ngo.common.settings import whole
+from ngo.gossip.compression import Codec, compression
+
+if TYPE_CHECKING:
+    import torch
+
+    from ngo.gossip.step import Run
+
+LEVELS = {"levels": whole("levels above 0 to which |z|/‖z‖ is rounded", 7, within(1, 127))}
+
+
+@compression("qsgd", settings=LEVELS)
+class QSGD(Codec):
+    """C(z) = ‖z‖ sign(z) ξ / τ, where ξ is |z|/‖z‖ rounded at random to a multiple of 1/s.
+
+    s = ``levels``. ‖z‖ sign(z) ξ is unbiased. Divided by τ = 1 + min(d/s², √d/s) it is a contraction,
+    δ = 1/τ (Koloskova et al. 2019). The payload is ‖z‖, and a sign and a level for each entry.
+    """
+
+    @staticmethod
+    def size(d: int, run: Run, number: int) -> int:
+        return number + (d * (1 + run.levels.bit_length()) + 7) // 8
+
+    @property
+    def tau(self) -> float:
+        """τ, by which an unbiased row is divided."""
+        s = self.run.levels
+        return 1 + min(self.d / s**2, math.sqrt(self.d) / s)
+
+    def encode(self, z: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        from ngo.gossip.payload import pack, to_bytes
+
+        s = self.run.levels
+        norm = z.norm(dim=1, keepdim=True)
+        level = torch.empty_like(z)
+        for row, stream in zip(level, self.streams, strict=True):
+            row.uniform_(generator=stream)
+        smallest = torch.finfo(z.dtype).tiny
+        level.add_(z.abs().mul_(s / norm.clamp_min(smallest))).floor_().clamp_(max=s)
+        codes = level.byte() | (z < 0).byte() << s.bit_length()
+        return torch.cat([to_bytes(norm), pack(codes, 1 + s.bit_length())], 1)
+
+    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        from ngo.gossip.payload import from_bytes, unpack
+
+        s = self.run.levels
+        bits = s.bit_length()
+        norm = from_bytes(payload[:, : self.dtype.itemsize], self.dtype)
+        codes = unpack(payload[:, self.dtype.itemsize :], 1 + bits, self.d)
+        level = (codes & (1 << bits) - 1).to(self.dtype)
+        return level.mul_(1 - 2 * (codes >> bits).to(self.dtype)).mul_(norm / (s * self.tau))

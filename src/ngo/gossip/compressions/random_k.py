@@ -1,0 +1,61 @@
+"""Random entries of a row (Stich et al. 2018)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.compression import KEPT, Codec, compression, kept_entries
+
+if TYPE_CHECKING:
+    import torch
+
+    from ngo.gossip.step import Run
+
+SEED_BYTES = 8
+
+
+@compression("random_k", settings=KEPT)
+class RandomK(Codec):
+    """k = ``kept`` · d entries, each set of k equally likely; 0 elsewhere. δ = k/d.
+
+    (d/k) C(z) is unbiased. The payload is the values, and the seed from which the receiver draws
+    the indices again.
+    """
+
+    @staticmethod
+    def size(d: int, run: Run, number: int) -> int:
+        return kept_entries(d, run) * number + SEED_BYTES
+
+    def encode(self, z: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        from ngo.gossip.payload import to_bytes
+
+        seeds = torch.stack(
+            [
+                torch.randint(2**63 - 1, (1,), generator=stream, device=stream.device)
+                for stream in self.streams
+            ]
+        )
+        values = z.gather(1, self._indices(seeds))
+        return torch.cat([to_bytes(values), to_bytes(seeds).to(z.device)], 1)
+
+    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        from ngo.gossip.payload import from_bytes
+
+        values = from_bytes(payload[:, :-SEED_BYTES], self.dtype)
+        indices = self._indices(from_bytes(payload[:, -SEED_BYTES:], torch.int64))
+        return values.new_zeros(len(payload), self.d).scatter_(1, indices, values)
+
+    def _indices(self, seeds: torch.Tensor) -> torch.Tensor:
+        """The indices ``[n, k]`` that follow from the seeds ``[n, 1]``."""
+        import numpy as np
+        import torch
+
+        k = kept_entries(self.d, self.run)
+        drawn = np.empty((len(seeds), k), dtype=np.int64)
+        for row, seed in zip(drawn, seeds.flatten().tolist(), strict=True):
+            row[:] = np.random.default_rng(seed).choice(self.d, k, replace=False, shuffle=False)
+        return torch.from_numpy(drawn).to(seeds.device)

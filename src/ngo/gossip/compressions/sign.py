@@ -1,0 +1,36 @@
+"""The signs of a row, and one scale (Karimireddy et al. 2019)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.compression import Codec, compression
+
+if TYPE_CHECKING:
+    import torch
+
+    from ngo.gossip.step import Run
+
+
+@compression("sign")
+class Sign(Codec):
+    """sign(z) · mean|z|, with sign(0) = 1: one bit an entry. δ = ‖z‖₁² / (d ‖z‖₂²)."""
+
+    @staticmethod
+    def size(d: int, run: Run, number: int) -> int:
+        return number + (d + 7) // 8
+
+    def encode(self, z: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        from ngo.gossip.payload import pack, to_bytes
+
+        scale = z.abs().mean(1, keepdim=True)
+        return torch.cat([to_bytes(scale), pack((z < 0).byte(), 1)], 1)
+
+    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        from ngo.gossip.payload import from_bytes, unpack
+
+        scale = from_bytes(payload[:, : self.dtype.itemsize], self.dtype)
+        negative = unpack(payload[:, self.dtype.itemsize :], 1, self.d)
+        return scale.addcmul(scale, negative.to(self.dtype), value=-2)

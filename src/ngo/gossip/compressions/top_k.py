@@ -1,0 +1,44 @@
+"""The largest entries of a row (Alistarh et al. 2018; Stich et al. 2018)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.compression import KEPT, Codec, compression, kept_entries
+
+if TYPE_CHECKING:
+    import torch
+
+    from ngo.gossip.step import Run
+
+INDEX_BYTES = 4
+
+
+@compression("top_k", settings=KEPT)
+class TopK(Codec):
+    """The k = ``kept`` · d entries with the largest |z|; 0 elsewhere. δ = k/d.
+
+    The payload is their values, and their indices as int32.
+    """
+
+    @staticmethod
+    def size(d: int, run: Run, number: int) -> int:
+        return kept_entries(d, run) * (number + INDEX_BYTES)
+
+    def encode(self, z: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        from ngo.gossip.payload import to_bytes
+
+        largest = z.abs().topk(kept_entries(self.d, self.run), sorted=False).indices
+        return torch.cat([to_bytes(z.gather(1, largest)), to_bytes(largest.int())], 1)
+
+    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        from ngo.gossip.payload import from_bytes
+
+        split = payload.shape[1] - kept_entries(self.d, self.run) * INDEX_BYTES
+        values = from_bytes(payload[:, :split], self.dtype)
+        indices = from_bytes(payload[:, split:], torch.int32).long()
+        return values.new_zeros(len(payload), self.d).scatter_(1, indices, values)

@@ -1,0 +1,104 @@
+from types import SimpleNamespace
+
+import pytest
+import torch
+from compression_cases import D, N, NAMES, SETTINGS, codec_of, rows, sent
+
+from ngo.common.fields import Field, above
+from ngo.common.registry import UserError
+from ngo.common.settings import DECLARED, Setting
+from ngo.gossip.compression import COMPRESSIONS, Codec, compression, kept_entries
+
+
+def test_the_registry():
+    assert sorted(COMPRESSIONS) == sorted(NAMES)
+    assert {name: each.fields for name, each in COMPRESSIONS.items() if each.fields} == {
+        "top_k": ("kept",), "random_k": ("kept",), "qsgd": ("levels",),
+    }  # fmt: skip
+    assert COMPRESSIONS.definitions["top_k"] == "ngo.gossip.compressions.top_k:TopK"
+    assert DECLARED["kept"].field.owners == ("compression",)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("d", [1, 7, 8, D])
+@pytest.mark.parametrize("name", NAMES)
+def test_payloads_have_the_size_of_the_formula(name, d, dtype):
+    codec = codec_of(name, d=d, dtype=dtype)
+    payload = codec.encode(rows(d=d, dtype=dtype))
+    assert payload.dtype == torch.uint8
+    assert payload.shape == (N, codec.size(d, codec.run, dtype.itemsize))
+    found = codec.decode(payload)
+    assert (found.shape, found.dtype) == ((N, d), dtype)
+
+
+def test_sizes_in_bytes():
+    """Of 1000 numbers of 4 bytes: 10 are kept; 4 levels and a sign take 4 bits."""
+    run = SimpleNamespace(kept=0.01, levels=4)
+    sizes = {name: COMPRESSIONS[name].codec.size(1000, run, 4) for name in NAMES}
+    assert sizes == {
+        "none": 4000, "top_k": 80, "random_k": 48, "sign": 4 + 125, "qsgd": 4 + 500,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_compression_is_a_contraction(name):
+    """E‖C(z) − z‖² ≤ (1 − δ)‖z‖²; the mean is over 2000 rows."""
+    codec, z = codec_of(name, n=2000), rows(n=2000)
+    k = kept_entries(D, codec.run)
+    norms = z.norm(dim=1)
+    delta = {
+        "none": torch.tensor(1.0),
+        "top_k": torch.tensor(k / D),
+        "random_k": torch.tensor(k / D),
+        "sign": z.abs().sum(1).square() / (D * norms.square()),
+        "qsgd": torch.tensor(1 / (1 + min(D / 25, D**0.5 / 5))),
+    }[name]
+    left = (sent(codec, z) - z).square().sum(1) / norms.square()
+    assert left.mean() <= (1 - delta).mean() + 0.01
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_is_decoded_alike_by_everybody(name):
+    """From the payload alone: a receiver has no streams, and other rows than the sender."""
+    sender, receiver = codec_of(name), codec_of(name, n=0)
+    payload = sender.encode(rows())
+    assert torch.equal(receiver.decode(payload[[2]]), sender.decode(payload)[[2]])
+    assert receiver.decode(payload[:0]).shape == (0, D)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_worker_is_compressed_alike_in_any_company(name):
+    """Each row has a stream of its own, which continues from call to call."""
+    together, alone = codec_of(name), codec_of(name)
+    alone.streams = together.streams[2:3]
+    states = [stream.get_state() for stream in together.streams]
+    first = [together.encode(rows(seed=seed)) for seed in (0, 1)]
+    for stream, state in zip(together.streams, states, strict=True):
+        stream.set_state(state)
+    second = [alone.encode(rows(seed=seed)[2:3]) for seed in (0, 1)]
+    for all_rows, own in zip(first, second, strict=True):
+        assert torch.equal(all_rows[2:3], own)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_zero_is_sent_as_zero(name):
+    assert not sent(codec_of(name), torch.zeros(N, D).double()).any()
+
+
+def test_at_least_one_entry_is_kept():
+    assert [kept_entries(d, SimpleNamespace(kept=0.01)) for d in (1, 40, 149, 151)] == [1, 1, 1, 2]
+    assert kept_entries(D, SimpleNamespace(kept=1.0)) == D
+
+
+def test_a_compression_is_registered_with_its_settings(own_entries):
+    part = Setting(Field(float, "share", **above(0)), 0.5)
+
+    @compression("first", settings={"first_share": part})
+    class First(Codec):
+        pass
+
+    assert COMPRESSIONS["first"].codec is First
+    assert COMPRESSIONS["first"].fields == ("first_share",)
+    with pytest.raises(UserError, match=r"compression: 'topk' is unknown.*Did you mean 'top_k'"):
+        COMPRESSIONS["topk"]
+    assert set(SETTINGS) == {"kept", "levels"}
