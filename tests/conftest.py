@@ -20,6 +20,7 @@ from ngo.data.dataset import DATASETS
 from ngo.data.partition import PARTITIONS
 from ngo.engine.backend import BACKENDS, Stacked
 from ngo.engine.population import Population
+from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.lr_schedule import LR_SCHEDULES
@@ -88,7 +89,7 @@ def own_entries(monkeypatch):
     """Entries and plugins of the test are removed when it ends."""
     monkeypatch.setattr(plugins, "_loaded", {})
     kinds = (METHODS, TOPOLOGIES, COUPLINGS, LOCAL_RULES, LR_SCHEDULES, BACKENDS, MODELS, TASKS)
-    registries = (*kinds, DATASETS, AUGMENTATIONS, PARTITIONS, MEASUREMENTS, DECLARED)
+    registries = (*kinds, COMPRESSIONS, DATASETS, AUGMENTATIONS, PARTITIONS, MEASUREMENTS, DECLARED)
     before = [(dict(registry), dict(registry.definitions)) for registry in registries]
     yield
     for registry, (entries, definitions) in zip(registries, before, strict=True):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import torch
 
 from ngo.common.seeding import torch_stream
+from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
@@ -36,7 +37,10 @@ def states(seed=0, n=N, d=D):
 class Stepping:
     """Takes the steps of a method, one after another, on a matrix of its own."""
 
-    def __init__(self, method, X, W=None, *, rule="sgd", coupling="power", network=None, **values):
+    def __init__(
+        self, method, X, W=None, *, rule="sgd", coupling="power", compression="none", network=None,
+        **values,
+    ):  # fmt: skip
         self.X = X.clone()
         self.W = W
         self.run = fields(**values)
@@ -46,6 +50,8 @@ class Stepping:
         self._method = METHODS[method].update if isinstance(method, str) else method
         self._rule = LOCAL_RULES[rule].descend
         self._coupling = COUPLINGS[coupling]
+        streams = [torch_stream(0, "compression", i) for i in range(len(X))]
+        self._codec = COMPRESSIONS[compression].codec(X.shape[1], X.dtype, self.run, streams)
 
     def step(self, G=None):
         """The next step, as the method sees it."""
@@ -53,7 +59,7 @@ class Stepping:
         G = torch.zeros_like(self.X) if G is None else G.clone()
         return Step(
             self.t, 100, self.X, G, self.run, self.run.lr, self.network, self._rule,
-            self._coupling, self.matrices,
+            self._coupling, self.matrices, self._codec,
         )  # fmt: skip
 
     def advance(self, G=None):

@@ -26,6 +26,8 @@ _INTERFACE = {
     "method": ("ngo.gossip.method", "method"),
     "local_rule": ("ngo.gossip.local_rule", "local_rule"),
     "coupling": ("ngo.gossip.coupling", "coupling"),
+    "compression": ("ngo.gossip.compression", "compression"),
+    "Codec": ("ngo.gossip.compression", "Codec"),
     "model": ("ngo.models.model", "model"),
     "dataset": ("ngo.data.dataset", "dataset"),
     "partition": ("ngo.data.partition", "partition"),

@@ -8,7 +8,7 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
 
 N, D = 4, 41
-SETTINGS = {"kept": 0.2, "levels": 5}
+SETTINGS = {"kept_share": 0.2, "levels": 5}
 NAMES = ("none", "top_k", "random_k", "sign", "qsgd")
 
 

@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from compression_cases import D, N, NAMES, SETTINGS, codec_of, rows, sent
+from compression_cases import NAMES, SETTINGS, D, N, codec_of, rows, sent
 
 from ngo.common.fields import Field, above
 from ngo.common.registry import UserError
@@ -13,10 +13,10 @@ from ngo.gossip.compression import COMPRESSIONS, Codec, compression, kept_entrie
 def test_the_registry():
     assert sorted(COMPRESSIONS) == sorted(NAMES)
     assert {name: each.fields for name, each in COMPRESSIONS.items() if each.fields} == {
-        "top_k": ("kept",), "random_k": ("kept",), "qsgd": ("levels",),
+        "top_k": ("kept_share",), "random_k": ("kept_share",), "qsgd": ("levels",),
     }  # fmt: skip
     assert COMPRESSIONS.definitions["top_k"] == "ngo.gossip.compressions.top_k:TopK"
-    assert DECLARED["kept"].field.owners == ("compression",)
+    assert DECLARED["kept_share"].field.owners == ("compression",)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -33,7 +33,7 @@ def test_payloads_have_the_size_of_the_formula(name, d, dtype):
 
 def test_sizes_in_bytes():
     """Of 1000 numbers of 4 bytes: 10 are kept; 4 levels and a sign take 4 bits."""
-    run = SimpleNamespace(kept=0.01, levels=4)
+    run = SimpleNamespace(kept_share=0.01, levels=4)
     sizes = {name: COMPRESSIONS[name].codec.size(1000, run, 4) for name in NAMES}
     assert sizes == {
         "none": 4000, "top_k": 80, "random_k": 48, "sign": 4 + 125, "qsgd": 4 + 500,
@@ -86,8 +86,13 @@ def test_zero_is_sent_as_zero(name):
 
 
 def test_at_least_one_entry_is_kept():
-    assert [kept_entries(d, SimpleNamespace(kept=0.01)) for d in (1, 40, 149, 151)] == [1, 1, 1, 2]
-    assert kept_entries(D, SimpleNamespace(kept=1.0)) == D
+    assert [kept_entries(d, SimpleNamespace(kept_share=0.01)) for d in (1, 40, 149, 151)] == [
+        1,
+        1,
+        1,
+        2,
+    ]
+    assert kept_entries(D, SimpleNamespace(kept_share=1.0)) == D
 
 
 def test_a_compression_is_registered_with_its_settings(own_entries):
@@ -101,4 +106,4 @@ def test_a_compression_is_registered_with_its_settings(own_entries):
     assert COMPRESSIONS["first"].fields == ("first_share",)
     with pytest.raises(UserError, match=r"compression: 'topk' is unknown.*Did you mean 'top_k'"):
         COMPRESSIONS["topk"]
-    assert set(SETTINGS) == {"kept", "levels"}
+    assert set(SETTINGS) == {"kept_share", "levels"}

@@ -41,6 +41,7 @@ def test_fields_added_later_have_changed_no_id():
     assert NEUTRAL == {
         "local_rule": "sgd",
         "coupling": "power",
+        "compression": "none",
         "augmentation": "none",
         "lr_schedule": "constant",
         "eval_images": 0,
@@ -49,7 +50,7 @@ def test_fields_added_later_have_changed_no_id():
         spec = resolve({"protocol": protocol})
         old = {k: v for k, v in spec.values().items() if k not in NEUTRAL}
         assert spec.id.endswith(digest(old))
-    assert resolve(dict(NEUTRAL)).id == resolve({}).id
+    assert resolve({**NEUTRAL, "protocol": "choco"}).id == resolve({"protocol": "choco"}).id
 
 
 def test_runs_that_share_a_partition_share_its_id():

@@ -38,6 +38,20 @@ class AsynchronousNetwork(ProcessNetwork):
         mix_rows(rows, received, present, W)
         self.count(self._edges(), rows)
 
+    def swap(self, rows: torch.Tensor) -> torch.Tensor:
+        """Refused: an older row that has not been sent yet is replaced by a newer one."""
+        raise self._waits()
+
+    def elsewhere(self) -> list[int]:
+        """Refused: copies of others' rows need every message."""
+        raise self._waits()
+
+    def _waits(self) -> UserError:
+        return UserError(
+            "asynchronous: a method needs every message here, and may miss some; its declaration "
+            "must not say asynchronous=True."
+        )
+
     def _transfer(
         self, rows: torch.Tensor, send: Mapping[int, list[int]], receive: Mapping[int, list[int]]
     ) -> tuple[list[int], torch.Tensor]:
@@ -54,8 +68,7 @@ class AsynchronousNetwork(ProcessNetwork):
 
     def _edges(self) -> int:
         """The directed edges within this process; other rows are counted when they are sent."""
-        own = slice(self.own.start, self.own.stop)
-        return edges(self.W[own, own])
+        return edges(self.W[self.own_rows, self.own_rows])
 
     def _check_peers(self) -> None:
         """Raise PeerUnreachable if a member is lost."""

@@ -54,6 +54,7 @@ class ProcessNetwork(Network):
         self._spread = spread
         self.shares = shares(workers, len(group.members))
         self.own = self.shares[group.me]
+        self.own_rows = slice(self.own.start, self.own.stop)
         self.step = 0
         self.stale = []
 
@@ -89,10 +90,30 @@ class ProcessNetwork(Network):
         shapes = dict.fromkeys(self.group.members, tuple(question.shape))
         return float(self.group.ask_leader(question, shapes, answer, (1,)))
 
-    def send(self, rows: torch.Tensor) -> None:
-        """An exchange whose received rows are dropped."""
-        self._exchange(rows)
+    def send(self, rows: torch.Tensor) -> torch.Tensor:
+        """Each row goes once to each process with a neighbour."""
+        _, received = self._exchange(rows)
         self.count(self._edges(), rows)
+        return received
+
+    def swap(self, rows: torch.Tensor) -> torch.Tensor:
+        """Rows of edges within this process change places; the others go to their processes."""
+        links, me = self.links(), self.group.me
+        places = {
+            q: ((links[1] >= own.start) & (links[1] < own.stop)).nonzero().flatten()
+            for q, own in enumerate(self.shares)
+        }
+        parts = {q: rows[e.to(rows.device)] for q, e in places.items() if len(e)}
+        here = {me: parts.pop(me)} if me in parts else {}
+        shapes = {q: tuple(part.shape) for q, part in parts.items()}
+        received = self.group.exchange(parts, shapes, "gossip", rows.dtype)
+        swapped = torch.empty_like(rows)
+        for q, part in {**here, **received}.items():
+            # They are in the order of the sender's links, (j, i) for (i, j).
+            order = places[q][self.turned(links[:, places[q]])]
+            swapped[order.to(rows.device)] = part.to(rows.device)
+        self.count(len(rows), rows)
+        return swapped
 
     def mix(self, rows: torch.Tensor) -> None:
         """The product of the own rows of W with the rows of the own workers and neighbours."""
@@ -107,26 +128,39 @@ class ProcessNetwork(Network):
         gamma: float,
         run: Run,
         at: torch.Tensor | None = None,
+        theirs: torch.Tensor | None = None,
     ) -> None:
         """The gossip step of the own rows, given the rows of the neighbours."""
         self.refuse_directed()
-        others, received = self._exchange(X if at is None else at)
+        if theirs is None:
+            others, theirs = self._exchange(X if at is None else at)
+            self.count(self._edges(), X)
+        else:
+            others = self.elsewhere()
         workers = [*self.own, *others]
-        pull_rows(X, received, workers, self.W, coupling, gamma, run, at=at, spread=self._spread)
-        self.count(self._edges(), X)
+        pull_rows(X, theirs, workers, self.W, coupling, gamma, run, at=at, spread=self._spread)
+
+    def elsewhere(self) -> list[int]:
+        """The workers of all processes in ``_sources``."""
+        return list(chain(*self._sources().values()))
+
+    def _sources(self) -> dict[int, list[int]]:
+        """The workers from which the own ones receive, by process."""
+        sources = {}
+        for q in self.group.others:
+            near = self.W[self.own_rows, self.shares[q].start : self.shares[q].stop] != 0
+            if near.any():
+                sources[q] = [self.shares[q][j] for j in near.any(0).nonzero().flatten().tolist()]
+        return sources
 
     def _exchange(self, rows: torch.Tensor) -> tuple[list[int], torch.Tensor]:
         """Send the own rows to neighbours; the neighbours in other processes, and their rows."""
-        own = slice(self.own.start, self.own.stop)
-        send, receive = {}, {}
+        send = {}
         for q in self.group.others:
-            other = slice(self.shares[q].start, self.shares[q].stop)
-            to, source = self.W[other, own] != 0, self.W[own, other] != 0
+            to = self.W[self.shares[q].start : self.shares[q].stop, self.own_rows] != 0
             if to.any():
                 send[q] = to.any(0).nonzero().flatten().tolist()
-            if source.any():
-                receive[q] = [self.shares[q][j] for j in source.any(0).nonzero().flatten().tolist()]
-        return self._transfer(rows, send, receive)
+        return self._transfer(rows, send, self._sources())
 
     def _transfer(
         self, rows: torch.Tensor, send: Mapping[int, list[int]], receive: Mapping[int, list[int]]
@@ -146,7 +180,7 @@ class ProcessNetwork(Network):
 
     def _edges(self) -> int:
         """The number of directed edges from the own workers to others, in any process."""
-        sent = self.W[:, self.own.start : self.own.stop]
+        sent = self.W[:, self.own_rows]
         return int(sent.count_nonzero() - sent.diagonal(-self.own.start).count_nonzero())
 
     def totals(self) -> dict[str, int]:
@@ -199,6 +233,7 @@ class ProcessNetwork(Network):
         this process.
         """
         lost: dict[int, str] = {}
+        self.copies.clear()  # of rows that one process has changed, and another may not have
         while True:
             self.group.close()  # so that processes that wait for this one notice, too
             lost |= self._roll_call(done, on_failure)

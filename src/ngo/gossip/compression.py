@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ngo.gossip.step import Run
 
 # A setting of the compressions that send some of a row's entries.
-KEPT = {"kept": number("share of a row's entries that are sent", 0.01, above(0, 1))}
+KEPT = {"kept_share": number("share of a row's entries that are sent", 0.01, above(0, 1))}
 
 
 def kept_entries(d: int, run: Run) -> int:
-    """How many of ``d`` entries are sent: ``kept`` · d, rounded, and at least one."""
-    return max(1, round(run.kept * d))
+    """How many of ``d`` entries are sent: ``kept_share`` · d, rounded, and at least one."""
+    return max(1, round(run.kept_share * d))
 
 
 class Codec(ABC):

@@ -36,6 +36,11 @@ class Method:
     asynchronous: bool = False
     #: Whether it allows directed graphs, whose weights are column-stochastic only.
     directed: bool = False
+    #: The graphs that it allows: ``any``, ``fixed`` (the same in all steps) or ``tree``.
+    graph: str = "any"
+    #: What crosses each edge, in each direction, in a step with an exchange (see ``traffic``): the
+    #: numbers of each message. Empty if that is not known before the run.
+    sends: tuple[str, ...] = ("d",)
 
     @property
     def decentralized(self) -> bool:
@@ -52,6 +57,8 @@ def method(
     fields: tuple[str, ...] = (),
     asynchronous: bool = False,
     directed: bool = False,
+    graph: str = "any",
+    sends: tuple[str, ...] = ("d",),
     settings: Mapping[str, Setting] | None = None,
     **fixed: object,
 ) -> Callable[[Update], Update]:
@@ -61,12 +68,13 @@ def method(
     those that it adds; ``fixed`` are fields with one value here. Declare it ``asynchronous`` only
     if each step exchanges one matrix at most, with the same meaning each time, since a neighbour's
     newest model may be any number of steps old. Declare it ``directed`` if it needs no symmetric
-    mixing matrix.
+    mixing matrix, and its ``graph`` ``fixed`` (or a ``tree``) if a step builds on what the same
+    neighbours have sent before. ``sends`` lists its messages (see ``traffic.NUMBERS``).
     """
 
     def register(update: Update) -> Update:
         own = declare("protocol", name, settings or {})
-        entry = Method(update, (*fields, *own), fixed, asynchronous, directed)
+        entry = Method(update, (*fields, *own), fixed, asynchronous, directed, graph, sends)
         METHODS.add(name, entry, update)
         return update
 

@@ -25,10 +25,15 @@ class Network(ABC):
     W: torch.Tensor | None = None
     #: Whether the graph is directed.
     directed = False
+    #: The own workers' rows of W.
+    own_rows = slice(None)
+    #: What is known of rows of neighbours in other processes, by name (see ``step.Step.copies``).
+    copies: dict[str, torch.Tensor]
 
     def __init__(self) -> None:
         self.messages = 0  # rows sent so far
         self.bytes_sent = 0
+        self.copies = {}
 
     def set_matrix(self, W: torch.Tensor | None) -> None:
         """Begin a step with its mixing matrix."""
@@ -43,8 +48,16 @@ class Network(ABC):
         """The synchronization index V of all workers' rows."""
 
     @abstractmethod
-    def send(self, rows: torch.Tensor) -> None:
-        """Send rows along all edges; the receivers ignore them."""
+    def send(self, rows: torch.Tensor) -> torch.Tensor:
+        """Send rows along all edges; those of ``elsewhere`` ``[l, k]`` are received."""
+
+    @abstractmethod
+    def swap(self, rows: torch.Tensor) -> torch.Tensor:
+        """Send a row of its own along each edge of an undirected graph.
+
+        Row e of ``[e, k]`` goes along edge (i, j) of ``links``; row e of the result is what i has
+        received from j.
+        """
 
     @abstractmethod
     def mix(self, rows: torch.Tensor) -> None:
@@ -58,11 +71,29 @@ class Network(ABC):
         gamma: float,
         run: Run,
         at: torch.Tensor | None = None,
+        theirs: torch.Tensor | None = None,
     ) -> None:
         """Pull each row of ``X`` towards its neighbours', in place (``coupling.gossip_step``).
 
-        Rows of ``at``, if it is given, are sent and compared instead of those of ``X``.
+        Rows of ``at``, if it is given, are sent and compared instead of those of ``X``. Nothing is
+        sent if the rows of ``elsewhere`` are known: ``theirs`` ``[l, d]``.
         """
+
+    def elsewhere(self) -> list[int]:
+        """The neighbours, in other processes, from which the own workers receive; in order."""
+        return []
+
+    def links(self) -> torch.Tensor:
+        """The edges from the own workers, ``[2, e]``, in order: the own worker's row, its
+        neighbour's number.
+        """
+        edges = self.W - self.W.diagonal().diag()
+        return edges.T[self.own_rows].nonzero().T
+
+    def turned(self, links: torch.Tensor) -> torch.Tensor:
+        """``[e]``: the places of edges (i, j), which are in order, in the order of (j, i)."""
+        i, j = links
+        return (len(self.W) * j + i).argsort()
 
     def refuse_directed(self) -> None:
         """Raise a UserError on a directed graph, on which no pull conserves the mean."""
@@ -97,9 +128,15 @@ class SharedMatrix(Network):
 
         return float(synchronization_index(rows))
 
-    def send(self, rows: torch.Tensor) -> None:
-        """A message crosses each directed edge."""
+    def send(self, rows: torch.Tensor) -> torch.Tensor:
+        """A message crosses each directed edge; no process receives it."""
         self.count(edges(self.W), rows)
+        return rows[:0]
+
+    def swap(self, rows: torch.Tensor) -> torch.Tensor:
+        """Each row moves to the place of the edge in the other direction."""
+        self.count(len(rows), rows)
+        return rows[self.turned(self.links()).to(rows.device)]
 
     def mix(self, rows: torch.Tensor) -> None:
         """One product with W."""
@@ -115,11 +152,13 @@ class SharedMatrix(Network):
         gamma: float,
         run: Run,
         at: torch.Tensor | None = None,
+        theirs: torch.Tensor | None = None,
     ) -> None:
         """One gossip step of all workers at once."""
         self.refuse_directed()
         coupling.step(X, self.W, gamma, run, at=at, out=X, spread=self._spread)
-        self.count(edges(self.W), X)
+        if theirs is None:
+            self.count(edges(self.W), X)
 
 
 def edges(W: torch.Tensor) -> int:

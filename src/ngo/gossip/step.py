@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import torch
 
+    from ngo.gossip.compression import Codec
     from ngo.gossip.coupling import Coupling
     from ngo.gossip.network import Network
 
@@ -50,6 +51,8 @@ class Step:
     coupling: Coupling | None
     #: The method's own matrices by name (see ``matrix``).
     matrices: Matrices
+    #: The run's compression, for a method that reads it.
+    codec: Codec | None = None
 
     @property
     def gamma(self) -> float:
@@ -60,20 +63,49 @@ class Step:
         """Take the half step along the gradient, by the run's local rule."""
         self.rule(self)
 
-    def gossip(self, at: torch.Tensor | None = None) -> None:
+    def gossip(self, at: torch.Tensor | None = None, theirs: torch.Tensor | None = None) -> None:
         """Pull each worker towards its neighbours: x_i += γ_t Σ_j W_ij φ(x_j − x_i).
 
-        The differences are those of ``at`` ``[n, d]``, if it is given, instead of ``X``.
+        The differences are those of ``at`` ``[n, d]``, if it is given, instead of ``X``. With
+        ``theirs``, the ``copies`` of the matrix ``at``, nothing is sent.
         """
-        self.network.pull(self.X, self.coupling, self.gamma, self.run, at=at)
+        self.network.pull(self.X, self.coupling, self.gamma, self.run, at=at, theirs=theirs)
 
-    def matrix(self, name: str, *, columns: int | None = None, fill: float = 0.0) -> torch.Tensor:
+    def send_compressed(self, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Send C(z) ``[n, d]``, compressed, along all edges.
+
+        Returns C(z), and what neighbours in other processes have sent, in the order of ``copies``.
+        """
+        payload = self.codec.encode(z)
+        received = self.network.send(payload)
+        return self.codec.decode(payload), self.codec.decode(received)
+
+    def matrix(
+        self, name: str, *, rows: int | None = None, columns: int | None = None, fill: float = 0.0
+    ) -> torch.Tensor:
         """The method's own matrix ``name``: ``[n, d]``, or ``[n, columns]``, a row for each worker.
 
         The first use creates it, filled with ``fill``, on the device of ``X``. Its contents persist
-        from step to step, and checkpoints include them.
+        from step to step, and checkpoints include them. With ``rows`` it has that many instead, and
+        is created anew when their number changes, which happens when a worker is lost.
         """
-        if name not in self.matrices:
-            shape = (len(self.X), self.X.shape[1] if columns is None else columns)
+        wanted = len(self.X) if rows is None else rows
+        if name not in self.matrices or len(self.matrices[name]) != wanted:
+            shape = (wanted, self.X.shape[1] if columns is None else columns)
             self.matrices[name] = self.X.new_full(shape, fill)
         return self.matrices[name]
+
+    def copies(self, name: str) -> torch.Tensor:
+        """Copies ``[l, d]`` of rows of ``matrix(name)`` that neighbours in other processes own.
+
+        At first they are 0, as the rows are; then the method changes copies as their owners change
+        the rows. After a loss of workers the rows are sent anew. In one process there are none.
+        """
+        count, known = len(self.network.elsewhere()), self.network.copies
+        if count == 0:
+            return self.X[:0]
+        if name not in known:
+            at_start = self.t == 0
+            zeros = self.X.new_zeros(count, self.X.shape[1])
+            known[name] = zeros if at_start else self.network.send(self.matrix(name))
+        return known[name]

@@ -8,7 +8,7 @@ from ngo.common.registry import UserError
 from ngo.data.dataset import Source
 from ngo.data.partition import PARTITIONS
 from ngo.gossip.method import METHODS, Method
-from ngo.gossip.topology import TOPOLOGIES
+from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.models.model import MODELS, Model
 from ngo.training.spec import FIELDS, FINAL, RunSpec
 
@@ -52,6 +52,30 @@ def _check_network(spec: RunSpec, method: Method) -> None:
         )
     for name in topology.fields:
         _check_argument("topology", spec.topology, name)
+    if method.graph != "any" and topology.varies:
+        fixed = (name for name, each in TOPOLOGIES.items() if not (each.varies or each.directed))
+        raise UserError(
+            f"topology: {spec.topology!r} may change at each step, and protocol {spec.protocol!r} "
+            f"builds on what the same neighbours have sent before; fixed topologies: "
+            f"{', '.join(sorted(fixed))}."
+        )
+    if method.graph == "tree":
+        _check_tree(spec, topology)
+
+
+def _check_tree(spec: RunSpec, topology: Topology) -> None:
+    from networkx import Graph, is_connected
+
+    values = {name: getattr(spec, name) for name in topology.fields}
+    edges = topology.edges(spec.workers, **values)
+    graph = Graph(edges)
+    graph.add_nodes_from(range(spec.workers))
+    if len(edges) != spec.workers - 1 or not is_connected(graph):
+        raise UserError(
+            f"topology: {spec.topology!r} is no tree, with {len(edges)} edges on {spec.workers} "
+            f"workers, and protocol {spec.protocol!r} needs one: {spec.workers - 1} edges without "
+            f"a cycle, such as those of chain and star."
+        )
 
 
 def _check_argument(key: str, entry: str, name: str) -> None:

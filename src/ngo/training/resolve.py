@@ -9,6 +9,7 @@ from ngo.common.registry import UserError, unknown
 from ngo.common.settings import DECLARED
 from ngo.data.dataset import DATASETS, Source
 from ngo.data.partition import PARTITIONS
+from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
@@ -22,6 +23,7 @@ _OWNERS = {
     "protocol": METHODS,
     "topology": TOPOLOGIES,
     "coupling": COUPLINGS,
+    "compression": COMPRESSIONS,
     "partition": PARTITIONS,
     "local_rule": LOCAL_RULES,
 }
@@ -55,7 +57,7 @@ def resolve(
 
     method = METHODS[stated_value("protocol")]
     chosen = {name: stated_value(name) for name in ("protocol", "partition", "local_rule")}
-    for name in ("topology", "coupling"):
+    for name in ("topology", "coupling", "compression"):
         used = name in method.fields or name in method.fixed
         chosen[name] = method.fixed.get(name, stated_value(name)) if used else None
     values: dict[str, object] = {}

@@ -17,6 +17,7 @@ from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
 from ngo.data.partition import PARTITIONS
 from ngo.engine.backend import BACKENDS, PRECISIONS
+from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.lr_schedule import LR_SCHEDULES
@@ -103,6 +104,9 @@ class RunSpec:
         **within(0.5, 1),
         owners=("protocol", "coupling"),
     )
+    compression: str | None = _field(
+        str, "what is sent of a row", "none", names=COMPRESSIONS, **_METHOD, neutral="none"
+    )
     gamma: float | None = _field(float, "synchronization rate γ", 0.1, **_RATE, **_METHOD)
     gamma_decay: float | None = _field(
         float, "γ at step t is γ / (1 + t)^decay; 0 is constant", 0.0, **within(0, 10), **_METHOD
@@ -158,7 +162,7 @@ class RunSpec:
         """For example ``mnist-shards-ring-ngo-p0.9-s0-1f3a9c2e``."""
         exponent = f"p{self.p:g}" if self._reads("p") else None
         parts = [self.dataset, self.partition, self.topology, self.protocol]
-        for name in ("coupling", "local_rule"):
+        for name in ("coupling", "compression", "local_rule"):
             if (value := getattr(self, name)) != NEUTRAL[name]:
                 parts.append(value)
         canonical = {

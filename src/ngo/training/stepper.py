@@ -12,6 +12,7 @@ import torch
 from ngo.common.seeding import torch_stream
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.engine.population import Population
+from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.lr_schedule import LR_SCHEDULES
@@ -63,6 +64,12 @@ class Stepper:
         self._rule = LOCAL_RULES[spec.local_rule]
         self._schedule = LR_SCHEDULES[spec.lr_schedule]
         self._coupling = COUPLINGS[spec.coupling] if spec.coupling else None
+        self._codec, self._compressing = None, []
+        if spec.compression is not None:
+            X = self.population.X
+            self._compressing = [torch_stream(spec.seed, "compression", i, X.device) for i in own]
+            entry = COMPRESSIONS[spec.compression]
+            self._codec = entry.codec(self.population.d, X.dtype, spec, self._compressing)
         self._streams = [
             BatchStream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
             for i, part in zip(own, problem.parts, strict=True)
@@ -123,6 +130,7 @@ class Stepper:
             self._rule.descend,
             self._coupling,
             self._matrices,
+            self._codec,
         )
         self._method.update(step)
 
@@ -134,6 +142,7 @@ class Stepper:
             "population": self.population.state_dict(),
             "batches": [stream.state_dict() for stream in self._streams],
             "changes": [stream.get_state() for stream in self._changes],
+            "compression": [stream.get_state() for stream in self._compressing],
             "graphs": self._graphs.get_state(),
             "matrices": self._matrices,
             "messages": self.network.messages,
@@ -147,6 +156,8 @@ class Stepper:
         for stream, its in zip(self._streams, state["batches"], strict=True):
             stream.load_state_dict(its)
         for stream, its in zip(self._changes, state["changes"], strict=True):
+            stream.set_state(its)
+        for stream, its in zip(self._compressing, state.get("compression", ()), strict=True):
             stream.set_state(its)
         self._graphs.set_state(state["graphs"])
         device = self.population.X.device

@@ -16,6 +16,6 @@ def test_the_drawn_entries_are_sent_as_they_are():
 def test_every_entry_is_as_likely():
     """(d/k) C(z) is unbiased, and E‖C(z) − z‖² = (1 − k/d)‖z‖²."""
     z = rows(1, 20)[0]
-    mean, error = mean_of_draws("random_k", z, kept=0.25)
+    mean, error = mean_of_draws("random_k", z, kept_share=0.25)
     assert torch.allclose(4 * mean, z, atol=0.25)
     assert error == pytest.approx(0.75 * float(z.square().sum()), rel=0.03)

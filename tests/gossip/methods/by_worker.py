@@ -1,7 +1,7 @@
 """Slow references: methods as in their papers, worker by worker, on heterogeneous least squares.
 
-Worker i minimizes ½‖A_i x − b_i‖². All of it in float64 NumPy, with a dictionary of vectors for each
-variable of the pseudocode, and no code of the package.
+Worker i minimizes ½‖A_i x − b_i‖². All of it in float64 NumPy, with a dictionary of vectors for
+each variable of the pseudocode, and no code of the package.
 """
 
 import numpy as np
@@ -12,9 +12,8 @@ N, D = 6, 4
 def problem(seed=0):
     """Matrices A ``[n, 8, d]`` and vectors b ``[n, 8]``; each worker has a solution of its own."""
     random = np.random.default_rng(seed)
-    return random.normal(size=(N, 8, D)), random.normal(size=(N, 8)) + 3 * random.normal(
-        size=(N, 1)
-    )
+    A, b = random.normal(size=(N, 8, D)), random.normal(size=(N, 8))
+    return A, b + 3 * random.normal(size=(N, 1))
 
 
 def gradient(A, b, i, x):
@@ -84,3 +83,49 @@ def push_sum(W, grad, steps, lr):
         x = {i: sum(W[i][j] * half[j] for j in half) for i in half}
         w = {i: sum(W[i][j] * w[j] for j in w) for i in w}
     return {i: x[i] / w[i] for i in x}
+
+
+def top(z, k):
+    """The k entries with the largest |z|."""
+    kept = np.argsort(-np.abs(z))[:k]
+    return np.array([each if c in kept else 0.0 for c, each in enumerate(z)])
+
+
+def signs(z):
+    return np.abs(z).mean() * np.where(z < 0, -1.0, 1.0)
+
+
+def choco(W, grad, steps, lr, gamma, p, compress):
+    """CHOCO-SGD, Algorithm 2: worker i has a copy of x̂_j for each neighbour j, and one of its own.
+
+    ``compress`` is C(i, z).
+    """
+    x = start()
+    near = {i: [j for j in x if j != i and W[i][j] > 0] for i in x}
+    known = {i: {j: np.zeros(D) for j in [i, *near[i]]} for i in x}
+    for _ in range(steps):
+        half = {i: x[i] - lr * grad(i, x[i]) for i in x}
+        q = {i: compress(i, half[i] - known[i][i]) for i in x}
+        for i in x:
+            for j in known[i]:
+                known[i][j] = known[i][j] + q[j]
+        x = {
+            i: half[i] + gamma * sum(W[i][j] * phi(known[i][j] - known[i][i], p) for j in near[i])
+            for i in x
+        }
+    return x
+
+
+def relay_sum(edges, grad, steps, lr):
+    """RelaySGD, Algorithm 1, with ``edges`` (i, j) of a tree."""
+    x = start()
+    near = {i: [j for edge in edges for j in edge if i in edge and j != i] for i in x}
+    m = {(i, j): np.zeros(D) for i in x for j in near[i]}
+    c = dict.fromkeys(m, 0)
+    for _ in range(steps):
+        half = {i: x[i] - lr * grad(i, x[i]) for i in x}
+        m = {(i, j): half[i] + sum(m[k, i] for k in near[i] if k != j) for i, j in m}
+        c = {(i, j): 1 + sum(c[k, i] for k in near[i] if k != j) for i, j in c}
+        count = {i: 1 + sum(c[j, i] for j in near[i]) for i in x}
+        x = {i: (half[i] + sum(m[j, i] for j in near[i])) / count[i] for i in x}
+    return x

@@ -18,14 +18,17 @@ class Uncompressed(Codec):
 
     @staticmethod
     def size(d: int, run: Run, number: int) -> int:
+        """The numbers themselves."""
         return d * number
 
     def encode(self, z: torch.Tensor) -> torch.Tensor:
+        """Their bytes."""
         from ngo.gossip.payload import to_bytes
 
         return to_bytes(z)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        """The same numbers."""
         from ngo.gossip.payload import from_bytes
 
         return from_bytes(payload, self.dtype)

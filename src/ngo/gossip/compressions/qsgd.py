@@ -21,12 +21,14 @@ LEVELS = {"levels": whole("levels above 0 to which |z|/‖z‖ is rounded", 7, w
 class QSGD(Codec):
     """C(z) = ‖z‖ sign(z) ξ / τ, where ξ is |z|/‖z‖ rounded at random to a multiple of 1/s.
 
-    s = ``levels``. ‖z‖ sign(z) ξ is unbiased. Divided by τ = 1 + min(d/s², √d/s) it is a contraction,
-    δ = 1/τ (Koloskova et al. 2019). The payload is ‖z‖, and a sign and a level for each entry.
+    s = ``levels``. ‖z‖ sign(z) ξ is unbiased. Divided by τ = 1 + min(d/s², √d/s) it is a
+    contraction, δ = 1/τ (Koloskova et al. 2019). The payload is ‖z‖, and a sign and a level for
+    each entry.
     """
 
     @staticmethod
     def size(d: int, run: Run, number: int) -> int:
+        """The norm, and a sign and a level for each entry, in whole bits."""
         return number + (d * (1 + run.levels.bit_length()) + 7) // 8
 
     @property
@@ -36,6 +38,7 @@ class QSGD(Codec):
         return 1 + min(self.d / s**2, math.sqrt(self.d) / s)
 
     def encode(self, z: torch.Tensor) -> torch.Tensor:
+        """The norm, then the codes: the sign is the highest bit."""
         import torch
 
         from ngo.gossip.payload import pack, to_bytes
@@ -51,6 +54,7 @@ class QSGD(Codec):
         return torch.cat([to_bytes(norm), pack(codes, 1 + s.bit_length())], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        """‖z‖ · sign · level / (s τ)."""
         from ngo.gossip.payload import from_bytes, unpack
 
         s = self.run.levels

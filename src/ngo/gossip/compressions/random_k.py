@@ -16,7 +16,7 @@ SEED_BYTES = 8
 
 @compression("random_k", settings=KEPT)
 class RandomK(Codec):
-    """k = ``kept`` · d entries, each set of k equally likely; 0 elsewhere. δ = k/d.
+    """k = ``kept_share`` · d entries, each set of k equally likely; 0 elsewhere. δ = k/d.
 
     (d/k) C(z) is unbiased. The payload is the values, and the seed from which the receiver draws
     the indices again.
@@ -24,9 +24,11 @@ class RandomK(Codec):
 
     @staticmethod
     def size(d: int, run: Run, number: int) -> int:
+        """A value for each kept entry, and the seed."""
         return kept_entries(d, run) * number + SEED_BYTES
 
     def encode(self, z: torch.Tensor) -> torch.Tensor:
+        """Values, then the seed, drawn from the stream of the row."""
         import torch
 
         from ngo.gossip.payload import to_bytes
@@ -41,6 +43,7 @@ class RandomK(Codec):
         return torch.cat([to_bytes(values), to_bytes(seeds).to(z.device)], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        """Values at the indices that the seed gives; 0 elsewhere."""
         import torch
 
         from ngo.gossip.payload import from_bytes

@@ -18,9 +18,11 @@ class Sign(Codec):
 
     @staticmethod
     def size(d: int, run: Run, number: int) -> int:
+        """The scale, and a bit for each entry."""
         return number + (d + 7) // 8
 
     def encode(self, z: torch.Tensor) -> torch.Tensor:
+        """The scale, then 1 for each negative entry."""
         import torch
 
         from ngo.gossip.payload import pack, to_bytes
@@ -29,6 +31,7 @@ class Sign(Codec):
         return torch.cat([to_bytes(scale), pack((z < 0).byte(), 1)], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        """The scale with the sign of each entry."""
         from ngo.gossip.payload import from_bytes, unpack
 
         scale = from_bytes(payload[:, : self.dtype.itemsize], self.dtype)

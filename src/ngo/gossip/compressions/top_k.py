@@ -16,16 +16,18 @@ INDEX_BYTES = 4
 
 @compression("top_k", settings=KEPT)
 class TopK(Codec):
-    """The k = ``kept`` · d entries with the largest |z|; 0 elsewhere. δ = k/d.
+    """The k = ``kept_share`` · d entries with the largest |z|; 0 elsewhere. δ = k/d.
 
     The payload is their values, and their indices as int32.
     """
 
     @staticmethod
     def size(d: int, run: Run, number: int) -> int:
+        """A value and an index for each kept entry."""
         return kept_entries(d, run) * (number + INDEX_BYTES)
 
     def encode(self, z: torch.Tensor) -> torch.Tensor:
+        """Values, then indices."""
         import torch
 
         from ngo.gossip.payload import to_bytes
@@ -34,6 +36,7 @@ class TopK(Codec):
         return torch.cat([to_bytes(z.gather(1, largest)), to_bytes(largest.int())], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        """Values at their indices; 0 elsewhere."""
         import torch
 
         from ngo.gossip.payload import from_bytes

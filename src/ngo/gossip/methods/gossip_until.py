@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 @method(
     "gossip_until",
     fields=("topology", "gamma", "gamma_decay", "v_threshold"),
+    sends=(),
     coupling="power",
     p=1.0,
     local_steps=1,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ngo.gossip.step import Step
 
 
-@method("gradient_tracking", fields=GOSSIP_FIELDS, local_steps=1, delay=0)
+@method("gradient_tracking", fields=GOSSIP_FIELDS, sends=("d", "d"), local_steps=1, delay=0)
 def gradient_tracking(step: Step) -> None:
     """y^t = mix(y^(t−1)) + g^t − g^(t−1);  x^(t+1) = pull(x^t − η y^t).
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ngo.gossip.step import Step
 
 
-@method("push_sum", fields=("topology",), directed=True, local_steps=1, delay=0)
+@method("push_sum", fields=("topology",), directed=True, sends=("d", "1"), local_steps=1, delay=0)
 def push_sum(step: Step) -> None:
     """x ← W (x − η g), w ← W w for column-stochastic W; gradients are those at z = x / w.
 

@@ -1,0 +1,32 @@
+"""Compressed gossip with error feedback (CHOCO-SGD; Koloskova et al. 2019)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.method import GOSSIP_FIELDS, method
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+
+@method(
+    "choco",
+    fields=(*GOSSIP_FIELDS, "compression"),
+    graph="fixed",
+    sends=("C(d)",),
+    local_steps=1,
+    delay=0,
+)
+def choco(step: Step) -> None:
+    """Algorithm 2: x ← x − η g;  x̂_j += C(x_j − x̂_j);  x_i += γ Σ_j W_ij φ(x̂_j − x̂_i).
+
+    C(x_j − x̂_j) is sent, and x̂_j is known to worker j and its neighbours; it is 0 at first. What
+    a compression leaves out stays in x_j − x̂_j.
+    """
+    step.descend()
+    x_hat, theirs = step.matrix("x_hat"), step.copies("x_hat")
+    q, q_theirs = step.send_compressed(step.X - x_hat)
+    x_hat += q
+    theirs += q_theirs
+    step.gossip(at=x_hat, theirs=theirs)

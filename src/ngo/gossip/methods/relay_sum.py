@@ -1,0 +1,30 @@
+"""Relayed sums on trees (RelaySGD; Vogels et al. 2021)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.method import method
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+
+@method("relay_sum", fields=("topology",), graph="tree", sends=("d + 1",), local_steps=1, delay=0)
+def relay_sum(step: Step) -> None:
+    """Algorithm 1: m_(i→j) = x_i^(t+1/2) + Σ_(k≠j) m_(k→i)^(t−1);  x_i = (x_i + Σ_j m_(j→i)) / n̄_i.
+
+    A message also has the number of models in its sum, and n̄_i is the number of those that have
+    reached worker i, itself included: fewer than n in the first steps.
+    """
+    import torch
+
+    step.descend()
+    i, _ = step.network.links()
+    received = step.matrix("received", rows=len(i), columns=step.X.shape[1] + 1)
+    ends = (i == torch.arange(len(step.X))[:, None]).to(step.X)  # [n, e]: where edges begin
+    counted = torch.cat([step.X, torch.ones_like(step.X[:, :1])], 1)
+    messages = (counted + ends @ received)[i] - received
+    received.copy_(step.network.swap(messages))
+    total = counted + ends @ received
+    torch.div(total[:, :-1], total[:, -1:], out=step.X)

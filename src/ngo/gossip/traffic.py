@@ -1,0 +1,32 @@
+"""What a method sends in a step, known before it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.compression import COMPRESSIONS
+from ngo.gossip.method import METHODS
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Run
+
+# The messages that a method may declare, by the numbers in each: a row, one number, a row and a
+# number, a compressed row.
+NUMBERS = ("d", "1", "d + 1", "C(d)")
+
+
+def sent(run: Run, d: int, number: int = 4) -> list[int] | None:
+    """The bytes of each message that crosses each edge, in each direction, in a step of ``run``.
+
+    ``d`` is the length of a row, ``number`` the bytes of a number. A parameter server has an edge
+    to each worker. Local SGD sends in every H-th step only. None if V decides how many messages
+    are sent.
+    """
+    messages = METHODS[run.protocol].sends
+
+    def size(numbers: str) -> int:
+        if numbers == "C(d)":
+            return COMPRESSIONS[run.compression].codec.size(d, run, number)
+        return {"d": d, "1": 1, "d + 1": d + 1}[numbers] * number
+
+    return [size(numbers) for numbers in messages] or None

@@ -1,0 +1,115 @@
+"""CHOCO-SGD: equal to its slow reference; gossip without compression; where compression leads."""
+
+import by_worker
+import numpy as np
+import pytest
+import torch
+from stepping import Stepping, ring_matrix, states
+from test_corrections import LR, A, B, grad, trained
+
+from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
+from ngo.gossip.compression import COMPRESSIONS
+from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.topologies.complete import complete
+from ngo.gossip.topologies.ring import ring
+from ngo.gossip.weights import mixing_matrix
+from ngo.training.resolve import resolve
+
+KEPT = {"kept_share": 0.5}
+SETTINGS = {**KEPT, "levels": 5}
+
+
+def reference_of(name):
+    """C(i, z), as its paper says; those that draw do so as the codec of worker i alone."""
+    own = {"none": lambda z: z, "top_k": lambda z: by_worker.top(z, 2), "sign": by_worker.signs}
+    if name in own:
+        return lambda i, z: own[name](z)
+    run = Stepping("choco", torch.zeros(1, by_worker.D), **SETTINGS).run
+    codecs = [
+        COMPRESSIONS[name].codec(
+            by_worker.D, torch.float64, run, [torch_stream(0, "compression", i)]
+        )
+        for i in range(by_worker.N)
+    ]
+    return lambda i, z: codecs[i].decode(codecs[i].encode(torch.tensor(z)[None]))[0].numpy()
+
+
+@pytest.mark.parametrize("p", [1.0, 0.9])
+@pytest.mark.parametrize("graph", [ring, complete])
+@pytest.mark.parametrize("name", sorted(COMPRESSIONS))
+def test_it_is_its_reference(name, graph, p):
+    W = mixing_matrix(graph(by_worker.N))
+    found = trained("choco", W, 50, lr=LR, gamma=0.3, p=p, compression=name, **SETTINGS)
+    expected = by_worker.choco(W.numpy(), grad, 50, LR, 0.3, p, reference_of(name))
+    assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("coupling", ["power", "capped"])
+def test_without_compression_it_is_gossip(coupling):
+    X, G = states()
+    how = {"coupling": coupling, "cap": 1.0, "p": 0.8}
+    choco, ngo = (Stepping(name, X, ring_matrix(), **how) for name in ("choco", "ngo"))
+    for _ in range(20):
+        assert choco.advance(G) == ngo.advance(G)
+    assert torch.allclose(choco.X, ngo.X, rtol=0, atol=1e-12)
+    assert choco.network.bytes_sent == ngo.network.bytes_sent
+
+
+@pytest.mark.parametrize("name", sorted(COMPRESSIONS))
+def test_the_mean_is_conserved_and_the_workers_agree(name):
+    """Without gradients: theorem 2 of Koloskova et al. 2019, with any contraction."""
+    X, _ = states()
+    stepping = Stepping("choco", X, ring_matrix(), compression=name, gamma=0.4, p=1.0, **SETTINGS)
+    for _ in range(150):
+        stepping.advance()
+    assert torch.allclose(stepping.X.mean(0), X.mean(0), atol=1e-12)
+    assert synchronization_index(stepping.X) < 1e-4 * synchronization_index(X)
+
+
+def test_what_is_left_out_is_sent_later():
+    """Error feedback: x̂ reaches a state that does not change, one entry after another."""
+    X, _ = states()
+    d = X.shape[1]
+    stepping = Stepping(
+        "choco", X, torch.eye(len(X)).double(), compression="top_k", kept_share=1 / d
+    )
+    for t in range(1, d + 1):
+        stepping.advance()
+        assert int((stepping.matrices["x_hat"] != 0).sum()) == t * len(X)
+    assert torch.equal(stepping.matrices["x_hat"], X)
+
+
+def test_it_needs_a_fixed_graph():
+    assert resolve({"protocol": "choco"}).compression == "none"
+    assert resolve({"protocol": "choco", "topology": "erdos_renyi"}).topology == "erdos_renyi"
+    for topology in ("random", "one_peer_hypercube"):
+        with pytest.raises(UserError) as error:
+            resolve({"protocol": "choco", "topology": topology, "workers": 8})
+        assert str(error.value).startswith(
+            f"topology: {topology!r} may change at each step, and protocol 'choco' builds on what "
+            f"the same neighbours have sent before; fixed topologies: chain, complete, "
+        )
+        assert "\n" not in str(error.value)
+
+
+def test_other_methods_send_whole_rows():
+    for protocol in ("ngo", "gossip", "d2", "centralized"):
+        with pytest.raises(UserError, match="compression: 'top_k' has no effect with") as error:
+            resolve({"protocol": protocol, "compression": "top_k"})
+        assert "compression is read with protocol choco" in str(error.value)
+    with pytest.raises(UserError, match="kept_share: 0.1 has no effect with compression 'sign'"):
+        resolve({"protocol": "choco", "compression": "sign", "kept_share": 0.1})
+    spec = resolve({"protocol": "choco", "compression": "top_k", "kept_share": 0.1})
+    assert spec.id.startswith("mnist-iid-ring-choco-top_k-p0.9-s0-")
+
+
+def test_it_ends_where_gossip_ends():
+    """x̂ = x at rest, since C(z) = 0 for z = 0 only: what is sent changes the way, not the end."""
+    W = mixing_matrix(ring(by_worker.N))
+    how = {"lr": 0.3, "gamma": 0.3, "p": 1.0}
+    plain = trained("gossip", W, 150, **how)
+    assert np.abs(plain - by_worker.solution(A, B)).max() > 0.1
+    for name in ("top_k", "random_k"):
+        found = trained("choco", W, 150, compression=name, **KEPT, **how)
+        assert np.abs(found - plain).max() < 1e-6

@@ -1,0 +1,98 @@
+"""RelaySGD: equal to its slow reference; exact, after delays that the tree decides."""
+
+import by_worker
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from stepping import Stepping
+from test_corrections import LR, A, B, grad, trained
+
+from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
+from ngo.gossip.topologies.chain import chain
+from ngo.gossip.topologies.star import star
+from ngo.gossip.topology import topology
+from ngo.gossip.weights import mixing_matrix
+from ngo.training.resolve import resolve
+
+
+def branches(n):
+    """A tree whose edges are in no order."""
+    return nx.Graph([(4, 1), (1, 0), (5, 0), (3, 1), (2, 5)])
+
+
+TREES = {"chain": chain(by_worker.N), "star": star(by_worker.N), "branches": branches(6)}
+
+
+def weights(graph):
+    ordered = nx.empty_graph(len(graph))
+    ordered.add_edges_from(graph.edges)
+    return mixing_matrix(ordered)
+
+
+@pytest.mark.parametrize("graph", TREES.values(), ids=TREES)
+def test_it_is_its_reference(graph):
+    found = trained("relay_sum", weights(graph), 50, lr=LR)
+    expected = by_worker.relay_sum(list(graph.edges), grad, 50, LR)
+    assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("graph", TREES.values(), ids=TREES)
+def test_models_arrive_with_the_delay_of_their_distance(graph):
+    """x_i^(t+1) is the mean of x_j^(t − τ_ij + 1/2), τ_ij = |i − j| − 1, of those that exist."""
+    n, d = len(graph), 3
+    far = dict(nx.all_pairs_shortest_path_length(graph))
+    stepping = Stepping("relay_sum", torch.zeros(n, d).double(), weights(graph), lr=1.0)
+    gradients = torch.randn(8, n, d, generator=torch_stream(0, "G"), dtype=torch.float64)
+    half = []
+    for t, G in enumerate(gradients):
+        half.append(stepping.X - G)
+        stepping.advance(G)
+        for i in range(n):
+            delays = {j: max(0, far[i][j] - 1) for j in range(n)}
+            arrived = [half[t - late][j] for j, late in delays.items() if late <= t]
+            assert torch.allclose(stepping.X[i], torch.stack(arrived).mean(0))
+
+
+def test_no_bias_on_heterogeneous_data():
+    best = by_worker.solution(A, B)
+    found = trained("relay_sum", weights(TREES["chain"]), 200, lr=0.5)
+    assert np.abs(found - best).max() < 1e-9
+
+
+def test_a_tree_that_falls_apart_relays_within_its_parts():
+    """After the loss of a worker; messages that were on their way are lost with it."""
+    X = torch.randn(5, 2, generator=torch_stream(0, "X"), dtype=torch.float64)
+    stepping = Stepping("relay_sum", X, mixing_matrix(chain(5)))
+    for _ in range(3):
+        assert stepping.advance() == 8
+    stepping.W = mixing_matrix(nx.Graph([(0, 1), (2, 2), (3, 4)]))
+    assert stepping.advance() == 4
+    for _ in range(60):
+        stepping.advance()
+    assert torch.allclose(stepping.X[0], stepping.X[1])
+    assert torch.allclose(stepping.X[3], stepping.X[4])
+    assert not torch.allclose(stepping.X[0], stepping.X[4])
+
+
+@pytest.mark.parametrize(("name", "count"), [("ring", 10), ("complete", 45)])
+def test_it_needs_a_tree(name, count):
+    with pytest.raises(UserError) as error:
+        resolve({"protocol": "relay_sum", "topology": name, "workers": 10})
+    assert str(error.value) == (
+        f"topology: {name!r} is no tree, with {count} edges on 10 workers, and protocol "
+        f"'relay_sum' needs one: 9 edges without a cycle, such as those of chain and star."
+    )
+
+
+def test_trees_of_any_kind_are_allowed(own_entries):
+    topology("branches")(lambda n: list(branches(n).edges))
+    topology("pieces")(lambda n: [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5)])
+    for name in ("chain", "star", "branches"):
+        spec = resolve({"protocol": "relay_sum", "topology": name, "workers": 6})
+        assert (spec.coupling, spec.p, spec.gamma) == (None, None, None)
+    with pytest.raises(UserError, match="'pieces' is no tree, with 5 edges on 6 workers"):
+        resolve({"protocol": "relay_sum", "topology": "pieces", "workers": 6})
+    with pytest.raises(UserError, match="'random' may change at each step, and protocol 'relay"):
+        resolve({"protocol": "relay_sum", "topology": "random", "workers": 6})

@@ -1,0 +1,51 @@
+import pytest
+import torch
+from stepping import Stepping, fields, ring_matrix
+
+from ngo.gossip.compression import COMPRESSIONS
+from ngo.gossip.method import METHODS
+from ngo.gossip.topologies.chain import chain
+from ngo.gossip.traffic import NUMBERS, sent
+from ngo.gossip.weights import mixing_matrix
+
+N, D = 5, 23
+SETTINGS = {"kept_share": 0.1, "levels": 5, "qg_momentum": 0.9}
+
+
+def counted(method, steps, **values):
+    """The messages and their bytes, on each edge in a step."""
+    W = mixing_matrix(chain(N)) if METHODS[method].graph == "tree" else ring_matrix(N)
+    edges = 2 * N if method == "centralized" else int((W != 0).sum()) - N
+    stepping = Stepping(method, torch.zeros(N, D), W, **SETTINGS, **values)
+    for _ in range(steps):
+        stepping.advance()
+    network = stepping.network
+    return network.messages / edges / steps, network.bytes_sent / edges / steps
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"gossip_until", "choco"}))
+def test_declared_messages_are_those_that_are_counted(method):
+    sizes = sent(fields(protocol=method), D)
+    first = method == "gradient_tracking"  # its first y is the gradient: nothing to mix
+    if first:
+        once, twice = counted(method, 1), counted(method, 2)
+        messages, size = (2 * b - a for a, b in zip(once, twice, strict=True))
+    else:
+        messages, size = counted(method, 2)
+    assert (messages, size) == (len(sizes), sum(sizes))
+
+
+@pytest.mark.parametrize("name", sorted(COMPRESSIONS))
+def test_compressed_messages(name):
+    sizes = sent(fields(protocol="choco", compression=name, **SETTINGS), D)
+    assert counted("choco", 2, compression=name) == (1, *sizes)
+
+
+def test_one_method_cannot_tell():
+    assert sent(fields(protocol="gossip_until"), D) is None
+
+
+def test_numbers_are_wide_as_told():
+    assert sent(fields(protocol="push_sum"), D, number=8) == [8 * D, 8]
+    assert sent(fields(protocol="relay_sum"), D) == [4 * D + 4]
+    assert {each for entry in METHODS.values() for each in entry.sends} == set(NUMBERS)
