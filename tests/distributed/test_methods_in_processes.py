@@ -1,0 +1,121 @@
+"""Methods in three real processes: the rows of the simulated run, and the bytes that are counted.
+
+The processes start once and take the steps of all runs, one run after another.
+"""
+
+from functools import partial
+
+import pytest
+import torch
+from participants import (
+    LIMIT,
+    convex_spec,
+    ended_within,
+    surroundings,  # noqa: F401
+)
+
+from ngo.data import loading
+from ngo.distributed.meeting import join_group, open_store
+from ngo.distributed.process_network import ProcessNetwork
+from ngo.distributed.processes import launch
+from ngo.gossip.compression import COMPRESSIONS
+from ngo.gossip.traffic import sent
+from ngo.native.pool import in_order
+from ngo.training.problem import make_problem
+from ngo.training.stepper import Stepper
+
+PROCESSES, STEPS, D, TIMEOUT = 3, 6, 10, 30.0
+
+RUNS = {
+    "d2": {},
+    "exact_diffusion": {},
+    "gradient_tracking": {},
+    "quasi_global": {},
+    "push_sum": {"topology": "one_peer_exponential"},
+    "push_sum-static": {"topology": "equi_static", "shifts": 2},
+    "relay_sum": {"topology": "chain"},
+    "relay_sum-star": {"topology": "star"},
+    **{f"choco-{name}": {"compression": name} for name in COMPRESSIONS},
+    "choco-capped": {"compression": "top_k", "coupling": "capped", "topology": "chain"},
+}
+
+
+def specs(workers):
+    """The run of each name: with ``PROCESSES`` workers, every edge is one between processes."""
+    common = {"workers": workers, "gamma": 0.3, "backend": "loop"}
+    return {
+        name: convex_spec(
+            protocol=name.partition("-")[0],
+            **{**common, **how},
+            **({"kept_share": 0.3} if how.get("compression") in ("top_k", "random_k") else {}),
+        )
+        for name, how in RUNS.items()
+    }
+
+
+def taken(stepper):
+    """The workers' rows after all steps, and what was counted."""
+    for _ in range(STEPS):
+        stepper.advance()
+    network = stepper.network
+    return stepper.population.X, network.messages, network.bytes_sent
+
+
+def part(runs, folder):
+    """What one process does: its workers' steps of each run; the results go to a file."""
+    store, me, processes = open_store(TIMEOUT)
+    data = loading.load("least_squares", folder)
+    group = join_group(store, me, processes, backend="gloo", timeout=TIMEOUT)
+    results = []
+    for spec in runs:
+        network, before = ProcessNetwork(group, spec.workers, in_order), group.traffic()
+        problem = make_problem(spec, data).restricted_to(network.own)
+        stepper = Stepper(spec, problem, steps=STEPS, threads=1, workers=network.own)
+        stepper.connect(network)
+        found = taken(stepper)
+        crossed = [group.traffic()["gossip", each] - before["gossip", each]
+                   for each in ("models", "bytes")]  # fmt: skip
+        results.append((*found, *crossed))
+    torch.save(results, folder / f"{me}.pt")
+    store.set("written", "")
+
+
+@pytest.fixture(scope="module")
+def in_processes(tmp_path_factory, surroundings):  # noqa: F811
+    """By number of workers and name: the rows, and the sums of what the processes counted."""
+    folder, numbers = tmp_path_factory.mktemp("processes"), (PROCESSES, 5)
+    runs = [(workers, name, spec) for workers in numbers for name, spec in specs(workers).items()]
+    with ended_within(LIMIT):
+        work = partial(part, [spec for *_, spec in runs], folder)
+        launch(work, PROCESSES, timeout=TIMEOUT, on_failure="stop")
+    files = [torch.load(folder / f"{me}.pt") for me in range(PROCESSES)]
+    return {
+        (workers, name): (torch.cat(rows), *map(sum, counts))
+        for (workers, name, _), results in zip(runs, zip(*files, strict=True), strict=True)
+        for rows, *counts in [list(zip(*results, strict=True))]
+    }
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return loading.load("least_squares", tmp_path_factory.mktemp("data"))
+
+
+@pytest.mark.parametrize("workers", [PROCESSES, 5])
+@pytest.mark.parametrize("name", RUNS)
+def test_processes_take_the_steps_of_the_simulated_run(name, workers, in_processes, data):
+    spec = specs(workers)[name]
+    stepper = Stepper(spec, make_problem(spec, data), steps=STEPS, threads=1)
+    start = stepper.population.X.clone()
+    rows, messages, size = taken(stepper)
+    found, counted, counted_size, models, sent_bytes = in_processes[workers, name]
+    assert torch.allclose(found, rows, rtol=1e-5, atol=1e-6)
+    assert (found - start).norm(dim=1).min() > 0.1
+    assert (counted, counted_size) == (messages, size)
+    if workers == PROCESSES:
+        assert (models, sent_bytes) == (messages, size)
+    else:
+        assert 0 < sent_bytes <= size
+    if name.partition("-")[0] != "gradient_tracking":  # which sends no y in its first step
+        sizes = sent(spec, D)
+        assert messages * sum(sizes) == size * len(sizes)
