@@ -54,6 +54,28 @@ def test_messages_and_bytes_are_counted_by_the_shape_of_a_row(network):
     assert network.messages == 40
 
 
+def test_nothing_is_sent_where_the_neighbours_rows_are_known(network):
+    X, Y = rows(), rows() + 1
+    expected = gossip_step(X, network.W, 0.3, 0.8, at=Y)
+    network.pull(X, COUPLINGS["power"], 0.3, RUN, at=Y, theirs=Y[:0])
+    assert torch.equal(X, expected)
+    assert counted(network) == (0, 0)
+    assert network.elsewhere() == []
+    assert network.send(X).shape == (0, 7)
+
+
+def test_a_row_of_its_own_crosses_each_edge(network):
+    """On the path 0 – 2 – 1 – 3. Links are in order; row (i, j) is received as row (j, i)."""
+    network.set_matrix(metropolis_hastings(4, [(0, 2), (1, 2), (1, 3)]))
+    links = network.links()
+    assert links.T.tolist() == [[0, 2], [1, 2], [1, 3], [2, 0], [2, 1], [3, 1]]
+    names = (10 * links[0] + links[1])[:, None]
+    assert network.swap(names).flatten().tolist() == [20, 21, 31, 2, 12, 13]
+    assert counted(network) == (6, 6 * 8)
+    network.set_matrix(torch.eye(4).double())
+    assert network.swap(rows()[:0]).shape == (0, 7)
+
+
 def test_each_step_has_its_own_matrix(network):
     network.set_matrix(metropolis_hastings(N, [(0, 1)]))
     network.send(rows())

@@ -63,3 +63,22 @@ def test_a_matrix_is_made_at_its_first_use_and_kept_across_steps():
     assert torch.equal(stepping.matrices["count"], torch.full((N, 1), 6.0, dtype=X.dtype))
     assert stepping.matrices["velocity"].shape == (N, D)
     assert {m.dtype for m in stepping.matrices.values()} == {X.dtype}
+
+
+def test_a_matrix_of_other_rows_is_made_anew_when_their_number_changes():
+    stepping = Stepping("ngo", states()[0])
+    step = stepping.step()
+    step.matrix("m", rows=3, columns=2).fill_(1)
+    assert torch.equal(step.matrix("m", rows=3), torch.ones(3, 2).double())
+    assert torch.equal(step.matrix("m", rows=2, columns=2), torch.zeros(2, 2).double())
+
+
+def test_in_one_process_there_are_no_copies():
+    X, _ = states()
+    stepping = Stepping("choco", X, ring_matrix(), compression="sign")
+    step = stepping.step()
+    assert step.copies("x_hat").shape == (0, D)
+    own, received = step.send_compressed(X)
+    assert torch.allclose(own, X.sign() * X.abs().mean(1, keepdim=True))
+    assert received.shape == (0, D)
+    assert step.network.bytes_sent == 2 * N * (8 + 1)  # 7 bits, rounded up to bytes

@@ -140,6 +140,41 @@ def test_a_restored_stepper_keeps_momentum_schedule_and_augmentation(digits):
     assert torch.equal(first.population.X, second.population.X)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"protocol": "choco", "compression": "random_k", "kept_share": 0.3},
+        {"protocol": "choco", "compression": "qsgd"},
+        {"protocol": "relay_sum", "topology": "chain"},
+    ],
+    ids=lambda values: values.get("compression", "relay"),
+)
+def test_a_restored_stepper_keeps_what_others_know_and_the_streams_of_compression(
+    values, least_squares
+):
+    first, second = made(least_squares, **values), made(least_squares, **values)
+    for _ in range(3):
+        first.advance()
+    second.load_state_dict(copy.deepcopy(first.state_dict()))
+    for _ in range(3):
+        assert torch.equal(first.advance(), second.advance())
+    assert torch.equal(first.population.X, second.population.X)
+    other = made(least_squares, **values, seed=1)
+    for _ in range(6):
+        other.advance()
+    assert not torch.equal(other.population.X, second.population.X)
+
+
+def test_a_worker_has_the_same_stream_of_compression_in_any_process(least_squares):
+    values = {"protocol": "choco", "compression": "qsgd"}
+    whole, part = (
+        made(least_squares, **values).state_dict()["compression"],
+        made(least_squares, **values, workers=[2, 3]).state_dict()["compression"],
+    )
+    assert [state.tolist() for state in whole[2:]] == [state.tolist() for state in part]
+    assert made(least_squares).state_dict()["compression"] == []
+
+
 def test_the_schedule_scales_the_learning_rate(own_entries, least_squares):
     seen = []
 
