@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import gcd
+
 import torch
 from torch.nn.functional import pad
 
@@ -21,27 +23,33 @@ def packed_size(d: int, bits: int) -> int:
     return (d * bits + 7) // 8
 
 
-def pack(codes: torch.Tensor, bits: int) -> torch.Tensor:
-    """Codes ``[n, d]``, uint8 below 2^bits, one after another without gaps.
-
-    Eight codes make a word of 8 · ``bits`` bits, whose first ``bits`` bytes are kept.
+def _words(d: int, bits: int) -> tuple[int, int, int, torch.dtype]:
+    """Words of the fewest codes that fill whole bytes: how many codes are in one; how many bytes
+    they fill; how many words ``d`` codes take; the type that holds one.
     """
+    codes = 8 // gcd(bits, 8)
+    size = bits * codes // 8
+    return codes, size, -(-d // codes), torch.uint8 if size == 1 else torch.int64
+
+
+def pack(codes: torch.Tensor, bits: int) -> torch.Tensor:
+    """Codes ``[n, d]``, uint8 below 2^bits, one after another without gaps."""
     n, d = codes.shape
-    groups = packed_size(d, 1)
-    codes = pad(codes, (0, 8 * groups - d)).view(n, groups, 8)
-    words = torch.zeros(n, groups, dtype=torch.int64, device=codes.device)
-    for k in range(8):
-        words |= codes[..., k].long() << k * bits
-    kept = words.view(torch.uint8).view(n, groups, 8)[..., :bits]
-    return kept.reshape(n, groups * bits)[:, : packed_size(d, bits)]
+    each, size, count, kind = _words(d, bits)
+    codes = pad(codes, (0, count * each - d)).view(n, count, each)
+    words = torch.zeros(n, count, dtype=kind, device=codes.device)
+    for k in range(each):
+        words |= codes[..., k].to(kind) << k * bits
+    kept = words.view(torch.uint8).view(n, count, kind.itemsize)[..., :size]
+    return kept.reshape(n, count * size)[:, : packed_size(d, bits)]
 
 
 def unpack(payload: torch.Tensor, bits: int, d: int) -> torch.Tensor:
     """The ``d`` codes of each row ``[n, d]``, uint8."""
-    n, groups = len(payload), packed_size(d, 1)
-    payload = pad(payload, (0, groups * bits - payload.shape[1])).view(n, groups, bits)
-    words = pad(payload, (0, 8 - bits)).view(torch.int64)[..., 0]
-    codes = torch.empty(n, groups, 8, dtype=torch.uint8, device=payload.device)
-    for k in range(8):
+    n, (each, size, count, kind) = len(payload), _words(d, bits)
+    payload = pad(payload, (0, count * size - payload.shape[1])).view(n, count, size)
+    words = pad(payload, (0, kind.itemsize - size)).view(kind)[..., 0]
+    codes = torch.empty(n, count, each, dtype=torch.uint8, device=payload.device)
+    for k in range(each):
         codes[..., k] = (words >> k * bits) & (1 << bits) - 1
-    return codes.view(n, groups * 8)[:, :d]
+    return codes.view(n, count * each)[:, :d]

@@ -49,17 +49,20 @@ class QSGD(Codec):
         for row, stream in zip(level, self.streams, strict=True):
             row.uniform_(generator=stream)
         smallest = torch.finfo(z.dtype).tiny
-        level.add_(z.abs().mul_(s / norm.clamp_min(smallest))).floor_().clamp_(max=s)
-        codes = level.byte() | (z < 0).byte() << s.bit_length()
+        level.addcmul_(z.abs(), s / norm.clamp_min(smallest))
+        codes = level.byte().clamp_(max=s)  # rounded down; above s by rounding errors only
+        codes |= (z < 0).view(torch.uint8) << s.bit_length()
         return torch.cat([to_bytes(norm), pack(codes, 1 + s.bit_length())], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
         """‖z‖ · sign · level / (s τ)."""
+        import torch
+
         from ngo.gossip.payload import from_bytes, unpack
 
         s = self.run.levels
         bits = s.bit_length()
         norm = from_bytes(payload[:, : self.dtype.itemsize], self.dtype)
         codes = unpack(payload[:, self.dtype.itemsize :], 1 + bits, self.d)
-        level = (codes & (1 << bits) - 1).to(self.dtype)
-        return level.mul_(1 - 2 * (codes >> bits).to(self.dtype)).mul_(norm / (s * self.tau))
+        level, sign = (codes & (1 << bits) - 1).view(torch.int8), (codes >> bits).view(torch.int8)
+        return level.mul_(1 - 2 * sign) * (norm / (s * self.tau))

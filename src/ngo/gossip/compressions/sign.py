@@ -28,12 +28,14 @@ class Sign(Codec):
         from ngo.gossip.payload import pack, to_bytes
 
         scale = z.abs().mean(1, keepdim=True)
-        return torch.cat([to_bytes(scale), pack((z < 0).byte(), 1)], 1)
+        return torch.cat([to_bytes(scale), pack((z < 0).view(torch.uint8), 1)], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
         """The scale with the sign of each entry."""
+        import torch
+
         from ngo.gossip.payload import from_bytes, unpack
 
         scale = from_bytes(payload[:, : self.dtype.itemsize], self.dtype)
         negative = unpack(payload[:, self.dtype.itemsize :], 1, self.d)
-        return scale.addcmul(scale, negative.to(self.dtype), value=-2)
+        return (1 - 2 * negative.view(torch.int8)) * scale
