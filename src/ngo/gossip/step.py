@@ -104,8 +104,8 @@ class Step:
         count, known = len(self.network.elsewhere()), self.network.copies
         if count == 0:
             return self.X[:0]
-        if name not in known:
-            at_start = self.t == 0
-            zeros = self.X.new_zeros(count, self.X.shape[1])
-            known[name] = zeros if at_start else self.network.send(self.matrix(name))
+        if name not in known and self.t == 0:
+            known[name] = self.X.new_zeros(count, self.X.shape[1])
+        elif name not in known:
+            known[name] = self.network.send(self.matrix(name))
         return known[name]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ngo.gossip.step import Run
 
-LEVELS = {"levels": whole("levels above 0 to which |z|/‖z‖ is rounded", 7, within(1, 127))}
+LEVELS = {"levels": whole("levels to which an entry is rounded, beside 0", 7, within(1, 127))}
 
 
 @compression("qsgd", settings=LEVELS)
