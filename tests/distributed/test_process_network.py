@@ -38,8 +38,8 @@ def tracking(step):
     step.X.sub_(Y, alpha=step.lr)
 
 
-@method("push_sum", fields=("topology",), directed=True)
-def push_sum(step):
+@method("pushing", fields=("topology",), directed=True)
+def pushing(step):
     w = step.matrix("w", columns=1, fill=1.0)
     step.X.mul_(w)
     step.descend()
@@ -78,8 +78,8 @@ def forgotten(*mappings):
     [
         (2, "tracking", "ring", 10, (10, 10)),
         (5, "tracking", "random", None, (10, 10)),
-        (2, "push_sum", "one_way", 6, (10, 1)),
-        (5, "push_sum", "one_way", 6, (10, 1)),
+        (2, "pushing", "one_way", 6, (10, 1)),
+        (5, "pushing", "one_way", 6, (10, 1)),
     ],
 )
 def test_a_method_that_mixes_two_matrices_is_the_simulated_one(
