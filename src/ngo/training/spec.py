@@ -257,7 +257,7 @@ class _Declared(Mapping):
         return getattr(DECLARED[name], self._side)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(DECLARED)
+        return iter(sorted(DECLARED))  # whatever the order of imports
 
     def __len__(self) -> int:
         return len(DECLARED)
