@@ -105,7 +105,12 @@ class RunSpec:
         owners=("protocol", "coupling"),
     )
     compression: str | None = _field(
-        str, "compression of what a worker sends", "none", names=COMPRESSIONS, **_METHOD, neutral="none"
+        str,
+        "compression of what a worker sends",
+        "none",
+        names=COMPRESSIONS,
+        **_METHOD,
+        neutral="none",
     )
     gamma: float | None = _field(float, "synchronization rate γ", 0.1, **_RATE, **_METHOD)
     gamma_decay: float | None = _field(
