@@ -11,7 +11,7 @@ NETWORKS = {"near": NetworkModel(0, 1e9, 1), "far": NetworkModel(0.5, 2000, 0)}
 
 def test_a_case_is_named_by_its_parts():
     assert set(case_names(prices())) == set(CASES)
-    some = prices().assign(compression="top_k", kept=0.05, delay=2)
+    some = prices().assign(compression="top_k", kept_share=0.05, delay=2)
     assert "NGO, τ = 2, top_k 0.05, ring" in set(case_names(some))
 
 

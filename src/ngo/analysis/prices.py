@@ -23,24 +23,26 @@ def case_names(metrics: pd.DataFrame) -> pd.Series:
 
     It does not tell apart runs that differ in p, γ or the learning rate.
     """
-    known = with_parts(metrics)
-    rule = known["local_rule"].where(known["local_rule"] != "sgd", "")
-    plain = known["method"] == known["local_rule"]
-    method = known["method"].mask(plain, rule)
-    mixer = known["mixer"].fillna("")
-    name = (method + " " + mixer).str.strip()
-    for column, label in (("local_steps", "H = {:g}"), ("delay", "τ = {:g}")):
-        if column in known:
-            shown = known[column].map(label.format, na_action="ignore")
-            neutral = known[column].isna() | known[column].eq(
-                {"local_steps": 1, "delay": 0}[column]
-            )
-            name = name + (", " + shown.astype(object)).where(~neutral, "")
-    if "compression" in known:
-        some = known["compression"].notna() & known["compression"].ne("none")
-        share = known["kept"].map(" {:.3g}".format, na_action="ignore") if "kept" in known else ""
-        name = name + (", " + known["compression"] + share).where(some, "").fillna("")
-    return name + (", " + known["topology"].str.replace("_", " ")).fillna("")
+    return with_parts(metrics).apply(_case_name, axis=1)
+
+
+def _case_name(run: pd.Series) -> str:
+    def known(name: str, neutral: object) -> bool:
+        value = run.get(name)
+        return pd.notna(value) and value != neutral
+
+    method = "" if run["method"] == run["local_rule"] == "sgd" else run["method"]
+    parts = [f"{method} {run['mixer']}" if known("mixer", None) else method]
+    if known("local_steps", 1):
+        parts.append(f"H = {run['local_steps']:g}")
+    if known("delay", 0):
+        parts.append(f"τ = {run['delay']:g}")
+    if known("compression", "none"):
+        share = f" {run['kept_share']:g}" if known("kept_share", None) else ""
+        parts.append(run["compression"] + share)
+    if known("topology", None):
+        parts.append(run["topology"].replace("_", " "))
+    return ", ".join(part.strip() for part in parts)
 
 
 def priced(metrics: pd.DataFrame, networks: Mapping[str, NetworkModel]) -> pd.DataFrame:
@@ -49,7 +51,8 @@ def priced(metrics: pd.DataFrame, networks: Mapping[str, NetworkModel]) -> pd.Da
     Columns: ``case`` (``case_names``); ``sent_per_worker``, bytes so far; a column of modelled
     seconds so far for each network, under its name.
     """
-    named = metrics.assign(case=case_names(metrics))
+    runs = metrics.drop_duplicates("run").set_index("run")
+    named = metrics.assign(case=metrics["run"].map(case_names(runs)))
     chosen = at_best(named, TUNED, [*SITUATION, "case"]).reset_index(drop=True)
     seconds = {name: network_seconds(chosen, network) for name, network in networks.items()}
     return chosen.assign(sent_per_worker=chosen["bytes_sent"] / chosen["workers"], **seconds)

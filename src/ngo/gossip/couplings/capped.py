@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ngo.gossip.step import Run
 
-CAP = {"cap": number("longest pull along an edge, in units of W_ij |z|", 1.0, above(0))}
+CAP = {"cap": number("longest pull along an edge, in units of W_ij z", 1.0, above(0))}
 
 
 @coupling("capped", fields=("p",), settings=CAP)
