@@ -20,7 +20,7 @@ N, D = 5, 7
 def fields(**values):
     """The fields of a run that methods read."""
     common = {"lr": 0.1, "gamma": 0.2, "gamma_decay": 0.0, "p": 0.8, "local_steps": 1, "delay": 0}
-    return SimpleNamespace(**{**common, "v_threshold": 1.0, **values})
+    return SimpleNamespace(**{**common, "v_threshold": 1.0, "weight_decay": 0.0, **values})
 
 
 def ring_matrix(n=N):
@@ -48,7 +48,7 @@ class Stepping:
         self.matrices = {}
         self.t = 0
         self._method = METHODS[method].update if isinstance(method, str) else method
-        self._rule = LOCAL_RULES[rule].descend
+        self._rule = LOCAL_RULES[rule]
         self._coupling = COUPLINGS[coupling]
         streams = [torch_stream(0, "compression", i) for i in range(len(X))]
         self._codec = COMPRESSIONS[compression].codec(X.shape[1], X.dtype, self.run, streams)

@@ -15,6 +15,8 @@ ENTRIES = {
     "models/architectures": "test_architectures.py",
     "models/tasks": "test_task.py",
     "gossip/topologies": "test_topology.py",
+    "gossip/local_rules": "test_local_rule.py",
+    "gossip/lr_schedules": "test_lr_schedule.py",
 }
 
 

@@ -1,9 +1,10 @@
 """Nonlinear gossiping (NGO) for decentralized optimization.
 
 ``fit`` trains a ``torch.nn.Module`` with n workers. The decorators (``topology``, ``method``,
-``local_rule``, ``coupling``, ``model``, ``task``, ``dataset``, ``partition``, ``measurement``)
-register entries of a user's own, whose settings are declared with ``number``, ``whole`` and their
-ranges; ``load_plugins`` imports files that register entries. A wrong value raises a ``UserError``.
+``local_rule``, ``lr_schedule``, ``coupling``, ``model``, ``task``, ``dataset``, ``partition``,
+``measurement``) register entries of a user's own, whose settings are declared with ``number``,
+``whole`` and their ranges; ``load_plugins`` imports files that register entries. A wrong value
+raises a ``UserError``.
 
 Importing the package is quick: a name's module is imported when the name is first used.
 """
@@ -25,6 +26,7 @@ _INTERFACE = {
     "topology": ("ngo.gossip.topology", "topology"),
     "method": ("ngo.gossip.method", "method"),
     "local_rule": ("ngo.gossip.local_rule", "local_rule"),
+    "lr_schedule": ("ngo.gossip.lr_schedule", "lr_schedule"),
     "coupling": ("ngo.gossip.coupling", "coupling"),
     "compression": ("ngo.gossip.compression", "compression"),
     "Codec": ("ngo.gossip.compression", "Codec"),

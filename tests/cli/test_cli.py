@@ -35,7 +35,10 @@ def test_the_summary_of_a_command_is_the_first_sentence_of_its_help(name):
 
 @pytest.mark.parametrize(
     "words",
-    ["--help", "train --help", "train --p 2", "aggregate --help", "notebook --help", "bench -h"],
+    [
+        *("--help", "train --help", "train --p 2", "aggregate --help", "notebook --help"),
+        *("bench -h", "methods"),
+    ],
 )
 def test_help_and_mistakes_import_nothing_heavy(words):
     code = f"import sys; from ngo.cli.cli import main; main({words.split()}, standalone_mode=False)"

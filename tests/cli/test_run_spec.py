@@ -9,6 +9,9 @@ def test_a_value_without_effect_is_named(tmp_path):
     assert "note: p 0.8 has no effect here: it is 1" in out
     out = ngo("train", *SMALL, "--protocol", "centralized", "--topology", "ring", "--out", tmp_path)
     assert "note: topology ring has no effect here: it is not used" in out
+    own_rule = ("--protocol", "quasi_global", "--local-rule", "adam")
+    out = ngo("train", *SMALL, *own_rule, "--out", tmp_path / "b")
+    assert "note: local_rule adam has no effect here: it is 'sgd'" in out
 
 
 def test_a_run_file_with_an_unknown_field_is_refused(tmp_path):

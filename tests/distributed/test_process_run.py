@@ -41,6 +41,7 @@ from ngo.training import run as simulated_run
         (5, {"topology": "ring", "protocol": "gossip", "gamma_decay": 0.5}),
         (5, {"topology": "random", "p": 0.5, "gamma": 0.001, "u": 0.3}),
         (5, {"topology": "complete", "partition": "shards", "shards": 10}),
+        (4, {"topology": "ring", "link_failure": 0.3, "absence": 0.2, "weight_decay": 0.01}),
     ],
 )
 def test_a_distributed_run_is_the_simulated_one(processes, fields, tmp_path):
@@ -72,6 +73,13 @@ def test_a_step_of_the_digits_model_is_the_simulated_one(protocol, tmp_path):
     ours, _, _ = distributed(spec, 2, tmp_path)
     assert_equal_runs(ours, theirs)
     assert theirs["step"].tolist() == [0, 1]
+
+
+def test_failures_are_the_simulated_ones_where_workers_share_a_process(tmp_path):
+    failing = {"protocol": "gradient_tracking", "link_failure": 0.3, "absence": 0.3}
+    spec = spec_of(workers=5, topology="complete", epochs=0.2, local_rule="momentum", **failing)
+    ours, _, _ = distributed(spec, 2, tmp_path)
+    assert_equal_runs(ours, simulated(spec, tmp_path))
 
 
 def test_a_long_run_stays_the_simulated_one(tmp_path):
@@ -190,6 +198,9 @@ def test_mistakes_are_one_line(tmp_path):
     assert refusal(asynchronous=True, protocol="delayed").endswith(
         "the workers of protocol 'delayed' have to wait; allowed: gossip, local_sgd, ngo."
     )
+    for name in ("link_failure", "absence"):
+        assert refusal(**{name: 0.1}) == ""
+        assert refusal(asynchronous=True, **{name: 0.1}).startswith(f"{name}: 0.1 is drawn for the")
     assert "has the name of the simulated run" in refusal(name=None)
 
 

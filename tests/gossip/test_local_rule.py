@@ -1,19 +1,53 @@
 import pytest
 import torch
-from stepping import Stepping, ring_matrix, states
+from stepping import Stepping, states
+from torch import optim
 
 from ngo.common.fields import Field, below
 from ngo.common.registry import UserError
 from ngo.common.settings import DECLARED, Setting
 from ngo.gossip.local_rule import LOCAL_RULES, local_rule
 
+# The rules, and the optimizers of torch that they are.
+OPTIMIZERS = {
+    "sgd": optim.SGD,
+    "momentum": lambda rows, **how: optim.SGD(rows, momentum=0.8, **how),
+    "nesterov": lambda rows, **how: optim.SGD(rows, momentum=0.8, nesterov=True, **how),
+    "adam": optim.Adam,
+    "adamw": optim.AdamW,
+}
+
 
 def test_definitions_name_the_functions():
-    names = ("sgd", "momentum", "adam")
-    definitions = {name: f"ngo.gossip.local_rules.{name}:{name}" for name in names}
+    definitions = {name: f"ngo.gossip.local_rules.{name}:{name}" for name in OPTIMIZERS}
     assert dict(LOCAL_RULES.definitions) == definitions
     with pytest.raises(UserError, match=r"local_rule: 'sdg' is unknown.*Did you mean 'sgd'"):
         LOCAL_RULES["sdg"]
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.3])
+@pytest.mark.parametrize("rule", OPTIMIZERS)
+def test_each_worker_moves_as_with_torchs_optimizer(rule, decay):
+    X, G = states()
+    found = Stepping("ngo", X, rule=rule, lr=0.1, momentum=0.8, weight_decay=decay)
+    rows = [torch.nn.Parameter(row.clone()) for row in X]
+    optimizers = [OPTIMIZERS[rule]([row], lr=0.1, weight_decay=decay) for row in rows]
+    for k in range(50):
+        gradients = G * (-1) ** k + 0.1 * k
+        found.step(gradients).descend()
+        found.t += 1
+        for row, gradient, optimizer in zip(rows, gradients, optimizers, strict=True):
+            row.grad = gradient.clone()
+            optimizer.step()
+    assert torch.allclose(found.X, torch.stack([row.data for row in rows]), rtol=0, atol=1e-11)
+
+
+def test_sgd_keeps_nothing_and_without_decay_adds_nothing():
+    X, G = states()
+    stepping = Stepping("ngo", X, lr=0.3)
+    stepping.step(G).descend()
+    assert torch.equal(stepping.X, X.sub(G, alpha=0.3))
+    assert stepping.matrices == {}
 
 
 def test_a_rule_has_memory_and_settings_of_its_own(own_entries):
@@ -28,12 +62,11 @@ def test_a_rule_has_memory_and_settings_of_its_own(own_entries):
     assert LOCAL_RULES["heavy"].fields == ("mass",)
     assert DECLARED["mass"].field.owners == ("local_rule",)
     X, G = states()
-    found = Stepping("ngo", X, ring_matrix(), rule="heavy", mass=0.5, gamma=1e-30)
-    rows = [torch.nn.Parameter(row.clone()) for row in X]
-    optimizer = torch.optim.SGD(rows, lr=0.1, momentum=0.5)
-    for _ in range(4):
-        found.advance(G)
-        for row, gradient in zip(rows, G, strict=True):
-            row.grad = gradient
-        optimizer.step()
-    assert torch.allclose(found.X, torch.stack([row.data for row in rows]))
+    found, torchs = (
+        Stepping("ngo", X, rule=rule, mass=0.5, momentum=0.5) for rule in ("heavy", "momentum")
+    )
+    for stepping in (found, torchs):
+        for _ in range(4):
+            stepping.step(G).descend()
+    assert torch.equal(found.X, torchs.X)
+    assert found.matrices.keys() == {"velocity"}

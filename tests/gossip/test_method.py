@@ -5,7 +5,7 @@ from stepping import Stepping, states
 from ngo.common.fields import Field, above
 from ngo.common.registry import UserError
 from ngo.common.settings import DECLARED, Setting
-from ngo.gossip.method import METHODS, method
+from ngo.gossip.method import FAILURES, METHODS, method
 from ngo.gossip.weights import outgoing_shares
 
 
@@ -35,20 +35,29 @@ def test_facts_of_the_papers_methods():
 def test_a_method_is_registered_with_its_facts_and_settings(own_entries):
     mass = Setting(Field(float, "share of the momentum", **above(0)), 0.9)
 
-    @method("heavy", fields=("topology",), settings={"mass": mass}, directed=True, local_steps=1)
+    @method(
+        "heavy",
+        fields=("topology",),
+        settings={"mass": mass},
+        directed=True,
+        linear_rule=True,
+        needs_every_message="adds up what it has received",
+        local_steps=1,
+    )
     def heavy(step):
         step.X.sub_(step.G)
 
     entry = METHODS["heavy"]
     assert entry.update is heavy
-    assert entry.fields == ("topology", "mass")
+    assert entry.fields == ("topology", *FAILURES, "mass")
+    assert (entry.linear_rule, entry.needs_every_message) == (True, "adds up what it has received")
     assert entry.fixed == {"local_steps": 1}
     assert (entry.decentralized, entry.directed, entry.asynchronous) == (True, True, False)
     assert DECLARED["mass"].field.owners == ("protocol",)
     with pytest.raises(UserError, match="protocol: 'heavy' is registered already"):
         method("heavy")(lambda step: None)
     method("heavy", fields=("topology",))(heavy)  # the same definition again replaces the entry
-    assert METHODS["heavy"].fields == ("topology",)
+    assert METHODS["heavy"].fields == ("topology", *FAILURES)
 
 
 def test_push_sum_is_a_method_of_a_few_lines():

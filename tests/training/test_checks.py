@@ -58,14 +58,41 @@ def test_a_directed_topology_needs_a_method_that_allows_it(own_entries):
             resolve({"topology": "circle", "protocol": protocol})
         assert str(error.value) == (
             f"topology: 'circle' is directed, and protocol {protocol!r} needs symmetric weights; "
-            f"protocols for directed graphs: none."
+            f"protocols for directed graphs: push_sum."
         )
     assert resolve({"protocol": "centralized"}).topology is None
-    method("push", fields=("topology",), directed=True)(lambda step: None)
-    assert resolve({"topology": "circle", "protocol": "push"}).topology == "circle"
-    assert resolve({"topology": "ring", "protocol": "push"}).topology == "ring"
-    with pytest.raises(UserError, match="protocols for directed graphs: push"):
+    method("push_it", fields=("topology",), directed=True)(lambda step: None)
+    assert resolve({"topology": "circle", "protocol": "push_it"}).topology == "circle"
+    assert resolve({"topology": "ring", "protocol": "push_it"}).topology == "ring"
+    with pytest.raises(UserError, match="protocols for directed graphs: push_it, push_sum"):
         resolve({"topology": "circle"})
+
+
+@pytest.mark.parametrize("rule", ["adam", "adamw"])
+@pytest.mark.parametrize("protocol", ["d2", "exact_diffusion"])
+def test_a_correction_that_needs_a_linear_rule_says_so(protocol, rule):
+    with pytest.raises(UserError) as error:
+        resolve({"protocol": protocol, "local_rule": rule})
+    assert str(error.value) == (
+        f"local_rule: {rule!r} is not linear in the gradients, and protocol {protocol!r} is biased "
+        f"without that; allowed: momentum, nesterov, sgd."
+    )
+
+
+@pytest.mark.parametrize("name", ["link_failure", "absence"])
+def test_a_method_that_needs_every_message_says_why(own_entries, name):
+    method("remembering", fields=("topology",), needs_every_message="adds up messages")(print)
+    with pytest.raises(UserError) as error:
+        resolve({"protocol": "remembering", name: 0.25})
+    assert str(error.value) == (
+        f"{name}: 0.25 is not possible with protocol 'remembering', which adds up messages; it "
+        f"must be 0."
+    )
+    for protocol in ("delayed", "gossip_until"):
+        with pytest.raises(UserError, match=f"{name}: 0.25 is not possible with prot.*must be 0"):
+            resolve({"protocol": protocol, name: 0.25})
+    assert resolve({"protocol": "remembering", name: 0}).id
+    assert getattr(resolve({"protocol": "d2", name: 0.25}), name) == 0.25
 
 
 def test_a_topology_reads_known_fields_only(own_entries):

@@ -17,6 +17,8 @@ from ngo.training.run import run
 
 PASSES = {"partition": "equal", "samples_per_worker": 40, "epochs": 2.4, "eval_every": 0.8}
 
+FAILING = {"link_failure": 0.3, "absence": 0.3, "local_rule": "nesterov", "warmup": 0.5}
+
 
 def assert_same_when_stopped_at_every_step(spec, folder):
     how = {"snapshots": [0, 2, "final"], "threads": 1}
@@ -44,6 +46,7 @@ def assert_same_when_stopped_at_every_step(spec, folder):
         {"protocol": "local_sgd", "model": "mnist_cnn", "local_steps": 3, "topology": "random"},
         {"protocol": "delayed", "model": "mnist_cnn", "delay": 2},
         {"protocol": "gossip_until", "model": "mnist_cnn", "v_threshold": 1e-3},
+        {"protocol": "gradient_tracking", "model": "mnist_cnn", **FAILING},
     ],
     ids=lambda values: f"{values['protocol']}-{values['model']}-{values.get('topology', '')}",
 )

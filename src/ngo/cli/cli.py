@@ -19,6 +19,10 @@ COMMANDS = {
     ),
     "train": Lazy("ngo.cli.train_command:train", "Train one run."),
     "runs": Lazy("ngo.cli.runs_command:runs", "List the runs of a config, and their cost."),
+    "methods": Lazy(
+        "ngo.cli.methods_command:methods",
+        "List methods and other parts of a step, and which go together.",
+    ),
     "aggregate": Lazy(
         "ngo.cli.aggregate_command:aggregate", "Join the metrics files of runs into one tidy table."
     ),

@@ -10,7 +10,7 @@ from ngo.common.registry import UserError, unknown
 from ngo.data.dataset import DATASETS
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
-from ngo.training.resolve import resolve
+from ngo.training.resolve import in_words, resolve
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
 
 
@@ -29,7 +29,7 @@ def spec_of_options(given: dict[str, object], **needed: object) -> RunSpec:
     for name, value in values.items():
         used = getattr(spec, name)
         if used != value:
-            instead = "it is not used" if used is None else f"it is {used:g}"
+            instead = "it is not used" if used is None else f"it is {in_words(used)}"
             LOG.warning("note: %s %s has no effect here: %s", name, value, instead)
     return spec
 

@@ -26,7 +26,7 @@ from ngo.distributed.placement import choose_device
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.distributed.shares import shares
 from ngo.engine.population import Population
-from ngo.gossip.method import METHODS
+from ngo.gossip.method import FAILURES, METHODS
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.native.pool import cores
 from ngo.training import earlier
@@ -59,6 +59,12 @@ def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failu
             f"asynchronous: the workers of protocol {spec.protocol!r} have to wait; allowed: "
             f"{', '.join(able)}."
         )
+    for name in FAILURES:
+        if asynchronous and (rate := getattr(spec, name)):
+            raise UserError(
+                f"{name}: {rate:g} is drawn for the steps that all workers take together, and the "
+                f"workers of an asynchronous run take none; it must be 0."
+            )
     if on_failure == "drop" and spec.topology is not None:
         topology = TOPOLOGIES[spec.topology]
         if topology.directed or topology.weighted:

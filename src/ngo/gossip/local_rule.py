@@ -23,23 +23,34 @@ class LocalRule:
     descend: Descend
     #: The settings of its own that it reads.
     fields: tuple[str, ...] = ()
+    #: Whether the half step is linear in the gradients so far.
+    linear: bool = True
+    #: Whether weight decay shrinks the parameters, instead of being part of the gradient.
+    decoupled_decay: bool = False
 
 
 LOCAL_RULES: Registry[LocalRule] = Registry("local_rule")
 
 
 def local_rule(
-    name: str, *, settings: Mapping[str, Setting] | None = None
+    name: str,
+    *,
+    linear: bool = True,
+    decoupled_decay: bool = False,
+    settings: Mapping[str, Setting] | None = None,
 ) -> Callable[[Descend], Descend]:
     """Register a function that changes ``step.X`` in place, given ``step.G`` and ``step.lr``.
 
     It acts on each worker's row alone, and keeps its memory in ``step.matrix``. ``settings`` are
-    fields of a run that it adds, and reads as ``step.run.NAME``.
+    fields of a run that it adds, and reads as ``step.run.NAME``. Weight decay is not its task:
+    ``Step.descend`` adds it to the gradient, or, with ``decoupled_decay``, shrinks the parameters.
+    A rule that is not ``linear`` in the gradients, such as Adam, is refused by methods whose
+    correction needs that.
     """
 
     def register(descend: Descend) -> Descend:
         fields = declare("local_rule", name, settings or {})
-        LOCAL_RULES.add(name, LocalRule(descend, fields), descend)
+        LOCAL_RULES.add(name, LocalRule(descend, fields, linear, decoupled_decay), descend)
         return descend
 
     return register

@@ -2,24 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
 
 from ngo.common.registry import Registry, load_entries
-
-#: From the share of the run's steps already taken, in [0, 1), to the factor of η.
-Factor = Callable[[float], float]
-
-LR_SCHEDULES: Registry[Factor] = Registry("lr_schedule")
+from ngo.common.settings import Setting, declare
 
 
-def lr_schedule(name: str) -> Callable[[Factor], Factor]:
-    """Register a function from the share of steps taken to the factor of the learning rate."""
+class Run(Protocol):
+    """The fields of a run that decide its learning rates."""
+
+    lr: float
+    lr_schedule: str
+    warmup: float
+
+
+#: From the share of the run's steps already taken, in [0, 1), and the run, to the factor of η.
+Factor = Callable[[float, Run], float]
+
+
+@dataclass(frozen=True)
+class LrSchedule:
+    """An entry of the registry."""
+
+    factor: Factor
+    #: The settings of its own that it reads.
+    fields: tuple[str, ...] = ()
+
+
+LR_SCHEDULES: Registry[LrSchedule] = Registry("lr_schedule")
+
+
+def lr_schedule(
+    name: str, *, settings: Mapping[str, Setting] | None = None
+) -> Callable[[Factor], Factor]:
+    """Register a function from the share of steps taken, and the run, to the factor of η.
+
+    The factor must be above 0. ``settings`` are fields of a run that it adds, and reads as
+    ``run.NAME``.
+    """
 
     def register(factor: Factor) -> Factor:
-        LR_SCHEDULES.add(name, factor, factor)
+        fields = declare("lr_schedule", name, settings or {})
+        LR_SCHEDULES.add(name, LrSchedule(factor, fields), factor)
         return factor
 
     return register
+
+
+def learning_rate(run: Run, t: int, steps: int) -> float:
+    """η_t at step ``t`` of ``steps``: η times the factors of the schedule and of the warm-up.
+
+    The warm-up is linear: (t + 1)/m in the first m = ``warmup`` × ``steps`` steps (Goyal et al.
+    2017), whatever the schedule.
+    """
+    lr = run.lr * LR_SCHEDULES[run.lr_schedule].factor(t / steps, run)
+    return lr if run.warmup == 0 else lr * min(1, (t + 1) / (run.warmup * steps))
 
 
 load_entries("ngo.gossip.lr_schedules")

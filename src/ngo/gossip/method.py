@@ -21,6 +21,9 @@ Update = Callable[["Step"], None]
 # The fields of a method that pulls along the edges of a graph through the run's coupling.
 GOSSIP_FIELDS = ("topology", "gamma", "gamma_decay", "coupling", "p")
 
+# Those of every decentralized method, which the step takes into account.
+FAILURES = ("link_failure", "absence")
+
 
 @dataclass(frozen=True)
 class Method:
@@ -41,6 +44,10 @@ class Method:
     #: What crosses each edge, in each direction, in a step with an exchange (see ``traffic``): the
     #: numbers of each message. Empty if that is not known before the run.
     sends: tuple[str, ...] = ("d",)
+    #: Whether the local rule has to be linear in the gradients.
+    linear_rule: bool = False
+    #: Why no link may fail and no worker may be away; empty if they may.
+    needs_every_message: str = ""
 
     @property
     def decentralized(self) -> bool:
@@ -59,6 +66,8 @@ def method(
     directed: bool = False,
     graph: str = "any",
     sends: tuple[str, ...] = ("d",),
+    linear_rule: bool = False,
+    needs_every_message: str = "",
     settings: Mapping[str, Setting] | None = None,
     **fixed: object,
 ) -> Callable[[Update], Update]:
@@ -69,12 +78,26 @@ def method(
     if each step exchanges one matrix at most, with the same meaning each time, since a neighbour's
     newest model may be any number of steps old. Declare it ``directed`` if it needs no symmetric
     mixing matrix, and its ``graph`` ``fixed`` (or a ``tree``) if a step builds on what the same
-    neighbours have sent before. ``sends`` lists its messages (see ``traffic.NUMBERS``).
+    neighbours have sent before. ``linear_rule``: it is biased with a local rule that is not linear
+    in the gradients. ``needs_every_message`` is the reason why it cannot lose a message, if it
+    cannot: it completes the sentence "protocol 'NAME' …". ``sends`` lists its messages (see
+    ``traffic.NUMBERS``).
     """
 
     def register(update: Update) -> Update:
         own = declare("protocol", name, settings or {})
-        entry = Method(update, (*fields, *own), fixed, asynchronous, directed, graph, sends)
+        failures = FAILURES if "topology" in fields else ()
+        entry = Method(
+            update,
+            (*fields, *failures, *own),
+            fixed,
+            asynchronous=asynchronous,
+            directed=directed,
+            graph=graph,
+            sends=sends,
+            linear_rule=linear_rule,
+            needs_every_message=needs_every_message,
+        )
         METHODS.add(name, entry, update)
         return update
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from ngo.gossip.compression import Codec
     from ngo.gossip.coupling import Coupling
+    from ngo.gossip.local_rule import LocalRule
     from ngo.gossip.network import Network
 
 Matrices = dict[str, "torch.Tensor"]
@@ -25,6 +26,7 @@ class Run(Protocol):
     local_steps: int
     delay: int
     v_threshold: float
+    weight_decay: float
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,14 @@ class Step:
     lr: float
     network: Network
     #: The run's local rule, and its coupling (None for a centralized method).
-    rule: Callable[[Step], None]
+    rule: LocalRule
     coupling: Coupling | None
     #: The method's own matrices by name (see ``matrix``).
     matrices: Matrices
     #: The run's compression, for a method that reads it.
     codec: Codec | None = None
+    #: Called with each new matrix, before the method sees it.
+    created: Callable[[torch.Tensor], None] = lambda matrix: None
 
     @property
     def gamma(self) -> float:
@@ -60,8 +64,17 @@ class Step:
         return self.run.gamma / (1 + self.t) ** self.run.gamma_decay
 
     def descend(self) -> None:
-        """Take the half step along the gradient, by the run's local rule."""
-        self.rule(self)
+        """Take the half step along the gradient ``G``, by the run's local rule.
+
+        Weight decay λ belongs to this half step: G + λX takes the place of the gradient, or, for a
+        rule with decoupled decay, X ← (1 − ηλ)X comes first (Loshchilov and Hutter 2019).
+        """
+        decay = self.run.weight_decay
+        if decay and self.rule.decoupled_decay:
+            self.X.mul_(1 - self.lr * decay)
+        elif decay:
+            self.G.add_(self.X, alpha=decay)
+        self.rule.descend(self)
 
     def gossip(self, at: torch.Tensor | None = None, theirs: torch.Tensor | None = None) -> None:
         """Pull each worker towards its neighbours: x_i += γ_t Σ_j W_ij φ(x_j − x_i).
@@ -93,6 +106,7 @@ class Step:
         if name not in self.matrices or len(self.matrices[name]) != wanted:
             shape = (wanted, self.X.shape[1] if columns is None else columns)
             self.matrices[name] = self.X.new_full(shape, fill)
+            self.created(self.matrices[name])
         return self.matrices[name]
 
     def copies(self, name: str) -> torch.Tensor:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from ngo.common.registry import UserError
 from ngo.data.dataset import Source
 from ngo.data.partition import PARTITIONS
-from ngo.gossip.method import METHODS, Method
+from ngo.gossip.local_rule import LOCAL_RULES
+from ngo.gossip.method import FAILURES, METHODS, Method
 from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.models.model import MODELS, Model
 from ngo.training.spec import FIELDS, FINAL, RunSpec
@@ -19,6 +20,8 @@ MOST_STEPS, MOST_EVALUATIONS = 10**9, 10**5
 def check_fit(spec: RunSpec, source: Source, model: Model, method: Method) -> None:
     """Raise unless method, network, model and data go together, with enough samples for all."""
     _check_network(spec, method)
+    _check_rule(spec, method)
+    _check_failures(spec, method)
     _check_model(spec, source, model)
     if PARTITIONS[spec.partition].by_label and source.classes is None:
         raise UserError(
@@ -76,6 +79,25 @@ def _check_tree(spec: RunSpec, topology: Topology) -> None:
             f"workers, and protocol {spec.protocol!r} needs one: {spec.workers - 1} edges without "
             f"a cycle, such as those of chain and star."
         )
+
+
+def _check_rule(spec: RunSpec, method: Method) -> None:
+    if method.linear_rule and not LOCAL_RULES[spec.local_rule].linear:
+        able = sorted(name for name, entry in LOCAL_RULES.items() if entry.linear)
+        raise UserError(
+            f"local_rule: {spec.local_rule!r} is not linear in the gradients, and protocol "
+            f"{spec.protocol!r} is biased without that; allowed: {', '.join(able)}."
+        )
+
+
+def _check_failures(spec: RunSpec, method: Method) -> None:
+    for name in FAILURES:
+        rate = getattr(spec, name)
+        if rate and method.needs_every_message:
+            raise UserError(
+                f"{name}: {rate:g} is not possible with protocol {spec.protocol!r}, which "
+                f"{method.needs_every_message}; it must be 0."
+            )
 
 
 def _check_argument(key: str, entry: str, name: str) -> None:

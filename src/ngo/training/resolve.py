@@ -12,6 +12,7 @@ from ngo.data.partition import PARTITIONS
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
+from ngo.gossip.lr_schedule import LR_SCHEDULES
 from ngo.gossip.method import METHODS
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.model import MODELS, Model
@@ -26,6 +27,7 @@ _OWNERS = {
     "compression": COMPRESSIONS,
     "partition": PARTITIONS,
     "local_rule": LOCAL_RULES,
+    "lr_schedule": LR_SCHEDULES,
 }
 
 
@@ -56,13 +58,15 @@ def resolve(
         return stated[name] if name in free else check_field(name, stated[name])
 
     method = METHODS[stated_value("protocol")]
-    chosen = {name: stated_value(name) for name in ("protocol", "partition", "local_rule")}
-    for name in ("topology", "coupling", "compression"):
-        used = name in method.fields or name in method.fixed
+    chosen = {name: stated_value(name) for name in ("protocol", "partition", "lr_schedule")}
+    for name in ("topology", "coupling", "compression", "local_rule"):
+        used = name in method.fields or name in method.fixed or not FIELDS[name].owners
         chosen[name] = method.fixed.get(name, stated_value(name)) if used else None
     values: dict[str, object] = {}
     for name, entry in FIELDS.items():
         unused = [owner for owner in entry.owners if name not in _read_by(owner, chosen[owner])]
+        if name in method.fixed and not entry.owners:
+            unused = ["protocol"]
         if not unused:
             values[name] = stated_value(name)
             continue
@@ -80,6 +84,11 @@ def check_field(name: str, value: object) -> object:
     return checked(name, value, FIELDS[name])
 
 
+def in_words(value: object) -> str:
+    """A value of a field in a message: numbers are short, names are quoted."""
+    return f"{value:g}" if isinstance(value, int | float) else repr(value)
+
+
 def _read_by(owner: str, choice: str | None) -> tuple[str, ...]:
     """The fields that the chosen entry of a registry reads."""
     return () if choice is None else _OWNERS[owner][choice].fields
@@ -90,8 +99,6 @@ def _without_effect(
 ) -> UserError:
     users = sorted(key for key, entry in _OWNERS[owner].items() if name in entry.fields)
     choice = f"{owner} {chosen[owner]!r}" if chosen[owner] else f"protocol {chosen['protocol']!r}"
-    is_fixed = f" (it is {fixed:g} there)" if isinstance(fixed, int | float) else ""
-    return UserError(
-        f"{name}: {value!r} has no effect with {choice}{is_fixed}; "
-        f"{name} is read with {owner} {', '.join(users)}."
-    )
+    is_fixed = "" if fixed is None else f" (it is {in_words(fixed)} there)"
+    readers = f"; {name} is read with {owner} {', '.join(users)}" if users else ""
+    return UserError(f"{name}: {value!r} has no effect with {choice}{is_fixed}{readers}.")

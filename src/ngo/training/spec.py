@@ -48,6 +48,7 @@ _COUNT, _RATE, _FROM_ZERO = at_least(1), above(0), at_least(0)
 _EPOCHS = within(1e-9, 10**9)
 _METHOD = {"owners": ("protocol",)}
 _PARTITION = {"owners": ("partition",)}
+_FAILS = {"default": 0.0, "neutral": 0.0, **below(0, 1), **_METHOD}
 
 
 @dataclass(frozen=True)
@@ -123,10 +124,16 @@ class RunSpec:
     v_threshold: float | None = _field(
         float, "index V at which a step's gossip ends", 1.0, **_RATE, **_METHOD
     )
+    link_failure: float | None = _field(float, "probability that a link fails in a step", **_FAILS)
+    absence: float | None = _field(float, "probability that a worker is away in a step", **_FAILS)
     lr: float = _field(float, "learning rate η", 0.05, **_RATE)
     lr_schedule: str = _field(
         str, "η over the run's steps", "constant", names=LR_SCHEDULES, neutral="constant"
     )
+    warmup: float = _field(
+        float, "share of the run's steps in which η rises linearly", 0.0, **below(0, 1), neutral=0.0
+    )
+    weight_decay: float = _field(float, "weight decay λ", 0.0, **_FROM_ZERO, neutral=0.0)
     batch_size: int = _field(int, "samples per worker and step", 32, **_COUNT)
     epochs: float = _field(float, "passes over the workers' data", 20.0, **_EPOCHS)
     eval_every: float = _field(float, "epochs between evaluations", 1.0, **_EPOCHS)
@@ -165,7 +172,8 @@ class RunSpec:
     @property
     def id(self) -> str:
         """For example ``mnist-shards-ring-ngo-p0.9-s0-1f3a9c2e``."""
-        exponent = f"p{self.p:g}" if self._reads("p") else None
+        reads_p = self.p is not None and "p" in METHODS[self.protocol].fields
+        exponent = f"p{self.p:g}" if reads_p else None
         parts = [self.dataset, self.partition, self.topology, self.protocol]
         for name in ("coupling", "compression", "local_rule"):
             if (value := getattr(self, name)) != NEUTRAL[name]:
@@ -223,9 +231,6 @@ class RunSpec:
             for word in (flag(name), repr(value) if isinstance(value, float) else str(value))
         ]
 
-    def _reads(self, name: str) -> bool:
-        return getattr(self, name) is not None and name in METHODS[self.protocol].fields
-
 
 _CORE = {f.name: f for f in fields(RunSpec) if f.metadata}
 
@@ -262,7 +267,7 @@ class _Declared(Mapping):
         return getattr(DECLARED[name], self._side)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(DECLARED))  # whatever the order of imports
+        return iter(sorted(DECLARED))  # whichever module was imported first
 
     def __len__(self) -> int:
         return len(DECLARED)

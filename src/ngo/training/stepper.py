@@ -14,8 +14,9 @@ from ngo.data.augmentation import AUGMENTATIONS
 from ngo.engine.population import Population
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.failures import Failures, unchanged
 from ngo.gossip.local_rule import LOCAL_RULES
-from ngo.gossip.lr_schedule import LR_SCHEDULES
+from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS
 from ngo.gossip.network import Network, SharedMatrix
 from ngo.gossip.step import Matrices, Step
@@ -62,7 +63,6 @@ class Stepper:
         self._spec = spec
         self._method = METHODS[spec.protocol]
         self._rule = LOCAL_RULES[spec.local_rule]
-        self._schedule = LR_SCHEDULES[spec.lr_schedule]
         self._coupling = COUPLINGS[spec.coupling] if spec.coupling else None
         self._codec, self._compressing = None, []
         if spec.compression is not None:
@@ -87,6 +87,16 @@ class Stepper:
         if self._method.decentralized:
             self._mixing = Mixing(spec.topology, spec.workers, spec, self._graphs)
         self._matrices: Matrices = {}
+        self._own = own
+        self._failures = Failures(
+            spec.workers,
+            spec.seed,
+            link_failure=spec.link_failure or 0,
+            absence=spec.absence or 0,
+        )
+        # The workers that are away in the current step: all of them, and the rows of the own ones.
+        self._absent: list[int] = []
+        self._absent_rows: list[int] = []
         self.connect(SharedMatrix(self.population.spread))
 
     def connect(self, network: Network) -> None:
@@ -103,8 +113,14 @@ class Stepper:
         return losses
 
     def gradients(self) -> torch.Tensor:
-        """The first half: the gradients on the next batches; the losses ``[n]``."""
-        return self.population.gradients(self._batches)
+        """The first half: the gradients on the next batches; the losses ``[n]``.
+
+        Those of absent workers have no effect.
+        """
+        self._absent = self._failures.absent(self.t)
+        self._absent_rows = [k for k, i in enumerate(self._own) if i in self._absent]
+        with unchanged(self._absent_rows, self.population.buffers):
+            return self.population.gradients(self._batches)
 
     def update(self, *, alone: bool = False) -> None:
         """The second half: what the method does with the gradients.
@@ -113,26 +129,30 @@ class Stepper:
         nothing with others, and nothing is counted.
         """
         t, X = self.t, self.population.X
-        W = self._mixing.at(t) if self._mixing is not None else None
+        W = None
+        if self._mixing is not None:
+            W = self._failures.matrix(self._mixing.at(t), self._absent)
         self.t += 1
         network = self.network
         if alone:
             network, W = SharedMatrix(self.population.spread), torch.eye(len(X)).double()
         network.set_matrix(W)
-        step = Step(
-            t,
-            self.steps,
-            X,
-            self.population.G,
-            self._spec,
-            self._spec.lr * self._schedule(t / self.steps),
-            network,
-            self._rule.descend,
-            self._coupling,
-            self._matrices,
-            self._codec,
-        )
-        self._method.update(step)
+        with unchanged(self._absent_rows, X, *self._matrices.values()) as keep:
+            step = Step(
+                t,
+                self.steps,
+                X,
+                self.population.G,
+                self._spec,
+                learning_rate(self._spec, t, self.steps),
+                network,
+                self._rule,
+                self._coupling,
+                self._matrices,
+                codec=self._codec,
+                created=keep,
+            )
+            self._method.update(step)
 
     def state_dict(self) -> State:
         """All that the next steps depend on."""
@@ -144,6 +164,7 @@ class Stepper:
             "changes": [stream.get_state() for stream in self._changes],
             "compression": [stream.get_state() for stream in self._compressing],
             "graphs": self._graphs.get_state(),
+            "failures": self._failures.state_dict(),
             "matrices": self._matrices,
             "messages": self.network.messages,
             "bytes_sent": self.network.bytes_sent,
@@ -160,6 +181,7 @@ class Stepper:
         for stream, its in zip(self._compressing, state.get("compression", ()), strict=True):
             stream.set_state(its)
         self._graphs.set_state(state["graphs"])
+        self._failures.load_state_dict(state["failures"])
         device = self.population.X.device
         self._matrices = {name: rows.to(device) for name, rows in state["matrices"].items()}
         self.network.messages = state["messages"]

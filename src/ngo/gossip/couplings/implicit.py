@@ -27,7 +27,7 @@ def implicit(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> 
 
 
 def solved(a: torch.Tensor, c: torch.Tensor, q: float) -> torch.Tensor:
-    """u ≥ 0 with u + c u^q = a, elementwise, for a ≥ 0, c ``[edges, 1]`` and q ≥ 0."""
+    """U ≥ 0 with u + c u^q = a, elementwise, for a ≥ 0, c ``[edges, 1]`` and q ≥ 0."""
     import torch
 
     if q == 0:

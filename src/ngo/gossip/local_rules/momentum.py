@@ -11,8 +11,10 @@ from ngo.gossip.local_rule import local_rule
 if TYPE_CHECKING:
     from ngo.gossip.step import Step
 
+MASS = {"momentum": number("momentum μ", 0.9, below(0, 1))}
 
-@local_rule("momentum", settings={"momentum": number("momentum μ", 0.9, below(0, 1))})
+
+@local_rule("momentum", settings=MASS)
 def momentum(step: Step) -> None:
     """m_i ← μ m_i + g_i; x_i ← x_i − η m_i (Polyak 1964, as in ``torch.optim.SGD``)."""
     m = step.matrix("momentum")

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent."""
+"""Stochastic gradient descent (Robbins and Monro 1951)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """A constant learning rate."""
 
-from ngo.gossip.lr_schedule import lr_schedule
+from ngo.gossip.lr_schedule import Run, lr_schedule
 
 
 @lr_schedule("constant")
-def constant(share: float) -> float:
+def constant(share: float, run: Run) -> float:
     """η_t = η."""
     return 1.0

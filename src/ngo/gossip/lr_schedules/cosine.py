@@ -2,10 +2,10 @@
 
 import math
 
-from ngo.gossip.lr_schedule import lr_schedule
+from ngo.gossip.lr_schedule import Run, lr_schedule
 
 
 @lr_schedule("cosine")
-def cosine(share: float) -> float:
+def cosine(share: float, run: Run) -> float:
     """η_t = η (1 + cos(π t / T)) / 2 (Loshchilov and Hutter 2017, without restarts)."""
     return (1 + math.cos(math.pi * share)) / 2

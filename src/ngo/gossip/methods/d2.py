@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 ONE_PULL = {"local_steps": 1, "delay": 0}
 
 
-@method("d2", fields=GOSSIP_FIELDS, **ONE_PULL)
+@method("d2", fields=GOSSIP_FIELDS, linear_rule=True, **ONE_PULL)
 def d2(step: Step) -> None:
     """x^(t+1) = pull(2x^t − x^(t−1) − η (g^t − g^(t−1))): a half step, and what the last one lost.
 
@@ -23,10 +23,11 @@ def d2(step: Step) -> None:
     step.gossip()
 
 
-@method("exact_diffusion", fields=GOSSIP_FIELDS, **ONE_PULL)
+@method("exact_diffusion", fields=GOSSIP_FIELDS, linear_rule=True, **ONE_PULL)
 def exact_diffusion(step: Step) -> None:
-    """D² with pulls of half the length, (I + W)/2 for γ = 1: stable for every symmetric W.
+    """D² with pulls of half the length, (I + W)/2 for γ = 1 (Yuan et al. 2019).
 
+    It is stable for every symmetric W.
     NIDS (Li et al. 2019) with one step size is the same.
     """
     _correct(step)
@@ -34,10 +35,20 @@ def exact_diffusion(step: Step) -> None:
 
 
 def _correct(step: Step) -> None:
-    """ψ^t = x^t − η g^t;  x ← ψ^t + x^t − ψ^(t−1)."""
+    """ψ^t = x^t − η_t g^t;  x ← ψ^t + (η_t/η_(t−1)) (x^t − ψ^(t−1)).
+
+    The last term is a multiple of η_(t−1), and the ratio keeps it in step with η: without it, each
+    change of η drives the workers apart. With a constant η the ratio is 1.
+    """
+    import torch
+
     x = step.X.clone()
     step.descend()
     psi = step.X.clone()
+    eta = step.matrix("eta", columns=1)  # of each worker's last step
+    now = torch.full_like(eta, step.lr)
     if step.t > 0:
-        step.X.add_(x).sub_(step.matrix("psi"))
+        ratio = now / eta
+        step.X.addcmul_(x, ratio).addcmul_(step.matrix("psi"), ratio, value=-1)
     step.matrix("psi").copy_(psi)
+    eta.copy_(now)

@@ -10,7 +10,12 @@ if TYPE_CHECKING:
     from ngo.gossip.step import Step
 
 
-@method("delayed", fields=(*GOSSIP_FIELDS, "delay"), local_steps=1)
+@method(
+    "delayed",
+    fields=(*GOSSIP_FIELDS, "delay"),
+    needs_every_message="compares models of earlier steps, which must all have been sent",
+    local_steps=1,
+)
 def delayed(step: Step) -> None:
     """NGO on stale models (equation "delay"): a message of step t arrives at step t + τ.
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     "gossip_until",
     fields=("topology", "gamma", "gamma_decay", "v_threshold"),
     sends=(),
+    needs_every_message="gossips until all workers agree",
     coupling="power",
     p=1.0,
     local_steps=1,

@@ -1,4 +1,4 @@
-"""Local SGD: several gradient steps for each exchange."""
+"""Local SGD: several gradient steps for each exchange (Stich 2019)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,15 @@ if TYPE_CHECKING:
     from ngo.gossip.step import Step
 
 
-@method("relay_sum", fields=("topology",), graph="tree", sends=("d + 1",), local_steps=1, delay=0)
+@method(
+    "relay_sum",
+    fields=("topology",),
+    graph="tree",
+    sends=("d + 1",),
+    needs_every_message="relays what it has received",
+    local_steps=1,
+    delay=0,
+)
 def relay_sum(step: Step) -> None:
     """Algorithm 1: m_(i→j) = x_i^(t+1/2) + Σ_(k≠j) m_(k→i)^(t−1);  x_i = (x_i + Σ_j m_(j→i)) / n̄_i.
 

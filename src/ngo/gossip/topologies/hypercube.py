@@ -17,5 +17,5 @@ def dimension(name: str, n: int) -> int:
 
 @topology("hypercube")
 def hypercube(n: int) -> Edges:
-    """n = 2^k; the numbers of neighbours differ in one binary digit."""
+    """N = 2^k; the numbers of neighbours differ in one binary digit."""
     return [(i, i ^ 1 << k) for k in range(dimension("hypercube", n)) for i in range(n)]

@@ -6,6 +6,6 @@ from ngo.gossip.topology import Edges, topology
 
 @topology("one_peer_hypercube")
 def one_peer_hypercube(n: int, t: int) -> Edges:
-    """n = 2^k; in step t, those pairs that differ in binary digit t mod k. k steps give the mean."""
+    """N = 2^k; in step t, those pairs that differ in binary digit t mod k. k steps give the mean."""
     digit = 1 << t % dimension("one_peer_hypercube", n)
     return [(i, i | digit) for i in range(n) if not i & digit]

@@ -1,0 +1,79 @@
+"""Links that fail, and workers that are away, drawn anew in each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+
+from ngo.common.seeding import torch_stream
+
+
+class Failures:
+    """The failures of a run. They depend on its seed and its two rates, and on nothing else.
+
+    Every pair of workers is one link. It fails with probability ``link_failure``, in both
+    directions of a directed graph. A worker is away with probability ``absence``: it sends nothing,
+    and keeps its state. Nobody is away in the first step, in which methods set up their matrices.
+    """
+
+    def __init__(self, n: int, seed: int, *, link_failure: float, absence: float) -> None:
+        self._n = n
+        self._link_failure, self._absence = link_failure, absence
+        self._links = torch_stream(seed, "links")
+        self._absences = torch_stream(seed, "absence")
+
+    def absent(self, t: int) -> list[int]:
+        """The workers that are away in step ``t``; call it once for each step, in order."""
+        if not self._absence:
+            return []
+        drawn = torch.rand(self._n, generator=self._absences, dtype=torch.float64)
+        return (drawn < self._absence).nonzero().flatten().tolist() if t > 0 else []
+
+    def matrix(self, W: torch.Tensor, absent: Sequence[int]) -> torch.Tensor:
+        """The mixing matrix ``[n, n]`` of the step without the failed links; call it once a step.
+
+        The weight W_ij of a failed link goes to W_jj: it stays with its sender. So columns keep
+        their sums, and a symmetric matrix stays symmetric and doubly stochastic.
+        """
+        lost = torch.zeros(self._n, self._n, dtype=torch.bool)
+        if self._link_failure:
+            drawn = torch.rand(self._n, self._n, generator=self._links, dtype=torch.float64)
+            lost = (drawn < self._link_failure).triu(1)
+            lost = lost | lost.T
+        lost[absent] = lost[:, absent] = True
+        lost.fill_diagonal_(False)
+        return W.masked_fill(lost, 0) + torch.diag((W * lost).sum(0)) if lost.any() else W
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """The state of the two streams."""
+        return {"links": self._links.get_state(), "absence": self._absences.get_state()}
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Restore from ``state``."""
+        self._links.set_state(state["links"])
+        self._absences.set_state(state["absence"])
+
+
+@contextmanager
+def unchanged(
+    rows: Sequence[int], *matrices: torch.Tensor
+) -> Iterator[Callable[[torch.Tensor], None]]:
+    """Put the ``rows`` of ``matrices`` back at the end of the block.
+
+    Yields a function that adds a matrix to those.
+    """
+    kept: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def keep(matrix: torch.Tensor) -> None:
+        if rows:
+            kept.append((matrix, matrix[rows]))
+
+    for matrix in matrices:
+        keep(matrix)
+    try:
+        yield keep
+    finally:
+        for matrix, before in kept:
+            matrix[rows] = before

@@ -1,0 +1,17 @@
+"""Adam with decoupled weight decay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.local_rule import local_rule
+from ngo.gossip.local_rules.adam import adam
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+
+@local_rule("adamw", linear=False, decoupled_decay=True)
+def adamw(step: Step) -> None:
+    """Adam after x_i ← (1 − η λ) x_i, λ = ``weight_decay`` (Loshchilov and Hutter 2019)."""
+    adam(step)

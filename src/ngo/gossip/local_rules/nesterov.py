@@ -1,0 +1,21 @@
+"""Nesterov's momentum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ngo.gossip.local_rule import local_rule
+from ngo.gossip.local_rules.momentum import MASS
+
+if TYPE_CHECKING:
+    from ngo.gossip.step import Step
+
+
+@local_rule("nesterov", settings=MASS)
+def nesterov(step: Step) -> None:
+    """m_i ← μ m_i + g_i; x_i ← x_i − η (g_i + μ m_i) (Sutskever et al. 2013, as in PyTorch)."""
+    import torch
+
+    m, mu = step.matrix("momentum"), step.run.momentum
+    torch.add(step.G, m, alpha=mu, out=m)  # one pass over memory
+    step.X.sub_(step.G, alpha=step.lr).sub_(m, alpha=step.lr * mu)

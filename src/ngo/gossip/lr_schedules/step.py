@@ -1,0 +1,20 @@
+"""A learning rate that drops twice."""
+
+from ngo.common.fields import above
+from ngo.common.settings import number
+from ngo.gossip.lr_schedule import Run, lr_schedule
+
+DROPS = {
+    "lr_drop_factor": number("factor of η at each drop", 0.1, above(0, 1)),
+    "lr_first_drop": number("share of the run's steps before the first drop", 0.5, above(0, 1)),
+    "lr_second_drop": number(
+        "share of the run's steps before the second drop; 1: no second drop", 0.75, above(0, 1)
+    ),
+}
+
+
+@lr_schedule("step", settings=DROPS)
+def step(share: float, run: Run) -> float:
+    """η_t = η f^k after k drops, at two shares of the run's steps (as in He et al. 2016)."""
+    drops = (share >= run.lr_first_drop) + (share >= run.lr_second_drop)
+    return run.lr_drop_factor**drops

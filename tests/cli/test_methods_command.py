@@ -1,0 +1,62 @@
+import json
+
+from command_line import ngo
+
+from ngo.gossip.parts import REGISTRIES
+
+
+def rows(text):
+    """The table of methods: the words of each row, by the method."""
+    table = text.partition("What goes together")[2]
+    return {line.split()[0]: line for line in table.splitlines() if line.strip()}
+
+
+def test_all_parts_are_listed():
+    text = ngo("methods")
+    for kind, registry in REGISTRIES.items():
+        assert f"(--{kind.replace('_', '-')}):" in text
+        for name in registry:
+            assert f"\n  {name} " in text
+    assert "[Tang et al. 2018] Reads gamma, gamma_decay, p." in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_a_row_says_what_goes_with_a_method():
+    found = rows(ngo("methods"))
+    assert "momentum, nesterov, sgd" in found["d2"]
+    assert found["gossip"].split()[1:] == [
+        "power,",
+        "p",
+        "=",
+        "1",
+        "all",
+        "undirected",
+        "yes",
+        "yes",
+    ]
+    assert found["push_sum"].split()[1:] == ["none", "all", "all", "no", "yes"]
+    assert found["centralized"].split()[1:] == ["none", "all", "none", "no", "no"]
+    assert "gossip_until gossips until all workers agree" in " ".join(ngo("methods").split())
+
+
+def test_json_has_all_facts():
+    found = json.loads(ngo("methods", "--json"))
+    assert {kind: [each["name"] for each in listed] for kind, listed in found.items()} == {
+        kind: sorted(registry) for kind, registry in REGISTRIES.items()
+    }
+    d2 = next(each for each in found["protocol"] if each["name"] == "d2")
+    assert d2["local_rule"] == ["momentum", "nesterov", "sgd"]
+    assert d2["needs_every_message"] == ""
+
+
+def test_parts_of_plugins_are_listed(own_entries, tmp_path):
+    lines = [
+        "import ngo",
+        "@ngo.coupling('soft')",
+        "def soft(z, weights, gamma, run):",
+        "    '''Half of it (Somebody 2001).'''",
+        "    return gamma * weights * z / 2",
+    ]
+    (tmp_path / "mine.py").write_text("\n".join(lines))
+    text = ngo("methods", "--plugin", tmp_path / "mine.py")
+    assert "\n  soft        Half of it (Somebody 2001)." in text

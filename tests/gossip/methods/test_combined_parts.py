@@ -1,0 +1,104 @@
+"""Methods with other local rules, weight decay and failures, on heterogeneous least squares."""
+
+import by_worker
+import numpy as np
+import pytest
+import torch
+from by_worker import D, N
+from stepping import Stepping
+
+from ngo.gossip.failures import Failures, unchanged
+from ngo.gossip.topologies.ring import ring
+from ngo.gossip.weights import mixing_matrix
+
+A, B = by_worker.problem()
+W = mixing_matrix(ring(N))
+BEST = by_worker.solution(A, B)
+UNBIASED = ("d2", "exact_diffusion", "gradient_tracking")
+MU, DECAY = 0.9, 0.1
+
+
+def grad(i, x):
+    return by_worker.gradient(A, B, i, x)
+
+
+def trained(method, steps, *, link_failure=0.0, absence=0.0, drop=None, **values):
+    """The workers' states ``[n, d]``; the learning rate is divided by 10 at the step ``drop``."""
+    values = {"gamma": 0.8, "p": 1.0, "momentum": MU, "qg_momentum": MU, **values}
+    stepping = Stepping(method, torch.zeros(N, D).double(), W, **values)
+    failures = Failures(N, 0, link_failure=link_failure, absence=absence)
+    for t in range(steps):
+        if t == drop:
+            stepping.run.lr /= 10
+        absent = failures.absent(t)
+        stepping.W = failures.matrix(W, absent)
+        residuals = np.einsum("nij,nj->ni", A, stepping.X.numpy()) - B
+        G = torch.tensor(np.einsum("nij,ni->nj", A, residuals) / 8)
+        with unchanged(absent, stepping.X, *stepping.matrices.values()):
+            stepping.advance(G)
+    return stepping.X.numpy()
+
+
+def d2_with_momentum(steps, lr, gamma, *, nesterov):
+    """D² on the half steps of a momentum rule, worker by worker."""
+    x, m, psi = by_worker.start(), by_worker.start(), None
+    for _ in range(steps):
+        g = {i: grad(i, x[i]) for i in x}
+        m = {i: MU * m[i] + g[i] for i in x}
+        now = {i: x[i] - lr * (g[i] + MU * m[i] if nesterov else m[i]) for i in x}
+        half = now if psi is None else {i: now[i] + x[i] - psi[i] for i in x}
+        x, psi = by_worker.pulled(W.numpy(), half, gamma, 1.0), now
+    return np.stack(list(x.values()))
+
+
+@pytest.mark.parametrize("rule", ["momentum", "nesterov"])
+def test_d2_with_momentum_is_its_reference(rule):
+    expected = d2_with_momentum(50, 0.02, 0.8, nesterov=rule == "nesterov")
+    assert np.allclose(trained("d2", 50, lr=0.02, rule=rule), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("rule", ["momentum", "nesterov"])
+@pytest.mark.parametrize("method", UNBIASED)
+def test_momentum_leaves_corrections_without_bias(method, rule):
+    """Where it enlarges that of plain gossip."""
+    found = trained(method, 500, lr=0.05, rule=rule)
+    assert np.abs(found - BEST).max() < 1e-8
+
+
+def test_momentum_enlarges_the_bias_of_gossip():
+    plain, heavy = (trained("gossip", 500, lr=0.05, rule=rule) for rule in ("sgd", "momentum"))
+    assert np.abs(heavy - BEST).max() > 3 * np.abs(plain - BEST).max() > 0.3
+
+
+def test_adam_goes_with_gradient_tracking_and_not_with_d2():
+    """At the optimum, y_i is 0 for all; D² cancels half steps whose sum is not 0 there."""
+    errors = {
+        method: np.abs(trained(method, 800, lr=0.01, rule="adam") - BEST).max()
+        for method in ("gradient_tracking", "d2", "exact_diffusion")
+    }
+    assert errors["gradient_tracking"] < 1e-6
+    assert min(errors["d2"], errors["exact_diffusion"]) > 0.5
+
+
+@pytest.mark.parametrize("method", UNBIASED)
+def test_a_drop_of_the_learning_rate_leaves_workers_where_they_are(method):
+    found = trained(method, 510, lr=0.05, rule="momentum", drop=500, absence=0.1)
+    assert np.abs(found - BEST).max() < 1e-6
+
+
+@pytest.mark.parametrize("method", UNBIASED)
+def test_weight_decay_is_that_of_the_regularised_problem(method):
+    """½λ‖x‖² in each worker's objective; counted twice or not at all, it would be another one."""
+    regularised = np.linalg.solve(
+        sum(a.T @ a / 8 + DECAY * np.eye(D) for a in A),
+        sum(a.T @ b / 8 for a, b in zip(A, B, strict=True)),
+    )
+    found = trained(method, 500, lr=0.05, rule="momentum", weight_decay=DECAY)
+    assert np.abs(found - regularised).max() < 1e-8
+    assert np.abs(regularised - BEST).max() > 0.05
+
+
+@pytest.mark.parametrize("method", UNBIASED)
+def test_corrections_stay_without_bias_where_links_fail_and_workers_are_away(method):
+    found = trained(method, 700, lr=0.03, rule="momentum", link_failure=0.3, absence=0.2)
+    assert np.abs(found - BEST).max() < 1e-6

@@ -1,0 +1,113 @@
+import math
+
+import pytest
+import torch
+
+from ngo.gossip.failures import Failures, unchanged
+from ngo.gossip.topologies.complete import complete
+from ngo.gossip.topologies.ring import ring
+from ngo.gossip.weights import mixing_matrix, outgoing_shares
+
+N, STEPS = 6, 400
+RING = mixing_matrix(ring(N))
+COMPLETE = mixing_matrix(complete(N))
+DIRECTED = outgoing_shares(N, [*((i, (i + 1) % N) for i in range(N)), (0, 2), (2, 0), (3, 1)])
+
+
+def drawn(W, link_failure=0.0, absence=0.0, seed=0, steps=STEPS):
+    """The matrix and the absent workers of each step."""
+    failures = Failures(N, seed, link_failure=link_failure, absence=absence)
+    for t in range(steps):
+        absent = failures.absent(t)
+        yield failures.matrix(W, absent), absent
+
+
+@pytest.mark.parametrize("W", [RING, COMPLETE], ids=["ring", "complete"])
+def test_a_symmetric_matrix_stays_symmetric_and_doubly_stochastic(W):
+    for found, absent in drawn(W, 0.3, 0.2, steps=100):
+        assert torch.equal(found, found.T)
+        assert torch.allclose(found.sum(0), torch.ones(N).double(), rtol=0, atol=1e-15)
+        edges = ~torch.eye(N, dtype=torch.bool)
+        assert ((found == W) | (found == 0))[edges].all()
+        assert torch.equal(found[absent], torch.eye(N).double()[absent])
+
+
+def test_a_directed_edges_share_stays_with_its_sender():
+    lost = 0
+    for found, _ in drawn(DIRECTED, 0.3, 0.2, steps=100):
+        assert torch.allclose(found.sum(0), torch.ones(N).double(), rtol=0, atol=1e-15)
+        for j in range(N):
+            kept = [i for i in range(N) if i != j and found[i, j]]
+            assert all(found[i, j] == DIRECTED[i, j] for i in kept)
+            lost += int(DIRECTED[:, j].count_nonzero()) - 1 - len(kept)
+        assert bool(found[0, 2]) == bool(found[2, 0])  # the two directions of one link
+    assert lost > 0
+
+
+def within_bounds(count, draws, rate):
+    """Whether a binomial count is within five standard deviations of its mean."""
+    return abs(count - rate * draws) < 5 * math.sqrt(draws * rate * (1 - rate))
+
+
+def test_links_and_workers_fail_at_their_rates():
+    steps = list(drawn(COMPLETE, 0.2, 0.0))
+    failed = sum(int((W.triu(1) == 0).triu(1).sum()) for W, _ in steps)
+    assert within_bounds(failed, STEPS * N * (N - 1) // 2, 0.2)
+    away = sum(len(absent) for _, absent in drawn(COMPLETE, 0.0, 0.3))
+    assert within_bounds(away, (STEPS - 1) * N, 0.3)
+
+
+def test_failures_depend_on_the_seed_and_the_rates_alone():
+    """Whatever the graph, and whether the other rate is 0; a higher rate adds failures."""
+    links = [W == 0 for W, _ in drawn(COMPLETE, 0.2)]
+    assert all(
+        torch.equal((W != 0).fill_diagonal_(False), (~no & (RING != 0)).fill_diagonal_(False))
+        for (W, _), no in zip(drawn(RING, 0.2), links, strict=True)
+    )
+    away = [set(absent) for _, absent in drawn(RING, 0.0, 0.2)]
+    assert away == [set(absent) for _, absent in drawn(COMPLETE, 0.5, 0.2)]
+    more = [set(absent) for _, absent in drawn(RING, 0.0, 0.4)]
+    assert all(a <= b for a, b in zip(away, more, strict=True))
+    assert away != [set(absent) for _, absent in drawn(RING, 0.0, 0.2, seed=1)]
+
+
+def test_nobody_is_away_in_the_first_step():
+    first = [next(drawn(RING, 0.0, 0.9, seed))[1] for seed in range(20)]
+    assert first == [[]] * 20
+
+
+def test_without_failures_the_matrix_is_the_same_object():
+    failures = Failures(N, 0, link_failure=0.0, absence=0.0)
+    before = failures.state_dict()
+    assert failures.absent(1) == []
+    assert failures.matrix(RING, []) is RING
+    assert all(torch.equal(before[name], state) for name, state in failures.state_dict().items())
+
+
+def test_restored_failures_are_the_same():
+    first, second = (Failures(N, seed, link_failure=0.3, absence=0.3) for seed in (0, 1))
+    for t in range(3):
+        first.matrix(RING, first.absent(t))
+    second.load_state_dict(first.state_dict())
+    for t in range(3, 6):
+        absent = first.absent(t)
+        assert second.absent(t) == absent
+        assert torch.equal(first.matrix(RING, absent), second.matrix(RING, absent))
+
+
+def test_rows_are_put_back_even_after_an_error():
+    a, b, late = (torch.arange(6.0).view(3, 2) + k for k in range(3))
+    before = [each.clone() for each in (a, b, late)]
+
+    def fail():
+        with unchanged([0, 2], a, b) as keep:
+            keep(late)
+            for each in (a, b, late):
+                each.zero_()
+            raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        fail()
+    for each, old in zip((a, b, late), before, strict=True):
+        assert torch.equal(each[[0, 2]], old[[0, 2]])
+        assert (each[1] == 0).all()

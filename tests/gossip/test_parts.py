@@ -1,0 +1,98 @@
+"""The table of parts says what resolving a run decides."""
+
+import pytest
+
+from ngo.common.registry import UserError
+from ngo.gossip.method import FAILURES, METHODS, method
+from ngo.gossip.parts import REGISTRIES, methods, parts
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.training.resolve import resolve
+
+BY_NAME = {each.name: each for each in methods()}
+
+# Parts of a general kind, which nobody has to be named for.
+WITHOUT_SOURCE = {"centralized", "constant"}
+
+
+def possible(**values):
+    """Whether there is such a run."""
+    try:
+        resolve({"workers": 16, **values})
+    except UserError:
+        return False
+    return True
+
+
+def test_every_entry_is_a_part_and_has_a_summary():
+    for kind, registry in REGISTRIES.items():
+        found = parts(kind)
+        assert [each.name for each in found] == sorted(registry)
+        for each in found:
+            assert each.summary, each.name
+            assert "\n" not in each.summary
+            assert not each.summary.endswith(".")
+    assert list(BY_NAME) == sorted(METHODS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "source"),
+    [
+        ("protocol", "ngo", "the paper, Algorithm 1"),
+        ("protocol", "d2", "Tang et al. 2018"),
+        ("protocol", "exact_diffusion", "Yuan et al. 2019"),
+        ("protocol", "gradient_tracking", "Pu and Nedić 2021"),
+        ("protocol", "delayed", 'the paper, equation "delay"'),
+        ("protocol", "centralized", ""),
+        ("coupling", "clipped", "He, Karimireddy and Jaggi 2022"),
+        ("local_rule", "adam", "Kingma and Ba 2015"),
+        ("local_rule", "adamw", "Loshchilov and Hutter 2019"),
+        ("local_rule", "nesterov", "Sutskever et al. 2013"),
+        ("topology", "ring", ""),
+    ],
+)
+def test_the_source_is_the_work_that_is_cited_first(kind, name, source):
+    assert next(each for each in parts(kind) if each.name == name).source == source
+
+
+def test_methods_local_rules_and_schedules_have_sources():
+    kinds = ("protocol", "local_rule", "lr_schedule")
+    without = {each.name for kind in kinds for each in parts(kind) if not each.source}
+    assert without <= WITHOUT_SOURCE
+
+
+@pytest.mark.parametrize("protocol", sorted(METHODS))
+def test_the_parts_that_go_with_a_method_are_those_of_possible_runs(protocol):
+    found = BY_NAME[protocol]
+    fixed = METHODS[protocol].fixed
+    undirected = {} if protocol == "centralized" else {"topology": "random_matching"}
+    for name in REGISTRIES["local_rule"]:
+        allowed = possible(protocol=protocol, local_rule=name)
+        assert allowed == (name in found.local_rule), name
+    for name in REGISTRIES["coupling"]:
+        allowed = possible(protocol=protocol, coupling=name, **undirected)
+        assert allowed == (name in found.coupling), name
+    for name in TOPOLOGIES:
+        assert possible(protocol=protocol, topology=name) == (name in found.topology), name
+    for name in FAILURES:
+        assert possible(protocol=protocol, **{name: 0.1}) == found.failures
+    assert found.asynchronous == METHODS[protocol].asynchronous
+    assert found.fixed == fixed
+
+
+def cited(step):
+    """Do this,
+    as ``he`` did (Euler et al. 1750). And Gauss 1801 too.
+
+    A paragraph.
+    """
+
+
+def test_the_first_sentence_is_the_summary(own_entries):
+    method("cited", fields=("topology",), local_rule="sgd")(cited)
+    method("silent")(lambda step: None)
+    found = {each.name: each for each in methods()}
+    assert found["cited"].summary == "Do this, as he did (Euler et al. 1750)"
+    assert found["cited"].source == "Euler et al. 1750"
+    assert found["cited"].fields == ("topology", *FAILURES)
+    assert found["cited"].local_rule == ("sgd",)
+    assert (found["silent"].summary, found["silent"].topology) == ("", ())

@@ -1,0 +1,131 @@
+"""Training steps in which links fail and workers are away."""
+
+import copy
+
+import pytest
+import torch
+from runs import CONVEX, digits_run
+from torch import nn
+
+from ngo.gossip.failures import Failures
+from ngo.gossip.method import METHODS, method
+from ngo.models.model import MODELS, Model
+from ngo.training.problem import make_problem
+from ngo.training.stepper import Stepper
+
+N, LR = 4, 0.02
+RATES = {"link_failure": 0.3, "absence": 0.4}
+ABLE = sorted(
+    name for name, each in METHODS.items() if each.decentralized and not each.needs_every_message
+)
+
+
+def made(data, **values):
+    spec = digits_run(**{**CONVEX, "lr": LR, "workers": N, **RATES, **values})
+    return Stepper(spec, make_problem(spec, data), steps=100, threads=1)
+
+
+def absences(steps, seed=0):
+    """The workers that are away in each step."""
+    failures = Failures(N, seed, **RATES)
+    return [failures.absent(t) for t in range(steps)]
+
+
+def advanced(stepper, steps):
+    """Take steps; yields who is away, and the state before and after each."""
+    for absent in absences(steps):
+        before = stepper.population.X.clone(), copy.deepcopy(stepper.state_dict()["matrices"])
+        stepper.advance()
+        yield absent, before, (stepper.population.X, stepper.state_dict()["matrices"])
+
+
+@pytest.mark.parametrize("protocol", ABLE)
+def test_the_rows_of_absent_workers_stay_as_they_are(protocol, least_squares):
+    fixed = "local_rule" in METHODS[protocol].fixed
+    stepper = made(least_squares, protocol=protocol, local_rule="sgd" if fixed else "nesterov")
+    seen = 0
+    for absent, (X, matrices), (new, others) in advanced(stepper, 12):
+        present = [i for i in range(N) if i not in absent]
+        seen += len(absent)
+        assert torch.equal(new[absent], X[absent])
+        assert (new[present] != X[present]).any(1).all()
+        for name, rows in matrices.items():
+            assert torch.equal(others[name][absent], rows[absent])
+    assert seen > 5
+
+
+def test_a_matrix_that_a_step_creates_keeps_its_fill_for_absent_workers(own_entries, least_squares):
+    @method("late", fields=("topology",))
+    def late(step):
+        step.matrix(f"m{step.t}", columns=2, fill=3.0).zero_()
+
+    stepper = made(least_squares, protocol="late")
+    for t, (absent, _, (_, matrices)) in enumerate(advanced(stepper, 8)):
+        expected = torch.zeros(N, 2)
+        expected[absent] = 3.0
+        assert torch.equal(matrices[f"m{t}"], expected)
+
+
+def test_the_mean_moves_by_the_gradients_of_those_who_are_there(least_squares):
+    stepper = made(least_squares, p=0.8)
+    for absent in absences(12):
+        stepper.gradients()
+        X, G = stepper.population.X.clone(), stepper.population.G.clone()
+        G[absent] = 0
+        stepper.update()
+        mean = X.mean(0) - LR * G.mean(0)
+        assert torch.allclose(stepper.population.X.mean(0), mean, rtol=0, atol=1e-6)
+
+
+def test_corrections_conserve_their_sums(least_squares):
+    """Σ y = Σ g in gradient tracking, Σ (x^(t+1) − ψ^t) = 0 in D², Σ w = n in push-sum."""
+    tracking = made(least_squares, protocol="gradient_tracking")
+    for _, _, (_, matrices) in advanced(tracking, 12):
+        assert torch.allclose(matrices["y"].sum(0), matrices["g"].sum(0), rtol=0, atol=1e-4)
+    for protocol in ("d2", "exact_diffusion"):
+        for _, _, (X, matrices) in advanced(made(least_squares, protocol=protocol), 12):
+            assert torch.allclose(X.sum(0), matrices["psi"].sum(0), rtol=0, atol=1e-4)
+    for _, _, (_, matrices) in advanced(made(least_squares, protocol="push_sum"), 12):
+        assert float(matrices["w"].sum()) == pytest.approx(N, abs=1e-5)
+
+
+def test_failed_links_carry_no_message(least_squares):
+    stepper = made(least_squares, topology="complete")
+    failures = Failures(N, 0, **RATES)
+    expected = 0
+    for t in range(12):
+        expected += int(failures.matrix(torch.ones(N, N).double(), failures.absent(t)).ne(0).sum())
+        expected -= N
+        stepper.advance()
+    assert stepper.network.messages == expected < 12 * N * (N - 1)
+
+
+def test_buffers_of_absent_workers_stay_as_they_are(monkeypatch, digits):
+    def normalised(generator):
+        return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(784), nn.Linear(784, 10))
+
+    shape = MODELS["mnist_cnn"].input_shape
+    model = Model(normalised, input_shape=shape, task="classification")
+    monkeypatch.setitem(MODELS, "normalised", model)
+    spec = digits_run(model="normalised", workers=N, **RATES)
+    stepper = Stepper(spec, make_problem(spec, digits), steps=100, threads=1)
+    for absent in absences(6):
+        before = stepper.population.buffers.clone()
+        stepper.advance()
+        changed = (stepper.population.buffers != before).any(1)
+        assert changed.tolist() == [i not in absent for i in range(N)]
+
+
+def test_every_method_sees_the_same_failures(own_entries, least_squares):
+    seen = []
+    for name, columns in (("one", 1), ("other", 2)):
+
+        @method(name, fields=("topology",))
+        def mixing(step, columns=columns):
+            seen.append(step.network.W)
+            step.network.mix(step.matrix("m", columns=columns))
+
+        stepper = made(least_squares, protocol=name)
+        for _ in range(6):
+            stepper.advance()
+    assert all(torch.equal(a, b) for a, b in zip(seen[:6], seen[6:], strict=True))
