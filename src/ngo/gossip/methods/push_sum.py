@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @method("push_sum", fields=("topology",), directed=True, sends=("d", "1"), local_steps=1, delay=0)
 def push_sum(step: Step) -> None:
-    """X ← W (x − η g), w ← W w for column-stochastic W; gradients are those at z = x / w.
+    """Push sums: x ← W (x − η g), w ← W w for column-stochastic W; gradients at z = x / w.
 
     ``step.X`` holds z, so that gradients and evaluations see it.
     """
