@@ -1,10 +1,10 @@
 """Nonlinear gossiping (NGO) for decentralized optimization.
 
 ``fit`` trains a ``torch.nn.Module`` with n workers. The decorators (``topology``, ``method``,
-``local_rule``, ``lr_schedule``, ``coupling``, ``model``, ``task``, ``dataset``, ``partition``,
-``measurement``) register entries of a user's own, whose settings are declared with ``number``,
-``whole`` and their ranges; ``load_plugins`` imports files that register entries. A wrong value
-raises a ``UserError``.
+``local_rule``, ``lr_schedule``, ``coupling``, ``compression``, ``model``, ``task``, ``dataset``,
+``partition``, ``measurement``) register entries of a user's own, whose settings are declared with
+``number``, ``whole`` and their ranges, or ``file``; ``load_plugins`` imports files that register
+entries. A wrong value raises a ``UserError``.
 
 Importing the package is quick: a name's module is imported when the name is first used.
 """
@@ -39,6 +39,7 @@ _INTERFACE = {
     "Arrays": ("ngo.data.dataset", "Arrays"),
     "number": ("ngo.common.settings", "number"),
     "whole": ("ngo.common.settings", "whole"),
+    "file": ("ngo.common.settings", "file"),
     "within": ("ngo.common.fields", "within"),
     "above": ("ngo.common.fields", "above"),
     "below": ("ngo.common.fields", "below"),

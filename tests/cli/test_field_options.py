@@ -1,5 +1,7 @@
 """Options for the fields of runs and the settings of measurements."""
 
+from pathlib import Path
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -36,3 +38,14 @@ def test_the_help_has_the_range_and_the_default(many):
     assert "Places (1 to 9)  [default: 3]" in " ".join(text.split()).replace("  ", " ") or (
         "Places (1 to 9) [default: 3]" in " ".join(text.split())
     )
+
+
+def test_a_file_is_given_by_its_path(tmp_path):
+    command = command_of(field_options({"graph": (Field(Path, "a graph"), "", {})}))
+    (tmp_path / "1.gml").touch()
+    path = str(tmp_path / "1.gml")
+    assert CliRunner().invoke(command, ["--graph", path]).output == f"{{'graph': {path!r}}}\n"
+    absent = CliRunner().invoke(command, ["--graph", "none.gml"])
+    assert str(absent.exception).startswith("graph: 'none.gml' can't be read: No such file")
+    help = " ".join(CliRunner().invoke(command, ["--help"]).output.split())
+    assert "--graph FILE A graph (a file)" in help

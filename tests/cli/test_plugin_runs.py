@@ -103,7 +103,7 @@ def test_a_plugin_of_an_installed_package(tmp_path):
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[ngo.plugins]\ntheirs = their_graphs\n")
-    code = (EXAMPLES / "exponential.py").read_text().replace('"exponential"', '"theirs"')
+    code = (EXAMPLES / "cliques.py").read_text().replace('"cliques"', '"theirs"')
     (tmp_path / "site/their_graphs.py").write_text(code)
     path = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
     run = ["--dataset", "digits", *SHORT, "--topology", "theirs", "--out", tmp_path / "run"]
@@ -117,8 +117,15 @@ def test_a_plugin_of_an_installed_package(tmp_path):
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (("exponential", "clipped"), ["--topology", "exponential", "--coupling", "clipped"]),
-        (("one_peer", "push_sum"), ["--topology", "one_peer", "--protocol", "push_sum"]),
+        (
+            ("cliques", "bounded_confidence"),
+            ["--topology", "cliques", "--coupling", "bounded_confidence"],
+        ),
+        (
+            ("rotating_partners", "push_diging"),
+            ["--topology", "rotating_partners", "--protocol", "push_diging"],
+        ),
+        (("slowmo",), ["--protocol", "slowmo", "--local-steps", 2]),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
 )

@@ -112,7 +112,7 @@ def test_a_plugin_is_loaded_for_its_own_job_only(server, only_prefork, tmp_path)
     out, _ = outcome(ngo_train(server.socket, *run, *plugin, environment=only_prefork))
     assert out.startswith("digits-iid-mine-ngo-")
     _, err = outcome(ngo_train(server.socket, *run, environment=only_prefork), code=2)
-    assert "topology: 'mine' is unknown; allowed: complete, random, ring" in err
+    assert "topology: 'mine' is unknown; allowed: alternating_matching, " in err
     before = running.start(
         [sys.executable, "-m", "ngo", *plugin, "train", *RUN, *run, "--overwrite"],
         env={**os.environ, **only_prefork, "NGO_WARM": server.socket},

@@ -32,7 +32,7 @@ def recipes(own_entries, tmp_path):
 
 def test_a_run_with_the_recipes(recipes, tmp_path):
     words = {
-        "--topology": "star",
+        "--topology": "wheel",
         "--protocol": "gossip_first",
         "--local-rule": "heavy_ball",
         "--mass": 0.5,
@@ -54,6 +54,6 @@ def test_a_run_with_the_recipes(recipes, tmp_path):
 
 def test_the_measurement_of_the_recipes(recipes, tmp_path):
     out = tmp_path / "degrees.parquet"
-    ngo("degrees", *recipes, "--topology", "star", "--topology", "complete", "--out", out)
+    ngo("degrees", *recipes, "--topology", "wheel", "--topology", "complete", "--out", out)
     table = pd.read_parquet(out)
-    assert table["degree"].tolist() == [2 * 15 / 16, 15]
+    assert table["degree"].tolist() == [2 * 30 / 16, 15]

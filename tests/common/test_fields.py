@@ -1,4 +1,5 @@
 import math
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,18 @@ def test_ranges(limits, inside, outside, words):
     assert all(map(limits["allowed"], inside))
     assert not any(map(limits["allowed"], outside))
     assert limits["range"] == words
+
+
+def test_a_file_must_be_there(tmp_path):
+    field = Field(Path, "a graph")
+    (tmp_path / "graph.gml").touch()
+    path = str(tmp_path / "graph.gml")
+    assert checked("graph", path, field) == path
+    assert (field.schema, wanted(field)) == ({"title": "a graph", "type": "string"}, "a file")
+    with pytest.raises(UserError, match="graph: 'none.gml' can't be read: No such file"):
+        checked("graph", "none.gml", field)
+    with pytest.raises(UserError, match="graph: 3 is not a path; it must be a file"):
+        checked("graph", 3, field)
 
 
 def test_a_value_is_returned_in_the_fields_type():

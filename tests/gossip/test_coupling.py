@@ -1,3 +1,4 @@
+from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
@@ -10,26 +11,29 @@ from ngo.common.seeding import torch_stream
 from ngo.common.settings import DECLARED, Setting
 from ngo.gossip.coupling import COUPLINGS, coupling
 
-RUN = SimpleNamespace(p=0.8, cap=0.05)
+RUN = SimpleNamespace(p=0.8, limit=0.05)
 
 
 def test_definitions_name_the_pulls():
-    assert COUPLINGS.definitions == {"power": "ngo.gossip.couplings.power:power"}
+    assert COUPLINGS.definitions["power"] == "ngo.gossip.couplings.power:power"
+    for name, place in COUPLINGS.definitions.items():
+        module, _, function = place.partition(":")
+        assert getattr(import_module(module), function) is COUPLINGS[name].pull
     with pytest.raises(UserError, match=r"coupling: 'powr' is unknown.*Did you mean 'power'"):
         COUPLINGS["powr"]
 
 
 def test_a_coupling_is_registered_by_its_pull_alone(own_entries):
     """Clipped differences, with a setting of its own."""
-    cap = Setting(Field(float, "largest pull", **above(0)), 1.0)
+    limit = Setting(Field(float, "largest pull", **above(0)), 1.0)
 
-    @coupling("clipped", fields=("p",), settings={"cap": cap})
-    def clipped(z, weights, gamma, run):
-        return gamma * weights * z.clamp_(-run.cap, run.cap)
+    @coupling("limited", fields=("p",), settings={"limit": limit})
+    def limited(z, weights, gamma, run):
+        return gamma * weights * z.clamp_(-run.limit, run.limit)
 
-    entry = COUPLINGS["clipped"]
-    assert entry.fields == ("p", "cap")
-    assert DECLARED["cap"].field.owners == ("coupling",)
+    entry = COUPLINGS["limited"]
+    assert entry.fields == ("p", "limit")
+    assert DECLARED["limit"].field.owners == ("coupling",)
     X, Y = torch.randn(2, 6, 50, generator=torch_stream(0, "X"), dtype=torch.float64)
     W = random_weights(6, 0.5, 1)
     for at in (None, Y):

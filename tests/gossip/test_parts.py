@@ -3,12 +3,16 @@
 import pytest
 
 from ngo.common.registry import UserError
+from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.method import FAILURES, METHODS, method
 from ngo.gossip.parts import REGISTRIES, methods, parts
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.resolve import resolve
 
 BY_NAME = {each.name: each for each in methods()}
+
+# Topologies that need no file.
+DRAWN = {name for name, entry in TOPOLOGIES.items() if "graph" not in entry.fields}
 
 # Parts of a general kind, which nobody has to be named for.
 WITHOUT_SOURCE = {"centralized", "constant"}
@@ -64,17 +68,27 @@ def test_methods_local_rules_and_schedules_have_sources():
 def test_the_parts_that_go_with_a_method_are_those_of_possible_runs(protocol):
     found = BY_NAME[protocol]
     fixed = METHODS[protocol].fixed
-    undirected = {} if protocol == "centralized" else {"topology": "random_matching"}
+    graphs = {"any": "random_matching", "fixed": "ring", "tree": "chain"}
+    graph = graphs[METHODS[protocol].graph]
+    undirected = {} if protocol == "centralized" else {"topology": graph}
     for name in REGISTRIES["local_rule"]:
-        allowed = possible(protocol=protocol, local_rule=name)
+        allowed = possible(protocol=protocol, local_rule=name, **undirected)
         assert allowed == (name in found.local_rule), name
     for name in REGISTRIES["coupling"]:
+        if COUPLINGS[name].matching and METHODS[protocol].graph != "any":
+            continue  # a fixed graph is no matching, beyond two workers
         allowed = possible(protocol=protocol, coupling=name, **undirected)
         assert allowed == (name in found.coupling), name
-    for name in TOPOLOGIES:
-        assert possible(protocol=protocol, topology=name) == (name in found.topology), name
+    for name in REGISTRIES["compression"]:
+        allowed = possible(protocol=protocol, compression=name, **undirected)
+        assert allowed == (name in found.compression), name
+    found_possible = {name for name in DRAWN if possible(protocol=protocol, topology=name)}
+    if METHODS[protocol].graph == "tree":
+        assert found_possible == {"chain", "star"}
+    else:
+        assert found_possible == set(found.topology) & DRAWN
     for name in FAILURES:
-        assert possible(protocol=protocol, **{name: 0.1}) == found.failures
+        assert possible(protocol=protocol, **{name: 0.1}, **undirected) == found.failures
     assert found.asynchronous == METHODS[protocol].asynchronous
     assert found.fixed == fixed
 

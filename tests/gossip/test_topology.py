@@ -1,3 +1,5 @@
+from importlib import import_module
+
 import networkx as nx
 import pytest
 import torch
@@ -59,11 +61,11 @@ def test_a_topology_is_registered_by_its_edges_alone(own_entries):
 
 
 def test_definitions_name_the_functions():
-    assert TOPOLOGIES.definitions == {
-        "complete": "ngo.gossip.topologies.complete:complete",
-        "random": "ngo.gossip.topologies.random:random_graph",
-        "ring": "ngo.gossip.topologies.ring:ring",
-    }
+    for name, place in TOPOLOGIES.definitions.items():
+        module, _, function = place.partition(":")
+        assert module.startswith("ngo.gossip.topologies."), name
+        assert callable(getattr(import_module(module), function))
+    assert TOPOLOGIES.definitions["random"] == "ngo.gossip.topologies.random:random_graph"
 
 
 def test_mixing_matrices_of_a_fixed_and_a_random_topology():
@@ -94,9 +96,43 @@ def test_a_topology_may_depend_on_the_step(own_entries):
     assert mixing.at(1)[0].tolist() == [0.5, 0, 0.5, 0]
     assert torch.equal(mixing.at(2), half)
     assert asked == [0, 0, 1, 2]  # the first is a check at the start
+    assert entry.period(4) is None
     average = mixing.at(1) @ mixing.at(0)
     assert torch.allclose(average, torch.full((4, 4), 0.25, dtype=torch.float64))
     assert sorted(one_peer(4, t=1).edges) == [(0, 2), (1, 3)]
+
+
+def test_the_matrices_of_a_declared_period_are_made_once(own_entries):
+    asked = []
+
+    @topology("pairs", period=lambda n: n - 1, matching=True, exact=lambda n, u: u == 1)
+    def pairs(n, t, u):
+        asked.append(t)
+        return [(0, 1 + t % (n - 1))]
+
+    mixing = Mixing("pairs", 4, Fields)
+    matrices = [mixing.at(t) for t in range(8)]
+    assert asked == [0, 1, 2]
+    assert all(matrices[t] is matrices[t % 3] for t in range(8))
+    assert mixing.at(100) is matrices[1]
+    entry = TOPOLOGIES["pairs"]
+    assert (entry.period(9, u=0.4), entry.matching(9, u=0.4)) == (8, True)
+    assert (entry.exact(9, u=0.4), entry.exact(9, u=1)) == (False, True)
+
+
+def test_a_check_refuses_a_graph_before_it_is_made(own_entries):
+    def even(n, u):
+        if n % 2 or u > 0.5:
+            raise UserError("workers: odd.")
+
+    topology("even", check=even)(lambda n, u: [(0, 1)])
+    entry = TOPOLOGIES["even"]
+    entry.check_values(4, u=0.4)
+    for call in (entry.check_values, entry.edges, entry.matrix):
+        with pytest.raises(UserError, match="odd"):
+            call(3, u=0.4)
+        with pytest.raises(UserError, match="odd"):
+            call(4, u=0.6)
 
 
 def test_a_topology_reads_fields_by_name_and_adds_its_own(own_entries):

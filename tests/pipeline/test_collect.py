@@ -25,6 +25,20 @@ def finish(*specs, **record):
         write_run(RUNS / spec.id, made_up_run(spec, **record))
 
 
+def test_a_runs_graph_is_in_the_archive_and_a_run_with_another_graph_is_not(own, tmp_path):
+    (tmp_path / "graph.edgelist").write_text("0 1\n1 2\n")
+    case = {"protocol": "ngo", "topology": "graph_file", "graph": "graph.edgelist"}
+    training = {"own": {"settings": ["tiny"], "compare": [case]}}
+    configs, planned = campaign(tmp_path, training=training)
+    finish(*planned.runs.values())
+    members, counts = collect_finished(configs)
+    assert counts["packed"] == 2
+    assert members["graph.edgelist"] == b"0 1\n1 2\n"
+    (tmp_path / "graph.edgelist").write_text("0 1\n1 2\n0 2\n")
+    with pytest.raises(UserError, match="none of the 2 runs of the config is finished here"):
+        collect_finished(configs)
+
+
 def test_more_finished_runs_give_an_archive_of_all(own, tmp_path):
     configs, planned = own
     first, second, *rest = planned.runs.values()

@@ -1,14 +1,19 @@
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from conftest import CONFIGS
 
 from ngo.analysis.quantity import QUANTITIES, Quantity
 from ngo.common.fingerprint import PACKAGE
+from ngo.common.settings import file
+from ngo.data.partition import partition
 from ngo.pipeline.config_files import read_config
-from ngo.pipeline.keys import PAGE_TEXTS, Keys, content, key
+from ngo.pipeline.keys import PAGE_TEXTS, Keys, _sha256, content, key
 from ngo.pipeline.plan import plan
+from ngo.training.resolve import resolve
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks/table1.ipynb"
 
@@ -71,6 +76,35 @@ def test_the_table_of_claims_follows_its_file_and_its_quantities(keys, tmp_path,
     }
     assert len(found) == 4
     assert changed(text) in found
+
+
+def test_the_keys_of_a_run_and_of_a_partition_follow_the_files_that_they_name(
+    own_entries, tmp_path
+):
+    def owners(labels, n, *, owner_file, generator):
+        return np.array_split(np.arange(len(labels)), n)
+
+    partition("natural", settings={"owner_file": file("who owns what")})(owners)
+    (tmp_path / "graph.edgelist").write_text("0 1\n")
+    (tmp_path / "owners.csv").write_text("0\n")
+    values = {"partition": "natural", "owner_file": str(tmp_path / "owners.csv")}
+    values |= {"topology": "graph_file", "graph": str(tmp_path / "graph.edgelist"), "workers": 2}
+    spec = resolve(values)
+
+    def keys_now():
+        _sha256.cache_clear()  # as in another process
+        plan = SimpleNamespace(runs={spec.id: spec}, partition_runs={spec.partition_id: spec})
+        keys = Keys(plan)
+        return keys.run(spec.id), keys.partition(spec.partition_id)
+
+    first = keys_now()
+    assert keys_now() == first
+    (tmp_path / "graph.edgelist").write_text("1 0\n")
+    second = keys_now()
+    assert second[0] != first[0]
+    assert second[1] == first[1]
+    (tmp_path / "owners.csv").write_text("1\n")
+    assert keys_now()[1] != second[1]
 
 
 def test_a_key_is_of_all_its_parts():

@@ -62,7 +62,7 @@ SINE_SHARDS = {
             r"consensus.fig3.p\[0\]: 0 is out of range; .* above 0, at most 10",
         ),
         ("consensus.fig3.gamma", "1e-3", "consensus.fig3.gamma: '1e-3'.*write 0.001"),
-        ("consensus.fig3.topology", "star", "consensus.fig3.topology: 'star' is unknown"),
+        ("consensus.fig3.topology", "web", "consensus.fig3.topology: 'web' is unknown"),
         (
             "spectra.tableS1.u",
             0,

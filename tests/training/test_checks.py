@@ -1,8 +1,6 @@
 import pytest
 
 from ngo.common.registry import UserError
-from ngo.gossip.method import method
-from ngo.gossip.topology import topology
 from ngo.training.checks import check_share, check_snapshots
 from ngo.training.resolve import resolve
 
@@ -49,59 +47,6 @@ def test_values_that_do_not_go_together_are_told_in_one_line(values, message):
     with pytest.raises(UserError, match=message) as error:
         resolve(values)
     assert "\n" not in str(error.value)
-
-
-def test_a_directed_topology_needs_a_method_that_allows_it(own_entries):
-    topology("circle", directed=True)(lambda n: [(i, (i + 1) % n) for i in range(n)])
-    for protocol in ("ngo", "gossip", "local_sgd", "delayed", "gossip_until"):
-        with pytest.raises(UserError) as error:
-            resolve({"topology": "circle", "protocol": protocol})
-        assert str(error.value) == (
-            f"topology: 'circle' is directed, and protocol {protocol!r} needs symmetric weights; "
-            f"protocols for directed graphs: push_sum."
-        )
-    assert resolve({"protocol": "centralized"}).topology is None
-    method("push_it", fields=("topology",), directed=True)(lambda step: None)
-    assert resolve({"topology": "circle", "protocol": "push_it"}).topology == "circle"
-    assert resolve({"topology": "ring", "protocol": "push_it"}).topology == "ring"
-    with pytest.raises(UserError, match="protocols for directed graphs: push_it, push_sum"):
-        resolve({"topology": "circle"})
-
-
-@pytest.mark.parametrize("rule", ["adam", "adamw"])
-@pytest.mark.parametrize("protocol", ["d2", "exact_diffusion"])
-def test_a_correction_that_needs_a_linear_rule_says_so(protocol, rule):
-    with pytest.raises(UserError) as error:
-        resolve({"protocol": protocol, "local_rule": rule})
-    assert str(error.value) == (
-        f"local_rule: {rule!r} is not linear in the gradients, and protocol {protocol!r} is biased "
-        f"without that; allowed: momentum, nesterov, sgd."
-    )
-
-
-@pytest.mark.parametrize("name", ["link_failure", "absence"])
-def test_a_method_that_needs_every_message_says_why(own_entries, name):
-    method("remembering", fields=("topology",), needs_every_message="adds up messages")(print)
-    with pytest.raises(UserError) as error:
-        resolve({"protocol": "remembering", name: 0.25})
-    assert str(error.value) == (
-        f"{name}: 0.25 is not possible with protocol 'remembering', which adds up messages; it "
-        f"must be 0."
-    )
-    for protocol in ("delayed", "gossip_until"):
-        with pytest.raises(UserError, match=f"{name}: 0.25 is not possible with prot.*must be 0"):
-            resolve({"protocol": protocol, name: 0.25})
-    assert resolve({"protocol": "remembering", name: 0}).id
-    assert getattr(resolve({"protocol": "d2", name: 0.25}), name) == 0.25
-
-
-def test_a_topology_reads_known_fields_only(own_entries):
-    topology("wide")(lambda n, width: [(i, (i + width) % n) for i in range(n)])
-    message = "topology: 'wide' takes an argument 'width', which is not a field of a run; declare"
-    with pytest.raises(UserError, match=message):
-        resolve({"topology": "wide"})
-    topology("seeded")(lambda n, seed: [(0, 1 + seed % (n - 1))])
-    assert resolve({"topology": "seeded"}).topology == "seeded"
 
 
 def test_shares_and_snapshots():

@@ -85,7 +85,7 @@ def test_tied_weights_stay_tied():
     assert run.metrics["bytes_sent"].iloc[-1] == 4 * 6 * 4 * (9 + 3 + 3 + 16)
 
 
-@pytest.mark.parametrize("method", ["gossip", "gradient_tracking", "push_sum"])
+@pytest.mark.parametrize("method", ["gossip", "slowmo", "push_diging"])
 @pytest.mark.usefixtures("own_entries", "examples")
 def test_frozen_parameters_keep_their_bits_and_are_not_sent(method):
     module = nn.Sequential(nn.Linear(3, 5).requires_grad_(False), nn.Linear(5, 4))
@@ -117,10 +117,11 @@ def check_method(method, **fields):
 
 @pytest.mark.usefixtures("examples")
 def test_every_example_plugin_trains():
-    check_method("gradient_tracking", topology="exponential")
-    check_method("push_sum", topology="directed_ring")
-    check_method("push_sum", topology="one_peer")
-    check_method("ngo", topology="exponential", local_rule="adam_cosine", lr=0.01, beta1=0.8)
+    check_method("slowmo", topology="cliques", local_steps=2)
+    check_method("push_diging", topology="de_bruijn")
+    check_method("push_diging", topology="rotating_partners")
+    check_method("ngo", topology="cliques", coupling="bounded_confidence")
+    check_method("ngo", topology="cliques", local_rule="adam_cosine", lr=0.01, beta1=0.8)
 
 
 def test_a_partition_by_labels():

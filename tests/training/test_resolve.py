@@ -32,7 +32,7 @@ def test_values_without_a_meaning_are_left_out():
         ({"topolgy": "ring"}, "field of a run: 'topolgy'.*Did you mean 'topology'"),
         (
             {"topology": "rng"},
-            "topology: 'rng' is unknown; allowed: .* random, .*Did you mean 'ring'",
+            "topology: 'rng' is unknown; allowed: .*complete, .*Did you mean 'ring'",
         ),
         ({"protocol": "NGO"}, "protocol: 'NGO' is unknown"),
         ({"coupling": "powr"}, "coupling: 'powr' is unknown.*Did you mean 'power'"),

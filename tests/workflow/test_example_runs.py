@@ -15,11 +15,11 @@ EXAMPLES = sorted(
 )
 FLOWERS = {"dataset": "flowers", "model": "flower_net", "partition": "blocks", "workers": 4}
 COMPARE = [
-    {"protocol": "gossip", "topology": ["ring", "exponential"]},
-    {"protocol": "push_sum", "topology": ["directed_ring", "one_peer"]},
-    {"protocol": "gradient_tracking", "topology": "ring"},
+    {"protocol": "gossip", "topology": ["ring", "cliques"]},
+    {"protocol": "push_diging", "topology": ["de_bruijn", "rotating_partners"]},
+    {"protocol": "slowmo", "topology": "ring", "local_steps": 3},
     {"protocol": "gossip", "topology": "ring", "local_rule": "adam_cosine", "beta1": [0.8, 0.9]},
-    {"protocol": "ngo", "topology": "ring", "coupling": "clipped", "clip": 0.5},
+    {"protocol": "ngo", "topology": "ring", "coupling": "bounded_confidence", "confidence": 0.5},
 ]
 RUNS = 8
 OVERLAY = {
@@ -38,7 +38,7 @@ OVERLAY = {
         "svm": {"settings": ["svm"], "compare": [{"protocol": "gossip", "topology": "ring"}]},
     },
     "disagreement": {"mine": {"norm": 2}},
-    "spectra": {"tableS1": {"topology": ["ring", "exponential"], "draws": 2}},
+    "spectra": {"tableS1": {"topology": ["ring", "cliques"], "draws": 2}},
 }
 DISAGREEMENT = "results/test/metrics/disagreement_mine.parquet"
 TARGETS = ("mine", "svm", "tableS1", DISAGREEMENT)
@@ -70,10 +70,10 @@ def test_every_plugin_is_used_and_recorded(clone):
     }
     mine = tables["mine"]
     assert mine["run"].nunique() == RUNS
-    assert set(mine["topology"]) == {"ring", "exponential", "directed_ring", "one_peer"}
-    assert set(mine["protocol"]) == {"gossip", "push_sum", "gradient_tracking", "ngo"}
+    assert set(mine["topology"]) == {"ring", "cliques", "de_bruijn", "rotating_partners"}
+    assert set(mine["protocol"]) == {"gossip", "push_diging", "slowmo", "ngo"}
     assert sorted(mine["beta1"].dropna().unique()) == [0.8, 0.9]
-    assert set(mine["coupling"].dropna()) == {"power", "clipped"}
+    assert set(mine["coupling"].dropna()) == {"power", "bounded_confidence"}
     assert tables["svm"]["task"].unique().tolist() == ["hinge"]
     for table in tables.values():
         last = table[table["step"] == table["step"].max()]
@@ -99,7 +99,7 @@ def test_the_tables_of_measurements(clone):
     assert (table[table["step"] > 0]["distance"] > 0).all()
     degrees = pd.read_parquet(clone.root / "results/test/metrics/spectra_tableS1.parquet")
     found = degrees.set_index(["topology", "n"])["degree"]
-    assert (found["ring", 16], found["exponential", 16]) == (2, 7)
+    assert (found["ring", 16], found["cliques", 16]) == (2, 3.5)
 
 
 def test_a_second_time_nothing_is_to_be_done(clone):
@@ -109,7 +109,7 @@ def test_a_second_time_nothing_is_to_be_done(clone):
 @pytest.mark.parametrize(
     ("name", "old", "new", "uses"),
     [
-        ("exponential", "2**k)", "3**k)", lambda spec: spec["topology"] == "exponential"),
+        ("cliques", "isqrt(n)", "isqrt(2 * n)", lambda spec: spec["topology"] == "cliques"),
         ("local_adam", "1e-8", "1e-7", lambda spec: spec["local_rule"] == "adam_cosine"),
         ("csv_data", "Linear(16, 3)", "Linear(16, 3, bias=False)", lambda spec: not svm(spec)),
         ("csv_data", "4 → 16 → 3", "Two layers", lambda spec: False),
@@ -138,4 +138,4 @@ def test_an_archive_carries_the_plugins_and_is_rebuilt_with_them(clone, tmp_path
         assert (shipped / name).read_bytes() == (clone.root / name).read_bytes()
     table = "results/test/tables/tableS1.csv"
     assert (shipped / table).read_bytes() == (clone.root / table).read_bytes()
-    assert "exponential" in (shipped / table).read_text()
+    assert "cliques" in (shipped / table).read_text()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import click
 
 from ngo.cli.options import ROOT, FieldType
-from ngo.common.fields import Field
+from ngo.common.fields import Field, wanted
 from ngo.common.settings import DECLARED
 from ngo.data import download
 from ngo.training.spec import DEFAULTS, FIELDS, flag
@@ -25,7 +25,10 @@ class FieldOption(click.Option):
     def explanation(self) -> str:
         """The field's help, what is allowed, and the default."""
         field = self.type.field
-        allowed = ", ".join(sorted(field.names)) if field.names is not None else field.range
+        if field.names is not None:
+            allowed = ", ".join(sorted(field.names))
+        else:
+            allowed = field.range or wanted(field)
         first = field.help[0].upper() if field.help[0].isascii() else field.help[0]
         return f"{first}{field.help[1:]} ({allowed})  {self.default_text}"
 
@@ -62,7 +65,7 @@ class RunCommand(click.Command):
                 self._declared[name] = FieldOption(
                     [flag(name), name],
                     field=each.field,
-                    default_text=f"[default: {each.default}]",
+                    default_text="" if each.default is None else f"[default: {each.default}]",
                 )
         return [option for name, option in self._declared.items() if name in DECLARED]
 

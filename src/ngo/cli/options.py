@@ -19,14 +19,14 @@ class FieldType(click.ParamType):
 
     def __init__(self, field: Field) -> None:
         self.field = field
-        self.name = {int: "INT", float: "FLOAT", str: "NAME"}[field.kind]
+        self.name = {int: "INT", float: "FLOAT", str: "NAME", Path: "FILE"}[field.kind]
 
     def convert(
         self, value: object, param: click.Parameter | None, context: click.Context | None
     ) -> object:
         """The value, as the field's type. A UserError names the option."""
         key = _key(param).replace("-", "_")
-        if self.field.names is None and isinstance(value, str):
+        if self.field.kind in (int, float) and isinstance(value, str):
             number = _number(value, self.field.kind)
             if number is None:
                 must = f"it must be {wanted(self.field)}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from ngo.common.paths import check_readable
 from ngo.common.registry import Registry, UserError, shown, unknown
 
 LARGEST = 2**63 - 1  # the largest integer in a column of a table
@@ -15,6 +17,7 @@ LARGEST = 2**63 - 1  # the largest integer in a column of a table
 class Field:
     """How a value, for example of a run's field, is checked and explained."""
 
+    #: int, float, str (a name), or Path: a file, whose path is text.
     kind: type
     help: str
 
@@ -36,7 +39,7 @@ class Field:
 
         Names of a registry are any text there: plugins add names that a written schema cannot list.
         """
-        if self.names is not None:
+        if self.names is not None or self.kind is Path:
             return {"title": self.help, "type": "string"}
         kind = "integer" if self.kind is int else "number"
         return {
@@ -91,6 +94,11 @@ def checked(key: str, value: object, field: Field) -> object:
             raise unknown(key, value, field.names)
         return value
     must = f"it must be {wanted(field)}"
+    if field.kind is Path:
+        if not isinstance(value, str):
+            raise UserError(f"{key}: {shown(value)} is not a path; {must}.")
+        check_readable(value, key)
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UserError(f"{key}: {shown(value)} is not a number; {must}.{as_number(value)}")
     if isinstance(value, float) and not math.isfinite(value):
@@ -108,6 +116,8 @@ def wanted(field: Field) -> str:
     """The allowed values of the field, in words."""
     if field.names is not None:
         return f"one of {', '.join(sorted(field.names))}"
+    if field.kind is Path:
+        return "a file"
     return f"{'a whole number' if field.kind is int else 'a number'}, {field.range}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from ngo.common.fields import Field
 from ngo.common.registry import Registry, UserError
@@ -28,6 +29,11 @@ def number(help: str, default: float, range: Mapping[str, object]) -> Setting:
 def whole(help: str, default: int, range: Mapping[str, object]) -> Setting:
     """A setting that is a whole number."""
     return Setting(Field(int, help, **range), default)
+
+
+def file(help: str) -> Setting:
+    """A setting that names a file; its contents decide a run's code fingerprint too."""
+    return Setting(Field(Path, help), None)
 
 
 #: All that registered entries have declared, by the name of the field.

@@ -29,6 +29,8 @@ class Coupling:
     fields: tuple[str, ...]
     #: A faster form of ``step``, or None.
     fast: Callable[..., torch.Tensor] | None = None
+    #: Whether it needs a matching: at most one neighbour of each worker in each step.
+    matching: bool = False
 
     def step(
         self,
@@ -61,17 +63,18 @@ def coupling(
     fields: tuple[str, ...] = (),
     settings: Mapping[str, Setting] | None = None,
     fast: Callable[..., torch.Tensor] | None = None,
+    matching: bool = False,
 ) -> Callable[[Pull], Pull]:
     """Register an elementwise pull under the name that configs and commands use.
 
     It must be odd in z, so that the mean of all workers is conserved: the pull of j on i is that of
     i on j with the other sign. ``fields`` are the fields of a run that it reads, ``settings`` those
-    that it adds.
+    that it adds. It goes with matchings only if it declares so, as an implicit step must.
     """
 
     def register(pull: Pull) -> Pull:
         own = declare("coupling", name, settings or {})
-        COUPLINGS.add(name, Coupling(pull, (*fields, *own), fast), pull)
+        COUPLINGS.add(name, Coupling(pull, (*fields, *own), fast, matching), pull)
         return pull
 
     return register

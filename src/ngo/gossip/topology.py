@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,10 @@ class Topology:
     weighted: bool
     #: The names of the function's parameters after n.
     arguments: tuple[str, ...]
+    #: ``period``, ``exact`` and ``matching``: values, or functions of n and of fields by name.
+    facts: Mapping[str, object] = field(default_factory=dict)
+    #: Raises a UserError if n and fields, by name, have no such graph; None if all have one.
+    check: Callable[..., object] | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -48,6 +52,23 @@ class Topology:
         """Whether the graph may change from step to step."""
         return bool({STEP, GENERATOR} & set(self.arguments))
 
+    def period(self, n: int, **values: object) -> int | None:
+        """The number of steps after which the matrices repeat; None if they may never repeat."""
+        return self._fact("period", n, values) if self.varies else 1
+
+    def exact(self, n: int, **values: object) -> bool:
+        """Whether the product of the matrices of one period is the mean, 1/n everywhere."""
+        return self._fact("exact", n, values)
+
+    def matching(self, n: int, **values: object) -> bool:
+        """Whether each worker has at most one neighbour in each step."""
+        return n == 2 or self._fact("matching", n, values)
+
+    def check_values(self, n: int, **values: object) -> None:
+        """Raise a one-line UserError if there is no such graph on ``n`` workers."""
+        if self.check is not None:
+            _call(self.check, n, values)
+
     def edges(self, n: int, **values: object) -> Edges:
         """The edges on ``n`` workers, each once, without self-loops.
 
@@ -55,7 +76,7 @@ class Topology:
         fields of the run. An undirected edge is (i, j) with i < j. A matrix has an edge where an
         entry off its diagonal is not 0.
         """
-        return self._edges_of(n, self._call(n, values))
+        return self._edges_of(n, self._define(n, values))
 
     def matrix(self, n: int, **values: object) -> torch.Tensor:
         """The mixing matrix on ``n`` workers, float64 ``[n, n]``: row i weighs what i receives.
@@ -65,13 +86,18 @@ class Topology:
         """
         from ngo.gossip.weights import checked_matrix, metropolis_hastings, outgoing_shares
 
-        found = self._call(n, values)
+        found = self._define(n, values)
         if self.weighted:
             return checked_matrix(self.name, found, n, directed=self.directed)
         edges = self._edges_of(n, found)
         return outgoing_shares(n, edges) if self.directed else metropolis_hastings(n, edges)
 
-    def _call(self, n: int, values: dict[str, object]) -> object:
+    def _fact(self, name: str, n: int, values: Mapping[str, object]) -> object:
+        fact = self.facts.get(name)
+        return _call(fact, n, values) if callable(fact) else fact
+
+    def _define(self, n: int, values: Mapping[str, object]) -> object:
+        self.check_values(n, **values)
         return self.define(n, **{name: values[name] for name in self.arguments})
 
     def _edges_of(self, n: int, found: object) -> Edges:
@@ -91,6 +117,10 @@ def topology(
     *,
     directed: bool = False,
     weighted: bool = False,
+    period: int | Callable[..., int] | None = None,
+    exact: bool | Callable[..., bool] = False,
+    matching: bool | Callable[..., bool] = False,
+    check: Callable[..., object] | None = None,
     settings: Mapping[str, Setting] | None = None,
 ) -> Callable[[Callable[..., object]], Callable[..., nx.Graph]]:
     """Register a function ``(n, …) → edges`` under the name that configs and commands use.
@@ -104,12 +134,19 @@ def topology(
     one returns the mixing matrix instead: doubly stochastic and symmetric, or column-stochastic if
     it is directed. ``settings`` are fields of a run that it adds. The decorated function returns
     the networkx graph.
+
+    Three facts about it are values, or functions of ``n`` and of fields by name: the ``period`` of
+    a topology that takes ``t``, after which its matrices repeat; whether one period is ``exact``,
+    so that every worker has the mean of all; whether each step is a ``matching``, in which a worker
+    has at most one neighbour. ``check`` takes the same arguments, and raises a UserError if there
+    is no such graph.
     """
 
     def register(function: Callable[..., object]) -> Callable[..., nx.Graph]:
         declare("topology", name, settings or {})
         arguments = tuple(inspect.signature(function).parameters)[1:]
-        entry = Topology(name, function, directed, weighted, arguments)
+        facts = {"period": period, "exact": exact, "matching": matching}
+        entry = Topology(name, function, directed, weighted, arguments, facts, check)
         TOPOLOGIES.add(name, entry, function)
 
         @wraps(function)
@@ -141,17 +178,26 @@ class Mixing:
             if not hasattr(fields, key):
                 raise UserError(f"topology: {name!r} needs {key!r}, which cannot be given here.")
         self._values = {key: getattr(fields, key) for key in self._topology.fields}
+        self._period = self._topology.period(n, **self._values)
+        self._known: dict[int, torch.Tensor] = {}  # those of one period
         self._values[GENERATOR] = generator
-        self._fixed: torch.Tensor | None = None
         if GENERATOR not in self._topology.arguments:  # a mistake in it stops the run at its start
-            first = self._topology.matrix(n, **self._values, **{STEP: 0})
-            self._fixed = None if self._topology.varies else first
+            self.at(0)
 
     def at(self, t: int) -> torch.Tensor:
         """The matrix of step ``t``, float64 ``[n, n]``; call it once for each step, in order."""
-        if self._fixed is not None:
-            return self._fixed
-        return self._topology.matrix(self._n, **self._values, t=t)
+        if self._period is None:
+            return self._topology.matrix(self._n, **self._values, t=t)
+        t %= self._period
+        if t not in self._known:
+            self._known[t] = self._topology.matrix(self._n, **self._values, t=t)
+        return self._known[t]
+
+
+def _call(function: Callable[..., object], n: int, values: Mapping[str, object]) -> object:
+    """``function`` of n and of those ``values`` that it takes by name."""
+    names = tuple(inspect.signature(function).parameters)[1:]
+    return function(n, **{name: values[name] for name in names})
 
 
 def _simple(name: str, n: int, edges: Iterable[tuple[int, int]], *, directed: bool) -> Edges:

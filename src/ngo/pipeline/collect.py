@@ -15,7 +15,7 @@ from ngo.pipeline.config_files import CONFIG, read_config
 from ngo.pipeline.crate import CRATE, WORKFLOW, crate
 from ngo.pipeline.packed_runs import FinishedRun, is_finished, packed, read_run
 from ngo.pipeline.plan import Plan, plan
-from ngo.training.code import run_fingerprint
+from ngo.training.code import named_files, run_fingerprint
 from ngo.training.earlier import difference
 from ngo.training.spec import RunSpec
 
@@ -119,6 +119,9 @@ def _members(
     rules = sorted(Path(WORKFLOW).parent.glob("workflow/rules/*.smk"))
     places = {**places, WORKFLOW: Path(WORKFLOW), **{path.as_posix(): path for path in rules}}
     places |= {_carried("plugins", path): Path(path) for path in planned.plugins}
+    for spec in planned.runs.values():
+        files = named_files(spec.values())
+        places |= {_carried(key, str(path)): path for key, path in files.items()}
     places[_carried("claims", planned.claims)] = Path(planned.claims)  # the workflow checks it
     members = {name: content_of(path) for name, path in places.items()}
     members[ABOUT] = (json.dumps(described, indent=2) + "\n").encode()

@@ -22,7 +22,7 @@ from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.settings import settings_of
 from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, published
-from ngo.training.code import run_fingerprint
+from ngo.training.code import named_files, run_fingerprint
 from ngo.training.spec import FIELDS
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class Keys:
         """The key of a partition file."""
         fields = self._partitions[identifier].partition_fields
         code = fingerprint(*PARTITION, *_chosen(fields, FIELDS))
-        return key(code, fields, self.data_set(fields["dataset"]))
+        files = content(map(str, named_files(fields).values()))
+        return key(code, fields, self.data_set(fields["dataset"]), *([files] if files else []))
 
     def run(self, identifier: str) -> str:
         """The key of a run's files. (Its values are those in its command.)"""

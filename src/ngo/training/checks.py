@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from ngo.common.registry import UserError
 from ngo.data.dataset import Source
 from ngo.data.partition import PARTITIONS
-from ngo.gossip.local_rule import LOCAL_RULES
-from ngo.gossip.method import FAILURES, METHODS, Method
-from ngo.gossip.topology import TOPOLOGIES, Topology
+from ngo.gossip.method import Method
 from ngo.models.model import MODELS, Model
-from ngo.training.spec import FIELDS, FINAL, RunSpec
+from ngo.training.spec import FINAL, RunSpec
+from ngo.training.step_checks import check_argument, check_step
 
 # The most that a run may ask for: more is a typing error, found before anything is computed.
 MOST_STEPS, MOST_EVALUATIONS = 10**9, 10**5
@@ -19,16 +18,14 @@ MOST_STEPS, MOST_EVALUATIONS = 10**9, 10**5
 
 def check_fit(spec: RunSpec, source: Source, model: Model, method: Method) -> None:
     """Raise unless method, network, model and data go together, with enough samples for all."""
-    _check_network(spec, method)
-    _check_rule(spec, method)
-    _check_failures(spec, method)
+    check_step(spec, method)
     _check_model(spec, source, model)
     if PARTITIONS[spec.partition].by_label and source.classes is None:
         raise UserError(
             f"partition: {spec.partition!r} needs classes, which dataset {spec.dataset!r} lacks."
         )
     for name in PARTITIONS[spec.partition].fields:
-        _check_argument("partition", spec.partition, name)
+        check_argument("partition", spec.partition, name)
     m = source.train_samples
     _check_samples(spec, spec.kept(m))
     rule = PARTITIONS[spec.partition]
@@ -36,76 +33,6 @@ def check_fit(spec: RunSpec, source: Source, model: Model, method: Method) -> No
         arguments = rule.arguments(spec)
         check_share(spec, rule.smallest_share(spec.kept(m), spec.workers, **arguments))
     _check_length(spec, spec.owned_of(m))
-
-
-def _check_network(spec: RunSpec, method: Method) -> None:
-    if method.decentralized and spec.workers < 2:
-        raise UserError(
-            f"workers: {spec.workers} is too few for protocol {spec.protocol!r}; it must be 2 or "
-            f"more (1 is allowed with protocol centralized)."
-        )
-    if spec.topology is None:
-        return
-    topology = TOPOLOGIES[spec.topology]
-    if topology.directed and not method.directed:
-        able = sorted(name for name, entry in METHODS.items() if entry.directed)
-        raise UserError(
-            f"topology: {spec.topology!r} is directed, and protocol {spec.protocol!r} needs "
-            f"symmetric weights; protocols for directed graphs: {', '.join(able) or 'none'}."
-        )
-    for name in topology.fields:
-        _check_argument("topology", spec.topology, name)
-    if method.graph != "any" and topology.varies:
-        fixed = (name for name, each in TOPOLOGIES.items() if not (each.varies or each.directed))
-        raise UserError(
-            f"topology: {spec.topology!r} may change at each step, and protocol {spec.protocol!r} "
-            f"builds on what the same neighbours have sent before; fixed topologies: "
-            f"{', '.join(sorted(fixed))}."
-        )
-    if method.graph == "tree":
-        _check_tree(spec, topology)
-
-
-def _check_tree(spec: RunSpec, topology: Topology) -> None:
-    from networkx import Graph, is_connected
-
-    values = {name: getattr(spec, name) for name in topology.fields}
-    edges = topology.edges(spec.workers, **values)
-    graph = Graph(edges)
-    graph.add_nodes_from(range(spec.workers))
-    if len(edges) != spec.workers - 1 or not is_connected(graph):
-        raise UserError(
-            f"topology: {spec.topology!r} is no tree, with {len(edges)} edges on {spec.workers} "
-            f"workers, and protocol {spec.protocol!r} needs one: {spec.workers - 1} edges without "
-            f"a cycle, such as those of chain and star."
-        )
-
-
-def _check_rule(spec: RunSpec, method: Method) -> None:
-    if method.linear_rule and not LOCAL_RULES[spec.local_rule].linear:
-        able = sorted(name for name, entry in LOCAL_RULES.items() if entry.linear)
-        raise UserError(
-            f"local_rule: {spec.local_rule!r} is not linear in the gradients, and protocol "
-            f"{spec.protocol!r} is biased without that; allowed: {', '.join(able)}."
-        )
-
-
-def _check_failures(spec: RunSpec, method: Method) -> None:
-    for name in FAILURES:
-        rate = getattr(spec, name)
-        if rate and method.needs_every_message:
-            raise UserError(
-                f"{name}: {rate:g} is not possible with protocol {spec.protocol!r}, which "
-                f"{method.needs_every_message}; it must be 0."
-            )
-
-
-def _check_argument(key: str, entry: str, name: str) -> None:
-    if name not in FIELDS:
-        raise UserError(
-            f"{key}: {entry!r} takes an argument {name!r}, which is not a field of a run; declare "
-            f"it in its settings."
-        )
 
 
 def _check_model(spec: RunSpec, source: Source, model: Model) -> None:

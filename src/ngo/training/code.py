@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from ngo.common.fingerprint import fingerprint
 from ngo.engine.backend import BACKENDS
@@ -21,9 +23,24 @@ def run_fingerprint(spec: RunSpec) -> str:
     """16 hex digits of the code that decides the result of a run.
 
     It is the code of the training loop, and of the registered entries that the run names. Other
-    entries are not reached from the loop: adding or changing one leaves the fingerprint alone.
+    entries are not reached from the loop: adding or changing one leaves the fingerprint alone. The
+    contents of files that fields of the run name are part of it.
     """
-    return fingerprint(*EVERY_RUN, *_definitions(spec))
+    code = fingerprint(*EVERY_RUN, *_definitions(spec))
+    files = named_files(spec.values())
+    if not files:
+        return code
+    contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files.values()]
+    return hashlib.sha256("".join([code, *contents]).encode()).hexdigest()[:16]
+
+
+def named_files(values: Mapping[str, object]) -> dict[str, Path]:
+    """The files that these fields of a run name, by the field."""
+    return {
+        name: Path(value)
+        for name, value in values.items()
+        if FIELDS[name].kind is Path and value is not None
+    }
 
 
 def _definitions(spec: RunSpec) -> Iterator[str]:

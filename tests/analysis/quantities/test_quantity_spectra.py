@@ -36,8 +36,8 @@ def test_the_smallest_gap_for_each_n():
     assert found["case"].tolist() == ["topology ring, n 4", "topology ring, n 16"]
     assert found["met"].tolist() == [False, True]
     assert found["limit"].tolist() == [0.13, 0.27]
-    with pytest.raises(UserError, match="topology: 'star' is unknown"):
-        smallest_gap(FOUR, "star")
+    with pytest.raises(UserError, match="topology: 'web' is unknown"):
+        smallest_gap(FOUR, "web")
 
 
 def test_degrees_of_random_graphs():

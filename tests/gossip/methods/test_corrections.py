@@ -1,4 +1,4 @@
-"""Methods that correct the drift of workers: equal to slow references, and exact where they should be."""
+"""Methods that correct the drift of workers equal slow references, and have no bias."""
 
 import by_worker
 import numpy as np

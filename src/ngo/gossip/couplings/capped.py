@@ -20,8 +20,8 @@ CAP = {"cap": number("longest pull along an edge, in units of W_ij z", 1.0, abov
 def capped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
     """W_ij z · min(cap, γ|z|^(2p−2)).
 
-    With cap 1, a step is that of averaging at most: V never rises, and NGO's chatter around the
-    consensus, where |z|^(2p−2) is large, becomes plain averaging.
+    Near the consensus, where |z|^(2p−2) is large, this is linear gossip with γ = cap instead of
+    NGO's chatter. V never rises if the cap is 1 or less.
     """
     import torch
 

@@ -1,4 +1,8 @@
-"""Clipped gossip: a worker that is far off moves its neighbours by little."""
+"""Clipped gossip: a worker that is far off moves its neighbours by little.
+
+This is ClippedGossip (He, Karimireddy and Jaggi 2022) for single entries. Theirs scales the whole
+difference of two models to the length τ at most, which no coupling can do: it sees entries only.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +22,5 @@ CLIP = {"clip": number("largest difference that counts in full", 1.0, above(0))}
 
 @coupling("clipped", settings=CLIP)
 def clipped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
-    """γ W_ij z, each entry of z limited to ±``clip``.
-
-    ClippedGossip (He, Karimireddy and Jaggi 2022) limits the length of the whole difference
-    instead; by entry, the mean of all workers is conserved for columns that are computed apart.
-    """
+    """γ W_ij z, each entry of z limited to ±``clip``."""
     return z.clamp(-run.clip, run.clip).mul_(weights).mul_(gamma)

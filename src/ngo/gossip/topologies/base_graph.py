@@ -19,7 +19,14 @@ Round = list[tuple[Sequence[int], float]]
 PEERS = {"peers": whole("neighbours of a worker in a step, at most", 1, at_least(1))}
 
 
-@topology("base_graph", weighted=True, settings=PEERS)
+@topology(
+    "base_graph",
+    weighted=True,
+    period=lambda n, peers: len(_rounds(n, peers)),
+    exact=True,
+    matching=lambda n, peers: peers == 1,
+    settings=PEERS,
+)
 def base_graph(n: int, t: int, peers: int) -> list[list[float]]:
     """The t-th matrix; no worker has more than k = ``peers`` neighbours.
 

@@ -5,7 +5,7 @@ from itertools import combinations
 from ngo.gossip.topology import Edges, topology
 
 
-@topology("complete")
+@topology("complete", exact=True)
 def complete(n: int) -> Edges:
     """Every pair of workers is connected."""
     return list(combinations(range(n), 2))

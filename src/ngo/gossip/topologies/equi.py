@@ -1,7 +1,13 @@
-"""EquiTopo (Song et al. 2022): random shifts on a circle, whose rate does not depend on n."""
+"""EquiTopo (Song et al. 2022): random shifts on a circle, whose rate does not depend on n.
+
+A(u) moves a share (n − 1)/n of each worker's state u places further, and leaves 1/n of it. The
+mean of A(1) … A(n − 1) is the exact average. The names are those of the paper: directed (D) and
+undirected (U) graphs that are static or, with one peer (O), dynamic.
+"""
 
 from __future__ import annotations
 
+from math import gcd
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import at_least
@@ -12,35 +18,69 @@ from ngo.gossip.topology import topology
 if TYPE_CHECKING:
     import torch
 
-SHIFTS = {"shifts": whole("random shifts, the number of neighbours", 4, at_least(1))}
+SHIFTS = {"shifts": whole("random shifts M; a worker sends to this many at most", 4, at_least(1))}
+
+#: The share η of A in a step of the dynamic graphs.
+ETA = 0.5
 
 
-@topology("equi_static", directed=True, weighted=True, settings=SHIFTS)
-def equi_static(n: int, shifts: int, seed: int) -> list[list[float]]:
-    """D-EquiStatic: the mean of ``shifts`` matrices A(u), each u drawn from 1 … n − 1, once.
+@topology("d_equi_static", directed=True, weighted=True, settings=SHIFTS)
+def d_equi_static(n: int, shifts: int, seed: int) -> torch.Tensor:
+    """The mean of A(u) over ``shifts`` numbers u.
 
-    A(u) = (n − 1)/n × (the shift by u) + 1/n × (the identity).
+    They are drawn from 1 … n − 1 once for the run, and again if the graph is not connected.
     """
-    drawn = numpy_stream(seed, "graph").integers(1, n, size=shifts).tolist()
-    return _mean_of_shifts(n, drawn)
+    return _drawn(n, shifts, seed)
 
 
-@topology("equi_dynamic", weighted=True)
-def equi_dynamic(n: int, generator: torch.Generator) -> list[list[float]]:
-    """U-EquiDyn: one random shift in each step, there and back, and its mean with the identity."""
+@topology("u_equi_static", weighted=True, settings=SHIFTS)
+def u_equi_static(n: int, shifts: int, seed: int) -> torch.Tensor:
+    """The mean of that matrix and its transpose: up to 2 × ``shifts`` neighbours."""
+    W = _drawn(n, shifts, seed)
+    return (W + W.T) / 2
+
+
+@topology("od_equi_dyn", directed=True, weighted=True)
+def od_equi_dyn(n: int, generator: torch.Generator) -> torch.Tensor:
+    """(1 − η) I + η A(u) with a new u in each step, η = 1/2."""
     import torch
 
     u = int(torch.randint(1, n, (), generator=generator))
-    there, back = (_mean_of_shifts(n, [shift]) for shift in (u, n - u))
-    return [
-        [((i == j) + (a + b) / 2) / 2 for j, (a, b) in enumerate(zip(*rows, strict=True))]
-        for i, rows in enumerate(zip(there, back, strict=True))
-    ]
+    return (1 - ETA) * torch.eye(n, dtype=torch.float64) + ETA * shift(n, u)
 
 
-def _mean_of_shifts(n: int, drawn: list[int]) -> list[list[float]]:
-    W = [[(i == j) / n for j in range(n)] for i in range(n)]
-    for u in drawn:
-        for i in range(n):
-            W[i][(i - u) % n] += (n - 1) / n / len(drawn)
+@topology("ou_equi_dyn", weighted=True, matching=True)
+def ou_equi_dyn(n: int, generator: torch.Generator) -> torch.Tensor:
+    """(1 − η) I + η A, where A exchanges the states of pairs (j, j + u) as A(u) moves them.
+
+    Pairs are formed in turn, from a random j on, of workers that have no partner yet.
+    """
+    import torch
+
+    u = int(torch.randint(1, n, (), generator=generator))
+    start = int(torch.randint(n, (), generator=generator))
+    W, free = torch.eye(n, dtype=torch.float64), set(range(n))
+    for j in ((start + k) % n for k in range(n)):
+        i = (j + u) % n
+        if {i, j} <= free:
+            free -= {i, j}
+            W[i, j] = W[j, i] = ETA * (n - 1) / n
+            W[i, i] = W[j, j] = 1 - ETA * (n - 1) / n
     return W
+
+
+def _drawn(n: int, shifts: int, seed: int) -> torch.Tensor:
+    import torch
+
+    stream, drawn = numpy_stream(seed, "graph"), [n]
+    while gcd(n, *drawn) > 1:  # not connected
+        drawn = stream.integers(1, n, size=shifts).tolist()
+    return torch.stack([shift(n, u) for u in drawn]).mean(0)
+
+
+def shift(n: int, u: int) -> torch.Tensor:
+    """A(u): worker i receives from i − u."""
+    import torch
+
+    identity = torch.eye(n, dtype=torch.float64)
+    return identity / n + identity.roll(u, 0) * (n - 1) / n

@@ -15,7 +15,7 @@ def dimension(name: str, n: int) -> int:
     return n.bit_length() - 1
 
 
-@topology("hypercube")
+@topology("hypercube", check=lambda n: dimension("hypercube", n))
 def hypercube(n: int) -> Edges:
-    """N = 2^k; the numbers of neighbours differ in one binary digit."""
+    """Workers whose numbers differ in one binary digit are neighbours; n is a power of 2."""
     return [(i, i ^ 1 << k) for k in range(dimension("hypercube", n)) for i in range(n)]

@@ -1,4 +1,4 @@
-"""Matchings: in each step, a worker has at most one neighbour."""
+"""Matchings: in each step, every worker has at most one neighbour."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import torch
 
 
-@topology("random_matching")
+@topology("random_matching", matching=True)
 def random_matching(n: int, generator: torch.Generator) -> Edges:
     """Pairs drawn uniformly at each step; for odd n, one worker is left alone."""
     import torch
@@ -19,13 +19,18 @@ def random_matching(n: int, generator: torch.Generator) -> Edges:
     return list(zip(order[::2], order[1::2], strict=False))
 
 
-@topology("alternating_matching")
+@topology(
+    "alternating_matching",
+    period=lambda n: 3 if n % 2 else 2,
+    exact=lambda n: n in (2, 4),
+    matching=True,
+)
 def alternating_matching(n: int, t: int) -> Edges:
-    """The ring's edges in turn: (0, 1), (2, 3), … in even steps, (1, 2), (3, 4), … in odd ones.
+    """The ring's edges in turn: (0, 1), (2, 3), …, then (1, 2), (3, 4), …, and so on.
 
     For odd n, the edge (n − 1, 0) has a third step of its own.
     """
     if n % 2 and t % 3 == 2:
         return [(n - 1, 0)]
     first = t % (3 if n % 2 else 2)
-    return [(i, (i + 1) % n) for i in range(first, n - n % 2, 2) if i != n - 1 or n % 2 == 0]
+    return [(i, (i + 1) % n) for i in range(first, n - n % 2, 2)]

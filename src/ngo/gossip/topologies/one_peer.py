@@ -1,13 +1,20 @@
 """The one-peer exponential graph (Ying et al. 2021): in each step a worker sends to one other."""
 
+from ngo.gossip.topologies.exponential import digits
 from ngo.gossip.topology import topology
 
 
-@topology("one_peer_exponential", directed=True, weighted=True)
+@topology(
+    "one_peer_exponential",
+    directed=True,
+    weighted=True,
+    period=digits,
+    exact=lambda n: n & (n - 1) == 0,
+)
 def one_peer_exponential(n: int, t: int) -> list[list[float]]:
     """W_ij = 1/2 for j = i and for j = i − 2^(t mod ⌈log₂ n⌉), on a circle.
 
     For n = 2^k, the product of k successive matrices is the mean.
     """
-    distance = 2 ** (t % max(1, (n - 1).bit_length())) % n
+    distance = 2 ** (t % digits(n))
     return [[((i == j) + ((i - j) % n == distance)) / 2 for j in range(n)] for i in range(n)]

@@ -9,14 +9,18 @@ from ngo.gossip.topology import Edges, topology
 SETTINGS = {"degree": whole("neighbours of each worker", 4, at_least(1))}
 
 
-@topology("random_regular", settings=SETTINGS)
+def check(n: int, degree: int) -> None:
+    """A UserError unless there is a connected graph of this degree on n workers."""
+    if degree >= n or n * degree % 2 or (degree == 1 and n > 2):
+        raise UserError(
+            f"degree: {degree} is not possible for {n} workers; it must be below {n}, 2 or more "
+            "for more than 2 workers, and even for an odd number of them."
+        )
+
+
+@topology("random_regular", settings=SETTINGS, check=check)
 def random_regular(n: int, degree: int, seed: int) -> Edges:
     """A connected graph in which each worker has ``degree`` neighbours."""
     from networkx import random_regular_graph
 
-    if degree >= n or n * degree % 2:
-        raise UserError(
-            f"degree: {degree} is not possible for {n} workers; it must be below {n}, and "
-            "workers × degree even."
-        )
     return connected("random_regular", seed, lambda draw: random_regular_graph(degree, n, draw))

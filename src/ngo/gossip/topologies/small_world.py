@@ -1,6 +1,7 @@
 """A small world (Watts and Strogatz 1998), drawn once for the whole run."""
 
 from ngo.common.fields import at_least, within
+from ngo.common.registry import UserError
 from ngo.common.settings import number, whole
 from ngo.gossip.drawn_graph import connected
 from ngo.gossip.topology import Edges, topology
@@ -11,7 +12,15 @@ SETTINGS = {
 }
 
 
-@topology("small_world", settings=SETTINGS)
+def check(n: int, near: int) -> None:
+    """A UserError unless each of n workers can have ``near`` neighbours, half on each side."""
+    if near % 2 or near >= n:
+        raise UserError(
+            f"near: {near} is not possible for {n} workers; it must be even and below {n}."
+        )
+
+
+@topology("small_world", settings=SETTINGS, check=check)
 def small_world(n: int, near: int, rewired: float, seed: int) -> Edges:
     """A ring with edges to the ``near`` nearest workers, some of them rewired; connected."""
     from networkx import watts_strogatz_graph

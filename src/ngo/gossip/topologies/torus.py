@@ -6,18 +6,23 @@ from ngo.common.registry import UserError
 from ngo.gossip.topology import Edges, topology
 
 
-@topology("torus")
+def rows(n: int) -> int:
+    """The largest divisor of n up to its root; a UserError for a prime n."""
+    found = next(r for r in range(isqrt(n), 0, -1) if n % r == 0)
+    if found == 1:
+        raise UserError(
+            f"topology: 'torus' has rows and columns, so workers can't be {n}; "
+            f"{max(n + 1, 4)} is possible."
+        )
+    return found
+
+
+@topology("torus", check=rows)
 def torus(n: int) -> Edges:
     """Rows × columns = n, as near to a square as possible; four neighbours, or three for two rows.
 
     Worker i is in row i // columns.
     """
-    rows = next(r for r in range(isqrt(n), 0, -1) if n % r == 0)
-    if rows == 1:
-        raise UserError(
-            f"topology: 'torus' has rows and columns, so workers can't be {n}; "
-            f"{max(n + 1, 4)} is possible."
-        )
-    columns = n // rows
+    columns = n // rows(n)
     right = [(i, i - i % columns + (i + 1) % columns) for i in range(n)]
     return right + [(i, (i + columns) % n) for i in range(n)]

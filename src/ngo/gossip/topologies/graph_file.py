@@ -1,0 +1,160 @@
+"""A graph from a file, in one of networkx's formats.
+
+Its nodes are the workers 0, 1, … in the order in which the file first names them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ngo.common.paths import check_readable
+from ngo.common.registry import UserError, in_a_line, shown
+from ngo.common.settings import file
+from ngo.gossip.topology import topology
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import torch
+
+GRAPH = {"graph": file("file of the graph: .edgelist, .adjlist, .graphml, .gml or .json")}
+
+#: How far the weights of a worker's edges may sum to more than 1, by rounding.
+TOLERANCE = 1e-9
+
+
+@topology("graph_file", weighted=True, settings=GRAPH, check=lambda n, graph: read(n, graph, False))
+def graph_file(n: int, graph: str) -> torch.Tensor:
+    """An undirected graph. Weights of edges, if the file has them, are W_ij; else Metropolis's."""
+    from ngo.gossip.weights import metropolis_hastings
+
+    return _matrix(n, read(n, graph, False), metropolis_hastings)
+
+
+@topology(
+    "directed_graph_file",
+    directed=True,
+    weighted=True,
+    settings=GRAPH,
+    check=lambda n, graph: read(n, graph, True),
+)
+def directed_graph_file(n: int, graph: str) -> torch.Tensor:
+    """A directed graph. An edge's weight, if the file has them, is the share that is sent along it.
+
+    Without weights, a worker shares its mass equally among itself and those that it sends to.
+    """
+    from ngo.gossip.weights import outgoing_shares
+
+    return _matrix(n, read(n, graph, True), outgoing_shares)
+
+
+def _matrix(n: int, graph: nx.Graph, weights: Callable[..., torch.Tensor]) -> torch.Tensor:
+    """The given weights, with the rest to 1 on the diagonal; else those of the edges alone."""
+    import torch
+
+    if not _has_weights(graph):
+        return weights(n, list(graph.edges))
+    W = torch.zeros(n, n, dtype=torch.float64)
+    for i, j, w in graph.edges.data("weight"):
+        W[j, i] = w
+        if not graph.is_directed():
+            W[i, j] = w
+    return W + torch.diag((1 - W.sum(0)).clamp(min=0))
+
+
+def read(n: int, path: str, directed: bool) -> nx.Graph:
+    """The graph, on nodes 0 … n − 1, without self-loops.
+
+    A one-line UserError unless it can be read, has n nodes, is connected (strongly, if it is
+    ``directed``), and has weights above 0 on all edges or on none.
+    """
+    status = check_readable(path, "graph").stat()
+    graph = _load(path, directed, (status.st_mtime_ns, status.st_size))
+    if len(graph) != n:
+        raise UserError(f"workers: {n} is not the number of nodes in graph {path!r}, {len(graph)}.")
+    _check_connected(graph, path)
+    if _has_weights(graph):
+        _check_weights(graph, path)
+    return graph
+
+
+@lru_cache(maxsize=8)
+def _load(path: str, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
+    """The file's graph; ``stamp`` changes with the file."""
+    import networkx as nx
+
+    kind = nx.DiGraph if directed else nx.Graph
+    formats: dict[str, Callable[[str], nx.Graph]] = {
+        ".edgelist": lambda path: _edge_list(path, kind),
+        ".adjlist": lambda path: nx.read_adjlist(path, create_using=kind),
+        ".graphml": nx.read_graphml,
+        ".gml": lambda path: nx.read_gml(path, label="id"),
+        ".json": _node_link,
+    }
+    ending = Path(path).suffix
+    if ending not in formats:
+        raise UserError(f"graph: {path!r} has no known ending; it must be {', '.join(formats)}.")
+    try:
+        graph = formats[ending](path)
+    except Exception as error:
+        raise UserError(
+            f"graph: {path!r} can't be read as {ending}: {type(error).__name__}: "
+            f"{in_a_line(error)}."
+        ) from error
+    if graph.is_multigraph():
+        raise UserError(f"graph: {path!r} has parallel edges; an edge may be there once.")
+    if graph.is_directed() != directed:
+        found, needed = ("", "directed_graph_file") if graph.is_directed() else ("un", "graph_file")
+        raise UserError(f"graph: {path!r} is {found}directed; it needs topology {needed!r}.")
+    graph = nx.relabel_nodes(graph, {node: k for k, node in enumerate(graph)})
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    return graph
+
+
+def _edge_list(path: str, kind: type) -> nx.Graph:
+    """Lines of two nodes, and perhaps a number, the weight, or a dictionary."""
+    import networkx as nx
+
+    try:
+        return nx.read_edgelist(path, create_using=kind)
+    except TypeError:
+        return nx.read_weighted_edgelist(path, create_using=kind)
+
+
+def _node_link(path: str) -> nx.Graph:
+    import networkx as nx
+
+    data = json.loads(Path(path).read_text(encoding="utf-8"))
+    return nx.node_link_graph(data, edges="links" if "links" in data else "edges")
+
+
+def _has_weights(graph: nx.Graph) -> bool:
+    return any(w is not None for _, _, w in graph.edges.data("weight"))
+
+
+def _check_connected(graph: nx.Graph, path: str) -> None:
+    import networkx as nx
+
+    if not graph.is_directed() and not nx.is_connected(graph):
+        raise UserError(f"graph: {path!r} is not connected.")
+    if graph.is_directed() and not nx.is_strongly_connected(graph):
+        raise UserError(f"graph: {path!r} has no directed path between some of its nodes.")
+
+
+def _check_weights(graph: nx.Graph, path: str) -> None:
+    for i, j, w in graph.edges.data("weight"):
+        if isinstance(w, bool) or not isinstance(w, int | float) or not 0 < w < math.inf:
+            raise UserError(
+                f"graph: the edge ({i}, {j}) in {path!r} has the weight {shown(w)}; it must be a "
+                "number above 0, as every edge must have one if any has."
+            )
+    sent = graph.out_degree if graph.is_directed() else graph.degree
+    for i, total in sent(weight="weight"):
+        if total > 1 + TOLERANCE:
+            raise UserError(
+                f"graph: the weights at node {i} in {path!r} sum to {total:g}; at most 1."
+            )

@@ -1,0 +1,103 @@
+"""Whether the parts of a run's step go together. Each check raises a one-line UserError."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ngo.common.registry import UserError
+from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.local_rule import LOCAL_RULES
+from ngo.gossip.method import FAILURES, METHODS, Method
+from ngo.gossip.topology import TOPOLOGIES, Topology
+from ngo.training.spec import FIELDS, RunSpec
+
+
+def check_step(spec: RunSpec, method: Method) -> None:
+    """Raise unless method, graph, coupling and local rule go together."""
+    if method.decentralized and spec.workers < 2:
+        raise UserError(
+            f"workers: {spec.workers} is too few for protocol {spec.protocol!r}; it must be 2 or "
+            f"more (1 is allowed with protocol centralized)."
+        )
+    _check_rule(spec, method)
+    _check_failures(spec, method)
+    if spec.topology is None:
+        return
+    topology = TOPOLOGIES[spec.topology]
+    _check_topology(spec, method)
+    values = {name: getattr(spec, name) for name in topology.fields}
+    topology.check_values(spec.workers, **values)
+    _check_matching(spec, topology, values)
+    if method.graph == "tree":
+        _check_tree(spec, topology, values)
+
+
+def check_argument(key: str, entry: str, name: str) -> None:
+    """Raise unless the argument ``name`` of an entry's function is a field of a run."""
+    if name not in FIELDS:
+        raise UserError(
+            f"{key}: {entry!r} takes an argument {name!r}, which is not a field of a run; declare "
+            f"it in its settings."
+        )
+
+
+def _check_topology(spec: RunSpec, method: Method) -> None:
+    topology = TOPOLOGIES[spec.topology]
+    if topology.directed and not method.directed:
+        able = sorted(name for name, entry in METHODS.items() if entry.directed)
+        raise UserError(
+            f"topology: {spec.topology!r} is directed, and protocol {spec.protocol!r} needs "
+            f"symmetric weights; protocols for directed graphs: {', '.join(able) or 'none'}."
+        )
+    for name in topology.fields:
+        check_argument("topology", spec.topology, name)
+    if method.graph != "any" and topology.varies:
+        fixed = (name for name, each in TOPOLOGIES.items() if not (each.varies or each.directed))
+        raise UserError(
+            f"topology: {spec.topology!r} may change at each step, and protocol {spec.protocol!r} "
+            f"builds on what the same neighbours have sent before; fixed topologies: "
+            f"{', '.join(sorted(fixed))}."
+        )
+
+
+def _check_matching(spec: RunSpec, topology: Topology, values: Mapping[str, object]) -> None:
+    needed = spec.coupling is not None and COUPLINGS[spec.coupling].matching
+    if needed and not topology.matching(spec.workers, **values):
+        able = sorted(name for name, entry in TOPOLOGIES.items() if entry.facts["matching"])
+        raise UserError(
+            f"coupling: {spec.coupling!r} needs at most one neighbour of each worker in a step, "
+            f"and topology {spec.topology!r} has more; topologies that can: {', '.join(able)}."
+        )
+
+
+def _check_tree(spec: RunSpec, topology: Topology, values: Mapping[str, object]) -> None:
+    from networkx import Graph, is_connected
+
+    edges = topology.edges(spec.workers, **values)
+    graph = Graph(edges)
+    graph.add_nodes_from(range(spec.workers))
+    if len(edges) != spec.workers - 1 or not is_connected(graph):
+        raise UserError(
+            f"topology: {spec.topology!r} is no tree, with {len(edges)} edges on {spec.workers} "
+            f"workers, and protocol {spec.protocol!r} needs one: {spec.workers - 1} edges without "
+            f"a cycle, such as those of chain and star."
+        )
+
+
+def _check_rule(spec: RunSpec, method: Method) -> None:
+    if method.linear_rule and not LOCAL_RULES[spec.local_rule].linear:
+        able = sorted(name for name, entry in LOCAL_RULES.items() if entry.linear)
+        raise UserError(
+            f"local_rule: {spec.local_rule!r} is not linear in the gradients, and protocol "
+            f"{spec.protocol!r} is biased without that; allowed: {', '.join(able)}."
+        )
+
+
+def _check_failures(spec: RunSpec, method: Method) -> None:
+    for name in FAILURES:
+        rate = getattr(spec, name)
+        if rate and method.needs_every_message:
+            raise UserError(
+                f"{name}: {rate:g} is not possible with protocol {spec.protocol!r}, which "
+                f"{method.needs_every_message}; it must be 0."
+            )

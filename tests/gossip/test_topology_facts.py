@@ -1,0 +1,92 @@
+"""What every registered topology promises, at several numbers of workers."""
+
+from types import SimpleNamespace
+
+import networkx as nx
+import pytest
+import torch
+
+from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
+from ngo.gossip.topology import TOPOLOGIES, Mixing
+
+SIZES = [*range(2, 10), 12, 16]
+FIELDS = SimpleNamespace(u=0.5, peers=1, degree=2, near=2, rewired=0.3, shifts=3, seed=0)
+DRAWS = 40
+
+# Those of a file have tests of their own.
+NAMES = sorted(name for name, entry in TOPOLOGIES.items() if "graph" not in entry.fields)
+
+
+def facts(name, n):
+    """The period, whether it is exact, and whether it is of matchings."""
+    entry = TOPOLOGIES[name]
+    values = {key: getattr(FIELDS, key) for key in entry.fields}
+    return tuple(getattr(entry, fact)(n, **values) for fact in ("period", "exact", "matching"))
+
+
+def courses(name):
+    """For each possible n: n, its facts, and the matrices of two periods, or of ``DRAWS`` steps."""
+    for n in SIZES:
+        try:
+            mixing = Mixing(name, n, FIELDS, torch_stream(0, "graphs"))
+        except UserError:
+            continue
+        period, exact, matching = facts(name, n)
+        yield n, (period, exact, matching), [mixing.at(t) for t in range(2 * (period or DRAWS))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_matrices_are_doubly_stochastic_and_connect_all_in_time(name):
+    for n, _, matrices in courses(name):
+        for W in matrices:
+            assert W.dtype == torch.float64
+            assert (W >= 0).all()
+            assert (W.sum(0) - 1).abs().max() < 1e-12
+            assert (W.sum(1) - 1).abs().max() < 1e-12
+            assert TOPOLOGIES[name].directed or torch.allclose(W, W.T, rtol=0, atol=1e-15)
+        union = nx.from_numpy_array(sum(matrices).numpy(), create_using=nx.DiGraph)
+        assert nx.is_strongly_connected(union), n
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_matrices_repeat_after_the_period_and_not_before(name):
+    """Computed anew for each step, without the memory of ``Mixing``."""
+    entry = TOPOLOGIES[name]
+    for n, (period, _, _), matrices in courses(name):
+        if period is None:
+            assert not all(torch.equal(W, matrices[0]) for W in matrices) or n == 2
+            continue
+        values = {key: getattr(FIELDS, key) for key in entry.fields}
+        again = [entry.matrix(n, t=t, **values) for t in range(2 * period)]
+        assert all(torch.equal(a, b) for a, b in zip(again, matrices, strict=True))
+        assert all(torch.equal(a, b) for a, b in zip(again, again[period:], strict=False))
+        if n > 3:
+            shifted = [again[k:] + again[:k] for k in range(1, period)]
+            assert not any(all(map(torch.equal, again, other)) for other in shifted)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_period_is_the_mean_where_it_is_declared_and_nowhere_else(name):
+    """Except in small graphs of which all pairs are neighbours: these average in each step."""
+    for n, (period, exact, _), matrices in courses(name):
+        if period is None:
+            assert not exact
+            continue
+        product = torch.eye(n, dtype=torch.float64)
+        for W in matrices[:period]:
+            product = W @ product
+        is_mean = (product - 1 / n).abs().max() < 1e-12
+        assert is_mean == exact or (matrices[0] != 0).all(), n
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_workers_have_one_neighbour_at_most_where_it_is_declared_and_nowhere_else(name):
+    for n, (_, _, matching), matrices in courses(name):
+        neighbours = [((W + W.T).fill_diagonal_(0) != 0).sum(1).max() for W in matrices]
+        assert (max(neighbours) <= 1) == matching, n
+
+
+def test_two_workers_are_always_a_matching():
+    assert TOPOLOGIES["ring"].matching(2)
+    assert not TOPOLOGIES["ring"].matching(3)
