@@ -14,7 +14,7 @@ def table():
             topology=("ring", "one_peer_hypercube"),
             workers=8,
             dimension=5,
-            coupling=("power", "capped"),
+            coupling=("power", "capped", "implicit"),
             p=(0.75, 1.0),
             gamma=(0.5, 1.0),
             drift=(0.1,),
@@ -28,12 +28,13 @@ def table():
 
 
 def test_the_cases(table):
-    """Linear, power, capped and, on the ring, Chebyshev, each at two γ; four conditions."""
+    """Linear, power, capped; Chebyshev on the ring, implicit over pairs; two γ; four conditions."""
     cases = table[["topology", "coupling", "p"]].drop_duplicates()
     assert set(cases.itertuples(index=False, name=None)) == {
         ("ring", "power", 0.75), ("ring", "power", 1.0), ("ring", "capped", 0.75),
         ("ring", "chebyshev", 1.0), ("one_peer_hypercube", "power", 0.75),
         ("one_peer_hypercube", "power", 1.0), ("one_peer_hypercube", "capped", 0.75),
+        ("one_peer_hypercube", "implicit", 0.75),
     }  # fmt: skip
     conditions = table[["disturbance", "strength"]].drop_duplicates()
     assert sorted(conditions.itertuples(index=False, name=None)) == [
@@ -75,4 +76,4 @@ def test_an_early_round_is_one_of_all():
 
 
 def test_the_summary_has_a_line_for_each_condition_and_coupling(table):
-    assert len(list(_summary(table))) == 4 * 3
+    assert len(list(_summary(table))) == 4 * 4

@@ -88,9 +88,9 @@ def rounds_table(settings: RoundsSettings) -> pd.DataFrame:
     """Measure how fast and how far workers agree without learning, for each coupling.
 
     All start from the same Gaussian state. Cases are the combinations of --topology, --coupling,
-    --p and --gamma; p = 1, linear gossip, belongs to coupling power, and Chebyshev's acceleration
-    of it to topologies that do not vary. Each is measured undisturbed, and under each single value
-    of --drift, --noise, --delay, --loss and --kept.
+    --p and --gamma; p = 1, linear gossip, belongs to coupling power, Chebyshev's acceleration of it
+    to topologies that do not vary, and coupling implicit to matchings. Each is measured
+    undisturbed, and under each single value of --drift, --noise, --delay, --loss and --kept.
 
     The table has a row for each recorded round, with V and the messages sent so far. ``V_early`` is
     V after --early rounds, and ``V_settled`` its mean over the last quarter of all rounds.
@@ -120,11 +120,21 @@ def _cases(settings: RoundsSettings) -> Iterator[Case]:
     for topology in settings.topology:
         for gamma in settings.gamma:
             for name in settings.coupling:
+                if COUPLINGS[name].matching and not _is_matching(settings, topology):
+                    continue
                 for p in settings.p if "p" in COUPLINGS[name].fields else (1.0,):
                     if p < 1 or name == "power":
                         yield Case(topology, name, p, gamma)
             if 1 in settings.p and not TOPOLOGIES[topology].varies:
                 yield Case(topology, CHEBYSHEV, 1.0, gamma)
+
+
+def _is_matching(settings: RoundsSettings, topology: str) -> bool:
+    entry = TOPOLOGIES[topology]
+    fields = _fields(1.0, settings.seed)
+    return entry.matching(
+        settings.workers, **{name: getattr(fields, name) for name in entry.fields}
+    )
 
 
 def _measured(
@@ -142,7 +152,7 @@ def _measured(
     n, rounds = settings.workers, settings.rounds
     generator = torch_stream(seed, "states")
     X0 = torch.randn(n, settings.dimension, generator=generator, dtype=torch.float64)
-    fields = _fields(case, seed)
+    fields = _fields(case.p, seed)
     mixing = Mixing(case.topology, n, fields, torch_stream(seed, "graphs"))
     sent = [0]
 
@@ -168,10 +178,10 @@ def _measured(
     return pd.DataFrame({**facts, "round": shown, "messages": np.array(sent)[shown], "V": V[shown]})
 
 
-def _fields(case: Case, seed: int) -> SimpleNamespace:
+def _fields(p: float, seed: int) -> SimpleNamespace:
     """What topologies and couplings read; their own settings have their defaults."""
     defaults = {name: declared.default for name, declared in DECLARED.items()}
-    return SimpleNamespace(**defaults, p=case.p, seed=seed)
+    return SimpleNamespace(**defaults, p=p, seed=seed)
 
 
 def _round(case: Case, mixing: Mixing, fields: SimpleNamespace) -> Round:
