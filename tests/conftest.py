@@ -17,6 +17,8 @@ from ngo.common.settings import DECLARED
 from ngo.data import loading
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
+from ngo.data.described import DESCRIBED
+from ngo.data.owners import OWNERS
 from ngo.data.partition import PARTITIONS
 from ngo.engine.backend import BACKENDS, Stacked
 from ngo.engine.population import Population
@@ -90,6 +92,7 @@ def own_entries(monkeypatch):
     monkeypatch.setattr(plugins, "_loaded", {})
     kinds = (METHODS, TOPOLOGIES, COUPLINGS, LOCAL_RULES, LR_SCHEDULES, BACKENDS, MODELS, TASKS)
     registries = (*kinds, COMPRESSIONS, DATASETS, AUGMENTATIONS, PARTITIONS, MEASUREMENTS, DECLARED)
+    registries += (DESCRIBED, OWNERS)
     before = [(dict(registry), dict(registry.definitions)) for registry in registries]
     yield
     for registry, (entries, definitions) in zip(registries, before, strict=True):

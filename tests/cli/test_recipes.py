@@ -52,6 +52,14 @@ def test_a_run_with_the_recipes(recipes, tmp_path):
     assert TASKS["absolute_error"].labelled is False
 
 
+def test_the_owners_of_the_recipes(recipes, tmp_path):
+    out = tmp_path / "p.parquet"
+    natural = ["--dataset", "disc", "--partition", "natural", "--workers", 8]
+    ngo("partition", *recipes, *natural, "--out", out)
+    table = pd.read_parquet(out)
+    assert (table["worker"] == table["sample"] // 100).all()
+
+
 def test_the_measurement_of_the_recipes(recipes, tmp_path):
     out = tmp_path / "degrees.parquet"
     ngo("degrees", *recipes, "--topology", "wheel", "--topology", "complete", "--out", out)

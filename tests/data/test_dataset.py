@@ -53,7 +53,8 @@ def test_an_absent_file_of_a_plugins_data_set_is_named(flowers):
 
 
 def test_each_data_set_says_where_it_is_defined():
-    ours = {"digits", "mnist", "cifar10", "tinyimagenet", "sine", "least_squares"}
+    ours = {"digits", "mnist", "fashion_mnist", "cifar10", "cifar100", "tinyimagenet"}
+    ours |= {"sine", "least_squares"}
     assert ours <= set(DATASETS)
     for name in ours:
         assert DATASETS.definitions[name] == f"ngo.data.sets.{name}:read_{name}"
@@ -64,11 +65,11 @@ def test_a_name_is_registered_once(flowers):
         exec(CSV, {"__name__": "again"})
 
 
-@pytest.mark.parametrize("first", ["dataset", "download", "loading", "sets.mnist"])
+@pytest.mark.parametrize("first", ["dataset", "download", "loading", "sets.mnist", "sets.cifar10"])
 def test_modules_are_imported_in_any_order_and_without_torch(first):
     code = (
         f"import sys, ngo.data.{first}; from ngo.data.dataset import DATASETS;"
-        "assert len(DATASETS) == 6, DATASETS;"
+        "assert len(DATASETS) == 8, DATASETS;"
         "print({'torch', 'pandas', 'pooch', 'PIL'} & set(sys.modules))"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"

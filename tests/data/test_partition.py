@@ -62,6 +62,8 @@ def test_each_rule_says_which_fields_it_reads_and_where_it_is_defined():
         ("equal", {"samples_per_worker": 12}),
         ("shards", {"shards": 40, "shards_per_worker": 2}),
         ("dirichlet", {"beta": 0.5}),
+        ("dirichlet_min", {"beta": 0.5, "smallest": 5}),
+        ("quantity", {"beta": 0.5, "smallest": 5}),
     ],
 )
 def test_a_partition_depends_on_its_stream_only(name, arguments):
@@ -85,9 +87,11 @@ def test_summary_counts_classes():
     assert counted.classes_covered == 2
 
 
-def test_rules_are_known_without_torch():
+@pytest.mark.parametrize("first", ["partition", "partitions.dirichlet", "partitions.quantity"])
+def test_rules_are_known_without_torch_and_imported_in_any_order(first):
     code = (
-        "import sys; from ngo.data.partition import PARTITIONS; assert len(PARTITIONS) == 4;"
+        f"import sys, ngo.data.{first}; from ngo.data.partition import PARTITIONS;"
+        "assert len(PARTITIONS) == 7;"
         "print({'torch', 'pandas', 'scipy'} & set(sys.modules))"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"

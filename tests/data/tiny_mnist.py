@@ -9,8 +9,11 @@ from conftest import idx
 from ngo.data.dataset import DATASETS
 
 
-def tiny_mnist(tmp_path, monkeypatch):
-    """Register it as ``tiny``; return its name, its data root, and the contents of its files."""
+def tiny_mnist(tmp_path, monkeypatch, like="mnist", folder="MNIST/raw"):
+    """Register it as ``tiny``; return its name, its data root, and the contents of its files.
+
+    The data set ``like`` has its files in this ``folder`` of the data root.
+    """
     rng = np.random.default_rng(0)
     arrays = {
         "train-images-idx3-ubyte": rng.integers(0, 256, (2, 28, 28)),
@@ -18,12 +21,12 @@ def tiny_mnist(tmp_path, monkeypatch):
         "t10k-images-idx3-ubyte": rng.integers(0, 256, (1, 28, 28)),
         "t10k-labels-idx1-ubyte": np.array([1]),
     }
-    contents = {f"MNIST/raw/{name}": idx(array) for name, array in arrays.items()}
+    contents = {f"{folder}/{name}": idx(array) for name, array in arrays.items()}
     root = tmp_path / "root"
-    (root / "MNIST/raw").mkdir(parents=True)
+    (root / folder).mkdir(parents=True)
     for name, content in contents.items():
         (root / name).write_bytes(content)
     sums = {name: (hashlib.md5(content).hexdigest(),) for name, content in contents.items()}
-    source = replace(DATASETS["mnist"], files=sums, train_samples=2)
+    source = replace(DATASETS[like], files=sums, train_samples=2)
     monkeypatch.setitem(DATASETS, "tiny", source)
     return "tiny", root, contents

@@ -18,6 +18,15 @@ from ngo.training.resolve import resolve
             {"partition": "equal", "samples_per_worker": 6001},
             "samples_per_worker: 6001 for each of 10 workers are 60010, .* at most 6000 each",
         ),
+        (
+            {"partition": "quantity", "smallest": 6001},
+            "smallest: 6001 for each of 10 workers are 60010, .* at most 6000 each",
+        ),
+        (
+            {"partition": "dirichlet_min", "smallest": 20},
+            "batch_size: 32 is larger than a worker's share of 20",
+        ),
+        ({"partition": "natural"}, "'natural' needs the owners of samples, which dataset 'mnist'"),
         ({"model": "cifar10_cnn"}, "model: 'cifar10_cnn' takes inputs of shape .*; it goes with"),
         ({"task": "vae"}, "model: 'mnist_cnn' serves task 'classification', not 'vae'"),
         (

@@ -8,7 +8,15 @@ from pyarrow import parquet
 from runs import digits_run
 
 from ngo.common.registry import UserError
-from ngo.training.partition_file import check_shares, draw, held_out, read, write
+from ngo.data.owners import owners
+from ngo.training.partition_file import (
+    check_shares,
+    draw,
+    held_out,
+    parts_by_owner,
+    read,
+    write,
+)
 from ngo.training.resolve import resolve
 from ngo.training.spec import DEFAULTS
 
@@ -54,6 +62,33 @@ def test_shares_that_only_a_draw_shows_are_checked(digits, tmp_path):
         check_shares([digits_run(), uneven], tmp_path)
     mnist = replace(uneven, dataset="mnist")
     check_shares([digits_run(), mnist], tmp_path)
+
+
+@pytest.fixture
+def writers(own_entries):
+    """Twelve owners of the digits; the first has three samples."""
+    found = np.r_[np.zeros(3, int), 1 + np.arange(1434) % 11]
+    owners("digits")(lambda root: found)
+    return found
+
+
+def test_a_natural_partition_keeps_owners_together_and_leaves_out_the_held_out(writers, tmp_path):
+    spec = digits_run(partition="natural", workers=4, holdout=0.2)
+    parts = parts_by_owner(spec, tmp_path)
+    held = set(held_out(spec, 1437))
+    owned = [set(writers[part]) for part in parts]
+    assert [len(each) for each in owned] == [3, 3, 3, 3]
+    assert set.union(*owned) == set(range(12))
+    assert sorted(np.concatenate(parts)) == [i for i in range(1437) if i not in held]
+    assert parts_by_owner(digits_run(), tmp_path) is None
+
+
+def test_the_owner_with_the_fewest_samples_must_fill_a_batch(writers, tmp_path):
+    spec = digits_run(partition="natural", workers=12, batch_size=3)
+    assert len(parts_by_owner(spec, tmp_path)[0]) == 3
+    check_shares([spec], tmp_path)
+    with pytest.raises(UserError, match="batch_size: 4 is larger than a worker's share of 3"):
+        check_shares([replace(spec, batch_size=4)], tmp_path)
 
 
 def test_the_papers_mnist_setting_has_4000_samples():

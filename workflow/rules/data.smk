@@ -11,6 +11,7 @@ FEW = 5
 onstart:
     # Before any job starts, check that the data sets are intact or can be downloaded, and that each
     # worker's share fills a batch.
+    from ngo.data.described import check_content
     from ngo.training.partition_file import check_shares
 
     try:
@@ -20,6 +21,7 @@ onstart:
         jobs = list(workflow.dag.needrun_jobs())
         for name in get_data_sets(jobs):
             download.check(name, DATA_ROOT)
+            check_content(name, DATA_ROOT)
         trained = get_trained(jobs)
         check_shares(trained, DATA_ROOT)
         if len(jobs) > FEW and config["warm"] and HERE and PLAN.device == "cpu":

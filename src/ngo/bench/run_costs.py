@@ -228,7 +228,7 @@ def _step(
     from ngo.training.stepper import Stepper
 
     n = max(min(2, spec.workers), min(spec.workers, MOST_NUMBERS // _numbers(spec)))
-    spec = replace(spec, eval_images=0, workers=n)
+    spec = replace(spec, eval_images=0, workers=n, partition="iid")
     problem = make_problem(spec, data)
     stepper = Stepper(spec, problem, steps=10**6, threads=threads)
 

@@ -14,6 +14,10 @@ COMMANDS = {
     "data": Lazy(
         "ngo.cli.data_command:data", "Verify the files of a data set, and download missing ones."
     ),
+    "describe": Lazy(
+        "ngo.cli.describe_command:describe",
+        "Describe your own data set, so that configs can name it.",
+    ),
     "partition": Lazy(
         "ngo.cli.partition_command:partition", "Assign each training sample to a worker."
     ),

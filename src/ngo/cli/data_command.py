@@ -10,8 +10,9 @@ import click
 from ngo.cli.field_options import data_root_option
 from ngo.cli.options import RESULT
 from ngo.common.files import write_text
-from ngo.data import download
+from ngo.data import download, loading
 from ngo.data.dataset import DATASETS
+from ngo.data.described import DESCRIBED, identity
 
 
 @click.command()
@@ -23,10 +24,12 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
     source = DATASETS[name]
     root = download.prepare(name, download.data_root(data_root))
     samples = len(source.read_labels(root))
-    if source.folder is not None:
-        source.read(root)  # decodes the images, once
+    if source.folder is not None or name in DESCRIBED:
+        loading.checked_arrays(name, source, source.read(root), root)  # decodes images, once
     if out is not None:
         facts = {"dataset": name, "train_samples": samples, "files": source.files}
+        if name in DESCRIBED:
+            facts["content"] = identity(name)
         write_text(out, json.dumps(facts, indent=2) + "\n")
     if source.folder is not None:
         place = f"{source.folder} in {root}"

@@ -9,6 +9,7 @@ import click
 from ngo.cli.field_options import RunCommand, data_root_option, run_fields
 from ngo.cli.options import RESULT
 from ngo.cli.run_spec import spec_of_options
+from ngo.common.registry import UserError
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS
 
@@ -27,26 +28,45 @@ from ngo.data.dataset import DATASETS
 )
 @data_root_option
 @click.option("--out", type=RESULT, required=True, help="Partition file to write (parquet).")
-def partition(data_root: Path | None, out: Path, **given: object) -> None:
+@click.option(
+    "--plot",
+    type=RESULT,
+    help="Draw who owns how many samples of each class: FILE.png, FILE.pdf and FILE.csv.",
+)
+def partition(data_root: Path | None, out: Path, plot: Path | None, **given: object) -> None:
     """Assign each training sample to a worker.
 
     Writes a parquet file with the columns worker, sample and label.
     """
     # Runs of all protocols share a partition. "centralized" has the fewest fields to check.
     spec = spec_of_options(given, protocol="centralized", batch_size=1)
+    classes = DATASETS[spec.dataset].classes
+    if plot is not None and classes is None:
+        raise UserError(f"plot: dataset {spec.dataset!r} has no classes to draw.")
 
+    from ngo.data.heterogeneity import hellinger_to_global, label_entropy
     from ngo.data.partition import summary
-    from ngo.training.partition_file import draw, write
+    from ngo.training.partition_file import draw, parts_by_owner, write
 
-    labels = loading.train_labels(spec.dataset, download.data_root(data_root))
-    parts = draw(spec, labels)
+    root = download.data_root(data_root)
+    labels = loading.train_labels(spec.dataset, root)
+    parts = parts_by_owner(spec, root) or draw(spec, labels)
     write(out, spec, labels, parts)
     sizes = [len(part) for part in parts]
-    classes = DATASETS[spec.dataset].classes
-    covered = ""
+    facts = [
+        f"{sum(sizes)} samples, {min(sizes)} to {max(sizes)} for each of {spec.workers} workers"
+    ]
     if classes is not None:
-        covered = f", {summary(labels, parts, classes).classes_covered} classes covered"
-    click.echo(
-        f"{spec.partition_id}: {sum(sizes)} samples, {min(sizes)} to {max(sizes)} for each of "
-        f"{spec.workers} workers{covered}"
-    )
+        found = summary(labels, parts, classes)
+        facts += [
+            f"{found.classes_covered} classes covered",
+            f"Hellinger distance {hellinger_to_global(found.counts):.2f}",
+            f"label entropy {label_entropy(found.counts):.2f} nats",
+        ]
+    click.echo(f"{spec.partition_id}: {', '.join(facts)}")
+    if plot is not None:
+        from ngo.report.partition_plot import save_partition_plot
+
+        stem = plot.with_suffix("") if plot.suffix in (".png", ".pdf", ".csv") else plot
+        title = f"{spec.dataset}, partition {spec.partition}, seed {spec.seed}"
+        click.echo(f"→ {save_partition_plot(found.counts, title, stem)}")

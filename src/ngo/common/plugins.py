@@ -2,12 +2,13 @@
 
 A plugin is named in a config (``plugins: [mine.py]``), on the command line (``--plugin mine.py``),
 or by an installed package's entry point in the group ``ngo.plugins``. It is imported once in a
-process, before any name is looked up.
+process, before any name is looked up. A plugin may also be a YAML file that describes a data set.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 import os
 import sys
@@ -22,6 +23,10 @@ GROUP = "ngo.plugins"
 
 # A plugin's module has its file's name behind this prefix, so that no library is shadowed.
 PREFIX = "ngo_plugin_"
+
+# What registers the content of a plugin that is not Python, by its suffix: a function of the path
+# and of the key in messages, as ``module:name``. It is imported on first use.
+REGISTERED_BY = {".yaml": "ngo.data.described:register"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ _loaded: dict[str, Plugin] = {}
 
 
 def load(paths: Iterable[str | Path], key: str = "plugins") -> list[Plugin]:
-    """Import plugin files, each once in a process; a UserError, under ``key``, where one fails."""
+    """Load plugin files, each once in a process; a UserError, under ``key``, where one fails."""
     return [_load(Path(path), key) for path in paths]
 
 
@@ -93,6 +98,11 @@ def _load(path: Path, key: str) -> Plugin:
                 f"{key}: {str(path)!r} and {str(known.path)!r} have one name; rename one of them."
             )
         return known
+    if path.suffix in REGISTERED_BY and path.is_file():
+        module, _, register = REGISTERED_BY[path.suffix].partition(":")
+        getattr(importlib.import_module(module), register)(path, key)
+        _loaded[name] = Plugin(name, path.resolve())
+        return _loaded[name]
     if path.suffix != ".py" or not path.is_file():
         raise UserError(f"{key}: {str(path)!r} is not a Python file.")
     spec = importlib.util.spec_from_file_location(name, path.resolve())

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ngo.common.fields import at_least
 from ngo.common.registry import Registry, UserError, load_entries
-from ngo.common.settings import Setting, declare
+from ngo.common.settings import Setting, declare, whole
 
 Parts = list[np.ndarray]
 Assign = Callable[..., Parts]
@@ -75,6 +76,10 @@ def partition(
         return assign
 
     return register
+
+
+# A setting that partitions share.
+SMALLEST = {"smallest": whole("samples that each worker has at least", 32, at_least(1))}
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ from ngo.training import earlier
 from ngo.training.checkpoint import NAME as CHECKPOINT
 from ngo.training.earlier import INSTEAD
 from ngo.training.evaluation import Evaluation, evaluation_steps
+from ngo.training.outputs import check_outputs
+from ngo.training.partition_file import parts_by_owner
 from ngo.training.problem import make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.spec import RunSpec
@@ -113,7 +115,9 @@ def run(
         with failure_published(store, me):
             place, exclusive = choose_device(device, store, me, processes, timeout)
             own = shares(spec.workers, processes)[me]
-            problem = make_problem(spec, loading.load(spec.dataset, root, place), parts)
+            data = loading.load(spec.dataset, root, place)
+            problem = make_problem(spec, data, parts or parts_by_owner(spec, root))
+            check_outputs(spec, problem)
             origin = make_origin(spec, problem, place, distributed=mode)
             if me == 0:
                 finished = _lock_folder(out, origin.about, overwrite, lock)

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import ngo
 from ngo.common.registry import UserError
+from ngo.data.described import identity
 from ngo.pipeline.archive import ABOUT, Members, content_of
 from ngo.pipeline.artefacts import ARTEFACTS, tidy_table
 from ngo.pipeline.config_files import CONFIG, read_config
@@ -81,7 +82,7 @@ def collect_finished(
 
 def of_this_code(run: FinishedRun, spec: RunSpec) -> bool:
     """Whether ``run`` is the run ``spec``, made by the code of this package in one process."""
-    ours = {**spec.values(), "distributed": None}
+    ours = {**spec.values(), "distributed": None, "data": identity(spec.dataset)}
     return run.about["code"] == run_fingerprint(spec) and difference(run.about, ours) is None
 
 

@@ -19,6 +19,9 @@ from ngo.common.fields import Field
 from ngo.common.fingerprint import PACKAGE, fingerprint
 from ngo.common.registry import Registry
 from ngo.data.dataset import DATASETS
+from ngo.data.described import identity
+from ngo.data.owners import OWNERS, by_owner
+from ngo.data.partition import PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.settings import settings_of
 from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, published
@@ -51,12 +54,16 @@ class Keys:
 
     def data_set(self, name: str) -> str:
         """The key of a data set's manifest."""
-        return fingerprint(DATA, *_definitions(DATASETS, name))
+        code = fingerprint(DATA, *_definitions(DATASETS, name))
+        content = identity(name)
+        return code if content is None else key(code, content)
 
     def partition(self, identifier: str) -> str:
         """The key of a partition file."""
         fields = self._partitions[identifier].partition_fields
-        code = fingerprint(*PARTITION, *_chosen(fields, FIELDS))
+        owners = by_owner(PARTITIONS[fields["partition"]])
+        read = _definitions(OWNERS, fields["dataset"]) if owners else []
+        code = fingerprint(*PARTITION, *_chosen(fields, FIELDS), *read)
         files = content(map(str, named_files(fields).values()))
         return key(code, fields, self.data_set(fields["dataset"]), *([files] if files else []))
 

@@ -222,9 +222,7 @@ def load_plugins(config: Mapping) -> None:
     plugins.load_installed()
     paths = config.get("plugins", [])
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-        raise UserError(
-            f"plugins: {shown(paths)} is not allowed; it must be a list of Python files."
-        )
+        raise UserError(f"plugins: {shown(paths)} is not allowed; it must be a list of files.")
     plugins.load(paths)
 
 

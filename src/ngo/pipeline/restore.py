@@ -188,7 +188,7 @@ def _draw_partitions(
 def _partition(path: Path, spec: RunSpec, root: Path) -> Parts:
     """The partition in a file; it is drawn if there is none, or a damaged one."""
     from ngo.data.loading import train_labels
-    from ngo.training.partition_file import draw, read, write
+    from ngo.training.partition_file import draw, parts_by_owner, read, write
 
     if path.exists():
         try:
@@ -196,7 +196,7 @@ def _partition(path: Path, spec: RunSpec, root: Path) -> Parts:
         except UserError:
             pass
     labels = train_labels(spec.dataset, root)
-    parts = draw(spec, labels)
+    parts = parts_by_owner(spec, root) or draw(spec, labels)
     write(path, spec, labels, parts)
     return parts
 

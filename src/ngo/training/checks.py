@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ngo.common.registry import UserError
 from ngo.data.dataset import Source
+from ngo.data.owners import OWNERS, by_owner
 from ngo.data.partition import PARTITIONS
 from ngo.gossip.method import Method
 from ngo.models.model import MODELS, Model
@@ -23,6 +24,11 @@ def check_fit(spec: RunSpec, source: Source, model: Model, method: Method) -> No
     if PARTITIONS[spec.partition].by_label and source.classes is None:
         raise UserError(
             f"partition: {spec.partition!r} needs classes, which dataset {spec.dataset!r} lacks."
+        )
+    if by_owner(PARTITIONS[spec.partition]) and spec.dataset not in OWNERS:
+        raise UserError(
+            f"partition: {spec.partition!r} needs the owners of samples, which dataset "
+            f"{spec.dataset!r} lacks; data sets with owners: {', '.join(OWNERS) or 'none'}."
         )
     for name in PARTITIONS[spec.partition].fields:
         check_argument("partition", spec.partition, name)
@@ -71,12 +77,12 @@ def _check_samples(spec: RunSpec, m: int) -> None:
                 f"are {wanted} shards, but there are {spec.shards}; at most "
                 f"{spec.shards // spec.workers} each, or more shards."
             )
-    if (each := spec.samples_per_worker) is not None and spec.workers * each > m:
-        raise UserError(
-            f"samples_per_worker: {each} for each of {spec.workers} workers are "
-            f"{spec.workers * each}, more than {spec.dataset}'s {m} samples; at most "
-            f"{m // spec.workers} each."
-        )
+    for key in ("samples_per_worker", "smallest"):
+        if (each := getattr(spec, key)) is not None and spec.workers * each > m:
+            raise UserError(
+                f"{key}: {each} for each of {spec.workers} workers are {spec.workers * each}, more "
+                f"than {spec.dataset}'s {m} samples; at most {m // spec.workers} each."
+            )
 
 
 def _check_length(spec: RunSpec, owned: int) -> None:

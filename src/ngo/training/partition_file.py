@@ -12,6 +12,7 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import DATASETS
 from ngo.data.download import verify
+from ngo.data.owners import by_owner, sample_owners
 from ngo.data.partition import PARTITIONS, Parts, check_parts
 from ngo.training.checks import check_share
 from ngo.training.spec import RunSpec
@@ -30,6 +31,16 @@ def draw(spec: RunSpec, labels: np.ndarray) -> Parts:
     parts = rule.assign(labels[kept], spec.workers, **rule.arguments(spec), generator=generator)
     check_parts(spec.partition, parts, spec.workers, len(kept))
     return [kept[part] for part in parts]
+
+
+def parts_by_owner(spec: RunSpec, root: Path) -> Parts | None:
+    """The samples of each worker of a run whose partition divides by owner; None for others.
+
+    The owners are read below the data root.
+    """
+    if not by_owner(PARTITIONS[spec.partition]):
+        return None
+    return draw(spec, sample_owners(spec.dataset, root))
 
 
 def held_out(spec: RunSpec, m: int) -> np.ndarray:
@@ -53,7 +64,7 @@ def check_shares(specs: Iterable[RunSpec], root: Path) -> None:
     for spec in drawn:
         if spec.dataset in labels:
             if spec.partition_id not in shares:
-                parts = draw(spec, labels[spec.dataset])
+                parts = parts_by_owner(spec, root) or draw(spec, labels[spec.dataset])
                 shares[spec.partition_id] = min(len(part) for part in parts)
             check_share(spec, shares[spec.partition_id])
 

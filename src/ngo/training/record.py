@@ -21,6 +21,7 @@ import ngo
 from ngo.common import plugins
 from ngo.common.columns import read_columns, write_columns
 from ngo.common.files import write_text
+from ngo.data.described import identity
 from ngo.native.build import build
 from ngo.training import earlier
 from ngo.training.code import run_fingerprint
@@ -69,6 +70,8 @@ def make_origin(
         "parts": digest.hexdigest()[:16],
         "distributed": distributed,
     }
+    if (data := identity(spec.dataset)) is not None:
+        about["data"] = data
     train_samples = len(problem.data.train_inputs)
     samples = {"train_samples": train_samples, "classes_covered": problem.classes_covered}
     return Origin(spec, samples, about, device)

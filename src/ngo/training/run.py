@@ -18,6 +18,8 @@ from ngo.training.checkpoint import Checkpoints
 from ngo.training.checks import check_snapshots
 from ngo.training.evaluation import Evaluation
 from ngo.training.loop import Progress, Report, Training
+from ngo.training.outputs import check_outputs
+from ngo.training.partition_file import parts_by_owner
 from ngo.training.problem import make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.snapshots import save_snapshots
@@ -56,7 +58,8 @@ def run(
     same run is still resumed.
     """
     data = loading.load(spec.dataset, root, device)
-    problem = make_problem(spec, data, parts)
+    problem = make_problem(spec, data, parts or parts_by_owner(spec, root))
+    check_outputs(spec, problem)
     check_snapshots(spec, snapshots, problem.owned)
     origin = make_origin(spec, problem, device, snapshots)
     with (

@@ -248,7 +248,7 @@ _OPTIONS = (
     *("progress", "module"),
 )
 _FACTS = (
-    *("run", "tier", "version", "code", "torch", "instructions", "kernels", "parts"),
+    *("run", "tier", "version", "code", "torch", "instructions", "kernels", "parts", "data"),
     *("train_samples", "test_samples", "classes_covered", "parameters"),
 )
 _ATTRIBUTES = (name for name in vars(RunSpec) if not name.startswith("_"))

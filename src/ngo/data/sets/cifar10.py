@@ -76,3 +76,7 @@ class _ArrayUnpickler(pickle.Unpickler):
             return _ALLOWED[f"{module}.{name}"]
         except KeyError:
             raise pickle.UnpicklingError(f"it asks for {module}.{name}") from None
+
+
+# For other data sets in this format.
+ArrayUnpickler = _ArrayUnpickler

@@ -1,0 +1,101 @@
+"""Writing the description of a data set (see ``described``): what is found in its files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from ngo.common.registry import UserError
+from ngo.data import array_files, image_folder
+from ngo.data.described import OWNER, ROLES, digest, parsed, source_of
+from ngo.data.loading import checked_arrays
+
+HEADER = """\
+# A data set, described by `ngo describe`. Name this file among the plugins of a config, or with
+# --plugin, and the data set by its name.
+"""
+
+
+def describe(
+    place: Path,
+    root: Path,
+    *,
+    name: str,
+    size: tuple[int, int] | None = None,
+    grey: bool = False,
+    arrays: Mapping[str, str] | None = None,
+) -> dict[str, object]:
+    """The description of a folder of images, or of a file of arrays, as its YAML file has it.
+
+    ``size`` is the height and the width to which the images of a folder are resized; ``grey`` ones
+    have one channel in place of three. ``arrays`` are names of a file's arrays by role. The data is
+    read and checked once. A one-line UserError for data that cannot be used.
+    """
+    if not place.exists():
+        raise UserError(f"path: {str(place)!r} does not exist.")
+    if place.is_dir() and arrays:
+        raise UserError(f"array: {str(place)!r} is a folder of images, which has no named arrays.")
+    if not place.is_dir() and (size is not None or grey):
+        key = "grey" if size is None else "size"
+        raise UserError(f"{key}: {str(place)!r} is not a folder of images, and only they have it.")
+    facts = _of_folder(place, size, grey) if place.is_dir() else _of_file(place, arrays or {})
+    values = {"dataset": name, _kind(place): _below(root, place), **facts, "sha256": digest(place)}
+    found = parsed(f"path: {str(place)!r}", values)
+    source = source_of(found)
+    checked_arrays(name, source, source.read(root), root)
+    return values
+
+
+def as_text(values: Mapping[str, object]) -> str:
+    """The text of a description's file."""
+    import yaml
+
+    return HEADER + yaml.safe_dump(dict(values), sort_keys=False, default_flow_style=None)
+
+
+def _kind(place: Path) -> str:
+    return "folder" if place.is_dir() else "file"
+
+
+def _below(root: Path, place: Path) -> str:
+    """The path of ``place`` below the data root; if it is elsewhere, its absolute path."""
+    absolute, base = Path(os.path.abspath(place)), Path(os.path.abspath(root))
+    inside = absolute.is_relative_to(base) and absolute != base
+    return (absolute.relative_to(base) if inside else absolute).as_posix()
+
+
+def _of_folder(place: Path, size: tuple[int, int] | None, grey: bool) -> dict[str, object]:
+    if size is None:
+        raise UserError("size: images need a height and a width, such as --size 32 32.")
+    images = image_folder.list_images(place)
+    return {
+        "train_samples": len(images.train),
+        "input_shape": [1 if grey else 3, *size],
+        "classes": len(images.classes),
+    }
+
+
+def _of_file(place: Path, arrays: Mapping[str, str]) -> dict[str, object]:
+    if place.suffix not in array_files.SUFFIXES:
+        raise UserError(
+            f"path: {str(place)!r} is neither a folder of images nor a file of arrays "
+            f"({', '.join(array_files.SUFFIXES)})."
+        )
+    there = array_files.array_names(place)
+    named = {**({OWNER: OWNER} if OWNER in there else {}), **arrays}
+    roles = {**ROLES, **named}
+    x_train, y_train, y_test = array_files.read_arrays(
+        place, *(roles[role] for role in ("x_train", "y_train", "y_test"))
+    )
+    classes = None
+    if y_train.dtype.kind in "iu" and y_train.size:
+        classes = int(max(np.max(y_train), np.max(y_test, initial=0))) + 1
+    facts = {
+        "train_samples": len(x_train),
+        "input_shape": list(array_files.as_inputs(x_train).shape[1:]),
+        "classes": classes,
+    }
+    return {**({"arrays": named} if named else {}), **facts}

@@ -1,0 +1,230 @@
+"""Data sets that a YAML file describes: a folder of images, or a file of arrays.
+
+``ngo describe`` writes the description. It states all that a config is checked against, so that a
+check reads no data, and a digest of the data, which is compared before the data is used: a run is
+of the described content or it stops.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from ngo.common.registry import Registry, UserError, nearest, shown
+from ngo.data import array_files, image_folder
+from ngo.data.content import content_digest
+from ngo.data.dataset import DATASETS, Arrays, Source
+from ngo.data.owners import OWNERS
+
+# The arrays of a file, and their names unless the description has others.
+ROLES = {name: name for name in ("x_train", "y_train", "x_test", "y_test")}
+
+# The array that says who owns each training sample.
+OWNER = "owner_train"
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a YAML file says of a data set."""
+
+    dataset: str
+    train_samples: int
+    input_shape: tuple[int, ...]
+    #: None for regression data.
+    classes: int | None
+    #: See ``content.content_digest``.
+    sha256: str
+    #: A file of arrays, or else a folder of images; relative to the data root, or absolute.
+    file: str | None = None
+    folder: str | None = None
+    #: The names of a file's arrays by role, for those that have other names.
+    arrays: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What decides the arrays: all but the name of the data set, and where it is."""
+        return {
+            "sha256": self.sha256,
+            "arrays": dict(self.arrays),
+            "train_samples": self.train_samples,
+            "input_shape": list(self.input_shape),
+            "classes": self.classes,
+        }
+
+    def place(self, root: Path) -> Path:
+        """The file or folder."""
+        return root / (self.file or self.folder)
+
+
+#: All described data sets, by name.
+DESCRIBED: Registry[Description] = Registry("described data set")
+
+
+def identity(dataset: str) -> dict[str, object] | None:
+    """What decides the arrays of a described data set, its digest included; None for others."""
+    found = DESCRIBED.get(dataset)
+    return found and found.identity
+
+
+def register(path: Path, key: str) -> None:
+    """Register the data set that the YAML file at ``path`` describes.
+
+    A UserError, under ``key``, for a file that is no description.
+    """
+    from ngo.common.unique_keys import read_mapping
+
+    described = parsed(f"{key}: {path.name!r}", read_mapping(path, key))
+    name = described.dataset
+    if DESCRIBED.get(name, described) != described:
+        raise UserError(f"{key}: {path.name!r}: another file describes {name!r} already.")
+    DATASETS.add(name, source_of(described), definition=read_described)
+    DESCRIBED[name] = described
+    if OWNER in described.arrays:
+        OWNERS.add(name, partial(read_described_owners, described), read_described_owners)
+
+
+def source_of(described: Description) -> Source:
+    """What is known of the data set before it is read, and its readers."""
+    return Source(
+        read=partial(read_described, described),
+        read_labels=partial(read_described_labels, described),
+        train_samples=described.train_samples,
+        input_shape=described.input_shape,
+        classes=described.classes,
+        files={described.file: ()} if described.file else {},
+        folder=described.folder,
+    )
+
+
+def read_described(described: Description, root: Path) -> Arrays:
+    """The arrays of a described data set, in the types of ``Arrays``."""
+    place = _verified(described, root)
+    if described.folder:
+        images = image_folder.list_images(place)
+        decoded = image_folder.read_images(place, images, described.input_shape, described.sha256)
+        return Arrays(decoded[0], images.train_labels, decoded[1], images.test_labels)
+    x_train, y_train, x_test, y_test = array_files.read_arrays(place, *_names(described, *ROLES))
+    return Arrays(
+        array_files.as_inputs(x_train),
+        array_files.as_targets(y_train),
+        array_files.as_inputs(x_test),
+        array_files.as_targets(y_test),
+    )
+
+
+def read_described_labels(described: Description, root: Path) -> np.ndarray:
+    """The labels of the training samples, int64 ``[m]``; zeros for regression data."""
+    place = _verified(described, root)
+    if described.classes is None:
+        return np.zeros(described.train_samples, np.int64)
+    if described.folder:
+        return image_folder.list_images(place).train_labels
+    (labels,) = array_files.read_arrays(place, *_names(described, "y_train"))
+    return array_files.as_targets(labels).astype(np.int64)
+
+
+def read_described_owners(described: Description, root: Path) -> np.ndarray:
+    """The owner of each training sample, ``[m]``."""
+    place = _verified(described, root)
+    (owners,) = array_files.read_arrays(place, *_names(described, OWNER))
+    return owners
+
+
+def check_content(dataset: str, root: Path) -> None:
+    """Raise a UserError if a described data set has another content; other data sets pass."""
+    if dataset in DESCRIBED:
+        _verified(DESCRIBED[dataset], root)
+
+
+def digest(place: Path) -> str:
+    """The digest of a folder of images, or of a file."""
+    try:
+        files = image_folder.list_images(place).files if place.is_dir() else ()
+        return content_digest(place, files)
+    except OSError as error:
+        raise UserError(f"data.root: {str(place)!r} can't be read: {error.strerror}.") from None
+
+
+def _verified(described: Description, root: Path) -> Path:
+    """The file or folder; a UserError unless its content is the described one."""
+    place = described.place(root)
+    if (found := digest(place)) != described.sha256:
+        raise UserError(
+            f"data.root: the content of {str(place)!r} is not the described one: its digest is "
+            f"{found[:12]}…, that of {described.dataset} {described.sha256[:12]}…; restore it, or "
+            f"describe it again (ngo describe)."
+        )
+    return place
+
+
+def _names(described: Description, *roles: str) -> list[str]:
+    names = {**ROLES, **described.arrays}
+    return [names[role] for role in roles]
+
+
+def _is_count(value: object, least: int = 1) -> bool:
+    return type(value) is int and value >= least
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_names(value: object) -> bool:
+    known = {*ROLES, OWNER}
+    return isinstance(value, dict) and value.keys() <= known and all(map(_is_text, value.values()))
+
+
+# Each key of a description: whether a value is allowed, and what is.
+_KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "dataset": (_is_text, "a name"),
+    "file": (_is_text, f"a path that ends in {', '.join(array_files.SUFFIXES)}"),
+    "folder": (_is_text, "a path"),
+    "arrays": (_is_names, f"a mapping of {', '.join([*ROLES, OWNER])} to names in the file"),
+    "train_samples": (_is_count, "a whole number, 1 or more"),
+    "input_shape": (
+        lambda value: isinstance(value, list) and value != [] and all(map(_is_count, value)),
+        "a list of whole numbers, 1 or more",
+    ),
+    "classes": (lambda value: value is None or _is_count(value, 2), "2 or more, or null"),
+    "sha256": (
+        lambda value: _is_text(value) and re.fullmatch("[0-9a-f]{64}", value) is not None,
+        "64 hex digits",
+    ),
+}
+_OPTIONAL = ("file", "folder", "arrays")
+
+
+def parsed(key: str, values: Mapping[str, object]) -> Description:
+    """The description with these ``values``.
+
+    A UserError that starts with ``key`` for a value that is wrong or missing.
+    """
+    for name, value in values.items():
+        if name not in _KEYS:
+            known = ", ".join(_KEYS)
+            raise UserError(
+                f"{key}: {shown(name)} is unknown; allowed: {known}.{nearest(name, _KEYS)}"
+            )
+        allowed, wanted = _KEYS[name]
+        if not allowed(value):
+            raise UserError(f"{key}: {name}: {shown(value)} is not allowed; it must be {wanted}.")
+    for name in _KEYS:
+        if name not in values and name not in _OPTIONAL:
+            raise UserError(f"{key}: {name!r} is missing; ngo describe writes a description.")
+    if ("file" in values) == ("folder" in values):
+        raise UserError(f"{key}: name a file or a folder, and not both.")
+    if not values.get("file", ".npz").endswith(array_files.SUFFIXES):
+        raise UserError(f"{key}: file: {values['file']!r} must be {_KEYS['file'][1]}.")
+    shape = tuple(values["input_shape"])
+    if "folder" in values and not (len(shape) == 3 and shape[0] in image_folder.MODES):
+        raise UserError(
+            f"{key}: input_shape: {list(shape)} is not [channels, height, width] with 1 or 3 "
+            f"channels, which the images of a folder need."
+        )
+    return Description(**{**values, "input_shape": shape})

@@ -1,0 +1,128 @@
+"""Images in torchvision's layout, ``PART/CLASS/IMAGE``, resized and decoded once into an array.
+
+The parts are ``train`` and ``test`` (or ``val``). The classes are the folders of ``train``, in the
+order of their names.
+"""
+
+from __future__ import annotations
+
+import logging
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ngo.common.files import atomic_file
+from ngo.common.locks import file_lock
+from ngo.common.registry import UserError
+
+# Those of torchvision.datasets.ImageFolder.
+SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
+
+# Pillow's names of images with 1 and with 3 channels.
+MODES = {1: "L", 3: "RGB"}
+
+_log = logging.getLogger("ngo")
+
+
+@dataclass(frozen=True)
+class Images:
+    """Image files, relative to the folder, and their labels (int64 ``[m]``), sorted by name."""
+
+    classes: list[str]
+    train: list[str]
+    train_labels: np.ndarray
+    test: list[str]
+    test_labels: np.ndarray
+
+    @property
+    def files(self) -> list[str]:
+        """All files, those for training first."""
+        return [*self.train, *self.test]
+
+
+def list_images(folder: Path) -> Images:
+    """List the images of a folder without opening one.
+
+    A UserError if a part has no images, or if a class has no folder in ``train``.
+    """
+    test = "test" if (folder / "test").is_dir() else "val"
+    classes = _classes(folder / "train")
+    if extra := sorted(set(_classes(folder / test)) - set(classes)):
+        raise UserError(f"data.root: {str(folder / test / extra[0])!r} is no class of train.")
+    train, test = (_files(folder, part, classes) for part in ("train", test))
+    return Images(classes, *train, *test)
+
+
+def read_images(
+    folder: Path, images: Images, shape: tuple[int, ...], content: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """The training and test images, uint8 ``[m, *shape]``; ``shape`` is (channels, height, width).
+
+    They are decoded once and kept in a ``.npz`` file beside the folder, with ``content``, a digest
+    of the image files. One process decodes at a time.
+    """
+    kept = folder.with_name(f"{folder.name}-{'x'.join(map(str, shape))}.npz")
+    with file_lock(
+        kept.with_name(f".{kept.name}.lock"),
+        on_wait=lambda: _log.warning(f"{folder.name}: waiting for another process to decode it"),
+    ):
+        if (found := _kept(kept, content)) is not None:
+            return found
+        found = tuple(_decoded(folder, names, shape) for names in (images.train, images.test))
+        try:
+            with atomic_file(kept, "data.root") as temporary:
+                np.savez(temporary, train=found[0], test=found[1], content=content)
+        except (OSError, UserError) as error:
+            _log.warning(f"{folder.name}: the decoded images are not kept: {error}")
+    return found
+
+
+def _classes(folder: Path) -> list[str]:
+    if not folder.is_dir():
+        raise UserError(
+            f"data.root: {str(folder)!r} is not a folder, with a folder for each class."
+        )
+    return sorted(each.name for each in folder.iterdir() if each.is_dir() and each.name[0] != ".")
+
+
+def _files(folder: Path, part: str, classes: list[str]) -> tuple[list[str], np.ndarray]:
+    names, labels = [], []
+    for label, name in enumerate(classes):
+        paths = sorted((folder / part / name).rglob("*"))
+        own = [path for path in paths if path.suffix.lower() in SUFFIXES and path.name[0] != "."]
+        names += [path.relative_to(folder).as_posix() for path in own]
+        labels += [label] * len(own)
+    if not names:
+        raise UserError(f"data.root: {str(folder / part)!r} has no images.")
+    return names, np.array(labels, np.int64)
+
+
+def _kept(path: Path, content: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """The decoded images; None if they are absent, damaged, or of other files."""
+    try:
+        with np.load(path) as file:
+            return (file["train"], file["test"]) if str(file["content"]) == content else None
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+        return None
+
+
+def _decoded(folder: Path, names: list[str], shape: tuple[int, ...]) -> np.ndarray:
+    from PIL import Image
+    from tqdm import tqdm
+
+    channels, height, width = shape
+    decoded = np.empty((len(names), *shape), np.uint8)
+    bar = tqdm(names, desc=f"{folder.name}: decoding", unit=" images", leave=False, disable=None)
+    for own, name in zip(decoded, bar, strict=True):
+        try:
+            with Image.open(folder / name) as image:
+                plain = image.convert(MODES[channels])
+                sized = plain.resize((width, height), Image.Resampling.BILINEAR)
+        except (OSError, SyntaxError, ValueError) as error:
+            raise UserError(
+                f"data.root: {str(folder / name)!r} can't be decoded: {error}"
+            ) from None
+        own[:] = np.asarray(sized).reshape(height, width, channels).transpose(2, 0, 1)
+    return decoded

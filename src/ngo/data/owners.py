@@ -1,0 +1,55 @@
+"""Owners: who each training sample belongs to, for partitions that keep them together.
+
+The owners of a data set are a function ``root → array [m]`` of names or numbers, registered with
+``@owners``. A partition whose first parameter is called ``owners`` divides the samples by them; the
+first parameter of any other partition is the labels.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from ngo.common.registry import Registry, UserError
+from ngo.data.dataset import DATASETS
+from ngo.data.partition import Rule
+
+Read = Callable[[Path], np.ndarray]
+
+OWNERS: Registry[Read] = Registry("owners of dataset")
+
+
+def owners(dataset: str) -> Callable[[Read], Read]:
+    """Register the decorated function ``root → array [m]`` as the owners of a data set.
+
+    The array has the owner of each training sample, as a name or a number.
+    """
+
+    def register(read: Read) -> Read:
+        return OWNERS.add(dataset, read, definition=read)
+
+    return register
+
+
+def by_owner(rule: Rule) -> bool:
+    """Whether a partition divides the samples by their owners."""
+    return next(iter(inspect.signature(rule.assign).parameters)) == "owners"
+
+
+def sample_owners(dataset: str, root: Path) -> np.ndarray:
+    """The owner of each training sample as the first argument of a partition, int64 ``[m, 1]``.
+
+    Owners are numbered from 0 in the order of their names. (Labels are ``[m]``: neither can be
+    taken for the other.) A UserError if there is not one for each training sample.
+    """
+    found = np.asarray(OWNERS[dataset](root))
+    m = DATASETS[dataset].train_samples
+    if found.shape != (m,):
+        raise UserError(
+            f"dataset {dataset!r}: its owners have shape {found.shape}; expected ({m},), one for "
+            f"each training sample."
+        )
+    return np.unique(found, return_inverse=True)[1].astype(np.int64)[:, None]

@@ -1,0 +1,136 @@
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from command_line import mistake, ngo
+from conftest import CONFIGS, REPOSITORY
+
+from ngo.common import plugins
+from ngo.data.dataset import DATASETS
+from ngo.data.described import DESCRIBED, identity
+from ngo.data.owners import OWNERS
+from ngo.pipeline.collect import of_this_code
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.keys import Keys
+from ngo.pipeline.packed_runs import read_run
+from ngo.pipeline.plan import plan
+
+pytestmark = pytest.mark.usefixtures("own_entries")
+
+
+def example():
+    """The command and the overlay of config/README.md, verbatim."""
+    page = (REPOSITORY / "config/README.md").read_text(encoding="utf-8")
+    part = page[page.index("## Your own data") : page.index("## Your own claims")]
+    command = re.search(r"^    ngo (describe .*)$", part, re.M)[1]
+    return command.split(), re.search(r"^```yaml\n(.*?)^```$", part, re.M | re.S)[1]
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A working directory with the data of the example, and its overlay."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NGO_DATA", raising=False)
+    (tmp_path / "data").mkdir()
+    save_marks(np.random.default_rng(0))
+    (tmp_path / "mine.yaml").write_text(example()[1])
+    return tmp_path
+
+
+def save_marks(rng):
+    labels = np.arange(96) % 3
+    images = rng.integers(0, 80, (96, 28, 28), dtype=np.uint8) + 80 * labels[:, None, None]
+    pairs = {"x_train": images[:72], "y_train": labels[:72]}
+    pairs |= {"x_test": images[72:], "y_test": labels[72:], "owner_train": np.arange(72) // 12}
+    np.savez("data/marks.npz", **{k: v.astype(np.uint8) for k, v in pairs.items()})
+
+
+def planned():
+    return plan(read_config([CONFIGS[0], "mine.yaml"]))
+
+
+def forget():
+    """Forget the description, as a new process does."""
+    plugins._loaded.clear()
+    for registry in (DATASETS, DESCRIBED, OWNERS):
+        del registry["marks"]
+
+
+def test_the_example_of_the_docs_trains(study):
+    told = ngo(*example()[0])
+    assert told == "marks: 72 training samples of 1 × 28 × 28, 3 classes → marks.yaml\n"
+    runs = {spec.protocol: spec for spec in planned().training["mymarks"] if spec.seed == 0}
+    assert set(runs) == {"gossip", "ngo"}
+    flags = runs["ngo"].flags()
+    ngo("train", "--plugin", "marks.yaml", *flags, "--device", "cpu", "--out", "run")
+    record = json.loads((study / "run/run.json").read_text())
+    assert record["about"]["data"] == identity("marks")
+    assert [each["file"] for each in record["plugins"]] == ["marks.yaml"]
+    assert of_this_code(read_run(study / "run"), runs["ngo"])
+    partition = ["partition", "--plugin", "marks.yaml", "--dataset", "marks", "--workers", "3"]
+    ngo(*partition, "--partition", "natural", "--out", "p.parquet")
+    owner = pd.read_parquet("p.parquet").assign(owner=lambda rows: rows["sample"] // 12)
+    assert (owner.groupby("owner")["worker"].nunique() == 1).all()
+    assert (owner.groupby("worker")["owner"].nunique() == 2).all()
+
+
+def test_another_content_has_other_keys_and_stops_a_run(study):
+    ngo(*example()[0])
+    first = planned()
+    run = first.training["mymarks"][0]
+    save_marks(np.random.default_rng(1))
+    flags = ["--plugin", "marks.yaml", *run.flags(), "--device", "cpu"]
+    line = mistake("data", "--plugin", "marks.yaml", "marks")
+    assert line.startswith("data.root: the content of 'data/marks.npz' is not the described one")
+    told = ngo("train", *flags, "--out", "run", code=2).splitlines()
+    assert told == [run.id, f"ngo: {line}"]
+    assert not (study / "run").exists()
+    key = Keys(first).run(run.id)
+    forget()
+    assert Keys(planned()).run(run.id) == key
+    forget()
+    ngo(*example()[0])
+    assert Keys(planned()).run(run.id) != key
+
+
+def test_a_config_is_checked_without_the_data(study):
+    ngo(*example()[0])
+    (study / "data/marks.npz").unlink()
+    assert len(planned().training["mymarks"]) == 4
+    line = mistake("data", "--plugin", "marks.yaml", "marks")
+    assert line.startswith("data.root: marks is not in 'data' and can't be downloaded")
+
+
+def test_the_manifest_has_the_content(study):
+    ngo(*example()[0])
+    out = ngo("data", "--plugin", "marks.yaml", "marks", "--out", "marks.json")
+    assert out == "marks: 72 training samples, 1 files verified in data\n"
+    sha256 = yaml.safe_load((study / "marks.yaml").read_text())["sha256"]
+    assert json.loads((study / "marks.json").read_text())["content"]["sha256"] == sha256
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["none.npz", "--out", "x.yaml"], "path: 'none.npz' does not exist."),
+        (["data/marks.npz", "--out", "x.txt"], "out: 'x.txt' must end in .yaml."),
+        (
+            ["data/marks.npz", "--array", "x=images", "--out", "x.yaml"],
+            "array: 'x' is unknown; allowed: owner_train, x_test, x_train, y_test, y_train.",
+        ),
+        (
+            ["data/marks.npz", "--array", "x_train", "--out", "x.yaml"],
+            "array: 'x_train' names no array; write x_train=NAME.",
+        ),
+        (
+            ["data/marks.npz", "--array", "x_train=pixels", "--out", "x.yaml"],
+            "data.root: 'data/marks.npz' has no array 'pixels'; it has owner_train, x_test, ",
+        ),
+    ],
+)
+def test_a_mistake_is_a_line_and_nothing_is_written(study, words, message):
+    assert mistake("describe", *words).startswith(message)
+    assert not list(study.glob("x.*"))

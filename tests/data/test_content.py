@@ -1,0 +1,50 @@
+import hashlib
+import os
+
+from ngo.data import content
+from ngo.data.content import content_digest
+
+
+def test_the_digest_of_a_file_is_its_sha256(tmp_path):
+    path = tmp_path / "data.npz"
+    path.write_bytes(b"some bytes")
+    assert content_digest(path) == hashlib.sha256(b"some bytes").hexdigest()
+
+
+def test_the_digest_of_a_folder_follows_the_names_and_contents_of_its_files(tmp_path):
+    (tmp_path / "d").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "d" / name).write_text(name)
+    first = content_digest(tmp_path / "d", ["a", "b"])
+    assert content_digest(tmp_path / "d", ["a"]) != first
+    (tmp_path / "d/b").rename(tmp_path / "d/c")
+    assert content_digest(tmp_path / "d", ["a", "c"]) != first
+    (tmp_path / "d/c").rename(tmp_path / "d/b")
+    (tmp_path / "d/b").write_text("B")
+    assert content_digest(tmp_path / "d", ["a", "b"]) != first
+
+
+def test_a_file_is_read_again_only_if_its_size_or_its_time_has_changed(tmp_path, monkeypatch):
+    path, read = tmp_path / "data.npz", []
+    digest = content._digest
+    monkeypatch.setattr(content, "_digest", lambda *of: read.append(of) or digest(*of))
+    path.write_bytes(b"first")
+    first = content_digest(path)
+    assert content_digest(path) == first
+    assert len(read) == 1
+    path.write_bytes(b"other")
+    os.utime(path, ns=(1, 1))
+    assert content_digest(path) == hashlib.sha256(b"other").hexdigest()
+    assert len(read) == 2
+    (tmp_path / ".data.npz.sha256").write_text("damaged")
+    assert content_digest(path) == hashlib.sha256(b"other").hexdigest()
+
+
+def test_a_digest_that_can_not_be_kept_is_computed(tmp_path, monkeypatch, caplog):
+    def full(path, text):
+        raise OSError("no space")
+
+    monkeypatch.setattr(content, "write_text", full)
+    (tmp_path / "x").write_bytes(b"x")
+    assert content_digest(tmp_path / "x") == hashlib.sha256(b"x").hexdigest()
+    assert "x: its digest is not kept: no space" in caplog.text

@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+import torch
+import yaml
+from own_data import array_file, image_folder
+
+from ngo.common import plugins
+from ngo.common.registry import UserError
+from ngo.data import loading
+from ngo.data.dataset import DATASETS
+from ngo.data.describe import as_text, describe
+from ngo.data.described import check_content, digest, identity
+from ngo.data.owners import OWNERS, sample_owners
+
+pytestmark = pytest.mark.usefixtures("own_entries")
+
+
+@pytest.fixture
+def marks(tmp_path):
+    """A data root with a file of arrays, and its description, which is loaded: the arrays."""
+    arrays = array_file(tmp_path)
+    load(tmp_path, describe(tmp_path / "marks.npz", tmp_path, name="marks"))
+    return arrays
+
+
+def load(folder, values):
+    path = folder / f"{values['dataset']}.yaml"
+    path.write_text(as_text(values))
+    plugins.load([path])
+
+
+def test_a_file_of_arrays_is_a_data_set(marks, tmp_path):
+    source = DATASETS["marks"]
+    assert (source.train_samples, source.input_shape, source.classes) == (60, (1, 28, 28), 3)
+    data = loading.load("marks", tmp_path)
+    assert torch.equal(data.train_inputs[:, 0], torch.from_numpy(marks["x_train"]))
+    assert torch.equal(data.test_inputs[:, 0], torch.from_numpy(marks["x_test"]))
+    assert data.test_targets.tolist() == marks["y_test"].tolist()
+    assert loading.train_labels("marks", tmp_path).tolist() == marks["y_train"].tolist()
+    assert data.mean.item() == pytest.approx(marks["x_train"].mean() / 255)
+
+
+def test_its_owners_are_those_of_the_file(marks, tmp_path):
+    names = sorted(set(marks["owner_train"]))
+    owners = sample_owners("marks", tmp_path)[:, 0]
+    assert [names[k] for k in owners] == marks["owner_train"].tolist()
+
+
+def test_a_folder_of_images_is_a_data_set(tmp_path):
+    folder = image_folder(tmp_path)
+    load(tmp_path, describe(folder, tmp_path, name="birds", size=(8, 6)))
+    data = loading.load("birds", tmp_path)
+    assert data.train_inputs.shape == (6, 3, 8, 6)
+    assert data.train_targets.tolist() == [0, 0, 0, 1, 1, 1]
+    assert loading.train_labels("birds", tmp_path).tolist() == [0, 0, 0, 1, 1, 1]
+    assert "birds" not in OWNERS
+
+
+def test_another_content_is_refused_before_it_is_used(marks, tmp_path):
+    array_file(tmp_path, y_train=np.zeros(60, int))
+    for read in (loading.load, loading.train_labels, sample_owners):
+        with pytest.raises(UserError, match=r"the content of '.*marks.npz' is not the described"):
+            read("marks", tmp_path)
+
+
+def test_the_content_is_checked_without_reading_an_array(marks, tmp_path, monkeypatch):
+    monkeypatch.setattr("ngo.data.array_files.read_arrays", None)
+    check_content("marks", tmp_path)
+    check_content("mnist", tmp_path)
+    array_file(tmp_path, y_train=np.zeros(60, int))
+    with pytest.raises(UserError, match=r"the content of '.*marks.npz' is not the described"):
+        check_content("marks", tmp_path)
+
+
+def test_an_absent_file_is_named(marks, tmp_path):
+    (tmp_path / "marks.npz").unlink()
+    with pytest.raises(UserError, match=r"data.root: marks is not in .* Put marks.npz there"):
+        loading.load("marks", tmp_path)
+
+
+def test_the_identity_is_that_of_the_content_and_not_of_its_place(marks, tmp_path):
+    first = identity("marks")
+    assert first["sha256"] == digest(tmp_path / "marks.npz")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "marks.npz").rename(tmp_path / "elsewhere/moved.npz")
+    values = describe(tmp_path / "elsewhere/moved.npz", tmp_path, name="moved")
+    load(tmp_path, values)
+    assert values["file"] == "elsewhere/moved.npz"
+    assert identity("moved") == first
+    assert identity("digits") is None
+    load(tmp_path, {**values, "dataset": "renamed", "classes": 4})
+    assert identity("renamed") != first
+
+
+def test_a_file_that_can_not_be_read_is_named(tmp_path):
+    with pytest.raises(UserError, match="none.npz' can't be read: No such file or directory"):
+        digest(tmp_path / "none.npz")
+
+
+def test_a_name_is_described_once(marks, tmp_path):
+    values = yaml.safe_load((tmp_path / "marks.yaml").read_text())
+    other = tmp_path / "other.yaml"
+    other.write_text(as_text(values | {"classes": 4}))
+    with pytest.raises(UserError, match="'other.yaml': another file describes 'marks' already"):
+        plugins.load([other])
+    other.write_text(as_text(values | {"dataset": "mnist"}))
+    with pytest.raises(UserError, match="dataset: 'mnist' is registered already"):
+        plugins.load([other])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"clases": 3}, "'clases' is unknown; allowed: .* Did you mean 'classes'"),
+        ({"classes": 1}, "classes: 1 is not allowed; it must be 2 or more, or null"),
+        ({"train_samples": "60"}, "train_samples: '60' is not allowed; it must be a whole number"),
+        ({"input_shape": 28}, "input_shape: 28 is not allowed; it must be a list of whole numbers"),
+        ({"sha256": "abc"}, "sha256: 'abc' is not allowed; it must be 64 hex digits"),
+        ({"sha256": None}, "sha256: None is not allowed"),
+        ({"arrays": {"x": "y"}}, "arrays: .* it must be a mapping of x_train, y_train, "),
+        ({"folder": "birds"}, "name a file or a folder, and not both"),
+        ({"file": "marks.csv"}, "file: 'marks.csv' must be a path that ends in .npz, .h5, .hdf5"),
+    ],
+)
+def test_a_wrong_description_is_explained_in_one_line(marks, tmp_path, change, message):
+    values = yaml.safe_load((tmp_path / "marks.yaml").read_text()) | {"dataset": "wrong"} | change
+    path = tmp_path / "wrong.yaml"
+    path.write_text(as_text(values))
+    with pytest.raises(UserError, match=f"^plugins: 'wrong.yaml': {message}") as error:
+        plugins.load([path])
+    assert "\n" not in str(error.value)
+    assert "wrong" not in DATASETS
+
+
+def test_a_key_that_is_missing_is_named(tmp_path):
+    (tmp_path / "short.yaml").write_text("dataset: short\nfile: short.npz\n")
+    with pytest.raises(UserError, match="'short.yaml': 'train_samples' is missing; ngo describe"):
+        plugins.load([tmp_path / "short.yaml"])

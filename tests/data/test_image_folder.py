@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from own_data import image_folder
+from PIL import Image
+
+from ngo.common.registry import UserError
+from ngo.data.image_folder import list_images, read_images
+
+
+@pytest.mark.parametrize("part", ["test", "val"])
+def test_classes_are_the_folders_of_train_by_name(tmp_path, part):
+    images = list_images(image_folder(tmp_path, part))
+    assert images.classes == ["robin", "wren"]
+    assert images.train == [f"train/{name}" for name in (
+        "robin/0.JPG", "robin/1.png", "robin/2.png", "wren/0.JPG", "wren/1.png", "wren/2.png"
+    )]  # fmt: skip
+    assert images.train_labels.tolist() == [0, 0, 0, 1, 1, 1]
+    assert images.test == [f"{part}/robin/0.JPG", f"{part}/wren/0.JPG"]
+    assert images.test_labels.tolist() == [0, 1]
+
+
+def test_the_listing_is_torchvisions(tmp_path):
+    from torchvision.datasets import ImageFolder
+
+    folder = image_folder(tmp_path)
+    theirs, ours = ImageFolder(folder / "train"), list_images(folder)
+    pairs = zip(ours.train, ours.train_labels.tolist(), strict=True)
+    assert [(str(folder / name), label) for name, label in pairs] == theirs.samples
+    assert ours.classes == theirs.classes
+
+
+@pytest.mark.parametrize(("channels", "mode"), [(1, "L"), (3, "RGB")])
+def test_images_are_resized_by_pillow_with_channels_first(tmp_path, channels, mode):
+    folder = image_folder(tmp_path)
+    images = list_images(folder)
+    train, test = read_images(folder, images, (channels, 6, 4), "digest")
+    assert train.shape == (6, channels, 6, 4)
+    assert test.shape == (2, channels, 6, 4)
+    with Image.open(folder / "train/wren/1.png") as image:
+        whole = np.asarray(image.convert(mode).resize((4, 6), Image.Resampling.BILINEAR))
+    assert np.array_equal(train[4], whole.reshape(6, 4, channels).transpose(2, 0, 1))
+
+
+def test_images_are_decoded_again_only_for_another_content(tmp_path):
+    folder = image_folder(tmp_path)
+    images = list_images(folder)
+    first, _ = read_images(folder, images, (3, 6, 4), "one")
+    (folder / "train/wren/1.png").write_bytes(b"damaged")
+    again, _ = read_images(folder, images, (3, 6, 4), "one")
+    assert np.array_equal(first, again)
+    with pytest.raises(UserError, match=r"data.root: '.*wren/1.png' can't be decoded: "):
+        read_images(folder, images, (3, 6, 4), "other")
+
+
+def test_what_is_no_such_folder_is_named(tmp_path):
+    with pytest.raises(UserError, match="birds/train' is not a folder, with a folder for each"):
+        list_images(tmp_path / "birds")
+    folder = image_folder(tmp_path)
+    (folder / "test/hawk").mkdir()
+    with pytest.raises(UserError, match="birds/test/hawk' is no class of train"):
+        list_images(folder)
+    (folder / "test/hawk").rmdir()
+    for path in (folder / "test").rglob("*.JPG"):
+        path.unlink()
+    with pytest.raises(UserError, match="birds/test' has no images"):
+        list_images(folder)
