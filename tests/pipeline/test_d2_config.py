@@ -1,0 +1,56 @@
+"""The config and the claims of another paper, as docs/methods.md explains them."""
+
+import re
+
+import pandas as pd
+import pytest
+import yaml
+from configs import plan_of
+from conftest import REPOSITORY
+
+from ngo.analysis.quantities.differences import log_ratio
+from ngo.pipeline.config_files import read_config
+from ngo.training.run import run
+
+CONFIG = [REPOSITORY / f"config/{name}.yaml" for name in ("config", "d2")]
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    monkeypatch.chdir(REPOSITORY)
+    return plan_of(read_config(CONFIG))
+
+
+def test_the_claims_read_the_experiment(planned):
+    assert planned.tables("claims") == ["d2"]
+    assert len(planned.ledger.claims) >= 4
+    assert {spec.protocol for spec in planned.training["d2"]} == {"centralized", "gossip", "d2"}
+
+
+def test_no_two_workers_share_a_class(planned):
+    specs = {spec.partition: spec for spec in planned.training["d2"]}
+    assert specs["shards"].shards == specs["shards"].workers == 5
+    assert specs["shards"].shards_per_worker == 1
+
+
+def test_three_seeds_already_show_the_headline(planned, tmp_path):
+    """The loss of D² on unshuffled data is below that of gossip in each of three seeds."""
+    tables = []
+    for spec in planned.training["d2"]:
+        if spec.partition == "shards" and spec.seed < 3 and spec.protocol != "centralized":
+            run(spec, tmp_path / spec.id, tmp_path)
+            table = pd.read_parquet(tmp_path / spec.id / "metrics.parquet")
+            tables.append(table.assign(run=spec.id, protocol=spec.protocol, seed=spec.seed))
+    rows = pd.concat(tables, ignore_index=True)
+    ratios = log_ratio(rows, of={"protocol": "d2"}, to={"protocol": "gossip"}, value="loss")
+    assert len(ratios) == 3
+    assert (ratios < -0.1).all()
+
+
+def test_what_the_page_quotes_is_in_the_files():
+    page = (REPOSITORY / "docs/methods.md").read_text(encoding="utf-8")
+    claims = yaml.safe_load((REPOSITORY / "config/reference/d2_claims.yaml").read_text())
+    config = yaml.safe_load((REPOSITORY / "config/d2.yaml").read_text())
+    quoted = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
+    assert quoted[2]["claims"].items() <= claims["claims"].items()
+    assert quoted[1]["training"] == config["training"]
