@@ -1,9 +1,10 @@
 """Each method with each way to mix, from made-up runs."""
 
 import numpy as np
+import pandas as pd
 from made_up_combinations import combinations
 
-from ngo.analysis.combinations import combination_table, with_parts
+from ngo.analysis.combinations import combination_table, disturbances, with_parts
 
 
 def test_a_method_is_its_correction_and_local_rule():
@@ -40,3 +41,28 @@ def test_training_without_a_topology_has_a_row():
     (row,) = table[table["method"] == "centralized"].to_dict("records")
     assert row["accuracy"] == 80
     assert np.isnan(row["gain"])
+
+
+def test_situations_are_apart_by_further_columns():
+    both = pd.concat(
+        [combinations().assign(beta=beta, run=combinations()["run"] + str(beta)) for beta in (1, 2)]
+    )
+    table = combination_table(both, beside=["beta"])
+    assert len(table) == 2 * len(combination_table(combinations()))
+    assert (table.groupby("beta")["gain"].max().round(6) == 5).all()
+
+
+def test_a_disturbance_is_named_by_what_is_not_neutral():
+    rows = pd.DataFrame(
+        {
+            "delay": [0, 5, 0, np.nan, 0],
+            "link_failure": [0.0, 0.0, 0.3, np.nan, 0.1],
+            "absence": [0.0, 0.0, 0.0, np.nan, 0.2],
+            "compression": ["none", None, None, "top_k", None],
+            "kept_share": [np.nan, np.nan, np.nan, 0.01, np.nan],
+        }
+    )
+    assert disturbances(rows).tolist() == [
+        "none", "late messages, τ = 5", "failing links, 30%", "compression, top_k 1%",
+        "failing links, 10%; absent workers, 20%",
+    ]  # fmt: skip

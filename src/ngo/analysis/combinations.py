@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from ngo.analysis.best_fields import at_best
@@ -31,28 +33,25 @@ def with_parts(metrics: pd.DataFrame) -> pd.DataFrame:
     return metrics.assign(method=both.mask(plain, rule), mixer=mixer)
 
 
-def best_combinations(metrics: pd.DataFrame) -> pd.DataFrame:
-    """All evaluations of the runs at the best ``TUNED`` of each cell, by held-out accuracy.
-
-    The best mean over seeds (``best_fields.at_best``).
-    """
-    return at_best(with_parts(metrics), TUNED, CELL)
-
-
-def combination_table(metrics: pd.DataFrame) -> pd.DataFrame:
+def combination_table(metrics: pd.DataFrame, beside: Sequence[str] = ()) -> pd.DataFrame:
     """One row for each data set, partition, topology, method and mixer (``CELL``).
 
-    Columns: the best ``TUNED``; test accuracy in percent, of the mean model, over seeds, with its
-    95 % half-width (``accuracy``, ``accuracy_ci95``); the difference to linear gossip with the same
-    method (``gain``, ``gain_ci95``), paired by seed; bytes sent by a run; the runs that diverged.
+    ``beside`` are further columns that distinguish situations. Each cell is at its own best
+    ``TUNED``, by held-out accuracy (``best_fields.at_best``).
+
+    Columns: these; test accuracy in percent, of the mean model, over seeds, with its 95 %
+    half-width (``accuracy``, ``accuracy_ci95``); the difference to linear gossip in the same
+    situation (``gain``, ``gain_ci95``), paired by seed; bytes sent by a run; the runs
+    that diverged.
     """
-    rows = final(best_combinations(metrics))
-    check_apart(rows, CELL)
+    situation, cell = [*beside, *SITUATION], [*beside, *CELL]
+    rows = final(at_best(with_parts(metrics), TUNED, cell))
+    check_apart(rows, cell)
     rows = rows.assign(accuracy=100 * rows["consensus_accuracy"])
-    linear = rows.loc[rows["mixer"] == LINEAR, [*SITUATION, "seed", "accuracy"]]
-    rows = rows.merge(linear, on=[*SITUATION, "seed"], how="left", suffixes=("", "_linear"))
+    linear = rows.loc[rows["mixer"] == LINEAR, [*situation, "seed", "accuracy"]]
+    rows = rows.merge(linear, on=[*situation, "seed"], how="left", suffixes=("", "_linear"))
     rows["gain"] = rows["accuracy"] - rows["accuracy_linear"]
-    counts = rows.groupby(CELL, dropna=False, sort=False).agg(
+    counts = rows.groupby(cell, dropna=False, sort=False).agg(
         **{name: (name, "first") for name in TUNED},
         bytes_sent=("bytes_sent", "mean"),
         seeds=("seed", "nunique"),
@@ -60,9 +59,31 @@ def combination_table(metrics: pd.DataFrame) -> pd.DataFrame:
     )
     table = counts.reset_index()
     for value in ("accuracy", "gain"):
-        found = over_seeds(rows, CELL, value).rename(
+        found = over_seeds(rows, cell, value).rename(
             columns={"mean": value, "half_width": f"{value}_ci95"}
         )
-        table = table.merge(found[[*CELL, value, f"{value}_ci95"]], on=CELL)
+        table = table.merge(found[[*cell, value, f"{value}_ci95"]], on=cell)
     table.loc[table["mixer"] == LINEAR, ["gain", "gain_ci95"]] = float("nan")
     return table
+
+
+def disturbances(metrics: pd.DataFrame) -> pd.Series:
+    """What disturbs each run: ``late messages, τ = 5``; ``none``."""
+    return metrics.apply(_disturbance, axis=1)
+
+
+def _disturbance(run: pd.Series) -> str:
+    def known(name: str, neutral: object) -> bool:
+        return name in run and pd.notna(run[name]) and run[name] != neutral
+
+    found = []
+    if known("delay", 0):
+        found.append(f"late messages, τ = {run['delay']:g}")
+    if known("link_failure", 0):
+        found.append(f"failing links, {run['link_failure']:.0%}")
+    if known("absence", 0):
+        found.append(f"absent workers, {run['absence']:.0%}")
+    if known("compression", "none"):
+        share = f" {run['kept_share']:.0%}" if known("kept_share", None) else ""
+        found.append(f"compression, {run['compression']}{share}")
+    return "; ".join(found) or "none"

@@ -15,7 +15,7 @@ from ngo.report.plots import log_axis
 from ngo.report.style import PROTOCOL_STYLES, Style, kth_style
 
 PERCENT = ("accuracy", "best")
-DIFFERENCES = ("difference",)
+DIFFERENCES = ("difference", "gain")
 
 LABELS = {
     "V": "index $V$",
@@ -23,6 +23,7 @@ LABELS = {
     "accuracy": "test accuracy (%)",
     "best": "best test accuracy (%)",
     "difference": "NGO − gossip (points)",
+    "gain": "gain (points)",
     "loss": "test squared error",
     "test_loss": "test loss",
     "workers_loss": "test squared error",

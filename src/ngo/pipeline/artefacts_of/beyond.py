@@ -4,37 +4,39 @@ from ngo.pipeline.artefacts import ARTEFACTS, Artefact
 
 METHODS = "Any method with any coupling"
 
-ARTEFACTS.add(
-    "methods",
-    Artefact(
-        "Methods with linear and with nonlinear gossip, each at its own best values",
+
+def _add(
+    name: str, title: str, metrics: dict[str, str] | None = None, *, priced: bool = False
+) -> None:
+    """Add a figure and a table; ``metrics`` by default are those of the experiment ``name``."""
+    found = {"metrics": name} if metrics is None else metrics
+    entry = Artefact(
+        title,
         METHODS,
-        {"metrics": "methods"},
-        figures=("methods",),
-        tables=("methods",),
+        found,
+        figures=(name,),
+        tables=(name,),
         overlay="beyond",
-    ),
+        priced=priced,
+    )
+    ARTEFACTS.add(name, entry)
+
+
+_add("methods", "Methods with linear and with nonlinear gossip, each at its own best values")
+_add("disturbed", "Training with late messages, failing links, absent workers and compression")
+_add("price", "The price of a point of accuracy, in bytes and in modelled seconds", priced=True)
+_add(
+    "skew",
+    "Accuracy against the heterogeneity of the workers' data",
+    {"metrics": "skew", "classes": "classes_skew"},
 )
-ARTEFACTS.add(
-    "price",
-    Artefact(
-        "The price of a point of accuracy, in bytes and in modelled seconds",
-        METHODS,
-        {"metrics": "price"},
-        figures=("price",),
-        tables=("price",),
-        overlay="beyond",
-        priced=True,
-    ),
+_add(
+    "merge",
+    "Merge once: what averaging all workers would gain, against V",
+    {"metrics": "price"},
 )
-ARTEFACTS.add(
+_add(
     "finite_time",
-    Artefact(
-        "Consensus in finite time, kept in discrete steps",
-        METHODS,
-        {name: f"rounds_{name}" for name in ("ring", "matchings", "exact")},
-        figures=("finite_time",),
-        tables=("finite_time",),
-        overlay="beyond",
-    ),
+    "Consensus in finite time, kept in discrete steps",
+    {name: f"rounds_{name}" for name in ("ring", "matchings", "exact")},
 )

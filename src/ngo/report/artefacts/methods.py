@@ -4,122 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from ngo.analysis.combinations import LINEAR, TUNED, combination_table
-from ngo.report import captions, plots
+from ngo.analysis.combinations import combination_table
+from ngo.report.combinations import make_combinations
 from ngo.report.output import Output
-from ngo.report.protocol_tables import diverged, with_interval
-from ngo.report.style import house_style, kth_style
-from ngo.report.tables import ABSENT, save_table
-
-NOTE = (
-    "Each method and coupling at its own best p, γ and learning rate: those with the highest mean "
-    "accuracy over seeds on training samples that were held out (a value at which a run diverged "
-    "comes last)."
-)
+from ngo.report.style import house_style
 
 
 @house_style()
 def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
     """Draw and save the figure and the table from the metrics of runs."""
     runs = pd.read_parquet(metrics)
-    table = combination_table(runs).assign(tier=tier)
-    made_by = captions.made_by(tier, runs)
-    figure = draw(table)
-    plots.caption(figure, NOTE, captions.intervals(runs, geometric=False), made_by)
-    picture = plots.save_figure(figure, f"{out}/figures/methods", table)
-    printed = print_methods(table)
-    save_table(
-        table,
-        printed,
-        f"{out}/tables/methods",
-        f"Test accuracy in percent of the mean model, {captions.mean_over_seeds(runs)}. {NOTE} "
-        "Gain: over linear gossip with the same method, at its own best values, paired by seed. "
-        f"Sent: by all workers in a run. {made_by}",
-    )
-    return Output(picture, (printed,))
-
-
-def draw(table: pd.DataFrame) -> Figure:
-    """For each data set, accuracy by method, and the gain over linear gossip, beside each other."""
-    several = table["topology"].nunique() > 1
-    graphs = table["topology"].fillna("").str.replace("_", " ")
-    table = table.assign(row=table["method"] + (", " + graphs if several else ""))
-    sets = list(dict.fromkeys(zip(table["dataset"], table["partition"], strict=True)))
-    mixers = sorted(set(table["mixer"].dropna()), key=lambda name: (name != LINEAR, name))
-    rows = table["row"].nunique()
-    figure = plots.new_figure(len(sets) * (0.7 + 0.22 * rows) + 0.9)
-    axes = figure.subplots(len(sets), 2, squeeze=False, width_ratios=[1.2, 1])
-    for pair, (dataset, partition) in zip(axes, sets, strict=True):
-        own = table[(table["dataset"] == dataset) & (table["partition"] == partition)]
-        names = list(dict.fromkeys(own["row"]))
-        _draw_values(pair[0], own, names, mixers, "accuracy")
-        _draw_values(pair[1], own[own["mixer"] != LINEAR], names, mixers, "gain")
-        pair[1].axvline(0, color="0.6", lw=1)
-        pair[0].set(xlabel="test accuracy (%)", title=f"{dataset}, {partition}")
-        pair[1].set(xlabel="gain over linear gossip (points)")
-        pair[1].set_yticklabels([])
-    plots.titles(axes.flat, *[t for name in sets for t in (", ".join(name), "gain")])
-    plots.legend(figure, *axes[:, 0])
-    return figure
-
-
-def print_methods(table: pd.DataFrame) -> pd.DataFrame:
-    """The printed form of ``combinations.combination_table``."""
-    places = [2] * len(table)
-    chosen = {
-        name: [ABSENT if pd.isna(value) else f"{value:g}" for value in table[column]]
-        for name, column in zip(("Best p", "Best γ", "Best η"), TUNED, strict=True)
-    }
-    return pd.DataFrame(
-        {
-            "Data": table["dataset"],
-            "Partition": table["partition"],
-            "Topology": table["topology"].fillna(ABSENT),
-            "Method": table["method"],
-            "Mixing": table["mixer"].fillna(ABSENT),
-            **chosen,
-            "Accuracy": with_interval(table, "accuracy", places),
-            "Gain": with_interval(table, "gain", places, plus=True),
-            "Sent": [f"{sent / 1e6:,.1f} MB" for sent in table["bytes_sent"]],
-            "Diverged": diverged(table),
-        }
-    )
-
-
-def _draw_values(
-    axis: Axes, rows: pd.DataFrame, names: list[str], mixers: list[str], value: str
-) -> None:
-    """A marker with its interval for each mixer, in the row of its method."""
-    height = 0.7 / max(1, len(mixers))
-    for k, mixer in enumerate(mixers):
-        own = rows[rows["mixer"] == mixer]
-        _markers(axis, own, names, value, kth_style(k, mixer), height * (k - (len(mixers) - 1) / 2))
-    alone = rows[rows["mixer"].isna()]
-    if value == "accuracy":
-        _markers(axis, alone, names, value, kth_style(len(mixers), "no gossip"), 0)
-    axis.set_yticks(range(len(names)), names)
-    axis.set_ylim(len(names) - 0.4, -0.6)
-
-
-def _markers(
-    axis: Axes, rows: pd.DataFrame, names: list[str], value: str, style: object, offset: float
-) -> None:
-    if rows.empty:
-        return
-    axis.errorbar(
-        rows[value],
-        np.array([names.index(name) for name in rows["row"]]) + offset,
-        xerr=rows[f"{value}_ci95"],
-        color=style.colour,
-        marker=style.marker,
-        label=style.label,
-        linestyle="none",
-        markersize=4,
-        elinewidth=0.8,
-        capsize=2,
-    )
+    return make_combinations("methods", combination_table(runs), runs, tier, out)
