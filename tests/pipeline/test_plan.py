@@ -107,6 +107,16 @@ def test_every_tier_is_valid(paths):
     assert plan_of(read_config(paths)).runs
 
 
+def test_only_names_the_experiments_of_a_tier():
+    plan = plan_of({**config_of("demo"), "only": ["table1", "tableS1", "figS2"]})
+    assert set(plan.training) == {"table1"}
+    assert set(plan.partitions) == {"figS2"}
+    assert {kind for kind, entries in plan.measures.items() if entries} == {"spectra"}
+    assert set(plan.artefacts) == {"claims", "table1", "tableS1", "figS2"}
+    with pytest.raises(UserError, match="only: 'tabel1' is unknown; .*Did you mean 'table1'"):
+        plan_of({**config_of("demo"), "only": ["tabel1"]})
+
+
 def claims_file(path, **changes):
     """A file with one claim, and the config that names it."""
     claim = {"place": "Table 1", "says": "NGO learns", "kind": "bound", "from": ["table1", "none"],

@@ -150,7 +150,8 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
 
     The config's plugins are imported first, so that names which they register are known. ``schema``
     is a file to check the config against, in place of the package's own schema. An experiment that
-    is None is left out, and with it its measurements, tables and figures.
+    is None, or that the list ``only`` lacks, is left out, and with it its measurements, tables and
+    figures.
     """
     load_plugins(config)
     config = _without_left_out(config)
@@ -202,17 +203,31 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
 
 
 def _without_left_out(config: Mapping) -> dict:
-    """The config without the entries that are None, and measurements on the models of such runs."""
+    """The config without the entries that are None or that ``only`` leaves out.
+
+    Measurements on the models of such runs are left out with them.
+    """
     kept = dict(config)
     training = config["training"] if isinstance(config.get("training"), Mapping) else {}
-    for kind in ("training", "partitions", *MEASUREMENTS):
-        if not isinstance(entries := config.get(kind), Mapping):
-            continue
+    sections = {
+        kind: config[kind]
+        for kind in ("training", "partitions", *MEASUREMENTS)
+        if isinstance(config.get(kind), Mapping)
+    }
+    only = config.get("only")
+    if isinstance(only, list):
+        known = {name for entries in sections.values() for name in entries}
+        for name in only:
+            if name not in known:
+                raise unknown("only", name, known)
+    for kind, entries in sections.items():
         needed = training if kind in MEASUREMENTS and MEASUREMENTS[kind].on_models else {}
         kept[kind] = {
             name: entry
             for name, entry in entries.items()
-            if entry is not None and not (name in needed and needed[name] is None)
+            if entry is not None
+            and not (name in needed and needed[name] is None)
+            and not (isinstance(only, list) and name not in only)
         }
     return kept
 

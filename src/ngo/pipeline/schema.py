@@ -55,6 +55,7 @@ def config_schema(*, values: bool = True) -> Schema:
                 "warm": {"type": "boolean"},
                 "plugins": _list(_TEXT, unique=True, least=0),
                 "claims": _TEXT,
+                "only": _ref("names"),
                 "resources": _mapping({"train": _ref("resources"), "measure": _ref("resources")}),
                 "data": _mapping({"root": _TEXT}),
                 "seeds": _ref("seeds"),
@@ -69,7 +70,7 @@ def config_schema(*, values: bool = True) -> Schema:
                 "artefacts": _named(_mapping(_SHOWN, required=())),
                 "network": _named(_mapping(_NETWORK, optional=("slow", "slowdown"))),
             },
-            optional=("runs_per_gpu", "plugins", "claims", "network", *MEASUREMENTS),
+            optional=("runs_per_gpu", "plugins", "claims", "only", "network", *MEASUREMENTS),
         ),
         "$defs": {
             "id": _ID,

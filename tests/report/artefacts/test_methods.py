@@ -12,16 +12,19 @@ pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings
 
 
 def test_the_figure_and_the_table_are_saved(tmp_path):
-    combinations().to_parquet(tmp_path / "runs.parquet")
-    output = methods.make(tmp_path / "runs.parquet", tier="test", out=tmp_path)
+    combinations().to_parquet(tmp_path / "mnist.parquet")
+    other = combinations().assign(dataset="cifar10")
+    other.assign(run=other["run"] + "-10").to_parquet(tmp_path / "cifar10.parquet")
+    files = {name: tmp_path / f"{name}.parquet" for name in ("mnist", "cifar10")}
+    output = methods.make(**files, tier="test", out=tmp_path)
     assert output.picture.stat().st_size > 10_000
     (printed,) = output.tables
-    rows = printed.set_index(["Method", "Mixing"])
+    rows = printed[printed["Data"] == "mnist"].set_index(["Method", "Mixing"])
     assert rows.loc[("momentum", "capped"), "Gain"].startswith("+5.00")
     assert rows.loc[("momentum", "linear"), ["Gain", "Best γ"]].tolist() == ["–", "0.4"]
     assert rows.loc[("centralized", "–"), ["Best p", "Sent"]].tolist() == ["–", "1.0 MB"]
     saved = pd.read_csv(tmp_path / "tables/methods.csv")
-    assert len(saved) == len(printed) == 10
+    assert len(saved) == len(printed) == 20
 
 
 def test_each_method_has_a_row_of_markers():

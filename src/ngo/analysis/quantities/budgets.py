@@ -20,22 +20,29 @@ def difference_at_bytes(
     minus: Mapping[str, object],
     over: Sequence[str] = (),
     share: float = 1.0,
+    choose: Sequence[str] = (),
 ) -> pd.Series:
     """Test accuracy of ``of`` − that of ``minus`` after equally many bytes, in points, by seed.
 
     The budget is ``share`` of what the more frugal of the two runs has sent at its end. Accuracy is
-    linear between evaluations. A seed in which one side diverged is ±inf, against that side.
+    linear between evaluations. A seed in which one side diverged is ±inf, against that side. With
+    ``choose``, each side is at the values of these fields with its best held-out accuracy at the
+    end (``best_fields.at_best``).
     """
     import numpy as np
     import pandas as pd
 
+    from ngo.analysis.best_fields import at_best
     from ngo.analysis.seed_values import mean_over, runs_by_seed, total
     from ngo.analysis.selection import selected
 
     if not 0 < share <= 1:
         raise UserError(f"share: {share!r} is not allowed; it must be above 0, at most 1.")
     curves = dict(list(rows.sort_values("step").groupby("run")))
-    sides = [runs_by_seed(selected(rows, where), "accuracy", over) for where in (of, minus)]
+    chosen = [selected(rows, where) for where in (of, minus)]
+    if choose:
+        chosen = [at_best(side, choose, over) for side in chosen]
+    sides = [runs_by_seed(side, "accuracy", over) for side in chosen]
     sides = [side.set_index(["seed", "key"])[["run", "value"]] for side in sides]
     both = sides[0].add_suffix("_of").join(sides[1].add_suffix("_minus"), how="outer")
     found = []

@@ -22,7 +22,11 @@ def _add(
     ARTEFACTS.add(name, entry)
 
 
-_add("methods", "Methods with linear and with nonlinear gossip, each at its own best values")
+_add(
+    "methods",
+    "Methods with linear and with nonlinear gossip, each at its own best values",
+    {"mnist": "methods", "cifar10": "methods_cifar10"},
+)
 _add("disturbed", "Training with late messages, failing links, absent workers and compression")
 _add("price", "The price of a point of accuracy, in bytes and in modelled seconds", priced=True)
 _add(

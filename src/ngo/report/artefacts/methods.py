@@ -13,7 +13,7 @@ from ngo.report.style import house_style
 
 
 @house_style()
-def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
-    """Draw and save the figure and the table from the metrics of runs."""
-    runs = pd.read_parquet(metrics)
+def make(mnist: str | Path, cifar10: str | Path, tier: str, out: str | Path) -> Output:
+    """Draw and save the figure and the table from the metrics of runs on both data sets."""
+    runs = pd.concat([pd.read_parquet(path) for path in (mnist, cifar10)], ignore_index=True)
     return make_combinations("methods", combination_table(runs), runs, tier, out)
