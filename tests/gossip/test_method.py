@@ -10,24 +10,20 @@ from ngo.gossip.weights import outgoing_shares
 
 
 def test_definitions_name_the_functions():
-    assert METHODS.definitions == {
-        "centralized": "ngo.gossip.methods.centralized:centralized",
-        "delayed": "ngo.gossip.methods.delayed:delayed",
-        "gossip": "ngo.gossip.methods.gossip:gossip",
-        "gossip_until": "ngo.gossip.methods.gossip_until:gossip_until",
-        "local_sgd": "ngo.gossip.methods.local_sgd:local_sgd",
-        "ngo": "ngo.gossip.methods.gossip:gossip",
-    }
+    assert METHODS.definitions["centralized"] == "ngo.gossip.methods.centralized:centralized"
+    assert METHODS.definitions["ngo"] == METHODS.definitions["gossip"]
+    assert METHODS.definitions["exact_diffusion"] == "ngo.gossip.methods.d2:exact_diffusion"
+    assert METHODS.definitions.keys() == METHODS.keys()
     with pytest.raises(UserError, match=r"protocol: 'gosip' is unknown.*Did you mean 'gossip'"):
         METHODS["gosip"]
 
 
-def test_facts_of_the_papers_methods():
+def test_facts_of_methods():
     assert {name for name, each in METHODS.items() if not each.decentralized} == {"centralized"}
     assert {name for name, each in METHODS.items() if each.asynchronous} == {
         "gossip", "ngo", "local_sgd",
     }  # fmt: skip
-    assert not any(each.directed for each in METHODS.values())
+    assert {name for name, each in METHODS.items() if each.directed} == {"push_sum"}
     assert METHODS["gossip"].fixed["p"] == 1
     assert "p" not in METHODS["gossip_until"].fields
 

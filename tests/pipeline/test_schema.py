@@ -33,7 +33,7 @@ def test_the_shipped_configs_follow_the_written_schema(tier):
 def test_every_key_is_explained():
     text = (REPOSITORY / "config/README.md").read_text()
     schema = yaml.safe_load(FILE.read_text())
-    sections = {"settings", "training", "partitions", "artefacts", *MEASUREMENTS}
+    sections = {"settings", "training", "partitions", "network", "artefacts", *MEASUREMENTS}
     for key in schema["properties"]:
         name = f"{key}.NAME" if key in sections else f"{key}.root" if key == "data" else key
         assert f"`{name}`" in text
