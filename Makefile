@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-torture test-slurm check format lock schema results-page verdicts-page tinyimagenet-page clean
+.PHONY: demo laptop paper calibration calibration-page beyond report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-torture test-slurm check format lock schema results-page verdicts-page tinyimagenet-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -22,6 +22,10 @@ paper: setup ## The full reproduction; needs a GPU
 
 calibration: setup ## Values that the paper does not state, by trial: two hours on 2 cores
 	$(SNAKEMAKE) calibration --configfile config/calibration.yaml
+
+beyond: setup ## Other methods, and where nonlinear gossip helps them: docs/beyond.md; hours on 2 cores
+	$(SNAKEMAKE) --configfile config/beyond.yaml
+	$(BIN)/python tools/results_page.py --tier beyond
 
 TIER ?= demo
 OVERLAY = $(if $(filter-out paper,$(TIER)),--configfile config/$(TIER).yaml)

@@ -30,7 +30,8 @@ def repository(tool, tmp_path, monkeypatch):
     for name in ("README.md", "docs/results.md"):
         (tmp_path / name).write_text(f"# Title\n\n{BEGIN}\n{END}\n\nMore.\n", encoding="utf-8")
     monkeypatch.setattr(tool, "REPOSITORY", tmp_path)
-    monkeypatch.setattr(tool, "SHOWN", "made-up")
+    monkeypatch.setattr(tool, "FIRST", "made-up")
+    monkeypatch.setattr(tool, "SHOWN", {"made-up": tool.NAMES})
     monkeypatch.setattr(tool, "report_contents", lambda *_: contents(tmp_path / "made"))
     return tmp_path
 
@@ -83,12 +84,26 @@ def test_a_stale_document_fails_the_check_without_results_too(tool, repository, 
 
 
 def test_another_tier_does_not_touch_the_documents(tool, repository, monkeypatch):
-    monkeypatch.setattr(tool, "SHOWN", "laptop")
+    monkeypatch.setattr(tool, "FIRST", "laptop")
+    monkeypatch.setattr(tool, "SHOWN", {"laptop": tool.NAMES})
     before = (repository / "README.md").read_bytes()
     assert run(tool).exit_code == 0
     assert (repository / "README.md").read_bytes() == before
     assert (repository / "results/made-up/docs/results.md").exists()
     assert (repository / "results/made-up/docs/images/results/fig8.png").exists()
+
+
+def test_a_second_tier_has_a_page_of_its_own(tool, repository, monkeypatch):
+    monkeypatch.setattr(tool, "FIRST", "laptop")
+    monkeypatch.setattr(tool, "SHOWN", {"made-up": ("beyond", "beyond-assumptions")})
+    before = (repository / "README.md").read_bytes()
+    assert run(tool).exit_code == 0
+    assert (repository / "README.md").read_bytes() == before
+    page = (repository / "docs/beyond.md").read_text(encoding="utf-8")
+    assert "[beyond-assumptions.md](beyond-assumptions.md) lists" in page
+    assert "](images/beyond/fig8.png)" in page
+    assert (repository / "docs/images/beyond/fig8.png").exists()
+    assert (repository / "docs/beyond-assumptions.md").exists()
 
 
 @pytest.mark.parametrize("whole", [True, False])

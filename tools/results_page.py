@@ -1,8 +1,8 @@
-"""Write docs/results.md, docs/assumptions.md and the summary in README.md (``make results-page``).
+"""Write the page of a tier's results, its assumptions, and the summary in README.md.
 
 The numbers come from the tables and the records of runs in results/, or from a metrics archive that
-has been rebuilt (``make figures-from-metrics``). The figures are copied to docs/images/results.
-docs/ shows one tier; the pages of another tier are written to docs/ in its folder of results.
+has been rebuilt (``make figures-from-metrics``). docs/ shows the tiers in ``SHOWN``; the pages of
+another tier are written to docs/ in its folder of results.
 """
 
 from __future__ import annotations
@@ -26,12 +26,16 @@ from ngo.report.small_images import small_png
 
 REPOSITORY = Path(__file__).parents[1]
 CAPTIONS = REPOSITORY / "workflow/report"
-SHOWN = "laptop"
-"""The tier that docs/ shows."""
+FIRST = "laptop"
+"""The tier that README.md shows."""
+
+NAMES = ("results", "assumptions")
+SHOWN = {FIRST: NAMES, "beyond": ("beyond", "beyond-assumptions")}
+"""The tiers that docs/ shows, with the names of the page and of its assumptions."""
 
 
 @click.command()
-@click.option("--tier", default=SHOWN, show_default=True, help="Tier of the results in results/.")
+@click.option("--tier", default=FIRST, show_default=True, help="Tier of the results in results/.")
 @click.option("--archive", type=INPUT, help="Metrics archive, rebuilt, in place of a tier.")
 @click.option("--shipped", type=FOLDER, default="results/shipped", help="Where it was rebuilt.")
 @click.option("--check", is_flag=True, help="Write nothing; fail if a file is out of date.")
@@ -49,11 +53,11 @@ def main(tier: str, archive: Path | None, shipped: Path, check: bool) -> None:
         with chdir(root):
             contents = report_contents(configs, CAPTIONS)
             of_tier = root.resolve() / tier_folder(contents.tier)
-            place = REPOSITORY if contents.tier == SHOWN else of_tier
+            place = REPOSITORY if contents.tier in SHOWN else of_tier
             for path, page in pages(contents).items():
                 write_text(place / path, page)
                 click.echo(f"→ {place / path}")
-            write_images(contents, place / "docs/images/results")
+            write_images(contents, place / "docs/images" / names(contents.tier)[0])
     except UserError as error:
         sys.exit(f"results page: {error}")
 
@@ -72,15 +76,21 @@ def rebuilt(archive: Path, shipped: Path) -> tuple[Path, list[Path], bool]:
 
 def pages(contents: Contents) -> dict[str, str]:
     """The files, by their paths in the repository."""
+    page, listed = names(contents.tier)
     assumptions = text(contents.assumptions.with_name("assumptions.md"))
     found = {
-        "docs/results.md": results_markdown(contents, "images/results"),
-        "docs/assumptions.md": f"# Assumptions of the {contents.tier} tier\n\n{assumptions}",
+        f"docs/{page}.md": results_markdown(contents, f"images/{page}", f"{listed}.md"),
+        f"docs/{listed}.md": f"# Assumptions of the {contents.tier} tier\n\n{assumptions}",
     }
-    if contents.tier == SHOWN:
+    if contents.tier == FIRST:
         block = summary(contents, "docs/images/results", "docs/results.md")
         found["README.md"] = replaced(text(REPOSITORY / "README.md"), block)
     return found
+
+
+def names(tier: str) -> tuple[str, str]:
+    """The names of a tier's page and of its assumptions."""
+    return SHOWN.get(tier, NAMES)
 
 
 def write_images(contents: Contents, folder: Path) -> None:

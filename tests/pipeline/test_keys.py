@@ -84,10 +84,10 @@ def test_the_keys_of_a_run_and_of_a_partition_follow_the_files_that_they_name(
     def owners(labels, n, *, owner_file, generator):
         return np.array_split(np.arange(len(labels)), n)
 
-    partition("natural", settings={"owner_file": file("who owns what")})(owners)
+    partition("of_a_file", settings={"owner_file": file("who owns what")})(owners)
     (tmp_path / "graph.edgelist").write_text("0 1\n")
     (tmp_path / "owners.csv").write_text("0\n")
-    values = {"partition": "natural", "owner_file": str(tmp_path / "owners.csv")}
+    values = {"partition": "of_a_file", "owner_file": str(tmp_path / "owners.csv")}
     values |= {"topology": "graph_file", "graph": str(tmp_path / "graph.edgelist"), "workers": 2}
     spec = resolve(values)
 

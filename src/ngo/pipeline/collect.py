@@ -124,6 +124,8 @@ def _members(
         files = named_files(spec.values())
         places |= {_carried(key, str(path)): path for key, path in files.items()}
     places[_carried("claims", planned.claims)] = Path(planned.claims)  # the workflow checks it
+    if planned.findings is not None:
+        places[_carried("findings", planned.findings)] = Path(planned.findings)
     members = {name: content_of(path) for name, path in places.items()}
     members[ABOUT] = (json.dumps(described, indent=2) + "\n").encode()
     if not runs:  # measurements only: nothing was trained, and nothing has a date

@@ -59,6 +59,8 @@ class Plan:
     shown: dict[str, dict]
     #: The file of claims, relative to the working directory.
     claims: str
+    #: The file of findings for the page of results; None for the paper's.
+    findings: str | None
     #: Networks on which runs are priced: latency, bandwidth and so on, by name.
     network: dict[str, dict]
 
@@ -198,6 +200,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
         measures=measures,
         shown=dict(config["artefacts"]),
         claims=config.get("claims", CLAIMS_FILE),
+        findings=config.get("findings"),
         network=dict(config.get("network", {})),
     )
 

@@ -58,6 +58,8 @@ class Findings:
     first: tuple[Sentence, ...]
     figure: str
     counted: Mapping[str, int]
+    title: str = ""
+    """The title of the page; empty if the file names none."""
 
 
 def findings(rows: Sequence[VerdictRow], path: str | Path = FINDINGS) -> Findings:
@@ -79,7 +81,13 @@ def findings(rows: Sequence[VerdictRow], path: str | Path = FINDINGS) -> Finding
         if every:
             about = " ".join(topic["about"].split())
             topics.append(Topic(topic["title"], about, run, absent))
-    return Findings(tuple(topics), told(listed["first"]), listed["figure"], counts(rows))
+    return Findings(
+        tuple(topics),
+        told(listed["first"]),
+        listed["figure"],
+        counts(rows),
+        listed.get("title", ""),
+    )
 
 
 def _by_reason(rows: Iterable[VerdictRow]) -> tuple[tuple[str, tuple[VerdictRow, ...]], ...]:

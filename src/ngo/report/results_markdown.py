@@ -13,12 +13,12 @@ BEGIN = "<!-- summary: written by make results-page -->"
 END = "<!-- end of the summary -->"
 
 PAGE = """\
-# Results of the {tier} tier
+# {title}
 
 {summary}
 
 `make {tier}` trains the runs and makes these results; `make results-page` writes this page.
-[assumptions.md](assumptions.md) lists the values that the paper does not state, with the reason for
+[{assumptions}]({assumptions}) lists the values that the paper does not state, with the reason for
 each.
 
 A claim is judged by one number per seed, paired within the seed, or by cases (theorems). n is the
@@ -41,11 +41,13 @@ fixed before training. [verdicts.md](verdicts.md) explains how verdicts are made
 """
 
 
-def results_markdown(contents: Contents, images: str) -> str:
-    """The page, with the figures in the folder ``images``."""
+def results_markdown(contents: Contents, images: str, assumptions: str = "assumptions.md") -> str:
+    """The page, with the figures in the folder ``images``, and a link to ``assumptions``."""
     contents.check()
     return PAGE.format(
         tier=contents.tier,
+        title=contents.findings.title or f"Results of the {contents.tier} tier",
+        assumptions=assumptions,
         summary=summary(contents, images),
         findings="\n".join(_topics(contents.findings)),
         claims=claims_table(contents),
