@@ -32,7 +32,7 @@ RUNS = {
     "gradient_tracking": {},
     "quasi_global": {},
     "push_sum": {"topology": "one_peer_exponential"},
-    "push_sum-static": {"topology": "equi_static", "shifts": 2},
+    "push_sum-static": {"topology": "d_equi_static", "shifts": 2},
     "relay_sum": {"topology": "chain"},
     "relay_sum-star": {"topology": "star"},
     **{f"choco-{name}": {"compression": name} for name in COMPRESSIONS},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,10 +22,12 @@ GAMMA, P, LR = 0.1, 0.9, 0.05
 BATCHES = 4
 
 
-def training_step(backend: str, topology: str, *, model: str, n: int, b: int, device: str) -> Step:
-    """Steps of ``n`` workers with NGO: batches, gradients, SGD and consensus.
+def training_step(
+    backend: str, topology: str, *, model: str, n: int, b: int, device: str, **fields: object
+) -> Step:
+    """Steps of ``n`` workers: batches, gradients, the local rule and the exchange; by default NGO.
 
-    The measured part is consensus.
+    ``fields`` are further fields of the run. The measured part is the exchange.
     """
     import torch
 
@@ -33,19 +36,32 @@ def training_step(backend: str, topology: str, *, model: str, n: int, b: int, de
     from ngo.training.stepper import Stepper
 
     class TimedNetwork(SharedMatrix):
-        """A network that adds up the time of consensus steps."""
+        """A network that adds up the time of exchanges."""
 
         seconds = 0.0
 
-        def pull(self, *args, **how):
+        @contextmanager
+        def timed(self):
             synchronize(device)
             start = time.perf_counter()
-            super().pull(*args, **how)
+            yield
             synchronize(device)
             self.seconds += time.perf_counter() - start
 
+        def pull(self, *args, **how):
+            with self.timed():
+                super().pull(*args, **how)
+
+        def mix(self, rows):
+            with self.timed():
+                super().mix(rows)
+
+        def swap(self, rows):
+            with self.timed():
+                return super().swap(rows)
+
     torch.set_num_threads(1)  # as in training
-    spec = make_spec(model, n, b, topology=topology)
+    spec = make_spec(model, n, b, topology=topology, **fields)
     data = random_images(model, n * b * BATCHES, b, device)
     parts = np.array_split(np.arange(n * b * BATCHES), n)
     stepper = Stepper(spec, make_problem(spec, data, parts), steps=1, backend=backend)
@@ -60,11 +76,13 @@ def training_step(backend: str, topology: str, *, model: str, n: int, b: int, de
 
 
 def make_spec(model: str, n: int, b: int, **values: object) -> RunSpec:
-    """A run of the model with NGO for one epoch."""
+    """A run of the model for one epoch, by default with NGO."""
     from ngo.training.resolve import resolve
+    from ngo.training.spec import DEFAULTS
 
-    values = {"protocol": "ngo", "lr": LR, "gamma": GAMMA, "p": P, "epochs": 1.0, **values}
-    return resolve({"model": model, "workers": n, "batch_size": b, **values})
+    common = {"protocol": "ngo", "lr": LR, "gamma": GAMMA, "p": P, "epochs": 1.0}
+    given = {"model": model, "workers": n, "batch_size": b, **values}
+    return resolve(given, {**DEFAULTS, **common})
 
 
 def random_images(model: str, train: int, test: int, device: str = "cpu") -> Dataset:

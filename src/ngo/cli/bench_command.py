@@ -116,6 +116,18 @@ def engine(
 
 
 @bench_command
+@bench_options("model", "device", "repeats")
+def methods(model: str | None, device: str, repeats: int) -> Iterator[Bench]:
+    """Training steps with each method and local rule, against those of NGO with SGD."""
+    MODELS[model or "mnist_cnn"]
+
+    from ngo.bench.method_steps import method_steps as bench
+
+    for each in [model] if model else ["mnist_cnn", "mnist_fc"]:
+        yield bench(each, device=chosen(device), repeats=repeats)
+
+
+@bench_command
 @bench_options("device", "repeats")
 def gossip(device: str, repeats: int) -> Iterator[Bench]:
     """Gossip steps, against a copy of the state, a matrix product and the naive form."""

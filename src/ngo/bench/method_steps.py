@@ -1,0 +1,65 @@
+"""The cost of a training step with each method and local rule, beside that of NGO with SGD."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ngo.bench.costs import Bench, Target
+from ngo.bench.training_step import training_step
+from ngo.bench.turns import turns
+
+PLAIN = "NGO, SGD"
+
+# Fields of a run, by the name of the way. Centralized SGD has no exchange to compare.
+WAYS = {
+    PLAIN: {},
+    "momentum": {"local_rule": "momentum"},
+    "nesterov": {"local_rule": "nesterov"},
+    "adam": {"local_rule": "adam"},
+    "adamw": {"local_rule": "adamw"},
+    "d2": {"protocol": "d2"},
+    "exact_diffusion": {"protocol": "exact_diffusion"},
+    "gradient_tracking": {"protocol": "gradient_tracking"},
+    "quasi_global": {"protocol": "quasi_global"},
+    "push_sum": {"protocol": "push_sum"},
+    "choco, top_k": {"protocol": "choco", "compression": "top_k"},
+    "choco, random_k": {"protocol": "choco", "compression": "random_k"},
+    "choco, sign": {"protocol": "choco", "compression": "sign"},
+    "choco, qsgd": {"protocol": "choco", "compression": "qsgd"},
+    "capped": {"coupling": "capped"},
+    "failing links": {"link_failure": 0.1},
+    "relay_sum": {"protocol": "relay_sum", "topology": "chain"},
+}
+
+LIMIT = 1.3
+"""A step may cost this much of NGO's with SGD, without what either exchanges."""
+
+
+def method_steps(
+    model: str = "mnist_cnn", n: int = 10, b: int = 32, device: str = "cpu", repeats: int = 5
+) -> Bench:
+    """Training steps with each of ``WAYS``; the exchange of rows is timed apart."""
+    case = {"model": model, "n": n, "b": b, "device": device}
+    backend = "threads" if device == "cpu" else "auto"
+    ways = {
+        way: partial(training_step, backend, **{"topology": "ring", **fields}, **case)
+        for way, fields in WAYS.items()
+    }
+    taken = turns(ways, repeats, f"{model}, methods", device=device)
+    alone = {way: taken.seconds(way) * (1 - taken.share(way)) for way in WAYS}
+    rows = [
+        {
+            **case,
+            "way": way,
+            "ms": taken.seconds(way) * 1e3,
+            "exchange_ms": (taken.seconds(way) - alone[way]) * 1e3,
+            "of_plain": taken.ratio(way, PLAIN),
+            "of_plain_without_exchange": alone[way] / alone[PLAIN],
+        }
+        for way in WAYS
+    ]
+    targets = [
+        Target(f"{model}: {row['way']}, of {PLAIN}", row["of_plain_without_exchange"], LIMIT)
+        for row in rows[1:]
+    ]
+    return Bench(rows, targets)
