@@ -27,8 +27,7 @@ def d2(step: Step) -> None:
 def exact_diffusion(step: Step) -> None:
     """D² with pulls of half the length, (I + W)/2 for γ = 1 (Yuan et al. 2019).
 
-    It is stable for every symmetric W.
-    NIDS (Li et al. 2019) with one step size is the same.
+    It is stable for every symmetric W. NIDS (Li et al. 2019) with one step size is the same.
     """
     _correct(step)
     step.network.pull(step.X, step.coupling, step.gamma / 2, step.run)
@@ -42,13 +41,13 @@ def _correct(step: Step) -> None:
     """
     import torch
 
-    x = step.X.clone()
+    psi, eta = step.matrix("psi"), step.matrix("eta", columns=1)  # of each worker's last step
+    lost = torch.sub(step.X, psi, out=psi) if step.t > 0 else None
     step.descend()
-    psi = step.X.clone()
-    eta = step.matrix("eta", columns=1)  # of each worker's last step
-    now = torch.full_like(eta, step.lr)
-    if step.t > 0:
-        ratio = now / eta
-        step.X.addcmul_(x, ratio).addcmul_(step.matrix("psi"), ratio, value=-1)
-    step.matrix("psi").copy_(psi)
-    eta.copy_(now)
+    if lost is None:
+        psi.copy_(step.X)
+    else:
+        corrected = torch.addcmul(step.X, lost, step.lr / eta)
+        psi.copy_(step.X)
+        step.X.copy_(corrected)
+    eta.fill_(step.lr)

@@ -16,12 +16,14 @@ def gradient_tracking(step: Step) -> None:
 
     y_i estimates the mean gradient; it mixes linearly, y ← y + γ (W y − y). Two matrices are sent.
     """
+    import torch
+
     y, before = step.matrix("y"), step.matrix("g")
     if step.t > 0:
         last = y.clone()
         step.network.mix(y)
-        y.sub_(last).mul_(step.gamma).add_(last)
-    y.add_(step.G).sub_(before)
+        torch.lerp(last, y, step.gamma, out=y)
+    y.add_(torch.sub(step.G, before, out=before))
     before.copy_(step.G)
     step.G.copy_(y)
     step.descend()
