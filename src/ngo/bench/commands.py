@@ -29,7 +29,7 @@ def startup(repeats: int = 5) -> Bench:
         taken: dict[str, list[float]] = {name: [] for name in commands}
         for turn in range(repeats + 1):
             for name, command in commands.items():
-                seconds = _seconds(command)
+                seconds = seconds_of(command)
                 if turn:  # the first turn reads the files from disk
                     taken[name].append(seconds)
     medians = {name: statistics.median(times) for name, times in taken.items()}
@@ -58,8 +58,8 @@ def workflow(jobs: int = 10) -> Bench:
         command = [sys.executable, "-m", "snakemake", "--cores", "1"]
         command += ["--configfile", "config/demo.yaml", "cold.yaml"]
         targets = [f"results/runs/{run}/metrics.parquet" for run in runs]
-        start = _seconds([*command, "-n", "--", *targets], folder)
-        whole = _seconds([*command, "--", *targets], folder)
+        start = seconds_of([*command, "-n", "--", *targets], folder)
+        whole = seconds_of([*command, "--", *targets], folder)
         tables = (Path(folder) / "benchmarks/train").glob("*.tsv")
         inside = [float(table.read_text().splitlines()[1].split("\t")[0]) for table in tables]
     rows = [
@@ -71,7 +71,7 @@ def workflow(jobs: int = 10) -> Bench:
     return Bench(rows, [Target("Snakemake's seconds for each job", each, 1)])
 
 
-def _seconds(command: Sequence[str], folder: str | None = None) -> float:
+def seconds_of(command: Sequence[str], folder: str | None = None) -> float:
     """The duration of a command, without the prefork server; a UserError if it fails."""
     environment = {name: value for name, value in os.environ.items() if name != "NGO_WARM"}
     start = time.perf_counter()

@@ -128,6 +128,17 @@ def methods(model: str | None, device: str, repeats: int) -> Iterator[Bench]:
 
 
 @bench_command
+@click.option(
+    "--processes", type=click.IntRange(2, 64), default=4, show_default=True, help="One per worker."
+)
+def traffic(processes: int) -> Iterator[Bench]:
+    """Bytes that each method sends in real processes, against those of a simulation."""
+    from ngo.bench import traffic as bench
+
+    yield bench.traffic(processes)
+
+
+@bench_command
 @bench_options("device", "repeats")
 def gossip(device: str, repeats: int) -> Iterator[Bench]:
     """Gossip steps, against a copy of the state, a matrix product and the naive form."""
