@@ -35,6 +35,9 @@ COMMANDS = {
         "Count the samples per class and worker of partition files.",
     ),
     "consensus": Lazy(MEASURES, "Simulate consensus with no learning."),
+    "rounds": Lazy(
+        MEASURES, "Measure how fast and how far workers agree without learning, for each coupling."
+    ),
     "spectra": Lazy(MEASURES, "Measure degrees and spectral gaps of topologies."),
     "alignment": Lazy(MEASURES, "Compare workers' gradients with the gradient at their mean."),
     "samples": Lazy(MEASURES, "Show what kept models generate, reconstruct or predict."),

@@ -43,6 +43,7 @@ COMMANDS = (
     "aggregate",
     "classes",
     "consensus",
+    "rounds",
     "spectra",
     "alignment",
     "samples",
