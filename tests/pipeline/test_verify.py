@@ -150,10 +150,21 @@ def test_runs_that_take_too_long_are_not_drawn_and_counted(own):
 def test_runs_of_other_code_are_not_drawn_and_counted(own, monkeypatch):
     monkeypatch.setattr("ngo.pipeline.collect.run_fingerprint", lambda spec: "0" * 16)
     out = verified(own, "--seed", 0, code=2)
-    assert "verify: no run can be retrained: 4 of other code." in out
+    made_by = next(iter(runs_of("own.tar", own).values())).record["source"]
+    told = f"no run can be retrained: 4 of other code. Runs were made by revision {made_by}."
+    assert told in out
     assert "4 of 4 runs could not be drawn: of other code" in verified(
         own, "--seed", 0, "--sample", 0
     )
+
+
+def test_runs_of_other_code_can_be_trained_with_this_code(own, monkeypatch):
+    monkeypatch.setattr("ngo.pipeline.collect.run_fingerprint", lambda spec: "0" * 16)
+    out = verified(own, "--seed", 0, "--other-code", "--sample", 4)
+    assert "4 of 4 runs retrained" in out
+    members, run = forged(own, one_bit)
+    out = verified(members, "--seed", 0, "--other-code", "--sample", 4, code=1)
+    assert f"verify: 1 failed, first {run}: V at step" in out
 
 
 def test_an_absent_data_set_is_named(own, monkeypatch):

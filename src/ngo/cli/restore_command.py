@@ -37,9 +37,11 @@ def restore(
     if not Path("Snakefile").exists():
         raise UserError("restore: no Snakefile in this folder; run it in the repository's folder.")
     from ngo.pipeline import restore as stage
-    from ngo.pipeline.archive import about_of, read_archive
+    from ngo.pipeline.archive import about_of, read_archive, runs_of
+    from ngo.pipeline.packed_runs import revisions
 
-    named = [Path(name) for name in about_of(archive, read_archive(archive))["configs"]]
+    members = read_archive(archive)
+    named = [Path(name) for name in about_of(archive, members)["configs"]]
     used = configs or named
     found = stage.restore(archive, download.data_root(data_root), used, schema)
     stage.record(found.files, used[1:])
@@ -49,5 +51,12 @@ def restore(
             "without a partition, its runs are trained again.",
             name,
             reason,
+        )
+    if found.other_code:
+        runs = runs_of(archive, members)
+        LOG.warning(
+            "note: runs of other code are trained again; to restore them, check out the revision "
+            "that made them: %s.",
+            revisions(runs[name].record for name in found.other_code),
         )
     click.echo(found.line)

@@ -31,6 +31,9 @@ SEED = FieldType(Field(int, "seed", **within(0, 2**63 - 1)))
 @click.option(
     "--longest", type=SECONDS, metavar="SECONDS", help="Draw no run that took longer than this."
 )
+@click.option(
+    "--other-code", is_flag=True, help="Draw runs of other code too, and train them with this one."
+)
 @click.option("--threads", type=THREADS, help="Threads: 1 to 1024  [default: all cores]")
 @schema_option
 @data_root_option
@@ -39,6 +42,7 @@ def verify(
     sample: int,
     seed: int,
     longest: float | None,
+    other_code: bool,
     threads: int | None,
     schema: Path | None,
     data_root: Path | None,
@@ -47,10 +51,12 @@ def verify(
 
     Tables must equal the rows of their runs. The drawn runs are trained again; their metrics must
     be the same bit for bit on the kind of processor that made them, and elsewhere within what two
-    roundings of the run differ by (docs/archives.md). Exit status 1 if a check fails.
+    roundings of the run differ by (docs/archives.md). Runs that other code made are not drawn:
+    check out the revision that made them. Exit status 1 if a check fails.
     """
     from ngo.pipeline import verify as stage
     from ngo.pipeline.archive import about_of, read_archive, runs_of
+    from ngo.pipeline.packed_runs import revisions
     from ngo.pipeline.plan import plan
 
     members = read_archive(archive)
@@ -66,10 +72,13 @@ def verify(
 
     for name, fault in stage.faults(members, runs, planned):
         tell(name, "as in the runs", fault)
-    names, unchecked = stage.drawable(runs, planned, longest)
+    names, unchecked = stage.drawable(runs, planned, longest, other_code)
     if sample and not names:
         reasons = ", ".join(f"{count} {reason}" for reason, count in unchecked.items())
-        raise UserError(f"verify: no run can be retrained: {reasons or 'the archive has none'}.")
+        raise UserError(
+            f"verify: no run can be retrained: {reasons or 'the archive has none'}. Runs were made "
+            f"by revision {revisions(run.record for run in runs.values())}."
+        )
     root = download.data_root(data_root)
     chosen = stage.drawn(names, sample, seed)
     for dataset in sorted({planned.runs[name].dataset for name in chosen}):

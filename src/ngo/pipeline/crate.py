@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from importlib.metadata import version
 from urllib.parse import quote
 
-from ngo.pipeline.packed_runs import METRICS, RECORDS
+from ngo.pipeline.packed_runs import METRICS, RECORDS, revisions
 
 CRATE = "ro-crate-metadata.json"
 WORKFLOW = "Snakefile"
@@ -159,12 +159,11 @@ def _whole(members: Mapping[str, bytes], about: Mapping, runs: list[Mapping]) ->
     results = [name for name in made if not name.startswith("results/data/")]
     read = [*about["configs"], *(name for name in made if name not in results)]
     spans = [_span(run) for run in runs]
-    revisions = sorted({run.get("source") or "unknown" for run in runs})
     return {
         "@id": "#workflow-run",
         "@type": "CreateAction",
         "name": f"The {about['tier']} tier",
-        "description": f"{len(runs)} runs; source revision {', '.join(revisions)}",
+        "description": f"{len(runs)} runs; source revision {revisions(runs)}",
         "startTime": min(start for start, _ in spans),
         "endTime": max(end for _, end in spans),
         "instrument": _ref(WORKFLOW),

@@ -70,6 +70,11 @@ class FinishedRun:
         return json.dumps(self.record, indent=2) + "\n"
 
 
+def revisions(records: Iterable[Mapping]) -> str:
+    """The source revisions in the records of runs, separated by commas."""
+    return ", ".join(sorted({record.get("source") or "unknown" for record in records}))
+
+
 def is_finished(folder: Path) -> bool:
     """Whether a run has been finished in ``folder``."""
     return all((folder / name).is_file() for name in (earlier.METRICS, earlier.RECORD))

@@ -42,15 +42,18 @@ def caught(sample: int, share: float) -> float:
 
 
 def drawable(
-    runs: Runs, planned: Plan, longest: float | None = None
+    runs: Runs, planned: Plan, longest: float | None = None, other_code: bool = False
 ) -> tuple[list[str], dict[str, int]]:
-    """The runs that can be retrained here, sorted, and how many can't be, by reason."""
+    """The runs that can be retrained here, sorted, and how many can't be, by reason.
+
+    Runs of other code are among them if ``other_code``.
+    """
     unchecked = {"not in the archive's config": 0, "of other code": 0, "too long": 0}
     found = []
     for name, run in sorted(runs.items()):
         if name not in planned.runs:
             unchecked["not in the archive's config"] += 1
-        elif not of_this_code(run, planned.runs[name]):
+        elif not (other_code or of_this_code(run, planned.runs[name])):
             unchecked["of other code"] += 1
         elif longest is not None and run.seconds > longest:
             unchecked["too long"] += 1
