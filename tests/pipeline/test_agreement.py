@@ -58,6 +58,13 @@ def test_runs_of_other_shape_or_facts_differ():
     assert bit_difference(fewer, RUN) == "only one of the two has the column V"
 
 
+def test_a_field_that_an_older_run_does_not_have_is_not_compared():
+    spec = {name: value for name, value in RUN.record["spec"].items() if name != "link_failure"}
+    older = dataclasses.replace(RUN, record={**RUN.record, "spec": spec})
+    assert bit_difference(older, RUN) is None
+    assert bit_difference(RUN, older) == "link_failure is 0.0 in the archive, None retrained"
+
+
 def test_elsewhere_a_multiple_of_the_spread_is_allowed():
     two = by(1, 1.1)
     relative = 0.1 / 1.1

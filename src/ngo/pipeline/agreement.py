@@ -139,9 +139,10 @@ def _other_rows(archived: FinishedRun, again: FinishedRun) -> str | None:
 
 
 def _other_facts(theirs: Mapping[str, object], ours: Mapping[str, object]) -> str | None:
-    for name, value in ours.items():
-        if theirs.get(name) != value:
-            return f"{name} is {theirs.get(name)!r} in the archive, {value!r} retrained"
+    """The first difference in what the archive says; older runs have fewer fields."""
+    for name, value in theirs.items():
+        if ours.get(name) != value:
+            return f"{name} is {value!r} in the archive, {ours.get(name)!r} retrained"
     return None
 
 
