@@ -50,6 +50,10 @@ def test_situations_are_apart_by_further_columns():
     table = combination_table(both, beside=["beta"])
     assert len(table) == 2 * len(combination_table(combinations()))
     assert (table.groupby("beta")["gain"].max().round(6) == 5).all()
+    assert table["beta"].is_monotonic_increasing
+    ring = table[(table["beta"] == 1) & table["mixer"].notna()]
+    assert ring["method"].is_monotonic_increasing
+    assert (ring.groupby("method")["mixer"].first() == "linear").all()
 
 
 def test_a_disturbance_is_named_by_what_is_not_neutral():

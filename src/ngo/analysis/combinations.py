@@ -34,10 +34,11 @@ def with_parts(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def combination_table(metrics: pd.DataFrame, beside: Sequence[str] = ()) -> pd.DataFrame:
-    """One row for each data set, partition, topology, method and mixer (``CELL``).
+    """One row for each data set, partition, topology, method and mixer (``CELL``), in this order.
 
-    ``beside`` are further columns that distinguish situations. Each cell is at its own best
-    ``TUNED``, by held-out accuracy (``best_fields.at_best``).
+    ``beside`` are further columns that distinguish situations, and come first. Linear gossip is the
+    first mixer. Each cell is at its own best ``TUNED``, by held-out accuracy
+    (``best_fields.at_best``).
 
     Columns: these; test accuracy in percent, of the mean model, over seeds, with its 95 %
     half-width (``accuracy``, ``accuracy_ci95``); the difference to linear gossip in the same
@@ -64,7 +65,10 @@ def combination_table(metrics: pd.DataFrame, beside: Sequence[str] = ()) -> pd.D
         )
         table = table.merge(found[[*cell, value, f"{value}_ci95"]], on=cell)
     table.loc[table["mixer"] == LINEAR, ["gain", "gain_ci95"]] = float("nan")
-    return table
+    first = table["mixer"] != LINEAR
+    return (
+        table.assign(first=first).sort_values([*cell[:-1], "first", "mixer"]).drop(columns="first")
+    )
 
 
 def disturbances(metrics: pd.DataFrame) -> pd.Series:

@@ -44,3 +44,6 @@ def test_each_method_and_mixer_has_a_line():
     left, right = figure.axes
     assert len({line.get_label() for line in left.get_lines()}) == 10
     assert len(right.get_lines()) == 6 + 1  # and the line at 0
+    colours = {line.get_label(): line.get_color() for line in left.get_lines()}
+    for line in right.get_lines()[:6]:
+        assert line.get_color() == colours[line.get_label()]

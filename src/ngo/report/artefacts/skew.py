@@ -13,7 +13,7 @@ from ngo.report import captions, plots
 from ngo.report.combinations import NOTE, print_combinations
 from ngo.report.curve_panels import Cases, lines
 from ngo.report.output import Output
-from ngo.report.style import house_style, kth_style
+from ngo.report.style import Style, house_style, kth_style
 from ngo.report.tables import save_table
 
 MEASURED = ("hellinger", "label_entropy")
@@ -62,32 +62,34 @@ def skew_table(runs: pd.DataFrame, classes: pd.DataFrame) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Accuracy, and the gain over linear gossip, against heterogeneity, for each data set."""
+    table = table.assign(name=table["method"] + (" " + table["mixer"]).fillna(""))
     sets = list(table.groupby(["dataset", "partition"], sort=False))
+    names = sorted(set(table["name"]), key=lambda name: (LINEAR not in name, name))
+    styles = {name: kth_style(k, name) for k, name in enumerate(names)}
     figure = plots.new_figure(2.2 * len(sets) + 0.8)
     axes = figure.subplots(len(sets), 2, squeeze=False)
     for pair, (_, rows) in zip(axes, sets, strict=True):
         for axis, value in zip(pair, ("accuracy", "gain"), strict=True):
             own = rows if value == "accuracy" else rows[rows["gain"].notna()]
-            lines(axis, _cases(own, value), "hellinger", value)
+            lines(axis, _cases(own, value, styles), "hellinger", value)
             axis.set_xlabel("heterogeneity (Hellinger distance)")
         pair[1].axhline(0, color="0.6", lw=1)
-    names = [title for name, _ in sets for title in (", ".join(name), "gain over linear gossip")]
-    plots.titles(axes.flat, *names)
+    titles = [title for name, _ in sets for title in (", ".join(name), "gain over linear gossip")]
+    plots.titles(axes.flat, *titles)
     plots.legend(figure, axes[0, 0])
     return figure
 
 
-def _cases(rows: pd.DataFrame, value: str) -> Cases:
+def _cases(rows: pd.DataFrame, value: str, styles: dict[str, Style]) -> Cases:
     """The rows of each method and mixer, as ``curves.points`` has them."""
     rows = rows.assign(
-        name=rows["method"] + (" " + rows["mixer"]).fillna(""),
         value=value,
         mean=rows[value],
         low=rows[value] - rows[f"{value}_ci95"],
         high=rows[value] + rows[f"{value}_ci95"],
     )
-    names = sorted(set(rows["name"]), key=lambda name: (LINEAR not in name, name))
     return [
-        (kth_style(k, name), rows[rows["name"] == name].sort_values("hellinger"))
-        for k, name in enumerate(names)
+        (style, rows[rows["name"] == name].sort_values("hellinger"))
+        for name, style in styles.items()
+        if name in set(rows["name"])
     ]
