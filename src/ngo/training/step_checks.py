@@ -55,7 +55,7 @@ def _check_topology(spec: RunSpec, method: Method) -> None:
         fixed = (name for name, each in TOPOLOGIES.items() if not (each.varies or each.directed))
         raise UserError(
             f"topology: {spec.topology!r} may change at each step, and protocol {spec.protocol!r} "
-            f"builds on what the same neighbours have sent before; fixed topologies: "
+            f"builds on earlier steps with the same neighbours; fixed topologies: "
             f"{', '.join(sorted(fixed))}."
         )
 

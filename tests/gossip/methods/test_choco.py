@@ -87,8 +87,8 @@ def test_it_needs_a_fixed_graph():
         with pytest.raises(UserError) as error:
             resolve({"protocol": "choco", "topology": topology, "workers": 8})
         assert str(error.value).startswith(
-            f"topology: {topology!r} may change at each step, and protocol 'choco' builds on what "
-            f"the same neighbours have sent before; fixed topologies: chain, complete, "
+            f"topology: {topology!r} may change at each step, and protocol 'choco' builds on "
+            f"earlier steps with the same neighbours; fixed topologies: chain, complete, "
         )
         assert "\n" not in str(error.value)
 

@@ -12,25 +12,27 @@ if TYPE_CHECKING:
 ONE_PULL = {"local_steps": 1, "delay": 0}
 
 
-@method("d2", fields=GOSSIP_FIELDS, linear_rule=True, **ONE_PULL)
+@method("d2", fields=GOSSIP_FIELDS, graph="fixed", linear_rule=True, **ONE_PULL)
 def d2(step: Step) -> None:
     """x^(t+1) = pull(2x^t − x^(t−1) − η (g^t − g^(t−1))): a half step, and what the last one lost.
 
-    It has no bias on heterogeneous data. With γ = 1 and p = 1, the smallest eigenvalue of W must be
-    above −1/3.
+    It has no bias on heterogeneous data. At p = 1 the smallest eigenvalue of (1 − γ)I + γW must be
+    above −1/3: on a ring of ten, γ must be below 1.
     """
     _correct(step)
     step.gossip()
 
 
-@method("exact_diffusion", fields=GOSSIP_FIELDS, linear_rule=True, **ONE_PULL)
+@method("exact_diffusion", fields=GOSSIP_FIELDS, graph="fixed", linear_rule=True, **ONE_PULL)
 def exact_diffusion(step: Step) -> None:
-    """D² with pulls of half the length, (I + W)/2 for γ = 1 (Yuan et al. 2019).
+    """D² that goes half the way of each pull, (I + W)/2 for γ = 1 (Yuan et al. 2019).
 
     It is stable for every symmetric W. NIDS (Li et al. 2019) with one step size is the same.
     """
     _correct(step)
-    step.network.pull(step.X, step.coupling, step.gamma / 2, step.run)
+    before = step.X.clone()
+    step.gossip()
+    step.X.lerp_(before, 0.5)
 
 
 def _correct(step: Step) -> None:

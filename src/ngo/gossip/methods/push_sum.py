@@ -10,16 +10,18 @@ if TYPE_CHECKING:
     from ngo.gossip.step import Step
 
 
-@method("push_sum", fields=("topology",), directed=True, sends=("d", "1"), local_steps=1, delay=0)
+@method("push_sum", fields=("topology",), directed=True, sends=("d + 1",), local_steps=1, delay=0)
 def push_sum(step: Step) -> None:
     """Push sums: x ← W (x − η g), w ← W w for column-stochastic W; gradients at z = x / w.
 
     ``step.X`` holds z, so that gradients and evaluations see it.
     """
+    import torch
+
     w = step.matrix("w", columns=1, fill=1.0)
     z = step.X.clone()
     step.descend()
-    x = step.X.sub_(z).add_(z.mul_(w))
-    step.network.mix(x)
-    step.network.mix(w)
-    x.div_(w)
+    sums = torch.cat([step.X.sub_(z).add_(z.mul_(w)), w], 1)
+    step.network.mix(sums)
+    w.copy_(sums[:, -1:])
+    torch.div(sums[:, :-1], w, out=step.X)
