@@ -102,6 +102,12 @@ def _accuracy_spread(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
     return 100 * (last["workers_accuracy_max"] - last["workers_accuracy_min"])
 
 
+def _merge_gain(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+    """The test accuracy of the mean model − the mean of the workers' at the end, in points."""
+    last = last.set_index("run")
+    return 100 * (last["consensus_accuracy"] - last["workers_accuracy_mean"])
+
+
 def _edges(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
     """The mean number of edges in a step: each carries two models."""
     last = last.set_index("run")
@@ -110,6 +116,7 @@ def _edges(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
 
 VALUES.add("best_accuracy", RunValue(_best_accuracy, -np.inf))
 VALUES.add("accuracy_spread", RunValue(_accuracy_spread, np.inf))
+VALUES.add("merge_gain", RunValue(_merge_gain, -np.inf))
 VALUES.add("edges", RunValue(_edges, np.nan))
 
 

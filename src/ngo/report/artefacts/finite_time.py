@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import points
 from ngo.analysis.rounds import at_best, comparison, with_mixers
+from ngo.analysis.rounds_theory import with_theory
 from ngo.report import plots
 from ngo.report.curve_panels import Cases, dots, lines
 from ngo.report.output import Output
@@ -26,14 +27,18 @@ KINDS = {
     "loss": ("failing links", "probability of failure"),
     "kept": ("compression", "share of the entries sent"),
 }
+FLOORS = ("drift", "noise")
+"""Disturbances under which V does not go to 0."""
+
 MIXERS = ("linear", "NGO", "capped", "implicit", "chebyshev")
 
 NOTE = (
     "No learning: all workers start from Gaussian states. Each way to mix is at the p and γ that "
     "are best on half of the seeds; shown are the other seeds. Top: undisturbed, best by V after "
-    "{early} rounds. Below: the mean of V over the last quarter of {rounds} rounds under one "
-    "disturbance, best by that mean, over that of linear gossip on the same graph. Drift and noise "
-    "are standard deviations over workers; at the start, that of all states is 1."
+    "{early} rounds. Below: V under one disturbance, over that of linear gossip on the same graph; "
+    "under drift and noise, which leave a floor, the mean over the last quarter of {rounds} "
+    "rounds, otherwise V after {early} rounds. Drift and noise are standard deviations over "
+    "workers; at the start, that of all states is 1."
 )
 
 
@@ -62,19 +67,28 @@ def make(
         printed,
         f"{out}/tables/finite_time",
         "V of each way to mix at its own best p and γ, geometric means [95 % interval], and its "
-        f"ratio to linear gossip's on the same graph, paired by seed. Undisturbed: after "
-        f"{facts['early']} rounds. Disturbed: the mean over the last quarter of {facts['rounds']} "
-        f"rounds. p and γ are chosen on half of the seeds, and V is that of the others. {about}",
+        f"ratio to linear gossip's on the same graph, paired by seed: after {facts['early']} "
+        "rounds; under drift and noise, which leave a floor, the mean over the last quarter of "
+        f"{facts['rounds']} rounds. p and γ are chosen on half of the seeds, and V is that of the "
+        "others. V at most: the largest V that undisturbed linear or accelerated rounds can leave. "
+        "T*: the rounds after which NGO would agree in continuous time, by Theorem 3.1 with the "
+        f"factor that its proof loses. {about}",
     )
     return Output(picture, (printed,))
 
 
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """``rounds.comparison``: undisturbed by ``V_early``, under disturbances by ``V_settled``."""
-    clean = table["disturbance"] == "none"
-    parts = [comparison(table[clean], "V_early")]
-    if not clean.all():
-        parts.append(comparison(table[~clean]))
+    """``rounds.comparison`` by ``V_early``, by ``V_settled`` under disturbances that leave a floor.
+
+    Undisturbed rounds have theory beside them (``with_theory``).
+    """
+    clean, floor = table["disturbance"] == "none", table["disturbance"].isin(FLOORS)
+    start = table[clean & (table["round"] == 0)]
+    n, early = int(table["workers"].iloc[0]), int(table["early"].iloc[0])
+    parts = [with_theory(comparison(table[clean], "V_early"), n, early, start["V"].mean())]
+    for rows, value in ((~clean & ~floor, "V_early"), (floor, "V_settled")):
+        if rows.any():
+            parts.append(comparison(table[rows], value))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -120,9 +134,15 @@ def print_numbers(found: pd.DataFrame) -> pd.DataFrame:
             "Best p": found["p"].map("{:g}".format),
             "Best γ": found["gamma"].map("{:g}".format),
             "V": _with_interval(found, ""),
+            "V at most": _scientific(found["V_bound"]),
+            "T*": _scientific(found["T_star"]),
             "V / linear": _with_interval(found, "ratio_"),
         }
     )
+
+
+def _scientific(values: pd.Series) -> list[str]:
+    return [number(np.nan) if np.isnan(value) else f"{value:.2e}" for value in values]
 
 
 def _with_interval(found: pd.DataFrame, prefix: str) -> list[str]:
