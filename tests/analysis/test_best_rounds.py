@@ -57,13 +57,14 @@ def test_the_quantity_is_the_log_ratio_by_seed():
     assert np.allclose(settled_ratio(made(by_gamma), of="NGO", minus="capped"), np.log(8))
 
 
-def test_divergence_decides_against_the_side_that_diverged():
+@pytest.mark.parametrize("lost", [np.inf, np.nan])
+def test_divergence_decides_against_the_side_that_diverged(lost):
     def V(coupling, p, gamma, seed):
-        return np.inf if p == 0.75 and coupling == "power" else 1.0
+        return lost if p == 0.75 and coupling == "power" else 1.0
 
     assert (settled_ratio(made(V), of="NGO") == np.inf).all()
     assert (settled_ratio(made(V), of="linear", minus="NGO") == -np.inf).all()
-    assert (settled_ratio(made(lambda *_: np.inf), of="NGO") == 0).all()
+    assert (settled_ratio(made(lambda *_: lost), of="NGO") == 0).all()
 
 
 def test_a_mixer_that_is_not_there_is_named():

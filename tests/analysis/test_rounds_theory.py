@@ -45,7 +45,7 @@ def test_the_two_matchings_of_a_ring_alternate():
 
 
 def test_the_time_of_NGO_is_that_of_the_theorem_and_of_no_other_mixer():
-    """p = 1/2: T* = 2 V(0)^(1/2) / (√2 γ λ₂(L(B))^(1/2)), B = W²."""
+    """At p = 1/2, T* = 2 V(0)^(1/2) / (√2 γ λ₂(L(B))^(1/2)), B = W²."""
     bound, time = theory("NGO", gamma=0.5, p=0.5)
     connectivity = 2 / 9 * (1 - math.cos(2 * math.pi / N))
     assert time == pytest.approx(2 * 30 / (math.sqrt(2) * 0.5 * math.sqrt(connectivity)))

@@ -19,6 +19,7 @@ def value(rows, name):
         ("accuracy", 60.0),
         ("workers_accuracy", 50.0),
         ("accuracy_spread", 10.0),
+        ("merge_gain", 10.0),
         ("loss", 0.5),
         ("workers_loss", 1.0),
         ("train_loss", 1.5),

@@ -41,12 +41,14 @@ def combination_table(metrics: pd.DataFrame, beside: Sequence[str] = ()) -> pd.D
     (``best_fields.at_best``).
 
     Columns: these; test accuracy in percent, of the mean model, over seeds, with its 95 %
-    half-width (``accuracy``, ``accuracy_ci95``); the difference to linear gossip in the same
+    half-width (``accuracy``, ``accuracy_ci95``); ``TUNED``, and the values that were tried, such
+    as ``0.3, 1`` (``gamma_tried``); the difference to linear gossip in the same
     situation (``gain``, ``gain_ci95``), paired by seed; bytes sent by a run; the runs
     that diverged.
     """
     situation, cell = [*beside, *SITUATION], [*beside, *CELL]
-    rows = final(at_best(with_parts(metrics), TUNED, cell))
+    runs = with_parts(metrics)
+    rows = final(at_best(runs, TUNED, cell))
     check_apart(rows, cell)
     rows = rows.assign(accuracy=100 * rows["consensus_accuracy"])
     linear = rows.loc[rows["mixer"] == LINEAR, [*situation, "seed", "accuracy"]]
@@ -58,7 +60,8 @@ def combination_table(metrics: pd.DataFrame, beside: Sequence[str] = ()) -> pd.D
         seeds=("seed", "nunique"),
         diverged=("diverged", "sum"),
     )
-    table = counts.reset_index()
+    tried = runs.groupby(cell, dropna=False)[TUNED].agg(_listed).add_suffix("_tried")
+    table = counts.reset_index().merge(tried.reset_index(), on=cell)
     for value in ("accuracy", "gain"):
         found = over_seeds(rows, cell, value).rename(
             columns={"mean": value, "half_width": f"{value}_ci95"}
@@ -69,6 +72,10 @@ def combination_table(metrics: pd.DataFrame, beside: Sequence[str] = ()) -> pd.D
     return (
         table.assign(first=first).sort_values([*cell[:-1], "first", "mixer"]).drop(columns="first")
     )
+
+
+def _listed(values: pd.Series) -> str:
+    return ", ".join(f"{value:g}" for value in sorted(values.dropna().unique()))
 
 
 def disturbances(metrics: pd.DataFrame) -> pd.Series:

@@ -17,9 +17,9 @@ from ngo.report.style import Style, kth_style
 from ngo.report.tables import ABSENT, save_table
 
 NOTE = (
-    "Each method and coupling at its own best p, γ and learning rate: those with the highest mean "
-    "accuracy over seeds on training samples that were held out (a value at which a run diverged "
-    "comes last)."
+    "Each method and coupling at the best of the p, γ and learning rates that were tried: those "
+    "with the highest mean accuracy over seeds on training samples that were held out (a value at "
+    "which a run diverged comes last)."
 )
 
 
@@ -89,7 +89,7 @@ def print_combinations(table: pd.DataFrame, **beside: str) -> pd.DataFrame:
     """
     places = [2] * len(table)
     chosen = {
-        name: [ABSENT if pd.isna(value) else f"{value:g}" for value in table[column]]
+        name: list(map(_chosen, table[column], table[f"{column}_tried"]))
         for name, column in zip(("Best p", "Best γ", "Best η"), TUNED, strict=True)
     }
     return pd.DataFrame(
@@ -107,6 +107,13 @@ def print_combinations(table: pd.DataFrame, **beside: str) -> pd.DataFrame:
             "Diverged": diverged(table),
         }
     )
+
+
+def _chosen(value: float, tried: str) -> str:
+    """``1 of 0.3, 1``; the value alone if no other was tried."""
+    if pd.isna(value):
+        return ABSENT
+    return f"{value:g} of {tried}" if "," in tried else f"{value:g}"
 
 
 def _draw_values(

@@ -19,7 +19,7 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
     (printed,) = output.tables
     rows = printed[printed["Data"] == "mnist"].set_index(["Method", "Mixing"])
     assert rows.loc[("momentum", "capped"), "Gain"].startswith("+5.00")
-    assert rows.loc[("momentum", "linear"), ["Gain", "Best γ"]].tolist() == ["–", "0.4"]
+    assert rows.loc[("momentum", "linear"), ["Gain", "Best γ"]].tolist() == ["–", "0.4 of 0.2, 0.4"]
     assert rows.loc[("centralized", "–"), ["Best p", "Sent"]].tolist() == ["–", "1.0 MB"]
     saved = pd.read_csv(tmp_path / "tables/methods.csv")
     assert len(saved) == len(printed) == 20

@@ -25,7 +25,7 @@ def settled_ratio(
     from ngo.common.registry import UserError
 
     chosen = ends(at_best(with_mixers(rows), value)).set_index([*SITUATION, "seed"])
-    logs = np.log(chosen[value].astype(float))
+    logs = np.log(chosen[value].astype(float).fillna(np.inf))  # ∞ − ∞ is NaN: it diverged
     sides = [logs[chosen["mixer"] == name] for name in (of, minus)]
     for name, side in zip((of, minus), sides, strict=True):
         if side.empty:
