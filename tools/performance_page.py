@@ -1,6 +1,9 @@
 """Write the measured part of docs/performance.md from the output of ``ngo bench … --json``.
 
-Usage: python tools/performance_page.py engine.json gossip.json startup.json workflow.json
+Usage: python tools/performance_page.py PART FILES. A part of the page has the tables of some benches:
+
+    engine  engine.json gossip.json startup.json workflow.json
+    methods methods.json traffic.json
 
 Several runs of a bench are given as files that differ in a number only (engine1.json engine2.json).
 The page then shows the targets of all runs, and the tables of the first.
@@ -16,7 +19,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 PAGE = Path(__file__).parents[1] / "docs/performance.md"
-BEGIN, END = "<!-- measured: tools/performance_page.py -->\n", "<!-- end -->\n"
+BEGIN, END = "<!-- measured, {}: tools/performance_page.py -->\n", "<!-- end -->\n"
 HEADERS = {
     "us_per_sample": "µs a sample",
     "of_one_model": "of one model's",
@@ -28,8 +31,8 @@ HEADERS = {
 }
 
 
-def main(files: list[str]) -> None:
-    """Write the tables and the targets of ``files`` into the page."""
+def main(part: str, *files: str) -> None:
+    """Write the tables and the targets of ``files`` into a part of the page."""
     benches = defaultdict(list)
     for file in files:
         benches[Path(file).stem.rstrip("0123456789")].append(json.loads(Path(file).read_text()))
@@ -49,9 +52,10 @@ def main(files: list[str]) -> None:
         tabulate(targets, ["target", "measured", "limit", ""], tablefmt="github") + "\n",
     ]
     text = PAGE.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    PAGE.write_text(before + BEGIN + "\n" + "\n".join(parts) + "\n" + END + after, encoding="utf-8")
+    begin = BEGIN.format(part)
+    before, rest = text.split(begin)
+    after = rest.split(END, 1)[1]
+    PAGE.write_text(before + begin + "\n" + "\n".join(parts) + "\n" + END + after, encoding="utf-8")
 
 
 def _tables(rows: list[dict]) -> str:
@@ -69,4 +73,4 @@ def _tables(rows: list[dict]) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])
