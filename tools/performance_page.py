@@ -1,6 +1,7 @@
 """Write the measured part of docs/performance.md from the output of ``ngo bench … --json``.
 
-Usage: python tools/performance_page.py PART FILES. A part of the page has the tables of some benches:
+Usage: python tools/performance_page.py PART FILES. Each part of the page has the tables of some
+benches:
 
     engine  engine.json gossip.json startup.json workflow.json
     methods methods.json traffic.json
