@@ -27,7 +27,7 @@ class Coupling:
     pull: Pull
     #: The fields of a run that it reads.
     fields: tuple[str, ...]
-    #: A faster form of ``step``, or None.
+    #: A form of ``step`` that is faster, or that needs whole rows; or None.
     fast: Callable[..., torch.Tensor] | None = None
     #: Whether it needs a matching: at most one neighbour of each worker in each step.
     matching: bool = False

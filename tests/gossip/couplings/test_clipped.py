@@ -1,12 +1,29 @@
+import numpy as np
 import pytest
 import torch
 from stepping import Stepping, ring_matrix, states
 
+from ngo.gossip.coupling import COUPLINGS
+
+GAMMA = 0.2
+
 
 def stepped(X, coupling="clipped", **values):
-    stepping = Stepping("ngo", X, ring_matrix(), coupling=coupling, **values)
+    stepping = Stepping("ngo", X, ring_matrix(), coupling=coupling, gamma=GAMMA, **values)
     stepping.advance()
     return stepping.X
+
+
+def reference(X, W, clip):
+    """Algorithm 1 of He, Karimireddy and Jaggi (2022) with one τ, worker by worker."""
+    new = X.copy()
+    for i in range(len(X)):
+        for j in range(len(X)):
+            difference = X[j] - X[i]
+            length = np.linalg.norm(difference)
+            if i != j and length > 0:
+                new[i] += GAMMA * W[i, j] * min(1, clip / length) * difference
+    return new
 
 
 def test_small_differences_count_in_full():
@@ -14,13 +31,28 @@ def test_small_differences_count_in_full():
     assert torch.allclose(stepped(X, clip=1e3), stepped(X, "power", p=1.0))
 
 
-def test_each_entry_of_a_difference_is_limited_alone():
-    """Worker 0 is far off in column 0 only: the other columns do not change with it."""
-    X, _ = states()
-    far = X.clone()
-    far[0, 0] += 1e6
-    near, clipped = stepped(X, clip=0.5), stepped(far, clip=0.5)
-    assert torch.equal(clipped[:, 1:], near[:, 1:])
-    pull = float((clipped - far)[0, 0])
-    assert pull == pytest.approx(-0.2 * 2 / 3 * 0.5, abs=1e-8)
-    assert torch.allclose(clipped.mean(0), far.mean(0))
+@pytest.mark.parametrize("clip", [0.5, 2.0])
+def test_a_step_is_its_reference(clip):
+    X = states()[0].double()
+    W = ring_matrix().double().numpy()
+    assert np.allclose(stepped(X, clip=clip), reference(X.numpy(), W, clip), rtol=0, atol=1e-12)
+
+
+def test_a_worker_that_is_far_off_moves_its_neighbours_by_little():
+    far = states()[0].double()
+    far[0] += 1e6
+    moved = stepped(far, clip=0.5) - far
+    assert float(moved[0].norm()) <= GAMMA * 2 / 3 * 0.5 + 1e-9
+    assert torch.allclose(moved.sum(0), torch.zeros_like(moved[0]), atol=1e-8)
+
+
+def test_the_pull_along_an_edge_is_that_of_the_step():
+    X = states()[0].double()[:2]
+    W = torch.tensor([[0.5, 0.5], [0.5, 0.5]]).double()
+
+    class Fields:
+        clip = 0.3
+
+    entry = COUPLINGS["clipped"]
+    pull = entry.pull(X[1:] - X[:1], W[:1, 1:], GAMMA, Fields)
+    assert torch.allclose(entry.step(X, W, GAMMA, Fields), X + torch.cat([pull, -pull]))

@@ -1,8 +1,4 @@
-"""Clipped gossip: a worker that is far off moves its neighbours by little.
-
-This is ClippedGossip (He, Karimireddy and Jaggi 2022) for single entries. Theirs scales the whole
-difference of two models to the length τ at most, which no coupling can do: it sees entries only.
-"""
+"""Clipped gossip: a worker that is far off moves its neighbours by little."""
 
 from __future__ import annotations
 
@@ -11,16 +7,43 @@ from typing import TYPE_CHECKING
 from ngo.common.fields import above
 from ngo.common.settings import number
 from ngo.gossip.coupling import coupling
+from ngo.native.pool import Map
 
 if TYPE_CHECKING:
     import torch
 
     from ngo.gossip.step import Run
 
-CLIP = {"clip": number("largest difference that counts in full", 1.0, above(0))}
+CLIP = {"clip": number("largest length of a difference that counts in full, τ", 1.0, above(0))}
 
 
-@coupling("clipped", settings=CLIP)
+def fast_clipped(
+    X: torch.Tensor,
+    W: torch.Tensor,
+    gamma: float,
+    run: Run,
+    *,
+    at: torch.Tensor | None,
+    out: torch.Tensor | None,
+    spread: Map,
+) -> torch.Tensor:
+    """Linear gossip with the weights W_ij min(1, τ/‖x_j − x_i‖), from whole rows."""
+    import torch
+
+    from ngo.gossip.steps.linear import linear_step
+
+    seen = X if at is None else at
+    lengths = torch.cdist(seen, seen, compute_mode="donot_use_mm_for_euclid_dist")
+    weights = W * (run.clip / lengths.clamp_min(run.clip)).to(W)
+    return linear_step(X, weights, gamma, at=at, out=out, spread=spread)
+
+
+@coupling("clipped", settings=CLIP, fast=fast_clipped)
 def clipped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
-    """γ W_ij z, each entry of z limited to ±``clip``."""
-    return z.clamp(-run.clip, run.clip).mul_(weights).mul_(gamma)
+    """γ W_ij z, with z shortened to the length τ = ``clip`` at most (ClippedGossip; He, Karimireddy
+    and Jaggi 2022).
+
+    The length is that of the difference of two whole models. Theirs adapts τ to each worker.
+    """
+    length = z.norm(dim=1, keepdim=True)
+    return z * (run.clip / length.clamp_min(run.clip) * weights * gamma)
