@@ -7,7 +7,7 @@ from ngo.gossip.parts import REGISTRIES
 
 def rows(text):
     """The table of methods: the words of each row, by the method."""
-    table = text.partition("What goes together")[2]
+    table = text.partition("What goes together\n\n")[2].partition("\n\n")[0]
     return {line.split()[0]: line for line in table.splitlines() if line.strip()}
 
 
@@ -17,7 +17,9 @@ def test_all_parts_are_listed():
         assert f"(--{kind.replace('_', '-')}):" in text
         for name in registry:
             assert f"\n  {name} " in text
-    assert "[Tang et al. 2018] Reads gamma, gamma_decay, p." in " ".join(text.split())
+    words = " ".join(text.split())
+    assert "D² (Tang et al. 2018): gossip with a correction" in words
+    assert "[the paper, Figure 1] Reads gamma, gamma_decay, v_threshold." in words
     assert max(map(len, text.splitlines())) <= 120
 
 
@@ -31,12 +33,26 @@ def test_a_row_says_what_goes_with_a_method():
         "1",
         "all",
         "undirected",
+        "d",
         "yes",
         "yes",
     ]
-    assert found["push_sum"].split()[1:] == ["none", "all", "all", "no", "yes"]
-    assert found["centralized"].split()[1:] == ["none", "all", "none", "no", "no"]
+    assert found["push_sum"].split()[1:] == ["none", "all", "all", "d", "+", "1", "no", "yes"]
+    assert found["centralized"].split()[1:] == ["none", "all", "none", "d", "no", "no"]
     assert "gossip_until gossips until all workers agree" in " ".join(ngo("methods").split())
+
+
+def test_weight_decay_and_warm_up_are_there():
+    words = " ".join(ngo("methods").split())
+    assert "(--weight-decay) goes with each rule: it adds λ x_i to g_i; with adamw it" in words
+    assert "Warm-up (--warmup) goes with each schedule" in words
+
+
+def test_a_method_without_failures_says_why():
+    words = " ".join(ngo("methods").split())
+    reasons = words.partition("Where they may not: ")[2]
+    without = {name for name, line in rows(ngo("methods")).items() if line.endswith("no")}
+    assert {each.split()[0] for each in reasons.split("; ")} == without
 
 
 def test_json_has_all_facts():

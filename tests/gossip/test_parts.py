@@ -1,5 +1,7 @@
 """The table of parts says what resolving a run decides."""
 
+import re
+
 import pytest
 
 from ngo.common.registry import UserError
@@ -35,6 +37,7 @@ def test_every_entry_is_a_part_and_has_a_summary():
             assert each.summary, each.name
             assert "\n" not in each.summary
             assert not each.summary.endswith(".")
+            assert not re.match("Algorithm|The t-th|That ", each.summary), each.name
     assert list(BY_NAME) == sorted(METHODS)
 
 
@@ -47,6 +50,8 @@ def test_every_entry_is_a_part_and_has_a_summary():
         ("protocol", "gradient_tracking", "Pu and Nedić 2021"),
         ("protocol", "delayed", 'the paper, equation "delay"'),
         ("protocol", "centralized", ""),
+        ("compression", "qsgd", "Alistarh et al. 2017"),
+        ("topology", "u_equi_static", "Song et al. 2022"),
         ("coupling", "clipped", "He, Karimireddy and Jaggi 2022"),
         ("local_rule", "adam", "Kingma and Ba 2015"),
         ("local_rule", "adamw", "Loshchilov and Hutter 2019"),

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 import click
 
+from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import FAILURES
 from ngo.gossip.parts import REGISTRIES, MethodPart, Part, parts
 from ngo.gossip.parts import methods as all_methods
@@ -19,6 +20,25 @@ TITLES = {
     "lr_schedule": "Schedules of the learning rate",
     "compression": "Compressions",
     "topology": "Topologies",
+}
+
+# Under a title: what the entries' lines take for granted.
+NOTES = {
+    "protocol": "A half step is a worker's step of the local rule. A pull moves it towards its "
+    "neighbours, by the coupling. The paper is that on NGO.",
+    "coupling": "The pull of worker j on worker i, for each entry z of x_j − x_i. γ (gamma) is the "
+    "synchronization rate, W_ij the weight of the edge, φ_p(z) = sign(z)|z|^(2p−1). A matching is "
+    "a graph in which a worker has one neighbour at most.",
+    "local_rule": "x_i is the model of worker i, g_i its gradient, m_i its momentum, η the "
+    "learning rate (--lr). Weight decay λ (--weight-decay) goes with each rule: it adds λ x_i to "
+    "g_i; with {} it shrinks x_i instead.",
+    "lr_schedule": "t is the step, T the number of steps. Warm-up (--warmup) goes with each "
+    "schedule: in the first m = warmup × T steps, η_t is multiplied by (t + 1)/m "
+    "[Goyal et al. 2017].",
+    "compression": "C(z) is sent in place of z, a row of d numbers, by methods with C(d) in the "
+    "table below.",
+    "topology": "Workers have the numbers 0 … n − 1; on a circle, numbers are taken mod n. In "
+    "G(n, u), each edge is there with probability u.",
 }
 
 WIDTH = 100
@@ -46,29 +66,31 @@ def methods(as_json: bool) -> None:
         )
         return
     for kind, each in found.items():
-        click.echo(_listed(f"{TITLES[kind]} (--{kind.replace('_', '-')})", each))
+        click.echo(_listed(kind, each))
     click.echo("What goes together\n")
     click.echo(_table(found["protocol"]))
 
 
-def _listed(title: str, found: Iterable[Part]) -> str:
+def _listed(kind: str, found: Iterable[Part]) -> str:
+    shrinking = (name for name, each in sorted(LOCAL_RULES.items()) if each.decoupled_decay)
     formatter = click.HelpFormatter(width=WIDTH)
-    with formatter.section(title):
+    with formatter.section(f"{TITLES[kind]} (--{kind.replace('_', '-')})"):
+        formatter.write_text(NOTES[kind].format(", ".join(shrinking)))
+        formatter.write_paragraph()
         formatter.write_dl([(part.name, _about(part)) for part in found])
     return formatter.getvalue()
 
 
 def _about(part: Part) -> str:
     """The summary, the source, and the fields that the table below does not show."""
-    cited = part.source and part.source.removeprefix("the paper, ") in part.summary
-    source = f" [{part.source}]" if part.source and not cited else ""
+    source = f" [{part.source}]" if part.source and part.source not in part.summary else ""
     fields = [name for name in part.fields if name not in IN_TABLE]
     reads = f" Reads {', '.join(fields)}." if fields else ""
     return f"{part.summary}.{source}{reads}" if part.summary else f"{source}{reads}".strip()
 
 
 def _table(found: Sequence[MethodPart]) -> str:
-    """A row for each method, and why some need every message."""
+    """A row for each method, what the columns mean, and why no link may fail in some."""
     from tabulate import tabulate
 
     rows = [
@@ -83,13 +105,23 @@ def _table(found: Sequence[MethodPart]) -> str:
         }
         for each in found
     ]
+    matching = (name for name, each in sorted(REGISTRIES["coupling"].items()) if each.matching)
     reasons = [
-        f"{each.name} {each.needs_every_message}" for each in found if each.needs_every_message
+        f"{each.name} {each.needs_every_message or 'has no links between workers'}"
+        for each in found
+        if not each.failures
     ]
-    sends = "sends: the numbers in each message along an edge, of d parameters; C(d): compressed."
-    failures = "failures: links may fail, and workers may be away (--link-failure, --absence)."
-    text = f"{sends} {failures} Not so: {'; '.join(reasons)}."
-    return f"{tabulate(rows, headers='keys')}\n\n{click.wrap_text(text, WIDTH)}"
+    meanings = (
+        f"couplings: {', '.join(matching)} on matchings only.",
+        "topologies: a fixed one is the same in all steps; a tree has no cycles.",
+        "sends: the numbers in each message, for a model of d parameters; C(d): compressed; "
+        "until V ≤ V_th: messages of d, as many as v_threshold takes.",
+        "asynchronous: no worker has to wait for others (--asynchronous).",
+        "failures: links may fail, and workers may be away (--link-failure, --absence). "
+        f"Where they may not: {'; '.join(reasons)}.",
+    )
+    text = "\n".join(click.wrap_text(each, WIDTH, "", "  ") for each in meanings)
+    return f"{tabulate(rows, headers='keys')}\n\n{text}"
 
 
 def _couplings(method: MethodPart) -> str:

@@ -69,7 +69,8 @@ def coupling(
 
     It must be odd in z, so that the mean of all workers is conserved: the pull of j on i is that of
     i on j with the other sign. ``fields`` are the fields of a run that it reads, ``settings`` those
-    that it adds. It goes with matchings only if it declares so, as an implicit step must.
+    that it adds. With ``matching=True``, which an implicit step needs, it is refused on graphs that
+    are no matchings.
     """
 
     def register(pull: Pull) -> Pull:

@@ -62,7 +62,7 @@ def unchanged(
 ) -> Iterator[Callable[[torch.Tensor], None]]:
     """Put the ``rows`` of ``matrices`` back at the end of the block.
 
-    Yields a function that adds a matrix to those.
+    Yields a function: it puts the ``rows`` of one more matrix back as well.
     """
     kept: list[tuple[torch.Tensor, torch.Tensor]] = []
 

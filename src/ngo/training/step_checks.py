@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ngo.common.registry import UserError
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import FAILURES, METHODS, Method
 from ngo.gossip.topology import TOPOLOGIES, Topology
-from ngo.training.spec import FIELDS, RunSpec
+from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
 
 
 def check_step(spec: RunSpec, method: Method) -> None:
@@ -63,11 +63,24 @@ def _check_topology(spec: RunSpec, method: Method) -> None:
 def _check_matching(spec: RunSpec, topology: Topology, values: Mapping[str, object]) -> None:
     needed = spec.coupling is not None and COUPLINGS[spec.coupling].matching
     if needed and not topology.matching(spec.workers, **values):
-        able = sorted(name for name, entry in TOPOLOGIES.items() if entry.facts["matching"])
         raise UserError(
             f"coupling: {spec.coupling!r} needs at most one neighbour of each worker in a step, "
-            f"and topology {spec.topology!r} has more; topologies that can: {', '.join(able)}."
+            f"and topology {spec.topology!r} has more; topologies that can: "
+            f"{', '.join(_matchings(spec.workers))}."
         )
+
+
+def _matchings(n: int) -> Iterator[str]:
+    """The topologies that are matchings at the default values of their fields.
+
+    Where that depends on the values, they are named: "base_graph with peers 1".
+    """
+    for name, entry in sorted(TOPOLOGIES.items()):
+        values = {key: DEFAULTS.get(key) for key in entry.fields}
+        if entry.matching(n, **values):
+            depends = callable(entry.facts["matching"]) and values
+            named = " and ".join(f"{key} {value}" for key, value in values.items())
+            yield f"{name} with {named}" if depends else name
 
 
 def _check_tree(spec: RunSpec, topology: Topology, values: Mapping[str, object]) -> None:
@@ -88,8 +101,8 @@ def _check_rule(spec: RunSpec, method: Method) -> None:
     if method.linear_rule and not LOCAL_RULES[spec.local_rule].linear:
         able = sorted(name for name, entry in LOCAL_RULES.items() if entry.linear)
         raise UserError(
-            f"local_rule: {spec.local_rule!r} is not linear in the gradients, and protocol "
-            f"{spec.protocol!r} is biased without that; allowed: {', '.join(able)}."
+            f"local_rule: {spec.local_rule!r} is not linear in the gradients, and with it protocol "
+            f"{spec.protocol!r} would end at a biased point; allowed: {', '.join(able)}."
         )
 
 

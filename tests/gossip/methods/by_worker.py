@@ -29,10 +29,29 @@ def phi(z, p):
     return np.sign(z) * np.abs(z) ** (2 * p - 1)
 
 
-def pulled(W, x, gamma, p):
-    """x_i + γ Σ_j W_ij φ_p(x_j − x_i) for each worker."""
+def power(z, w, gamma, p):
+    return gamma * w * phi(z, p)
+
+
+def capped(z, w, gamma, p, cap=0.5):
+    """``power``, but cap · W_ij z where that is shorter."""
+    return np.sign(z) * w * np.minimum(cap * np.abs(z), gamma * np.abs(z) ** (2 * p - 1))
+
+
+def implicit(z, w, gamma, p):
+    """``power`` at the difference u ≥ 0 with u + 2γ W_ij φ_p(u) = |z|, found by bisection."""
+    low, high = np.zeros_like(z), np.abs(z)
+    for _ in range(80):
+        u = (low + high) / 2
+        above = u + 2 * power(u, w, gamma, p) > np.abs(z)
+        low, high = np.where(above, low, u), np.where(above, u, high)
+    return (z - np.sign(z) * high) / 2
+
+
+def pulled(W, x, gamma, p, pull=power):
+    """x_i + Σ_j pull(x_j − x_i) for each worker; by ``power``, x_i + γ Σ_j W_ij φ_p(x_j − x_i)."""
     return {
-        i: x[i] + gamma * sum(W[i][j] * phi(x[j] - x[i], p) for j in x if j != i and W[i][j] > 0)
+        i: x[i] + sum(pull(x[j] - x[i], W[i][j], gamma, p) for j in x if j != i and W[i][j] > 0)
         for i in x
     }
 
@@ -41,25 +60,33 @@ def start():
     return {i: np.zeros(D) for i in range(N)}
 
 
-def d2(W, grad, steps, lr, gamma, p):
+def d2(W, grad, steps, lr, gamma, p, pull=power):
     x, psi = start(), None
     for _ in range(steps):
         now = {i: x[i] - lr * grad(i, x[i]) for i in x}
         half = now if psi is None else {i: now[i] + x[i] - psi[i] for i in x}
-        x, psi = pulled(W, half, gamma, p), now
+        x, psi = pulled(W, half, gamma, p, pull), now
     return x
 
 
-def exact_diffusion(W, grad, steps, lr, gamma, p):
-    return d2(W, grad, steps, lr, gamma / 2, p)
+def exact_diffusion(W, grad, steps, lr, gamma, p, pull=power):
+    """Adapt, correct, combine: the combination is half of W's and half the worker's own."""
+    x = start()
+    psi = x
+    for _ in range(steps):
+        adapted = {i: x[i] - lr * grad(i, x[i]) for i in x}
+        corrected = {i: adapted[i] + x[i] - psi[i] for i in x}
+        combined = pulled(W, corrected, gamma, p, pull)
+        x, psi = {i: (corrected[i] + combined[i]) / 2 for i in x}, adapted
+    return x
 
 
-def gradient_tracking(W, grad, steps, lr, gamma, p):
+def gradient_tracking(W, grad, steps, lr, gamma, p, pull=power):
     x = start()
     g = {i: grad(i, x[i]) for i in x}
     y = dict(g)
     for _ in range(steps):
-        x = pulled(W, {i: x[i] - lr * y[i] for i in x}, gamma, p)
+        x = pulled(W, {i: x[i] - lr * y[i] for i in x}, gamma, p, pull)
         new = {i: grad(i, x[i]) for i in x}
         mixed = pulled(W, y, gamma, 1)
         y = {i: mixed[i] + new[i] - g[i] for i in x}
@@ -67,10 +94,11 @@ def gradient_tracking(W, grad, steps, lr, gamma, p):
     return x
 
 
-def quasi_global(W, grad, steps, lr, gamma, p, mu=0.9):
+def quasi_global(W, grad, steps, lr, gamma, p, pull=power, mu=0.9):
     x, m = start(), start()
     for _ in range(steps):
-        new = pulled(W, {i: x[i] - lr * (grad(i, x[i]) + mu * m[i]) for i in x}, gamma, p)
+        half = {i: x[i] - lr * (grad(i, x[i]) + mu * m[i]) for i in x}
+        new = pulled(W, half, gamma, p, pull)
         m = {i: mu * m[i] + (1 - mu) * (x[i] - new[i]) / lr for i in x}
         x = new
     return x

@@ -6,9 +6,10 @@ import pytest
 import torch
 from stepping import Stepping
 
+from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.topologies.complete import complete
 from ngo.gossip.topologies.ring import ring
-from ngo.gossip.weights import mixing_matrix, outgoing_shares
+from ngo.gossip.weights import metropolis_hastings, mixing_matrix, outgoing_shares
 
 METHODS = ("d2", "exact_diffusion", "gradient_tracking", "quasi_global")
 LR = 0.05
@@ -36,6 +37,22 @@ def test_a_method_is_its_reference(method, graph, p):
     found = trained(method, W, 50, lr=LR, gamma=0.4, p=p, qg_momentum=0.9)
     expected = getattr(by_worker, method)(W.numpy(), grad, 50, LR, 0.4, p)
     assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("p", [0.8, 0.5])
+@pytest.mark.parametrize("coupling", ["capped", "implicit"])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_with_another_coupling_is_its_reference(method, coupling, p):
+    """And not that of the coupling ``power``: the other limits act."""
+    pairs = metropolis_hastings(by_worker.N, [(0, 1), (2, 3), (4, 5)])
+    W = pairs if COUPLINGS[coupling].matching else mixing_matrix(ring(by_worker.N))
+    given = {"lr": LR, "gamma": 0.4, "p": p, "qg_momentum": 0.9, "cap": 0.5}
+    found = trained(method, W, 50, coupling=coupling, **given)
+    reference, pull = getattr(by_worker, method), getattr(by_worker, coupling)
+    expected = reference(W.numpy(), grad, 50, LR, 0.4, p, pull)
+    assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-6)
+    other = reference(W.numpy(), grad, 50, LR, 0.4, p)
+    assert np.abs(found - np.stack(list(other.values()))).max() > 1e-3
 
 
 def test_push_sum_is_its_reference():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @compression("none")
 class Uncompressed(Codec):
-    """C(z) = z."""
+    """No compression: C(z) = z."""
 
     @staticmethod
     def size(d: int, run: Run, number: int) -> int:

@@ -19,11 +19,11 @@ LEVELS = {"levels": whole("levels to which an entry is rounded, beside 0", 7, wi
 
 @compression("qsgd", settings=LEVELS)
 class QSGD(Codec):
-    """C(z) = ‖z‖ sign(z) ξ / τ, where ξ is |z|/‖z‖ rounded at random to a multiple of 1/s.
+    """QSGD (Alistarh et al. 2017): |z|/‖z‖ is rounded at random to a multiple of 1/``levels``.
 
-    s = ``levels``. ‖z‖ sign(z) ξ is unbiased. Divided by τ = 1 + min(d/s², √d/s) it is a
-    contraction, δ = 1/τ (Koloskova et al. 2019). The payload is ‖z‖, and a sign and a level for
-    each entry.
+    With ξ for the rounded value and s = ``levels``, ‖z‖ sign(z) ξ is unbiased. Divided by
+    c = 1 + min(d/s², √d/s) it is a contraction, δ = 1/c (Koloskova et al. 2019): this is C(z). The
+    payload is ‖z‖, and a sign and a level for each entry.
     """
 
     @staticmethod
@@ -33,7 +33,7 @@ class QSGD(Codec):
 
     @property
     def tau(self) -> float:
-        """τ, by which an unbiased row is divided."""
+        """c, by which an unbiased row is divided (τ in Koloskova et al. 2019)."""
         s = self.run.levels
         return 1 + min(self.d / s**2, math.sqrt(self.d) / s)
 
@@ -55,7 +55,7 @@ class QSGD(Codec):
         return torch.cat([to_bytes(norm), pack(codes, 1 + s.bit_length())], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
-        """‖z‖ · sign · level / (s τ)."""
+        """‖z‖ · sign · level / (s c)."""
         import torch
 
         from ngo.gossip.payload import from_bytes, unpack

@@ -16,10 +16,10 @@ SEED_BYTES = 8
 
 @compression("random_k", settings=KEPT)
 class RandomK(Codec):
-    """k = ``kept_share`` · d entries, each set of k equally likely; 0 elsewhere. δ = k/d.
+    """k = ``kept_share`` · d random entries of z, and 0 for the others (Stich et al. 2018).
 
-    (d/k) C(z) is unbiased. The payload is the values, and the seed from which the receiver draws
-    the indices again.
+    Each set of k is equally likely. δ = k/d. (d/k) C(z) is unbiased. The payload is the values, and
+    the seed from which the receiver draws the indices again.
     """
 
     @staticmethod

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 @compression("sign")
 class Sign(Codec):
-    """sign(z) · mean|z|, with sign(0) = 1: one bit an entry. δ = ‖z‖₁² / (d ‖z‖₂²)."""
+    """C(z) = sign(z) · mean|z|: one bit an entry, and one number (Karimireddy et al. 2019).
+
+    sign(0) = 1. δ = ‖z‖₁² / (d ‖z‖₂²).
+    """
 
     @staticmethod
     def size(d: int, run: Run, number: int) -> int:

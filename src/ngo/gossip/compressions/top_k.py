@@ -16,9 +16,9 @@ INDEX_BYTES = 4
 
 @compression("top_k", settings=KEPT)
 class TopK(Codec):
-    """The k = ``kept_share`` · d entries with the largest |z|; 0 elsewhere. δ = k/d.
+    """The k = ``kept_share`` · d entries with the largest |z|, and 0 for the others.
 
-    The payload is their values, and their indices as int32.
+    δ = k/d. The payload is their values, and their indices as int32.
     """
 
     @staticmethod

@@ -18,7 +18,7 @@ CAP = {"cap": number("longest pull along an edge, in units of W_ij z", 1.0, abov
 
 @coupling("capped", fields=("p",), settings=CAP)
 def capped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
-    """W_ij z · min(cap, γ|z|^(2p−2)).
+    """The paper's pull with an upper limit: W_ij z · min(cap, γ|z|^(2p−2)).
 
     Near the consensus, where |z|^(2p−2) is large, this is linear gossip with γ = cap instead of
     NGO's chatter. V never rises if the cap is 1 or less.

@@ -25,9 +25,10 @@ SETTINGS = {
 
 @coupling("fixed_time", settings=SETTINGS)
 def fixed_time(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
-    """γ W_ij sign(z)(a|z|^α + b|z|^β).
+    """Fixed-time consensus (Zuo and Tie 2016): γ W_ij sign(z)(a|z|^α + b|z|^β).
 
-    In continuous time with α < 1 < β, consensus takes a time that no initial state exceeds.
+    The fields are, in this order, a, α, b and β. In continuous time with α < 1 < β, consensus takes
+    a time that no initial state exceeds.
     """
     from ngo.gossip.phi import power_
 

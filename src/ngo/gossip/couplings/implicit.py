@@ -17,10 +17,10 @@ ITERATIONS = 10
 
 @coupling("implicit", fields=("p",), matching=True)
 def implicit(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
-    """γ W_ij φ_p(z⁺) for the difference z⁺ after the step: z⁺ + 2γ W_ij φ_p(z⁺) = z.
+    """The paper's pull at the difference z⁺ after the step, for matchings: γ W_ij φ_p(z⁺).
 
-    A backward Euler step of two workers. p = 1/2 is soft thresholding: a difference of 2γ W_ij or
-    less becomes 0.
+    z⁺ + 2γ W_ij φ_p(z⁺) = z. A backward Euler step of two workers. p = 1/2 is soft thresholding: a
+    difference of 2γ W_ij or less becomes 0.
     """
     v = solved(z.abs(), 2 * gamma * weights, 2 * run.p - 1)
     return v.mul_(z.sign()).mul_(gamma * weights)

@@ -31,7 +31,10 @@ def fast_power(
 
 @coupling("power", fields=("p",), fast=fast_power)
 def power(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
-    """γ W_ij φ_p(z), φ_p(z) = sign(z)|z|^(2p−1): z at p = 1, sign(z) at 1/2 (Algorithm 1)."""
+    """The paper's pull: γ W_ij φ_p(z).
+
+    φ_p(z) = sign(z)|z|^(2p−1): z at p = 1, sign(z) at 1/2 (Algorithm 1).
+    """
     from ngo.gossip.phi import phi
 
     return gamma * weights * phi(z, run.p)

@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 @local_rule("adamw", linear=False, decoupled_decay=True)
 def adamw(step: Step) -> None:
-    """Adam after x_i ← (1 − η λ) x_i, λ = ``weight_decay`` (Loshchilov and Hutter 2019)."""
+    """AdamW (Loshchilov and Hutter 2019): Adam after x_i ← (1 − η λ) x_i, λ = ``weight_decay``."""
     adam(step)

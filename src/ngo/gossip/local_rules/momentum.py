@@ -16,7 +16,10 @@ MASS = {"momentum": number("momentum μ", 0.9, below(0, 1))}
 
 @local_rule("momentum", settings=MASS)
 def momentum(step: Step) -> None:
-    """m_i ← μ m_i + g_i; x_i ← x_i − η m_i (Polyak 1964, as in ``torch.optim.SGD``)."""
+    """Heavy-ball momentum (Polyak 1964): m_i ← μ m_i + g_i; x_i ← x_i − η m_i.
+
+    As in ``torch.optim.SGD``.
+    """
     m = step.matrix("momentum")
     m.mul_(step.run.momentum).add_(step.G)
     step.X.sub_(m, alpha=step.lr)

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 @local_rule("nesterov", settings=MASS)
 def nesterov(step: Step) -> None:
-    """m_i ← μ m_i + g_i; x_i ← x_i − η (g_i + μ m_i) (Sutskever et al. 2013, as in PyTorch)."""
+    """Nesterov's momentum (Sutskever et al. 2013): m_i ← μ m_i + g_i; x_i ← x_i − η (g_i + μ m_i).
+
+    As in ``torch.optim.SGD``.
+    """
     import torch
 
     m, mu = step.matrix("momentum"), step.run.momentum

@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 
 @local_rule("sgd")
 def sgd(step: Step) -> None:
-    """x_i ← x_i − η g_i."""
+    """Stochastic gradient descent (Robbins and Monro 1951): x_i ← x_i − η g_i."""
     step.X.sub_(step.G, alpha=step.lr)

@@ -5,5 +5,5 @@ from ngo.gossip.lr_schedule import Run, lr_schedule
 
 @lr_schedule("constant")
 def constant(share: float, run: Run) -> float:
-    """η_t = η."""
+    """The same rate in all steps: η_t = η."""
     return 1.0

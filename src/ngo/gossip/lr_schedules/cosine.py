@@ -7,5 +7,8 @@ from ngo.gossip.lr_schedule import Run, lr_schedule
 
 @lr_schedule("cosine")
 def cosine(share: float, run: Run) -> float:
-    """η_t = η (1 + cos(π t / T)) / 2 (Loshchilov and Hutter 2017, without restarts)."""
+    """Half a cosine, from η to 0: η_t = η (1 + cos(π t / T)) / 2.
+
+    Loshchilov and Hutter 2017, without restarts.
+    """
     return (1 + math.cos(math.pi * share)) / 2

@@ -15,6 +15,9 @@ DROPS = {
 
 @lr_schedule("step", settings=DROPS)
 def step(share: float, run: Run) -> float:
-    """η_t = η f^k after k drops, at two shares of the run's steps (as in He et al. 2016)."""
+    """Two drops: η_t = η f^k after the k-th, f = ``lr_drop_factor``.
+
+    They come after two shares of the run's steps (as in He et al. 2016).
+    """
     drops = (share >= run.lr_first_drop) + (share >= run.lr_second_drop)
     return run.lr_drop_factor**drops

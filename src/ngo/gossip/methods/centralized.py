@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 @method("centralized")
 def centralized(step: Step) -> None:
-    """X ← x − η (1/n) Σᵢ gᵢ at one shared x; each worker sends a gradient, receives the model."""
+    """SGD with a parameter server: all workers have the same model x.
+
+    x ← x − η (1/n) Σᵢ gᵢ. Each worker sends its gradient and receives the model.
+    """
     step.G.copy_(step.network.mean(step.G))
     step.descend()

@@ -14,10 +14,10 @@ ONE_PULL = {"local_steps": 1, "delay": 0}
 
 @method("d2", fields=GOSSIP_FIELDS, graph="fixed", linear_rule=True, **ONE_PULL)
 def d2(step: Step) -> None:
-    """x^(t+1) = pull(2x^t − x^(t−1) − η (g^t − g^(t−1))): a half step, and what the last one lost.
+    """D² (Tang et al. 2018): gossip with a correction that removes the bias of heterogeneous data.
 
-    It has no bias on heterogeneous data. At p = 1 the smallest eigenvalue of (1 − γ)I + γW must be
-    above −1/3: on a ring of ten, γ must be below 1.
+    x^(t+1) = pull(2x^t − x^(t−1) − η (g^t − g^(t−1))). At p = 1 the smallest eigenvalue of
+    (1 − γ)I + γW must be above −1/3: on a ring of ten, γ must be below 1.
     """
     _correct(step)
     step.gossip()
@@ -25,9 +25,10 @@ def d2(step: Step) -> None:
 
 @method("exact_diffusion", fields=GOSSIP_FIELDS, graph="fixed", linear_rule=True, **ONE_PULL)
 def exact_diffusion(step: Step) -> None:
-    """D² that goes half the way of each pull, (I + W)/2 for γ = 1 (Yuan et al. 2019).
+    """Exact diffusion (Yuan et al. 2019): D² that goes half the way of each pull.
 
-    It is stable for every symmetric W. NIDS (Li et al. 2019) with one step size is the same.
+    At p = 1 and γ = 1 the matrix is (I + W)/2. It is stable for every symmetric W. NIDS (Li et al.
+    2019) with one step size is the same.
     """
     _correct(step)
     before = step.X.clone()

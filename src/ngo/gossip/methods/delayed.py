@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     local_steps=1,
 )
 def delayed(step: Step) -> None:
-    """NGO on stale models (equation "delay"): a message of step t arrives at step t + τ.
+    """NGO with delayed messages: those of step t arrive at step t + τ, τ = ``delay``.
 
-    x_i^(t+1) = x_i^(t+1/2) + γ Σ_j W_ij φ_p(x_j − x_i)^(t−τ+1/2), τ = ``delay``. All workers agree
-    before the start, so the first τ steps pull nothing.
+    This is equation "delay", x_i^(t+1) = x_i^(t+1/2) + γ Σ_j W_ij φ_p(x_j − x_i)^(t−τ+1/2). All
+    workers agree before the start, so the first τ steps pull nothing.
     """
     step.descend()
     tau = step.run.delay

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 )
 @method("ngo", fields=GOSSIP_FIELDS, asynchronous=True, local_steps=1, delay=0)
 def gossip(step: Step) -> None:
-    """A half step along each worker's own gradient, then a pull between the half-step models.
+    """NGO, and at p = 1 linear gossip: a half step, then a pull between the half-step models.
 
     x_i^(t+1/2) = x_i − η g_i;  x_i^(t+1) = x_i^(t+1/2) + γ Σ_j W_ij φ_p(x_j − x_i)^(t+1/2).
     """

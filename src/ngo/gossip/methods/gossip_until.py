@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     delay=0,
 )
 def gossip_until(step: Step) -> None:
-    """Linear gossip until V ≤ V_th = ``v_threshold`` (Figure 1).
+    """A half step, then linear gossip until V = Σᵢ‖xᵢ − x̄‖² is ``v_threshold`` or less.
 
-    It also ends when a round does not lower V: at rounding, or on a disconnected graph.
+    This is Figure 1, with V_th = ``v_threshold``. Gossip also ends when a round does not lower V:
+    at rounding, or on a disconnected graph.
     """
     step.descend()
     V, before = step.network.index(step.X), float("inf")

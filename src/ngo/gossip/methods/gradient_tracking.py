@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 @method("gradient_tracking", fields=GOSSIP_FIELDS, sends=("d", "d"), local_steps=1, delay=0)
 def gradient_tracking(step: Step) -> None:
-    """y^t = mix(y^(t−1)) + g^t − g^(t−1);  x^(t+1) = pull(x^t − η y^t).
+    """Gradient tracking (DSGT; Pu and Nedić 2021): descent along an estimate of the mean gradient.
+
+    y^t = mix(y^(t−1)) + g^t − g^(t−1);  x^(t+1) = pull(x^t − η y^t).
 
     y_i estimates the mean gradient; it mixes linearly, y ← y + γ (W y − y). Two matrices are sent.
     """

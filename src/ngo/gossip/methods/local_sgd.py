@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @method("local_sgd", fields=(*GOSSIP_FIELDS, "local_steps"), asynchronous=True, delay=0)
 def local_sgd(step: Step) -> None:
-    """A half step; after every H-th (H = ``local_steps``) the workers pull towards neighbours."""
+    """Local SGD (Stich 2019): one exchange after every H half steps, H = ``local_steps``."""
     step.descend()
     if (step.t + 1) % step.run.local_steps == 0:
         step.gossip()

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 @method("push_sum", fields=("topology",), directed=True, sends=("d + 1",), local_steps=1, delay=0)
 def push_sum(step: Step) -> None:
-    """Push sums: x ← W (x − η g), w ← W w for column-stochastic W; gradients at z = x / w.
+    """Stochastic gradient push (SGP; Assran et al. 2019): push sums average on directed graphs.
 
-    ``step.X`` holds z, so that gradients and evaluations see it.
+    x ← W (x − η g), w ← W w for column-stochastic W; gradients at z = x / w. ``step.X`` holds z, so
+    that gradients and evaluations see it.
     """
     import torch
 

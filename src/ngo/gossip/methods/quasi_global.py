@@ -18,9 +18,9 @@ MASS = {"qg_momentum": number("quasi-global momentum μ", 0.9, below(0, 1))}
     "quasi_global", fields=GOSSIP_FIELDS, settings=MASS, local_rule="sgd", local_steps=1, delay=0
 )
 def quasi_global(step: Step) -> None:
-    """x^(t+1) = pull(x^t − η (g^t + μ m^(t−1)));  m^t = μ m^(t−1) + (1 − μ)(x^t − x^(t+1))/η.
+    """Quasi-global momentum (QG-DSGDm; Lin et al. 2021): a momentum that includes the pulls.
 
-    The momentum follows what the worker moved in all, the pull included.
+    x^(t+1) = pull(x^t − η (g^t + μ m^(t−1)));  m^t = μ m^(t−1) + (1 − μ)(x^t − x^(t+1))/η.
     """
     m, mu = step.matrix("m"), step.run.qg_momentum
     x = step.X.clone()

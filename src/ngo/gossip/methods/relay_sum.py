@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     delay=0,
 )
 def relay_sum(step: Step) -> None:
-    """Algorithm 1: m_(i→j) = x_i^(t+1/2) + Σ_(k≠j) m_(k→i)^(t−1);  x_i = (x_i + Σ_j m_(j→i)) / n̄_i.
+    """RelaySGD (Vogels et al. 2021): sums of models, relayed along a tree, give the mean of all.
+
+    Algorithm 1: m_(i→j) = x_i^(t+1/2) + Σ_(k≠j) m_(k→i)^(t−1);  x_i = (x_i + Σ_j m_(j→i)) / n̄_i.
 
     A message also has the number of models in its sum, and n̄_i is the number of those that have
     reached worker i, itself included: fewer than n in the first steps.

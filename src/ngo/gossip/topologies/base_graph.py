@@ -28,11 +28,12 @@ PEERS = {"peers": whole("neighbours of a worker in a step, at most", 1, at_least
     settings=PEERS,
 )
 def base_graph(n: int, t: int, peers: int) -> list[list[float]]:
-    """The t-th matrix; no worker has more than k = ``peers`` neighbours.
+    """The Base-(k+1) graph (Takezawa et al. 2023): k = ``peers`` neighbours at most in each step.
 
-    Workers are split into blocks of equal size q, where n / q has prime factors up to k + 1 only:
-    first every block averages (``simple``), then workers with the same place in their block. If
-    the whole takes fewer rounds as one block, it is one block.
+    After the last round every worker has the mean. Workers are split into blocks of equal size q,
+    where n / q has prime factors up to k + 1 only: first every block averages (``simple``), then
+    workers with the same place in their block. If the whole takes fewer rounds as one block, it is
+    one block.
     """
     rounds = _rounds(n, peers)
     return matrix(n, rounds[t % len(rounds)])

@@ -26,23 +26,31 @@ ETA = 0.5
 
 @topology("d_equi_static", directed=True, weighted=True, settings=SHIFTS)
 def d_equi_static(n: int, shifts: int, seed: int) -> torch.Tensor:
-    """The mean of A(u) over ``shifts`` numbers u.
+    """D-EquiStatic (Song et al. 2022): edges from i to i + u on a circle, for a few random u.
 
-    They are drawn from 1 … n − 1 once for the run, and again if the graph is not connected.
+    The matrix is the mean of A(u) over ``shifts`` numbers u, which are drawn from 1 … n − 1 once
+    for the run, and again if the graph is not connected.
     """
     return _drawn(n, shifts, seed)
 
 
 @topology("u_equi_static", weighted=True, settings=SHIFTS)
 def u_equi_static(n: int, shifts: int, seed: int) -> torch.Tensor:
-    """The mean of that matrix and its transpose: up to 2 × ``shifts`` neighbours."""
+    """U-EquiStatic (Song et al. 2022): edges between i and i + u on a circle, for a few random u.
+
+    The matrix is the mean of that of ``d_equi_static`` and its transpose: it has up to
+    2 × ``shifts`` neighbours for each worker.
+    """
     W = _drawn(n, shifts, seed)
     return (W + W.T) / 2
 
 
 @topology("od_equi_dyn", directed=True, weighted=True)
 def od_equi_dyn(n: int, generator: torch.Generator) -> torch.Tensor:
-    """(1 − η) I + η A(u) with a new u in each step, η = 1/2."""
+    """OD-EquiDyn (Song et al. 2022): edges from i to i + u on a circle, with a new u in each step.
+
+    The matrix is (1 − η) I + η A(u), η = 1/2.
+    """
     import torch
 
     u = int(torch.randint(1, n, (), generator=generator))
@@ -51,9 +59,10 @@ def od_equi_dyn(n: int, generator: torch.Generator) -> torch.Tensor:
 
 @topology("ou_equi_dyn", weighted=True, matching=True)
 def ou_equi_dyn(n: int, generator: torch.Generator) -> torch.Tensor:
-    """(1 − η) I + η A, where A exchanges the states of pairs (j, j + u) as A(u) moves them.
+    """OU-EquiDyn (Song et al. 2022): pairs (i, i + u) on a circle, with a new u in each step.
 
-    Pairs are formed in turn, from a random j on, of workers that have no partner yet.
+    The matrix is (1 − η) I + η A, where A exchanges the states of pairs as A(u) moves them. Pairs
+    are formed in turn, from a random j on, of workers that have no partner yet.
     """
     import torch
 

@@ -6,7 +6,7 @@ from ngo.gossip.topology import Edges, topology
 
 @topology("erdos_renyi")
 def erdos_renyi(n: int, u: float, seed: int) -> Edges:
-    """G(n, u), drawn until it is connected."""
+    """A connected Erdős–Rényi graph G(n, ``u``), drawn once for the run."""
     from networkx import gnp_random_graph
 
     return connected("erdos_renyi", seed, lambda draw: gnp_random_graph(n, u, seed=draw))

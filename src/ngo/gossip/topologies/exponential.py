@@ -10,14 +10,18 @@ def digits(n: int) -> int:
 
 @topology("directed_exponential", directed=True)
 def directed_exponential(n: int) -> Edges:
-    """Worker i sends to those 1, 2, 4, … places further on a circle: ⌈log₂ n⌉ of them.
+    """The exponential graph (Ying et al. 2021): edges from i to i + 1, i + 2, i + 4, … on a circle.
 
-    All weights are 1/(⌈log₂ n⌉ + 1). The gap of even n is 2/(⌈log₂ n⌉ + 1).
+    Each worker sends to ⌈log₂ n⌉ others. All weights are 1/(⌈log₂ n⌉ + 1). The gap of even n is
+    2/(⌈log₂ n⌉ + 1).
     """
     return [(i, (i + 2**k) % n) for k in range(digits(n)) for i in range(n)]
 
 
 @topology("exponential")
 def exponential(n: int) -> Edges:
-    """Neighbours are 1, 2, 4, … places apart on a circle: at most 2 ⌈log₂ n⌉ of them."""
+    """The exponential graph without directions: edges between i and i + 1, i + 2, i + 4, ….
+
+    Workers are on a circle, and each has 2 ⌈log₂ n⌉ neighbours at most.
+    """
     return [(i, (i + 2**k) % n) for k in range(digits(n)) for i in range(n)]

@@ -29,7 +29,10 @@ TOLERANCE = 1e-9
 
 @topology("graph_file", weighted=True, settings=GRAPH, check=lambda n, graph: read(n, graph, False))
 def graph_file(n: int, graph: str) -> torch.Tensor:
-    """An undirected graph. Weights of edges, if the file has them, are W_ij; else Metropolis's."""
+    """An undirected graph from a file.
+
+    Weights of edges, if the file has them, are W_ij; else Metropolis's.
+    """
     from ngo.gossip.weights import metropolis_hastings
 
     return _matrix(n, read(n, graph, False), metropolis_hastings)
@@ -43,9 +46,10 @@ def graph_file(n: int, graph: str) -> torch.Tensor:
     check=lambda n, graph: read(n, graph, True),
 )
 def directed_graph_file(n: int, graph: str) -> torch.Tensor:
-    """A directed graph. An edge's weight, if the file has them, is the share that is sent along it.
+    """A directed graph from a file.
 
-    Without weights, a worker shares its mass equally among itself and those that it sends to.
+    An edge's weight, if the file has them, is the share that is sent along it. Without weights, a
+    worker shares its mass equally among itself and those that it sends to.
     """
     from ngo.gossip.weights import outgoing_shares
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @topology("random_matching", matching=True)
 def random_matching(n: int, generator: torch.Generator) -> Edges:
-    """Pairs drawn uniformly at each step; for odd n, one worker is left alone."""
+    """A new random matching in each step; for odd n, one worker is left alone."""
     import torch
 
     order = torch.randperm(n, generator=generator).tolist()
@@ -26,7 +26,7 @@ def random_matching(n: int, generator: torch.Generator) -> Edges:
     matching=True,
 )
 def alternating_matching(n: int, t: int) -> Edges:
-    """The ring's edges in turn: (0, 1), (2, 3), …, then (1, 2), (3, 4), …, and so on.
+    """The ring's edges as matchings, in turn: (0, 1), (2, 3), …, then (1, 2), (3, 4), ….
 
     For odd n, the edge (n − 1, 0) has a third step of its own.
     """

@@ -12,9 +12,10 @@ from ngo.gossip.topology import topology
     exact=lambda n: n & (n - 1) == 0,
 )
 def one_peer_exponential(n: int, t: int) -> list[list[float]]:
-    """W_ij = 1/2 for j = i and for j = i − 2^(t mod ⌈log₂ n⌉), on a circle.
+    """The one-peer exponential graph (Ying et al. 2021): from i to i + 1, i + 2, i + 4, … in turn.
 
-    For n = 2^k, the product of k successive matrices is the mean.
+    W_ij = 1/2 for j = i and for j = i − 2^(t mod ⌈log₂ n⌉), on a circle. For n = 2^k, the product
+    of k successive matrices is the mean.
     """
     distance = 2 ** (t % digits(n))
     return [[((i == j) + ((i - j) % n == distance)) / 2 for j in range(n)] for i in range(n)]

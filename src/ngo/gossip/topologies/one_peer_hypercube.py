@@ -12,6 +12,9 @@ from ngo.gossip.topology import Edges, topology
     check=lambda n: dimension("one_peer_hypercube", n),
 )
 def one_peer_hypercube(n: int, t: int) -> Edges:
-    """For n = 2^k, the pairs whose numbers differ in binary digit t mod k."""
+    """The one-peer hypercube (Shi et al. 2016): the hypercube's edges as matchings, in turn.
+
+    For n = 2^k, the pairs whose numbers differ in binary digit t mod k.
+    """
     digit = 1 << t % dimension("one_peer_hypercube", n)
     return [(i, i | digit) for i in range(n) if not i & digit]

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 @topology("random")
 def random_graph(n: int, u: float, generator: torch.Generator) -> Edges:
-    """G(n, u): each of the n(n−1)/2 edges exists with probability ``u``, independently.
+    """An Erdős–Rényi graph G(n, ``u``), drawn anew in each step.
 
-    Source: the paper's Eq. (aijp). A worker may have no edge.
+    Each of the n(n−1)/2 edges exists with probability ``u``, independently. Source: the paper's Eq.
+    (aijp). A worker may have no edge.
     """
     import torch
 

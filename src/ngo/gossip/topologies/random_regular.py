@@ -20,7 +20,7 @@ def check(n: int, degree: int) -> None:
 
 @topology("random_regular", settings=SETTINGS, check=check)
 def random_regular(n: int, degree: int, seed: int) -> Edges:
-    """A connected graph in which each worker has ``degree`` neighbours."""
+    """A connected random graph of the given ``degree``, drawn once for the run."""
     from networkx import random_regular_graph
 
     return connected("random_regular", seed, lambda draw: random_regular_graph(degree, n, draw))

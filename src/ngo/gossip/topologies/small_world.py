@@ -22,7 +22,11 @@ def check(n: int, near: int) -> None:
 
 @topology("small_world", settings=SETTINGS, check=check)
 def small_world(n: int, near: int, rewired: float, seed: int) -> Edges:
-    """A ring with edges to the ``near`` nearest workers, some of them rewired; connected."""
+    """A small world (Watts and Strogatz 1998): edges to near workers on a ring, some rewired.
+
+    Each worker has ``near`` neighbours before that. The graph is drawn once for the run, and
+    connected.
+    """
     from networkx import watts_strogatz_graph
 
     return connected("small_world", seed, lambda draw: watts_strogatz_graph(n, near, rewired, draw))

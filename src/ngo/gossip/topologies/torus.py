@@ -19,9 +19,10 @@ def rows(n: int) -> int:
 
 @topology("torus", check=rows)
 def torus(n: int) -> Edges:
-    """Rows × columns = n, as near to a square as possible; four neighbours, or three for two rows.
+    """A grid whose opposite borders are joined: each worker has four neighbours.
 
-    Worker i is in row i // columns.
+    Rows × columns = n, as near to a square as possible. Two rows: three neighbours. Worker i is in
+    row i // columns.
     """
     columns = n // rows(n)
     right = [(i, i - i % columns + (i + 1) % columns) for i in range(n)]
