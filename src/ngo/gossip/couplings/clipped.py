@@ -40,10 +40,10 @@ def fast_clipped(
 
 @coupling("clipped", settings=CLIP, fast=fast_clipped)
 def clipped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
-    """γ W_ij z, with z shortened to the length τ = ``clip`` at most (ClippedGossip; He, Karimireddy
-    and Jaggi 2022).
+    """ClippedGossip (He, Karimireddy and Jaggi 2022): γ W_ij z, for the whole difference z of two
+    models, shortened to the length τ = ``clip`` at most.
 
-    The length is that of the difference of two whole models. Theirs adapts τ to each worker.
+    Theirs adapts τ to each worker.
     """
     length = z.norm(dim=1, keepdim=True)
     return z * (run.clip / length.clamp_min(run.clip) * weights * gamma)
