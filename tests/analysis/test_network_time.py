@@ -3,17 +3,22 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from ngo.analysis.network_time import NetworkModel, network_seconds, read_network
 from ngo.common.registry import UserError
+from ngo.gossip.failures import Failures
 
 N, ROW = 4, 1000.0
 PLAIN = NetworkModel(latency=0.5, bandwidth=2000, step=3)
 
 
 def run(protocol="ngo", topology="ring", edges=2 * N, rounds=1, steps=(0, 10, 20), **fields):
-    """Evaluations of a run that sends ``rounds`` messages along each edge in each step."""
-    sent = np.array(steps) * edges * rounds
+    """Evaluations of a run that sends ``rounds`` messages along each edge in each step.
+
+    ``edges`` is their number in a step, or that up to each evaluation.
+    """
+    sent = np.array(edges if np.ndim(edges) else np.array(steps) * edges) * rounds
     return pd.DataFrame(
         {
             "run": f"{protocol}-{topology}", "protocol": protocol, "topology": topology,
@@ -43,12 +48,54 @@ def test_a_server_has_one_link_for_all():
     assert network_seconds(rows, PLAIN).tolist() == [0, 10 * (3 + 1 + 4), 20 * (3 + 1 + 4)]
 
 
+def test_a_graph_that_changes_is_followed_step_by_step():
+    """Base-2 on three workers has one edge in each step: (0, 1), (0, 2), (0, 1)."""
+    rows = run("gossip", "base_graph", workers=3, peers=1, edges=2, steps=(0, 1, 2, 3))
+    assert network_seconds(rows, PLAIN).tolist() == [0, 4, 8, 11.5]
+
+
+def test_seconds_do_not_depend_on_how_often_a_run_is_evaluated():
+    """Base-2 on five workers has 4, 4, 2, 4 and 4 directed edges in its steps."""
+    base = {"protocol": "gossip", "topology": "base_graph", "workers": 5, "peers": 1}
+    often = run(**base, edges=[0, 4, 8, 10, 14, 18], steps=range(6))
+    seldom = run(**base, edges=[0, 18], steps=(0, 5))
+    assert network_seconds(seldom, PLAIN).iloc[-1] == network_seconds(often, PLAIN).iloc[-1]
+
+
+def test_whole_numbers_beside_missing_ones():
+    """In a table with a run that has no ``peers``, they are floats."""
+    base = run("gossip", "base_graph", peers=1, edges=4)
+    both = pd.concat([base, run(delay=np.nan)], ignore_index=True)
+    assert both["peers"].dtype == float
+    alone = pd.concat([network_seconds(base, PLAIN), network_seconds(run(), PLAIN)])
+    assert network_seconds(both, PLAIN).tolist() == alone.tolist()
+
+
 def test_late_messages_are_not_waited_for():
     """They arrive while the next steps are computed."""
     found = network_seconds(run("delayed", delay=1), NetworkModel(0.5, 2000, 3))
     assert found.tolist() == [0, 10 * 4, 20 * 4]
     slow = network_seconds(run("delayed", delay=1), NetworkModel(latency=9, bandwidth=2000, step=3))
     assert np.isclose(slow.iloc[-1], (20 - 2) / 2 * (3 + 1 + 9) + 2 * 4, rtol=0.1)
+
+
+def test_a_worker_that_is_away_takes_no_time_and_sends_nothing(monkeypatch):
+    """Two workers; 0 is away in step 1, so 1 is 3 s ahead in step 2, and 0 waits for it."""
+    monkeypatch.setattr(Failures, "absent", lambda self, t: [0] if t == 1 else [])
+    each = run(workers=2, absence=0.3, edges=[0, 2, 2, 4], steps=(0, 1, 2, 3))
+    assert network_seconds(each, PLAIN).tolist() == [0, 4, 7, 11]
+    once = run(workers=2, absence=0.3, edges=[0, 4], steps=(0, 3))
+    assert network_seconds(once, PLAIN).tolist() == [0, 11]
+
+
+def test_failed_links_are_those_of_the_run():
+    """Two workers have one link: a step takes 4 s with it, and 3 s without it."""
+    links = Failures(2, 0, link_failure=0.5, absence=0)
+    whole = torch.full((2, 2), 0.5)
+    up = [bool(links.matrix(whole, [])[0, 1]) for _ in range(20)]
+    assert 0 < sum(up[:10]) < 10
+    rows = run(workers=2, link_failure=0.5, edges=[0, 2 * sum(up[:10]), 2 * sum(up)])
+    assert network_seconds(rows, PLAIN).tolist() == [0, 30 + sum(up[:10]), 60 + sum(up)]
 
 
 def test_a_degree_decides_what_a_worker_sends():

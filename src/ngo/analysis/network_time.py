@@ -15,8 +15,10 @@ import pandas as pd
 
 from ngo.common.registry import UserError, shown
 from ngo.common.seeding import numpy_stream, torch_stream
+from ngo.gossip.failures import Failures
 from ngo.gossip.method import METHODS
 from ngo.gossip.topology import Mixing
+from ngo.training.spec import FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,33 +60,42 @@ def network_seconds(metrics: pd.DataFrame, network: NetworkModel) -> pd.Series:
 
 
 def _seconds_of(rows: pd.DataFrame, network: NetworkModel) -> pd.Series:
-    run = SimpleNamespace(**rows.iloc[0].to_dict())
     steps = rows["step"].to_numpy(int)
-    clock = _Clock(run, network, steps[-1])
+    clock = _Clock(_known_fields(rows.iloc[0]), network, steps[-1])
+    sent = rows[["messages", "bytes_sent"]].diff().to_numpy(float)[1:]
     found = [0.0]
-    for start, end in pairwise(steps):
-        place = len(found)
-        sent = rows[["messages", "bytes_sent"]].iloc[place - 1 : place + 1].diff().iloc[1]
-        clock.pass_steps(start, end, float(sent["messages"]), float(sent["bytes_sent"]))
+    for (start, end), (messages, size) in zip(pairwise(steps), sent, strict=True):
+        clock.pass_steps(start, end, messages, size)
         found.append(clock.now)
     return pd.Series(found, index=rows.index)
+
+
+def _known_fields(row: pd.Series) -> dict[str, object]:
+    """The run's fields that a row has, without missing ones.
+
+    Whole numbers are int again: beside a missing value of another run, a table has them as floats.
+    """
+    known = {name: row[name] for name in FIELDS if name in row and pd.notna(row[name])}
+    return {name: int(x) if FIELDS[name].kind is int else x for name, x in known.items()}
 
 
 class _Clock:
     """When each worker of a run is done with each step."""
 
-    def __init__(self, run: SimpleNamespace, network: NetworkModel, steps: int) -> None:
-        n = int(run.workers)
-        self._run, self._network = run, network
-        slow = numpy_stream(int(run.seed), "stragglers").random((steps, n)) < network.slow
+    def __init__(self, run: Mapping[str, object], network: NetworkModel, steps: int) -> None:
+        n, seed = run["workers"], run["seed"]
+        self._network = network
+        slow = numpy_stream(seed, "stragglers").random((steps, n)) < network.slow
         self._compute = network.step * np.where(slow, network.slowdown, 1.0)
         self._done = np.zeros(n)
-        self._delay = _whole(run, "delay", 0)
+        self._every, self._delay = run.get("local_steps", 1), run.get("delay", 0)
         self._halves: list[np.ndarray] = []  # when the last half steps were done
         self._mixing = None
-        if METHODS[run.protocol].decentralized:
-            graphs = torch_stream(int(run.seed), "graphs")
-            self._mixing = Mixing(run.topology, n, run, graphs)
+        if METHODS[run["protocol"]].decentralized:
+            fields, graphs = SimpleNamespace(**run), torch_stream(seed, "graphs")
+            self._mixing = Mixing(run["topology"], n, fields, graphs)
+            rates = {name: run.get(name, 0) for name in ("link_failure", "absence")}
+            self._failures = Failures(n, seed, **rates)
 
     @property
     def now(self) -> float:
@@ -92,47 +103,49 @@ class _Clock:
         return float(self._done.max())
 
     def pass_steps(self, start: int, end: int, messages: float, sent: float) -> None:
-        """Take the steps from ``start`` to ``end``, in which all workers sent so much together."""
-        every = _whole(self._run, "local_steps", 1)
-        exchanges = end // every - start // every
-        for t in range(start, end):
-            half = self._done + self._compute[t]
-            if self._mixing is None:
-                self._done = self._meet(half, sent / (end - start))
-                continue
-            edges = self._edges(t)
-            self._halves = [*self._halves, half][-1 - self._delay :]
-            self._done = half
-            if (t + 1) % every == 0 and edges.any():
-                rounds = messages / exchanges / edges.sum()
-                own = sent / exchanges * edges.sum(0) / edges.sum()
-                self._done = self._exchange(half, edges, rounds, own)
+        """Take the steps from ``start`` to ``end``; all workers sent so much in them together.
 
-    def _meet(self, half: np.ndarray, sent: float) -> np.ndarray:
+        Messages are shared equally among the edges of these steps, and so are bytes.
+        """
+        if self._mixing is None:
+            for t in range(start, end):
+                self._meet(self._done + self._compute[t], sent / (end - start))
+            return
+        graphs = [self._edges(t) for t in range(start, end)]
+        crossed = max(1, sum(int(edges.sum()) for edges in graphs))
+        for t, edges in enumerate(graphs, start):
+            self._done = self._done + self._compute[t]
+            self._halves = [*self._halves, self._done][-1 - self._delay :]
+            if edges.any():
+                self._exchange(edges, messages / crossed, sent / crossed)
+
+    def _meet(self, half: np.ndarray, sent: float) -> None:
         """All workers wait for a server, whose link carries all messages, to it and back."""
         end = half.max() + 2 * self._network.latency + sent / self._network.bandwidth
-        return np.full(len(half), end)
+        self._done = np.full(len(half), end)
 
-    def _exchange(
-        self, half: np.ndarray, edges: np.ndarray, rounds: float, own: np.ndarray
-    ) -> np.ndarray:
-        """Each worker sends, and waits for what those that it hears sent τ steps before."""
-        done = half + own / self._network.bandwidth
-        if len(self._halves) <= self._delay:
-            return done  # nothing is due yet
-        arrive = self._halves[0] + own / self._network.bandwidth + rounds * self._network.latency
-        return np.maximum(done, np.where(edges, arrive, 0.0).max(1))
+    def _exchange(self, edges: np.ndarray, messages: float, sent: float) -> None:
+        """Each worker sends, then waits for the messages that its neighbours sent τ steps ago.
+
+        So many messages cross each edge, one after the other, and so many bytes.
+        """
+        transfer = sent * edges.sum(0) / self._network.bandwidth
+        self._done = self._done + transfer
+        if len(self._halves) > self._delay:  # else nothing is due yet
+            arrive = self._halves[0] + transfer + messages * self._network.latency
+            self._done = np.maximum(self._done, np.where(edges, arrive, 0.0).max(1))
 
     def _edges(self, t: int) -> np.ndarray:
-        """``[n, n]``: whether i hears j."""
-        edges = self._mixing.at(t).numpy() != 0
+        """``[n, n]``: whether j sends to i in step t; call it once for each step, in order.
+
+        The links that fail and the workers that are away are those of the run. A worker that is
+        away takes no time.
+        """
+        absent = self._failures.absent(t)
+        self._compute[t, absent] = 0
+        edges = self._failures.matrix(self._mixing.at(t), absent).numpy() != 0
         np.fill_diagonal(edges, False)
-        return edges
-
-
-def _whole(run: SimpleNamespace, name: str, default: int) -> int:
-    value = getattr(run, name, None)
-    return default if value is None or pd.isna(value) else int(value)
+        return edges if (t + 1) % self._every == 0 else np.zeros_like(edges)
 
 
 def read_network(values: Mapping[str, object]) -> NetworkModel:
