@@ -41,6 +41,18 @@ def test_tables_and_quantities_of_claims_and_their_gates(tmp_path):
     assert found.quantities == ("end", "within")
 
 
+def test_the_name_of_a_network_becomes_its_numbers(tmp_path):
+    budget = {"quantity": "difference_at_seconds"}
+    sides = {"of": {"p": 0.9}, "minus": {"p": 1}}
+    claims = {"a": {**budget, "with": {**sides, "network": "far"}}, "b": {}}
+    found = read_claims(write(tmp_path / "c.yaml", claims))
+    far = {"latency": 1, "bandwidth": 1000, "step": 0}
+    assert found.on({"far": far}).claims["a"].arguments == {**sides, "network": far}
+    assert found.on({"far": far}).claims["b"] == found.claims["b"]
+    with pytest.raises(UserError, match=r"a\.with\.network: 'far' is unknown; allowed: fast"):
+        found.on({"fast": far})
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

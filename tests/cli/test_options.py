@@ -27,7 +27,7 @@ def with_a(kind):
     [
         (["--nosuch"], "No such option '--nosuch'. See ngo --help."),
         (["trian"], "No such command 'trian'. Did you mean 'train'[?] See ngo --help."),
-        (["data", "nosuch"], "dataset: 'nosuch' is unknown; allowed: cifar10, digits"),
+        (["data", "nosuch"], "dataset: 'nosuch' is unknown; allowed: cifar10, cifar100, digits"),
         (["data", "digits", "--data-root", os.devnull], "is not a folder"),
         (["data", "digits", "--data-root", ""], "data-root: '' is not a path; it is empty"),
         (["train"], "Missing option '--out'. See ngo train --help."),

@@ -145,7 +145,7 @@ def test_the_table_of_claims_reads_the_tables_that_its_file_names(tmp_path):
     }
     assert plan.parameters("claims") == {
         "metrics": "results/demo/metrics", "reference": str(tmp_path / "own.yaml"),
-        "tables": made, "tier": "demo", "out": "results/demo",
+        "tables": made, "network": {}, "tier": "demo", "out": "results/demo",
     }  # fmt: skip
     assert plan.inputs("tableS1") == ARTEFACTS["tableS1"].inputs("demo")
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ngo.analysis.expectation import Expectation
+from ngo.common.registry import unknown
+
+NETWORK = "network"
+"""The argument of a quantity that a claim gives by the name of a network."""
 
 Selection = Mapping[str, object]
 """Rows of a table: the value, values (a list) or range (``min``, ``max``) of each column."""
@@ -79,3 +83,19 @@ class ClaimsFile:
         """The names of all quantities that claims and gates use, sorted."""
         entries = [*self.claims.values(), *self.gates.values()]
         return tuple(sorted({each.quantity for each in entries if each.quantity}))
+
+    def on(self, networks: Mapping[str, Mapping[str, float]]) -> ClaimsFile:
+        """The same, with the numbers of ``networks`` in place of their names.
+
+        Raises a one-line UserError for a name that is not among them.
+        """
+
+        def claim_on(claim: Claim) -> Claim:
+            if NETWORK not in claim.arguments:
+                return claim
+            name = claim.arguments[NETWORK]
+            if not isinstance(name, str) or name not in networks:
+                raise unknown(f"claims.{claim.id}.with.{NETWORK}", name, networks)
+            return replace(claim, arguments={**claim.arguments, NETWORK: networks[name]})
+
+        return replace(self, claims={name: claim_on(each) for name, each in self.claims.items()})

@@ -18,10 +18,22 @@ def at_equal_bytes(metrics: pd.DataFrame, values: list[str]) -> pd.DataFrame:
     and seed sent in all, so that every run reached it. Values between two evaluations are linear in
     the bytes sent; those of a diverged run are NaN, and its bytes set no budget.
     """
+    return at_equal(metrics, "bytes_sent", values, SAME)
+
+
+def at_equal(
+    metrics: pd.DataFrame, cost: str, values: list[str], same: list[str], share: float = 1.0
+) -> pd.DataFrame:
+    """The last evaluation of every run, with ``values`` as they were when ``cost`` was ``budget``.
+
+    The column ``budget`` is ``share`` of the least ``cost`` that a run with the same fields
+    ``same`` had at its end. Values between two evaluations are linear in the cost; those of a
+    diverged run are NaN, and its cost sets no budget.
+    """
     last = final(metrics)
-    sent = last["bytes_sent"].where(~last["diverged"]).astype(float)
-    budget = sent.groupby([last[name] for name in SAME]).transform("min")
-    return _at(metrics, last.assign(budget=budget), "bytes_sent", values)
+    ends = last[cost].where(~last["diverged"]).astype(float)
+    budget = share * ends.groupby([last[name] for name in same]).transform("min")
+    return _at(metrics, last.assign(budget=budget), cost, values)
 
 
 def at_equal_steps(metrics: pd.DataFrame, values: list[str]) -> pd.DataFrame:

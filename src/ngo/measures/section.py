@@ -83,13 +83,14 @@ def markdown(measurement: Measurement) -> str:
 def _setting_schema(setting: Setting) -> dict[str, object]:
     if not setting.many:
         return setting.field.schema
-    return {"type": "array", "minItems": 1, "uniqueItems": True, "items": setting.field.schema}
+    least = 0 if setting.default == () else 1
+    return {"type": "array", "minItems": least, "uniqueItems": True, "items": setting.field.schema}
 
 
 def _checked_setting(key: str, setting: Setting, given: object) -> object:
     if not setting.many:
         return checked(key, given, setting.field)
-    if not isinstance(given, list) or not given:
+    if not isinstance(given, list) or (not given and setting.default != ()):
         raise UserError(
             f"{key}: {shown(given)} is not allowed; it must be a list of one or more values."
         )

@@ -67,7 +67,7 @@ class Plan:
     @cached_property
     def ledger(self) -> ClaimsFile:
         """The claims; a one-line UserError for the first mistake in their file."""
-        ledger = read_claims(self.claims)
+        ledger = read_claims(self.claims).on(self.network)
         for claim in ledger.claims.values():
             if claim.shows and claim.shows not in ARTEFACTS:
                 raise unknown(f"claims.{claim.id}.shows", claim.shows, ARTEFACTS)

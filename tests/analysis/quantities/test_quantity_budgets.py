@@ -3,7 +3,7 @@ import math
 import pytest
 from measured_runs import evaluations, table
 
-from ngo.analysis.quantities.budgets import difference_at_bytes
+from ngo.analysis.quantities.budgets import difference_at_bytes, difference_at_seconds
 from ngo.common.registry import UserError
 
 EVERY = {"protocol": "ngo"}
@@ -44,3 +44,52 @@ def test_pairs_are_averaged_within_a_seed():
     found = difference_at_bytes(rows, EVERY, RARE, over=["u"], share=0.5)
     assert found[0] == pytest.approx(-5)
     assert math.isnan(found[1])
+
+
+def test_gamma_is_chosen_by_held_out_accuracy_at_the_budget():
+    """At 10,000 bytes, step 10 of NGO, γ = 0.1 is best; at its end, γ = 1.
+
+    What the diverged run with γ = 2 has sent sets no budget.
+    """
+    curves = {
+        0.1: ((0, 0.1, 0.1), (10, 0.5, 0.52), (100, 0.6, 0.62)),
+        1.0: ((0, 0.1, 0.1), (10, 0.2, 0.22), (100, 0.9, 0.92)),
+        2.0: ((0, 0.1, 0.1), (5, 0.1, 0.1)),
+    }
+    ngo = [
+        evaluations(
+            [{"step": s, "accuracy": a, "held_out": h, "bytes": 1000 * s} for s, a, h in curve],
+            protocol="ngo", gamma=gamma, diverged=gamma == 2,
+        )
+        for gamma, curve in curves.items()
+    ]  # fmt: skip
+    rare = [
+        {"step": s, "accuracy": a, "held_out": a, "bytes": 100 * s}
+        for s, a in ((0, 0.1), (100, 0.6))
+    ]
+    rows = table(*ngo, evaluations(rare, protocol="local_sgd", gamma=0.3))
+    found = difference_at_bytes(rows, EVERY, RARE, choose=["gamma"])
+    assert found.tolist() == pytest.approx([50 - 60])
+
+
+def test_accuracy_is_compared_after_equally_many_seconds():
+    """A step takes 3 + 1 + 0.5 s on the ring, 3 + 1.5 + 0.5 s on the complete graph."""
+    network = {"latency": 0.5, "bandwidth": 2000, "step": 3}
+    rows = table(
+        *(
+            evaluations(
+                [
+                    {"step": s, "accuracy": a, "messages": s * edges, "bytes": s * edges * 1000}
+                    for s, a in ((0, 0.1), (20, end))
+                ],
+                protocol="gossip", topology=graph, workers=4,
+            )
+            for graph, edges, end in (("ring", 8, 0.4), ("complete", 12, 0.5))
+        )
+    )  # fmt: skip
+    sides = {"topology": "ring"}, {"topology": "complete"}
+    # 90 s: the end of the ring's run, at 40 %, and step 18 of the other, at 46 %.
+    assert difference_at_seconds(rows, *sides, network)[0] == pytest.approx(40 - 46)
+    # 9 s: step 2 of the ring, at 13 %, and step 1.8 of the other, at 13.6 %.
+    found = difference_at_seconds(rows, *sides, network, share=0.1)
+    assert found[0] == pytest.approx(13 - 13.6)

@@ -30,7 +30,7 @@ def reference(tmp_path, monkeypatch):
 def test_claims_and_their_cells_are_saved(tmp_path, reference):
     rows = cell("ring", "gossip", [0.3, 0.4, 0.5]) + cell("ring", "ngo", [0.5, 0.6, 0.71])
     pd.DataFrame(rows).to_parquet(tmp_path / "own.parquet")
-    made = claims.make(tmp_path, reference, ["own"], tier="test", out=tmp_path)
+    made = claims.make(tmp_path, reference, ["own"], {}, tier="test", out=tmp_path)
     whole, cells = made.tables
     assert whole["Verdict"].tolist() == ["holds", "not run"]
     assert cells["Cell"].tolist() == ["ngo"]
@@ -47,6 +47,6 @@ def test_claims_and_their_cells_are_saved(tmp_path, reference):
 
 def test_a_file_without_claims_makes_empty_tables(tmp_path):
     (tmp_path / "claims.yaml").write_text("claims: {}\n")
-    made = claims.make(tmp_path, tmp_path / "claims.yaml", [], tier="test", out=tmp_path)
+    made = claims.make(tmp_path, tmp_path / "claims.yaml", [], {}, tier="test", out=tmp_path)
     assert [len(table) for table in made.tables] == [0, 0]
     assert "0 claims. Holds: 0," in (tmp_path / "tables/claims.md").read_text()

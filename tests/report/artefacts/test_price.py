@@ -1,5 +1,6 @@
 """The figure and table of prices, from made-up runs."""
 
+import pandas as pd
 import pytest
 from made_up_prices import CASES, prices
 
@@ -40,11 +41,25 @@ def test_a_panel_for_the_bytes_and_one_for_each_network(runs):
     found = priced(prices(), {name: read_network(each) for name, each in networks.items()})
     figure = price.draw(found, list(networks))
     assert [axis.get_title() for axis in figure.axes] == [
-        "(a) mnist, shards",
-        "(b) far",
-        "(c) near",
+        "(a) mnist, shards: bytes",
+        "(b) mnist, shards: far",
+        "(c) mnist, shards: near",
+        "",
     ]
-    assert all(len(axis.get_lines()) == len(CASES) for axis in figure.axes)
+    assert all(len(axis.get_lines()) == len(CASES) for axis in figure.axes[:3])
+
+
+def test_every_case_has_a_look_of_its_own():
+    """A colour for the method, a marker for the graph, and centralized learning as elsewhere."""
+    methods = ("linear", "NGO", "local SGD", *"abcd")
+    cases = [(f"{each}, {graph}", graph) for each in methods for graph in ("ring", "complete")]
+    looks = price.styles(
+        pd.DataFrame([*cases, ("centralized", None)], columns=["case", "topology"])
+    )
+    assert len({(look.colour, look.line, look.marker) for look in looks.values()}) == len(cases) + 1
+    assert looks["linear, ring"].colour == looks["linear, complete"].colour
+    assert looks["NGO, ring"].marker == looks["linear, ring"].marker
+    assert looks["centralized"].colour == "#000000"
 
 
 def test_a_config_without_a_network_is_refused(runs, tmp_path):

@@ -51,7 +51,11 @@ def _table(
 ARTEFACTS.add(
     CLAIMS,
     Artefact(
-        "The claims of the paper, with verdicts", VERDICTS, {}, tables=(CLAIMS, f"{CLAIMS}_cells")
+        "The claims of the paper, with verdicts",
+        VERDICTS,
+        {},
+        tables=(CLAIMS, f"{CLAIMS}_cells"),
+        priced=True,
     ),
 )
 _figure(

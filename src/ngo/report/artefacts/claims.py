@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -21,14 +21,20 @@ EXPLAINED = (
 
 
 def make(
-    metrics: str | Path, reference: str | Path, tables: Iterable[str], tier: str, out: str | Path
+    metrics: str | Path,
+    reference: str | Path,
+    tables: Iterable[str],
+    network: Mapping[str, Mapping[str, float]],
+    tier: str,
+    out: str | Path,
 ) -> Output:
     """Judge the claims in ``reference`` on the tidy ``tables`` of the folder ``metrics``.
 
-    Saves a table of the claims, and one of their cells.
+    ``network`` are the networks that claims name (``network_time.NetworkModel``). Saves a table of
+    the claims, and one of their cells.
     """
     found = {name: pd.read_parquet(f"{metrics}/{name}.parquet") for name in tables}
-    judged = ledger(read_claims(reference), found).assign(tier=tier)
+    judged = ledger(read_claims(reference).on(network), found).assign(tier=tier)
     whole, cells = print_board(judged), print_board(judged, cells=True)
     of_claims = judged["cell"] == ""
     save_table(

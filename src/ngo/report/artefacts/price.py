@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from ngo.common.registry import UserError
 from ngo.report import captions, plots
 from ngo.report.curve_panels import lines
 from ngo.report.output import Output
-from ngo.report.style import house_style, kth_style
+from ngo.report.style import COLOURS, PROTOCOL_STYLES, Style, house_style, kth_style
 from ngo.report.tables import ABSENT, save_table
 
 BYTES = "sent_per_worker"
@@ -71,26 +72,55 @@ def make(
 
 def draw(found: pd.DataFrame, networks: list[str]) -> Figure:
     """Accuracy against bytes sent by a worker, and against seconds on each network."""
-    sets = list(found.groupby(SITUATION, sort=False))
-    costs = [BYTES, *networks]
-    names = sorted(found["case"].unique())
-    looks = {name: kth_style(k, name) for k, name in enumerate(names)}
-    figure = plots.new_figure(2.1 * len(sets) + 1)
-    axes = figure.subplots(len(sets), len(costs), squeeze=False, sharey="row")
-    titles = []
-    for row, (situation, rows) in zip(axes, sets, strict=True):
-        for axis, cost in zip(row, costs, strict=True):
-            curves = price_curves(rows, cost)
-            cases = [(looks[case], part) for case, part in curves.groupby("case")]
-            lines(axis, cases, cost, "accuracy")
-            axis.set_xlabel("MB sent by a worker" if cost == BYTES else "seconds")
-            axis.set_ylabel(axis.get_ylabel() if cost == BYTES else "")
-            if cost == BYTES:
-                axis.xaxis.set_major_formatter(lambda value, _: f"{value / 1e6:g}")
-            titles.append(", ".join(situation) if cost == BYTES else cost.replace("_", " "))
-    plots.titles(axes.flat, *titles)
-    plots.legend(figure, axes[0, 0])
+    looks = styles(found)
+    panels = [
+        (situation, rows, cost)
+        for situation, rows in found.groupby(SITUATION, sort=False)
+        for cost in (BYTES, *networks)
+    ]
+    height = -(-len(panels) // 2)
+    figure = plots.new_figure(2.3 * height + 2)
+    axes = list(figure.subplots(height, 2, squeeze=False, sharey=True).flat)
+    names = []
+    for axis, (situation, rows, cost) in zip(axes, panels, strict=False):
+        curves = price_curves(rows, cost)
+        if cost == BYTES:
+            curves[cost] /= 1e6
+        lines(
+            axis, [(looks[case], part) for case, part in curves.groupby("case")], cost, "accuracy"
+        )
+        plots.log_axis(axis.xaxis)  # prices are compared by their ratios
+        axis.set_xlabel("MB sent by a worker" if cost == BYTES else "seconds")
+        called = "bytes" if cost == BYTES else cost.replace("_", " ")
+        names.append(f"{', '.join(situation)}: {called}")
+    for axis in axes[1::2]:
+        axis.set_ylabel("")
+    for axis in axes[len(panels) :]:
+        axis.set_axis_off()
+    plots.titles(axes, *names)
+    plots.legend(figure, axes[0])
     return figure
+
+
+def styles(found: pd.DataFrame) -> dict[str, Style]:
+    """The look of each case: a colour for the method, a line and a marker for the topology."""
+    runs = found.drop_duplicates("case").fillna({"topology": ""}).sort_values("case")
+    graphs = sorted(runs["topology"].unique(), key=lambda name: (name != "ring", name))
+    runs["method"] = [
+        case.removesuffix(graph.replace("_", " ")).rstrip(", ")
+        for case, graph in zip(runs["case"], runs["topology"], strict=True)
+    ]
+    others = sorted(set(runs["method"]) - {"centralized", "linear", "NGO"})
+    methods = ["linear", "NGO", *others]
+    looks = {}
+    for run in runs.itertuples():
+        if run.method == "centralized":
+            looks[run.case] = PROTOCOL_STYLES["centralized"]
+            continue
+        again, place = divmod(methods.index(run.method), len(COLOURS))
+        drawn = kth_style(graphs.index(run.topology) + again, run.case)
+        looks[run.case] = replace(drawn, colour=COLOURS[place])
+    return looks
 
 
 def print_costs(table: pd.DataFrame, networks: list[str]) -> pd.DataFrame:
