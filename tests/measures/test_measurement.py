@@ -10,7 +10,7 @@ from ngo.measures.measurement import MEASUREMENTS, TAKEN, measurement
 from ngo.measures.settings import setting
 from ngo.pipeline.schema import config_schema
 
-KINDS = ["alignment", "consensus", "samples", "spectra", "theory", "throughput"]
+KINDS = ["alignment", "consensus", "rounds", "samples", "spectra", "theory", "throughput"]
 
 
 def test_the_measurements_are_found():

@@ -28,7 +28,7 @@ TAKEN = (
     *("data", "partition", "train", "runs", "aggregate", "classes", "notebook", "kernel", "bench"),
     *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads", "warm"),
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
-    *("artefacts", "restore", "verify"),
+    *("artefacts", "restore", "verify", "methods", "describe", "only", "network", "findings"),
 )
 
 # Parameters and options that every command may have.

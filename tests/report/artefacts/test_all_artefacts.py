@@ -35,7 +35,7 @@ def test_a_notebook_is_one_call_with_its_parameters(name):
     notebook = json.loads(Path(f"notebooks/{name}.ipynb").read_text(encoding="utf-8"))
     title, given, call = notebook["cells"]
     assert title["cell_type"] == "markdown"
-    names = [line.partition(" = ")[0] for line in given["source"]]
+    names = [line.partition(" = ")[0] for line in given["source"] if line[0].isalpha()]
     arguments = ",".join(f"{name}={name}" for name in names)
     code = "".join(call["source"]).replace(",\n)", ")")  # a long call is wrapped
     assert "".join(code.split()) == (
