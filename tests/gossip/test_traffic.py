@@ -48,4 +48,4 @@ def test_one_method_cannot_tell():
 def test_numbers_are_wide_as_told():
     assert sent(fields(protocol="push_sum"), D, number=8) == [8 * (D + 1)]
     assert sent(fields(protocol="relay_sum"), D) == [4 * D + 4]
-    assert {each for entry in METHODS.values() for each in entry.sends} == set(NUMBERS)
+    assert {each for entry in METHODS.values() for each in entry.sends} <= set(NUMBERS)
