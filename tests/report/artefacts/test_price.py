@@ -1,6 +1,5 @@
 """The figure and table of prices, from made-up runs."""
 
-import pandas as pd
 import pytest
 from made_up_prices import CASES, prices
 
@@ -47,19 +46,6 @@ def test_a_panel_for_the_bytes_and_one_for_each_network(runs):
         "",
     ]
     assert all(len(axis.get_lines()) == len(CASES) for axis in figure.axes[:3])
-
-
-def test_every_case_has_a_look_of_its_own():
-    """A colour for the method, a marker for the graph, and centralized learning as elsewhere."""
-    methods = ("linear", "NGO", "local SGD", *"abcd")
-    cases = [(f"{each}, {graph}", graph) for each in methods for graph in ("ring", "complete")]
-    looks = price.styles(
-        pd.DataFrame([*cases, ("centralized", None)], columns=["case", "topology"])
-    )
-    assert len({(look.colour, look.line, look.marker) for look in looks.values()}) == len(cases) + 1
-    assert looks["linear, ring"].colour == looks["linear, complete"].colour
-    assert looks["NGO, ring"].marker == looks["linear, ring"].marker
-    assert looks["centralized"].colour == "#000000"
 
 
 def test_a_config_without_a_network_is_refused(runs, tmp_path):

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from ngo.analysis.curves import together
 from ngo.analysis.merging import BY, merge_curves, merge_ends, merges
 from ngo.report import captions, plots
+from ngo.report.case_styles import case_styles
 from ngo.report.curve_panels import lines
 from ngo.report.output import Output
-from ngo.report.style import house_style, kth_style
+from ngo.report.style import house_style
 from ngo.report.tables import number, save_table
 
 NOTE = (
@@ -48,8 +49,7 @@ def draw(found: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """The gain against V of all evaluations, and by epoch, for each data set."""
     curves = merge_curves(found)
     sets = list(found.groupby(BY[:-1], sort=False))
-    names = sorted(found["case"].unique())
-    looks = {name: kth_style(k, name) for k, name in enumerate(names)}
+    looks = case_styles(found)
     figure = plots.new_figure(2.3 * len(sets) + 0.8)
     axes = figure.subplots(len(sets), 2, squeeze=False)
     for (left, right), (situation, rows) in zip(axes, sets, strict=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,10 @@ from ngo.analysis.network_time import NetworkModel, read_network
 from ngo.analysis.prices import SITUATION, costs_to, price_curves, priced
 from ngo.common.registry import UserError
 from ngo.report import captions, plots
+from ngo.report.case_styles import case_styles
 from ngo.report.curve_panels import lines
 from ngo.report.output import Output
-from ngo.report.style import COLOURS, PROTOCOL_STYLES, Style, house_style, kth_style
+from ngo.report.style import house_style
 from ngo.report.tables import ABSENT, save_table
 
 BYTES = "sent_per_worker"
@@ -72,7 +72,7 @@ def make(
 
 def draw(found: pd.DataFrame, networks: list[str]) -> Figure:
     """Accuracy against bytes sent by a worker, and against seconds on each network."""
-    looks = styles(found)
+    looks = case_styles(found)
     panels = [
         (situation, rows, cost)
         for situation, rows in found.groupby(SITUATION, sort=False)
@@ -100,27 +100,6 @@ def draw(found: pd.DataFrame, networks: list[str]) -> Figure:
     plots.titles(axes, *names)
     plots.legend(figure, axes[0])
     return figure
-
-
-def styles(found: pd.DataFrame) -> dict[str, Style]:
-    """The look of each case: a colour for the method, a line and a marker for the topology."""
-    runs = found.drop_duplicates("case").fillna({"topology": ""}).sort_values("case")
-    graphs = sorted(runs["topology"].unique(), key=lambda name: (name != "ring", name))
-    runs["method"] = [
-        case.removesuffix(graph.replace("_", " ")).rstrip(", ")
-        for case, graph in zip(runs["case"], runs["topology"], strict=True)
-    ]
-    others = sorted(set(runs["method"]) - {"centralized", "linear", "NGO"})
-    methods = ["linear", "NGO", *others]
-    looks = {}
-    for run in runs.itertuples():
-        if run.method == "centralized":
-            looks[run.case] = PROTOCOL_STYLES["centralized"]
-            continue
-        again, place = divmod(methods.index(run.method), len(COLOURS))
-        drawn = kth_style(graphs.index(run.topology) + again, run.case)
-        looks[run.case] = replace(drawn, colour=COLOURS[place])
-    return looks
 
 
 def print_costs(table: pd.DataFrame, networks: list[str]) -> pd.DataFrame:
