@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 
 from ngo.analysis.best_fields import at_best
-from ngo.analysis.combinations import with_parts
+from ngo.analysis.combinations import TUNED, known, with_parts
 from ngo.analysis.curves import along, scores
 from ngo.analysis.evaluations import final
 from ngo.analysis.hitting_times import time_to
 from ngo.analysis.network_time import NetworkModel, network_seconds
 
 SITUATION = ["dataset", "partition"]
-TUNED = ["p", "gamma", "lr"]
 
 
 def case_names(metrics: pd.DataFrame) -> pd.Series:
@@ -27,20 +26,16 @@ def case_names(metrics: pd.DataFrame) -> pd.Series:
 
 
 def _case_name(run: pd.Series) -> str:
-    def known(name: str, neutral: object) -> bool:
-        value = run.get(name)
-        return pd.notna(value) and value != neutral
-
     method = "" if run["method"] == run["local_rule"] == "sgd" else run["method"]
-    parts = [f"{method} {run['mixer']}" if known("mixer", None) else method]
-    if known("local_steps", 1):
+    parts = [f"{method} {run['mixer']}" if known(run, "mixer", None) else method]
+    if known(run, "local_steps", 1):
         parts.append(f"H = {run['local_steps']:g}")
-    if known("delay", 0):
+    if known(run, "delay", 0):
         parts.append(f"τ = {run['delay']:g}")
-    if known("compression", "none"):
-        share = f" {run['kept_share']:g}" if known("kept_share", None) else ""
+    if known(run, "compression", "none"):
+        share = f" {run['kept_share']:g}" if known(run, "kept_share", None) else ""
         parts.append(run["compression"] + share)
-    if known("topology", None):
+    if known(run, "topology", None):
         parts.append(run["topology"].replace("_", " "))
     return ", ".join(part.strip() for part in parts)
 

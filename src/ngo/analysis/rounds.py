@@ -43,8 +43,7 @@ def best_cases(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     The lowest geometric mean over the first half of the seeds. A case with a value that is not
     finite comes last; ties go to the larger p, then to the smaller γ.
     """
-    seeds = sorted(table["seed"].unique())
-    first = ends(table)[lambda rows: rows["seed"].isin(seeds[: max(1, len(seeds) // 2)])]
+    first = ends(table)[lambda rows: rows["seed"].isin(_halves(table)[0])]
     logs = np.log(first[value]).where(np.isfinite(first[value]), np.inf)
     means = first.assign(score=logs).groupby([*MIXER, *TUNED])["score"].mean().reset_index()
     order = means.sort_values(["score", "p", "gamma"], ascending=[True, False, True])
@@ -53,8 +52,14 @@ def best_cases(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
 
 def others(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of the seeds that ``best_cases`` does not choose by; all if there is one."""
+    return table[table["seed"].isin(_halves(table)[1])]
+
+
+def _halves(table: pd.DataFrame) -> tuple[list[int], list[int]]:
+    """The seeds that choose, and those that are compared; a single seed does both."""
     seeds = sorted(table["seed"].unique())
-    return table[table["seed"].isin(seeds[max(1, len(seeds) // 2) :] or seeds)]
+    half = max(1, len(seeds) // 2)
+    return seeds[:half], seeds[half:] or seeds
 
 
 def at_best(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:

@@ -37,11 +37,9 @@ def restore(
     if not Path("Snakefile").exists():
         raise UserError("restore: no Snakefile in this folder; run it in the repository's folder.")
     from ngo.pipeline import restore as stage
-    from ngo.pipeline.archive import about_of, read_archive, runs_of
-    from ngo.pipeline.packed_runs import revisions
+    from ngo.pipeline.archive import about_of, read_archive
 
-    members = read_archive(archive)
-    named = [Path(name) for name in about_of(archive, members)["configs"]]
+    named = [Path(name) for name in about_of(archive, read_archive(archive))["configs"]]
     used = configs or named
     found = stage.restore(archive, download.data_root(data_root), used, schema)
     stage.record(found.files, used[1:])
@@ -53,10 +51,9 @@ def restore(
             reason,
         )
     if found.other_code:
-        runs = runs_of(archive, members)
         LOG.warning(
             "note: runs of other code are trained again; to restore them, check out the revision "
             "that made them: %s.",
-            revisions(runs[name].record for name in found.other_code),
+            found.made_by,
         )
     click.echo(found.line)

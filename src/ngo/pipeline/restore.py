@@ -23,7 +23,7 @@ from ngo.data.partition import Parts
 from ngo.pipeline.archive import Members, about_of, read_archive, runs_of
 from ngo.pipeline.collect import RUNS, of_this_code
 from ngo.pipeline.config_files import read_config
-from ngo.pipeline.packed_runs import FinishedRun, is_finished, read_run, write_run
+from ngo.pipeline.packed_runs import FinishedRun, is_finished, read_run, revisions, write_run
 from ngo.pipeline.plan import Plan, plan
 from ngo.training import earlier
 from ngo.training.spec import RunSpec
@@ -55,6 +55,8 @@ class Restored:
     here: list[str] = field(default_factory=list)
     #: Made by other code than this package's, or on another partition.
     other_code: list[str] = field(default_factory=list)
+    #: The source revisions of these.
+    made_by: str = ""
     #: Not among the runs of the config.
     not_in_config: list[str] = field(default_factory=list)
     #: Runs whose models are needed: archives have none.
@@ -107,6 +109,7 @@ def restore(
         lock.release()
     finished = {*found.restored, *found.here}
     found.missing = len(planned.runs.keys() - finished)
+    found.made_by = revisions(runs[name].record for name in found.other_code)
     return found
 
 
