@@ -1,6 +1,7 @@
 """The layout of the code: short files, and a test file for each module."""
 
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,12 @@ def test_no_file_is_long():
     long = {str(path.relative_to(REPOSITORY)): len(path.read_text(encoding="utf-8").splitlines())
             for path in python_files()}  # fmt: skip
     assert {name: lines for name, lines in long.items() if lines > MOST_LINES} == {}
+
+
+def test_no_two_test_files_have_one_name():
+    """Test folders are no packages: pytest imports a test file by its name alone."""
+    names = Counter(path.name for path in python_files() if path.name.startswith("test_"))
+    assert [name for name, files in names.items() if files > 1] == []
 
 
 def test_every_module_has_a_test_file_in_the_folder_of_its_name():

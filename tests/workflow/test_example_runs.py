@@ -96,7 +96,9 @@ def test_the_tables_of_measurements(clone):
     table = pd.read_parquet(clone.root / DISAGREEMENT)
     assert len(table) == RUNS * 2 * 4  # runs, snapshots, workers
     assert (table[table["step"] == 0]["distance"] == 0).all()
-    assert (table[table["step"] > 0]["distance"] > 0).all()
+    trained = table[table["step"] > 0]
+    # SlowMo's workers are equal after step 15, a third one.
+    assert ((trained["distance"] == 0) == trained["run"].str.contains("slowmo")).all()
     degrees = pd.read_parquet(clone.root / "results/test/metrics/spectra_tableS1.parquet")
     found = degrees.set_index(["topology", "n"])["degree"]
     assert (found["ring", 16], found["cliques", 16]) == (2, 3.5)
