@@ -1,10 +1,11 @@
 """The figure of methods and mixers, from made-up runs."""
 
+import pandas as pd
 import pytest
 from made_up_combinations import combinations
 
 from ngo.analysis.combinations import combination_table
-from ngo.report.combinations import draw_combinations
+from ngo.report.combinations import at_an_end, draw_combinations
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -25,3 +26,18 @@ def test_a_row_of_one_graph_among_several_is_named_by_it():
     both = table.assign(topology=["ring", "random_matching"] * (len(table) // 2))
     labels = {label.get_text() for label in draw_combinations(both).axes[0].get_yticklabels()}
     assert "d2, random matching" in labels
+
+
+def test_best_values_at_an_end_of_those_tried_are_counted():
+    table = pd.DataFrame(
+        {
+            "p": [1.0, 0.8, 0.95],
+            "p_tried": ["1", "0.8, 0.95", "0.8, 0.95"],
+            "gamma": [1.0, 0.3, 1.3],
+            "gamma_tried": ["0.3, 1, 1.3", "0.1, 0.3, 1", "0.3, 1, 1.3"],
+            "lr": [0.1, 0.1, 0.1],
+            "lr_tried": ["0.1", "0.1", "0.1"],
+        }
+    )
+    assert at_an_end(table).endswith("beyond: p in 2 of 2 rows, γ in 1 of 3 rows. ")
+    assert at_an_end(table.head(0)) == ""

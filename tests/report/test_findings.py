@@ -26,6 +26,14 @@ def test_claims_are_told_by_topic_and_absent_ones_left_out(found):
     assert [each.row.claim for each in found.first] == ["order"]
 
 
+def test_verdicts_are_counted_by_topic(found):
+    counted = [
+        {verdict: number for verdict, number in topic.counted.items() if number}
+        for topic in found.topics
+    ]
+    assert counted == [{"holds": 1, "equivalent": 1}, {"fails": 1, "not run": 1}]
+
+
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_a_sentence_has_the_words_of_its_verdict_only(verdict):
     words = {name: sentence(row("a", verdict=name)).verdict for name in VERDICTS}

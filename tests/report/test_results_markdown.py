@@ -46,6 +46,15 @@ def test_every_claim_and_every_artefact_is_on_it_and_links_resolve(made):
     assert "- Source revision: abc\\|def" in page
 
 
+def test_topics_and_their_verdicts_come_first(made):
+    found = results_markdown(made, "images").split("## What was found\n\n")[1]
+    rows = [re.split(r" *\| *", line)[1:-1] for line in found.split("\n\n")[0].splitlines()]
+    assert rows[0] == ["Topic", *made.findings.counted]
+    assert [dict(zip(rows[0][1:], map(int, row[1:]), strict=True)) for row in rows[2:]] == [
+        topic.counted for topic in made.findings.topics
+    ]
+
+
 def test_claims_that_were_not_run_share_a_line_for_each_reason(made):
     line = (
         "- Not run, no rows with dataset = 'cifar10': Statement of later [`later`](#claim-later).\n"

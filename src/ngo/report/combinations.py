@@ -22,6 +22,9 @@ NOTE = (
     "which a run diverged comes last)."
 )
 
+SYMBOLS = ("p", "γ", "η")
+"""The paper's letters of ``TUNED``."""
+
 
 def make_combinations(
     name: str,
@@ -49,9 +52,28 @@ def make_combinations(
         f"{out}/tables/{name}",
         f"Test accuracy in percent of the mean model, {captions.mean_over_seeds(runs)}. {NOTE} "
         "Gain: over linear gossip in the same situation, at its own best values, paired by seed. "
-        f"Sent: by all workers in a run. {made_by}",
+        f"Sent: by all workers in a run. {at_an_end(table)}{made_by}",
     )
     return Output(picture, (printed,))
+
+
+def at_an_end(table: pd.DataFrame) -> str:
+    """In how many rows the best value is the smallest or largest that was tried.
+
+    Empty if no row had several to choose from.
+    """
+    counts = []
+    for symbol, column in zip(SYMBOLS, TUNED, strict=True):
+        tried = table[f"{column}_tried"].str.split(", ")  # in order
+        several = table[tried.str.len() > 1]
+        ends = [f"{row[column]:g}" in (tried[k][0], tried[k][-1]) for k, row in several.iterrows()]
+        counts += [f"{symbol} in {sum(ends)} of {len(ends)} rows"] if ends else []
+    if not counts:
+        return ""
+    return (
+        "The best value is the smallest or largest of those tried, and a better one may lie "
+        f"beyond: {', '.join(counts)}. "
+    )
 
 
 def draw_combinations(table: pd.DataFrame, row: str = "method") -> Figure:
@@ -89,8 +111,8 @@ def print_combinations(table: pd.DataFrame, **beside: str) -> pd.DataFrame:
     """
     places = [2] * len(table)
     chosen = {
-        name: list(map(_chosen, table[column], table[f"{column}_tried"]))
-        for name, column in zip(("Best p", "Best γ", "Best η"), TUNED, strict=True)
+        f"Best {name}": list(map(_chosen, table[column], table[f"{column}_tried"]))
+        for name, column in zip(SYMBOLS, TUNED, strict=True)
     }
     return pd.DataFrame(
         {

@@ -49,6 +49,9 @@ class Topic:
     absent: tuple[tuple[str, tuple[VerdictRow, ...]], ...]
     """Reasons why claims were not run, each with its claims, which have no sentence."""
 
+    counted: Mapping[str, int]
+    """The number of claims with each verdict."""
+
 
 @dataclass(frozen=True)
 class Findings:
@@ -80,7 +83,8 @@ def findings(rows: Sequence[VerdictRow], path: str | Path = FINDINGS) -> Finding
         absent = _by_reason(each.row for each in every if each.row.verdict == NOT_RUN)
         if every:
             about = " ".join(topic["about"].split())
-            topics.append(Topic(topic["title"], about, run, absent))
+            counted = counts(each.row for each in every)
+            topics.append(Topic(topic["title"], about, run, absent, counted))
     return Findings(
         tuple(topics),
         told(listed["first"]),

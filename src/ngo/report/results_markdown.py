@@ -27,6 +27,8 @@ fixed before training. [verdicts.md](verdicts.md) explains how verdicts are made
 
 ## What was found
 
+{topics}
+
 {findings}
 ## Every claim
 
@@ -49,6 +51,7 @@ def results_markdown(contents: Contents, images: str, assumptions: str = "assump
         title=contents.findings.title or f"Results of the {contents.tier} tier",
         assumptions=assumptions,
         summary=summary(contents, images),
+        topics=topics_table(contents.findings),
         findings="\n".join(_topics(contents.findings)),
         claims=claims_table(contents),
         shown="\n".join(
@@ -77,6 +80,15 @@ def summary(contents: Contents, images: str, page: str = "") -> str:
         END,
     ]
     return "\n\n".join(parts)
+
+
+def topics_table(found: Findings) -> str:
+    """The number of claims of each topic with each verdict."""
+    rows = [
+        [f"[{escaped(topic.title)}](#{_anchor(topic)})", *topic.counted.values()]
+        for topic in found.topics
+    ]
+    return tabulate(rows, ["Topic", *found.counted], tablefmt="pipe")
 
 
 def claims_table(contents: Contents) -> str:
@@ -117,11 +129,15 @@ def escaped(plain: str) -> str:
 
 def _topics(found: Findings) -> list[str]:
     return [
-        f"### {topic.title}\n\n{topic.about}\n\n"
+        f'### <a id="{_anchor(topic)}"></a>{topic.title}\n\n{topic.about}\n\n'
         + "\n".join([*map(_bullet, topic.sentences), *_absent(topic)])
         + "\n"
         for topic in found.topics
     ]
+
+
+def _anchor(topic: Topic) -> str:
+    return "topic-" + re.sub(r"\W+", "-", topic.title.lower()).strip("-")
 
 
 def _bullet(sentence: Sentence, page: str = "") -> str:
