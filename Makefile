@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page beyond report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-torture test-slurm check format lock schema results-page verdicts-page tinyimagenet-page clean
+.PHONY: demo laptop paper calibration calibration-page beyond report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-slurm check format lock schema results-page verdicts-page tinyimagenet-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -58,8 +58,13 @@ figures-from-metrics: setup ## Every table, figure and verdict, and the pages of
 	$(BIN)/ngo rebuild $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-metrics.tar))
 	$(BIN)/python tools/results_page.py --archive $(ARCHIVE)
 
-test: setup ## The test suite, one process per core, each test file in one process: 11 minutes on 2 cores
-	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+
+test: setup ## The test suite, one process per core, each test file in one process: 5 minutes on 2 cores
+	$(PYTEST)
+
+test-workflow: setup ## Whole pipelines, also killed, resumed and changed: 7 minutes on 2 cores
+	$(PYTEST) tests/workflow
 
 test-torture: setup ## The whole demo, killed at random moments: 10 minutes
 	$(BIN)/pytest -m torture -s
