@@ -83,8 +83,8 @@ def draw_combinations(table: pd.DataFrame, row: str = "method") -> Figure:
     for each mixer.
     """
     several = table["topology"].nunique() > 1
-    graphs = table["topology"].fillna("").str.replace("_", " ")
-    table = table.assign(row=table[row] + (", " + graphs if several else ""))
+    graphs = (", " + table["topology"]).fillna("") if several else ""
+    table = table.assign(row=(table[row] + graphs).str.replace("_", " "))
     sets = list(dict.fromkeys(zip(table["dataset"], table["partition"], strict=True)))
     mixers = sorted(set(table["mixer"].dropna()), key=lambda name: (name != LINEAR, name))
     rows = table["row"].nunique()
@@ -148,7 +148,7 @@ def _draw_values(
         _markers(axis, own, names, value, kth_style(k, mixer), height * (k - (len(mixers) - 1) / 2))
     alone = rows[rows["mixer"].isna()]
     if value == "accuracy":
-        _markers(axis, alone, names, value, kth_style(len(mixers), "no gossip"), 0)
+        _markers(axis, alone, names, value, kth_style(len(mixers), "no coupling"), 0)
     axis.set_yticks(range(len(names)), names)
     axis.set_ylim(len(names) - 0.4, -0.6)
 
