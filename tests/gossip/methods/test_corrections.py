@@ -55,6 +55,14 @@ def test_a_method_with_another_coupling_is_its_reference(method, coupling, p):
     assert np.abs(found - np.stack(list(other.values()))).max() > 1e-3
 
 
+@pytest.mark.parametrize("p", [1.0, 0.8])
+def test_exact_diffusion_takes_the_steps_of_d2_at_half_its_rate(p):
+    W = mixing_matrix(ring(by_worker.N))
+    half = trained("d2", W, 50, lr=LR, gamma=0.3, p=p)
+    found = trained("exact_diffusion", W, 50, lr=LR, gamma=0.6, p=p)
+    assert np.allclose(found, half, rtol=0, atol=1e-9)
+
+
 def test_push_sum_is_its_reference():
     n = by_worker.N
     W = outgoing_shares(n, [*((i, (i + 1) % n) for i in range(n)), (0, 2), (3, 1)])

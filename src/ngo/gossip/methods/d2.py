@@ -28,7 +28,7 @@ def exact_diffusion(step: Step) -> None:
     """Exact diffusion (Yuan et al. 2019): D² that goes half the way of each pull.
 
     At p = 1 and γ = 1 the matrix is (I + W)/2. It is stable for every symmetric W. NIDS (Li et al.
-    2019) with one step size is the same.
+    2019) with one step size is the same. With the coupling φ_p its steps are those of D² at γ/2.
     """
     _correct(step)
     before = step.X.clone()
