@@ -9,7 +9,7 @@ def de_bruijn(n):
     return [(i, (2 * i + digit) % n) for i in range(n) for digit in (0, 1)]
 
 
-@ngo.method("push_diging", fields=("topology",), directed=True)
+@ngo.method("push_diging", fields=("topology",), directed=True, sends=("d", "d", "1"))
 def push_diging(step):
     """Track, then push: y ← W y + g − g_before;  u ← W (u − η y);  v ← W v;  x = u / v.
 

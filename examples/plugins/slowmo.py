@@ -10,7 +10,7 @@ SLOW = {
 
 @ngo.method("slowmo", fields=("topology", "local_steps"), settings=SLOW)
 def slowmo(step):
-    """Each step is x ← W (x − η g). After τ = ``local_steps`` of them from a common x₀:
+    """Slow momentum around τ steps of gossip. A step is x ← W (x − η g); after τ = ``local_steps``:
 
     u ← β u + (x₀ − x̄)/η;  x₀ ← x₀ − α η u;  x ← x₀.
     """

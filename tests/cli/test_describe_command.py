@@ -61,7 +61,8 @@ def forget():
 
 def test_the_example_of_the_docs_trains(study):
     told = ngo(*example()[0])
-    assert told == "marks: 72 training samples of 1 × 28 × 28, 3 classes → marks.yaml\n"
+    facts = "72 training samples of 1 × 28 × 28, 3 classes, with owners"
+    assert told == f"marks: {facts} → marks.yaml\n"
     runs = {spec.protocol: spec for spec in planned().training["mymarks"] if spec.seed == 0}
     assert set(runs) == {"gossip", "ngo"}
     flags = runs["ngo"].flags()

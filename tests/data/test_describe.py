@@ -55,12 +55,22 @@ def test_a_text_that_is_parsed_to_the_same_values(tmp_path):
         ({"y_test": np.arange(9) - 1}, "test_targets are -1 to 7; expected 0 to 7"),
         ({"x_test": np.zeros((9, 4), np.float32)}, r"test_inputs have shape \(9, 4\); expected"),
         ({"x_train": np.zeros((60, 28, 28), int)}, "train_inputs are int64 of shape"),
+        ({"x_train": np.full((60, 4), np.nan, np.float32)}, "x_train has values that are not fin"),
+        ({"owner_train": np.zeros(59, int)}, r"'owner_train' of .* shape \(59,\); .* \(60,\)"),
+        ({"owner_train": np.zeros(60)}, "values of type float64; owners must be whole numbers"),
+        ({"owner_train": np.full(60, None)}, "can't be read: Object arrays"),
     ],
 )
 def test_arrays_that_do_not_fit_together_are_named(tmp_path, arrays, message):
     array_file(tmp_path, **arrays)
     with pytest.raises(UserError, match=message):
         describe(tmp_path / "marks.npz", tmp_path, name="marks")
+
+
+def test_an_array_that_is_not_there_is_named(tmp_path):
+    array_file(tmp_path)
+    with pytest.raises(UserError, match="no array 'owners'; .* Did you mean 'owner_train'"):
+        describe(tmp_path / "marks.npz", tmp_path, name="m", arrays={"owner_train": "owners"})
 
 
 def test_what_has_no_effect_is_named(tmp_path):

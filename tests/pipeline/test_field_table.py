@@ -17,6 +17,9 @@ def test_every_field_has_a_row():
     (beta,) = (row for row in rows if row.startswith("| `beta` "))
     assert "above 0, at most 1,000,000" in beta
     assert "partition `dirichlet`" in beta
+    assert "default" not in beta
+    (share,) = (row for row in rows if row.startswith("| `kept_share` "))
+    assert "at most 1; default `0.01` | compression" in share
 
 
 def test_a_page_without_a_place_for_the_table_is_refused():

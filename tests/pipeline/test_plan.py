@@ -118,11 +118,13 @@ def test_only_names_the_experiments_of_a_tier():
 
 
 def claims_file(path, **changes):
-    """A file with one claim, and the config that names it."""
-    claim = {"place": "Table 1", "says": "NGO learns", "kind": "bound", "from": ["table1", "none"],
+    """A file with one claim, and the config that names it and leaves Figure 5 out."""
+    claim = {"place": "Table 1", "says": "NGO learns", "kind": "bound", "from": ["table1", "fig5"],
              "quantity": "own_level", "above": 0, **changes}  # fmt: skip
     (path / "own.yaml").write_text(yaml.safe_dump({"claims": {"a": claim}}))
-    return {**config_of("demo"), "claims": str(path / "own.yaml")}
+    config = config_of("demo")
+    training = {**config["training"], "fig5": None}
+    return {**config, "training": training, "claims": str(path / "own.yaml")}
 
 
 @pytest.fixture
@@ -134,7 +136,7 @@ def own_level(monkeypatch):
 
 @pytest.mark.usefixtures("own_level")
 def test_the_table_of_claims_reads_the_tables_that_its_file_names(tmp_path):
-    named = ["table1", "spectra_tableS1", "classes_figS2", "runs", "none"]
+    named = ["table1", "spectra_tableS1", "classes_figS2", "runs", "fig5"]
     plan = plan_of(claims_file(tmp_path, **{"from": named}))
     made = ["classes_figS2", "runs", "spectra_tableS1", "table1"]
     assert plan.tables("claims") == made
@@ -175,6 +177,14 @@ def test_a_claim_is_shown_by_an_artefact(tmp_path):
     with pytest.raises(UserError, match=r"claims\.a\.shows: 'tabel1' is unknown; .*'table1'"):
         _ = plan.ledger
     assert plan_of(claims_file(tmp_path, shows="table1")).ledger.claims["a"].shows == "table1"
+
+
+@pytest.mark.usefixtures("own_level")
+def test_a_claim_about_an_experiment_that_no_config_names_is_refused(tmp_path):
+    plan = plan_of(claims_file(tmp_path, **{"from": "tabel1"}))
+    with pytest.raises(UserError, match=r"claims\.a\.from: 'tabel1' is unknown; .*'table1'"):
+        _ = plan.ledger
+    assert plan_of(claims_file(tmp_path)).ledger.tables == ("fig5", "table1")
 
 
 @pytest.mark.parametrize("tier", TIERS)

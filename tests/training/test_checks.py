@@ -1,5 +1,6 @@
 import pytest
 
+import ngo
 from ngo.common.registry import UserError
 from ngo.training.checks import check_share, check_snapshots
 from ngo.training.resolve import resolve
@@ -67,3 +68,26 @@ def test_shares_and_snapshots():
     check_snapshots(spec, [0, last, "final"], 1000)
     with pytest.raises(UserError, match=f"snapshots: step {last + 1} is after the last step of"):
         check_snapshots(spec, [last + 1], 1000)
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({"fields": ("topolgy",)}, "field of method 'mine': 'topolgy' .* mean 'topology'"),
+        ({"local_rulee": "sgd"}, "field of method 'mine': 'local_rulee' .* mean 'local_rule'"),
+        ({"graph": "fixd"}, "graph of method 'mine': 'fixd' is unknown; allowed: any, fixed, tree"),
+        ({"sends": ("2d",)}, "sends of method 'mine': '2d' is unknown; allowed: "),
+    ],
+)
+def test_a_method_that_declares_an_unknown_name_is_refused(own_entries, declared, message):
+    ngo.method("mine", **declared)(lambda step: None)
+    with pytest.raises(UserError, match=message) as error:
+        resolve({"protocol": "mine"})
+    assert "\n" not in str(error.value)
+
+
+def test_a_method_may_fix_the_weight_decay_that_it_does_not_use(own_entries):
+    ngo.method("mine", local_rule="sgd", weight_decay=0.0)(lambda step: None)
+    assert resolve({"protocol": "mine"}).weight_decay == 0
+    with pytest.raises(UserError, match="weight_decay: 0.1 has no effect with protocol 'mine'"):
+        resolve({"protocol": "mine", "weight_decay": 0.1})

@@ -70,9 +70,10 @@ def describe(
     write_text(out, as_text(values))
     shape = " × ".join(map(str, values["input_shape"]))
     kind = f"{values['classes']} classes" if values["classes"] else "no classes"
+    owners = ", with owners" if OWNER in values.get("arrays", {}) else ""
     click.echo(
-        f"{values['dataset']}: {values['train_samples']:,} training samples of {shape}, {kind} → "
-        f"{out}"
+        f"{values['dataset']}: {values['train_samples']:,} training samples of {shape}, {kind}"
+        f"{owners} → {out}"
     )
 
 

@@ -93,9 +93,29 @@ def _of_file(place: Path, arrays: Mapping[str, str]) -> dict[str, object]:
     classes = None
     if y_train.dtype.kind in "iu" and y_train.size:
         classes = int(max(np.max(y_train), np.max(y_test, initial=0))) + 1
+    for role, array in (("x_train", x_train), ("y_train", y_train)):
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise UserError(f"path: {str(place)!r}: {roles[role]} has values that are not finite.")
+    if OWNER in named:
+        _check_owners(place, named[OWNER], len(x_train))
     facts = {
         "train_samples": len(x_train),
         "input_shape": list(array_files.as_inputs(x_train).shape[1:]),
         "classes": classes,
     }
     return {**({"arrays": named} if named else {}), **facts}
+
+
+def _check_owners(place: Path, name: str, samples: int) -> None:
+    """Raise a UserError unless the array ``name`` has an owner for each training sample."""
+    (owners,) = array_files.read_arrays(place, name)
+    if owners.shape != (samples,):
+        raise UserError(
+            f"array: {name!r} of {str(place)!r} has shape {owners.shape}; it must be ({samples},), "
+            "an owner for each training sample."
+        )
+    if owners.dtype.kind not in "iuUSO":
+        raise UserError(
+            f"array: {name!r} of {str(place)!r} has values of type {owners.dtype}; owners must be "
+            "whole numbers or names."
+        )

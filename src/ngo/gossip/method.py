@@ -21,6 +21,9 @@ Update = Callable[["Step"], None]
 # The fields of a method that pulls along the edges of a graph through the run's coupling.
 GOSSIP_FIELDS = ("topology", "gamma", "gamma_decay", "coupling", "p")
 
+# The graphs that a method may ask for.
+GRAPHS = ("any", "fixed", "tree")
+
 # Those of every decentralized method, which the step takes into account.
 FAILURES = ("link_failure", "absence")
 

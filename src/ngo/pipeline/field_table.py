@@ -7,14 +7,19 @@ from collections.abc import Mapping
 
 from ngo.common.fields import Field, wanted
 from ngo.common.registry import Registry
-from ngo.training.spec import FIELDS
+from ngo.training.spec import FIELDS, implied
 
 
 def field_table(fields: Mapping[str, Field] = FIELDS) -> str:
-    """A Markdown table: the meaning and range of each field, and which choices read it."""
+    """A Markdown table: the meaning of each field, its range, and which choices read it.
+
+    With the default of a field that a config need not state.
+    """
+    free = implied()
     rows = [["field", "meaning", "allowed", "read only with"], ["---"] * 4]
     for name, field in fields.items():
-        rows.append([f"`{name}`", field.help, _allowed(field), _read_with(name, field)])
+        default = f"; default `{free[name]}`" if name in free else ""
+        rows.append([f"`{name}`", field.help, _allowed(field) + default, _read_with(name, field)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

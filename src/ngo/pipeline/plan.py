@@ -63,6 +63,8 @@ class Plan:
     findings: str | None
     #: Networks on which runs are priced: latency, bandwidth and so on, by name.
     network: dict[str, dict]
+    #: The names of the tidy tables that the config defines, those which are left out included.
+    defined: set[str]
 
     @cached_property
     def ledger(self) -> ClaimsFile:
@@ -71,6 +73,9 @@ class Plan:
         for claim in ledger.claims.values():
             if claim.shows and claim.shows not in ARTEFACTS:
                 raise unknown(f"claims.{claim.id}.shows", claim.shows, ARTEFACTS)
+            for table in claim.tables:
+                if table not in self.defined:
+                    raise unknown(f"claims.{claim.id}.from", table, self.defined)
         return ledger
 
     def tables(self, artefact: str) -> list[str]:
@@ -85,9 +90,7 @@ class Plan:
     @cached_property
     def made(self) -> set[str]:
         """The names of all tidy tables."""
-        measured = {f"{kind}_{name}" for kind, entries in self.measures.items() for name in entries}
-        drawn = {f"classes_{name}" for name in self.partitions}
-        return {*self.training, *measured, *drawn, "runs"}
+        return _tables(self.training, self.partitions, self.measures)
 
     @cached_property
     def artefacts(self) -> dict[str, Artefact]:
@@ -156,7 +159,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
     figures.
     """
     load_plugins(config)
-    config = _without_left_out(config)
+    whole, config = config, _without_left_out(config)
     check_schema(config, schema)
     if config["tier"] in SHARED:
         raise UserError(
@@ -202,7 +205,14 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
         claims=config.get("claims", CLAIMS_FILE),
         findings=config.get("findings"),
         network=dict(config.get("network", {})),
+        defined=_tables(whole["training"], whole["partitions"], whole),
     )
+
+
+def _tables(training: Iterable[str], partitions: Iterable[str], measures: Mapping) -> set[str]:
+    """The names of the tidy tables of experiments, partitions and measurements."""
+    measured = {f"{kind}_{name}" for kind in MEASUREMENTS for name in measures.get(kind, ())}
+    return {*training, *(f"classes_{name}" for name in partitions), *measured, "runs"}
 
 
 def _without_left_out(config: Mapping) -> dict:

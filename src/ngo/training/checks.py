@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, unknown
 from ngo.data.dataset import Source
 from ngo.data.owners import OWNERS, by_owner
 from ngo.data.partition import PARTITIONS
-from ngo.gossip.method import Method
+from ngo.gossip.method import GRAPHS, Method
+from ngo.gossip.traffic import NUMBERS
 from ngo.models.model import MODELS, Model
-from ngo.training.spec import FINAL, RunSpec
+from ngo.training.spec import FIELDS, FINAL, RunSpec
 from ngo.training.step_checks import check_argument, check_step
 
 # The most that a run may ask for: more is a typing error, found before anything is computed.
@@ -41,13 +42,26 @@ def check_fit(spec: RunSpec, source: Source, model: Model, method: Method) -> No
     _check_length(spec, spec.owned_of(m))
 
 
+def check_method(name: str, method: Method) -> None:
+    """Raise unless fields of a run, graphs and messages have the names that a method declares."""
+    declared = {
+        "field": ((*method.fields, *method.fixed), FIELDS),
+        "graph": ((method.graph,), GRAPHS),
+        "sends": (method.sends, NUMBERS),
+    }
+    for key, (names, known) in declared.items():
+        for each in names:
+            if each not in known:
+                raise unknown(f"{key} of method {name!r}", each, known)
+
+
 def _check_model(spec: RunSpec, source: Source, model: Model) -> None:
     if model.input_shape != source.input_shape:
         shape = source.input_shape
         fitting = ", ".join(name for name, each in MODELS.items() if each.input_shape == shape)
         raise UserError(
             f"model: {spec.model!r} takes inputs of shape {model.input_shape}, dataset "
-            f"{spec.dataset!r} has {shape}; it goes with model {fitting}."
+            f"{spec.dataset!r} has {shape}; it goes with model {fitting or 'none that is known'}."
         )
     if model.task != spec.task:
         raise UserError(f"model: {spec.model!r} serves task {model.task!r}, not {spec.task!r}.")

@@ -16,7 +16,7 @@ from ngo.gossip.lr_schedule import LR_SCHEDULES
 from ngo.gossip.method import METHODS
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.model import MODELS, Model
-from ngo.training.checks import check_fit
+from ngo.training.checks import check_fit, check_method
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, implied
 
 # The registries of the entries whose choice gives other fields a meaning.
@@ -58,6 +58,7 @@ def resolve(
         return stated[name] if name in free else check_field(name, stated[name])
 
     method = METHODS[stated_value("protocol")]
+    check_method(stated_value("protocol"), method)
     chosen = {name: stated_value(name) for name in ("protocol", "partition", "lr_schedule")}
     for name in ("topology", "coupling", "compression", "local_rule"):
         used = name in method.fields or name in method.fixed or not FIELDS[name].owners

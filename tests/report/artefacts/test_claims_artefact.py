@@ -38,7 +38,7 @@ def test_claims_and_their_cells_are_saved(tmp_path, reference):
     files = {path.name for path in (tmp_path / "tables").iterdir()}
     assert files == {f"claims{part}.{kind}" for part in ("", "_cells") for kind in kinds}
     text = (tmp_path / "tables/claims.md").read_text()
-    assert text.startswith("The claims of the paper. 2 claims. Holds: 1, fails: 0, equivalent: 0,")
+    assert text.startswith("Claims and their verdicts. 2 claims. Holds: 1, fails: 0, equivale")
     table = pd.read_csv(tmp_path / "tables/claims.csv")
     assert table["claim"].tolist() == ["learns", "elsewhere"]
     assert set(table["tier"]) == {"test"}

@@ -41,7 +41,7 @@ def make(
         judged[of_claims].drop(columns="cell"),
         whole,
         f"{out}/tables/claims",
-        f"The claims of the paper. {counted(judged)} {EXPLAINED} Tier {tier}.",
+        f"Claims and their verdicts. {counted(judged)} {EXPLAINED} Tier {tier}.",
     )
     save_table(
         judged[~of_claims],
