@@ -29,7 +29,11 @@ fixed before training. [verdicts.md](verdicts.md) explains how verdicts are made
 
 {topics}
 
+The topics tell of the main claims; [the table of every claim](#every-claim) has the others too.
+
 {findings}
+<a id="every-claim"></a>
+
 ## Every claim
 
 {claims}
