@@ -118,7 +118,9 @@ def test_the_claims_come_with_every_table_that_they_name(made, tmp_path, monkeyp
     claims = {"a": {**claim, "from": ["figS6", "samples_figS6"]}, "b": {**claim, "from": "fig5"}}
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/claims.yaml").write_text(yaml.safe_dump({"claims": claims}))
-    (tmp_path / "own.yaml").write_text("tier: own\nclaims: mine/claims.yaml\ntraining: {fig5: null}\n")
+    (tmp_path / "own.yaml").write_text(
+        "tier: own\nclaims: mine/claims.yaml\ntraining: {fig5: null}\n"
+    )
     members = collect([Path(name) for name in made], ["claims"])
     folder = "results/own/metrics"
     assert {f"{folder}/figS6.parquet", f"{folder}/samples_figS6.parquet"} <= set(members)
