@@ -110,20 +110,18 @@ def test_it_contains_the_configs_plugins(made, tmp_path, monkeypatch):
 
 
 def test_the_claims_come_with_every_table_that_they_name(made, tmp_path, monkeypatch):
-    monkeypatch.setitem(
-        QUANTITIES, "own_level", Quantity("own_level", lambda rows: rows, cases=False)
-    )
+    own_level = Quantity("own_level", lambda rows: rows, cases=False)
+    monkeypatch.setitem(QUANTITIES, "own_level", own_level)
     claim = {"place": "Table 1", "says": "NGO learns", "kind": "bound", "shows": "figS6",
              "quantity": "own_level", "above": 0}  # fmt: skip
     claims = {"a": {**claim, "from": ["figS6", "samples_figS6"]}, "b": {**claim, "from": "fig5"}}
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/claims.yaml").write_text(yaml.safe_dump({"claims": claims}))
-    (tmp_path / "own.yaml").write_text(
-        "tier: own\nclaims: mine/claims.yaml\ntraining: {fig5: null}\n"
-    )
+    own = {"tier": "own", "claims": "mine/claims.yaml", "training": {"fig5": None}}
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(own))
     members = collect([Path(name) for name in made], ["claims"])
-    folder = "results/own/metrics"
-    assert {f"{folder}/figS6.parquet", f"{folder}/samples_figS6.parquet"} <= set(members)
+    tables = {f"results/own/metrics/{name}.parquet" for name in ("figS6", "samples_figS6")}
+    assert tables <= set(members)
     assert members["mine/claims.yaml"] == (tmp_path / "mine/claims.yaml").read_bytes()
     runs = archive.runs_of("a.tar", members)
     assert set(runs) == {spec.id for spec in plan(read_config(made)).training["figS6"]}
