@@ -57,9 +57,9 @@ def resolve(
             raise UserError(f"{name} has no value; it must be {wanted(FIELDS[name])}.")
         return stated[name] if name in free else check_field(name, stated[name])
 
-    method = METHODS[stated_value("protocol")]
-    check_method(stated_value("protocol"), method)
     chosen = {name: stated_value(name) for name in ("protocol", "partition", "lr_schedule")}
+    method = METHODS[chosen["protocol"]]
+    check_method(chosen["protocol"], method)
     for name in ("topology", "coupling", "compression", "local_rule"):
         used = name in method.fields or name in method.fixed or not FIELDS[name].owners
         chosen[name] = method.fixed.get(name, stated_value(name)) if used else None
