@@ -17,7 +17,7 @@ class ThreadGroup:
     def __init__(self, me, size, queues, lost):
         self.me, self.members, self.sent = me, tuple(range(size)), Counter()
         self._queues, self._lost = queues, lost
-        self.timeout, self.resume = LIMIT, 0
+        self.timeout, self.resume, self.exchanges = LIMIT, 0, 0
 
     @property
     def others(self):
@@ -45,7 +45,8 @@ class ThreadGroup:
     def connect(self):
         pass
 
-    def roll_call(self, done, patience):
+    def roll_call(self, done, exchanges, patience):
+        self.exchanges = exchanges
         removed = {q: "is lost" for q in self.members if q in self._lost}
         self.members = tuple(q for q in self.members if q not in self._lost)
         return removed

@@ -54,6 +54,13 @@ def test_a_graph_that_changes_is_followed_step_by_step():
     assert network_seconds(rows, PLAIN).tolist() == [0, 4, 8, 11.5]
 
 
+def test_local_steps_take_a_graph_for_each_exchange():
+    """Base-2 on five workers has 4, 4 and 2 directed edges in its first three exchanges."""
+    base = {"topology": "base_graph", "workers": 5, "peers": 1}
+    rows = run("local_sgd", **base, edges=[0, 4, 8, 10], steps=(0, 5, 10, 15), local_steps=5)
+    assert network_seconds(rows, PLAIN).tolist() == [0, 16, 32, 48]
+
+
 def test_seconds_do_not_depend_on_how_often_a_run_is_evaluated():
     """Base-2 on five workers has 4, 4, 2, 4 and 4 directed edges in its steps."""
     base = {"protocol": "gossip", "topology": "base_graph", "workers": 5, "peers": 1}

@@ -33,6 +33,7 @@ RUNS = {
     "quasi_global": {},
     "push_sum": {"topology": "one_peer_exponential"},
     "push_sum-static": {"topology": "d_equi_static", "shifts": 2},
+    "local_sgd-rotating": {"topology": "alternating_matching", "local_steps": 3},
     "relay_sum": {"topology": "chain"},
     "relay_sum-star": {"topology": "star"},
     **{f"choco-{name}": {"compression": name} for name in COMPRESSIONS},

@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -30,3 +32,19 @@ def test_the_exit_reason_is_that_in_the_store():
     assert exit_reason(store, 1) is None
     store.set("ended/1", "was killed by SIGKILL")
     assert exit_reason(store, 1) == "was killed by SIGKILL"
+
+
+def test_a_roll_call_agrees_on_the_step_and_the_exchanges_of_the_most_advanced():
+    """Process 3 is lost; process 1 failed before its last exchange began."""
+    store, done = dist.HashStore(), {0: (9, 4), 1: (10, 4), 2: (10, 5)}
+
+    def call(me):
+        group = Group.__new__(Group)
+        group.store, group.me, group.members, group.generation = store, me, (0, 1, 2, 3), 0
+        removed = group.roll_call(*done[me], patience=20.0)
+        return removed, group.members, group.resume, group.exchanges
+
+    store.set("ended/3", "was killed by SIGKILL")
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(call, done))
+    assert found == [({3: "was killed by SIGKILL"}, (0, 1, 2), 10, 5)] * 3

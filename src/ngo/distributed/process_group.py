@@ -40,8 +40,10 @@ class Group:
     wire: torch.device
     #: How often the group has been connected anew after a loss.
     generation: int
-    #: The step from which all members continue after the last loss.
+    #: The step from which all members continue after the last loss, and the number of exchanges
+    #: before it.
     resume: int
+    exchanges: int
 
     def __init__(
         self, store: dist.Store, me: int, size: int, *, backend: str, timeout: float
@@ -52,7 +54,7 @@ class Group:
         self.wire = torch.device("cuda" if backend == "nccl" else "cpu")
         self._sent: Counter[tuple[str, str]] = Counter()
         self._counting = threading.Lock()
-        self.generation = self.resume = 0
+        self.generation = self.resume = self.exchanges = 0
         self.connect()
 
     @property
@@ -131,17 +133,18 @@ class Group:
         self.exchange(dict.fromkeys(self.others, answered), {}, "reports", dtype)
         return answered
 
-    def roll_call(self, done: int, patience: float) -> dict[int, str]:
+    def roll_call(self, done: int, exchanges: int, patience: float) -> dict[int, str]:
         """Agree on the remaining ``members`` and on the step from which they ``resume``.
 
-        ``done`` is the number of steps that this process has taken; all resume from the step of the
-        most advanced one. A process that does not appear within ``patience`` seconds, or that has
-        exited, is no longer a member. Returns the exit reason of each process that was removed.
+        ``done`` is the number of steps that this process has taken, ``exchanges`` how many of them
+        had an exchange; all resume from the step of the most advanced one, with its number of
+        exchanges. A process that does not appear within ``patience`` seconds, or that has exited,
+        is no longer a member. Returns the exit reason of each process that was removed.
         """
         self.generation += 1
         roll = f"roll/{self.generation}"
         try:
-            self.store.set(f"{roll}/{self.me}", str(done))
+            self.store.set(f"{roll}/{self.me}", json.dumps([done, exchanges]))
             deadline = time.monotonic() + patience
             while True:
                 present = [q for q in self.members if self.store.check([f"{roll}/{q}"])]
@@ -150,10 +153,11 @@ class Group:
                     break
                 time.sleep(POLL_SECONDS)
             present = [q for q in present if q not in exited]
-            furthest = max(int(self.store.get(f"{roll}/{q}")) for q in present)
+            furthest = max(json.loads(self.store.get(f"{roll}/{q}")) for q in present)
             # The first process to write its list decides for all.
             proposal = json.dumps([present, furthest])
-            decided, self.resume = json.loads(self.store.compare_set(f"{roll}/met", "", proposal))
+            met = json.loads(self.store.compare_set(f"{roll}/met", "", proposal))
+            decided, (self.resume, self.exchanges) = met
             removed = {q: self.exit_reason(q) for q in self.members if q not in decided}
         except RuntimeError:
             raise UserError(

@@ -61,7 +61,7 @@ class ProcessNetwork(Network):
     def set_matrix(self, W: torch.Tensor | None) -> None:
         """Begin a step with its mixing matrix, recomputed without lost workers."""
         lost = {i for q, own in enumerate(self.shares) if q not in self.group.members for i in own}
-        self.W = without_workers(W, lost) if lost and W is not None else W
+        super().set_matrix(without_workers(W, lost) if lost and W is not None else W)
 
     def mean(self, rows: torch.Tensor) -> torch.Tensor:
         """The leader is the parameter server."""
@@ -247,7 +247,8 @@ class ProcessNetwork(Network):
         timeout = self.group.timeout
         stops = on_failure == "stop"
         patience = min(STOP_PATIENCE, timeout) if stops else DROP_PATIENCE * timeout
-        lost = self.group.roll_call(done, patience)
+        lost = self.group.roll_call(done, self.exchanges, patience)
+        self.exchanges = self.group.exchanges
         stopped = f"distributed: process {self.group.me} stops after step {done}:"
         if stops:
             reasons = "; ".join(f"{self.describe(q)} {reason}" for q, reason in lost.items())

@@ -21,8 +21,6 @@ class Network(ABC):
     It counts what the own workers send, by the shape of a row, as if each worker were a machine.
     """
 
-    #: The mixing matrix of the current step, float64 ``[n, n]``; None for a centralized method.
-    W: torch.Tensor | None = None
     #: Whether the graph is directed.
     directed = False
     #: The own workers' rows of W.
@@ -33,11 +31,24 @@ class Network(ABC):
     def __init__(self) -> None:
         self.messages = 0  # rows sent so far
         self.bytes_sent = 0
+        self.exchanges = 0  # steps so far in which the mixing matrix was used
         self.copies = {}
+        self._W, self._used = None, False
 
     def set_matrix(self, W: torch.Tensor | None) -> None:
         """Begin a step with its mixing matrix."""
-        self.W = W
+        self._W, self._used = W, False
+
+    @property
+    def W(self) -> torch.Tensor | None:
+        """The mixing matrix of the current step, float64 ``[n, n]``; None for a centralized method.
+
+        A step that reads it counts as one of ``exchanges``.
+        """
+        if not self._used:
+            self._used = True
+            self.exchanges += 1
+        return self._W
 
     @abstractmethod
     def mean(self, rows: torch.Tensor) -> torch.Tensor:

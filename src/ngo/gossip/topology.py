@@ -1,4 +1,4 @@
-"""Topologies: who exchanges models with whom, step by step.
+"""Topologies: who exchanges models with whom, exchange by exchange.
 
 A topology is a function that returns edges, or a mixing matrix; weights, networkx graphs and
 spectra follow from it (see ``weights`` and ``spectrum``).
@@ -49,11 +49,11 @@ class Topology:
 
     @property
     def varies(self) -> bool:
-        """Whether the graph may change from step to step."""
+        """Whether the graph may change during a run."""
         return bool({STEP, GENERATOR} & set(self.arguments))
 
     def period(self, n: int, **values: object) -> int | None:
-        """The number of steps after which the matrices repeat; None if they may never repeat."""
+        """The number of exchanges after which the matrices repeat; None if they may never repeat."""
         return self._fact("period", n, values) if self.varies else 1
 
     def exact(self, n: int, **values: object) -> bool:
@@ -72,8 +72,8 @@ class Topology:
     def edges(self, n: int, **values: object) -> Edges:
         """The edges on ``n`` workers, each once, without self-loops.
 
-        ``values`` are the function's arguments by name: ``t`` (the step), ``generator``, and the
-        fields of the run. An undirected edge is (i, j) with i < j. A matrix has an edge where an
+        ``values`` are the function's arguments by name: ``t`` (the number of the exchange),
+        ``generator``, and the fields of the run. An undirected edge is (i, j) with i < j. A matrix has an edge where an
         entry off its diagonal is not 0.
         """
         return self._edges_of(n, self._define(n, values))
@@ -125,10 +125,11 @@ def topology(
 ) -> Callable[[Callable[..., object]], Callable[..., nx.Graph]]:
     """Register a function ``(n, …) → edges`` under the name that configs and commands use.
 
-    Beside ``n`` the function may take ``t`` (the step's number), ``generator`` (the run's random
-    stream for graphs) and fields of a run by their names, such as ``u``. It is called at every step
-    if it takes ``t`` or ``generator``, else once. Edges may repeat, an undirected one in either
-    direction, and count once.
+    Beside ``n`` the function may take ``t`` (the number of exchanges before, from 0: that of the
+    step, if a method exchanges in every step), ``generator`` (the run's random stream for graphs)
+    and fields of a run by their names, such as ``u``. It is called at every step if it takes ``t``
+    or ``generator``, else once. Edges may repeat, an undirected one in either direction, and count
+    once.
 
     A ``directed`` topology has edges (from, to), and needs a method that allows it. A ``weighted``
     one returns the mixing matrix instead: doubly stochastic and symmetric, or column-stochastic if
@@ -166,7 +167,7 @@ def topology(
 
 
 class Mixing:
-    """The mixing matrices of a run, step after step."""
+    """The mixing matrices of a run, exchange after exchange."""
 
     def __init__(
         self, name: str, n: int, fields: object, generator: torch.Generator | None = None
@@ -185,7 +186,11 @@ class Mixing:
             self.at(0)
 
     def at(self, t: int) -> torch.Tensor:
-        """The matrix of step ``t``, float64 ``[n, n]``; call it once for each step, in order."""
+        """The matrix of exchange ``t``, float64 ``[n, n]``, counted from 0.
+
+        Call it once for each step, in order: graphs that are drawn are drawn in every step, also
+        where nothing is exchanged.
+        """
         if self._period is None:
             return self._topology.matrix(self._n, **self._values, t=t)
         t %= self._period

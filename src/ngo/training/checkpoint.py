@@ -28,7 +28,7 @@ from ngo.training.spec import CHECKPOINT_SECONDS
 State = dict[str, object]
 
 NAME = "checkpoint.pt"
-LAYOUT = 3  # version of the file's layout; raised when the contents of a state change
+LAYOUT = 4  # version of the file's layout; raised when the contents of a state change
 
 # Checkpoints after evaluations may take at most this share of the time.
 SHARE = 0.05

@@ -131,7 +131,7 @@ class Stepper:
         t, X = self.t, self.population.X
         W = None
         if self._mixing is not None:
-            W = self._failures.matrix(self._mixing.at(t), self._absent)
+            W = self._failures.matrix(self._mixing.at(self.network.exchanges), self._absent)
         self.t += 1
         network = self.network
         if alone:
@@ -166,6 +166,7 @@ class Stepper:
             "graphs": self._graphs.get_state(),
             "failures": self._failures.state_dict(),
             "matrices": self._matrices,
+            "exchanges": self.network.exchanges,
             "messages": self.network.messages,
             "bytes_sent": self.network.bytes_sent,
         }
@@ -184,5 +185,6 @@ class Stepper:
         self._failures.load_state_dict(state["failures"])
         device = self.population.X.device
         self._matrices = {name: rows.to(device) for name, rows in state["matrices"].items()}
+        self.network.exchanges = state["exchanges"]
         self.network.messages = state["messages"]
         self.network.bytes_sent = state["bytes_sent"]

@@ -1,0 +1,142 @@
+"""The k-th exchange of a run takes place on the k-th graph of a topology that rotates."""
+
+import copy
+
+import pytest
+import torch
+from runs import CONVEX, digits_run, trained
+
+from ngo.gossip.method import METHODS, method
+from ngo.gossip.network import SharedMatrix, edges
+from ngo.gossip.topology import GENERATOR, STEP, TOPOLOGIES, Mixing
+from ngo.training.problem import make_problem
+from ngo.training.stepper import Stepper
+
+ROTATING = sorted(
+    name
+    for name, entry in TOPOLOGIES.items()
+    if STEP in entry.arguments and GENERATOR not in entry.arguments
+)
+DECENTRALIZED = sorted(name for name, entry in METHODS.items() if entry.decentralized)
+SELDOM = {
+    "local_sgd": [{"local_steps": h} for h in (1, 2, 3, 4, 6)],
+    "gossip_until": [{"v_threshold": v} for v in (1e-3, 0.1, 0.3)],
+    "delayed": [{"delay": tau} for tau in (0, 1, 3)],
+}
+
+
+class Recording(SharedMatrix):
+    """A network that keeps the matrix of each step in which something was sent."""
+
+    def __init__(self):
+        super().__init__()
+        self.used, self.begun = [], 0
+
+    def set_matrix(self, W):
+        super().set_matrix(W)
+        self.begun += 1
+        self._last = 0
+
+    def count(self, messages, row):
+        super().count(messages, row)
+        if self._last != self.begun:
+            self._last = self.begun
+            self.used.append(self._W)
+
+
+def made(data, **values):
+    """A stepper on a network that records."""
+    spec = digits_run(**{**CONVEX, "lr": 0.02, "workers": 8, **values})
+    stepper = Stepper(spec, make_problem(spec, data), steps=100, threads=1)
+    stepper.connect(Recording())
+    return stepper
+
+
+def possible():
+    """Methods that exchange less than every step, or not from the first step on, and graphs."""
+    for name in DECENTRALIZED:
+        for graph in ROTATING:
+            if (
+                METHODS[name].graph == "any"
+                and METHODS[name].directed >= TOPOLOGIES[graph].directed
+            ):
+                for values in SELDOM.get(name, [{}]):
+                    yield {"protocol": name, "topology": graph, **values}
+
+
+@pytest.mark.parametrize(
+    "values", list(possible()), ids=lambda values: "-".join(map(str, values.values()))
+)
+def test_every_graph_of_a_period_is_used_in_its_turn(values, least_squares):
+    stepper = made(least_squares, **values)
+    mixing = Mixing(values["topology"], 8, stepper._spec)
+    period = TOPOLOGIES[values["topology"]].period(8, peers=1)
+    network = stepper.network
+    while len(network.used) < 2 * period:
+        stepper.advance()
+        assert stepper.t <= 100
+    assert network.exchanges == len(network.used)
+    for k, W in enumerate(network.used):
+        assert torch.equal(W, mixing.at(k)), k
+        assert edges(W) > 0
+
+
+def test_a_plugin_that_exchanges_seldom_uses_every_graph(own_entries, least_squares):
+    @method("every_third", fields=("topology",))
+    def every_third(step):
+        if step.t % 3 == 2:
+            step.network.mix(step.X)
+
+    stepper = made(least_squares, protocol="every_third", topology="one_peer_hypercube")
+    for _ in range(9):
+        stepper.advance()
+    mixing = Mixing("one_peer_hypercube", 8, None)
+    assert [int(W[0].nonzero()[1]) for W in stepper.network.used] == [1, 2, 4]
+    assert all(torch.equal(W, mixing.at(k)) for k, W in enumerate(stepper.network.used))
+
+
+def test_local_sgd_reaches_consensus_whatever_the_local_steps(least_squares):
+    """Three steps of the hypercube's three graphs: on one graph alone V would not fall."""
+    last = {}
+    for local_steps in (2, 3):
+        values = {"protocol": "local_sgd", "topology": "one_peer_hypercube", "gamma": 1.0, "p": 1.0}
+        spec = digits_run(**CONVEX, **values, workers=8, lr=0.02, local_steps=local_steps, epochs=3)
+        rows, _ = trained(spec, least_squares)
+        last[local_steps] = rows[-1].V
+    assert last[3] < 3 * last[2]
+
+
+@pytest.mark.parametrize("taken", [4, 5, 6])
+def test_a_restored_run_continues_with_the_graph_that_is_due(taken, least_squares):
+    values = {"protocol": "local_sgd", "local_steps": 3, "topology": "one_peer_hypercube"}
+    whole, part = made(least_squares, **values), made(least_squares, **values)
+    for _ in range(taken):
+        whole.advance()
+    part.load_state_dict(copy.deepcopy(whole.state_dict()))
+    for _ in range(9):
+        whole.advance()
+        part.advance()
+    assert torch.equal(whole.population.X, part.population.X)
+    assert part.network.exchanges == whole.network.exchanges == (taken + 9) // 3
+
+
+def test_graphs_that_are_drawn_are_drawn_in_every_step(least_squares):
+    """Their draws do not depend on what the method does with them."""
+    seldom = made(least_squares, protocol="local_sgd", local_steps=2, topology="random", u=0.5)
+    always = made(least_squares, protocol="ngo", topology="random", u=0.5)
+    for _ in range(6):
+        seldom.advance()
+        always.advance()
+    assert all(
+        torch.equal(W, other)
+        for W, other in zip(seldom.network.used, always.network.used[1::2], strict=True)
+    )
+
+
+@pytest.mark.parametrize("protocol", sorted({*DECENTRALIZED} - {"gossip_until"}))
+def test_an_exchange_in_every_step_is_counted_in_every_step(protocol, least_squares):
+    graph = "chain" if METHODS[protocol].graph == "tree" else "ring"
+    stepper = made(least_squares, protocol=protocol, topology=graph, gamma=0.1)
+    for _ in range(5):
+        stepper.advance()
+    assert stepper.network.exchanges == 5
