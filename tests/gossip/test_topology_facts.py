@@ -50,6 +50,22 @@ def test_matrices_are_doubly_stochastic_and_connect_all_in_time(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_one_worker_keeps_what_it_has(name):
+    entry = TOPOLOGIES[name]
+    values = {key: getattr(FIELDS, key) for key in entry.fields}
+    try:
+        entry.check_values(1, **values)
+    except UserError:  # no such graph
+        return
+    W = entry.matrix(1, t=3, generator=torch_stream(0, "graphs"), **values)
+    assert W.dtype == torch.float64
+    assert W.tolist() == [[1.0]]
+    assert entry.edges(1, t=3, generator=torch_stream(0, "graphs"), **values) == []
+    assert facts(name, 1)[0] in (1, None)
+    assert torch.equal(Mixing(name, 1, FIELDS, torch_stream(0, "graphs")).at(3), W)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_matrices_repeat_after_the_period_and_not_before(name):
     """Computed anew for each step, without the memory of ``Mixing``."""
     entry = TOPOLOGIES[name]

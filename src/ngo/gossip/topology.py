@@ -53,8 +53,8 @@ class Topology:
         return bool({STEP, GENERATOR} & set(self.arguments))
 
     def period(self, n: int, **values: object) -> int | None:
-        """The number of exchanges after which the matrices repeat; None if they may never repeat."""
-        return self._fact("period", n, values) if self.varies else 1
+        """After how many exchanges the matrices repeat; None if they may never repeat."""
+        return self._fact("period", n, values) if self.varies and n > 1 else 1
 
     def exact(self, n: int, **values: object) -> bool:
         """Whether the product of the matrices of one period is the mean, 1/n everywhere."""
@@ -73,8 +73,8 @@ class Topology:
         """The edges on ``n`` workers, each once, without self-loops.
 
         ``values`` are the function's arguments by name: ``t`` (the number of the exchange),
-        ``generator``, and the fields of the run. An undirected edge is (i, j) with i < j. A matrix has an edge where an
-        entry off its diagonal is not 0.
+        ``generator``, and the fields of the run. An undirected edge is (i, j) with i < j. A matrix
+        has an edge where an entry off its diagonal is not 0. One worker has none.
         """
         return self._edges_of(n, self._define(n, values))
 
@@ -82,12 +82,13 @@ class Topology:
         """The mixing matrix on ``n`` workers, float64 ``[n, n]``: row i weighs what i receives.
 
         Metropolis–Hastings weights; for directed edges, each worker shares its mass equally among
-        itself and those that it sends to (column-stochastic); or the function's own matrix.
+        itself and those that it sends to (column-stochastic); or the function's own matrix. That of
+        one worker is 1.
         """
         from ngo.gossip.weights import checked_matrix, metropolis_hastings, outgoing_shares
 
         found = self._define(n, values)
-        if self.weighted:
+        if self.weighted and n > 1:
             return checked_matrix(self.name, found, n, directed=self.directed)
         edges = self._edges_of(n, found)
         return outgoing_shares(n, edges) if self.directed else metropolis_hastings(n, edges)
@@ -98,10 +99,12 @@ class Topology:
 
     def _define(self, n: int, values: Mapping[str, object]) -> object:
         self.check_values(n, **values)
+        if n == 1:
+            return []
         return self.define(n, **{name: values[name] for name in self.arguments})
 
     def _edges_of(self, n: int, found: object) -> Edges:
-        if self.weighted:
+        if self.weighted and n > 1:
             from ngo.gossip.weights import checked_matrix
 
             W = checked_matrix(self.name, found, n, directed=self.directed)

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from ngo.common.registry import UserError
+from ngo.gossip.parts import parts
 from ngo.gossip.topology import TOPOLOGIES
 
 TORUS = TOPOLOGIES["torus"]
@@ -23,6 +24,13 @@ def test_the_eigenvalues_of_a_torus(n, rows, degree):
     assert ((W != 0).sum(1) == degree + 1).all()
     expected = (1 - L / (degree + 1)).sort().values
     assert torch.allclose(torch.linalg.eigvalsh(W), expected, atol=1e-12)
+
+
+def test_what_is_said_of_it_is_true_of_small_ones():
+    said = next(part.summary for part in parts("topology") if part.name == "torus")
+    assert said.endswith("four neighbours each, from three rows on")
+    most = {n: int((TORUS.matrix(n) != 0).sum(1).max()) - 1 for n in (4, 6, 8, 9, 10, 12)}
+    assert most == {4: 2, 6: 3, 8: 3, 9: 4, 10: 3, 12: 4}
 
 
 def test_the_neighbours_of_a_worker():

@@ -19,10 +19,10 @@ def rows(n: int) -> int:
 
 @topology("torus", check=rows)
 def torus(n: int) -> Edges:
-    """A grid whose opposite borders are joined: each worker has four neighbours.
+    """A grid whose opposite borders are joined: four neighbours each, from three rows on.
 
-    Rows × columns = n, as near to a square as possible. Two rows: three neighbours. Worker i is in
-    row i // columns.
+    Three with two rows, and two for n = 4. Rows × columns = n, as near to a square as possible.
+    Worker i is in row i // columns.
     """
     columns = n // rows(n)
     right = [(i, i - i % columns + (i + 1) % columns) for i in range(n)]
