@@ -22,6 +22,7 @@ from ngo.common import plugins
 from ngo.common.columns import read_columns, write_columns
 from ngo.common.files import write_text
 from ngo.data.described import identity
+from ngo.gossip.topologies.graph_file import node_names
 from ngo.native.build import build
 from ngo.training import earlier
 from ngo.training.code import run_fingerprint
@@ -40,6 +41,8 @@ class Origin:
     #: What must be the same for a checkpoint to be resumed to the same bytes (see ``earlier``).
     about: dict[str, object]
     device: str
+    #: The names of a graph file's nodes, in the order of the workers; None without such a file.
+    graph_nodes: list[str] | None = None
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=time.perf_counter)
 
@@ -74,7 +77,8 @@ def make_origin(
         about["data"] = data
     train_samples = len(problem.data.train_inputs)
     samples = {"train_samples": train_samples, "classes_covered": problem.classes_covered}
-    return Origin(spec, samples, about, device)
+    nodes = node_names(spec.topology, spec.workers, spec.graph)
+    return Origin(spec, samples, about, device, nodes)
 
 
 def write_results(
@@ -100,6 +104,7 @@ def write_results(
         "command": ["ngo", "train", *spec.flags()],
         "seed": spec.seed,
         **size,
+        **({} if origin.graph_nodes is None else {"graph_nodes": origin.graph_nodes}),
         "final": {name: column[-1] for name, column in metrics.items()},
         "about": {key: value for key, value in origin.about.items() if key not in values},
         "device": _device_name(origin.device),

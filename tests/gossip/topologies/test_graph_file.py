@@ -4,21 +4,23 @@ from pathlib import Path
 import networkx as nx
 import pytest
 import torch
+from runs import run_in, tiny
 
 from ngo.common.registry import UserError
+from ngo.gossip.topologies.graph_file import node_names
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.gossip.weights import metropolis_hastings
 from ngo.training.code import named_files, run_fingerprint
 from ngo.training.resolve import resolve
 
-# A path on the workers 0 to 3, whose nodes have other names in the files.
-NAMES = ["d", "b", "c", "a"]
+# A path on the workers 0 to 3, whose nodes have other names in the files, and another order.
+NAMES = ["a", "b", "c", "d"]
 PATH = nx.path_graph(4)
 
 
 def written(folder, ending, graph):
-    """The path of a file with ``graph`` on the nodes ``NAMES``, in this order."""
-    named = nx.empty_graph(NAMES, create_using=type(graph))
+    """The path of a file with ``graph`` on the nodes ``NAMES``, which it names in another order."""
+    named = nx.empty_graph(NAMES[::-1], create_using=type(graph))
     named.add_edges_from((NAMES[i], NAMES[j], data) for i, j, data in graph.edges.data())
     path = folder / f"graph{ending}"
     if ending == ".json":
@@ -93,13 +95,13 @@ def test_lines_of_two_workers_and_a_weight(tmp_path):
         (
             "a.edgelist",
             "0 1 0.5\n1 2 0.75\n2 3 0.1\n",
-            r"graph: the weights at node 1 in '.*' sum to 1.25; at most 1",
+            r"graph: the weights at node '1' in '.*' sum to 1.25; at most 1",
         ),
-        ("a.edgelist", "0 1 0.5\n1 2 -1\n2 3 0.1\n", r"graph: the edge \(1, 2\) in .* weight -1.0"),
+        ("a.edgelist", "0 1 0.5\n1 2 -1\n2 3 0.1\n", r"graph: the edge \('1', '2'\) in .* weight -1"),
         (
             "a.edgelist",
             "0 1 {'weight': 0.5}\n1 2 {}\n2 3 {}\n",
-            r"graph: the edge \(1, 2\) in '.*' has the weight None; it must be a number above 0",
+            r"graph: the edge \('1', '2'\) in '.*' has the weight None; it must be a number above 0",
         ),
     ],
 )
@@ -108,6 +110,82 @@ def test_a_wrong_file_is_a_line_before_the_run(tmp_path, name, text, message):
     with pytest.raises(UserError, match=message) as error:
         resolve({"topology": "graph_file", "graph": str(tmp_path / name), "workers": 4})
     assert "\n" not in str(error.value)
+
+
+# A star around node 2, in files that name this node first.
+STARS = {
+    ".edgelist": "2 0\n2 1\n2 3\n",
+    ".adjlist": "2 0 1 3\n",
+    ".gml": "".join(
+        [
+            "graph [",
+            *(f' node [ id {k} label "{name}" ]' for k, name in enumerate((2, 0, 1, 3))),
+            *(f" edge [ source 0 target {k} ]" for k in (1, 2, 3)),
+            " ]",
+        ]
+    ),
+    ".json": json.dumps(
+        {
+            "multigraph": False,
+            "nodes": [{"id": k} for k in (2, 0, 1, 3)],
+            "edges": [{"source": 2, "target": k} for k in (0, 1, 3)],
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("ending", STARS)
+def test_whole_numbers_from_0_are_the_workers_numbers(tmp_path, ending):
+    path = tmp_path / f"star{ending}"
+    path.write_text(STARS[ending])
+    assert matrix(str(path))[2].nonzero().flatten().tolist() == [0, 1, 2, 3]
+    assert node_names("graph_file", 4, str(path)) == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("10 9\n9 8\n8 11\n", ["8", "9", "10", "11"]),  # by number, not as text
+        ("10 9\n9 x\nx 11\n", ["10", "11", "9", "x"]),  # as text
+        ("d c\nc b\nb a\n", ["a", "b", "c", "d"]),
+        ("1 01\n01 2\n2 0\n", ["0", "01", "1", "2"]),  # two names of one number
+        ("-1 0\n0 1\n1 2\n", ["-1", "0", "1", "2"]),
+    ],
+)
+def test_other_names_are_sorted(tmp_path, text, names):
+    path = tmp_path / "own.edgelist"
+    path.write_text(text)
+    assert node_names("graph_file", 4, str(path)) == names
+    W = matrix(str(path))
+    for line in text.splitlines():
+        i, j = (names.index(name) for name in line.split())
+        assert W[i, j] > 0
+
+
+def test_a_gml_file_without_labels_of_their_own_goes_by_ids(tmp_path):
+    path = tmp_path / "own.gml"
+    nodes = "".join(f' node [ id {k} label "same" ]' for k in (2, 1, 0))
+    path.write_text(f"graph [{nodes} edge [ source 2 target 1 ] edge [ source 2 target 0 ] ]")
+    assert node_names("graph_file", 3, str(path)) == ["0", "1", "2"]
+    assert matrix(str(path), 3)[2].nonzero().flatten().tolist() == [0, 1, 2]
+
+
+def test_the_record_of_a_run_names_the_nodes(tmp_path):
+    (tmp_path / "own.edgelist").write_text("c b\nb a\n")
+    spec = tiny(topology="graph_file", graph=str(tmp_path / "own.edgelist"))
+    run_in(spec, tmp_path / "run")
+    assert json.loads((tmp_path / "run/run.json").read_text())["graph_nodes"] == ["a", "b", "c"]
+    run_in(tiny(), tmp_path / "other")
+    assert "graph_nodes" not in json.loads((tmp_path / "other/run.json").read_text())
+
+
+def test_isolated_nodes_are_refused(tmp_path):
+    path = tmp_path / "own.json"
+    nodes, edges = [{"id": k} for k in range(4)], [{"source": 0, "target": 1}]
+    data = {"multigraph": False, "nodes": nodes, "edges": edges}
+    path.write_text(json.dumps(data))
+    with pytest.raises(UserError, match="is not connected"):
+        matrix(str(path))
 
 
 def test_directions_must_be_those_of_the_topology(tmp_path):

@@ -1,13 +1,16 @@
 """A graph from a file, in one of networkx's formats.
 
-Its nodes are the workers 0, 1, … in the order in which the file first names them.
+Nodes whose names are whole numbers are the workers in the order of these numbers: with the names
+0 … n − 1, a node's name is its worker's number. Nodes with other names are the workers in the order
+of the names as text.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +28,9 @@ GRAPH = {"graph": file("file of the graph: .edgelist, .adjlist, .graphml, .gml o
 
 #: How far the weights of a worker's edges may sum to more than 1, by rounding.
 TOLERANCE = 1e-9
+
+#: Whether the graph is directed, by topology.
+DIRECTED = {"graph_file": False, "directed_graph_file": True}
 
 
 @topology("graph_file", weighted=True, settings=GRAPH, check=lambda n, graph: read(n, graph, False))
@@ -56,6 +62,16 @@ def directed_graph_file(n: int, graph: str) -> torch.Tensor:
     return _matrix(n, read(n, graph, True), outgoing_shares)
 
 
+def node_names(topology: str | None, n: int, graph: str | None) -> list[str] | None:
+    """The names of the nodes in the file ``graph``, in the order of the workers.
+
+    None for a ``topology`` that is not of a file.
+    """
+    if topology not in DIRECTED:
+        return None
+    return read(n, graph, DIRECTED[topology]).graph["names"]
+
+
 def _matrix(n: int, graph: nx.Graph, weights: Callable[..., torch.Tensor]) -> torch.Tensor:
     """The given weights, with the rest to 1 on the diagonal; else those of the edges alone."""
     import torch
@@ -71,10 +87,11 @@ def _matrix(n: int, graph: nx.Graph, weights: Callable[..., torch.Tensor]) -> to
 
 
 def read(n: int, path: str, directed: bool) -> nx.Graph:
-    """The graph, on nodes 0 … n − 1, without self-loops.
+    """The graph, on nodes 0 … n − 1, the workers, without self-loops.
 
-    A one-line UserError unless it can be read, has n nodes, is connected (strongly, if it is
-    ``directed``), and has weights above 0 on all edges or on none.
+    ``graph.graph["names"]`` has the file's names of the workers. A one-line UserError unless the
+    file can be read, has n nodes, is connected (strongly, if it is ``directed``), and has weights
+    above 0 on all edges or on none.
     """
     status = check_readable(path, "graph").stat()
     graph = _load(path, directed, (status.st_mtime_ns, status.st_size))
@@ -96,7 +113,7 @@ def _load(path: str, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
         ".edgelist": lambda path: _edge_list(path, kind),
         ".adjlist": lambda path: nx.read_adjlist(path, create_using=kind),
         ".graphml": nx.read_graphml,
-        ".gml": lambda path: nx.read_gml(path, label="id"),
+        ".gml": _gml,
         ".json": _node_link,
     }
     ending = Path(path).suffix
@@ -114,9 +131,35 @@ def _load(path: str, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
     if graph.is_directed() != directed:
         found, needed = ("", "directed_graph_file") if graph.is_directed() else ("un", "graph_file")
         raise UserError(f"graph: {path!r} is {found}directed; it needs topology {needed!r}.")
-    graph = nx.relabel_nodes(graph, {node: k for k, node in enumerate(graph)})
+    names = _in_order(graph)
+    graph = nx.relabel_nodes(graph, {name: k for k, name in enumerate(names)})
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    graph.graph["names"] = [str(name) for name in names]
     return graph
+
+
+def _in_order(names: Iterable[object]) -> list[object]:
+    """Names of nodes in the order of the workers (see above)."""
+    numbers = {name: _whole_number(name) for name in names}
+    if None not in numbers.values() and len(set(numbers.values())) == len(numbers):
+        return sorted(numbers, key=numbers.get)
+    return sorted(numbers, key=lambda name: (str(name), repr(name)))
+
+
+def _whole_number(name: object) -> int | None:
+    if isinstance(name, str):
+        return int(name) if re.fullmatch("[0-9]{1,18}", name) else None
+    return name if isinstance(name, int) and not isinstance(name, bool) else None
+
+
+def _gml(path: str) -> nx.Graph:
+    """A node's name is its label, if every node has one of its own, else its id."""
+    import networkx as nx
+
+    graph = nx.read_gml(path, label="id")
+    labels = dict(graph.nodes(data="label"))
+    distinct = None not in labels.values() and len(set(labels.values())) == len(labels)
+    return nx.relabel_nodes(graph, labels) if distinct else graph
 
 
 def _edge_list(path: str, kind: type) -> nx.Graph:
@@ -152,13 +195,14 @@ def _check_connected(graph: nx.Graph, path: str) -> None:
 def _check_weights(graph: nx.Graph, path: str) -> None:
     for i, j, w in graph.edges.data("weight"):
         if isinstance(w, bool) or not isinstance(w, int | float) or not 0 < w < math.inf:
+            ends = ", ".join(shown(graph.graph["names"][k]) for k in (i, j))
             raise UserError(
-                f"graph: the edge ({i}, {j}) in {path!r} has the weight {shown(w)}; it must be a "
+                f"graph: the edge ({ends}) in {path!r} has the weight {shown(w)}; it must be a "
                 "number above 0, as every edge must have one if any has."
             )
     sent = graph.out_degree if graph.is_directed() else graph.degree
     for i, total in sent(weight="weight"):
         if total > 1 + TOLERANCE:
             raise UserError(
-                f"graph: the weights at node {i} in {path!r} sum to {total:g}; at most 1."
+                f"graph: the weights at node {shown(graph.graph['names'][i])} in {path!r} sum to {total:g}; at most 1."
             )
