@@ -31,3 +31,31 @@ def test_one_large_entry_is_exact():
     z[0, 3] = -2.0
     codec = codec_of("qsgd", n=1, d=9)
     assert torch.allclose(codec.tau * sent(codec, z), z)
+
+
+@pytest.mark.parametrize("factor", [1e25, 1e-25, 1e37, 1e-37])
+def test_rows_whose_squares_leave_the_range_are_compressed_as_others(factor):
+    z = rows(dtype=torch.float32)
+    expected = sent(codec_of("qsgd", dtype=torch.float32), z)
+    found = sent(codec_of("qsgd", dtype=torch.float32), z * factor)
+    assert torch.allclose(found / factor, expected, rtol=1e-4)
+    assert found.any()
+
+
+def test_a_row_out_of_range_leaves_the_bits_of_the_others():
+    z = rows(dtype=torch.float32)
+    alone = codec_of("qsgd", dtype=torch.float32).encode(z)
+    z[1] *= 1e25
+    z[2] *= 1e-25
+    z[3] = 0
+    together = codec_of("qsgd", dtype=torch.float32).encode(z)
+    assert torch.equal(together[0], alone[0])
+    assert sent(codec_of("qsgd", dtype=torch.float32), z)[3].tolist() == [0.0] * z.shape[1]
+
+
+def test_the_norm_of_a_finite_row_is_finite_and_that_of_another_is_not():
+    z = torch.full((2, 41), 3e38)
+    assert sent(codec_of("qsgd", n=2, dtype=torch.float32), z).isfinite().all()
+    z[0, 5] = float("inf")
+    z[1, 5] = float("nan")
+    assert not sent(codec_of("qsgd", n=2, dtype=torch.float32), z).isfinite().all(1).any()

@@ -97,11 +97,11 @@ def test_lines_of_two_workers_and_a_weight(tmp_path):
             "0 1 0.5\n1 2 0.75\n2 3 0.1\n",
             r"graph: the weights at node '1' in '.*' sum to 1.25; at most 1",
         ),
-        ("a.edgelist", "0 1 0.5\n1 2 -1\n2 3 0.1\n", r"graph: the edge \('1', '2'\) in .* weight -1"),
+        ("a.edgelist", "0 1 0.5\n1 2 -1\n2 3 0.1\n", r"the edge \('1', '2'\) in .* weight -1"),
         (
             "a.edgelist",
             "0 1 {'weight': 0.5}\n1 2 {}\n2 3 {}\n",
-            r"graph: the edge \('1', '2'\) in '.*' has the weight None; it must be a number above 0",
+            r"the edge \('1', '2'\) in '.*' has the weight None; it must be a number above 0",
         ),
     ],
 )

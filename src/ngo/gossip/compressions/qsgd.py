@@ -44,7 +44,7 @@ class QSGD(Codec):
         from ngo.gossip.payload import pack, to_bytes
 
         s = self.run.levels
-        norm = z.norm(dim=1, keepdim=True)
+        z, norm, original = _in_range(z)
         level = torch.empty_like(z)
         for row, stream in zip(level, self.streams, strict=True):
             row.uniform_(generator=stream)
@@ -52,7 +52,7 @@ class QSGD(Codec):
         level.addcmul_(z.abs(), s / norm.clamp_min(smallest))
         codes = level.byte().clamp_(max=s)  # rounded down; above s by rounding errors only
         codes |= (z < 0).view(torch.uint8) << s.bit_length()
-        return torch.cat([to_bytes(norm), pack(codes, 1 + s.bit_length())], 1)
+        return torch.cat([to_bytes(original), pack(codes, 1 + s.bit_length())], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
         """‖z‖ · sign · level / (s c)."""
@@ -66,3 +66,22 @@ class QSGD(Codec):
         codes = unpack(payload[:, self.dtype.itemsize :], 1 + bits, self.d)
         level, sign = (codes & (1 << bits) - 1).view(torch.int8), (codes >> bits).view(torch.int8)
         return level.mul_(1 - 2 * sign) * (norm / (s * self.tau))
+
+
+def _in_range(z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The rows ``[n, d]``, their norms ``[n, 1]``, and the norms of the given rows.
+
+    Rows whose squares leave the range of their type are divided by their largest entry; others
+    stay. A finite row's norm is at most the largest number.
+    """
+    import torch
+
+    limits, norm = torch.finfo(z.dtype), z.norm(dim=1, keepdim=True)
+    outside = norm.isinf() | (norm < math.sqrt(limits.tiny / limits.eps))
+    if not outside.any():
+        return z, norm, norm
+    largest = z.abs().amax(1, keepdim=True)
+    outside &= largest.isfinite() & (largest > 0)
+    z = z / torch.where(outside, largest, 1)
+    scaled = z.norm(dim=1, keepdim=True)
+    return z, scaled, torch.where(outside, (scaled * largest).clamp(max=limits.max), scaled)

@@ -203,6 +203,7 @@ def _check_weights(graph: nx.Graph, path: str) -> None:
     sent = graph.out_degree if graph.is_directed() else graph.degree
     for i, total in sent(weight="weight"):
         if total > 1 + TOLERANCE:
+            node = shown(graph.graph["names"][i])
             raise UserError(
-                f"graph: the weights at node {shown(graph.graph['names'][i])} in {path!r} sum to {total:g}; at most 1."
+                f"graph: the weights at node {node} in {path!r} sum to {total:g}; at most 1."
             )
