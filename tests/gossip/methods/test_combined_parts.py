@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 from by_worker import D, N
+from scipy.optimize import lsq_linear
 from stepping import Stepping
 
 from ngo.gossip.failures import Failures, unchanged
@@ -37,6 +38,14 @@ def trained(method, steps, *, link_failure=0.0, absence=0.0, drop=None, **values
         with unchanged(absent, stepping.X, *stepping.matrices.values()):
             stepping.advance(G)
     return stepping.X.numpy()
+
+
+def regularised(decay):
+    """The minimum of the mean objective plus λ‖x‖²/2."""
+    return np.linalg.solve(
+        sum(a.T @ a / 8 + decay * np.eye(D) for a in A),
+        sum(a.T @ b / 8 for a, b in zip(A, B, strict=True)),
+    )
 
 
 def d2_with_momentum(steps, lr, gamma, *, nesterov):
@@ -89,13 +98,32 @@ def test_a_drop_of_the_learning_rate_leaves_workers_where_they_are(method):
 @pytest.mark.parametrize("method", UNBIASED)
 def test_weight_decay_is_that_of_the_regularised_problem(method):
     """½λ‖x‖² in each worker's objective; counted twice or not at all, it would be another one."""
-    regularised = np.linalg.solve(
-        sum(a.T @ a / 8 + DECAY * np.eye(D) for a in A),
-        sum(a.T @ b / 8 for a, b in zip(A, B, strict=True)),
-    )
     found = trained(method, 500, lr=0.05, rule="momentum", weight_decay=DECAY)
-    assert np.abs(found - regularised).max() < 1e-8
-    assert np.abs(regularised - BEST).max() > 0.05
+    assert np.abs(found - regularised(DECAY)).max() < 1e-8
+    assert np.abs(regularised(DECAY) - BEST).max() > 0.05
+
+
+def test_weight_decay_of_adam_is_that_of_the_regularised_problem_and_adamws_is_not():
+    """AdamW ends near the minimum of the mean objective itself, the nearer the smaller η is."""
+
+    def relative_distance(rule, lr, steps, to):
+        found = trained("gradient_tracking", steps, lr=lr, rule=rule, weight_decay=0.3)
+        return np.linalg.norm(found - to, axis=1).max() / np.linalg.norm(to)
+
+    assert relative_distance("adam", 0.01, 2000, regularised(0.3)) < 1e-6
+    assert relative_distance("adamw", 0.01, 2000, regularised(0.3)) > 0.3
+    assert 1e-3 < relative_distance("adamw", 0.01, 2000, BEST) < 0.03
+    assert relative_distance("adamw", 0.001, 4000, BEST) < 1e-3
+
+
+def test_weight_decay_of_adamw_bounds_the_entries():
+    """At λ = 2 no entry passes 1/λ: the minimum within these bounds, not that of ½λ‖x‖²."""
+    bounded = lsq_linear(A.reshape(-1, D), B.reshape(-1), bounds=(-0.5, 0.5)).x
+    assert np.abs(BEST).max() > 0.7
+    found = trained("gradient_tracking", 4000, lr=0.001, rule="adamw", weight_decay=2.0)
+    assert np.abs(found).max() < 0.5 + 1e-3
+    assert np.abs(found - bounded).max() < 0.03
+    assert np.abs(found - regularised(2.0)).max() > 0.1
 
 
 @pytest.mark.parametrize("method", UNBIASED)
