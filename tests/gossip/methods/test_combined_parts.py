@@ -111,9 +111,9 @@ def test_weight_decay_of_adam_is_that_of_the_regularised_problem_and_adamws_is_n
         return np.linalg.norm(found - to, axis=1).max() / np.linalg.norm(to)
 
     assert relative_distance("adam", 0.01, 2000, regularised(0.3)) < 1e-6
-    assert relative_distance("adamw", 0.01, 2000, regularised(0.3)) > 0.3
-    assert 1e-3 < relative_distance("adamw", 0.01, 2000, BEST) < 0.03
-    assert relative_distance("adamw", 0.001, 4000, BEST) < 1e-3
+    assert relative_distance("adamw", 0.01, 4000, regularised(0.3)) > 0.3
+    assert relative_distance("adamw", 0.1, 2000, BEST) < 0.05
+    assert relative_distance("adamw", 0.01, 4000, BEST) < 0.02
 
 
 def test_weight_decay_of_adamw_bounds_the_entries():
@@ -122,7 +122,7 @@ def test_weight_decay_of_adamw_bounds_the_entries():
     assert np.abs(BEST).max() > 0.7
     found = trained("gradient_tracking", 4000, lr=0.001, rule="adamw", weight_decay=2.0)
     assert np.abs(found).max() < 0.5 + 1e-3
-    assert np.abs(found - bounded).max() < 0.03
+    assert np.abs(found - bounded).max() < 0.05
     assert np.abs(found - regularised(2.0)).max() > 0.1
 
 
