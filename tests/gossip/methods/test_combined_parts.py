@@ -106,22 +106,24 @@ def test_weight_decay_is_that_of_the_regularised_problem(method):
 def test_weight_decay_of_adam_is_that_of_the_regularised_problem_and_adamws_is_not():
     """AdamW ends near the minimum of the mean objective itself, the nearer the smaller η is."""
 
-    def relative_distance(rule, lr, steps, to):
-        found = trained("gradient_tracking", steps, lr=lr, rule=rule, weight_decay=0.3)
+    def relative_distance(found, to):
         return np.linalg.norm(found - to, axis=1).max() / np.linalg.norm(to)
 
-    assert relative_distance("adam", 0.01, 2000, regularised(0.3)) < 1e-6
-    assert relative_distance("adamw", 0.01, 4000, regularised(0.3)) > 0.3
-    assert relative_distance("adamw", 0.1, 2000, BEST) < 0.05
-    assert relative_distance("adamw", 0.01, 4000, BEST) < 0.02
+    adam, far, near = (
+        trained("gradient_tracking", steps, lr=lr, rule=rule, weight_decay=0.3)
+        for rule, lr, steps in (("adam", 0.01, 1000), ("adamw", 0.1, 1000), ("adamw", 0.01, 3000))
+    )
+    assert relative_distance(adam, regularised(0.3)) < 1e-6
+    assert relative_distance(near, regularised(0.3)) > 0.3
+    assert 2 * relative_distance(near, BEST) < relative_distance(far, BEST) < 0.05
 
 
 def test_weight_decay_of_adamw_bounds_the_entries():
     """At λ = 2 no entry passes 1/λ: the minimum within these bounds, not that of ½λ‖x‖²."""
     bounded = lsq_linear(A.reshape(-1, D), B.reshape(-1), bounds=(-0.5, 0.5)).x
     assert np.abs(BEST).max() > 0.7
-    found = trained("gradient_tracking", 4000, lr=0.001, rule="adamw", weight_decay=2.0)
-    assert np.abs(found).max() < 0.5 + 1e-3
+    found = trained("gradient_tracking", 1500, lr=0.003, rule="adamw", weight_decay=2.0)
+    assert np.abs(found).max() < 0.5
     assert np.abs(found - bounded).max() < 0.05
     assert np.abs(found - regularised(2.0)).max() > 0.1
 
