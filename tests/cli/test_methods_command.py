@@ -42,6 +42,11 @@ def test_a_row_says_what_goes_with_a_method():
     assert "gossip_until gossips until all workers agree" in " ".join(ngo("methods").split())
 
 
+def test_the_order_of_half_step_and_pull_is_there():
+    words = " ".join(ngo("methods").split())
+    assert "All methods but the centralized one adapt, then combine" in words
+
+
 def test_weight_decay_and_warm_up_are_there():
     words = " ".join(ngo("methods").split())
     assert "(--weight-decay) goes with each rule: it adds λ x_i to g_i; with adamw it" in words

@@ -115,3 +115,15 @@ def test_the_first_sentence_is_the_summary(own_entries):
     assert found["cited"].fields == ("topology", *FAILURES)
     assert found["cited"].local_rule == ("sgd",)
     assert (found["silent"].summary, found["silent"].topology) == ("", ())
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gradient_tracking", "pull(x − η y), with y ← mix(y) + g^t − g^(t−1)"),
+        ("quasi_global", "with one μ"),
+        ("relay_sum", "relayed along a tree, over their number"),
+    ],
+)
+def test_the_summary_says_which_form_a_method_has(name, said):
+    assert said in BY_NAME[name].summary

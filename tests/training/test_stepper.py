@@ -1,5 +1,6 @@
 import copy
 import math
+import re
 
 import pytest
 import torch
@@ -7,6 +8,7 @@ from runs import CONVEX, digits_run
 from torch.nn import functional as F
 
 from ngo.common.seeding import stream_seed, torch_stream
+from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.method import method
 from ngo.gossip.network import SharedMatrix
@@ -251,6 +253,25 @@ def test_some_workers_have_the_batches_that_they_have_among_all(least_squares):
     whole, some = made(least_squares), made(least_squares, workers=[3, 1])
     assert torch.equal(some.gradients(), whole.gradients()[[3, 1]])
     assert torch.equal(some.population.G, whole.population.G[[3, 1]])
+
+
+@pytest.mark.parametrize(("graph", "lines"), [("one_peer_hypercube", 1), ("ring", 0)])
+def test_gossip_that_ends_above_its_threshold_says_so_once(graph, lines, least_squares, caplog):
+    """Rounds on one matching average pairs, which stay apart from each other."""
+    values = {"protocol": "gossip_until", "topology": graph, "v_threshold": 0.001}
+    stepper = made(least_squares, **values, gamma=1.0)
+    for _ in range(4):
+        stepper.advance()
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * lines
+    V = float(synchronization_index(stepper.population.X))
+    assert (V > 0.001) == bool(lines)
+    for text in caplog.messages:
+        assert re.match(r"protocol: gossip ended at V = .*, above v_threshold 0.001, in", text)
+        assert "the step's graph does not connect all workers" in text
+    elsewhere = made(least_squares, **values, workers=[1, 2])
+    caplog.clear()
+    elsewhere._warn("as worker 0's process does")
+    assert caplog.messages == []
 
 
 def test_a_step_counts_even_if_the_network_fails(own_entries, least_squares):

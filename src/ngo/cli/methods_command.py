@@ -25,7 +25,9 @@ TITLES = {
 # Under a title: what the entries' lines take for granted.
 NOTES = {
     "protocol": "In a half step, each worker follows the local rule on its own gradient. In a "
-    "pull, it moves towards its neighbours, by the coupling. “The paper” is the one on NGO.",
+    "pull, it moves towards its neighbours, by the coupling. All methods but the centralized one "
+    "adapt, then combine: what they pull, mix or relay are models after the half step. “The paper” "
+    "is the one on NGO.",
     "coupling": "The pull of worker j on worker i, for each entry z of x_j − x_i. γ (gamma) is the "
     "synchronization rate, W_ij the weight of the edge, φ_p(z) = sign(z)|z|^(2p−1). A matching is "
     "a graph in which a worker has one neighbour at most.",

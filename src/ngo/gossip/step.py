@@ -57,6 +57,8 @@ class Step:
     codec: Codec | None = None
     #: Called with each new matrix, before the method sees it.
     created: Callable[[torch.Tensor], None] = lambda matrix: None
+    #: Logs a line as a warning, if the run has logged none yet.
+    warn: Callable[[str], None] = lambda line: None
 
     @property
     def gamma(self) -> float:

@@ -5,6 +5,7 @@ Whatever takes training steps takes them here: runs, distributed runs, measureme
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import torch
@@ -24,6 +25,8 @@ from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.problem import Problem
 from ngo.training.spec import RunSpec
+
+log = logging.getLogger("ngo")
 
 State = dict[str, object]
 
@@ -97,6 +100,7 @@ class Stepper:
         # The workers that are away in the current step: all of them, and the rows of the own ones.
         self._absent: list[int] = []
         self._absent_rows: list[int] = []
+        self._warned = False
         self.connect(SharedMatrix(self.population.spread))
 
     def connect(self, network: Network) -> None:
@@ -151,8 +155,15 @@ class Stepper:
                 self._matrices,
                 codec=self._codec,
                 created=keep,
+                warn=self._warn,
             )
             self._method.update(step)
+
+    def _warn(self, line: str) -> None:
+        """Log the first warning of a run, in the process of worker 0."""
+        if not self._warned and 0 in self._own:
+            log.warning(line)
+        self._warned = True
 
     def state_dict(self) -> State:
         """All that the next steps depend on."""

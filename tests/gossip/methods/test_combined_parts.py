@@ -124,7 +124,7 @@ def test_weight_decay_of_adamw_bounds_the_entries():
     assert np.abs(BEST).max() > 0.7
     found = trained("gradient_tracking", 1500, lr=0.003, rule="adamw", weight_decay=2.0)
     assert np.abs(found).max() < 0.5
-    assert np.abs(found - bounded).max() < 0.05
+    assert np.abs(found - bounded).max() < 0.07
     assert np.abs(found - regularised(2.0)).max() > 0.1
 
 

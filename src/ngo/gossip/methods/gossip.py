@@ -24,6 +24,8 @@ def gossip(step: Step) -> None:
     """NGO, and at p = 1 linear gossip: a half step, then a pull between the half-step models.
 
     x_i^(t+1/2) = x_i − η g_i;  x_i^(t+1) = x_i^(t+1/2) + γ Σ_j W_ij φ_p(x_j − x_i)^(t+1/2).
+
+    This is adapt-then-combine: workers exchange what their half steps give.
     """
     step.descend()
     step.gossip()

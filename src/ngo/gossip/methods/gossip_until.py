@@ -24,10 +24,19 @@ def gossip_until(step: Step) -> None:
     """A half step, then linear gossip until V = Σᵢ‖xᵢ − x̄‖² is ``v_threshold`` or less.
 
     This is Figure 1, with V_th = ``v_threshold``. Gossip also ends when a round does not lower V:
-    at rounding, or on a disconnected graph.
+    at rounding, or where the step's graph, which all rounds of the step use, does not connect all
+    workers. No number of rounds brings V to the threshold there; a matching of more than two
+    workers is such a graph. The first time, a warning says so.
     """
     step.descend()
     V, before = step.network.index(step.X), float("inf")
     while step.run.v_threshold < V < before:
         step.gossip()
         V, before = step.network.index(step.X), V
+    threshold = step.run.v_threshold
+    if threshold < V:
+        step.warn(
+            f"protocol: gossip ended at V = {V:.3g}, above v_threshold {threshold:g}, in step "
+            f"{step.t}, since a round no longer lowered V: the step's graph does not connect all "
+            f"workers, or V is as small as rounding allows"
+        )

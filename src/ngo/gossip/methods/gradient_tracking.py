@@ -12,11 +12,14 @@ if TYPE_CHECKING:
 
 @method("gradient_tracking", fields=GOSSIP_FIELDS, sends=("d", "d"), local_steps=1, delay=0)
 def gradient_tracking(step: Step) -> None:
-    """Gradient tracking (DSGT; Pu and Nedić 2021): descent along an estimate of the mean gradient.
+    """Gradient tracking (DSGT; Pu and Nedić 2021): pull(x − η y), with y ← mix(y) + g^t − g^(t−1).
 
     y^t = mix(y^(t−1)) + g^t − g^(t−1);  x^(t+1) = pull(x^t − η y^t).
 
     y_i estimates the mean gradient; it mixes linearly, y ← y + γ (W y − y). Two matrices are sent.
+    Of the forms of gradient tracking, this one adapts, then combines x, unlike DIGing, whose step
+    is x^(t+1) = mix(x^t) − η y^t; and it mixes y before the difference of gradients is added, as
+    DIGing does, unlike Aug-DGM, which mixes their sum.
     """
     import torch
 

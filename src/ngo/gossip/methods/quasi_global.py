@@ -11,16 +11,21 @@ from ngo.gossip.method import GOSSIP_FIELDS, method
 if TYPE_CHECKING:
     from ngo.gossip.step import Step
 
-MASS = {"qg_momentum": number("quasi-global momentum μ", 0.9, below(0, 1))}
+HELP = "quasi-global momentum μ, of the half step and of the average"
+
+MASS = {"qg_momentum": number(HELP, 0.9, below(0, 1))}
 
 
 @method(
     "quasi_global", fields=GOSSIP_FIELDS, settings=MASS, local_rule="sgd", local_steps=1, delay=0
 )
 def quasi_global(step: Step) -> None:
-    """Quasi-global momentum (QG-DSGDm; Lin et al. 2021): a momentum that includes the pulls.
+    """Quasi-global momentum (QG-DSGDm; Lin et al. 2021): momentum of whole steps, with one μ.
 
     x^(t+1) = pull(x^t − η (g^t + μ m^(t−1)));  m^t = μ m^(t−1) + (1 − μ)(x^t − x^(t+1))/η.
+
+    The number μ, ``qg_momentum``, serves as both coefficients: that of m in the half step (β in
+    the paper) and that of the average m.
     """
     m, mu = step.matrix("m"), step.run.qg_momentum
     x = step.X.clone()

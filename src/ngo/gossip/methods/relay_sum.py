@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     delay=0,
 )
 def relay_sum(step: Step) -> None:
-    """RelaySGD (Vogels et al. 2021): sums of models, relayed along a tree, give the mean of all.
+    """RelaySGD (Vogels et al. 2021): sums of models, relayed along a tree, over their number.
 
     Algorithm 1: m_(i→j) = x_i^(t+1/2) + Σ_(k≠j) m_(k→i)^(t−1);  x_i = (x_i + Σ_j m_(j→i)) / n̄_i.
 
-    A message also has the number of models in its sum, and n̄_i is the number of those that have
-    reached worker i, itself included: fewer than n in the first steps.
+    The sum is divided by n̄_i, and not by n: the number of models in it, which messages carry too.
+    It is n once models of all workers have reached worker i, and less in the first steps.
     """
     import torch
 
