@@ -105,5 +105,5 @@ def test_a_topology_reads_known_fields_only(own_entries):
     message = "topology: 'wide' takes an argument 'width', which is not a field of a run; declare"
     with pytest.raises(UserError, match=message):
         resolve({"topology": "wide"})
-    topology("seeded")(lambda n, seed: [(0, 1 + seed % (n - 1))])
+    topology("seeded")(lambda n, seed: [(i, (i + 1 + seed % 2) % n) for i in range(n)])
     assert resolve({"topology": "seeded"}).topology == "seeded"

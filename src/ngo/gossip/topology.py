@@ -38,9 +38,11 @@ class Topology:
     #: The names of the function's parameters after n.
     arguments: tuple[str, ...]
     #: ``period``, ``exact`` and ``matching``: values, or functions of n and of fields by name.
-    facts: Mapping[str, object] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict, hash=False)
     #: Raises a UserError if n and fields, by name, have no such graph; None if all have one.
     check: Callable[..., object] | None = None
+    #: Whether the graphs of a period are meant to connect all workers.
+    connected: bool = True
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -124,6 +126,7 @@ def topology(
     exact: bool | Callable[..., bool] = False,
     matching: bool | Callable[..., bool] = False,
     check: Callable[..., object] | None = None,
+    connected: bool = True,
     settings: Mapping[str, Setting] | None = None,
 ) -> Callable[[Callable[..., object]], Callable[..., nx.Graph]]:
     """Register a function ``(n, …) → edges`` under the name that configs and commands use.
@@ -143,14 +146,15 @@ def topology(
     a topology that takes ``t``, after which its matrices repeat; whether one period is ``exact``,
     so that every worker has the mean of all; whether each step is a ``matching``, in which a worker
     has at most one neighbour. ``check`` takes the same arguments, and raises a UserError if there
-    is no such graph.
+    is no such graph. Declare ``connected=False`` if the graphs of a period are not meant to connect
+    all workers together, which is an error otherwise.
     """
 
     def register(function: Callable[..., object]) -> Callable[..., nx.Graph]:
         declare("topology", name, settings or {})
         arguments = tuple(inspect.signature(function).parameters)[1:]
         facts = {"period": period, "exact": exact, "matching": matching}
-        entry = Topology(name, function, directed, weighted, arguments, facts, check)
+        entry = Topology(name, function, directed, weighted, arguments, facts, check, connected)
         TOPOLOGIES.add(name, entry, function)
 
         @wraps(function)

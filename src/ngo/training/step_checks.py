@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ngo.common.registry import UserError
+from ngo.gossip.connected import check_connected
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import FAILURES, METHODS, Method
@@ -30,6 +31,7 @@ def check_step(spec: RunSpec, method: Method) -> None:
     _check_matching(spec, topology, values)
     if method.graph == "tree":
         _check_tree(spec, topology, values)
+    check_connected(spec.topology, spec.workers, values)
 
 
 def check_argument(key: str, entry: str, name: str) -> None:

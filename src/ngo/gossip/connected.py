@@ -1,0 +1,74 @@
+"""Whether the graphs of a topology connect all workers, found before a run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from ngo.common.registry import UserError
+from ngo.gossip.topology import GENERATOR, TOPOLOGIES, Edges, Topology
+
+log = logging.getLogger("ngo")
+
+#: How many graphs are looked at, of a topology that may never repeat.
+GRAPHS = 1000
+
+
+def check_connected(name: str, n: int, values: Mapping[str, object]) -> None:
+    """Raise a UserError unless the graphs of one period together connect ``n`` workers.
+
+    In directed graphs there has to be a path from each worker to each other. ``values`` are the
+    fields of a run that the topology reads. It is a warning only, given once in a process, if the
+    topology declares ``connected=False``, or if it may never repeat: then its first ``GRAPHS``
+    graphs are looked at. The package's own topologies connect all workers, as their tests show.
+    """
+    if not TOPOLOGIES.definitions[name].startswith("ngo."):
+        _check(TOPOLOGIES[name], n, tuple(sorted(values.items())))
+
+
+@lru_cache(maxsize=1000)
+def _check(topology: Topology, n: int, values: tuple[tuple[str, object], ...]) -> None:
+    period = topology.period(n, **dict(values))
+    apart = _unreachable(topology.directed, n, _graphs(topology, n, dict(values), period or GRAPHS))
+    if not apart:
+        return
+    where = {1: "", None: f" in its first {GRAPHS} graphs"}.get(period, f" in its {period} graphs")
+    found = (
+        f"topology: {topology.name!r} does not connect the {n} workers: there is no path from "
+        f"worker {apart[0]} to worker {apart[1]}{where}"
+    )
+    if period is None or not topology.connected:
+        log.warning(f"{found}, so that they may never agree")
+    else:
+        raise UserError(f"{found}; declare it with connected=False if that is meant.")
+
+
+def _graphs(
+    topology: Topology, n: int, values: Mapping[str, object], count: int
+) -> Iterator[Edges]:
+    """The edges of the first graphs; drawn ones are from a stream that no run uses."""
+    drawn = {}
+    if GENERATOR in topology.arguments:
+        from torch import Generator
+
+        drawn[GENERATOR] = Generator().manual_seed(0)
+    for t in range(count):
+        yield topology.edges(n, t=t, **drawn, **values)
+
+
+def _unreachable(directed: bool, n: int, graphs: Iterator[Edges]) -> tuple[int, int] | None:
+    """Two workers without a path from one to the other in the union of graphs; None if all have."""
+    import networkx as nx
+
+    union = nx.empty_graph(n, create_using=nx.DiGraph)
+    for edges in graphs:
+        new = [edge for edge in edges if not union.has_edge(*edge)]
+        union.add_edges_from(new)
+        if not directed:
+            union.add_edges_from((j, i) for i, j in new)
+        if new and nx.is_strongly_connected(union):
+            return None
+    to = set(range(1, n)) - nx.descendants(union, 0)
+    since = set(range(1, n)) - nx.ancestors(union, 0)
+    return (0, min(to)) if to else (min(since), 0)
