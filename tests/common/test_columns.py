@@ -1,4 +1,5 @@
 import json
+import os
 
 import numpy as np
 import pandas as pd
@@ -6,6 +7,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from ngo.common import untrusted
 from ngo.common.columns import read_columns, write_columns
 from ngo.common.registry import UserError
 
@@ -55,3 +57,25 @@ def test_a_column_of_another_type_is_refused(tmp_path, values):
     table = pa.table({"x": values}).replace_schema_metadata({"ngo": json.dumps({})})
     parquet.write_table(table, tmp_path / "file")
     assert "its column 'x' has missing values or another type" in refusal(tmp_path / "file")
+
+
+@pytest.mark.timeout(60)
+def test_what_a_stranger_may_send_is_refused_before_it_takes_memory(tmp_path, monkeypatch):
+    write_columns(tmp_path / "zeros", {"x": np.zeros(10**5)}, {})
+    assert (tmp_path / "zeros").stat().st_size < 10**4
+    monkeypatch.setattr(untrusted, "ALWAYS", 10**5)
+    monkeypatch.setattr(untrusted, "RATIO", 10)
+    with pytest.raises(UserError, match="key: '.*zeros' has .* declares a content of 800000;"):
+        read_columns(tmp_path / "zeros", "key")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="^key: '.*pipe' can't be read: it is not a regular file"):
+        read_columns(tmp_path / "pipe", "key")
+
+
+def test_odd_columns_and_facts_are_refused(tmp_path):
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
+    parquet.write_table(twice.replace_schema_metadata({"ngo": "{}"}), tmp_path / "twice")
+    assert refusal(tmp_path / "twice", ["x"]) == "it has two columns of one name."
+    deep = pa.table({"x": [1]}).replace_schema_metadata({"ngo": "[" * 100_000})
+    parquet.write_table(deep, tmp_path / "deep")
+    assert "recursion" in refusal(tmp_path / "deep")

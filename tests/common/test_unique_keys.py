@@ -1,3 +1,5 @@
+import os
+
 import pytest
 import yaml
 
@@ -36,3 +38,40 @@ def test_a_file_without_a_mapping(tmp_path, text, message):
 def test_the_mapping_of_a_file(tmp_path):
     (tmp_path / "a.yaml").write_text("a: {b: 1}")
     assert read_mapping(tmp_path / "a.yaml", "own") == {"a": {"b": 1}}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a: !!python/object/apply:os.system ['touch ran']", "could not determine a constructor"),
+        (b"a: !!python/name:os.system", "could not determine a constructor"),
+        (b"a: b\0c", "control characters are not allowed"),
+        (b"a: \xff", "can't decode byte 0xff"),
+        (b"a: !!timestamp x", "is not valid YAML"),
+        (b"a: !!bool x", "is not valid YAML"),
+        (b"a: !!int ''", "is not valid YAML"),
+        (b"? [1]\n: 2", "unhashable key"),
+        (b"a: 2020-99-99", "month must be in 1..12"),
+        (b"a: " + b"[" * 100_000, "is nested more than 50 levels deep in line 1"),
+        (b"{a: " * 20_000 + b"1" + b"}" * 20_000, "is nested more than 50 levels deep"),
+        (b"b: 1\na: 1" + b":59" * 100_000, "value of more than 20,000 characters in line 2"),
+        (b"a: b\n" * 10**6, "has more than 4,194,304 bytes"),
+    ],
+)
+def test_a_strangers_file_is_refused_in_a_line(tmp_path, monkeypatch, content, message):
+    """PyYAML's own parser ends the process for deep nesting: the limits come first."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.yaml").write_bytes(content)
+    with pytest.raises(UserError, match=message) as told:
+        read_mapping(tmp_path / "a.yaml", "own")
+    assert "\n" not in str(told.value)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.timeout(60)
+def test_neither_a_pipe_nor_a_device_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(UserError, match=r"^own: '.*' is not a regular file\.$"):
+            read_mapping(path, "own")

@@ -1,8 +1,13 @@
+import os
+import pickle
+import struct
 import sys
+import zipfile
 
 import numpy as np
 import pytest
 
+from ngo.common import untrusted
 from ngo.common.registry import UserError
 from ngo.data.array_files import array_names, as_inputs, as_targets, read_arrays
 
@@ -70,3 +75,103 @@ def test_targets_are_labels_or_a_row_of_numbers_for_each_sample():
     assert as_targets(np.array([3, 4], np.uint8)).tolist() == [3, 4]
     assert as_targets(np.array([0.5, 1.5])).tolist() == [[0.5], [1.5]]
     assert as_targets(np.ones((2, 3))).shape == (2, 3)
+
+
+def npy(shape, data=b"", descr="|u1"):
+    """A file of the npy format with any header."""
+    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + data
+
+
+def refusal(path, name="x"):
+    with pytest.raises(UserError) as told:
+        read_arrays(path, name)
+    assert "\n" not in str(told.value)
+    assert len(str(told.value)) < 500
+    return str(told.value).removeprefix(f"data.root: {str(path)!r} ")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (npy("(1000000000000,)"), "'x' declares 1000000000000 bytes, and there are 0"),
+        (npy("(-1, -3)", b"abc"), "negative"),
+        (npy("(True,)", b"a"), "can't be read: "),
+        (npy("(4294967296,) * 9"), "can't be read: "),
+        (npy("(1,)", b"a", "|V2147483647"), "declares 2147483647 bytes, and there are 1"),
+        (npy("(1,)", b"a", "zz\nzz"), "descr is not a valid dtype descriptor"),
+        (npy("(" * 5000), "can't be read: "),
+        (npy(" " * 20_000), "can't be read: "),
+        (b"hello", "can't be read: "),
+        (b"\x93NUMPY\x09\x09" + bytes(100), "can't be read: "),
+        (b"", "can't be read: "),
+    ],
+)
+def test_a_strangers_array_is_refused_before_it_takes_memory(tmp_path, content, reason):
+    with zipfile.ZipFile(tmp_path / "d.npz", "w") as file:
+        file.writestr("x.npy", content)
+    assert reason in refusal(tmp_path / "d.npz")
+
+
+@pytest.mark.parametrize(("place", "value"), [(8, 1), (10, 99)])  # encrypted, unknown compression
+def test_an_archive_that_can_not_be_unpacked_is_named(tmp_path, place, value):
+    np.savez(tmp_path / "d.npz", x=np.zeros(3))
+    content = bytearray((tmp_path / "d.npz").read_bytes())
+    for start, shift in ((content.find(b"PK\1\2"), place), (0, place - 2)):
+        content[start + shift] |= value
+    (tmp_path / "d.npz").write_bytes(content)
+    assert refusal(tmp_path / "d.npz").startswith("can't be read: ")
+
+
+def test_a_compressed_array_has_a_limit(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "d.npz", x=np.zeros(10**6, np.uint8))
+    assert read_arrays(tmp_path / "d.npz", "x")[0].shape == (10**6,)
+    monkeypatch.setattr(untrusted, "ALWAYS", 10**5)
+    assert "declares a content of 1000000; at most " in refusal(tmp_path / "d.npz")
+
+
+@pytest.mark.timeout(60)
+def test_what_is_no_archive_of_arrays_is_named(tmp_path):
+    with (tmp_path / "one.npz").open("wb") as file:
+        np.save(file, np.zeros(3))
+    (tmp_path / "pickle.npz").write_bytes(pickle.dumps({}))
+    for name in ("one", "pickle"):
+        assert refusal(tmp_path / f"{name}.npz") == "can't be read: File is not a zip file"
+    os.mkfifo(tmp_path / "pipe.npz")
+    assert refusal(tmp_path / "pipe.npz") == "can't be read: it is not a regular file."
+    with zipfile.ZipFile(tmp_path / "names.npz", "w") as file:
+        file.writestr("a\nb.npy", npy("(0,)"))
+    assert "has a file with the name 'a\\nb'" in refusal(tmp_path / "names.npz")
+    np.savez(tmp_path / "many.npz", **{f"a{k}": np.zeros(1) for k in range(100)})
+    assert "a0, a1, a10, " in refusal(tmp_path / "many.npz")
+
+
+@pytest.mark.timeout(60)
+def test_a_hdf5_file_has_its_data_in_itself(tmp_path, monkeypatch):
+    h5py = pytest.importorskip("h5py")
+    os.mkfifo(tmp_path / "pipe.h5")
+    with h5py.File(tmp_path / "d.h5", "w") as file:
+        file.create_dataset("huge", (10**12,), "u1", chunks=(2**20,))
+        file.create_group("group")["x"] = np.arange(3)
+        file["link"] = h5py.ExternalLink(str(tmp_path / "pipe.h5"), "x")
+        file["soft"] = h5py.SoftLink("/group/x")
+        file.create_dataset("raw", (9,), "u1", external=[("/etc/passwd", 0, 9)])
+        layout = h5py.VirtualLayout((3,), "i8")
+        layout[:] = h5py.VirtualSource(str(tmp_path / "pipe.h5"), "x", (3,))
+        file.create_virtual_dataset("virtual", layout)
+        file.create_dataset("lists", (3,), h5py.vlen_dtype("i8"))
+        file["nothing"] = h5py.Empty("f")
+        file["type"] = np.dtype("i4")
+        file["names"] = ["eve", "adam"]
+    path = tmp_path / "d.h5"
+    assert read_arrays(path, "group/x")[0].tolist() == [0, 1, 2]
+    assert read_arrays(path, "names")[0].tolist() == [b"eve", b"adam"]
+    assert "declares a content of 1000000000000" in refusal(path, "huge")
+    for name in ("link", "link/x", "soft"):
+        assert refusal(path, name) == f"can't be read: {name!r} is a link to another place"
+    for name in ("raw", "virtual"):
+        assert refusal(path, name) == f"can't be read: {name!r} has its data in another file"
+    for name in ("group", "type", "nothing"):
+        assert refusal(path, name) == f"can't be read: {name!r} is not an array"
+    assert "values that are neither numbers nor text" in refusal(path, "lists")
+    assert "has no array 'group/y'" in refusal(path, "group/y")

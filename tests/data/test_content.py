@@ -1,6 +1,9 @@
 import hashlib
 import os
 
+import pytest
+
+from ngo.common.registry import UserError
 from ngo.data import content
 from ngo.data.content import content_digest
 
@@ -48,3 +51,23 @@ def test_a_digest_that_can_not_be_kept_is_computed(tmp_path, monkeypatch, caplog
     (tmp_path / "x").write_bytes(b"x")
     assert content_digest(tmp_path / "x") == hashlib.sha256(b"x").hexdigest()
     assert "x: its digest is not kept: no space" in caplog.text
+
+
+def test_a_digest_that_came_with_a_file_counts_for_nothing(tmp_path):
+    """The sizes and times of modification in it may be right: an archive chooses them."""
+    path = tmp_path / "data.npz"
+    path.write_bytes(b"first")
+    first, times = content_digest(path), path.stat()
+    path.write_bytes(b"other")
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert content_digest(path) == hashlib.sha256(b"other").hexdigest() != first
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_has_no_digest_and_is_none(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="data.root: '.*pipe' can't be read: it is not a regular"):
+        content_digest(tmp_path / "pipe")
+    (tmp_path / "x").write_bytes(b"x")
+    os.mkfifo(tmp_path / ".x.sha256")
+    assert content_digest(tmp_path / "x") == hashlib.sha256(b"x").hexdigest()

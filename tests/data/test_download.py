@@ -4,6 +4,7 @@ import hashlib
 import http.server
 import io
 import logging
+import os
 import tarfile
 import threading
 import urllib.error
@@ -153,6 +154,43 @@ def test_a_download_is_unpacked(server, tmp_path, unpack):
     wanted = Download(f"{url}/{name}", md5((folder / name).read_bytes()), "below/it", unpack)
     download.fetch(wanted, tmp_path / "target")
     assert (tmp_path / "target/below/it/a.txt").read_bytes() == content
+
+
+@pytest.mark.parametrize("unpack", ["tar", "zip"])
+def test_an_archive_is_unpacked_below_its_folder_only(tiny, server, tmp_path, monkeypatch, unpack):
+    (name, _, _), (folder, url) = tiny, server
+    packed = folder / f"all.{unpack}"
+    if unpack == "tar":
+        with tarfile.open(packed, "w") as archive:
+            link = tarfile.TarInfo("up")
+            link.type, link.linkname = tarfile.SYMTYPE, ".."
+            archive.addfile(link)
+            archive.addfile(tarfile.TarInfo("up/outside"))
+            archive.addfile(tarfile.TarInfo("../outside"))
+            archive.addfile(tarfile.TarInfo(f"{tmp_path}/outside"))
+    else:
+        with zipfile.ZipFile(packed, "w") as archive:
+            for member in ("../outside", f"{tmp_path}/outside"):
+                archive.writestr(member, b"x")
+    downloads = (Download(f"{url}/{packed.name}", md5(packed.read_bytes()), unpack=unpack),)
+    monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], downloads=downloads))
+    target = tmp_path / "target"
+    message = "would link to|outside" if unpack == "tar" else "does not contain MNIST/raw"
+    with pytest.raises(UserError, match=message):
+        download.prepare(name, target)
+    assert list(target.iterdir()) == []
+    assert not (tmp_path / "outside").exists()
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_in_place_of_a_file_is_named(tiny):
+    name, root, _ = tiny
+    path = root / "MNIST/raw/t10k-labels-idx1-ubyte"
+    path.unlink()
+    os.mkfifo(path)
+    for call in (loading.load, download.check, download.prepare, loading.train_labels):
+        with pytest.raises(UserError, match="t10k-labels-idx1-ubyte' can't be read: it is not a"):
+            call(name, root)
 
 
 @pytest.mark.parametrize("broken", [None, "absent", "corrupt"])

@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 from own_data import image_folder
@@ -64,3 +66,60 @@ def test_what_is_no_such_folder_is_named(tmp_path):
         path.unlink()
     with pytest.raises(UserError, match="birds/test' has no images"):
         list_images(folder)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (os.mkfifo, "can't be read: it is not a regular file"),
+        (lambda path: path.symlink_to("/dev/zero"), "can't be read: it is not a regular file"),
+        (lambda path: path.symlink_to(path.name), "can't be read: Too many levels"),
+        (lambda path: path.symlink_to("nowhere"), "does not exist"),
+    ],
+)
+def test_what_has_an_images_name_is_a_regular_file(tmp_path, make, reason):
+    folder = image_folder(tmp_path)
+    make(folder / "train/wren/3.png")
+    with pytest.raises(UserError, match=f"data.root: '.*wren/3.png' {reason}"):
+        list_images(folder)
+
+
+@pytest.mark.parametrize("name", [b"a\nb.png", b"\xff.png"])
+def test_images_have_names_that_can_be_listed(tmp_path, name):
+    folder = image_folder(tmp_path)
+    (folder / "train/wren/1.png").rename(folder / "train/wren" / os.fsdecode(name))
+    with pytest.raises(UserError, match="birds' has a file with the name 'train/wren/") as told:
+        list_images(folder)
+    assert str(told.value).isprintable()
+
+
+def test_folders_are_no_images_and_links_to_folders_are_not_followed(tmp_path):
+    folder = image_folder(tmp_path)
+    listed = list_images(folder)
+    (folder / "train/wren/more.png").mkdir()
+    (folder / "train/wren/up").symlink_to("..")
+    assert list_images(folder).train == listed.train
+
+
+def test_decoded_images_that_came_with_the_folder_are_not_used(tmp_path):
+    """Neither with the digest of the images nor with a stamp that was right elsewhere."""
+    folder = image_folder(tmp_path)
+    images = list_images(folder)
+    true, _ = read_images(folder, images, (3, 6, 4), "digest")
+    kept = tmp_path / "birds-3x6x4.npz"
+    with np.load(kept) as file:
+        forged = {name: np.zeros_like(file[name]) for name in ("train", "test")}
+    times = kept.stat()
+    np.savez(kept, **forged, content="digest")
+    os.utime(kept, ns=(times.st_atime_ns, times.st_mtime_ns))
+    again, _ = read_images(folder, images, (3, 6, 4), "digest")
+    assert np.array_equal(again, true)
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_in_place_of_the_decoded_images_is_not_read(tmp_path, caplog):
+    folder = image_folder(tmp_path)
+    os.mkfifo(tmp_path / "birds-3x6x4.npz")
+    assert read_images(folder, list_images(folder), (3, 6, 4), "digest")[0].shape == (6, 3, 6, 4)
+    assert "the decoded images are not kept" in caplog.text

@@ -11,6 +11,7 @@ import running
 import torch
 from conftest import real
 from filelock import FileLock
+from hostile_images import bomb
 from PIL import Image
 
 from ngo.common.locks import exclusive_lock
@@ -55,7 +56,9 @@ def root(tmp_path):
 def opened(monkeypatch):
     """Names of the image files opened after this fixture."""
     paths, original = [], Image.open
-    monkeypatch.setattr(Image, "open", lambda path: paths.append(path.name) or original(path))
+    monkeypatch.setattr(
+        Image, "open", lambda path, **how: paths.append(path.name) or original(path, **how)
+    )
     return paths
 
 
@@ -232,3 +235,39 @@ def test_real_tinyimagenet():
     assert set(found.train_labels) == set(found.test_labels) == set(range(200))
     assert found.train[0].startswith("train/n01443537/")  # goldfish, the first id
     assert len(found.train) <= tinyimagenet.TRAIN
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("place", ["wnids.txt", "val/val_annotations.txt", "val/images/a.JPEG"])
+def test_a_pipe_is_named(root, place):
+    path = root / tinyimagenet.FOLDER / place
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    if place.endswith("JPEG"):
+        with (root / tinyimagenet.FOLDER / "val/val_annotations.txt").open("a") as file:
+            file.write("a.JPEG\tn00000001\n")
+    with pytest.raises(UserError, match=f"'.*{place}' can't be read: it is not a regular file"):
+        loading.load("tinyimagenet", root)
+
+
+@pytest.mark.timeout(60)
+def test_ids_and_names_of_a_stranger(root):
+    folder = root / tinyimagenet.FOLDER
+    os.mkfifo(root / tinyimagenet.CACHE)
+    assert len(tinyimagenet.read_tinyimagenet(root).train_inputs) == 3
+    ids = (folder / "wnids.txt").read_text().split()
+    for odd in ("../../..", "a\0b"):
+        (folder / "wnids.txt").write_text("\n".join([*ids[1:], odd]))
+        with pytest.raises(UserError, match="wnids.txt': '.*' is no id"):
+            tinyimagenet.list_images(root)
+    (folder / "wnids.txt").write_text("\n".join(ids))
+    (folder / "val/images" / os.fsdecode(b"\xff.JPEG")).write_bytes(b"")
+    with pytest.raises(UserError, match="val/images' has a file with the name"):
+        tinyimagenet.list_images(root)
+
+
+def test_an_image_that_declares_too_many_pixels_is_named(root):
+    path = root / tinyimagenet.FOLDER / "val/images/val_1.JPEG"
+    path.write_bytes(bomb(30_000, 30_000))
+    with pytest.raises(UserError, match="val_1.JPEG' can't be decoded: Image size"):
+        loading.load("tinyimagenet", root)

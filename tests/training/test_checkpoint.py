@@ -37,7 +37,10 @@ class Evil:
         return os.system, ("touch executed",)
 
 
-@pytest.mark.parametrize("content", [Evil(), {"about": {}}, ["state"], 3])
+ODD = {"about": {"lr": [torch.zeros(3)], "run": "a"}, "state": {}}
+
+
+@pytest.mark.parametrize("content", [Evil(), {"about": {}}, ["state"], 3, ODD, {**ODD, "about": 3}])
 def test_no_file_is_trusted(content, tmp_path, monkeypatch):
     """Even with a true checksum: nothing in it is executed, and no run is restored from it."""
     monkeypatch.chdir(tmp_path)
@@ -48,6 +51,21 @@ def test_no_file_is_trusted(content, tmp_path, monkeypatch):
         with pytest.raises(Refused, match="it holds no run"):
             read(tmp_path / "checkpoint.pt", {})
     assert files(tmp_path) == ["checkpoint.pt"]
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "checkpoint.pt")
+    with pytest.raises(Refused, match="^it is not a regular file$"):
+        read(tmp_path / "checkpoint.pt", {})
+
+
+def test_a_foreign_run_is_named_in_a_line(tmp_path):
+    write(tmp_path / "c.pt", {"run": "a\nb", "lr": "x" * 10_000}, {})
+    with pytest.raises(Foreign, match="^it is of the run of another version, with lr 'xx") as told:
+        read(tmp_path / "c.pt", {"run": "a", "lr": 0.1})
+    assert "\n" not in str(told.value)
+    assert len(str(told.value)) < 200
 
 
 class Kept:

@@ -102,7 +102,9 @@ def test_a_record_without_a_field_is_that_of_the_neutral_value(tmp_path):
     assert "local_rule 'adam' and not 'sgd'" in refused(tiny(), tmp_path)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"id": "a", "spec": {}}', '"ä"'])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", '{"id": "a", "spec": {}}', '"ä"', "[" * 10**5, '{"id": 1}']
+)
 def test_a_damaged_record_is_refused(content, tmp_path):
     run_in(tiny(), tmp_path)
     (tmp_path / "run.json").write_text(content, encoding="latin-1")

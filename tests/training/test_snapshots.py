@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 import torch
@@ -6,6 +8,7 @@ from torch.nn import functional as F
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
+from ngo.engine.population import Population
 from ngo.training.loop import train
 from ngo.training.resolve import resolve
 from ngo.training.run import run
@@ -37,8 +40,49 @@ def test_a_file_without_models_is_refused(digits, tmp_path):
             f"models: {str(tmp_path / other)!r} holds no models of a run; it is no models.pt that "
             f"ngo train wrote, or damaged."
         )
-    with pytest.raises(UserError, match="^models: '.*none' can't be read: "):
+    with pytest.raises(UserError, match="^models: '.*none' does not exist"):
         load_snapshots(tmp_path / "none")
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match=r"^models: '.*pipe' can't be read: it is not a regular"):
+        load_snapshots(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"spec": {"workers": 10**30}},
+        {"spec": {"workers": 5}},
+        {"spec": {"model": "a\nb"}},
+        {"spec": {"seed": "a"}},
+        {"spec": {"lr": [1]}},
+        {"snapshots": 3},
+        {"snapshots": {"last": {}}},
+        {"snapshots": {0: {"X": torch.zeros(4, 2)}}},
+        {"snapshots": {0: {"X": torch.zeros(3, 2), "buffers": torch.zeros(3, 0)}}},
+        {"snapshots": {0: {"X": torch.tensor(0.0), "buffers": torch.tensor(0.0)}}},
+    ],
+)
+def test_models_that_fit_no_run_are_refused(tmp_path, change):
+    spec = digits_run().values()
+    models = {"X": torch.zeros(4, 2), "buffers": torch.zeros(4, 0)}
+    content = {"spec": {**spec, **change.get("spec", {})}, "snapshots": {0: models}}
+    torch.save({**content, **{k: v for k, v in change.items() if k != "spec"}}, tmp_path / "m.pt")
+    with pytest.raises(UserError, match="^models: '.*m.pt' holds no models of a run") as told:
+        load_snapshots(tmp_path / "m.pt")
+    assert "\n" not in str(told.value)
+
+
+def test_models_of_another_shape_are_named():
+    spec = digits_run()
+    models = {"X": torch.zeros(4, 1), "buffers": torch.zeros(4, 0)}
+    with pytest.raises(
+        UserError, match=r"^models: those of digits-\S+ have the shape \[4, 1\]; exp"
+    ):
+        restored(spec, models)
 
 
 def scores_of(model, data):
@@ -76,7 +120,7 @@ def test_modules_of_snapshots_have_their_batch_normalization():
     """Each worker's own buffers; the consensus model has their mean."""
     values = {"dataset": "cifar10", "model": "cifar10_vae", "task": "vae", "workers": 2}
     spec = resolve({}, {**DEFAULTS, **values})
-    population = restored(spec, {"X": torch.tensor(0.0), "buffers": torch.tensor(0.0)})
+    population = Population(spec.model, spec.workers, spec.seed)
     noise = torch_stream(0, "test")
     snapshot = {
         "X": 0.05 * torch.randn(population.X.shape, generator=noise),

@@ -1,5 +1,6 @@
 """Runs that are stopped or killed, and resumed from their checkpoints."""
 
+import io
 import json
 import random
 import resource
@@ -109,6 +110,30 @@ def test_a_damaged_checkpoint_is_refused_and_the_run_starts_over(tmp_path):
         assert resumed(tmp_path / "run") == []
         assert left(tmp_path / "run") == left(tmp_path / "whole")
         assert not path.exists()
+
+
+def test_a_checkpoint_without_a_state_of_the_run_is_refused_and_it_starts_over(tmp_path):
+    """A whole file, of this run by its description, with another content."""
+    spec = tiny()
+    run_in(spec, tmp_path / "whole")
+    path = interrupted(spec, tmp_path / "run")
+    whole = torch.load(io.BytesIO(path.read_bytes()[:-32]), weights_only=True)
+    states = [
+        {},
+        {**whole["state"], "backend": 3},
+        {**whole["state"], "population": {"X": torch.zeros(1)}},
+        {**whole["state"], "graphs": torch.zeros(2)},
+        {**whole["state"], "rows": [1]},
+    ]
+    for state in states:
+        write(path, whole["about"], state)
+        told = run_in(spec, tmp_path / "run")
+        assert told == [
+            f"checkpoint: {str(path)!r} is refused: it holds no state of this run; starting over"
+        ]
+        assert resumed(tmp_path / "run") == []
+        assert left(tmp_path / "run") == left(tmp_path / "whole")
+        interrupted(spec, tmp_path / "run", overwrite=True)
 
 
 def test_a_kill_after_the_results_and_before_the_end(tmp_path):

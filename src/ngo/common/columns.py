@@ -15,7 +15,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ngo.common.files import atomic_file
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, in_a_line
+from ngo.common.untrusted import check_declared, regular_file
 
 _TYPES = {"i": pa.int64(), "f": pa.float64(), "b": pa.bool_()}
 
@@ -43,15 +44,19 @@ def read_columns(
         return UserError(f"{key}: {str(path)!r} is the wrong file, or damaged: {reason}.")
 
     try:
-        table = parquet.ParquetFile(path).read()  # read_table imports pandas too
+        file = parquet.ParquetFile(regular_file(Path(path), key))  # read_table imports pandas too
+        check_declared(Path(path), key, 8 * file.metadata.num_rows * file.metadata.num_columns)
+        table = file.read()
         facts = json.loads((table.schema.metadata or {}).get(b"ngo", "null"))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise refused(str(error).splitlines()[0].rstrip(".")) from None
+    except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
+        raise refused(in_a_line(error)) from None
     if not isinstance(facts, dict):
         raise refused("ngo did not write it")
     for name in about:
         if name not in facts:
             raise refused(f"its metadata has no {name!r}")
+    if len(set(table.column_names)) < len(table.column_names):
+        raise refused("it has two columns of one name")
     for name in names:
         if name not in table.column_names:
             raise refused(f"it has no column {name!r}")

@@ -15,6 +15,10 @@ class RepeatedKey(Exception):
     """A mapping has the same key twice; the message has the lines."""
 
 
+class TooLarge(Exception):
+    """A file is beyond the limits; the message says how."""
+
+
 class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     """The loader of configs. Raises RepeatedKey, where PyYAML would use the last value.
 
@@ -49,17 +53,51 @@ def _check_keys(node: yaml.MappingNode) -> None:
             )
 
 
+# A file may have this many bytes, levels of nesting, and characters in one value. PyYAML crashes
+# for deep nesting, and takes minutes for a number with a million digits.
+MOST_BYTES = 4 * 2**20
+DEEPEST = 50
+LONGEST = 20_000
+
+
 def read_mapping(path: str | Path, key: str) -> dict:
     """The mapping in a YAML file; a UserError, under ``key``, for a file without one."""
     try:
-        values = yaml.load(Path(path).read_text(encoding="utf-8"), UniqueKeys)
+        values = yaml.load(_text(Path(path)), UniqueKeys)
     except OSError as error:
         raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}") from None
+    except TooLarge as error:
+        raise UserError(f"{key}: {str(path)!r} {error}.") from None
     except RepeatedKey as error:
         raise UserError(f"{key}: {str(path)!r}, {error}.") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except _INVALID as error:
         problem = " ".join(str(error).split())
         raise UserError(f"{key}: {str(path)!r} is not valid YAML: {problem}") from None
     if not isinstance(values, dict):
         raise UserError(f"{key}: {str(path)!r} must be a mapping of keys to values")
     return values
+
+
+# What PyYAML raises; the last three for a tag (!!bool, !!int, !!timestamp) on a wrong value.
+_INVALID = (yaml.YAMLError, ValueError, RecursionError, LookupError, AttributeError, TypeError)
+
+
+def _text(path: Path) -> str:
+    """The text of a YAML file; TooLarge if it is not a regular file, or beyond the limits."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise TooLarge("is not a regular file")
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise TooLarge(f"has more than {MOST_BYTES:,} bytes")
+    text, depth = content.decode(), 0
+    for event in yaml.parse(text, UniqueKeys):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            line = event.start_mark.line + 1
+            raise TooLarge(f"is nested more than {DEEPEST} levels deep in line {line}")
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > LONGEST:
+            line = event.start_mark.line + 1
+            raise TooLarge(f"has a value of more than {LONGEST:,} characters in line {line}")
+    return text

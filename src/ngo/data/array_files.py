@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib import format as npy
 
-from ngo.common.registry import UserError, nearest
+from ngo.common.registry import UserError, in_a_line, nearest
+from ngo.common.untrusted import check_declared, check_names, regular_file
+
+if TYPE_CHECKING:
+    import h5py
 
 HDF5 = (".h5", ".hdf5")
 SUFFIXES = (".npz", *HDF5)
@@ -26,15 +34,22 @@ def array_names(path: Path) -> list[str]:
 
 
 def read_arrays(path: Path, *names: str) -> list[np.ndarray]:
-    """The arrays with these names; a one-line UserError for one that is absent or damaged."""
+    """The arrays with these names; a one-line UserError for one that is absent or damaged.
+
+    Nothing in a file is executed, no other file is read, and a size is checked before memory is
+    taken.
+    """
     with _opened(path) as arrays:
         for name in names:
             if name not in arrays:
+                known = sorted(arrays)
+                listed = ", ".join([*known[:20], *["…"] * (len(known) > 20)]) or "none"
                 raise UserError(
                     f"data.root: {str(path)!r} has no array {name!r}; it has "
-                    f"{', '.join(sorted(arrays)) or 'none'}.{nearest(name, arrays)}"
+                    f"{listed}.{nearest(name, known)}"
                 )
-        return [np.asarray(arrays[name][()]) for name in names]
+        check_declared(path, "data.root", sum(arrays.declared(name) for name in names))
+        return [arrays[name] for name in names]
 
 
 def as_inputs(array: np.ndarray) -> np.ndarray:
@@ -58,23 +73,126 @@ def as_targets(array: np.ndarray) -> np.ndarray:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Mapping]:
+def _opened(path: Path) -> Iterator[_Npz | _Hdf5]:
+    regular_file(path, "data.root")
     try:
-        with _open(path) as arrays:
+        with _Hdf5(path) if path.suffix in HDF5 else _Npz(path) as arrays:
+            check_names(path, "data.root", list(arrays))
             yield arrays
     except UserError:
         raise
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"data.root: {str(path)!r} can't be read: {error}") from None
+    except _DAMAGED as error:
+        raise UserError(f"data.root: {str(path)!r} can't be read: {in_a_line(error)}") from None
 
 
-def _open(path: Path) -> Mapping:
-    if path.suffix not in HDF5:
-        return np.load(path, allow_pickle=False)
-    try:
-        import h5py
-    except ImportError:
-        raise UserError(
-            f"data.root: {str(path)!r} is a HDF5 file, which needs h5py: pip install h5py"
-        ) from None
-    return h5py.File(path)
+# What zipfile, numpy and h5py raise for damaged files.
+_DAMAGED = (
+    *(OSError, EOFError, LookupError, ValueError, TypeError, RuntimeError, MemoryError),
+    *(NotImplementedError, zipfile.BadZipFile, zlib.error, tokenize.TokenError),
+)
+
+
+class _Npz(Mapping[str, np.ndarray]):
+    """The arrays of a ``.npz`` file by name."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = zipfile.ZipFile(path)
+        members = (each.filename for each in self._file.infolist())
+        self._members = {name.removesuffix(".npy"): name for name in members}
+
+    def __enter__(self) -> _Npz:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._members
+
+    def declared(self, name: str) -> int:
+        """The size of an array in bytes; a ValueError if that of its data is another."""
+        info = self._file.getinfo(self._members[name])
+        with self._file.open(info) as file:
+            read = _HEADERS.get(npy.read_magic(file))
+            if read is None:
+                raise ValueError(f"{name!r} has an unknown version of the npy format")
+            shape, _, dtype = read(file)
+            if min(shape, default=0) < 0:
+                raise ValueError(f"{name!r} has negative dimensions")
+            size, there = math.prod(shape) * dtype.itemsize, info.file_size - file.tell()
+        if not dtype.hasobject and size != there:
+            raise ValueError(f"{name!r} declares {size} bytes, and there are {there}")
+        return size
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        with self._file.open(self._members[name]) as file:
+            return npy.read_array(file, allow_pickle=False)
+
+
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+
+
+class _Hdf5(Mapping[str, np.ndarray]):
+    """The arrays of a HDF5 file by name: those whose data is in the file itself."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import h5py
+        except ImportError:
+            raise UserError(
+                f"data.root: {str(path)!r} is a HDF5 file, which needs h5py: pip install h5py"
+            ) from None
+        self._h5py, self._file = h5py, h5py.File(path, "r")
+
+    def __enter__(self) -> _Hdf5:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._file)
+
+    def __len__(self) -> int:
+        return len(self._file)
+
+    def __contains__(self, name: object) -> bool:
+        return self._link(name) is not None
+
+    def declared(self, name: str) -> int:
+        """The size of an array in bytes."""
+        return self._array(name).nbytes
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return np.asarray(self._array(name)[()])
+
+    def _array(self, name: str) -> h5py.Dataset:
+        """The array, not yet read; a ValueError if its data would come from another file."""
+        if not isinstance(self._link(name), self._h5py.HardLink):
+            raise ValueError(f"{name!r} is a link to another place")
+        found = self._file[name]
+        if not isinstance(found, self._h5py.Dataset) or found.shape is None:
+            raise ValueError(f"{name!r} is not an array")
+        if found.is_virtual or found.external:
+            raise ValueError(f"{name!r} has its data in another file")
+        if found.dtype.hasobject and self._h5py.check_string_dtype(found.dtype) is None:
+            raise ValueError(f"{name!r} has values that are neither numbers nor text")
+        return found
+
+    def _link(self, name: str) -> object | None:
+        """The link that a name stands for, or the first of its path that leads elsewhere.
+
+        None if there is none. Links to other files are not followed.
+        """
+        parts, link = name.split("/"), None
+        for k in range(len(parts)):
+            link = self._file.get("/".join(parts[: k + 1]), getlink=True)
+            if not isinstance(link, self._h5py.HardLink):
+                break
+        return link

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ngo.common.files import write_text
 from ngo.common.registry import UserError
+from ngo.common.untrusted import read_limited, regular_file
 
 _log = logging.getLogger("ngo")
 
@@ -17,21 +18,23 @@ _log = logging.getLogger("ngo")
 def content_digest(place: Path, files: Sequence[str] = ()) -> str:
     """The SHA-256 of a file; or of some ``files`` of a folder, their names included, in this order.
 
-    It is kept beside the file or folder, with the sizes and modification times of the files; if it
-    cannot be written there, it is computed each time.
+    It is kept beside the file or folder, with a ``stamp`` of the files; if it cannot be written
+    there, it is computed each time. A UserError for what is not a regular file.
     """
     kept = place.with_name(f".{place.name}.sha256")
     paths = [place / name for name in files] or [place]
-    stamp = _stamp(paths, files)
+    for path in paths:
+        regular_file(path, "data.root")
+    now = stamp(paths, files)
     try:
-        known, found = kept.read_text(encoding="utf-8").split()
-    except (OSError, ValueError):
+        known, found = read_limited(kept, "data.root", 200).split()
+    except (UserError, ValueError):
         known = found = ""
-    if known == stamp:
+    if known == now:
         return found
     found = _digest(paths, files)
     try:
-        write_text(kept, f"{stamp} {found}\n")
+        write_text(kept, f"{now} {found}\n")
     except (OSError, UserError) as error:
         _log.warning(f"{place.name}: its digest is not kept: {error}")
     return found
@@ -49,8 +52,15 @@ def _digest(paths: Sequence[Path], names: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-def _stamp(paths: Sequence[Path], names: Sequence[str]) -> str:
-    """A digest of the files' names, sizes and modification times."""
+def stamp(paths: Sequence[Path], names: Sequence[str] = ()) -> str:
+    """A digest of the files' names and sizes, and of the times when they were last changed.
+
+    Two times, because a file may come with any time of modification: nobody chooses ``st_ctime``.
+    So a digest that came with the files counts for nothing.
+    """
     facts = ((path, os.stat(path)) for path in paths)
-    lines = (f"{path.name} {fact.st_size} {fact.st_mtime_ns}\n" for path, fact in facts)
+    lines = (
+        f"{path.name} {fact.st_size} {fact.st_mtime_ns} {fact.st_ctime_ns}\n"
+        for path, fact in facts
+    )
     return hashlib.sha256("".join([*lines, *names]).encode()).hexdigest()

@@ -90,6 +90,12 @@ def _of_file(place: Path, arrays: Mapping[str, str]) -> dict[str, object]:
     x_train, y_train, y_test = array_files.read_arrays(
         place, *(roles[role] for role in ("x_train", "y_train", "y_test"))
     )
+    for role, array in (("x_train", x_train), ("y_train", y_train), ("y_test", y_test)):
+        if array.dtype.kind not in "iuf" or not array.ndim:
+            raise UserError(
+                f"path: {str(place)!r}: {roles[role]} is {array.dtype} of shape {array.shape}; it "
+                "must be an array of numbers."
+            )
     classes = None
     if y_train.dtype.kind in "iu" and y_train.size:
         classes = int(max(np.max(y_train), np.max(y_test, initial=0))) + 1

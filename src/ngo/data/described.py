@@ -7,6 +7,7 @@ of the described content or it stops.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ngo.common.fields import LARGEST
 from ngo.common.registry import Registry, UserError, nearest, shown
 from ngo.data import array_files, image_folder
 from ngo.data.content import content_digest
@@ -26,6 +28,11 @@ ROLES = {name: name for name in ("x_train", "y_train", "x_test", "y_test")}
 
 # The array that says who owns each training sample.
 OWNER = "owner_train"
+
+
+# What a description may ask for: classes, and values of one sample.
+MOST_CLASSES = 10**6
+MOST_VALUES = 2**28
 
 
 @dataclass(frozen=True)
@@ -171,6 +178,10 @@ def _is_count(value: object, least: int = 1) -> bool:
     return type(value) is int and value >= least
 
 
+def _is_small(shape: list) -> bool:
+    return all(map(_is_count, shape)) and math.prod(shape) <= MOST_VALUES
+
+
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
@@ -186,12 +197,18 @@ _KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "file": (_is_text, f"a path that ends in {', '.join(array_files.SUFFIXES)}"),
     "folder": (_is_text, "a path"),
     "arrays": (_is_names, f"a mapping of {', '.join([*ROLES, OWNER])} to names in the file"),
-    "train_samples": (_is_count, "a whole number, 1 or more"),
-    "input_shape": (
-        lambda value: isinstance(value, list) and value != [] and all(map(_is_count, value)),
-        "a list of whole numbers, 1 or more",
+    "train_samples": (
+        lambda value: _is_count(value) and value <= LARGEST,
+        "a whole number, 1 or more, below 2^63",
     ),
-    "classes": (lambda value: value is None or _is_count(value, 2), "2 or more, or null"),
+    "input_shape": (
+        lambda value: isinstance(value, list) and 0 < len(value) <= 8 and _is_small(value),
+        f"a list of 1 to 8 whole numbers, 1 or more, with a product of {MOST_VALUES:,} at most",
+    ),
+    "classes": (
+        lambda value: value is None or (_is_count(value, 2) and value <= MOST_CLASSES),
+        f"2 to {MOST_CLASSES:,}, or null",
+    ),
     "sha256": (
         lambda value: _is_text(value) and re.fullmatch("[0-9a-f]{64}", value) is not None,
         "64 hex digits",

@@ -6,13 +6,16 @@ import hashlib
 import logging
 import os
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from zipfile import BadZipFile
 
 from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError
+from ngo.common.untrusted import regular_file
 from ngo.data.dataset import DATASETS, Download, Source
 from ngo.data.idx import plain_or_compressed
 
@@ -44,7 +47,7 @@ def prepare(name: str, root: Path) -> Path:
             try:
                 for download in source.downloads:
                     fetch(download, folder)
-            except (OSError, RuntimeError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError, tarfile.TarError, BadZipFile) as error:
                 raise _unavailable(name, root, absent, " ".join(str(error).split())) from error
             if failed := verify(name, folder):
                 raise UserError(f"data.root: the download of {name} does not contain {failed[0]}")
@@ -86,6 +89,8 @@ def verify(name: str, root: Path) -> list[str]:
     for relative, sums in source.files.items():
         path = _present(root / relative, sums)
         if path is None:
+            if (root / relative).exists():
+                regular_file(root / relative, "data.root")  # a pipe, for example, is refused
             absent.append(relative)
         elif sums and (md5 := _md5(path)) not in sums:
             raise UserError(
@@ -106,7 +111,7 @@ def fetch(download: Download, root: Path) -> None:
     processors = {
         None: None,
         "gzip": pooch.Decompress(method="gzip", name=name.removesuffix(".gz")),
-        "tar": pooch.Untar(extract_dir="."),
+        "tar": _untar,
         "zip": pooch.Unzip(extract_dir="."),
     }
     pooch.retrieve(
@@ -117,6 +122,12 @@ def fetch(download: Download, root: Path) -> None:
         processor=processors[download.unpack],
         progressbar=sys.stderr.isatty(),
     )
+
+
+def _untar(packed: str, *_: object) -> None:
+    """Unpack a tar archive beside it; a TarError for a member that would lie elsewhere."""
+    with tarfile.open(packed) as archive:
+        archive.extractall(Path(packed).parent, filter="data")
 
 
 def _present(path: Path, sums: tuple[str, ...]) -> Path | None:

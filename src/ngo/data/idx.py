@@ -1,12 +1,16 @@
 """The idx format of MNIST's files, plain or compressed."""
 
 import gzip
+import math
+import struct
 import zlib
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
 from ngo.common.registry import UserError
+from ngo.common.untrusted import check_declared
 
 
 def plain_or_compressed(path: Path) -> Path | None:
@@ -25,12 +29,25 @@ def read_idx(path: Path) -> np.ndarray:
         raise UserError(f"data.root: neither {str(path)!r} nor {path.name}.gz exists")
     try:
         with (gzip.open if found.suffix == ".gz" else open)(found, "rb") as file:
-            content = file.read()
-        zero, kind, dimensions = int.from_bytes(content[:2], "big"), content[2], content[3]
-        shape = np.frombuffer(content, ">i4", dimensions, offset=4)
-        data = np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions)
-        if (zero, kind) != (0, 8) or data.size != shape.prod(dtype=np.int64):
+            shape = _read_shape(file)
+            size = math.prod(shape)
+            check_declared(found, "data.root", size)
+            data = file.read(size + 1)
+        if len(data) != size:
             raise ValueError("the header does not match the content")
-    except (EOFError, IndexError, OSError, ValueError, zlib.error) as error:
-        raise UserError(f"data.root: {str(found)!r} is not an idx file of bytes: {error}") from None
-    return data.reshape(shape).copy()
+        return np.frombuffer(data, np.uint8).reshape(shape).copy()
+    except (EOFError, MemoryError, OSError, ValueError, struct.error, zlib.error) as error:
+        reason = str(error) or "it needs too much memory"
+        raise UserError(
+            f"data.root: {str(found)!r} is not an idx file of bytes: {reason}"
+        ) from None
+
+
+def _read_shape(file: BinaryIO) -> tuple[int, ...]:
+    zero, kind, dimensions = struct.unpack(">HBB", file.read(4))
+    shape = struct.unpack(f">{dimensions}i", file.read(4 * dimensions))
+    if (zero, kind) != (0, 8) or not shape:
+        raise ValueError("the header does not match the content")
+    if min(shape) < 0:
+        raise ValueError(f"its dimensions are {list(shape)[:8]}, and none may be negative")
+    return shape

@@ -7,15 +7,18 @@ order of their names.
 from __future__ import annotations
 
 import logging
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ngo.common.files import atomic_file
+from ngo.common.files import atomic_file, write_text
 from ngo.common.locks import file_lock
 from ngo.common.registry import UserError
+from ngo.common.untrusted import check_names, read_limited, regular_file
+from ngo.data.array_files import read_arrays
+from ngo.data.content import stamp
+from ngo.data.decoding import decoded_images
 
 # Those of torchvision.datasets.ImageFolder.
 SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
@@ -45,7 +48,8 @@ class Images:
 def list_images(folder: Path) -> Images:
     """List the images of a folder without opening one.
 
-    A UserError if a part has no images, or if a class has no folder in ``train``.
+    A UserError if a part has no images, if a class has no folder in ``train``, or if what has an
+    image's name is not a regular file.
     """
     test = "test" if (folder / "test").is_dir() else "val"
     classes = _classes(folder / "train")
@@ -61,7 +65,8 @@ def read_images(
     """The training and test images, uint8 ``[m, *shape]``; ``shape`` is (channels, height, width).
 
     They are decoded once and kept in a ``.npz`` file beside the folder, with ``content``, a digest
-    of the image files. One process decodes at a time.
+    of the image files. What was not written here is not used: a file beside the kept one has its
+    stamp, which nobody can know in advance. One process decodes at a time.
     """
     kept = folder.with_name(f"{folder.name}-{'x'.join(map(str, shape))}.npz")
     with file_lock(
@@ -74,6 +79,7 @@ def read_images(
         try:
             with atomic_file(kept, "data.root") as temporary:
                 np.savez(temporary, train=found[0], test=found[1], content=content)
+            write_text(_stamp_of(kept), stamp([kept]))
         except (OSError, UserError) as error:
             _log.warning(f"{folder.name}: the decoded images are not kept: {error}")
     return found
@@ -92,20 +98,29 @@ def _files(folder: Path, part: str, classes: list[str]) -> tuple[list[str], np.n
     for label, name in enumerate(classes):
         paths = sorted((folder / part / name).rglob("*"))
         own = [path for path in paths if path.suffix.lower() in SUFFIXES and path.name[0] != "."]
+        own = [regular_file(path, "data.root") for path in own if not path.is_dir()]
         names += [path.relative_to(folder).as_posix() for path in own]
         labels += [label] * len(own)
     if not names:
         raise UserError(f"data.root: {str(folder / part)!r} has no images.")
+    check_names(folder, "data.root", names)
     return names, np.array(labels, np.int64)
 
 
 def _kept(path: Path, content: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """The decoded images; None if they are absent, damaged, or of other files."""
+    """The decoded images; None if they are absent, damaged, of other files, or from elsewhere."""
     try:
-        with np.load(path) as file:
-            return (file["train"], file["test"]) if str(file["content"]) == content else None
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+        if read_limited(_stamp_of(path), "data.root", 100) != stamp([path]):
+            return None
+        train, test, digest = read_arrays(path, "train", "test", "content")
+    except (OSError, UserError):
         return None
+    return (train, test) if str(digest) == content else None
+
+
+def _stamp_of(kept: Path) -> Path:
+    """The file that has the stamp of the kept images."""
+    return kept.with_name(f".{kept.name}.stamp")
 
 
 def _decoded(folder: Path, names: list[str], shape: tuple[int, ...]) -> np.ndarray:
@@ -115,14 +130,8 @@ def _decoded(folder: Path, names: list[str], shape: tuple[int, ...]) -> np.ndarr
     channels, height, width = shape
     decoded = np.empty((len(names), *shape), np.uint8)
     bar = tqdm(names, desc=f"{folder.name}: decoding", unit=" images", leave=False, disable=None)
-    for own, name in zip(decoded, bar, strict=True):
-        try:
-            with Image.open(folder / name) as image:
-                plain = image.convert(MODES[channels])
-                sized = plain.resize((width, height), Image.Resampling.BILINEAR)
-        except (OSError, SyntaxError, ValueError) as error:
-            raise UserError(
-                f"data.root: {str(folder / name)!r} can't be decoded: {error}"
-            ) from None
+    images = decoded_images((folder / name for name in bar), MODES[channels])
+    for own, image in zip(decoded, images, strict=True):
+        sized = image.resize((width, height), Image.Resampling.BILINEAR)
         own[:] = np.asarray(sized).reshape(height, width, channels).transpose(2, 0, 1)
     return decoded

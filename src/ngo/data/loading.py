@@ -47,6 +47,8 @@ def checked_arrays(name: str, source: Source, arrays: Arrays, root: Path) -> Arr
     cast = Arrays(**{key: _cast(name, key, array) for key, array in vars(arrays).items()})
     for part in ("train", "test"):
         inputs, targets = getattr(cast, f"{part}_inputs"), getattr(cast, f"{part}_targets")
+        if not inputs.ndim or not targets.ndim:
+            raise _wrong(name, f"{part}_inputs or {part}_targets is a single number", "arrays")
         if inputs.shape[1:] != tuple(source.input_shape):
             raise _wrong(name, f"{part}_inputs have shape {inputs.shape}", source.input_shape)
         if len(inputs) != len(targets):
@@ -54,7 +56,13 @@ def checked_arrays(name: str, source: Source, arrays: Arrays, root: Path) -> Arr
         if (source.classes is None) == (targets.dtype.kind == "i"):
             kind = "float32 values" if source.classes is None else "int64 labels"
             raise _wrong(name, f"{part}_targets are {targets.dtype}", kind)
-        if source.classes is not None and not np.isin(targets, np.arange(source.classes)).all():
+        if source.classes is not None and targets.ndim != 1:
+            raise _wrong(name, f"{part}_targets have shape {targets.shape}", "one label a sample")
+        if (
+            len(targets)
+            and source.classes is not None
+            and not (0 <= targets.min() <= targets.max() < source.classes)
+        ):
             labels = f"{targets.min()} to {targets.max()}"
             raise _wrong(name, f"{part}_targets are {labels}", f"0 to {source.classes - 1}")
     samples = len(cast.train_inputs)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
-import pickle
 import signal
 import threading
 import time
@@ -23,6 +23,7 @@ import torch
 from ngo.common.files import atomic_file
 from ngo.common.registry import UserError
 from ngo.training.earlier import INSTEAD, difference, remade
+from ngo.training.saved_tensors import UNREADABLE, load_tensors
 from ngo.training.spec import CHECKPOINT_SECONDS
 
 State = dict[str, object]
@@ -81,20 +82,25 @@ def read(path: str | Path, about: Mapping[str, object]) -> State:
 
     Raises Refused for a file without such a state, and Foreign for that of another run.
     """
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        raise Refused("it is not a regular file")
     try:
-        data = memoryview(Path(path).read_bytes())
+        data = memoryview(path.read_bytes())
     except OSError as error:
         raise Refused(f"it can't be read ({error.strerror})") from None
     content, digest = data[:-_DIGEST], data[-_DIGEST:]
     if hashlib.sha256(content).digest() != digest:
         raise Refused("it is damaged")
     try:
-        found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-        its, state = found["about"], found["state"]
-    except (RuntimeError, pickle.UnpicklingError, KeyError, TypeError):
+        found = load_tensors(io.BytesIO(content))
+        its, state = dict(found["about"]), dict(found["state"])
+        json.dumps(its)  # values of other types can't be shown in a line
+    except (*UNREADABLE, RecursionError):
         raise Refused("it holds no run") from None
     if other := difference(its, about):
-        raise Foreign(its.get("run", "of another version"), other)
+        name = str(its.get("run", ""))
+        raise Foreign(name if name.isprintable() and name else "of another version", other)
     if its.get("layout") != LAYOUT:
         raise Refused(f"it is made with layout {its.get('layout')!r} and not {LAYOUT!r}")
     if by := remade(its, about):
@@ -141,8 +147,12 @@ class Checkpoints:
                     f"out: {str(self.path.parent)!r} holds the unfinished run {reason.run}, with "
                     f"{reason.how}; {INSTEAD}"
                 ) from None
-            self._tell(f"checkpoint: {str(self.path)!r} is refused: {reason}; starting over")
+            self.refuse(str(reason))
             return None
+
+    def refuse(self, reason: str) -> None:
+        """Tell that the run starts over, and why."""
+        self._tell(f"checkpoint: {str(self.path)!r} is refused: {reason}; starting over")
 
     def keep(self, step: int, steps: int, evaluated: bool, state: Callable[[], State]) -> None:
         """Write the ``state`` after ``step`` of ``steps`` if a checkpoint is due.

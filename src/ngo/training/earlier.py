@@ -12,13 +12,16 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, shown
+from ngo.common.untrusted import read_limited
 from ngo.training.spec import NEUTRAL
 
 METRICS, RECORD, MODELS = "metrics.parquet", "run.json", "models.pt"
 
 # What makes a run, not which run it is.
 MADE_BY = ("version", "code", "torch", "device", "instructions", "kernels")
+
+MOST_BYTES = 2**26  # of a record
 
 INSTEAD = "choose another folder, or train over it with --overwrite."
 
@@ -40,7 +43,7 @@ def _difference(its: About, ours: About, keys: list[str] | tuple[str, ...]) -> s
         if key not in its and ours.get(key) in (None, NEUTRAL.get(key)):
             continue  # a field that was added after the other run
         if its.get(key) != ours.get(key):
-            return f"{key} {its.get(key)!r} and not {ours.get(key)!r}"
+            return f"{key} {shown(its.get(key))} and not {shown(ours.get(key))}"
     return None
 
 
@@ -54,12 +57,14 @@ def finished(out: Path, about: About) -> tuple[float, str] | None:
     if not path.exists():
         return None
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(read_limited(path, "out", MOST_BYTES))
         name, its = record["id"], {**record["about"], **record["spec"]}
+        if not name.isprintable():
+            raise ValueError("no name of a run")
         if set(about["snapshots"]) <= set(its["snapshots"]):
             its["snapshots"] = about["snapshots"]  # it kept these models, and maybe others
         seconds = float(record["evaluation_seconds"][-1])
-    except (OSError, ValueError, LookupError, TypeError):
+    except (UserError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise UserError(
             f"out: {str(path)!r} is damaged, or the record of another version; {INSTEAD}"
         ) from None

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
+
+import torch
 
 from ngo.common.files import remove_partial
 from ngo.common.locks import file_lock
 from ngo.common.paths import writable_folder
+from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.data.partition import Parts
 from ngo.native.pool import one_intra_op_thread
@@ -22,6 +26,7 @@ from ngo.training.outputs import check_outputs
 from ngo.training.partition_file import parts_by_owner
 from ngo.training.problem import make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
+from ngo.training.saved_tensors import UNREADABLE
 from ngo.training.snapshots import save_snapshots
 from ngo.training.spec import CHECKPOINT_SECONDS, RunSpec
 
@@ -78,11 +83,9 @@ def run(
             return last_evaluation(out, seconds)
         for name in OUTPUTS:
             remove_partial(out / name)
-        state = checkpoints.found()
-        backend = state["backend"] if state else None
-        training = Training(spec, problem, snapshots=snapshots, backend=backend, threads=threads)
-        if state is not None:
-            training.load_state_dict(state)
+        start = partial(Training, spec, problem, snapshots=snapshots, threads=threads)
+        training, resumes = _at_checkpoint(start, checkpoints)
+        if resumes:
             tell(f"resuming at step {training.step} of {training.steps}")
             progress(training.step)
         training.proceed(checkpoints=checkpoints, report=report, progress=progress)
@@ -98,3 +101,24 @@ def run(
         write_results(out, origin, training.rows, training.population.d, how)
         checkpoints.remove()
     return training.rows[-1]
+
+
+def _at_checkpoint(
+    start: Callable[..., Training], checkpoints: Checkpoints
+) -> tuple[Training, bool]:
+    """The training at its checkpoint, and True; without a usable one, at its start, and False.
+
+    ``start`` makes the training; it takes the backend.
+    """
+    state = checkpoints.found()
+    if state is None:
+        return start(), False
+    try:
+        training = start(backend=state["backend"])
+        training.load_state_dict(state)
+        return training, True
+    except torch.OutOfMemoryError:  # a good checkpoint is not trained over
+        raise
+    except (*UNREADABLE, UserError):  # one that is not the state's fault is raised again
+        checkpoints.refuse("it holds no state of this run")
+        return start(), False

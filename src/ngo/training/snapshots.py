@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import pickle
 from copy import deepcopy
 from pathlib import Path
 
@@ -12,16 +11,14 @@ from torch import nn
 
 from ngo.common.files import atomic_file
 from ngo.common.registry import UserError
+from ngo.common.untrusted import regular_file
 from ngo.engine.population import Population
-from ngo.training.spec import RunSpec
-
-# What torch raises for files of other kinds.
-_NO_MODELS = (
-    *(RuntimeError, LookupError, TypeError, ValueError, AttributeError, EOFError),
-    pickle.UnpicklingError,
-)
+from ngo.training.resolve import check_field
+from ngo.training.saved_tensors import UNREADABLE, load_tensors
+from ngo.training.spec import FIELDS, RunSpec
 
 # For each step, the workers' parameters "X" [n, d] and "buffers" [n, b].
+STATE = ("X", "buffers")
 Snapshots = dict[int, dict[str, torch.Tensor]]
 
 
@@ -38,17 +35,33 @@ def save_snapshots(path: str | Path, spec: RunSpec, snapshots: Snapshots) -> Non
 
 
 def load_snapshots(path: str | Path) -> tuple[RunSpec, Snapshots]:
-    """The run and its snapshots; a UserError if the file holds none."""
+    """The run and its snapshots; a UserError if the file holds none. Nothing in it is executed."""
     try:
-        content = torch.load(path, weights_only=True)
-        return RunSpec.of(content["spec"]), content["snapshots"]
+        with regular_file(Path(path), "models").open("rb") as file:
+            content = load_tensors(file)
+        spec, snapshots = RunSpec.of(content["spec"]), dict(content["snapshots"])
+        _check(spec, snapshots)
+        return spec, snapshots
     except OSError as error:
         raise UserError(f"models: {str(path)!r} can't be read: {error.strerror}") from None
-    except _NO_MODELS:  # torch's message suggests unsafe loading
+    except UNREADABLE:  # torch's message suggests unsafe loading
         raise UserError(
             f"models: {str(path)!r} holds no models of a run; it is no models.pt that ngo train "
             f"wrote, or damaged."
         ) from None
+
+
+def _check(spec: RunSpec, snapshots: Snapshots) -> None:
+    """Raise a ValueError unless these can be the snapshots of the run, by step."""
+    for name, value in spec.values().items():
+        if value is not None and name in FIELDS and FIELDS[name].kind is not Path:
+            try:
+                check_field(name, value)
+            except UserError as error:
+                raise ValueError(str(error)) from None
+    for step, models in snapshots.items():
+        if type(step) is not int or any(len(models[key]) != spec.workers for key in STATE):
+            raise ValueError(f"there are no models of the run at step {step}")
 
 
 def module(
@@ -71,6 +84,11 @@ def module(
 def restored(spec: RunSpec, snapshot: dict[str, torch.Tensor]) -> Population:
     """The population of a run, restored from a snapshot."""
     population = Population(spec.model, spec.workers, spec.seed)
-    population.X.copy_(snapshot["X"])
-    population.buffers.copy_(snapshot["buffers"])
+    for ours, its in ((population.X, snapshot["X"]), (population.buffers, snapshot["buffers"])):
+        if ours.shape != its.shape:
+            raise UserError(
+                f"models: those of {spec.id} have the shape {[*its.shape]}; expected "
+                f"{[*ours.shape]}, that of {spec.model}."
+            )
+        ours.copy_(its)
     return population

@@ -1,11 +1,10 @@
 """CIFAR-10: batches of pickled arrays."""
 
-import pickle
 from pathlib import Path
 
 import numpy as np
 
-from ngo.common.registry import UserError
+from ngo.data import pickled_batch
 from ngo.data.dataset import Arrays, Download, dataset
 
 FOLDER = "cifar-10-batches-py"
@@ -53,30 +52,4 @@ def _read_batches(root: Path, names: list[str]) -> tuple[np.ndarray, np.ndarray]
 
 def read_batch(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """The images, uint8 ``[m, 3, 32, 32]``, and labels, int64 ``[m]``, of one batch file."""
-    try:
-        with path.open("rb") as file:
-            batch = _ArrayUnpickler(file, encoding="bytes").load()
-    except pickle.UnpicklingError as error:
-        raise UserError(f"data.root: {str(path)!r} is not a CIFAR-10 batch: {error}") from None
-    return batch[b"data"].reshape(-1, 3, 32, 32), np.array(batch[b"labels"], np.int64)
-
-
-_ALLOWED = {
-    "numpy.ndarray": np.ndarray,
-    "numpy.dtype": np.dtype,
-    "numpy.core.multiarray._reconstruct": np.empty(0).__reduce__()[0],
-}
-
-
-class _ArrayUnpickler(pickle.Unpickler):
-    """Unpickles numpy arrays in built-in containers, and refuses everything else."""
-
-    def find_class(self, module: str, name: str) -> object:
-        try:
-            return _ALLOWED[f"{module}.{name}"]
-        except KeyError:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}") from None
-
-
-# For other data sets in this format.
-ArrayUnpickler = _ArrayUnpickler
+    return pickled_batch.read_batch(path, b"labels", "a CIFAR-10 batch")

@@ -1,13 +1,11 @@
 """CIFAR-100 with its 100 fine labels: two pickled files."""
 
-import pickle
 from pathlib import Path
 
 import numpy as np
 
-from ngo.common.registry import UserError
+from ngo.data import pickled_batch
 from ngo.data.dataset import Arrays, Download, dataset
-from ngo.data.sets import cifar10
 
 FOLDER = "cifar-100-python"
 FILES = {
@@ -44,9 +42,4 @@ def read_cifar100(root: Path) -> Arrays:
 
 def read_file(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """The images, uint8 ``[m, 3, 32, 32]``, and fine labels, int64 ``[m]``, of one file."""
-    try:
-        with path.open("rb") as file:
-            content = cifar10.ArrayUnpickler(file, encoding="bytes").load()
-    except pickle.UnpicklingError as error:
-        raise UserError(f"data.root: {str(path)!r} is not a CIFAR-100 file: {error}") from None
-    return content[b"data"].reshape(-1, 3, 32, 32), np.array(content[b"fine_labels"], np.int64)
+    return pickled_batch.read_batch(path, b"fine_labels", "a CIFAR-100 file")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import zipfile
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +20,15 @@ from ngo.common.files import atomic_file
 from ngo.common.locks import file_lock
 from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError
+from ngo.common.untrusted import check_names, read_limited, regular_file
+from ngo.data.array_files import read_arrays
 from ngo.data.dataset import Arrays, Download, dataset
+from ngo.data.decoding import decoded_images
 
 FOLDER = "tiny-imagenet-200"
 CACHE = f"{FOLDER}.npz"
 CLASSES = 200
+TEXT = 2**26  # bytes of a text file of the release, at most
 TRAIN, TEST = 100_000, 10_000  # images of the release
 SHAPE = (3, 64, 64)
 
@@ -51,17 +55,19 @@ def list_images(root: Path) -> Listing:
     Raises a UserError if a text file is absent or damaged, or if there are no images.
     """
     folder = root / FOLDER
-    ids = sorted(set(_read_text(folder / "wnids.txt").split()))
+    ids = sorted(set(read_limited(folder / "wnids.txt", "data.root", TEXT).split()))
     if len(ids) != CLASSES:
         raise UserError(
             f"data.root: {str(folder / 'wnids.txt')!r} lists {len(ids)} classes, not {CLASSES}"
         )
+    if odd := [wnid for wnid in ids if not re.fullmatch(r"\w+", wnid)]:
+        raise UserError(f"data.root: {str(folder / 'wnids.txt')!r}: {odd[0]!r} is no id.")
     by_class = [_list_folder(folder, f"train/{wnid}/images") for wnid in ids]
     test = _list_folder(folder, "val/images")
     classes = {wnid: label for label, wnid in enumerate(ids)}
     annotations = folder / "val" / "val_annotations.txt"
     label_of = {}
-    for line in _read_text(annotations).splitlines():
+    for line in read_limited(annotations, "data.root", TEXT).splitlines():
         name, wnid, *_ = [*line.split("\t"), ""]
         if wnid not in classes:
             raise UserError(f"data.root: {str(annotations)!r} names no class in the line {line!r}")
@@ -130,38 +136,32 @@ def read_tinyimagenet(root: Path) -> Arrays:
     return Arrays(images[0], found.train_labels, images[1], found.test_labels)
 
 
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UserError(f"data.root: {str(path)!r} does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise UserError(f"data.root: {str(path)!r} can't be read: {reason}") from None
-
-
 def _list_folder(folder: Path, below: str) -> list[str]:
     """The JPEG files in a folder below ``folder``, sorted; none if the folder is absent."""
     try:
         names = os.listdir(folder / below)
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return sorted(f"{below}/{name}" for name in names if name.endswith(".JPEG") and name[0] != ".")
+    images = [name for name in names if name.endswith(".JPEG") and name[0] != "."]
+    check_names(folder / below, "data.root", images)
+    return sorted(f"{below}/{name}" for name in images)
 
 
 def _cache_key(folder: Path, names: list[str]) -> str:
     """A digest of the files' names and sizes, in their order."""
-    lines = (f"{name} {os.stat(folder / name).st_size}\n" for name in names)
+    paths = (regular_file(folder / name, "data.root") for name in names)
+    sizes = ((name, os.stat(path).st_size) for name, path in zip(names, paths, strict=True))
+    lines = (f"{name} {size}\n" for name, size in sizes)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _read_cache(path: Path, key: str) -> tuple[np.ndarray, np.ndarray] | None:
     """The training and test images in the cache; None if it is absent, damaged or outdated."""
     try:
-        with np.load(path) as file:
-            return (file["train"], file["test"]) if str(file["key"]) == key else None
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+        train, test, its = read_arrays(path, "train", "test", "key")
+    except UserError:
         return None
+    return (train, test) if str(its) == key else None
 
 
 def _decode(root: Path, found: Listing, key: str) -> tuple[np.ndarray, np.ndarray]:
@@ -175,8 +175,13 @@ def _decode(root: Path, found: Listing, key: str) -> tuple[np.ndarray, np.ndarra
         images = []
         for names in (found.train, found.test):
             part = np.empty((len(names), *SHAPE), np.uint8)
-            for image, name in zip(part, names, strict=True):
-                image[:] = _read_image(root / FOLDER / name)
+            paths = [root / FOLDER / name for name in names]
+            decoded = decoded_images(paths, "RGB")
+            for own, path, image in zip(part, paths, decoded, strict=True):
+                if image.size != SHAPE[:0:-1]:
+                    width, height = image.size
+                    raise UserError(f"data.root: {str(path)!r} is {width} × {height}, not 64 × 64")
+                own[:] = np.asarray(image).transpose(2, 0, 1)
                 bar.update()
             images.append(part)
     try:
@@ -186,19 +191,3 @@ def _decode(root: Path, found: Listing, key: str) -> tuple[np.ndarray, np.ndarra
     except (OSError, UserError) as error:
         _log.warning(f"tinyimagenet: the decoded images are not cached: {error}")
     return images[0], images[1]
-
-
-def _read_image(path: Path) -> np.ndarray:
-    """A JPEG file as uint8 ``[3, 64, 64]``; the three channels of a grey image are equal."""
-    from PIL import Image
-
-    try:
-        with Image.open(path) as image:
-            pixels = np.asarray(image.convert("RGB")).transpose(2, 0, 1)
-    except (OSError, SyntaxError, ValueError) as error:
-        raise UserError(f"data.root: {str(path)!r} can't be decoded: {error}") from None
-    if pixels.shape != SHAPE:
-        raise UserError(
-            f"data.root: {str(path)!r} is {pixels.shape[2]} × {pixels.shape[1]}, not 64 × 64"
-        )
-    return pixels

@@ -1,0 +1,75 @@
+"""Files that a stranger may have made: what is checked before one is opened or takes memory."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from ngo.common.registry import UserError, shown
+
+# A file's content may have this many bytes in memory, or RATIO times its size on the disk.
+# Compressed arrays of real data are larger by a factor of 2 to 50.
+ALWAYS = 2**30
+RATIO = 200
+
+
+def regular_file(path: Path, key: str) -> Path:
+    """Return ``path``; a UserError, under ``key``, unless it is a regular file, or a link to one.
+
+    To open a pipe may block for ever, and a device may have no end.
+    """
+    try:
+        if stat.S_ISREG(os.stat(path).st_mode):
+            return path
+        reason = "can't be read: it is not a regular file"
+    except FileNotFoundError:
+        reason = "does not exist"
+    except OSError as error:
+        reason = f"can't be read: {error.strerror}"
+    except ValueError as error:  # a NUL in the path
+        reason = f"can't be read: {error}"
+    raise UserError(f"{key}: {str(path)!r} {reason}.")
+
+
+def check_declared(path: Path, key: str, size: int) -> None:
+    """A UserError, under ``key``, if the content of a file would take too much memory.
+
+    ``size`` is what the file declares, in bytes. It may be ``ALWAYS``, or ``RATIO`` times the size
+    of the file, and at most the machine's memory.
+    """
+    own = os.stat(path).st_size
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    allowed = min(max(ALWAYS, RATIO * own), memory)
+    if size > allowed:
+        raise UserError(
+            f"{key}: {str(path)!r} has {own:,} bytes and declares a content of {shown(size)}; "
+            f"at most {allowed} are allowed."
+        )
+
+
+def read_limited(path: Path, key: str, limit: int) -> str:
+    """The text of a regular UTF-8 file of at most ``limit`` bytes; a UserError for another one."""
+    regular_file(path, key)
+    try:
+        with path.open("rb") as file:
+            content = file.read(limit + 1)
+        if len(content) > limit:
+            raise UserError(f"{key}: {str(path)!r} has more than {limit:,} bytes.")
+        return content.decode()
+    except OSError as error:
+        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{key}: {str(path)!r} can't be read: it is not text in UTF-8.") from None
+
+
+def check_names(folder: Path, key: str, names: list[str]) -> None:
+    """A UserError, under ``key``, for a file in ``folder`` whose name has control characters or is
+    not UTF-8: such names make lists of files ambiguous.
+    """
+    for name in names:
+        if not name.isprintable():  # undecodable bytes are surrogates, which are not printable
+            raise UserError(
+                f"{key}: {str(folder)!r} has a file with the name {name!r}; names must be of "
+                f"printable characters, in UTF-8."
+            )
