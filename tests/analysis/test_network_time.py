@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 import torch
 
-from ngo.analysis.network_time import NetworkModel, network_seconds, read_network
+from ngo.analysis.network_time import NetworkModel, _received, network_seconds, read_network
 from ngo.common.registry import UserError
 from ngo.gossip.failures import Failures
+from ngo.gossip.topology import topology
 
 N, ROW = 4, 1000.0
 PLAIN = NetworkModel(latency=0.5, bandwidth=2000, step=3)
@@ -105,10 +106,50 @@ def test_failed_links_are_those_of_the_run():
     assert network_seconds(rows, PLAIN).tolist() == [0, 30 + sum(up[:10]), 60 + sum(up)]
 
 
-def test_a_degree_decides_what_a_worker_sends():
-    """The centre of a star sends three messages; the last one arrives half a second later."""
+def test_a_degree_decides_what_a_worker_sends_and_receives():
+    """The centre of a star has three messages, half a second each, both ways at the same time."""
     rows = run(topology="star", edges=2 * (N - 1))
-    assert network_seconds(rows, PLAIN).iloc[-1] == 20 * (3 + 1.5) + 0.5
+    assert network_seconds(rows, PLAIN).iloc[-1] == 20 * (3 + 1.5 + 0.5)
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+@pytest.mark.parametrize("topology", ["ring", "complete", "star"])
+def test_equal_workers_need_their_degree_in_transfers(n, topology):
+    """In closed form: step + the largest degree · transfer + latency."""
+    degree = min(2, n - 1) if topology == "ring" else n - 1
+    edges = 2 * (n - 1) if topology == "star" else degree * n
+    rows = run(topology=topology, workers=n, edges=edges, steps=(0, 10))
+    assert network_seconds(rows, PLAIN).iloc[-1] == 10 * (3 + degree * 0.5 + 0.5)
+
+
+@pytest.fixture
+def hub(own_entries):
+    """All workers send to worker 0, which sends to worker 1 alone."""
+
+    @topology("hub", directed=True)
+    def edges(n):
+        return [(0, 1), *((j, 0) for j in range(1, n))]
+
+
+@pytest.mark.usefixtures("hub")
+@pytest.mark.parametrize(("latency", "step"), [(0, 0), (2, 0), (0, 5), (2, 5)])
+def test_a_hub_receives_its_messages_one_after_another(latency, step):
+    """Eight workers send a message of 1 s each to a hub in 10 steps: its link needs 80 s.
+
+    They are ahead of the hub, so only the first step's computation and latency show.
+    """
+    rows = run("push_sum", "hub", workers=9, edges=9, steps=(0, 10))
+    found = network_seconds(rows, NetworkModel(latency, ROW, step))
+    assert found.tolist() == [0, step + latency + 80]
+
+
+def test_a_link_is_done_when_it_has_carried_what_arrives():
+    """Two messages of 3 s for worker 0, from workers 1 and 2; 2 begins at once, or 5 s later."""
+    edges = np.array([[0, 1, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)
+    sending = np.array([0.0, 3, 3])
+    for late, free, wanted in ((0, 0, 6), (1, 0, 6), (5, 0, 8), (0, 4, 10), (5, 1, 8)):
+        begin = np.array([0.0, 0, late])
+        assert _received(edges, begin, sending, 3, np.full(3, float(free)))[0] == wanted
 
 
 def test_a_ring_waits_less_for_slow_workers_than_a_complete_graph():

@@ -1,6 +1,13 @@
 """Seconds that runs would take on a given network, from the traffic on record.
 
 Nothing is trained: another network gives other seconds of the same runs.
+
+The model: each worker has a link of its own, which sends and receives at the same time, each way at
+the full bandwidth. A message takes its bytes / bandwidth on the sender's link and as much on the
+receiver's. It passes both at once, the receiver's the latency later, so a single message arrives
+after one transfer and the latency. A worker's messages of a step share its link equally. Messages
+that arrive faster than the receiver's link carries them wait in a queue there, those of an earlier
+step first. A step ends when the worker has sent its messages and received its neighbours'.
 """
 
 from __future__ import annotations
@@ -26,11 +33,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkModel:
-    """Workers on a network. Each has a link of its own, over which its messages go in turn."""
+    """Workers on a network, each with a link of its own."""
 
     #: Seconds until a message arrives, beside its transfer.
     latency: float
-    #: Bytes per second that a link carries, in each direction.
+    #: Bytes per second that a link carries in each direction, at the sender and at the receiver.
     bandwidth: float
     #: Seconds of a worker's gradient step.
     step: float
@@ -88,6 +95,7 @@ class _Clock:
         slow = numpy_stream(seed, "stragglers").random((steps, n)) < network.slow
         self._compute = network.step * np.where(slow, network.slowdown, 1.0)
         self._done = np.zeros(n)
+        self._received = np.zeros(n)  # when the last message of the steps so far was received
         self._every, self._delay = run.get("local_steps", 1), run.get("delay", 0)
         self._halves: list[np.ndarray] = []  # when the last half steps were done
         self._mixing = None
@@ -129,11 +137,15 @@ class _Clock:
 
         So many messages cross each edge, one after the other, and so many bytes.
         """
-        transfer = sent * edges.sum(0) / self._network.bandwidth
-        self._done = self._done + transfer
+        transfer = sent / self._network.bandwidth
+        sending = transfer * edges.sum(0)
+        self._done = self._done + sending
         if len(self._halves) > self._delay:  # else nothing is due yet
-            arrive = self._halves[0] + transfer + messages * self._network.latency
-            self._done = np.maximum(self._done, np.where(edges, arrive, 0.0).max(1))
+            begin = self._halves[0] + messages * self._network.latency
+            waiting = edges.any(1)
+            received = _received(edges, begin, sending, transfer, self._received)
+            self._received = np.where(waiting, received, self._received)
+            self._done = np.where(waiting, np.maximum(self._done, received), self._done)
 
     def _edges(self, t: int) -> np.ndarray:
         """``[n, n]``: whether j sends to i in step t; call it once for each step, in order.
@@ -147,6 +159,25 @@ class _Clock:
         edges = W != 0
         np.fill_diagonal(edges, False)
         return edges if (t + 1) % self._every == 0 else np.zeros_like(edges)
+
+
+def _received(
+    edges: np.ndarray, begin: np.ndarray, sending: np.ndarray, transfer: float, free: np.ndarray
+) -> np.ndarray:
+    """``[n]``: when each worker's link has received all messages of a step.
+
+    Edge ``[i, j]``: j sends to i. The messages of worker j begin to arrive at ``begin[j]`` and are
+    all there ``sending[j]`` later, if nothing makes them wait; each takes ``transfer`` on the
+    receiver's link, which is ``free`` from then on. The link is done once the last message is
+    there, and not before it has carried all that arrives from any time on.
+    """
+    end = begin + sending
+    # [k, j]: what is left to arrive of a message of worker j when those of worker k begin
+    left = np.clip(end - begin[:, None], 0, sending) / np.maximum(edges.sum(0), 1)
+    load = edges @ left.T
+    queued = np.where(load > 0, begin + load, -np.inf).max(1)
+    last = np.where(edges, end, -np.inf).max(1)
+    return np.maximum.reduce([last, queued, free + transfer * edges.sum(1)])
 
 
 def read_network(values: Mapping[str, object]) -> NetworkModel:
