@@ -10,6 +10,8 @@ from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
 
+CAPTION = Path("workflow/report/claims.rst").read_text(encoding="utf-8")
+
 
 @pytest.mark.parametrize("name", ARTEFACTS)
 def test_a_notebook_takes_what_its_artefact_gives(name):
@@ -27,3 +29,10 @@ def test_a_notebook_takes_what_its_artefact_gives(name):
         given["tables"] = []  # they depend on the file of claims
     assert values == given
     assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
+
+
+@pytest.mark.parametrize("text", [ARTEFACTS[CLAIMS].section, ARTEFACTS[CLAIMS].title, CAPTION])
+def test_the_headings_of_the_claims_are_true_of_any_file_of_claims(text):
+    """A config may name claims of its own, which are not the paper's."""
+    assert "claim" in text.lower()
+    assert "paper" not in text

@@ -3,7 +3,7 @@
 from ngo.analysis.apart import CELL
 from ngo.pipeline.artefacts import ARTEFACTS, BEYOND, CLAIMS, Artefact
 
-VERDICTS = "The paper's claims"
+VERDICTS = "Claims"
 SETUP = "2 Problem setup"
 METHOD = "3 Nonlinear gossiping"
 COMPARISON = "5.1 Experimental setup"
@@ -51,7 +51,7 @@ def _table(
 ARTEFACTS.add(
     CLAIMS,
     Artefact(
-        "The claims of the paper, with verdicts",
+        "Every claim, with its verdict",
         VERDICTS,
         {},
         tables=(CLAIMS, f"{CLAIMS}_cells"),

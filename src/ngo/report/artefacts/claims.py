@@ -1,4 +1,4 @@
-"""The claims of the paper, with verdicts."""
+"""Every claim of a file, with its verdict."""
 
 from __future__ import annotations
 
