@@ -100,6 +100,18 @@ def test_the_consensus_model_is_the_mean_of_the_workers():
     assert torch.allclose(population.consensus_model(), population.X.mean(0), atol=1e-6)
 
 
+def test_the_consensus_model_is_set_to_evaluation_once(monkeypatch):
+    """When it is built: an evaluation sets the workers' modules alone."""
+    population = Population("mnist_cnn", 2, seed=0)
+    population.X += torch.randn(2, 21_840, generator=torch_stream(1, "test"))
+    consensus, *workers = population.models()
+    assert not consensus.training
+    changed = []
+    monkeypatch.setattr(torch.nn.Module, "eval", lambda module: changed.append(module))
+    population.evaluate(*(list(each) for each in batch(2)))
+    assert changed == workers
+
+
 def test_evaluation_leaves_the_workers_training():
     population = Population("mnist_cnn", 2, seed=0)
     inputs, targets = batch(1, 5)

@@ -4,6 +4,7 @@ import pytest
 
 from ngo.common.fields import above, at_least, within
 from ngo.common.registry import Registry, UserError
+from ngo.measures.measurement import measurement
 from ngo.measures.settings import limit_product, setting, settings_of
 
 SHAPES = Registry("shape")
@@ -34,3 +35,23 @@ def test_the_largest_value_of_a_list_counts_in_a_product():
     Settings(size=(1, 1000), rounds=10_000)
     with pytest.raises(UserError, match="^rounds: size × rounds is 10,001,000; it must be 10,000,"):
         Settings(size=(1, 1000), rounds=10_001)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "declared", "message"),
+    [
+        (tuple[str, ...], setting("topology", ("ring",)), "'each' is text and has no names; name"),
+        (str, setting("topology", "ring"), "'each' is text and has no names; name the registry of"),
+        (tuple[float, ...], setting("rates", (1.0,)), "'each' is a number and has no range; add"),
+        (list[str], setting("topology", ("ring",), names=SHAPES), "has the annotation list"),
+    ],
+)
+def test_a_setting_without_allowed_values_is_refused_where_it_is_declared(
+    annotation, declared, message
+):
+    """Text was read as a number before: the error came with the first config that used it."""
+    cls = dataclass(frozen=True)(type("S", (), {"__annotations__": {"each": annotation},
+                                                "each": declared}))  # fmt: skip
+    with pytest.raises(UserError, match=f"^setting: .*{message}") as caught:
+        measurement("ofsettings", cls)
+    assert "\n" not in str(caught.value)

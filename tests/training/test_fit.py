@@ -188,3 +188,21 @@ def test_the_progress_bar_is_one_line_that_disappears(capfd):
     assert "\n" not in err
     assert "/80" in err
     assert err.rstrip("\r").rpartition("\r")[2].strip() == ""
+
+
+def test_a_run_that_diverges_is_warned_of_in_a_line():
+    with pytest.warns(RuntimeWarning) as caught:
+        run = quick(nn.Linear(3, 3), (DATA[0],) * 2, lr=1e30, epochs=20)
+    assert run.metrics["diverged"].iloc[-1]
+    (warning,) = caught
+    before, step = run.metrics["step"].iloc[-2:]
+    assert str(warning.message) == (
+        f"fit: the run diverged between steps {before} and {step}: a loss or a parameter is no "
+        "longer finite, and it ended there; try a smaller lr or gamma (lr is 1e+30)."
+    )
+    assert warning.filename.endswith("own_modules.py")
+
+
+def test_a_run_that_ends_well_is_not_warned_of(recwarn):
+    quick(method="centralized")
+    assert not recwarn.list

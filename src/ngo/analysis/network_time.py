@@ -7,8 +7,8 @@ the full bandwidth. A message takes its bytes / bandwidth on the sender's link a
 receiver's. It passes both at once, the receiver's the latency later, so a single message arrives
 after one transfer and the latency. A worker's messages of a step share its link equally. Messages
 that arrive faster than the receiver's link carries them wait in a queue there, those of an earlier
-step first; none wait where all workers have equally many neighbours. A step ends when the worker has sent
-its messages and received its neighbours'.
+step first. None wait where all workers have equally many neighbours. A step ends when the worker
+has sent its messages and received its neighbours'.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ class Population:
         consensus, *others = self.models()
         agree = bool((self.X[0] == self.X).all() and (self.buffers[0] == self.buffers).all())
         models = [consensus] if agree or not workers else [consensus, *others]
-        for module in models:
+        for module in models[1:]:  # the consensus model is never in training
             module.eval()
 
         @torch.no_grad()

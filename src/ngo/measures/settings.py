@@ -49,8 +49,8 @@ def setting(
 ) -> typing.Any:
     """Declare a field of a settings class.
 
-    ``names`` is the registry that a name comes from. ``range`` is the range of a number, as
-    returned by ``fields.within``, ``above``, ``at_least`` or ``below``.
+    ``names`` is the registry that a name comes from: text needs it. ``range`` is the range of a
+    number, which needs it: what ``fields.within``, ``above``, ``at_least`` or ``below`` returns.
     """
     facts = {"help": help, "names": names, **range}
     return dataclasses.field(default=default, metadata={"field": facts, "required": required})
@@ -58,15 +58,37 @@ def setting(
 
 @cache
 def settings_of(cls: type) -> Mapping[str, Setting]:
-    """The settings of a settings class, by name, in order of declaration."""
+    """The settings of a settings class, by name, in order of declaration.
+
+    Raises a UserError for a setting whose allowed values are not declared.
+    """
     types = typing.get_type_hints(cls)
     found = {}
     for field in dataclasses.fields(cls):
         many = typing.get_origin(types[field.name]) is tuple
         kind = typing.get_args(types[field.name])[0] if many else types[field.name]
         facts = Field(kind, **field.metadata["field"])
+        _check_declared(field.name, facts)
         found[field.name] = Setting(facts, field.default, many, field.metadata["required"])
     return found
+
+
+def _check_declared(name: str, field: Field) -> None:
+    if field.kind is str and field.names is None:
+        raise UserError(
+            f"setting: {name!r} is text and has no names; name the registry of its values: "
+            f"setting(…, names=TOPOLOGIES), for example."
+        )
+    if field.kind in (int, float) and field.allowed is None:
+        raise UserError(
+            f"setting: {name!r} is a number and has no range; add one: setting(…, **at_least(0)), "
+            f"for example."
+        )
+    if field.kind not in (int, float, str):
+        raise UserError(
+            f"setting: {name!r} has the annotation {field.kind!r}, which is not allowed; use int, "
+            f"float or str, or tuple[…, ...] of one of them."
+        )
 
 
 def limit_product(settings: object, *names: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ from ngo.common.seeding import stream_seed
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.global_state import isolated
 from ngo.training.loop import Training
+from ngo.training.module_digest import module_digest
 from ngo.training.own import (
     NAME,
     Loss,
@@ -30,6 +32,7 @@ from ngo.training.own import (
     try_out,
 )
 from ngo.training.problem import make_problem
+from ngo.training.reduction import refuse_sum
 from ngo.training.resolve import check_field, resolve
 from ngo.training.spec import DEFAULTS, RunSpec
 
@@ -47,8 +50,9 @@ class Fit:
     spec: RunSpec
     #: A row for each evaluation, with the fields of the run: the columns of ``metrics.parquet``,
     #: and the ``seconds`` since the start. Accuracies are shares of 1; NaN without classes, or if
-    #: the outputs are not logits. Runs that differ only in the module, the loss or the data have
-    #: the same id in the column ``run``.
+    #: the outputs are not logits. The column ``module`` is a digest of the module and its initial
+    #: values, which is part of the id in the column ``run``. Runs that differ only in the loss or
+    #: the data have the same id.
     metrics: pd.DataFrame
     #: The module of each worker: of the user's class, in eval mode, with tensors of its own.
     models: list[nn.Module]
@@ -88,8 +92,9 @@ def fit(
         The name of the method, ``protocol`` in configs: ``ngo``, ``gossip``, ``centralized``, …
     ``loss``
         A function ``(outputs, targets)`` that returns the mean loss of the samples, or a loss for
-        each. By default, the cross entropy of logits ``[b, classes]``, or the squared error of
-        outputs that have the shape of the targets.
+        each (``reduction="mean"`` or ``"none"``); a sum, whose gradient would grow with the batch,
+        is refused. By default, the cross entropy of logits ``[b, classes]``, or the squared error
+        of outputs that have the shape of the targets.
     ``device``
         ``cpu``, ``cuda`` or ``auto``.
     ``threads``
@@ -100,6 +105,8 @@ def fit(
         The other fields of a run: ``workers``, ``topology``, ``partition``, ``p``, ``gamma``,
         ``lr``, ``batch_size``, ``epochs``, ``eval_every``, ``seed``, … with the defaults of
         ``ngo train``, whose ``--help`` explains each.
+
+    A run that diverges ends at its next evaluation, with a RuntimeWarning.
 
     Equal arguments give equal results on the same kind of CPU. The module, the data and the global
     state of torch, NumPy and Python (random streams, default dtype, number of threads) are left
@@ -122,7 +129,10 @@ def fit(
         model = own_model(own, data, task_name)
         named = {"dataset": NAME, "model": type(own).__name__, "task": task_name}
         spec = resolve({**named, "protocol": method, **fields}, source=source, model=model)
+        spec = replace(spec, own=(*spec.own, ("module", module_digest(own))))
         task, draws = try_out(model, data, task, spec.batch_size)
+        if loss is not None:
+            refuse_sum(loss, model, data, spec.batch_size)
         if draws:  # in an order that must not depend on threads
             _check_backend(spec)
             threads = 1
@@ -131,6 +141,8 @@ def fit(
         with _progress_bar(training, shown=progress) as callbacks:
             training.proceed(**callbacks)
         consensus, *workers = (like(own, each) for each in training.population.models())
+    if training.rows[-1].diverged:
+        warnings.warn(_divergence(spec, training.rows), RuntimeWarning, stacklevel=2)
     return Fit(spec, _table(spec, training.rows), workers, consensus)
 
 
@@ -163,6 +175,16 @@ def _progress_bar(training: Training, *, shown: bool) -> Iterator[dict[str, Call
             bar.set_postfix_str(f"loss {row.consensus_loss:.4g}, V {row.V:.3g}")
 
         yield {"report": report, "progress": lambda step: bar.update(step - bar.n)}
+
+
+def _divergence(spec: RunSpec, rows: list[Evaluation]) -> str:
+    """The warning after a run that diverged, in one line."""
+    since = f"between steps {rows[-2].step} and" if len(rows) > 1 else "by step"
+    smaller = "lr or gamma" if spec.gamma is not None else "lr"
+    return (
+        f"fit: the run diverged {since} {rows[-1].step}: a loss or a parameter is no longer "
+        f"finite, and it ended there; try a smaller {smaller} (lr is {spec.lr:g})."
+    )
 
 
 def _table(spec: RunSpec, rows: list[Evaluation]) -> pd.DataFrame:

@@ -23,6 +23,7 @@ from ngo.gossip.network import Network, SharedMatrix
 from ngo.gossip.step import Matrices, Step
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.training.batches import Batches, BatchStream
+from ngo.training.declared import DeclaredFields, Undeclared, undeclared
 from ngo.training.problem import Problem
 from ngo.training.spec import RunSpec
 
@@ -66,8 +67,11 @@ class Stepper:
         self._spec = spec
         self._method = METHODS[spec.protocol]
         self._rule = LOCAL_RULES[spec.local_rule]
+        self._fields = DeclaredFields(spec)
         self._coupling = COUPLINGS[spec.coupling] if spec.coupling else None
-        self._codec, self._compressing = None, []
+        if self._method.decentralized and self._coupling is None:
+            self._coupling = Undeclared(undeclared(spec, "coupling"))
+        self._codec, self._compressing = Undeclared(undeclared(spec, "compression")), []
         if spec.compression is not None:
             X = self.population.X
             self._compressing = [torch_stream(spec.seed, "compression", i, X.device) for i in own]
@@ -141,13 +145,16 @@ class Stepper:
         if alone:
             network, W = SharedMatrix(self.population.spread), torch.eye(len(X)).double()
         network.set_matrix(W)
+        if self._mixing is None:  # the method reaches the server alone
+            error = undeclared(self._spec, "topology")
+            network = Undeclared(error, network, "mean", "index", "W")
         with unchanged(self._absent_rows, X, *self._matrices.values()) as keep:
             step = Step(
                 t,
                 self.steps,
                 X,
                 self.population.G,
-                self._spec,
+                self._fields,
                 learning_rate(self._spec, t, self.steps),
                 network,
                 self._rule,
