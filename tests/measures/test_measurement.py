@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from ngo.cli.cli import main
+from ngo.common.fields import at_least
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, TAKEN, measurement
 from ngo.measures.settings import setting
@@ -29,7 +30,7 @@ def test_the_registry_is_read_without_heavy_imports(module):
 
 @dataclass(frozen=True)
 class Settings:
-    size: int = setting("size", 1)
+    size: int = setting("size", 1, **at_least(1))
 
 
 @pytest.mark.parametrize(

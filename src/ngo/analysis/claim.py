@@ -14,6 +14,12 @@ NETWORK = "network"
 Selection = Mapping[str, object]
 """Rows of a table: the value, values (a list) or range (``min``, ``max``) of each column."""
 
+Column = str
+"""The name of a column of a table."""
+
+Mixer = str
+"""A way to mix without learning: ``linear``, ``NGO`` or another coupling (``rounds``)."""
+
 
 @dataclass(frozen=True)
 class Cell:

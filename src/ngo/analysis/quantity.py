@@ -9,6 +9,10 @@ included, and of the claim's arguments (``with``). It returns one of two things:
 - cases, if registered with ``cases=True``: a DataFrame with the columns ``case`` (its name),
   ``measured``, ``limit`` and ``met`` (bool).
 
+The annotations of arguments say what the workflow checks before anything is trained
+(``pipeline.claim_filters``): ``Selection``, rows of the table; ``Column``, one of its columns;
+``Value``, a number of a run (``run_values``); ``Mixer``, a way to mix. Others are not checked.
+
 ``rows`` always has at least one row. The function raises a UserError in one line if the rows lack
 what it needs; the claim is then not run, for that reason.
 
@@ -19,6 +23,7 @@ are imported inside the functions.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -30,6 +35,9 @@ if TYPE_CHECKING:
 
 Function = Callable[..., "pd.Series | pd.DataFrame"]
 
+KINDS = ("Selection", "Column", "Value", "Mixer")
+"""The annotations of arguments that are checked."""
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -39,6 +47,16 @@ class Quantity:
     function: Function
     #: Whether it returns cases, not one number per seed.
     cases: bool
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """What the arguments besides ``rows`` are: one of ``KINDS`` each, or empty."""
+        _, *others = inspect.signature(self.function).parameters.values()
+        words = {each.name: set(re.findall(r"\w+", str(each.annotation))) for each in others}
+        return {
+            name: next((kind for kind in KINDS if kind in found), "")
+            for name, found in words.items()
+        }
 
     @property
     def arguments(self) -> dict[str, bool]:

@@ -1,16 +1,20 @@
-"""One number of each run: its accuracy, V or loss at the end, or a number of its whole curve."""
+"""One number of each run: its accuracy, V or loss at the end, or a number of its whole curve.
+
+The workflow reads the names before anything is trained: pandas is imported inside the functions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
-from ngo.analysis.evaluations import final
-from ngo.analysis.hitting_times import time_to
 from ngo.common.registry import Registry, UserError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Value = str | Mapping[str, object]
 """A name in ``VALUES``, or a mapping of one name to its argument, such as ``{epochs_to: 90}``."""
@@ -61,7 +65,9 @@ def per_run(metrics: pd.DataFrame, value: Value) -> pd.DataFrame:
         if value not in metrics:
             raise UserError(f"value: there is no column {value!r}.{nearest(value, metrics)}")
         return metrics.assign(value=metrics[value].astype(float), run=metrics.index.astype(str))
-    name, arguments = _parsed(value)
+    from ngo.analysis.evaluations import final
+
+    name, arguments = parsed(value)
     rows = metrics.sort_values(["run", "step"], kind="stable")
     last = final(rows)
     try:
@@ -74,10 +80,11 @@ def per_run(metrics: pd.DataFrame, value: Value) -> pd.DataFrame:
 
 def highest_is_best(value: Value) -> bool:
     """Whether a higher value is better: an accuracy."""
-    return VALUES[_parsed(value)[0]].worst == -np.inf
+    return VALUES[parsed(value)[0]].worst == -np.inf
 
 
-def _parsed(value: Value) -> tuple[str, list]:
+def parsed(value: Value) -> tuple[str, list]:
+    """The name and the arguments of a value; a one-line UserError for a mistake."""
     if isinstance(value, Mapping):
         if len(value) != 1:
             raise UserError(f"value: {dict(value)!r} is not allowed; give one name, or NAME: x.")
@@ -124,7 +131,13 @@ def _time_to(
     clock: str, column: str, unit: float
 ) -> Callable[[pd.DataFrame, pd.DataFrame, float], pd.Series]:
     """When a column first reaches a target, given in units of ``unit`` (Table A1, Figure A2)."""
-    return lambda rows, last, target: time_to(rows, target * unit, column, clock)
+
+    def read(rows: pd.DataFrame, last: pd.DataFrame, target: float) -> pd.Series:
+        from ngo.analysis.hitting_times import time_to
+
+        return time_to(rows, target * unit, column, clock)
+
+    return read
 
 
 for _clock in ("step", "epoch"):
@@ -136,6 +149,8 @@ for _clock in ("step", "epoch"):
 
 def _at_share(rows: pd.DataFrame, last: pd.DataFrame, share: float) -> pd.Series:
     """Test accuracy in percent after a share of the run's steps, linear between evaluations."""
+    import pandas as pd
+
     return pd.Series(
         {
             run: 100
@@ -167,6 +182,8 @@ def _fluctuation(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
 
     NaN with fewer than three changes.
     """
+    import pandas as pd
+
     return pd.Series(
         {
             run: float(np.sqrt(np.mean(changes**2))) if len(changes) >= 3 else np.nan
@@ -181,6 +198,8 @@ def _lag1(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
     −1 if accuracy alternates. About −1/2 if it is noise about a level, so a negative value alone
     does not show an oscillation. NaN with fewer than four changes, or if none differs.
     """
+    import pandas as pd
+
     found = {}
     for run, changes in _second_half_changes(rows).items():
         square = float(np.sum(changes**2))

@@ -31,6 +31,7 @@ def _command(entry: Measurement) -> click.Command:
             table = entry.measure(settings, **inputs)
         from ngo.analysis.results import write
 
+        entry.check_columns(table)
         write(table, out)
         for line in entry.summary(table):
             click.echo(line)

@@ -35,7 +35,13 @@ class AlignmentSettings:
     seed: int = setting("seed of the choice of samples", 0, **at_least(0))
 
 
-@measurement("alignment", AlignmentSettings, on_models=True)
+COLUMNS = (
+    *("run", "train_samples", "step", "diverged", "samples", "worker"),
+    *("V", "cosine", "relative_norm", "accuracy"),
+)
+
+
+@measurement("alignment", AlignmentSettings, on_models=True, columns=COLUMNS)
 def alignment_table(
     settings: AlignmentSettings, models: Sequence[Path], data_root: Path
 ) -> pd.DataFrame:

@@ -48,7 +48,10 @@ def _summary(table: pd.DataFrame) -> Iterator[str]:
         yield f"p {p:g}, delay {delay}: V {start:.3g} → {after} in {group['round'].max()} rounds"
 
 
-@measurement("consensus", ConsensusSettings, summary=_summary)
+COLUMNS = ("p", "delay", "topology", "workers", "gamma", "round", "worker", "x", "V")
+
+
+@measurement("consensus", ConsensusSettings, summary=_summary, columns=COLUMNS)
 def consensus_table(settings: ConsensusSettings) -> pd.DataFrame:
     """Simulate consensus with no learning.
 

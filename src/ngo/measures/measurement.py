@@ -55,11 +55,32 @@ class Measurement:
     exclusive: bool
     #: The lines that the command prints about the table.
     summary: Summary
+    #: The columns of the table, beside settings and fields of runs; empty: they are not known.
+    columns: tuple[str, ...] = ()
 
     @property
     def help(self) -> str:
         """The documentation of the function, for the command."""
         return inspect.getdoc(self.measure) or ""
+
+    def known_columns(self) -> set[str]:
+        """The names that columns of the table may have; empty if they are not known."""
+        if not self.columns:
+            return set()
+        from ngo.training.spec import FIELDS
+
+        of_runs = FIELDS if self.on_models or self.run_fields else ()
+        return {*self.columns, *settings_of(self.settings), *of_runs}
+
+    def check_columns(self, found: Iterable[str]) -> None:
+        """Raise a UserError for a column of the table that is not declared."""
+        known = self.known_columns()
+        for name in found:
+            if known and name not in known:
+                raise UserError(
+                    f"measurement: the table of {self.name!r} has a column {name!r}, which its "
+                    f"columns=(…) do not declare."
+                )
 
 
 MEASUREMENTS: Registry[Measurement] = Registry("measurement")
@@ -73,8 +94,12 @@ def measurement(
     run_fields: Iterable[str] = (),
     exclusive: bool = False,
     summary: Summary = lambda table: (),
+    columns: Iterable[str] = (),
 ) -> Callable[[Measure], Measure]:
-    """Register a function as a measurement; the arguments are the fields of ``Measurement``."""
+    """Register a function as a measurement; the arguments are the fields of ``Measurement``.
+
+    With ``columns``, a claim that names another column is refused before anything is trained.
+    """
     if not re.fullmatch("[a-z][a-z0-9]*", name):
         raise UserError(f"measurement: {name!r} is not allowed; use lower-case letters and digits.")
     if name in TAKEN:
@@ -90,7 +115,14 @@ def measurement(
 
     def register(measure: Measure) -> Measure:
         entry = Measurement(
-            name, settings, measure, on_models, tuple(run_fields), exclusive, summary
+            name,
+            settings,
+            measure,
+            on_models,
+            tuple(run_fields),
+            exclusive,
+            summary,
+            tuple(columns),
         )
         MEASUREMENTS.add(name, entry, measure)
         return measure

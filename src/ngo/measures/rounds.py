@@ -83,7 +83,13 @@ def _summary(table: pd.DataFrame) -> Iterator[str]:
         )
 
 
-@measurement("rounds", RoundsSettings, summary=_summary)
+COLUMNS = (
+    *("disturbance", "strength", "coupling", "topology", "workers", "p", "gamma", "seed", "early"),
+    *("V_early", "V_settled", "round", "messages", "V"),
+)
+
+
+@measurement("rounds", RoundsSettings, summary=_summary, columns=COLUMNS)
 def rounds_table(settings: RoundsSettings) -> pd.DataFrame:
     """Measure how fast and how far workers agree without learning, for each coupling.
 

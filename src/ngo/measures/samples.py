@@ -34,7 +34,14 @@ class SamplesSettings:
     seed: int = setting("seed of the codes of generated images", 0, **at_least(0))
 
 
-@measurement("samples", SamplesSettings, on_models=True)
+COLUMNS = (
+    *("run", "train_samples", "step", "diverged", "kind", "who", "worker", "image", "channel"),
+    *("row", "column", "value", "reconstruction_loss", "class_means_loss", "workers_variance"),
+    *("x", "y"),
+)
+
+
+@measurement("samples", SamplesSettings, on_models=True, columns=COLUMNS)
 def samples_table(
     settings: SamplesSettings, models: Sequence[Path], data_root: Path
 ) -> pd.DataFrame:

@@ -28,7 +28,13 @@ class SpectraSettings:
     seed: int = setting("seed of random graphs", 0, **at_least(0))
 
 
-@measurement("spectra", SpectraSettings)
+COLUMNS = (
+    *("topology", "u", "n", "draws", "degree", "spectral_gap", "spectral_gap_std", "connected"),
+    "connected_gap",
+)
+
+
+@measurement("spectra", SpectraSettings, columns=COLUMNS)
 def spectral_table(settings: SpectraSettings) -> pd.DataFrame:
     """Measure degrees and spectral gaps of topologies.
 

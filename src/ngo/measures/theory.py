@@ -116,7 +116,16 @@ class TheorySettings:
             )
 
 
-@measurement("theory", TheorySettings)
+COLUMNS = (
+    *("kind", "topology", "n", "p", "gamma", "draw", "V0", "measured", "paper", "corrected"),
+    *("sharp", "tolerated", "limit", "limit_of_rounds", "residual", "floor", "protocol", "T"),
+    *("gap", "bound", "printed", "V", "distance", "predicted", "time", "a", "summed", "closed"),
+    *("least", "noise_term", "sync_term", "form", "eta_L", "left", "right", "broken", "weights"),
+    *("share", "step", "delay", "signal", "rate", "loss", "without"),
+)
+
+
+@measurement("theory", TheorySettings, columns=COLUMNS)
 def theory_table(settings: TheorySettings) -> pd.DataFrame:
     """Measure what the theorems bound.
 

@@ -35,6 +35,7 @@ class ThroughputSettings:
     ThroughputSettings,
     run_fields=("dataset", "model", "task", "topology", "gamma", "p", "lr", "batch_size"),
     exclusive=True,
+    columns=("device", "cores", "repeat", "seconds", "samples_per_second", "train_samples"),
 )
 def throughput_table(
     settings: ThroughputSettings,

@@ -26,6 +26,7 @@ from ngo.pipeline.artefacts import (
     tidy_table,
     tier_folder,
 )
+from ngo.pipeline.claim_filters import check_filters
 from ngo.pipeline.grid import check_fields, named_settings, resolve_run, training_runs
 from ngo.pipeline.schema_check import check_schema
 from ngo.training.checks import check_snapshots
@@ -76,6 +77,7 @@ class Plan:
             for table in claim.tables:  # the paper's claims are about all of its experiments
                 if self.claims != CLAIMS_FILE and table not in self.defined:
                     raise unknown(f"claims.{claim.id}.from", table, self.defined)
+        check_filters(ledger, self.training)
         return ledger
 
     def tables(self, artefact: str) -> list[str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ngo.common.settings import reserve
-from ngo.engine.population import Scores
 from ngo.training.spec import RunSpec
+
+if TYPE_CHECKING:
+    from ngo.engine.population import Scores
 
 
 @dataclass(frozen=True)

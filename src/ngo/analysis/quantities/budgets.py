@@ -11,15 +11,17 @@ from ngo.common.registry import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ngo.analysis.claim import Column, Selection
+
 
 @quantity("difference_at_bytes")
 def difference_at_bytes(
     rows: pd.DataFrame,
-    of: Mapping[str, object],
-    minus: Mapping[str, object],
-    over: Sequence[str] = (),
+    of: Selection,
+    minus: Selection,
+    over: Sequence[Column] = (),
     share: float = 1.0,
-    choose: Sequence[str] = (),
+    choose: Sequence[Column] = (),
 ) -> pd.Series:
     """Test accuracy of ``of`` − that of ``minus`` after equally many bytes, in points, by seed.
 
@@ -36,12 +38,12 @@ def difference_at_bytes(
 @quantity("difference_at_seconds")
 def difference_at_seconds(
     rows: pd.DataFrame,
-    of: Mapping[str, object],
-    minus: Mapping[str, object],
+    of: Selection,
+    minus: Selection,
     network: Mapping[str, float],
-    over: Sequence[str] = (),
+    over: Sequence[Column] = (),
     share: float = 1.0,
-    choose: Sequence[str] = (),
+    choose: Sequence[Column] = (),
 ) -> pd.Series:
     """The same after equally many seconds, modelled on ``network`` (see ``network_time``)."""
     from ngo.analysis.network_time import network_seconds, read_network
@@ -51,9 +53,7 @@ def difference_at_seconds(
     return _difference(both, "seconds", of, minus, over, share, choose)
 
 
-def _either(
-    rows: pd.DataFrame, of: Mapping[str, object], minus: Mapping[str, object]
-) -> pd.DataFrame:
+def _either(rows: pd.DataFrame, of: Selection, minus: Selection) -> pd.DataFrame:
     """The evaluations of both sides' runs, each once."""
     import pandas as pd
 
@@ -66,11 +66,11 @@ def _either(
 def _difference(
     both: pd.DataFrame,
     cost: str,
-    of: Mapping[str, object],
-    minus: Mapping[str, object],
-    over: Sequence[str],
+    of: Selection,
+    minus: Selection,
+    over: Sequence[Column],
     share: float,
-    choose: Sequence[str],
+    choose: Sequence[Column],
 ) -> pd.Series:
     from ngo.analysis.equal_budgets import at_equal
     from ngo.analysis.quantities.differences import difference

@@ -10,9 +10,11 @@ from ngo.common.registry import UserError, nearest
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ngo.analysis.claim import Column
+
 
 @quantity("log_quotient")
-def log_quotient(rows: pd.DataFrame, of: str, to: str) -> pd.Series:
+def log_quotient(rows: pd.DataFrame, of: Column, to: Column) -> pd.Series:
     """The largest log of one column over another, by seed: two terms of a bound, for example."""
     import numpy as np
 

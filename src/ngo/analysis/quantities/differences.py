@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ngo.analysis.quantity import quantity
@@ -11,12 +11,13 @@ from ngo.common.registry import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ngo.analysis.claim import Column, Selection
     from ngo.analysis.run_values import Value
 
 
 @quantity("level")
 def level(
-    rows: pd.DataFrame, value: Value = "accuracy", over: Sequence[str] = (), log: bool = False
+    rows: pd.DataFrame, value: Value = "accuracy", over: Sequence[Column] = (), log: bool = False
 ) -> pd.Series:
     """The value of each seed's run; the mean over the fields ``over``."""
     from ngo.analysis.seed_values import by_seed, logs, mean_over
@@ -28,10 +29,10 @@ def level(
 @quantity("difference")
 def difference(
     rows: pd.DataFrame,
-    of: Mapping[str, object],
-    minus: Mapping[str, object],
+    of: Selection,
+    minus: Selection,
     value: Value = "accuracy",
-    over: Sequence[str] = (),
+    over: Sequence[Column] = (),
 ) -> pd.Series:
     """The value of the runs ``of`` − that of the runs ``minus``, by seed.
 
@@ -44,10 +45,10 @@ def difference(
 @quantity("log_ratio")
 def log_ratio(
     rows: pd.DataFrame,
-    of: Mapping[str, object],
-    to: Mapping[str, object],
+    of: Selection,
+    to: Selection,
     value: Value = "V",
-    over: Sequence[str] = (),
+    over: Sequence[Column] = (),
 ) -> pd.Series:
     """The natural logarithm of value(``of``) / value(``to``), by seed; see ``difference``."""
     terms = [{"weight": 1, **of}, {"weight": -1, **to}]
@@ -57,9 +58,9 @@ def log_ratio(
 @quantity("contrast")
 def contrast(
     rows: pd.DataFrame,
-    terms: Sequence[Mapping[str, object]],
+    terms: Sequence[Selection],
     value: Value = "accuracy",
-    over: Sequence[str] = (),
+    over: Sequence[Column] = (),
     log: bool = False,
 ) -> pd.Series:
     """Σ weight · value of the runs of each term, by seed.
@@ -84,11 +85,11 @@ def contrast(
 @quantity("remaining_gap")
 def remaining_gap(
     rows: pd.DataFrame,
-    of: Mapping[str, object],
-    than: Mapping[str, object],
-    to: Mapping[str, object],
+    of: Selection,
+    than: Selection,
+    to: Selection,
     value: Value = "accuracy",
-    over: Sequence[str] = (),
+    over: Sequence[Column] = (),
 ) -> pd.Series:
     """The share of a gap that remains: (``to`` − ``of``) / (``to`` − ``than``), by seed.
 

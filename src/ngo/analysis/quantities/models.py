@@ -10,9 +10,11 @@ from ngo.common.registry import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ngo.analysis.claim import Column
+
 
 @quantity("alignment_slope")
-def alignment_slope(rows: pd.DataFrame, column: str = "cosine") -> pd.Series:
+def alignment_slope(rows: pd.DataFrame, column: Column = "cosine") -> pd.Series:
     """The slope of the workers' mean cosine on log10 V over the scales, by seed (Figure 2).
 
     The cosine of a worker's gradient and the gradient at the mean; its change per factor of ten in
@@ -31,7 +33,7 @@ def alignment_slope(rows: pd.DataFrame, column: str = "cosine") -> pd.Series:
 
 
 @quantity("alignment_rank")
-def alignment_rank(rows: pd.DataFrame, column: str = "cosine") -> pd.Series:
+def alignment_rank(rows: pd.DataFrame, column: Column = "cosine") -> pd.Series:
     """Spearman's ρ of V and the workers' mean cosine over the scales, by seed (Figure 2)."""
     import pandas as pd
 
@@ -43,7 +45,7 @@ def alignment_rank(rows: pd.DataFrame, column: str = "cosine") -> pd.Series:
 
 
 @quantity("change_with_scale")
-def change_with_scale(rows: pd.DataFrame, column: str, of: float, minus: float) -> pd.Series:
+def change_with_scale(rows: pd.DataFrame, column: Column, of: float, minus: float) -> pd.Series:
     """The workers' mean of a column at one scale of their spread − that at another, by seed."""
     import numpy as np
     import pandas as pd
@@ -62,7 +64,7 @@ def _list(values: pd.Series) -> str:
     return ", ".join(f"{scale:g}" for scale in values.index)
 
 
-def _by_scale(rows: pd.DataFrame, column: str) -> dict[int, pd.DataFrame]:
+def _by_scale(rows: pd.DataFrame, column: Column) -> dict[int, pd.DataFrame]:
     """For each seed: V and the mean of a column over workers, by scale."""
     import numpy as np
 

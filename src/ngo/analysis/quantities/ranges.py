@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ngo.analysis.quantity import quantity
@@ -10,15 +9,16 @@ from ngo.analysis.quantity import quantity
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ngo.analysis.claim import Column, Selection
     from ngo.analysis.run_values import Value
 
 
 @quantity("spread")
 def spread(
     rows: pd.DataFrame,
-    across: str,
+    across: Column,
     value: Value = "accuracy",
-    where: Mapping[str, object] | None = None,
+    where: Selection | None = None,
 ) -> pd.Series:
     """The largest − the smallest value over the field ``across``, by seed (Figure 7).
 
@@ -36,9 +36,9 @@ def spread(
 @quantity("log_spread_ratio")
 def log_spread_ratio(
     rows: pd.DataFrame,
-    of: Mapping[str, object],
-    to: Mapping[str, object],
-    across: str,
+    of: Selection,
+    to: Selection,
+    across: Column,
     value: Value = "accuracy",
 ) -> pd.Series:
     """The natural logarithm of spread(``of``) / spread(``to``), by seed (Figure 8, right).

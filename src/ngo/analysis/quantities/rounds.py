@@ -9,10 +9,12 @@ from ngo.analysis.quantity import quantity
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ngo.analysis.claim import Column, Mixer
+
 
 @quantity("settled_ratio")
 def settled_ratio(
-    rows: pd.DataFrame, of: str, minus: str = "linear", value: str = "V_settled"
+    rows: pd.DataFrame, of: Mixer, minus: Mixer = "linear", value: Column = "V_settled"
 ) -> pd.Series:
     """The log V of the mixer ``of`` − that of ``minus``, each at its own best p and γ, by seed.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ngo.analysis.quantity import quantity
@@ -11,20 +11,21 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from ngo.analysis.claim import Column, Selection
     from ngo.analysis.run_values import Value
 
 
 @quantity("slope")
 def slope(
     rows: pd.DataFrame,
-    along: str,
+    along: Column,
     value: Value = "accuracy",
     log_along: bool = False,
     log: bool = False,
-    of: Mapping[str, object] | None = None,
-    minus: Mapping[str, object] | None = None,
-    over: Sequence[str] = (),
-    best: str | None = None,
+    of: Selection | None = None,
+    minus: Selection | None = None,
+    over: Sequence[Column] = (),
+    best: Column | None = None,
 ) -> pd.Series:
     """The least-squares slope of the value on the field ``along``, by seed; mean over ``over``.
 
@@ -44,7 +45,7 @@ def slope(
     fields = [along, *over]
     rows = at_best(rows, [best], fields, value) if best else rows
 
-    def side(where: Mapping[str, object]) -> pd.DataFrame:
+    def side(where: Selection) -> pd.DataFrame:
         table = by_seed(rows, where, value, fields)
         return logs(table) if log else table
 
@@ -58,9 +59,9 @@ def slope(
 @quantity("rank_trend")
 def rank_trend(
     rows: pd.DataFrame,
-    along: str,
+    along: Column,
     value: Value = "accuracy",
-    over: Sequence[str] = (),
+    over: Sequence[Column] = (),
 ) -> pd.Series:
     """The trend of the ranks of the value along a field, by seed (Page's test for trend).
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ngo.analysis.quantity import quantity
@@ -10,14 +10,16 @@ from ngo.analysis.quantity import quantity
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ngo.analysis.claim import Column, Selection
+
 
 @quantity("best_difference")
 def best_difference(
     rows: pd.DataFrame,
-    of: Mapping[str, object],
-    minus: Mapping[str, object],
-    choose: Sequence[str] = ("gamma", "p"),
-    over: Sequence[str] = (),
+    of: Selection,
+    minus: Selection,
+    choose: Sequence[Column] = ("gamma", "p"),
+    over: Sequence[Column] = (),
 ) -> pd.Series:
     """Each side at the fields ``choose`` with its best held-out accuracy: test accuracy, by seed.
 

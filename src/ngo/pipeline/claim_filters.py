@@ -1,0 +1,154 @@
+"""Whether the filters and arguments of claims name columns and values that can be.
+
+A name that is no column of a claim's tables is a mistake, and so is a value that its field can
+never have: an unknown name, a number outside the range. A value that no run of this config has is
+none: the claim is then not run. Light: claims are checked before anything is trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields
+
+from ngo.analysis.claim import Claim, ClaimsFile, Gate
+from ngo.analysis.quantity import QUANTITIES
+from ngo.analysis.run_values import parsed
+from ngo.common.fields import Field, checked
+from ngo.common.registry import UserError, shown, unknown
+from ngo.data.partition import PARTITIONS
+from ngo.gossip.coupling import COUPLINGS
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.measures.settings import settings_of
+from ngo.training.evaluation import Evaluation
+from ngo.training.spec import FIELDS
+
+# The columns of an experiment's tidy table, beside the fields of its runs.
+OF_RUNS = {
+    *(each.name for each in fields(Evaluation) if each.name != "seconds"),
+    *("run", "train_samples", "classes_covered", "parameters"),
+}
+
+# The columns of a tidy table of partitions, beside the fields that partitions read.
+OF_PARTITIONS = {"dataset", "holdout", "partition", "workers", "seed", "worker", "label", "samples"}
+
+# The ways to mix that are no name of a coupling.
+MIXERS = ("linear", "NGO", "chebyshev")
+
+
+def check_filters(claims: ClaimsFile, experiments: Collection[str]) -> None:
+    """Raise a one-line UserError for the first name or value that no row can have.
+
+    ``experiments`` are the names of the config's training experiments.
+    """
+    for claim in claims.claims.values():
+        key = f"claims.{claim.id}"
+        tables = [Table(name, experiments) for name in claim.tables]
+        _check(key, claim, tables)
+        for name, cell in claim.cells.items():
+            _check_rows(f"{key}.cells.{name}", cell.where, tables)
+        for name in claim.gates:
+            gate = claims.gates[name]
+            used = [Table(each, experiments) for each in gate.tables] or tables
+            _check(f"gates.{name}", gate, used)
+            if gate.column is not None:
+                _check_column(f"gates.{name}.column", gate.column, used)
+
+
+class Table:
+    """What is known of a tidy table before it is made."""
+
+    def __init__(self, name: str, experiments: Collection[str]) -> None:
+        kind, _, rest = name.partition("_")
+        if not rest or name in experiments:
+            kind = ""
+        #: Whether it has rows of runs, with their evaluations.
+        self.trained = kind not in (*MEASUREMENTS, "classes")
+        #: The fields that say which values columns may have.
+        self.fields: dict[str, Field] = dict(FIELDS)
+        if kind in MEASUREMENTS:
+            entry = MEASUREMENTS[kind]
+            #: The names of its columns; empty if they are not known.
+            self.columns = entry.known_columns()
+            own = settings_of(entry.settings)
+            self.fields |= {name: setting.field for name, setting in own.items()}
+        elif kind == "classes":
+            read = {name for rule in PARTITIONS.values() for name in rule.fields}
+            self.columns = OF_PARTITIONS | read
+        else:
+            self.columns = OF_RUNS | set(FIELDS)
+
+
+def _check(key: str, entry: Claim | Gate, tables: list[Table]) -> None:
+    """Check the rows that a claim or a gate selects, and the arguments of its quantity."""
+    _check_rows(f"{key}.where", entry.where, tables)
+    if entry.quantity is None:
+        return
+    kinds = QUANTITIES[entry.quantity].kinds
+    for name, value in entry.arguments.items():
+        place = f"{key}.with.{name}"
+        if kinds[name] == "Selection":
+            for each in value if isinstance(value, list) else [value]:
+                _check_rows(place, _term(place, each), tables)
+        elif kinds[name] == "Column":
+            for each in value if isinstance(value, list) else [value]:
+                _check_column(place, each, tables)
+        elif kinds[name] == "Value":
+            _check_number(place, value, tables)
+        elif kinds[name] == "Mixer" and value not in (known := {*MIXERS, *COUPLINGS}):
+            raise unknown(place, value, known)
+        elif name in FIELDS and FIELDS[name].names is not None:
+            checked(place, value, FIELDS[name])
+
+
+def _term(key: str, value: object) -> Mapping[str, object]:
+    """The rows of an argument; a term of ``contrast`` has a weight too."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise UserError(f"{key}: {shown(value)} is not allowed; it must be a mapping.")
+    return {name: wanted for name, wanted in value.items() if name != "weight"}
+
+
+def _check_rows(key: str, where: Mapping[str, object], tables: list[Table]) -> None:
+    for name, wanted in where.items():
+        _check_column(key, name, tables)
+        place = f"{key}.{name}"
+        if isinstance(wanted, Mapping):
+            continue  # a range: its ends are numbers
+        for value in wanted if isinstance(wanted, list) else [wanted]:
+            _check_value(place, name, value, tables)
+
+
+def _check_column(key: str, name: object, tables: list[Table]) -> None:
+    known = [table.columns for table in tables]
+    if all(known) and not any(name in each for each in known):
+        raise unknown(key, name, set().union(*known))
+
+
+def _check_value(key: str, name: str, value: object, tables: Iterable[Table]) -> None:
+    """Raise unless one of the tables may have the value in the column ``name``."""
+    if value is None:  # missing
+        return
+    mistakes = []
+    for table in tables:
+        try:
+            if name in table.fields:
+                checked(key, value, table.fields[name])
+            elif table.trained and name != "run" and not isinstance(value, int | float):
+                raise UserError(f"{key}: {shown(value)} is not allowed; it must be a number.")
+        except UserError as error:
+            mistakes.append(error)
+        else:
+            return
+    raise mistakes[0]
+
+
+def _check_number(key: str, value: object, tables: list[Table]) -> None:
+    """Raise unless ``value`` is a number of a run, or a column of a table without runs."""
+    if any(table.trained for table in tables):
+        try:
+            parsed(value)
+        except UserError as error:
+            raise UserError(f"{key.rpartition('.')[0]}.{error}") from None
+    else:
+        _check_column(key, value, tables)

@@ -1,0 +1,146 @@
+"""Typing errors in the filters and arguments of claims: one line before anything is trained."""
+
+import pytest
+import yaml
+from configs import config_of, plan_of
+from conftest import REPOSITORY
+
+from ngo.analysis.claims_file import read_claims
+from ngo.common.registry import UserError
+from ngo.measures.measurement import MEASUREMENTS, measurement
+from ngo.measures.spectra import SpectraSettings
+from ngo.pipeline.claim_filters import check_filters
+
+SIDES = {"of": {"protocol": "ngo"}, "minus": {"protocol": "gossip"}}
+CLAIM = {
+    **{"place": "here", "says": "a", "kind": "order", "from": "table1", "above": 0},
+    **{"quantity": "difference", "with": SIDES},
+}
+GATE = {"take": "min", "above": 0, "else": "untrained", "column": "consensus_accuracy"}
+
+
+def check(tmp_path, gate=None, **changes):
+    claim = {**CLAIM, **changes}
+    gates = {}
+    if gate is not None:
+        gates, claim["gate"] = {"g": {**GATE, **gate}}, "g"
+    if claim["above"] is None:
+        del claim["above"]
+    path = tmp_path / "claims.yaml"
+    path.write_text(yaml.safe_dump({"gates": gates, "claims": {"a": claim}}))
+    check_filters(read_claims(path), ("table1", "samples_mine"))
+
+
+ROUNDS = {"from": "rounds_ring", "quantity": "settled_ratio"}
+THEORY = {"from": "theory_theory", "quantity": "log_quotient"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"where": {"local_rul": "sgd"}}, "where: 'local_rul' is unknown; .*mean 'local_rule'"),
+        ({"where": {"topology": "exponentiall"}}, "where.topology: 'exp.*mean 'exponential'"),
+        ({"where": {"topology": ["ring", "rin"]}}, "where.topology: 'rin' is unknown; .*'ring'"),
+        ({"where": {"dataset": "mnits"}}, "where.dataset: 'mnits' is unknown; .*mean 'mnist'"),
+        ({"where": {"p": 1.5}}, "where.p: 1.5 is out of range; it must be a number, 0.5 to 1"),
+        ({"where": {"gamma": "1e-3"}}, "where.gamma: '1e-3' is not a number; .*write 0.001"),
+        ({"where": {"workers": 2.5}}, "where.workers: 2.5 is not whole"),
+        ({"where": {"V": "low"}}, "where.V: 'low' is not allowed; it must be a number"),
+        ({"where": {"momentun": {"min": 1}}}, "where: 'momentun' is unknown; .*mean 'momentum'"),
+        ({"where": {"seconds": 1}}, "where: 'seconds' is unknown"),
+        ({"cells": {"x": {"topologi": "ring"}}}, "cells.x: 'topologi' is unknown; .*'topology'"),
+        ({"cells": {"x": {"topology": "rin"}}}, "cells.x.topology: 'rin' is unknown"),
+        ({"with": {**SIDES, "of": {"protokol": "ngo"}}}, "with.of: 'protokol' .*mean 'protocol'"),
+        ({"with": {**SIDES, "minus": {"protocol": "gosip"}}}, "with.minus.protocol: 'gosip' is"),
+        ({"with": {**SIDES, "minus": "gossip"}}, "with.minus: 'gossip' is not allowed; .*mapping"),
+        ({"with": {**SIDES, "value": "los"}}, "with.value: 'los' is unknown; .*mean 'loss'"),
+        ({"with": {**SIDES, "value": {"loss": 3}}}, "with.value: 'loss' takes no argument"),
+        ({"with": {**SIDES, "over": ["topolgy"]}}, "with.over: 'topolgy' is unknown; .*'topology'"),
+        (
+            {"quantity": "contrast", "with": {"terms": [{"weight": 1, "protocol": "nog"}]}},
+            "with.terms.protocol: 'nog' is unknown; .*mean 'ngo'",
+        ),
+        (
+            {"quantity": "slope", "with": {"along": "worker"}},
+            "with.along: 'worker' is unknown; .*mean 'workers'",
+        ),
+        ({"from": "runs", "where": {"kind": "a"}}, "where: 'kind' is unknown"),
+        ({"from": "classes_figS2", "where": {"lr": 0.1}}, "where: 'lr' is unknown; allowed: beta"),
+        ({**ROUNDS, "with": {"of": "NG0"}}, "with.of: 'NG0' is unknown; .*mean 'NGO'"),
+        ({**ROUNDS, "with": {"of": "NGO", "value": "V_erly"}}, "with.value: .*mean 'V_early'"),
+        (
+            {**ROUNDS, "with": {"of": "NGO"}, "where": {"disturbence": "none"}},
+            "where: 'disturbence' is unknown; .*mean 'disturbance'",
+        ),
+        ({**THEORY, "with": {"of": "a", "to": "bb"}}, "with.to: 'bb' is unknown; allowed: .*V0"),
+        (
+            {
+                **{"from": "theory_theory", "quantity": "theory_bound", "above": None},
+                "with": {"protocol": "nggo", "form": "paper"},
+            },
+            "with.protocol: 'nggo' is unknown; .*mean 'ngo'",
+        ),
+    ],
+)
+def test_a_typing_error_is_one_line_with_the_nearest_match(tmp_path, changes, message):
+    with pytest.raises(UserError, match=rf"^claims\.a\.{message}") as caught:
+        check(tmp_path, **changes)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        ({"where": {"protocl": "ngo"}}, "where: 'protocl' is unknown; .*mean 'protocol'"),
+        ({"where": {"protocol": "nogo"}}, "where.protocol: 'nogo' is unknown"),
+        ({"column": "consensus_acuracy"}, "column: .*mean 'consensus_accuracy'"),
+        ({"from": "spectra_s", "column": "p"}, "column: 'p' is unknown; allowed: connected, "),
+    ],
+)
+def test_a_typing_error_in_a_gate(tmp_path, gate, message):
+    with pytest.raises(UserError, match=rf"^gates\.g\.{message}"):
+        check(tmp_path, gate)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"where": {"topology": "hypercube", "dataset": "tinyimagenet", "p": [0.5, None]}},
+        {"where": {"workers": {"min": 16}, "diverged": False, "V": 0.5, "run": "x-1"}},
+        {"where": {"topology": None, "u": 0.25, "seed": 99}},
+        {"from": "classes_figS2", "where": {"label": 3, "partition": "shards"}},
+        {"from": "samples_mine", "where": {"lr": 0.1}},  # an experiment of the config
+        {"from": ["rounds_ring", "table1"], "where": {"disturbance": "none", "lr": 0.1}},
+        {"from": "consensus_figS1", "where": {"p": 3}},  # its own range, beyond that of runs
+    ],
+)
+def test_values_that_may_be_are_left_to_the_runs(tmp_path, changes):
+    level = {"quantity": "level", "with": {}, **changes}
+    check(tmp_path, **level)
+    check(tmp_path, {"from": "table1", "where": {"topology": "star"}}, **level)
+
+
+@pytest.mark.usefixtures("own_entries")
+def test_a_plugins_measurement_is_checked_if_it_declares_its_columns(tmp_path):
+    where = {"from": "mine_x", "where": {"dgree": 1}}
+    measurement("mine", SpectraSettings)(lambda settings: None)
+    check(tmp_path, **where)
+    del MEASUREMENTS["mine"]
+    measurement("mine", SpectraSettings, columns=("degree",))(lambda settings: None)
+    with pytest.raises(UserError, match=r"where: 'dgree' is unknown; .*mean 'degree'"):
+        check(tmp_path, **where)
+    with pytest.raises(UserError, match="'mine' has a column 'gap', which its columns="):
+        MEASUREMENTS["mine"].check_columns(["degree", "draws", "gap"])
+
+
+def test_a_plan_refuses_them_before_training(tmp_path):
+    path = tmp_path / "own.yaml"
+    path.write_text(yaml.safe_dump({"claims": {"a": {**CLAIM, "where": {"local_rul": "sgd"}}}}))
+    plan = plan_of({**config_of(), "claims": str(path)})
+    with pytest.raises(UserError, match=r"claims\.a\.where: 'local_rul' is unknown"):
+        plan.tables("claims")
+
+
+@pytest.mark.parametrize("name", ["claims", "beyond_claims", "d2_claims"])
+def test_the_shipped_claims_pass(name):
+    check_filters(read_claims(REPOSITORY / f"config/reference/{name}.yaml"), ())
