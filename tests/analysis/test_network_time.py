@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from rates import check_rate
 
 from ngo.analysis.network_time import NetworkModel, _received, network_seconds, read_network
 from ngo.common.registry import UserError
@@ -191,3 +192,11 @@ def test_rows_keep_their_place():
 def test_a_network_that_cannot_be_is_refused(values, message):
     with pytest.raises(UserError, match=message):
         read_network({"latency": 0.1, "bandwidth": 1e6, "step": 0.1, **values})
+
+
+def test_workers_are_slow_at_their_rate():
+    """A worker alone takes 1 s a step, and 2 s where it is slow."""
+    steps = 60_000
+    network = NetworkModel(latency=0, bandwidth=np.inf, step=1, slow=0.6, slowdown=2)
+    rows = run("centralized", None, workers=1, edges=[0, 2 * steps], steps=(0, steps))
+    check_rate(network_seconds(rows, network).iloc[-1] - steps, steps, 0.6, sees=0.021)

@@ -1,4 +1,5 @@
 import torch
+from rates import check_rate, check_uniform
 
 from ngo.common.seeding import torch_stream
 from ngo.data.augmentations.crop_flip import PADDING, crop_flip
@@ -32,3 +33,17 @@ def test_the_stream_decides_and_the_images_stay():
     assert not torch.equal(one, two)
     assert torch.equal(images, before)
     assert one.dtype == torch.uint8
+
+
+def test_flips_and_positions_have_their_rates():
+    b, size = 400_000, 10
+    found = crop_flip(coded(b, size), torch_stream(0, "test"))
+    # Row and column 4 to 5 of a window are never black.
+    row, left, right = found[:, 0, 4, 4].int(), found[:, 1, 4, 4].int(), found[:, 1, 4, 5].int()
+    flipped = left > right
+    assert ((left - right).abs() == 1).all()
+    check_rate(int(flipped.sum()), b, 0.5)
+    across, down = torch.where(flipped, right, left), row
+    counts = torch.zeros(9, 9).index_put((across - across.min(), down - down.min()),
+                                         torch.ones(b), accumulate=True)  # fmt: skip
+    check_uniform(counts.numpy())

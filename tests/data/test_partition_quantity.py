@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from partition_cases import LABELS, assert_disjoint, stream
+from rates import check_mean
 
 from ngo.common.registry import UserError
 from ngo.data.heterogeneity import hellinger_to_global
@@ -31,18 +32,18 @@ def test_sizes_are_skewed_and_labels_are_not():
 
 
 def test_the_proportions_are_drawn_from_the_dirichlet_distribution():
-    """Var of a share of Dir_n(β) is (n − 1) / (n² (n β + 1))."""
-    n, beta = 4, 0.5
-    sizes = [
-        [
-            len(part) - 10
-            for part in quantity(LABELS, n, beta=beta, smallest=10, generator=stream(s))
-        ]
-        for s in range(400)
-    ]
-    shares = np.array(sizes) / (600 - 40)
-    assert shares.mean(0) == pytest.approx(1 / n, abs=0.05)
-    assert shares.var() == pytest.approx((n - 1) / (n**2 * (n * beta + 1)), rel=0.15)
+    """Σ s² of the shares of Dir_n(β) has the mean (β + 1) / (n β + 1): β to 3 %."""
+    n, m, beta, smallest = 300, 10_000, 0.5, 2
+    generator = stream()
+
+    def moment(beta):
+        return (beta + 1) / (n * beta + 1)
+
+    drawn = {"beta": beta, "smallest": smallest, "generator": generator}
+    draws = [quantity(np.zeros(m), n, **drawn) for _ in range(1000)]
+    sizes = np.array([[len(part) - smallest for part in parts] for parts in draws])
+    found = np.square(sizes / (m - n * smallest)).sum(1)
+    check_mean(found, moment(beta), sees=1 - moment(1.03 * beta) / moment(beta))
 
 
 def test_more_than_all_samples():

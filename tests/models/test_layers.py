@@ -1,5 +1,6 @@
 import pytest
 import torch
+from rates import check_rate
 from torch import nn
 
 from ngo.common.seeding import torch_stream
@@ -108,3 +109,12 @@ def test_fully_connected_layers_alternate_with_relu():
     layers = fully_connected(3, 5, 2)
     assert [type(layer) for layer in layers] == [nn.Linear, nn.ReLU, nn.Linear]
     assert [(k.in_features, k.out_features) for k in layers[::2]] == [(3, 5), (5, 2)]
+
+
+@pytest.mark.parametrize("probability", [0.1, 0.5])
+@pytest.mark.parametrize("shape", [(4000, 1000), (2000, 2000, 1)])
+def test_dropout_drops_at_its_rate(probability, shape):
+    layer = Dropout(torch_stream(0, "rate"), probability, channels=len(shape) > 2)
+    out = layer(torch.ones(shape))
+    assert set(out.unique().tolist()) == {0, torch.tensor(1 / (1 - probability)).item()}
+    check_rate(int((out == 0).sum()), out.numel(), probability)

@@ -1,6 +1,7 @@
 import pytest
 import torch
 from compression_cases import codec_of, mean_of_draws, rows, sent
+from rates import check_mean
 
 
 @pytest.mark.parametrize("levels", [1, 5, 127])
@@ -59,3 +60,12 @@ def test_the_norm_of_a_finite_row_is_finite_and_that_of_another_is_not():
     z[0, 5] = float("inf")
     z[1, 5] = float("nan")
     assert not sent(codec_of("qsgd", n=2, dtype=torch.float32), z).isfinite().all(1).any()
+
+
+@pytest.mark.parametrize("levels", [2, 7])
+def test_the_length_of_the_mean_is_that_of_the_row(levels):
+    """C ⟨C(z), z⟩ / ‖z‖² is 1 in the mean."""
+    z, draws = rows(1, 64)[0], 4000
+    codec = codec_of("qsgd", n=draws, d=64, levels=levels)
+    found = codec.tau * sent(codec, z.expand(draws, -1).contiguous())
+    check_mean((found @ z / z.square().sum()).numpy(), 1.0, sees=0.03)

@@ -1,6 +1,7 @@
 import pytest
 import torch
 from compression_cases import N, codec_of, mean_of_draws, rows, sent
+from rates import check_uniform
 
 
 def test_the_drawn_entries_are_sent_as_they_are():
@@ -19,3 +20,13 @@ def test_every_entry_is_as_likely():
     mean, error = mean_of_draws("random_k", z, kept_share=0.25)
     assert torch.allclose(4 * mean, z, atol=0.25)
     assert error == pytest.approx(0.75 * float(z.square().sum()), rel=0.03)
+
+
+def test_the_share_that_is_kept_is_exact_and_each_entry_as_likely():
+    draws, d = 10_000, 20
+    codec = codec_of("random_k", n=draws, d=d, kept_share=0.25)
+    kept = sent(codec, torch.ones(draws, d).double()) != 0
+    assert (kept.sum(1) == 5).all()
+    check_uniform(kept.sum(0).numpy())
+    (row,) = sent(codec_of("random_k", n=1, d=1000, kept_share=0.3), torch.ones(1, 1000).double())
+    assert row.count_nonzero() == 300

@@ -1,6 +1,7 @@
 from collections import Counter
 
 import pytest
+from rates import check_uniform
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.topology import TOPOLOGIES
@@ -21,11 +22,12 @@ def test_the_matchings_of_five_workers():
 
 
 def test_random_matchings_are_uniform():
-    """Four workers have three perfect matchings; 300 ± 5 standard deviations of each."""
+    """Four workers have three perfect matchings, six have fifteen."""
     generator = torch_stream(0, "test")
-    drawn = Counter(tuple(sorted(RANDOM.edges(4, generator=generator))) for _ in range(900))
-    assert len(drawn) == 3
-    assert all(abs(count - 300) < 71 for count in drawn.values())
+    for n, count in ((4, 3), (6, 15)):
+        drawn = Counter(tuple(sorted(RANDOM.edges(n, generator=generator))) for _ in range(6000))
+        assert len(drawn) == count
+        check_uniform(list(drawn.values()))
 
 
 def test_one_of_an_odd_number_is_left_alone():

@@ -1,5 +1,6 @@
 import networkx as nx
 import pytest
+from rates import check_rate
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.topologies.complete import complete
@@ -13,9 +14,8 @@ def test_random_graph_with_certain_edges_is_complete():
 
 def test_random_graphs_have_mean_degree_u_times_n_minus_1():
     generator = torch_stream(0, "test")
-    edges = [random_graph(10, 0.4, generator).number_of_edges() for _ in range(2000)]
-    # The mean of 2,000 binomials(45, 0.4) has standard deviation 0.073; 5 of them.
-    assert sum(edges) / len(edges) == pytest.approx(45 * 0.4, abs=0.37)
+    edges = sum(random_graph(200, 0.6, generator).number_of_edges() for _ in range(25))
+    check_rate(edges, 25 * 19_900, 0.6)
 
 
 @pytest.mark.parametrize("u", [0.0, 1.1])

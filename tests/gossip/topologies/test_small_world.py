@@ -1,5 +1,6 @@
 import networkx as nx
 import pytest
+from rates import check_rate
 
 from ngo.common.registry import UserError
 from ngo.gossip.topologies.small_world import small_world
@@ -29,3 +30,11 @@ def test_a_seed_decides_the_graph():
 def test_neighbours_that_are_not_there_are_refused(n, near):
     with pytest.raises(UserError, match=f"near: {near} is not possible for {n} workers"):
         TOPOLOGIES["small_world"].check_values(n, near=near)
+
+
+def test_edges_are_rewired_at_their_rate():
+    """The ring's edges that are gone: hardly any is drawn again among 10,000 workers."""
+    n = 10_000
+    edges = TOPOLOGIES["small_world"].edges(n, near=4, rewired=0.9, seed=0)
+    kept = sum((j - i) % n in (1, 2, n - 1, n - 2) for i, j in edges)
+    check_rate(2 * n - kept, 2 * n, 0.9, sees=0.015)
