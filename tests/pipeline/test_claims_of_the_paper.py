@@ -3,15 +3,19 @@
 import re
 from functools import cache
 
+import pandas as pd
 import pytest
 from conftest import REPOSITORY
 from paper_worlds import experiments, tidy_tables
 
+from ngo.analysis.apart import CELL
 from ngo.analysis.claim import ClaimsFile
 from ngo.analysis.claims_file import read_claims
 from ngo.analysis.ledger import ledger
 from ngo.analysis.quantity import QUANTITIES
+from ngo.analysis.selection import selected
 from ngo.analysis.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN
+from ngo.data.partition import PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import read_config
@@ -165,3 +169,34 @@ def test_printed_numbers_far_from_ours_fail():
 def test_only_curves_that_oscillate_fluctuate_more():
     assert verdict("52", 1) == HOLDS
     assert verdict("52a", 1) == HOLDS
+
+
+# The file with the paper's numbers for each table of claims, and its column.
+PRINTED = {
+    "table1": ("table1_classification", "test_accuracy_percent"),
+    "tableS2": ("tableS2_vae_elbo", "negative_elbo"),
+    "tableS2_codes": ("tableS2_vae_elbo", "negative_elbo"),
+    "tableA1": ("tableA1_mnist_hitting_time", "value"),
+    "tableA2": ("tableA2_cifar10_loss", "value"),
+}
+
+
+def test_every_number_of_the_paper_is_that_of_its_table():
+    """Numbers that claims compare with stand in config/reference/*.csv, too: they are the same."""
+    compared = set()
+    for claim in claims().claims.values():
+        for name, cell in {"": claim, **claim.cells}.items():
+            if cell.expectation is None or cell.expectation.relation != "paper":
+                continue
+            where = {**claim.where, **cell.where}
+            file, column = PRINTED[claim.tables[0]]
+            table = pd.read_csv(CONFIG / f"reference/{file}.csv").astype({"topology": object})
+            by_label = PARTITIONS[where["partition"]].by_label
+            wanted = {**where, "partition": "noniid" if by_label else "iid"}
+            rows = selected(table, {key: wanted[key] for key in CELL})
+            assert len(rows) == 1, (claim.id, name)
+            assert rows[column].item() == cell.expectation.value, (claim.id, name)
+            compared.add((file, rows.index[0]))
+    counts = {file: len(pd.read_csv(CONFIG / f"reference/{file}.csv")) for file, _ in compared}
+    assert sorted(counts) == sorted({file for file, _ in PRINTED.values()})
+    assert len(compared) == sum(counts.values()) == 84  # and three are compared twice
