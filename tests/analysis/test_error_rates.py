@@ -6,6 +6,7 @@ import re
 import pytest
 from conftest import REPOSITORY
 
+from ngo.analysis.claims_file import read_claims
 from ngo.analysis.error_rates import SEEDS, SITUATIONS, error_rates
 
 SIMULATIONS = 1000
@@ -73,3 +74,12 @@ def test_the_text_of_the_page_is_that_of_its_tool(monkeypatch):
     text = verdicts_page.page(error_rates(1, SITUATIONS[:1]), verdicts_page.SIMULATIONS)
     written = verdicts_page.PAGE.read_text(encoding="utf-8")
     assert written.startswith(text.partition("**above 0: the mean is 0**")[0])
+
+
+def test_the_page_names_the_claims_that_came_after_their_first_runs():
+    text = (REPOSITORY / "docs/verdicts.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"but for six claims of \[beyond.md\].*?were written", text, re.DOTALL)
+    found = re.findall("`([^`]+)`", named)
+    known = read_claims(REPOSITORY / "config/reference/beyond_claims.yaml").claims
+    assert len(found) == 6
+    assert set(found) <= set(known)

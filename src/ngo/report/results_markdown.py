@@ -22,8 +22,9 @@ PAGE = """\
 each.
 
 A claim is judged by one number per seed, paired within the seed, or by cases (theorems). n is the
-number of seeds or cases. *Equivalent* means that the difference is smaller than a margin which was
-fixed before training. [verdicts.md](verdicts.md) explains how verdicts are made.
+number of seeds or cases. *Equivalent* means that the difference is smaller than the claim's margin.
+[verdicts.md](verdicts.md) explains how verdicts are made, and when directions and margins were
+fixed.
 
 ## What was found
 
