@@ -1,4 +1,4 @@
-"""Whether the filters and arguments of claims name columns and values that can be.
+"""Whether claims name tables, columns and values that can be.
 
 A name that is no column of a claim's tables is a mistake, and so is a value that its field can
 never have: an unknown name, a number outside the range. A value that no run of this config has is
@@ -19,6 +19,7 @@ from ngo.data.partition import PARTITIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.settings import settings_of
+from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 
@@ -33,6 +34,19 @@ OF_PARTITIONS = {"dataset", "holdout", "partition", "workers", "seed", "worker",
 
 # The ways to mix that are no name of a coupling.
 MIXERS = ("linear", "NGO", "chebyshev")
+
+
+def check_tables(claims: ClaimsFile, defined: Collection[str] | None) -> None:
+    """Raise a UserError for a claim from a tidy table, or shown in a figure, that there is not.
+
+    ``defined`` are the names of the config's tidy tables; None allows any.
+    """
+    for claim in claims.claims.values():
+        if claim.shows and claim.shows not in ARTEFACTS:
+            raise unknown(f"claims.{claim.id}.shows", claim.shows, ARTEFACTS)
+        for table in claim.tables:
+            if defined is not None and table not in defined:
+                raise unknown(f"claims.{claim.id}.from", table, defined)
 
 
 def check_filters(claims: ClaimsFile, experiments: Collection[str]) -> None:
