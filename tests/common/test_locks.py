@@ -79,11 +79,34 @@ def test_an_error_releases_the_lock(tmp_path):
     try_lock(tmp_path / "lock").release()
 
 
-def test_without_locks_the_block_runs_unlocked(tmp_path, monkeypatch):
+@pytest.fixture(params=[errno.ENOLCK, errno.ENOSYS])
+def no_locks(request, monkeypatch):
+    """A file system without locks."""
+
     def none(*_):
-        raise OSError(errno.ENOLCK, "No locks available")
+        raise OSError(request.param, "no locks here")
 
     monkeypatch.setattr("fcntl.flock", none)
+
+
+def test_without_locks_a_folder_is_not_locked_and_a_line_says_so(tmp_path, no_locks, caplog):
+    held = [exclusive_lock(tmp_path / "lock") for _ in range(2)]
+    line = "lock: this file system has no locks (no locks here); start one process at a time"
+    assert [line in message for message in caplog.messages] == [True, True]
+    for lock in held:
+        lock.release()
+
+
+def test_a_file_that_cannot_be_locked_is_named_in_one_line(tmp_path, monkeypatch):
+    def fails(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("fcntl.flock", fails)
+    with pytest.raises(UserError, match="lock: it can't be locked: Input/output error"):
+        exclusive_lock(tmp_path / "lock")
+
+
+def test_without_locks_the_block_runs_unlocked(tmp_path, no_locks):
     with file_lock(tmp_path / "lock", never), file_lock(tmp_path / "lock", never):
         pass
     assert not list(tmp_path.iterdir())

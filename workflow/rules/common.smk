@@ -28,11 +28,14 @@ from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError, nearest, unknown
 from ngo.training.spec import flag
 
-sigterm.defer()
-rate_limit.relieve()
-# A job runs again when its params change. They contain a key of its code, its values and its inputs
-# (ngo.pipeline.keys).
-file_dates.ignore()
+try:
+    sigterm.defer()
+    rate_limit.relieve()
+    # A job runs again when its params change. They contain a key of its code, its values and its
+    # inputs (ngo.pipeline.keys).
+    file_dates.ignore()
+except UserError as error:
+    sys.exit(f"ngo: {error}")
 
 ROOM = 2**20  # bytes: with less, jobs could not even write their logs
 

@@ -14,7 +14,7 @@ def relieve() -> None:
     workflow only.
     """
     place = "snakemake.scheduling.job_scheduler:JobScheduler._schedule_reevalutation"
-    snakemake_methods.replace(place, _at_the_limit)
+    snakemake_methods.replace(place, "bb09f100ea5766bb", _at_the_limit)
 
 
 def _at_the_limit(schedule_round: Callable) -> Callable:

@@ -14,7 +14,7 @@ def defer() -> None:
     deadlocks, and Ctrl-C cannot stop it.
     """
     place = "snakemake.scheduling.job_scheduler:JobScheduler.exit_gracefully"
-    snakemake_methods.replace(place, _in_a_thread)
+    snakemake_methods.replace(place, "71dc8bb2df123d88", _in_a_thread)
 
 
 def _in_a_thread(exit_gracefully: Callable) -> Callable:
