@@ -22,7 +22,7 @@ for ARTEFACT, ENTRY in SHOWN.items():
             key=get_artefact_key(ARTEFACT),
             plugins=get_plugins,
         shell:
-            "ngo notebook {params.plugins:q} {input.notebook} --out {params.executed} {params.values:q} > {log} 2>&1"
+            "ngo notebook {params.plugins:q} {input.notebook:q} --out {params.executed:q} {params.values:q} > {log:q} 2>&1"
 
     workflow.get_rule(ARTEFACT).docstring = f"{ENTRY.title}."
 
@@ -46,7 +46,7 @@ rule assumptions:
         key=KEYS.assumptions(CONFIGS),
         plugins=get_plugins,
     shell:
-        "ngo assumptions {params.plugins:q} {params.flags:q} --out {output.md} --out {output.html} > {log} 2>&1"
+        "ngo assumptions {params.plugins:q} {params.flags:q} --out {output.md:q} --out {output.html:q} > {log:q} 2>&1"
 
 
 rule tables:
@@ -89,4 +89,4 @@ rule report:
         key=get_report_key,
         plugins=get_plugins,
     shell:
-        "ngo report {params.plugins:q} {params.flags:q} --out {output} > {log} 2>&1"
+        "ngo report {params.plugins:q} {params.flags:q} --out {output:q} > {log:q} 2>&1"

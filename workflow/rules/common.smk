@@ -40,6 +40,21 @@ except UserError as error:
 ROOM = 2**20  # bytes: with less, jobs could not even write their logs
 
 
+def get_notebook(artefact):
+    """The path of an artefact's notebook, from the working directory (see --directory)."""
+    return Path(os.path.relpath(Path(workflow.basedir, f"notebooks/{artefact}.ipynb")))
+
+
+def check_paths():
+    """Raise a UserError for a path that Snakemake would read as a pattern of wildcards."""
+    for path in (str(get_notebook("*")), *CONFIGS, PLAN.claims):
+        if set("{}") & set(path):
+            raise UserError(
+                f"path: {path!r} has a brace, which Snakemake reads as a wildcard; rename that folder"
+                " or file, or start from the folder of the Snakefile."
+            )
+
+
 def check_folders():
     """Raise a UserError if an existing folder of the results or logs is not writable."""
     writable_folder(Path.cwd(), "folder", ROOM)
@@ -75,6 +90,7 @@ try:
         config_files.read_config(CONFIGS)
     PLAN = plan(config)
     PLAN.ledger  # its file is checked too
+    check_paths()
     check_folders()
     # Whether jobs run on this machine, whose device can be checked, or on the nodes of a cluster. (The
     # executor is not known while the workflow is parsed, but only clusters have a number of nodes.)
@@ -89,10 +105,12 @@ PARTITIONS = PLAN.partition_runs
 DATA_ROOT = download.data_root(config=config["data"]["root"])
 
 # Jobs find this environment's commands and the data, wherever they run.
-shell.prefix(
+# (Snakemake formats the prefix.)
+PREFIX = (
     f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH"
     f" {download.ROOT_VARIABLE}={quote(str(DATA_ROOT.resolve()))}; "
 )
+shell.prefix(PREFIX.replace("{", "{{").replace("}", "}}"))
 
 # The number of GPU jobs at once. (A cluster counts its own GPUs.)
 if HERE and "gpu" not in workflow.global_resources:
@@ -232,11 +250,6 @@ def get_kept_models(wildcards):
         f"results/runs/{spec.id}/models.pt"
         for spec in PLAN.training[wildcards.artefact]
     ]
-
-
-def get_notebook(artefact):
-    """The path of an artefact's notebook, from the working directory (see --directory)."""
-    return Path(os.path.relpath(Path(workflow.basedir, f"notebooks/{artefact}.ipynb")))
 
 
 def get_executed(artefact):

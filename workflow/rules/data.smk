@@ -43,7 +43,7 @@ rule data:
         key=get_data_key,
         plugins=get_plugins,
     shell:
-        "ngo data {params.plugins:q} {wildcards.dataset} --out {output} > {log} 2>&1"
+        "ngo data {params.plugins:q} {wildcards.dataset:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule partition:
@@ -59,4 +59,4 @@ rule partition:
         key=get_partition_key,
         plugins=get_plugins,
     shell:
-        "ngo partition {params.plugins:q} {params.flags:q} --out {output} > {log} 2>&1"
+        "ngo partition {params.plugins:q} {params.flags:q} --out {output:q} > {log:q} 2>&1"

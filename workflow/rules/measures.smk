@@ -19,7 +19,7 @@ rule measure:
         key=get_table_key("{kind}_{artefact}"),
         plugins=get_plugins,
     shell:
-        "ngo {wildcards.kind} {params.plugins:q} {input.models} {params.flags:q} --out {output} > {log} 2>&1"
+        "ngo {wildcards.kind:q} {params.plugins:q} {input.models:q} {params.flags:q} --out {output:q} > {log:q} 2>&1"
 
 
 use rule measure as measure_alone with:
@@ -44,4 +44,4 @@ rule classes:
         key=get_table_key("classes_{artefact}"),
         plugins=get_plugins,
     shell:
-        "ngo classes {params.plugins:q} {input.partitions} --out {output} > {log} 2>&1"
+        "ngo classes {params.plugins:q} {input.partitions:q} --out {output:q} > {log:q} 2>&1"

@@ -28,8 +28,8 @@ rule train:
     # exec: the run receives the job's signals. --overwrite: when a job starts, finished files are out
     # of date; a checkpoint of the same run is resumed nevertheless.
     shell:
-        "exec ngo train {params.plugins:q} {params.flags:q} --partition-file {input.partition} --device {resources.device}"
-        " --runs-per-gpu {resources.runs_per_gpu} --threads {threads} --overwrite --out results/runs/{wildcards.run} > {log} 2>&1"
+        "exec ngo train {params.plugins:q} {params.flags:q} --partition-file {input.partition:q} --device {resources.device:q}"
+        " --runs-per-gpu {resources.runs_per_gpu} --threads {threads} --overwrite --out results/runs/{wildcards.run:q} > {log:q} 2>&1"
 
 
 use rule train as train_and_keep with:
@@ -58,7 +58,7 @@ rule aggregate:
         key=get_table_key("{experiment}"),
         plugins=get_plugins,
     shell:
-        "ngo aggregate {params.plugins:q} {input.metrics} --out {output} > {log} 2>&1"
+        "ngo aggregate {params.plugins:q} {input.metrics:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule training:
@@ -73,4 +73,4 @@ rule training:
         key=get_table_key("runs"),
         plugins=get_plugins,
     shell:
-        "ngo aggregate {params.plugins:q} {input.metrics} --out {output} > {log} 2>&1"
+        "ngo aggregate {params.plugins:q} {input.metrics:q} --out {output:q} > {log:q} 2>&1"
