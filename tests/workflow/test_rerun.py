@@ -1,8 +1,10 @@
 """What runs again after a change, as Snakemake plans it."""
 
+import json
 import os
 import random
 import shutil
+import time
 
 import pytest
 import yaml
@@ -92,3 +94,34 @@ def test_what_is_made_from_a_retrained_run_is_made_also_after_an_interruption(co
         assert planned(copy) == {"aggregate": 1, "table1": 1}
         copy.snakemake("results/test/metrics/table1.parquet")
         assert planned(copy) == {"table1": 1}
+
+
+def test_truncated_results_are_made_again_with_the_same_bytes(copy):
+    """Those that a target needs: a finished table needs nothing."""
+    truncated = [
+        next(copy.root.glob(f"results/{pattern}"))
+        for pattern in ("runs/*/metrics.parquet", "runs/*/run.json", "partitions/*", "data/*.json",
+                        "test/metrics/spectra_tableS1.parquet", "test/metrics/table1.parquet")
+    ]  # fmt: skip
+    contents = {path: path.read_bytes() for path in truncated}
+    for path, content in contents.items():
+        path.write_bytes(content[:-10])
+    shutil.rmtree(copy.root / "results/test/tables")
+    out = copy.snakemake("table1", "tableS1")
+    for path, content in contents.items():
+        assert f"ngo: {path.relative_to(copy.root)} was damaged; it is removed." in out
+        if path.name != "run.json":  # it has times
+            assert path.read_bytes() == content
+    assert json.loads(truncated[1].read_bytes())
+    assert copy.planned("table1", "tableS1") == {}
+
+
+def test_a_date_in_the_future_stops_no_job(copy):
+    when = time.time() + 10**7
+    os.utime(copy.root / "results/data/digits.json", (when, when))
+    next(copy.root.glob("results/partitions/*")).unlink()
+    next(copy.root.glob("results/runs/*/metrics.parquet")).unlink()
+    (copy.root / "results/test/metrics/table1.parquet").unlink()
+    out = copy.snakemake("results/test/metrics/table1.parquet")
+    assert "clock skew" not in out
+    assert os.path.getmtime(copy.root / "results/data/digits.json") == when

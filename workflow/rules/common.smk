@@ -11,7 +11,7 @@ from snakemake.cli import get_argument_parser
 
 from ngo.data import download
 from ngo.common import devices
-from ngo.pipeline import config_files, file_dates, rate_limit, sigterm
+from ngo.pipeline import config_files, damaged, file_dates, rate_limit, sigterm
 from ngo.pipeline.keys import Keys
 from ngo.pipeline.plan import plan
 from ngo.cli import prefork
@@ -92,6 +92,9 @@ try:
     PLAN.ledger  # its file is checked too
     check_paths()
     check_folders()
+    if workflow.is_main_process:
+        for path in damaged.remove_damaged(PLAN, Path("results")):
+            print(f"ngo: {path} was damaged; it is removed.", file=sys.stderr)
     # Whether jobs run on this machine, whose device can be checked, or on the nodes of a cluster. (The
     # executor is not known while the workflow is parsed, but only clusters have a number of nodes.)
     HERE = workflow.is_main_process and workflow.resource_settings.nodes is None
