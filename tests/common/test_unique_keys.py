@@ -1,4 +1,5 @@
 import os
+from itertools import pairwise
 
 import pytest
 import yaml
@@ -75,3 +76,37 @@ def test_neither_a_pipe_nor_a_device_is_read(tmp_path):
     for path in (tmp_path / "pipe", "/dev/zero"):
         with pytest.raises(UserError, match=r"^own: '.*' is not a regular file\.$"):
             read_mapping(path, "own")
+
+
+def nested(depth: int, first: str, more: str) -> str:
+    """Ten aliases of the value before in each of ``depth`` lines."""
+    names = "abcdefghijkl"[: depth + 1]
+    lines = [f"{new}: &{new} {more.format(old)}" for old, new in pairwise(names)]
+    return "\n".join([f"a: &a {first}", *lines])
+
+
+LISTS = "[x, x, x, x, x, x, x, x, x, x]", "[" + ", ".join(["*{0}"] * 10) + "]"
+MAPPINGS = "{x: 1}", "{{" + ", ".join(f"k{i}: *{{0}}" for i in range(10)) + "}}"
+MERGED = "{x: 1}", "{{<<: [" + ", ".join(["*{0}"] * 10) + "]}}"
+
+
+@pytest.mark.parametrize(("first", "more"), [LISTS, MAPPINGS, MERGED])
+def test_aliases_that_stand_for_too_many_values_are_refused_before_they_are_written_out(
+    tmp_path, first, more
+):
+    (tmp_path / "a.yaml").write_text(nested(3, first, more))
+    assert set(read_mapping(tmp_path / "a.yaml", "own")) == set("abcd")
+    (tmp_path / "a.yaml").write_text(nested(11, first, more))
+    with pytest.raises(UserError) as told:
+        read_mapping(tmp_path / "a.yaml", "own")
+    assert str(told.value) == (
+        f"own: {str(tmp_path / 'a.yaml')!r} has more than 1,000,000 values with its aliases "
+        "written out."
+    )
+
+
+@pytest.mark.parametrize("text", ["a: &a [*a]", "a: &a {b: {c: *a}}"])
+def test_a_value_that_contains_itself_is_refused(tmp_path, text):
+    (tmp_path / "a.yaml").write_text(text)
+    with pytest.raises(UserError, match="more than 1,000,000 values"):
+        read_mapping(tmp_path / "a.yaml", "own")

@@ -1,4 +1,7 @@
+import pytest
 from configs import config_of, plan_of
+
+from ngo.common.registry import UserError
 
 
 def test_a_run_in_two_experiments_exists_once():
@@ -26,3 +29,30 @@ def test_lists_are_crossed_and_a_seed_list_is_an_experiments_own():
     assert {(r.p, r.gamma, r.seed) for r in runs} == {
         (p, gamma, 7) for p in (0.5, 0.75) for gamma in (0.1, 0.2, 0.3)
     }
+
+
+@pytest.mark.parametrize(
+    ("entry", "runs"),
+    [
+        (
+            {
+                "compare": [
+                    {
+                        "protocol": "ngo",
+                        "p": [0.5 + k / 10_000 for k in range(2_000)],
+                        "gamma": [k / 10_000 for k in range(1, 3_001)],
+                    }
+                ]
+            },
+            "12,000,000",
+        ),
+        ({"seeds": 10**6, "compare": [{"protocol": "ngo"}]}, "1,000,000"),
+    ],
+)
+def test_a_grid_of_too_many_runs_is_refused_before_it_is_expanded(entry, runs):
+    config = config_of()
+    config["training"]["sweep"] = {"settings": ["digits_iid"], **entry}
+    with pytest.raises(UserError) as told:
+        plan_of(config)
+    assert str(told.value).startswith(f"training.sweep: its grid has {runs} runs, and the config ")
+    assert str(told.value).endswith("; the limit is 100,000.")

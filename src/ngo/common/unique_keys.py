@@ -1,4 +1,4 @@
-"""Reading YAML files; repeated keys are rejected."""
+"""Reading YAML files; repeated keys and aliases that stand for too much are rejected."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import yaml
 from ngo.common.registry import UserError
 
 MERGE = "tag:yaml.org,2002:merge"
+
+# The most values that a file may have with its aliases written out.
+VALUES = 10**6
 
 
 class RepeatedKey(Exception):
@@ -22,11 +25,13 @@ class TooLarge(Exception):
 class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     """The loader of configs. Raises RepeatedKey, where PyYAML would use the last value.
 
-    A key may override one from a merge (``<<: *other``).
+    A key may override one from a merge (``<<: *other``). Raises TooLarge if aliases stand for too
+    many values, before they are written out.
     """
 
     def construct_document(self, node: yaml.Node) -> object:
         """Check the keys as they are in the file, before merges are resolved."""
+        _check_size(node)
         waiting, seen = [node], set()
         while waiting:
             each = waiting.pop()
@@ -39,6 +44,25 @@ class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             elif isinstance(each, yaml.SequenceNode):
                 waiting += each.value
         return super().construct_document(node)
+
+
+def _check_size(root: yaml.Node) -> None:
+    """Raise TooLarge for more than VALUES values, aliases written out."""
+    sizes: dict[int, int] = {}
+
+    def size(node: yaml.Node) -> int:
+        if isinstance(node, yaml.ScalarNode):
+            return 1
+        if id(node) not in sizes:
+            sizes[id(node)] = VALUES + 1  # until it is counted: a value that contains itself
+            inner = node.value
+            if isinstance(node, yaml.MappingNode):
+                inner = [value for _, value in node.value]
+            sizes[id(node)] = 1 + sum(map(size, inner))
+        return sizes[id(node)]
+
+    if size(root) > VALUES:
+        raise TooLarge(f"has more than {VALUES:,} values with its aliases written out")
 
 
 def _check_keys(node: yaml.MappingNode) -> None:

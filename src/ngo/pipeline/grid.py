@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from math import prod
 
 from ngo.common.registry import UserError, unknown
 from ngo.training.resolve import check_field, resolve
 from ngo.training.spec import FIELDS, RunSpec
+
+# The most runs that the experiments of a config may have, repeated ones included.
+RUNS = 100_000
 
 
 def training_runs(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
@@ -25,6 +29,26 @@ def training_runs(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
         for seed in seeds[name]
     ]
     return list({spec.id: spec for spec in runs}.values())
+
+
+def check_size(config: Mapping) -> None:
+    """Raise a UserError if the experiments of a config have more than RUNS runs.
+
+    The grids are counted, not expanded.
+    """
+    total = 0
+    for name, entry in config["training"].items():
+        seeds = _seeds_by_setting(f"training.{name}", config, entry)
+        cases = sum(
+            prod(len(_as_list(value)) for value in case.values()) for case in entry["compare"]
+        )
+        runs = cases * sum(map(len, seeds.values()))
+        total += runs
+        if total > RUNS:
+            raise UserError(
+                f"training.{name}: its grid has {runs:,} runs, and the config {total:,} so far; "
+                f"the limit is {RUNS:,}."
+            )
 
 
 def expanded(key: str, case: Mapping) -> list[dict]:

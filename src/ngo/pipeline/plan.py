@@ -27,7 +27,13 @@ from ngo.pipeline.artefacts import (
     tier_folder,
 )
 from ngo.pipeline.claim_filters import check_filters, check_tables
-from ngo.pipeline.grid import check_fields, named_settings, resolve_run, training_runs
+from ngo.pipeline.grid import (
+    check_fields,
+    check_size,
+    named_settings,
+    resolve_run,
+    training_runs,
+)
 from ngo.pipeline.schema_check import check_schema
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
@@ -168,6 +174,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
     check_fields("defaults", config["defaults"])
     for name, setting in config["settings"].items():
         check_fields(f"settings.{name}", setting)
+    check_size(config)
     training = {
         name: training_runs(f"training.{name}", config, entry)
         for name, entry in config["training"].items()

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from ngo.analysis.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
+from ngo.common.unique_keys import read_mapping
 from ngo.report.tables import ABSENT
 from ngo.report.verdict_rows import VerdictRow, counts
 
@@ -70,7 +70,7 @@ def findings(rows: Sequence[VerdictRow], path: str | Path = FINDINGS) -> Finding
 
     A claim that the ledger does not have is left out, and so is a topic without claims.
     """
-    listed = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    listed = read_mapping(path, "findings")
     by_id = {row.claim: row for row in rows}
 
     def told(ids: Iterable[str]) -> tuple[Sentence, ...]:
