@@ -7,6 +7,7 @@ import numpy as np
 import yaml
 from conftest import REPOSITORY
 
+from ngo.common import versions
 from ngo.data.partition import Parts
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.packed_runs import FinishedRun
@@ -52,7 +53,7 @@ def made_up_run(spec, parts: Parts = (), *, rows=3, **record):
         "id": spec.id, "spec": spec.values(), "seed": spec.seed, "parameters": 10,
         "train_samples": 1437, "classes_covered": 10, "final": final, "about": about,
         "processor": "One", "source": "0123abc", "started": "2026-01-02T03:04:05+00:00",
-        "versions": {"ngo": "0.1.0", "python": "3.11.7", "torch": "2.0", "numpy": "2.0"},
+        "versions": {"ngo": "0.1.0", "python": "3.11.7", **versions.installed()},
         "wall_seconds": 61.0, "evaluation_seconds": [0.5 + row for row in range(rows)],
     }  # fmt: skip
     return FinishedRun({**made, **record}, columns)

@@ -1,5 +1,7 @@
 """Tidy tables of metrics and of partitions."""
 
+import json
+
 import pandas as pd
 import pytest
 
@@ -71,3 +73,45 @@ def test_classes_are_counted_with_zeros(tmp_path):
     counts = results.class_counts([tmp_path / "p"]).set_index(["worker", "label"])["samples"]
     assert len(counts) == 2 * 10
     assert (counts[0, 3], counts[1, 9], counts.sum()) == (2, 1, 3)
+
+
+def made_with(folder, name, **versions):
+    """The metrics of a run that was made with these versions; without any, it has no record."""
+    path = folder / name / "metrics.parquet"
+    path.parent.mkdir()
+    write_columns(path, {"step": [0, 5], "diverged": [False, False]}, {"run": name, "seed": 0})
+    if versions:
+        path.with_name("run.json").write_text(json.dumps({"versions": {"ngo": "1", **versions}}))
+    return path
+
+
+def test_runs_that_different_versions_made_are_refused_or_told_apart(tmp_path):
+    files = [
+        made_with(tmp_path, "a", torch="2.14.0+cu1", numpy="2.0"),
+        made_with(tmp_path, "b", torch="2.15.0", numpy="2.0"),
+        made_with(tmp_path, "c", torch="2.15.0+cpu"),
+    ]
+    with pytest.raises(UserError) as told:
+        results.aggregate(files)
+    assert str(told.value) == (
+        "metrics: different versions made the runs: torch 2.14.0 (1 run), torch 2.15.0 (2 runs); "
+        "train them again with one version, or have tables say it (mixed_versions: tell in the "
+        "config)."
+    )
+    table = results.aggregate(files, "tell")
+    assert table.groupby("run")["versions"].unique().str[0].to_dict() == {
+        "a": "torch 2.14.0", "b": "torch 2.15.0", "c": "torch 2.15.0"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("mixed", ["refuse", "tell"])
+def test_runs_of_one_version_or_of_unknown_ones_have_no_column_of_versions(tmp_path, mixed):
+    files = [
+        made_with(tmp_path, "a", torch="2.15.0"),
+        made_with(tmp_path, "b", torch="2.15.0+cpu"),
+        made_with(tmp_path, "c"),
+    ]
+    (tmp_path / "d").mkdir()
+    damaged = made_with(tmp_path / "d", "d")
+    damaged.with_name("run.json").write_text("[1")
+    assert "versions" not in results.aggregate([*files, damaged], mixed)

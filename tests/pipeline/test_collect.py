@@ -10,7 +10,7 @@ from ngo.common.registry import UserError
 from ngo.pipeline.archive import about_of, runs_of, write_archive
 from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.collect import RUNS, collect, collect_finished, of_this_code
-from ngo.pipeline.packed_runs import write_run
+from ngo.pipeline.packed_runs import revisions, write_run
 
 
 @pytest.fixture
@@ -73,6 +73,17 @@ def test_runs_of_other_code_are_left_out(own):
     members, counts = collect_finished(configs)
     assert set(runs_of("a", members)) == {first.id}
     assert (counts["made by other code"], counts["not finished"]) == (2, 1)
+
+
+def test_a_run_of_another_version_of_a_library_is_of_other_code(own):
+    first, *_ = own[1].runs.values()
+    run = made_up_run(first)
+    run.record["versions"]["torch"] += "+another.build"
+    assert of_this_code(run, first)
+    run.record["versions"]["torch"] = "1.0"
+    assert not of_this_code(run, first)
+    assert revisions([run.record]) == "0123abc with torch 1.0"
+    assert revisions([made_up_run(first).record]) == "0123abc"
 
 
 def test_a_run_with_other_values_is_another_run(own):

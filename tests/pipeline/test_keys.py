@@ -5,13 +5,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import CONFIGS
+from finished_runs import made_up_run
 
 from ngo.analysis.quantity import QUANTITIES, Quantity
+from ngo.common import versions
 from ngo.common.fingerprint import PACKAGE
 from ngo.common.settings import file
 from ngo.data.partition import partition
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.keys import PAGE_TEXTS, Keys, _sha256, content, key
+from ngo.pipeline.packed_runs import write_run
 from ngo.pipeline.plan import plan
 from ngo.training.resolve import resolve
 
@@ -93,7 +96,11 @@ def test_the_keys_of_a_run_and_of_a_partition_follow_the_files_that_they_name(
 
     def keys_now():
         _sha256.cache_clear()  # as in another process
-        plan = SimpleNamespace(runs={spec.id: spec}, partition_runs={spec.partition_id: spec})
+        plan = SimpleNamespace(
+            runs={spec.id: spec},
+            partition_runs={spec.partition_id: spec},
+            mixed_versions="refuse",
+        )
         keys = Keys(plan)
         return keys.run(spec.id), keys.partition(spec.partition_id)
 
@@ -118,3 +125,44 @@ def test_a_files_content_counts_and_its_absence(tmp_path):
     path.write_text("1")
     assert content([path]) != content([tmp_path / "absent.csv"])
     assert content([tmp_path / "absent.csv"]) == {str(tmp_path / "absent.csv"): None}
+
+
+@pytest.fixture
+def upgraded(monkeypatch):
+    """A function that installs another version of torch."""
+
+    def upgrade():
+        here = {**versions.installed(), "torch": "99.0"}
+        monkeypatch.setattr(versions, "installed", lambda: here)
+
+    return upgrade
+
+
+def test_another_version_of_a_library_trains_and_measures_again(keys, upgraded):
+    run, spectra = next(iter(keys.plan.runs)), ("spectra", "tableS1")
+    before = keys.run(run), keys.table("table1"), keys.measurement(*spectra)
+    upgraded()
+    new = Keys(keys.plan)
+    after = new.run(run), new.table("table1"), new.measurement(*spectra)
+    assert not set(before) & set(after)
+    assert new.partition(keys.plan.runs[run].partition_id) == keys.partition(
+        keys.plan.runs[run].partition_id
+    )
+
+
+def test_where_tables_may_mix_versions_a_finished_run_stays(keys, upgraded, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    telling = replace(keys.plan, mixed_versions="tell")
+    finished, changed, missing = list(keys.plan.runs)[:3]
+    write_run(Path("results/runs", finished), made_up_run(keys.plan.runs[finished]))
+    run = made_up_run(keys.plan.runs[changed])
+    run.record["about"]["code"] = "0" * 16
+    write_run(Path("results/runs", changed), run)
+    before = {name: keys.run(name) for name in (finished, changed, missing)}
+    assert {name: Keys(telling).run(name) for name in before} == before
+    upgraded()
+    after = Keys(telling)
+    stays = {name: after.run(name) == key for name, key in before.items()}
+    assert stays == {finished: True, changed: False, missing: False}
+    Path("results/runs", finished, "run.json").write_text("[")
+    assert Keys(telling).run(finished) != before[finished]

@@ -75,3 +75,14 @@ def test_classes_that_no_worker_has_are_told():
     assert captions.classes(runs) == "The workers' samples cover 9 to 10 of mnist's 10 classes."
     assert captions.classes(runs.assign(classes_covered=10.0)) == ""
     assert captions.classes(pd.DataFrame({"dataset": ["sine"], "classes_covered": [None]})) == ""
+
+
+def test_a_caption_says_that_different_versions_made_the_runs():
+    runs = pd.DataFrame(
+        {"dataset": "mnist", "seed": [0, 0, 1, 2], "run": ["a", "a", "b", "c"],
+         "versions": ["torch 2.0", "torch 2.0", "torch 2.1", "torch 2.1"]}
+    )  # fmt: skip
+    sentence = "Different versions made the runs: torch 2.0 (1 run), torch 2.1 (2 runs)."
+    assert captions.made_by("laptop", runs) == f"Tier laptop; data: mnist; 3 seeds. {sentence}"
+    assert captions.mixed_versions([runs, runs.drop(columns="versions")]) == sentence
+    assert captions.mixed_versions([runs.drop(columns="versions")]) == ""

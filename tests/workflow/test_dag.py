@@ -71,6 +71,19 @@ def test_a_tier_keeps_its_results_and_shares_its_runs(clone):
     assert "Nothing to be done" in clone.snakemake("-n", *TARGETS)
 
 
+def test_jobs_are_forked_from_a_server_where_the_device_auto_is_the_cpu(clone):
+    """The process of such a job is a client, which imports nothing."""
+    before = set(clone.root.glob("benchmarks/train/*.tsv"))
+    overlay = {"tier": "auto", "device": "auto", "seeds": [7, 8]}
+    (clone.root / "auto.yaml").write_text(yaml.safe_dump(overlay))
+    table = "results/auto/metrics/table1.parquet"
+    clone.snakemake(table, config="test.yaml auto.yaml", CUDA_VISIBLE_DEVICES="")
+    made = set(clone.root.glob("benchmarks/train/*.tsv")) - before
+    memory = [pd.read_csv(path, sep="\t")["max_rss"].item() for path in made]  # MB
+    assert len(memory) == 6
+    assert max(memory) < 100
+
+
 def test_logs_hold_no_warning(clone):
     logs = [path for path in clone.root.glob("logs/**/*") if path.is_file()]
     assert len(logs) > 15

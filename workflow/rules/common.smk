@@ -99,6 +99,8 @@ try:
     # executor is not known while the workflow is parsed, but only clusters have a number of nodes.)
     HERE = workflow.is_main_process and workflow.resource_settings.nodes is None
     GPU = int(devices.chosen(PLAN.device) == "cuda" if HERE else PLAN.device != "cpu")
+    # What the config calls auto is the CPU where there is no GPU: a prefork server takes such jobs.
+    DEVICE = PLAN.device if GPU else "cpu"
 except UserError as error:
     sys.exit(f"ngo: {error}")
 
@@ -199,6 +201,11 @@ def get_plugins(wildcards, output):
     plugin affects the jobs that use its code, through their keys.
     """
     return get_flags({"plugin": PLAN.plugins})
+
+
+def get_mixed_versions(wildcards, output):
+    """The flag of ``ngo aggregate``; a table that has no mixture does not depend on it."""
+    return get_flags({"mixed_versions": PLAN.mixed_versions})
 
 
 def get_partition_flags(wildcards):

@@ -24,7 +24,7 @@ onstart:
             check_content(name, DATA_ROOT)
         trained = get_trained(jobs)
         check_shares(trained, DATA_ROOT)
-        if len(jobs) > FEW and config["warm"] and HERE and PLAN.device == "cpu":
+        if len(jobs) > FEW and config["warm"] and HERE and not GPU:
             prefork.start().export()
         follow_training(jobs)
     except UserError as error:

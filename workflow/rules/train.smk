@@ -19,7 +19,7 @@ rule train:
     resources:
         **get_resources("train"),
         gpu=GPU,
-        device=PLAN.device,
+        device=DEVICE,
         runs_per_gpu=PLAN.runs_per_gpu,
     params:
         flags=lambda wildcards: RUNS[wildcards.run].flags(),
@@ -56,9 +56,10 @@ rule aggregate:
         "logs/<tier>/aggregate/{experiment}.log",
     params:
         key=get_table_key("{experiment}"),
+        mixed=get_mixed_versions,
         plugins=get_plugins,
     shell:
-        "ngo aggregate {params.plugins:q} {input.metrics:q} --out {output:q} > {log:q} 2>&1"
+        "ngo aggregate {params.plugins:q} {params.mixed:q} {input.metrics:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule training:
@@ -71,6 +72,7 @@ rule training:
         "logs/<tier>/aggregate/runs.log",
     params:
         key=get_table_key("runs"),
+        mixed=get_mixed_versions,
         plugins=get_plugins,
     shell:
-        "ngo aggregate {params.plugins:q} {input.metrics:q} --out {output:q} > {log:q} 2>&1"
+        "ngo aggregate {params.plugins:q} {params.mixed:q} {input.metrics:q} --out {output:q} > {log:q} 2>&1"

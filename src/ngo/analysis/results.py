@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
 
+from ngo.common import versions
 from ngo.common.columns import read_columns
 from ngo.common.files import atomic_file
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
+from ngo.training.earlier import RECORD
 from ngo.training.partition_file import COLUMNS
 
 
-def aggregate(metrics: Iterable[str | Path]) -> pd.DataFrame:
+def aggregate(metrics: Iterable[str | Path], mixed_versions: str = "refuse") -> pd.DataFrame:
     """Join the metrics files of runs into one tidy table, sorted by run and step.
 
-    Raises a UserError if a run occurs in two files.
+    If the records beside the files say that different versions of a library made the runs, the
+    table has a column ``versions``, if ``mixed_versions`` is ``tell``. Raises a UserError
+    otherwise, and if a run occurs in two files.
     """
+    metrics = list(metrics)
+    made_with = _different_versions(metrics, refuse=mixed_versions == "refuse")
     tables = []
     files: dict[object, str | Path] = {}
     for path in metrics:
@@ -29,12 +37,50 @@ def aggregate(metrics: Iterable[str | Path]) -> pd.DataFrame:
             )
         files[run] = path
         table.pop("seconds", None)  # written by older versions
-        tables.append(pd.DataFrame({**facts, **table}))
+        told = {"versions": made_with[path]} if made_with else {}
+        tables.append(pd.DataFrame({**facts, **told, **table}))
     if not tables:
         raise UserError("metrics: no files given; name at least one.")
     whole = pd.concat([table.dropna(axis=1, how="all") for table in tables], ignore_index=True)
     names = list(dict.fromkeys(name for table in tables for name in table))
     return whole.reindex(columns=names).sort_values(["run", "step"], ignore_index=True)
+
+
+def _different_versions(metrics: Iterable[str | Path], *, refuse: bool) -> dict[str | Path, str]:
+    """For each file, the versions of the libraries in which the runs differ: ``torch 2.14.0``.
+
+    Empty if the runs do not differ. A run without a record differs from none.
+    """
+    recorded = {path: versions.recorded(_record(path)) for path in metrics}
+    known = {name: {each.get(name) for each in recorded.values()} for name in versions.LIBRARIES}
+    differ = [name for name, found in known.items() if len(found - {None}) > 1]
+    if not differ:
+        return {}
+    made_with = {
+        path: ", ".join(f"{name} {found.get(name, 'unknown')}" for name in differ)
+        for path, found in recorded.items()
+    }
+    if refuse:
+        raise UserError(
+            f"metrics: different versions made the runs: {tally(made_with.values())}; train them "
+            "again with one version, or have tables say it (mixed_versions: tell in the config)."
+        )
+    return made_with
+
+
+def tally(made_with: Iterable[str]) -> str:
+    """``torch 2.14.0 (10 runs), torch 2.15.0 (1 run)``, from the text of each run."""
+    counts = sorted(Counter(made_with).items())
+    return ", ".join(f"{each} ({count} run{'s' * (count != 1)})" for each, count in counts)
+
+
+def _record(metrics: str | Path) -> Mapping:
+    """The record of the run with this file of metrics; empty if there is none."""
+    try:
+        found = json.loads(Path(metrics).with_name(RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, Mapping) else {}
 
 
 def write(table: pd.DataFrame, path: str | Path) -> None:

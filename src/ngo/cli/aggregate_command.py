@@ -7,16 +7,24 @@ from pathlib import Path
 import click
 
 from ngo.cli.options import INPUT, table_option
+from ngo.common.versions import MIXED
 
 
 @click.command()
 @click.argument("metrics", nargs=-1, required=True, type=INPUT)
+@click.option(
+    "--mixed-versions",
+    type=click.Choice(MIXED),
+    default=MIXED[0],
+    show_default=True,
+    help="Whether to refuse runs that different versions of a library made, or to tell.",
+)
 @table_option
-def aggregate(metrics: tuple[Path, ...], out: Path) -> None:
+def aggregate(metrics: tuple[Path, ...], mixed_versions: str, out: Path) -> None:
     """Join the metrics files of runs into one tidy table."""
     from ngo.analysis import results
 
-    table = results.aggregate(metrics)
+    table = results.aggregate(metrics, mixed_versions)
     results.write(table, out)
     diverged = table.loc[table["diverged"], "run"].nunique()
     click.echo(

@@ -29,6 +29,7 @@ TAKEN = (
     *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads", "warm"),
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
     *("artefacts", "restore", "verify", "methods", "describe", "only", "network", "findings"),
+    *("mixed_versions",),
 )
 
 # Parameters and options that every command may have.

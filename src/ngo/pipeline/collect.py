@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 import ngo
+from ngo.common import versions
 from ngo.common.registry import UserError
 from ngo.data.described import identity
 from ngo.pipeline.archive import ABOUT, Members, content_of
@@ -81,9 +82,11 @@ def collect_finished(
 
 
 def of_this_code(run: FinishedRun, spec: RunSpec) -> bool:
-    """Whether ``run`` is the run ``spec``, made by the code of this package in one process."""
+    """Whether ``run`` is the run ``spec``, made by this code and these libraries in one process."""
     ours = {**spec.values(), "distributed": None, "data": identity(spec.dataset)}
-    return run.about["code"] == run_fingerprint(spec) and difference(run.about, ours) is None
+    if run.about["code"] != run_fingerprint(spec) or versions.others(run.record):
+        return False
+    return difference(run.about, ours) is None
 
 
 def _planned(

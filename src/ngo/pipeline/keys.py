@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.analysis.quantity import QUANTITIES
+from ngo.common import versions
 from ngo.common.fields import Field
 from ngo.common.fingerprint import PACKAGE, fingerprint
 from ngo.common.registry import Registry
@@ -26,7 +27,8 @@ from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.settings import settings_of
 from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, published
 from ngo.training.code import named_files, run_fingerprint
-from ngo.training.spec import FIELDS
+from ngo.training.earlier import RECORD
+from ngo.training.spec import FIELDS, RunSpec
 
 if TYPE_CHECKING:
     from ngo.pipeline.plan import Plan
@@ -70,7 +72,18 @@ class Keys:
     def run(self, identifier: str) -> str:
         """The key of a run's files. (Its values are those in its command.)"""
         spec = self._runs[identifier]
-        return key(identifier, run_fingerprint(spec), self.partition(spec.partition_id))
+        code = run_fingerprint(spec)
+        return key(identifier, code, self.partition(spec.partition_id), self._made_with(spec, code))
+
+    def _made_with(self, spec: RunSpec, code: str) -> Mapping[str, str]:
+        """The versions of the libraries that decide a run's result.
+
+        Where a table may mix versions, a finished run has those that made it, and stays.
+        """
+        made = _record(spec.id) if self.plan.mixed_versions == "tell" else {}
+        if not made or made["about"].get("code") != code:
+            return versions.installed()
+        return {**versions.installed(), **versions.recorded(made)}
 
     def table(self, name: str) -> str:
         """The key of a tidy table, by its name below ``results/TIER/metrics``."""
@@ -91,7 +104,7 @@ class Keys:
         own = {each: value.field for each, value in settings_of(entry.settings).items()}
         code = fingerprint(MEASUREMENTS.definitions[kind], *_chosen(values, {**FIELDS, **own}))
         kept = self.plan.training.get(name, ()) if entry.on_models else ()
-        return key(code, values, [self.run(spec.id) for spec in kept])
+        return key(code, values, [self.run(spec.id) for spec in kept], versions.installed())
 
     def artefact(self, name: str, notebook: Path, values: Iterable[str]) -> str:
         """The key of a table or figure, made by ``notebook`` with these parameters."""
@@ -128,6 +141,15 @@ def key(*parts: object) -> str:
 def content(paths: Iterable[str]) -> Mapping[str, str | None]:
     """The SHA-256 of each file by its path; None for one that is absent."""
     return {str(path): _sha256(Path(path)) for path in paths}
+
+
+def _record(run: str) -> Mapping:
+    """The record of a run that is finished here; empty for others."""
+    try:
+        found = json.loads(Path("results/runs", run, RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, Mapping) and "about" in found else {}
 
 
 @cache

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from ngo.common import versions
 from ngo.common.files import write_text
 from ngo.common.registry import UserError
 from ngo.training import earlier
@@ -71,8 +72,15 @@ class FinishedRun:
 
 
 def revisions(records: Iterable[Mapping]) -> str:
-    """The source revisions in the records of runs, separated by commas."""
-    return ", ".join(sorted({record.get("source") or "unknown" for record in records}))
+    """The source revisions in the records of runs, each with the library versions that differ from
+    those here.
+    """
+    return ", ".join(sorted({_revision(record) for record in records}))
+
+
+def _revision(record: Mapping) -> str:
+    other = versions.others(record)
+    return (record.get("source") or "unknown") + (f" with {other}" if other else "")
 
 
 def is_finished(folder: Path) -> bool:

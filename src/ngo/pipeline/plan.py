@@ -16,6 +16,7 @@ from ngo.analysis.claims_file import read_claims
 from ngo.common import plugins
 from ngo.common.devices import check_device
 from ngo.common.registry import UserError, shown, unknown
+from ngo.common.versions import MIXED
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.section import check_entry
 from ngo.pipeline.artefacts import (
@@ -66,6 +67,8 @@ class Plan:
     shown: dict[str, dict]
     #: The file of claims, relative to the working directory.
     claims: str
+    #: Whether a table may have runs of different library versions: ``refuse`` or ``tell``.
+    mixed_versions: str
     #: The file of findings for the page of results; None for the paper's.
     findings: str | None
     #: Networks on which runs are priced: latency, bandwidth and so on, by name.
@@ -208,6 +211,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
         measures=measures,
         shown=dict(config["artefacts"]),
         claims=config.get("claims", CLAIMS_FILE),
+        mixed_versions=config.get("mixed_versions", MIXED[0]),
         findings=config.get("findings"),
         network=dict(config.get("network", {})),
         defined=_tables(whole["training"], whole["partitions"], whole),

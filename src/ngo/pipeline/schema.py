@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from ngo.common.devices import DEVICES
+from ngo.common.versions import MIXED
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.measures.section import entry_schema
 from ngo.training.spec import FIELDS, FINAL
@@ -56,6 +57,7 @@ def config_schema(*, values: bool = True) -> Schema:
                 "plugins": _list(_TEXT, unique=True, least=0),
                 "claims": _TEXT,
                 "findings": _TEXT,
+                "mixed_versions": {"enum": list(MIXED)},
                 "only": _ref("names"),
                 "resources": _mapping({"train": _ref("resources"), "measure": _ref("resources")}),
                 "data": _mapping({"root": _TEXT}),
@@ -76,6 +78,7 @@ def config_schema(*, values: bool = True) -> Schema:
                 "plugins",
                 "claims",
                 "findings",
+                "mixed_versions",
                 "only",
                 "network",
                 *MEASUREMENTS,

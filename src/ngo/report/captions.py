@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 
+from ngo.analysis.results import tally
 from ngo.analysis.statistics import SEEDS_FOR_AN_INTERVAL
 from ngo.data.dataset import DATASETS
 
@@ -33,7 +36,21 @@ def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
             name = f"{name}, in place of the paper's {original}"
         names.append(name)
     data = f"data: {'; '.join(names)}"
-    return f"{'; '.join([f'Tier {tier}', data, *_values(runs), _seeds(runs)])}."
+    told = f"{'; '.join([f'Tier {tier}', data, *_values(runs), _seeds(runs)])}."
+    return " ".join(filter(None, [told, mixed_versions([runs])]))
+
+
+def mixed_versions(tables: Iterable[pd.DataFrame]) -> str:
+    """That different versions of a library made the runs of some of the tables; empty if not."""
+    made_with = {
+        run: each
+        for table in tables
+        if "versions" in table
+        for run, each in zip(table["run"], table["versions"], strict=True)
+    }
+    if not made_with:
+        return ""
+    return f"Different versions made the runs: {tally(made_with.values())}."
 
 
 def _values(runs: pd.DataFrame) -> list[str]:

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
 import torch
 
 import ngo
-from ngo.common import plugins
+from ngo.common import plugins, versions
 from ngo.common.columns import read_columns, write_columns
 from ngo.common.files import write_text
 from ngo.data.described import identity
@@ -113,8 +112,8 @@ def write_results(
         "versions": {
             "ngo": ngo.__version__,
             "python": platform.python_version(),
+            **versions.installed(),
             "torch": torch.__version__,
-            "numpy": np.__version__,
             "kernels": _kernels(origin.device),
         },
         "source": source_revision(),

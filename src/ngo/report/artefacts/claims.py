@@ -10,6 +10,7 @@ import pandas as pd
 from ngo.analysis.claims_file import read_claims
 from ngo.analysis.ledger import ledger
 from ngo.report.board import counted, print_board
+from ngo.report.captions import mixed_versions
 from ngo.report.output import Output
 from ngo.report.tables import save_table
 
@@ -36,18 +37,19 @@ def make(
     found = {name: pd.read_parquet(f"{metrics}/{name}.parquet") for name in tables}
     judged = ledger(read_claims(reference).on(network), found).assign(tier=tier)
     whole, cells = print_board(judged), print_board(judged, cells=True)
+    made_by = " ".join(filter(None, [f"Tier {tier}.", mixed_versions(found.values())]))
     of_claims = judged["cell"] == ""
     save_table(
         judged[of_claims].drop(columns="cell"),
         whole,
         f"{out}/tables/claims",
-        f"Claims and their verdicts. {counted(judged)} {EXPLAINED} Tier {tier}.",
+        f"Claims and their verdicts. {counted(judged)} {EXPLAINED} {made_by}",
     )
     save_table(
         judged[~of_claims],
         cells,
         f"{out}/tables/claims_cells",
         "Parts of claims, each with a verdict of its own; p is adjusted within the claim. "
-        f"{EXPLAINED} Tier {tier}.",
+        f"{EXPLAINED} {made_by}",
     )
     return Output(tables=(whole, cells))
