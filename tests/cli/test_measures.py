@@ -13,7 +13,7 @@ from ngo.common import plugins
 from ngo.common.fields import checked
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.measures.section import check_entry, markdown, schema
+from ngo.measures.section import check_entry, entry_schema
 from ngo.measures.settings import settings_of
 
 SETTINGS = [
@@ -123,7 +123,7 @@ def test_throughput_notes_the_options_without_effect(tmp_path, caplog):
     assert (row["model"], row["protocol"], row["device"]) == ("toy_net", "gossip", "cpu")
 
 
-def test_a_plugin_measurement_has_a_check_a_schema_and_documentation(edges):
+def test_a_plugin_measurement_has_a_check_and_a_schema(edges):
     check_entry("edges.mine", edges, {"topology": ["ring", "complete"], "workers": 5})
     with pytest.raises(UserError, match=r"^edges.mine.workers: 1 is out of range; .* 2 to 100\.$"):
         check_entry("edges.mine", edges, {"topology": ["ring"], "workers": 1})
@@ -131,9 +131,7 @@ def test_a_plugin_measurement_has_a_check_a_schema_and_documentation(edges):
         check_entry("edges.mine", edges, {"topology": ["ring"], "workers": 13})
     with pytest.raises(UserError, match="^edges.mine: 'wrkers' is unknown.*Did you mean 'workers'"):
         check_entry("edges.mine", edges, {"wrkers": 1})
-    properties = schema()["edges"]["additionalProperties"]["properties"]
-    assert properties["workers"]["maximum"] == 100
-    assert "| `workers` | 2 to 100 | 8 | number of workers n |" in markdown(edges)
+    assert entry_schema(edges)["properties"]["workers"]["maximum"] == 100
     assert MEASUREMENTS.definitions["edges"] == "ngo_plugin_edges:edge_table"
 
 

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tier_artefacts import OTHERS
 
 from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS
 from ngo.pipeline.config_files import read_config
@@ -22,8 +23,7 @@ def test_a_notebook_takes_what_its_artefact_gives(name):
         line.targets[0].id: ast.literal_eval(line.value)
         for line in ast.parse("".join(given["source"])).body
     }
-    overlay = ARTEFACTS[name].overlay
-    overlays = [] if overlay is None else [f"config/{overlay}.yaml"]
+    overlays = [f"config/{OTHERS[name]}.yaml"] if name in OTHERS else []
     given = plan(read_config(["config/config.yaml", *overlays])).parameters(name)
     if name == CLAIMS:
         given["tables"] = []  # they depend on the file of claims

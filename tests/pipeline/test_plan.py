@@ -2,10 +2,11 @@ import pytest
 import yaml
 from configs import TIERS, changed, config_of, plan_of
 from conftest import REPOSITORY
+from tier_artefacts import OF_A_TIER
 
 from ngo.analysis.quantity import QUANTITIES, Quantity
 from ngo.common.registry import UserError
-from ngo.pipeline.artefacts import ARTEFACTS, of_overlay
+from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import read_config, tiers
 
 
@@ -39,7 +40,7 @@ def test_table1_has_every_cell_of_the_paper_for_each_seed(tier):
 @pytest.mark.parametrize("tier", TIERS)
 def test_every_artefact_has_its_data(tier):
     plan = plan_of(config_of(tier))
-    assert set(plan.artefacts) == set(of_overlay(None))
+    assert set(plan.artefacts) == OF_A_TIER.keys()
     for name, entry in plan.artefacts.items():
         for table in entry.metrics.values():
             kind, _, of = table.partition("_")
@@ -49,12 +50,12 @@ def test_every_artefact_has_its_data(tier):
 
 def test_an_experiment_that_is_left_out_takes_along_what_is_made_from_it():
     plan = plan_of(changed("training.fig2", None))
-    assert set(of_overlay(None)) - set(plan.artefacts) == {"fig2"}
+    assert OF_A_TIER.keys() - set(plan.artefacts) == {"fig2"}
     assert "fig2" not in plan.training | plan.measures["alignment"]
     plan = plan_of(changed("partitions.figS2", None))
-    assert set(of_overlay(None)) - set(plan.artefacts) == {"figS2"}
+    assert OF_A_TIER.keys() - set(plan.artefacts) == {"figS2"}
     plan = plan_of(changed("theory.theory", None))
-    assert set(of_overlay(None)) - set(plan.artefacts) == {"theory"}
+    assert OF_A_TIER.keys() - set(plan.artefacts) == {"theory"}
     assert "theory_theory" not in plan.tables("claims")
 
 

@@ -11,9 +11,10 @@ from conftest import REPOSITORY
 from made_up_page import ROWS
 from markupsafe import escape
 from PIL import Image
+from tier_artefacts import OF_A_TIER
 
 from ngo.common.registry import UserError
-from ngo.pipeline.artefacts import CLAIMS, of_overlay, tier_folder
+from ngo.pipeline.artefacts import CLAIMS, tier_folder
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
 from ngo.pipeline.report_contents import caption, report_contents
@@ -24,7 +25,7 @@ from ngo.report.tables import as_markdown
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
 CAPTIONS = REPOSITORY / "workflow/report"
-SHOWN = of_overlay(None)
+SHOWN = OF_A_TIER
 RECORD = {"source": "abc", "device": "cpu", "wall_seconds": 1}
 
 

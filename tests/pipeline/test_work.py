@@ -11,7 +11,6 @@ from runs import digits_run, run_in, tiny
 from ngo.pipeline.work import (
     evaluation_count,
     evaluation_share,
-    evaluation_shares,
     recorded,
     runs_by_setting,
     work,
@@ -112,17 +111,3 @@ def test_a_record_without_metrics_is_none(tmp_path):
 def test_the_share_of_evaluations_is_of_all_the_time():
     assert evaluation_share([made_up(10, 2), made_up(30, 2)]) == 0.1
     assert math.isnan(evaluation_share([]))
-
-
-def test_measured_shares_are_by_setting(tmp_path):
-    config = config_of("demo")
-    plan = plan_of(config)
-    by_partition = {spec.partition: spec for spec in plan.training["table1"]}
-    write(tmp_path, by_partition["iid"], seconds=3600, evaluating=360, steps=9)
-    write(tmp_path, by_partition["shards"], seconds=7200, evaluating=3600, steps=9)
-    assert evaluation_shares(config, tmp_path) == [
-        {"setting": "digits_iid", "dataset": "digits", "partition": "iid", "runs": 1,
-         "hours": 1.0, "evaluation": 0.1},
-        {"setting": "digits_noniid", "dataset": "digits", "partition": "shards", "runs": 1,
-         "hours": 2.0, "evaluation": 0.5},
-    ]  # fmt: skip

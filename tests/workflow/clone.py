@@ -13,7 +13,7 @@ import running
 import yaml
 from running import finished
 
-from ngo.pipeline.artefacts import ARTEFACTS, of_overlay
+from ngo.pipeline.artefacts import ARTEFACTS
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -40,9 +40,6 @@ OVERLAY = {
     "spectra": {"tableS1": {"draws": 2}},
     "partitions": {"figS2": {"settings": ["tiny"]}},
 }  # fmt: skip
-
-# The tables and figures of every tier.
-OF_A_TIER = set(of_overlay(None))
 
 # One artefact of each kind.
 TARGETS = ("table1", "tableS1", "fig3", "figS2")

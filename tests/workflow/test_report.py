@@ -10,10 +10,11 @@ import shutil
 from html.parser import HTMLParser
 
 import pytest
-from clone import OF_A_TIER, REPOSITORY, Clone
+from clone import REPOSITORY, Clone
 from docutils.core import publish_string
 from jinja2 import Environment, StrictUndefined
 from running import finished, start
+from tier_artefacts import OF_A_TIER
 
 from ngo.pipeline.artefacts import ARTEFACTS
 

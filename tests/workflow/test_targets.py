@@ -6,8 +6,9 @@ from itertools import accumulate
 import pandas as pd
 import pytest
 import yaml
-from clone import OF_A_TIER, OVERLAY, REPOSITORY, Clone, assert_one_line
+from clone import OVERLAY, REPOSITORY, Clone, assert_one_line
 from running import finished
+from tier_artefacts import OF_A_TIER
 
 from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import read_config

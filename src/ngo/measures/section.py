@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ngo.common.fields import checked
 from ngo.common.registry import UserError, shown, unknown
-from ngo.measures.measurement import MEASUREMENTS, Measurement
+from ngo.measures.measurement import Measurement
 from ngo.measures.settings import Setting, settings_of
 
 S = TypeVar("S")
@@ -42,21 +42,6 @@ def settings_from(cls: type[S], entry: Mapping[str, object], key: str) -> S:
         raise UserError(f"{key}.{error}") from None
 
 
-def schema() -> dict[str, dict[str, object]]:
-    """The JSON Schema of each measurement's section, by name.
-
-    Names of entries follow ``#/$defs/id`` of the config's schema.
-    """
-    return {
-        name: {
-            "type": "object",
-            "propertyNames": {"$ref": "#/$defs/id"},
-            "additionalProperties": entry_schema(measurement),
-        }
-        for name, measurement in sorted(MEASUREMENTS.items())
-    }
-
-
 def entry_schema(measurement: Measurement) -> dict[str, object]:
     """The JSON Schema of one entry of a section."""
     known = settings_of(measurement.settings)
@@ -67,17 +52,6 @@ def entry_schema(measurement: Measurement) -> dict[str, object]:
         "required": [*own, *(name for name, each in known.items() if each.required)],
         "properties": {**own, **{name: _setting_schema(each) for name, each in known.items()}},
     }
-
-
-def markdown(measurement: Measurement) -> str:
-    """The settings as a Markdown table: name, allowed values, default and meaning."""
-    rows = ["| setting | allowed | default | meaning |", "|---|---|---|---|"]
-    for name, each in settings_of(measurement.settings).items():
-        names = each.field.names
-        allowed = each.field.range if names is None else ", ".join(f"`{n}`" for n in sorted(names))
-        many = "a list: " if each.many else ""
-        rows.append(f"| `{name}` | {many}{allowed} | {each.shown_default} | {each.field.help} |")
-    return "\n".join(rows) + "\n"
 
 
 def _setting_schema(setting: Setting) -> dict[str, object]:

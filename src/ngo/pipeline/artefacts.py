@@ -48,9 +48,6 @@ class Artefact:
     #: The fields that distinguish runs (or partitions) of one seed. None if the artefact shows each
     #: run by itself, or no runs.
     apart: tuple[str, ...] | None = None
-    #: The overlay of ``config/config.yaml`` that has its experiments, without suffix; None if
-    #: config.yaml itself has them.
-    overlay: str | None = None
     #: Whether its notebook has the parameter ``network``, the config's networks.
     priced: bool = False
 
@@ -73,14 +70,6 @@ class Artefact:
 
 ARTEFACTS: Registry[Artefact] = Registry("artefact")
 CLAIMS = "claims"  # the table of claims: it reads the tidy tables that the file of claims names
-
-
-def of_overlay(overlay: str | None) -> dict[str, Artefact]:
-    """The artefacts whose experiments an overlay of ``config.yaml`` has; those of itself for None.
-
-    The tiers change the experiments of ``config.yaml`` and show its artefacts.
-    """
-    return {name: entry for name, entry in ARTEFACTS.items() if entry.overlay == overlay}
 
 
 def published() -> list[str]:

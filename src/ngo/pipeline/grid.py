@@ -14,6 +14,15 @@ from ngo.training.spec import FIELDS, RunSpec
 RUNS = 100_000
 
 
+def experiments(config: Mapping) -> dict[str, list[RunSpec]]:
+    """The runs of each experiment; a UserError if they are too many."""
+    check_size(config)
+    return {
+        name: training_runs(f"training.{name}", config, entry)
+        for name, entry in config["training"].items()
+    }
+
+
 def training_runs(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
     """The runs of one experiment, each once: settings × compared cases × seeds.
 

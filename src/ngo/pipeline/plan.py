@@ -19,22 +19,9 @@ from ngo.common.registry import UserError, shown, unknown
 from ngo.common.versions import MIXED
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.section import check_entry
-from ngo.pipeline.artefacts import (
-    ARTEFACTS,
-    CLAIMS,
-    Artefact,
-    published,
-    tidy_table,
-    tier_folder,
-)
+from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, published, tidy_table, tier_folder
 from ngo.pipeline.claim_filters import check_filters, check_tables
-from ngo.pipeline.grid import (
-    check_fields,
-    check_size,
-    named_settings,
-    resolve_run,
-    training_runs,
-)
+from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
 from ngo.pipeline.schema_check import check_schema
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
@@ -67,7 +54,7 @@ class Plan:
     shown: dict[str, dict]
     #: The file of claims, relative to the working directory.
     claims: str
-    #: Whether a table may have runs of different library versions: ``refuse`` or ``tell``.
+    #: Runs that different versions of a library made, in one table: ``refuse`` or ``tell``.
     mixed_versions: str
     #: The file of findings for the page of results; None for the paper's.
     findings: str | None
@@ -177,11 +164,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
     check_fields("defaults", config["defaults"])
     for name, setting in config["settings"].items():
         check_fields(f"settings.{name}", setting)
-    check_size(config)
-    training = {
-        name: training_runs(f"training.{name}", config, entry)
-        for name, entry in config["training"].items()
-    }
+    training = experiments(config)
     for kind, measurement in MEASUREMENTS.items():
         for name, entry in config.get(kind, {}).items():
             check_entry(f"{kind}.{name}", measurement, entry)

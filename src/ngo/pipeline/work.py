@@ -107,29 +107,6 @@ def recorded(run: str, results: Path) -> Recorded | None:
         return None  # damaged, or of another version, or of a distributed run
 
 
-def evaluation_shares(config: Mapping, results: Path) -> list[dict[str, object]]:
-    """The share of evaluations in the time of finished runs, by setting.
-
-    A row for each setting with a finished run in ``results/runs``, with the columns setting,
-    dataset, partition, runs, hours and evaluation (a share of 1).
-    """
-    found: dict[tuple[str, str, str], list[Recorded]] = {}
-    for _, setting, specs in runs_by_setting(config):
-        for spec in specs:
-            if (record := recorded(spec.id, results)) is not None:
-                key = (setting, spec.dataset, spec.partition)
-                found.setdefault(key, []).append(record)
-    return [
-        {
-            **dict(zip(("setting", "dataset", "partition"), key, strict=True)),
-            "runs": len(records),
-            "hours": sum(each.seconds for each in records) / 3600,
-            "evaluation": evaluation_share(records),
-        }
-        for key, records in found.items()
-    ]
-
-
 def evaluation_share(records: list[Recorded]) -> float:
     """The share of evaluations in the time of finished runs; NaN without any."""
     seconds = sum(each.seconds for each in records)

@@ -16,7 +16,6 @@ def _add(
         found,
         figures=(name,),
         tables=(name,),
-        overlay="beyond",
         priced=priced,
     )
     ARTEFACTS.add(name, entry)

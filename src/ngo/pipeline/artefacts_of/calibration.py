@@ -13,6 +13,5 @@ ARTEFACTS.add(
         figures=("calibration",),
         tables=("calibration", "calibration_cells"),
         reference="table1_classification",
-        overlay="calibration",
     ),
 )
