@@ -27,6 +27,16 @@ SINE_SHARDS = {
             0,
             "threads: 0 is not allowed; it must be a whole number, 1 or more, 1024 or less",
         ),
+        (
+            "resources.train",
+            {"mem_mb": 1, "runtime": 1, "mem_mb_of": {"mnst": 2}},
+            "resources.train.mem_mb_of: 'mnst' is unknown.*'mnist'",
+        ),
+        (
+            "mixed_versions",
+            "tel",
+            "mixed_versions: 'tel' is not allowed; it must be refuse or tell",
+        ),
         ("runs_per_gpu", 0, "runs_per_gpu: 0 is not allowed; it must be a whole number, 1 or more"),
         ("seeds", [0, 1, 0], r"seeds: \[0, 1, 0\] repeats 0"),
         ("seeds", [], "seeds: .* is not allowed"),

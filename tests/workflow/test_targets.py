@@ -210,15 +210,23 @@ def test_runs_go_on_on_the_cpu_where_torch_cannot_use_the_gpu(tmp_path):
     assert re.search("^device: torch can't use the GPU: .*; using the CPU$", log.read_text(), re.M)
 
 
-@pytest.mark.parametrize(("cluster", "gpus"), [((), 0), (("--jobs", "9"), 1)])
-def test_jobs_of_a_cluster_ask_for_a_gpu_though_there_is_none_here(fresh, cluster, gpus):
-    (fresh.root / "gpu.yaml").write_text("device: auto\n")
+@pytest.mark.parametrize(
+    ("cluster", "device", "gpus", "data", "memory"),
+    [((), "cpu", 0, "mnist", 3000), (("--jobs", "9"), "auto", 1, "digits", 5000)],
+)
+def test_jobs_of_a_cluster_ask_for_a_gpu_though_there_is_none_here(
+    fresh, cluster, device, gpus, data, memory
+):
+    """And for the memory of their data set."""
+    resources = {"train": {"mem_mb_of": {data: 5000}}}
+    (fresh.root / "gpu.yaml").write_text(yaml.safe_dump({"device": "auto", "resources": resources}))
     config = "test.yaml gpu.yaml"
     out = fresh.snakemake("-n", "table1", *cluster, config=config, CUDA_VISIBLE_DEVICES="")
-    asked = re.findall(r"^ +resources: (.*device=auto.*)$", out, flags=re.MULTILINE)
+    asked = re.findall(r"^ +resources: (.*device=.*)$", out, flags=re.MULTILINE)
     assert len(asked) == 6
     for resources in asked:
-        assert {"mem_mb=16000", "runtime=240", f"gpu={gpus}"} <= set(resources.split(", "))
+        expected = {f"mem_mb={memory}", "runtime=240", f"gpu={gpus}", f"device={device}"}
+        assert expected <= set(resources.split(", "))
 
 
 def test_a_gpu_that_is_not_there_is_told_before_any_job(fresh):

@@ -153,6 +153,14 @@ def get_resources(kind):
     }
 
 
+def get_train_memory(wildcards, attempt):
+    """The host memory that a run requests in MB, which its data set decides."""
+    requested = config["resources"]["train"]
+    of_data_sets = requested.get("mem_mb_of", {})
+    dataset = RUNS[wildcards.run].dataset
+    return attempt * of_data_sets.get(dataset, requested["mem_mb"])
+
+
 def get_pattern(names):
     """A pattern that matches exactly these names."""
     return "|".join(map(re.escape, names)) or "none"

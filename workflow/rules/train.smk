@@ -17,7 +17,8 @@ rule train:
         run=f"(?!({get_pattern(PLAN.snapshots)})/)[^/]+",
     threads: config["threads"]
     resources:
-        **get_resources("train"),
+        mem_mb=get_train_memory,
+        runtime=config["resources"]["train"]["runtime"],
         gpu=GPU,
         device=DEVICE,
         runs_per_gpu=PLAN.runs_per_gpu,

@@ -10,6 +10,7 @@ import yaml
 
 from ngo.common.devices import DEVICES
 from ngo.common.versions import MIXED
+from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.measures.section import entry_schema
 from ngo.training.spec import FIELDS, FINAL
@@ -57,9 +58,11 @@ def config_schema(*, values: bool = True) -> Schema:
                 "plugins": _list(_TEXT, unique=True, least=0),
                 "claims": _TEXT,
                 "findings": _TEXT,
-                "mixed_versions": {"enum": list(MIXED)},
+                "mixed_versions": {"enum": list(MIXED), "description": " or ".join(MIXED)},
                 "only": _ref("names"),
-                "resources": _mapping({"train": _ref("resources"), "measure": _ref("resources")}),
+                "resources": _mapping(
+                    {"train": _resources_of_runs(), "measure": _ref("resources")}
+                ),
                 "data": _mapping({"root": _TEXT}),
                 "seeds": _ref("seeds"),
                 "defaults": _ref("run"),
@@ -88,7 +91,7 @@ def config_schema(*, values: bool = True) -> Schema:
             "id": _ID,
             "names": _list(_TEXT, unique=True),
             "seeds": _seeds("array", "integer"),
-            "resources": _mapping({"mem_mb": _whole(1, 10**9), "runtime": _whole(1, 10**6)}),
+            "resources": _mapping(_RESOURCES),
             "run": _mapping(run, required=()),
             "case": _mapping(case, required=()),
         },
@@ -99,6 +102,12 @@ def as_yaml() -> str:
     """The text of the schema's file."""
     schema = json.loads(json.dumps(config_schema()))  # parts that are used twice are written twice
     return HEADER + yaml.safe_dump(schema, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _resources_of_runs() -> Schema:
+    """What a run requests: some data sets may need more memory than the others."""
+    by_dataset = _mapping({name: _RESOURCES["mem_mb"] for name in DATASETS}, required=())
+    return _mapping({**_RESOURCES, "mem_mb_of": by_dataset}, optional=("mem_mb_of",))
 
 
 def _training() -> Schema:
@@ -173,6 +182,7 @@ def _ref(name: str) -> Schema:
     return {"$ref": f"#/$defs/{name}"}
 
 
+_RESOURCES: Schema = {"mem_mb": _whole(1, 10**9), "runtime": _whole(1, 10**6)}
 _SHARE: Schema = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
 _LOSS: Schema = {"type": "number", "exclusiveMinimum": 0}
 _PERCENT: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 100}
