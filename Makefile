@@ -55,8 +55,8 @@ restore: setup ## Put the finished runs of ARCHIVE=… back; then only missing o
 	$(BIN)/ngo restore $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-runs.tar))
 
 figures-from-metrics: setup ## Every table, figure and verdict, and the pages of results, from ARCHIVE=…, without training
-	$(BIN)/ngo rebuild $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-metrics.tar))
-	$(BIN)/python tools/results_page.py --archive $(ARCHIVE)
+	$(BIN)/ngo rebuild $(TRUST) $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-metrics.tar))
+	$(BIN)/python -P tools/results_page.py $(TRUST) --archive $(ARCHIVE)
 
 PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 

@@ -112,9 +112,9 @@ def test_a_rebuilt_archive_of_all_artefacts_gives_the_same_documents(tool, repos
     first = (repository / "docs/results.md").read_bytes()
     (repository / "docs/results.md").write_text("changed")
     about = {"tier": "made-up", "whole": whole, "configs": ["config/config.yaml"]}
-    about |= {"artefacts": ["fig8"], "config": {}}
-    content = json.dumps(about).encode()
-    write_archive(repository / "a.tar", {"archive.json": content})
+    about |= {"artefacts": ["fig8"], "config": {"tier": "made-up"}}
+    members = {"config/config.yaml": b"tier: made-up\n", "archive.json": json.dumps(about).encode()}
+    write_archive(repository / "a.tar", members)
     paths = ("--archive", repository / "a.tar", "--shipped", repository / "shipped")
     answer = CliRunner().invoke(tool.main, [str(path) for path in paths])
     assert answer.exit_code == 0, answer.exception

@@ -7,17 +7,17 @@ another tier are written to docs/ in its folder of results.
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import chdir
 from pathlib import Path
 
 import click
 
-from ngo.cli.options import FOLDER, INPUT
+from ngo.cli.options import FOLDER, INPUT, trust_option
 from ngo.common.files import atomic_file, write_text
 from ngo.common.registry import UserError
-from ngo.pipeline.archive import ABOUT, unpack
+from ngo.pipeline.archive import about_of, read_archive, unpack
+from ngo.pipeline.archive_plan import check_plugins
 from ngo.pipeline.artefacts import tier_folder
 from ngo.pipeline.report_contents import report_contents
 from ngo.report.contents import Contents, text
@@ -38,15 +38,16 @@ SHOWN = {FIRST: NAMES, "beyond": ("beyond", "beyond-assumptions")}
 @click.option("--tier", default=FIRST, show_default=True, help="Tier of the results in results/.")
 @click.option("--archive", type=INPUT, help="Metrics archive, rebuilt, in place of a tier.")
 @click.option("--shipped", type=FOLDER, default="results/shipped", help="Where it was rebuilt.")
+@trust_option
 @click.option("--check", is_flag=True, help="Write nothing; fail if a file is out of date.")
-def main(tier: str, archive: Path | None, shipped: Path, check: bool) -> None:
+def main(tier: str, archive: Path | None, shipped: Path, trusted: bool, check: bool) -> None:
     """Write the pages of results, or check them against the results that are here."""
     try:
         if check:
             sys.exit(stale(tier))
         root, configs, whole = REPOSITORY, configs_of(tier), True
         if archive is not None:
-            root, configs, whole = rebuilt(archive, shipped)
+            root, configs, whole = rebuilt(archive, shipped, trusted)
         if not whole:
             click.echo("no page of results: the archive has only some tables and figures")
             return
@@ -67,11 +68,12 @@ def configs_of(tier: str) -> list[Path]:
     return [Path(f"config/{name}.yaml") for name in ("config", tier)]
 
 
-def rebuilt(archive: Path, shipped: Path) -> tuple[Path, list[Path], bool]:
+def rebuilt(archive: Path, shipped: Path, trusted: bool) -> tuple[Path, list[Path], bool]:
     """Where an archive is unpacked, its config files from there, and whether it has everything."""
-    folder = unpack(archive, shipped)
-    about = json.loads(text(folder / ABOUT))
-    return folder, [Path(name) for name in about["configs"]], about["whole"]
+    members = read_archive(archive)
+    about = about_of(archive, members)
+    check_plugins(archive, members, about["config"], trusted=trusted, tell=click.echo)
+    return unpack(archive, shipped), [Path(name) for name in about["configs"]], about["whole"]
 
 
 def pages(contents: Contents) -> dict[str, str]:

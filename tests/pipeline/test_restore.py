@@ -11,10 +11,13 @@ from runs import contents, run_in, tiny
 from ngo.common.locks import exclusive_lock
 from ngo.common.registry import UserError
 from ngo.data.loading import train_labels
+from ngo.data.manifest import manifest_text
 from ngo.pipeline import restore as stage
-from ngo.pipeline.archive import write_archive
+from ngo.pipeline.archive import read_archive, write_archive
 from ngo.pipeline.collect import RUNS, collect_finished
+from ngo.pipeline.config_files import read_config
 from ngo.pipeline.packed_runs import FinishedRun, write_run
+from ngo.pipeline.plan import plan
 from ngo.training.partition_file import draw, read
 
 
@@ -27,7 +30,7 @@ def own(tmp_path, monkeypatch):
     for spec in planned.runs.values():
         write_run(RUNS / spec.id, made_up_run(spec, draw(spec, labels)))
     (tmp_path / "results/data").mkdir()
-    (tmp_path / "results/data/digits.json").write_text('{"dataset": "digits"}\n')
+    (tmp_path / "results/data/digits.json").write_text('{"dataset": "forged"}\n')
     write_archive("a.tar", collect_finished(configs)[0])
     made = {path.name: contents(path) for path in RUNS.iterdir()}
     (tmp_path / "results").rename(tmp_path / "made")
@@ -35,7 +38,7 @@ def own(tmp_path, monkeypatch):
 
 
 def restore(configs, root="data"):
-    return stage.restore("a.tar", root, configs)
+    return stage.restore("a.tar", read_archive("a.tar"), plan(read_config(configs)), root)
 
 
 def found_here():
@@ -52,7 +55,7 @@ def test_all_files_come_back_byte_for_byte(own, tmp_path):
         parts = read(f"results/partitions/{partition}.parquet", spec)
         drawn = draw(spec, train_labels("digits", tmp_path))
         assert all(map(np.array_equal, parts, drawn))
-    assert (tmp_path / "results/data/digits.json").read_text() == '{"dataset": "digits"}\n'
+    assert (tmp_path / "results/data/digits.json").read_text() == manifest_text("digits", 1437)
     assert set(found.files) == {
         "results/data/digits.json",
         *(f"results/partitions/{partition}.parquet" for partition in planned.partition_runs),

@@ -19,6 +19,7 @@ from ngo.pipeline import verify as stage
 from ngo.pipeline.archive import runs_of, write_archive
 from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.collect import RUNS, collect_finished
+from ngo.pipeline.crate import CRATE, crate
 from ngo.pipeline.packed_runs import packed, read_run, write_run
 
 TABLE = tidy_table("test", "own")
@@ -75,8 +76,10 @@ def forged(members, change, *, record=True):
     table = results.aggregate(f"forged/{name}/metrics.parquet" for name in runs)
     results.write(table, "forged/table.parquet")
     content = Path("forged/table.parquet").read_bytes()
-    others = {name: value for name, value in members.items() if name != "ro-crate-metadata.json"}
-    return {**others, **packed(runs.values()), TABLE: content}, run.id
+    made = {**members, **packed(runs.values()), TABLE: content}
+    del made[CRATE]
+    records = [each.record for each in runs.values()]
+    return {**made, CRATE: crate(made, json.loads(made["archive.json"]), records)}, run.id
 
 
 def one_bit(columns):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import click
 
-from ngo.cli.options import FOLDER, INPUT, RESULT, configs_option, schema_option
+from ngo.cli.options import FOLDER, INPUT, RESULT, configs_option, schema_option, trust_option
 from ngo.common.registry import UserError
-from ngo.pipeline.archive import remaking, unpack, write_archive
+from ngo.pipeline import rebuilding
+from ngo.pipeline.archive import about_of, read_archive, unpack, write_archive
+from ngo.pipeline.archive_plan import archived_plan
 from ngo.pipeline.collect import collect, collect_finished
 
 
@@ -58,17 +59,20 @@ def archive(
     show_default=True,
     help="Folder in which the archive gets its own folder.",
 )
-def rebuild(archive: Path, out: Path) -> None:
+@trust_option
+def rebuild(archive: Path, out: Path, trusted: bool) -> None:
     """Make all tables and figures from a metrics ARCHIVE.
 
     This needs no training and no GPU. It starts Snakemake, so it must run in the folder of the
-    repository. A modified archive is refused.
+    repository. A modified archive is refused, and so is one with other members than its config
+    needs. Nothing that the archive contains is run, except its plugins with --trust-plugins.
     """
-    profile = Path("workflow/profiles/local")
-    if not (Path("Snakefile").exists() and profile.exists()):
+    if not (rebuilding.SNAKEFILE.exists() and rebuilding.PROFILE.exists()):
         raise UserError("rebuild: no Snakefile in this folder; run it in the repository's folder.")
+    members = read_archive(archive)
+    with archived_plan(archive, members, trusted=trusted, tell=click.echo):
+        pass  # its config can be planned, and it has no other members than this plan needs
     folder = unpack(archive, out)
     click.echo(f"tables and figures of {archive} → {folder / 'results'}")
-    flags = ["--workflow-profile", str(profile)]
-    command = [sys.executable, "-m", "snakemake", *remaking(folder), *flags]
-    os.execv(sys.executable, command)
+    command = rebuilding.command(folder, about_of(archive, members))
+    os.execve(command[0], command, {**os.environ, **rebuilding.ENVIRONMENT})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -12,7 +11,8 @@ from ngo.cli.options import RESULT
 from ngo.common.files import write_text
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS
-from ngo.data.described import DESCRIBED, identity
+from ngo.data.described import DESCRIBED
+from ngo.data.manifest import manifest_text
 
 
 @click.command()
@@ -27,10 +27,7 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
     if source.folder is not None or name in DESCRIBED:
         loading.checked_arrays(name, source, source.read(root), root)  # decodes images, once
     if out is not None:
-        facts = {"dataset": name, "train_samples": samples, "files": source.files}
-        if name in DESCRIBED:
-            facts["content"] = identity(name)
-        write_text(out, json.dumps(facts, indent=2) + "\n")
+        write_text(out, manifest_text(name, samples))
     if source.folder is not None:
         place = f"{source.folder} in {root}"
     elif source.files:

@@ -91,3 +91,7 @@ configs_option = click.option(
 schema_option = click.option(
     "--schema", type=INPUT, help="Schema of the config  [default: the workflow's]"
 )
+
+trust_option = click.option(
+    "--trust-plugins", "trusted", is_flag=True, help="Run the plugins that the archive contains."
+)

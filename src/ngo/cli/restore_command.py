@@ -8,7 +8,7 @@ import click
 
 from ngo.cli.field_options import data_root_option
 from ngo.cli.log import LOG
-from ngo.cli.options import INPUT, schema_option
+from ngo.cli.options import INPUT, schema_option, trust_option
 from ngo.common.registry import UserError
 from ngo.data import download
 
@@ -20,12 +20,17 @@ from ngo.data import download
     "configs",
     multiple=True,
     type=INPUT,
-    help="Config file; later ones override  [default: those that the archive names]",
+    help="Config file of yours; later ones override  [default: those in the archive]",
 )
+@trust_option
 @schema_option
 @data_root_option
 def restore(
-    archive: Path, configs: tuple[Path, ...], schema: Path | None, data_root: Path | None
+    archive: Path,
+    configs: tuple[Path, ...],
+    trusted: bool,
+    schema: Path | None,
+    data_root: Path | None,
 ) -> None:
     """Put the finished runs of an ARCHIVE back into results/runs.
 
@@ -37,12 +42,14 @@ def restore(
     if not Path("Snakefile").exists():
         raise UserError("restore: no Snakefile in this folder; run it in the repository's folder.")
     from ngo.pipeline import restore as stage
-    from ngo.pipeline.archive import about_of, read_archive
+    from ngo.pipeline.archive import read_archive
 
-    named = [Path(name) for name in about_of(archive, read_archive(archive))["configs"]]
-    used = configs or named
-    found = stage.restore(archive, download.data_root(data_root), used, schema)
-    stage.record(found.files, used[1:])
+    root = download.data_root(data_root)
+    members = read_archive(archive)
+    choice = stage.chosen(archive, members, configs, schema, trusted=trusted, tell=click.echo)
+    with choice as (planned, overlays):
+        found = stage.restore(archive, members, planned, root)
+        stage.record(found.files, overlays)
     for name, reason in found.no_data.items():
         LOG.warning(
             "note: partitions of %s are not drawn: %s Restore again once its files are here: "

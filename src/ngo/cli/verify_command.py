@@ -9,7 +9,7 @@ import click
 
 from ngo.cli.field_options import data_root_option
 from ngo.cli.log import LOG
-from ngo.cli.options import INPUT, FieldType, schema_option
+from ngo.cli.options import INPUT, FieldType, schema_option, trust_option
 from ngo.cli.train_command import SECONDS, THREADS
 from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
@@ -35,6 +35,7 @@ SEED = FieldType(Field(int, "seed", **within(0, 2**63 - 1)))
     "--other-code", is_flag=True, help="Draw runs of other code too, and train them with this one."
 )
 @click.option("--threads", type=THREADS, help="Threads: 1 to 1024  [default: all cores]")
+@trust_option
 @schema_option
 @data_root_option
 def verify(
@@ -44,6 +45,7 @@ def verify(
     longest: float | None,
     other_code: bool,
     threads: int | None,
+    trusted: bool,
     schema: Path | None,
     data_root: Path | None,
 ) -> None:
@@ -55,13 +57,15 @@ def verify(
     check out the revision that made them. Exit status 1 if a check fails.
     """
     from ngo.pipeline import verify as stage
-    from ngo.pipeline.archive import about_of, read_archive, runs_of
+    from ngo.pipeline.archive import read_archive, runs_of
+    from ngo.pipeline.archive_plan import archived_plan
     from ngo.pipeline.packed_runs import revisions
-    from ngo.pipeline.plan import plan
 
     members = read_archive(archive)
     runs = runs_of(archive, members)
-    planned = plan(about_of(archive, members)["config"], schema)
+    root = download.data_root(data_root).resolve()
+    own = archived_plan(archive, members, trusted=trusted, tell=click.echo, schema=schema)
+    planned = click.get_current_context().with_resource(own)
     click.echo(f"pass  sums: {len(members)} files of the archive are intact")
     failed = []
 
@@ -79,7 +83,6 @@ def verify(
             f"verify: no run can be retrained: {reasons or 'the archive has none'}. Runs were made "
             f"by revision {revisions(run.record for run in runs.values())}."
         )
-    root = download.data_root(data_root)
     chosen = stage.drawn(names, sample, seed)
     for dataset in sorted({planned.runs[name].dataset for name in chosen}):
         download.check(dataset, root)

@@ -5,27 +5,30 @@ paper's numbers (see ``ngo.pipeline.collect``); it contains no weights. ``archiv
 it; ``SHA256SUMS`` lists the sums of all other members in the format of ``sha256sum``. Archives are
 deterministic: the same members give the same bytes, so an archive is intact if packing its members
 reproduces it.
+
+An archive may be a stranger's: reading and unpacking one runs nothing of it, and takes memory in
+proportion to ``ngo.pipeline.limits``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
 import shutil
+import stat
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from ngo.common.files import PARTIAL, atomic_file
 from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError
-from ngo.pipeline import packed_runs
+from ngo.pipeline import limits, packed_runs
+from ngo.pipeline.archive_description import described
+from ngo.pipeline.members import ABOUT, SUMS, check_member, is_table, is_workflow
 from ngo.pipeline.packed_runs import FinishedRun
-
-ABOUT = "archive.json"
-SUMS = "SHA256SUMS"
+from ngo.pipeline.parquet_check import decoded_bytes
 
 # By name in the archive, which is the path in the folder where it is unpacked.
 Members = dict[str, bytes]
@@ -41,14 +44,10 @@ def write_archive(path: str | Path, members: Members) -> str:
 
 def read_archive(path: str | Path) -> Members:
     """The members of an archive; a UserError that names the first fault in it."""
-    content = content_of(Path(path))
-    members: Members = {}
+    content = _bounded(Path(path))
     try:
-        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
-            for entry in archive:
-                _check_entry(entry, members)
-                members[entry.name] = archive.extractfile(entry).read()
-    except (tarfile.TarError, EOFError, ValueError) as error:
+        members = _members(content)
+    except (tarfile.TarError, ValueError) as error:
         raise _refused(path, f"it is not a metrics archive, or it is truncated ({error})") from None
     except UserError as error:
         raise _refused(path, str(error)) from None
@@ -69,18 +68,16 @@ def read_archive(path: str | Path) -> Members:
         )
     if ABOUT not in members:
         raise _refused(path, f"it has no {ABOUT}")
+    _check_tables(path, members)
     return members
 
 
 def about_of(path: str | Path, members: Members) -> dict:
-    """What ``archive.json`` says; a UserError if it lacks something."""
+    """What ``archive.json`` says, checked; a UserError if it is no description of ``members``."""
     try:
-        about = json.loads(members[ABOUT])
-        if not {"tier", "artefacts", "whole", "configs", "config"} <= about.keys():
-            raise ValueError("it is not complete")
-    except (ValueError, AttributeError) as error:
+        return described(members)
+    except UserError as error:
         raise _refused(path, f"{ABOUT} can't be read ({error})") from None
-    return about
 
 
 def runs_of(path: str | Path, members: Members) -> dict[str, FinishedRun]:
@@ -94,9 +91,10 @@ def runs_of(path: str | Path, members: Members) -> dict[str, FinishedRun]:
 def unpack(path: str | Path, out: str | Path) -> Path:
     """Verify an archive, and unpack it into ``out``/TIER-SUM; returns that folder.
 
-    The records of runs become files of their own. The folder appears only when it is complete. An
-    existing folder must contain these files unchanged. Raises a UserError if the archive or the
-    folder has been changed.
+    The records of runs become files of their own. The sources of the workflow stay in the archive:
+    nothing in the folder is run but the config's plugins, if they are trusted. The folder appears
+    only when it is complete. An existing folder must contain these files unchanged. Raises a
+    UserError if the archive or the folder has been changed.
     """
     members = read_archive(path)
     about = about_of(path, members)
@@ -105,8 +103,8 @@ def unpack(path: str | Path, out: str | Path) -> Path:
             f"archive: {str(path)!r} has finished runs and no tables or figures; ngo restore puts "
             "the runs back."
         )
-    tier = PurePosixPath(about["tier"]).name
-    folder = writable_folder(out) / f"{tier}-{sha256(_packed(members))[:8]}"
+    folder = writable_folder(out) / f"{about['tier']}-{sha256(_packed(members))[:8]}"
+    members = {name: content for name, content in members.items() if not is_workflow(name)}
     if packed_runs.RECORDS in members:  # one file for each, as pages of results read them
         members |= {
             f"results/runs/{run.id}/run.json": run.record_text.encode()
@@ -133,29 +131,6 @@ def unpack(path: str | Path, out: str | Path) -> Path:
     return folder
 
 
-def remaking(folder: Path) -> list[str]:
-    """The arguments of Snakemake that make the tables and figures of an unpacked archive.
-
-    They are for the repository's folder. Only the rules of tables and figures are allowed, so
-    nothing is trained or measured.
-    """
-    about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-    targets = [*about["artefacts"], "assumptions"]
-    if about["whole"]:
-        targets.append("report")
-    overlays = [str((folder / name).resolve()) for name in about["configs"][1:]]
-    return [
-        *targets,
-        "--directory",
-        str(folder),
-        "--allowed-rules",
-        *targets,
-        *(["--configfile", *overlays] if overlays else []),
-        "--config",
-        "device=cpu",
-    ]
-
-
 def _packed(members: Mapping[str, bytes]) -> bytes:
     """The archive of ``members``: the sums, then the members sorted by name.
 
@@ -172,15 +147,50 @@ def _packed(members: Mapping[str, bytes]) -> bytes:
     return file.getvalue()
 
 
-def _check_entry(entry: tarfile.TarInfo, members: Members) -> None:
-    """Raise a UserError for a member that no archive may have."""
-    path = PurePosixPath(entry.name)
-    if path.is_absolute() or ".." in path.parts or "\\" in entry.name:
-        raise UserError(f"{entry.name!r} is a path outside the folder")
-    if not entry.isreg():
-        raise UserError(f"{entry.name!r} is not a regular file")
-    if entry.name in members:
-        raise UserError(f"{entry.name!r} occurs twice")
+def _members(content: bytes) -> Members:
+    """The members of a tar file, which may have regular files and nothing else."""
+    members: Members = {}
+    for entry, body in _entries(content):
+        if entry.name in members:
+            raise UserError(f"{entry.name!r} occurs twice")
+        members[entry.name] = bytes(body)
+        if len(members) > limits.MEMBERS:
+            raise UserError(f"it has more than {limits.MEMBERS} files")
+    folders = {str(folder) for name in members for folder in PurePosixPath(name).parents}
+    if both := sorted(folders & members.keys()):
+        raise UserError(f"{both[0]!r} is a file and a folder")
+    if len({name.casefold() for name in members}) < len(members):
+        raise UserError("two of its files differ only in capital letters")
+    return members
+
+
+def _entries(content: bytes) -> Iterator[tuple[tarfile.TarInfo, memoryview]]:
+    """The header and the content of each file in a tar file.
+
+    ``tarfile`` would also follow the headers of other kinds of entries, which declare sizes as they
+    like.
+    """
+    view, place = memoryview(content), 0
+    while any(block := view[place : place + tarfile.BLOCKSIZE]):
+        entry = tarfile.TarInfo.frombuf(block.tobytes(), "utf-8", "strict")
+        place += tarfile.BLOCKSIZE
+        if entry.type != tarfile.REGTYPE:
+            raise UserError(f"{entry.name!r} is not a regular file")
+        if not 0 <= entry.size <= len(content) - place:
+            raise UserError(f"{entry.name!r} is truncated")
+        check_member(entry.name, entry.size)
+        yield entry, view[place : place + entry.size]
+        place += -(-entry.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
+
+
+def _check_tables(path: str | Path, members: Members) -> None:
+    """Raise a UserError for a table that is damaged, or if all are too large when decoded."""
+    left = limits.TABLES
+    for name in filter(is_table, members):
+        try:
+            left -= decoded_bytes(members[name], left)
+        except ValueError as error:
+            raise _refused(path, f"{name!r} can't be read ({error})") from None
 
 
 def _listed(path: str | Path, sums: bytes) -> dict[str, str]:
@@ -213,6 +223,17 @@ def _refused(path: str | Path, reason: str) -> UserError:
 def sha256(content: bytes) -> str:
     """The SHA-256 of ``content``, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
+
+
+def _bounded(path: Path) -> bytes:
+    """The bytes of a file of an allowed size."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise UserError(f"archive: {str(path)!r} can't be read: {error.strerror}") from None
+    if not stat.S_ISREG(status.st_mode) or status.st_size > limits.ARCHIVE:
+        raise _refused(path, f"it is no file of at most {limits.ARCHIVE} bytes")
+    return content_of(path)
 
 
 def content_of(path: Path) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -11,13 +10,14 @@ import ngo
 from ngo.common import versions
 from ngo.common.registry import UserError
 from ngo.data.described import identity
-from ngo.pipeline.archive import ABOUT, Members, content_of
+from ngo.pipeline.archive import Members, content_of
 from ngo.pipeline.artefacts import ARTEFACTS, tidy_table
 from ngo.pipeline.config_files import CONFIG, read_config
 from ngo.pipeline.crate import CRATE, WORKFLOW, crate
+from ngo.pipeline.members import ABOUT, named_members
 from ngo.pipeline.packed_runs import FinishedRun, is_finished, packed, read_run
 from ngo.pipeline.plan import Plan, plan
-from ngo.training.code import named_files, run_fingerprint
+from ngo.training.code import run_fingerprint
 from ngo.training.earlier import difference
 from ngo.training.spec import RunSpec
 
@@ -122,29 +122,13 @@ def _members(
     }
     rules = sorted(Path(WORKFLOW).parent.glob("workflow/rules/*.smk"))
     places = {**places, WORKFLOW: Path(WORKFLOW), **{path.as_posix(): path for path in rules}}
-    places |= {_carried("plugins", path): Path(path) for path in planned.plugins}
-    for spec in planned.runs.values():
-        files = named_files(spec.values())
-        places |= {_carried(key, str(path)): path for key, path in files.items()}
-    places[_carried("claims", planned.claims)] = Path(planned.claims)  # the workflow checks it
-    if planned.findings is not None:
-        places[_carried("findings", planned.findings)] = Path(planned.findings)
+    places |= named_members(planned)
     members = {name: content_of(path) for name, path in places.items()}
     members[ABOUT] = (json.dumps(described, indent=2) + "\n").encode()
     if not runs:  # measurements only: nothing was trained, and nothing has a date
         return members
     members |= packed(runs)
     return {**members, CRATE: crate(members, described, [run.record for run in runs])}
-
-
-def _carried(key: str, file: str) -> str:
-    """The name in the archive of a file that the config names under ``key``: that name."""
-    path = PurePosixPath(os.path.normpath(file))
-    if path.is_absolute() or ".." in path.parts:
-        raise UserError(
-            f"{key}: {file!r} is outside the working directory; an archive can't contain it."
-        )
-    return str(path)
 
 
 def _check_runs(table: Path, specs: Iterable | None) -> None:

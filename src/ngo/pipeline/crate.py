@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from importlib.metadata import version
 from urllib.parse import quote
 
+from ngo.pipeline import strict_json
 from ngo.pipeline.packed_runs import METRICS, RECORDS, revisions
 
 CRATE = "ro-crate-metadata.json"
@@ -85,6 +86,20 @@ def crate(
     # One entity a line: compact, and still to be read and compared.
     lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in graph)
     return f'{{"@context": {json.dumps(CONTEXT)}, "@graph": [\n{lines}\n]}}\n'.encode()
+
+
+def crate_fault(members: Mapping[str, bytes], runs: bool) -> str | None:
+    """What is wrong with the provenance of an archive that has ``runs``; None if nothing is."""
+    if CRATE not in members:
+        return f"{CRATE} is missing" if runs else None
+    try:
+        graph = strict_json.parsed(members[CRATE])["@graph"]
+        sums = {entity["@id"]: entity.get("sha256") for entity in graph}
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        return f"{CRATE} can't be read ({error})"
+    described = (name for name in sorted(members) if _name(name) in sums and name != CRATE)
+    wrong = (name for name in described if sums[_name(name)] != _facts(members[name])["sha256"])
+    return next((f"its sum of {name} is another" for name in wrong), None)
 
 
 def _profiles() -> Iterator[Entity]:

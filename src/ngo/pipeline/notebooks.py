@@ -60,9 +60,8 @@ def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
                 values,
                 progress_bar=False,
                 config=local,
-                extra_arguments=[
-                    "--log-level=CRITICAL"
-                ],  # no error if it is interrupted at the end
+                # No error if it is interrupted at the end, and no '' in sys.path.
+                extra_arguments=["--log-level=CRITICAL", "--ignore-cwd"],
             )
         except PapermillExecutionError as error:
             raise UserError(
@@ -74,14 +73,14 @@ def execute(notebook: Path, out: Path, parameters: Iterable[str]) -> None:
 def _offer_kernel(folder: Path) -> None:
     """Make this Python Jupyter's ``python3``, whatever kernels the user has.
 
-    It imports the plugins of this process. If a prefork server is running, and there are no
-    plugins, the kernel is forked from it.
+    It imports the plugins of this process, and no modules from the working directory. If a prefork
+    server is running, and there are no plugins, the kernel is forked from it.
     """
     module = ["ipykernel_launcher"]
     if (loaded := plugins.loaded()) or "NGO_WARM" in os.environ:
         flags = (word for plugin in loaded for word in ("--plugin", str(plugin.path)))
         module = ["ngo", *flags, "kernel"]
-    argv = [sys.executable, "-m", *module, "-f", "{connection_file}"]
+    argv = [sys.executable, "-P", "-m", *module, "-f", "{connection_file}"]
     place = folder / "kernels/python3/kernel.json"
     place.parent.mkdir(parents=True)
     place.write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}))

@@ -9,14 +9,18 @@ from __future__ import annotations
 import io
 import json
 import lzma
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path, PurePosixPath
+from types import NoneType
 from typing import TYPE_CHECKING
 
 from ngo.common import versions
 from ngo.common.files import write_text
 from ngo.common.registry import UserError
+from ngo.pipeline import limits, strict_json
 from ngo.training import earlier
 
 if TYPE_CHECKING:
@@ -32,8 +36,24 @@ _SIZE = ("train_samples", "classes_covered", "parameters")
 # What a record must have, besides these.
 _NEEDED = ("spec", "about", "final", "versions", "started", "wall_seconds", "evaluation_seconds")
 
-# The most that all records may take when unpacked, in bytes.
-_MOST = 2**30
+# Types of values in a record, by their key; those of a mapping's values follow.
+_KINDS: dict[str, tuple] = {
+    "id": (str,),
+    "spec": (dict, str, int, float, NoneType),
+    "about": (dict,),
+    "final": (dict, int, float, NoneType),
+    "versions": (dict, str, NoneType),
+    "started": (str,),
+    "wall_seconds": (int, float),
+    "evaluation_seconds": (list, int, float),
+    "source": (str, NoneType),
+    "processor": (str, NoneType),
+    "device": (str,),
+    "seed": (int,),
+}
+
+# What ``about`` has: the code, the partition, and what the bits of metrics depend on.
+_ABOUT = ("code", "parts", "torch", "device", "instructions", "kernels", "test_samples")
 
 
 @dataclass(frozen=True)
@@ -143,14 +163,40 @@ def unpacked(members: Mapping[str, bytes]) -> dict[str, FinishedRun]:
 
 def _check(run: FinishedRun) -> None:
     """Raise a ValueError, LookupError or TypeError for a run that none can be."""
-    if not run.id or PurePosixPath(run.id).name != run.id or "\\" in run.id or run.id == "..":
+    record = run.record
+    if not re.fullmatch(r"\w[\w.+-]*", record["id"]) or run.id in _TAKEN:
         raise ValueError(f"{run.id!r} is not the name of a run")
-    if absent := [name for name in (*_NEEDED, *_SIZE) if name not in run.record]:
+    if absent := [name for name in (*_NEEDED, *_SIZE) if name not in record]:
         raise ValueError(f"the record of {run.id} has no {absent[0]!r}")
     if not {"step", "diverged"} <= run.columns.keys() or not len(run.columns["step"]):
         raise ValueError(f"the metrics of {run.id} are not complete")
-    if not (run.about["code"] and run.record["final"].keys() and run.seconds >= 0):
+    for key, (kind, *inner) in _KINDS.items():
+        if key in record and not _is(record[key], kind, *inner):
+            raise ValueError(f"the {key} of {run.id} is of another type")
+    if any(type(record[name]) not in (int, NoneType) for name in _SIZE):
+        raise ValueError(f"the sizes of {run.id} are no whole numbers")
+    if both := sorted(run.columns.keys() & run.facts.keys()):
+        raise ValueError(f"{both[0]!r} of {run.id} is a column and a fact")
+    datetime.fromisoformat(record["started"])
+    if not (
+        all(name in record["about"] for name in _ABOUT)
+        and record["final"]
+        and run.seconds >= 0
+        and {"ngo", "python", "torch", "numpy"} <= record["versions"].keys()
+    ):
         raise ValueError(f"the record of {run.id} is not complete")
+
+
+# Names in the folder of runs that no run may have.
+_TAKEN = (PurePosixPath(METRICS).name, PurePosixPath(RECORDS).name)
+
+
+def _is(value: object, kind: type, *inner: type) -> bool:
+    """Whether ``value`` is of the ``kind`` (any of all kinds, if it is no collection)."""
+    if kind not in (dict, list):
+        return isinstance(value, (kind, *inner))
+    parts = value.values() if isinstance(value, dict) else value
+    return type(value) is kind and (not inner or all(isinstance(part, inner) for part in parts))
 
 
 def _table(runs: list[FinishedRun]) -> bytes:
@@ -215,9 +261,9 @@ def _values(name: str, column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _records(content: bytes) -> Iterator[dict]:
-    decompressor = lzma.LZMADecompressor()
-    text = decompressor.decompress(content, max_length=_MOST)
+    decompressor = lzma.LZMADecompressor(memlimit=limits.RECORDS * 2)
+    text = decompressor.decompress(content, max_length=limits.RECORDS)
     if not decompressor.eof or decompressor.unused_data:
         raise ValueError(f"{RECORDS} is truncated, or too large")
     for line in text.decode().splitlines():
-        yield json.loads(line)
+        yield strict_json.parsed(line)

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,10 +20,13 @@ from ngo.common.files import write_text
 from ngo.common.locks import exclusive_lock
 from ngo.common.registry import UserError
 from ngo.data.download import prepare
+from ngo.data.manifest import manifest_text
 from ngo.data.partition import Parts
-from ngo.pipeline.archive import Members, about_of, read_archive, runs_of
+from ngo.pipeline.archive import Members, about_of, runs_of
+from ngo.pipeline.archive_plan import archived_plan
 from ngo.pipeline.collect import RUNS, of_this_code
 from ngo.pipeline.config_files import read_config
+from ngo.pipeline.members import named_members
 from ngo.pipeline.packed_runs import FinishedRun, is_finished, read_run, revisions, write_run
 from ngo.pipeline.plan import Plan, plan
 from ngo.training import earlier
@@ -83,25 +87,56 @@ class Restored:
         return f"{', '.join(parts)}; {self.missing} of the {self.tier} tier's runs left to train"
 
 
-def restore(
+@contextmanager
+def chosen(
     path: str | Path,
-    root: Path,
+    members: Members,
     configs: Sequence[str | Path] = (),
     schema: str | Path | None = None,
-) -> Restored:
-    """Write the runs of an archive that ``configs`` have into ``results/runs``.
+    *,
+    trusted: bool,
+    tell: Callable[[str], object],
+) -> Iterator[tuple[Plan, list[Path]]]:
+    """The plan of ``configs``, and the files by which Snakemake makes the same plan.
 
-    By default the configs are those that the archive names, as they are here. Only runs of the same
-    values and the same code fingerprint are written. Data sets are read below ``root``. Raises a
-    UserError for an archive that is damaged, and while the workflow runs.
+    The configs are the user's own; without any, they are those in the archive, with plugins only if
+    they are ``trusted`` (see ``archive_plan``). Snakemake needs the files that these configs name
+    in this folder: a UserError unless they are here, as they are in the archive.
     """
-    members = read_archive(path)
+    if configs:
+        yield plan(read_config(configs), schema), [Path(each) for each in configs[1:]]
+        return
+    here, names = Path.cwd(), about_of(path, members)["configs"]
+    with archived_plan(path, members, trusted=trusted, tell=tell, schema=schema) as planned:
+        overlays = [Path.cwd() / name for name in names]
+        with chdir(here):
+            _check_here(path, members, planned)
+            yield planned, overlays
+
+
+def _check_here(path: str | Path, members: Members, planned: Plan) -> None:
+    """Raise a UserError if a file that decides runs is not here as it is in the archive."""
+    deciding = named_members(planned).keys() - {planned.claims, planned.findings}
+    for name in sorted(deciding):
+        place = Path(name)
+        if not place.is_file() or place.read_bytes() != members[name]:
+            raise UserError(
+                f"restore: {name!r} is not here as it is in the archive; take it from there "
+                f"(tar xf {path} {name}), or name your own config (--config)."
+            )
+
+
+def restore(path: str | Path, members: Members, planned: Plan, root: Path) -> Restored:
+    """Write the runs of an archive that a plan has into ``results/runs``.
+
+    Only runs of the same values and the same code fingerprint are written. Data sets are read below
+    ``root``. Raises a UserError for an archive that is damaged, and while the workflow runs.
+    """
     runs = runs_of(path, members)
-    planned = plan(read_config(configs or about_of(path, members)["configs"]), schema)
     lock = exclusive_lock(LOCK)
     try:
         found = _sorted_out(runs, planned)
-        _draw_partitions(found, runs, planned, root, members)
+        _draw_partitions(found, runs, planned, root)
         for name in found.restored:
             write_run(RUNS / name, runs[name])
             (RUNS / name / CHECKPOINT).unlink(missing_ok=True)
@@ -117,7 +152,7 @@ def record(files: Sequence[str], overlays: Iterable[str | Path]) -> None:
     """Make Snakemake's records of ``files``, as if it had just made them with this code."""
     if not files:
         return
-    command = [sys.executable, "-c", TOUCH, *files, "--touch", "--force", "--cores", "1000"]
+    command = [sys.executable, "-P", "-c", TOUCH, *files, "--touch", "--force", "--cores", "1000"]
     command += ["--workflow-profile", "workflow/profiles/local", "--quiet", "all"]
     if overlays := [str(path) for path in overlays]:
         command += ["--configfile", *overlays]
@@ -157,9 +192,10 @@ def _draw_partitions(
     runs: Mapping[str, FinishedRun],
     planned: Plan,
     root: Path,
-    members: Members,
 ) -> None:
     """Draw the absent partitions of restored runs, and check that they are those of the runs."""
+    from ngo.data.loading import train_labels
+
     of_partition: dict[str, list[str]] = {}
     for name in (*found.restored, *found.here):
         of_partition.setdefault(planned.runs[name].partition_id, []).append(name)
@@ -170,8 +206,8 @@ def _draw_partitions(
             found.no_data[dataset] = str(error)
             continue
         manifest = f"results/data/{dataset}.json"
-        if manifest in members and not Path(manifest).exists():
-            write_text(manifest, members[manifest].decode())
+        if not Path(manifest).exists():
+            write_text(manifest, manifest_text(dataset, len(train_labels(dataset, root))))
         found.files.append(manifest)
     for partition, names in sorted(of_partition.items()):
         spec = planned.partition_runs[partition]

@@ -7,7 +7,6 @@ seed, are trained again and compared (``ngo.pipeline.agreement``).
 from __future__ import annotations
 
 import io
-import json
 import os
 import random
 import subprocess
@@ -18,12 +17,13 @@ from pathlib import Path
 
 from ngo.common.registry import UserError
 from ngo.pipeline.agreement import bit_difference, difference_beyond_rounding, same_kind
-from ngo.pipeline.archive import Members, sha256
+from ngo.pipeline.archive import Members
 from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.collect import of_this_code
-from ngo.pipeline.crate import CRATE
+from ngo.pipeline.crate import crate_fault
 from ngo.pipeline.packed_runs import FinishedRun, read_run, write_run
 from ngo.pipeline.plan import Plan
+from ngo.pipeline.rebuilding import ENVIRONMENT
 from ngo.training.earlier import METRICS
 from ngo.training.spec import RunSpec
 
@@ -69,11 +69,7 @@ def drawn(names: Sequence[str], sample: int, seed: int) -> list[str]:
 
 def faults(members: Members, runs: Runs, planned: Plan) -> Iterator[tuple[str, str | None]]:
     """What is compared without training, each with the first difference in it, if any."""
-    crate = json.loads(members[CRATE]) if CRATE in members else {"@graph": []}
-    sums = {entity["@id"]: entity.get("sha256") for entity in crate["@graph"]}
-    described = (name for name in sorted(members) if name in sums and name != CRATE)
-    wrong = next((name for name in described if sums[name] != sha256(members[name])), None)
-    yield "provenance", wrong and f"its sum of {wrong} is another"
+    yield "provenance", crate_fault(members, bool(runs))
     yield "records", next(filter(None, map(_other_final, runs.values())), None)
     with tempfile.TemporaryDirectory(prefix="ngo-verify-") as folder:
         for run in runs.values():
@@ -151,7 +147,11 @@ class Retraining:
             if self._threads is not None:
                 command += ["--threads", str(self._threads)]
             answer = subprocess.run(
-                command, env=os.environ | environment, capture_output=True, text=True, check=False
+                command,
+                env=os.environ | ENVIRONMENT | environment,
+                capture_output=True,
+                text=True,
+                check=False,
             )
             if answer.returncode:
                 told = (answer.stderr or answer.stdout).strip().splitlines() or ["no message"]

@@ -1,0 +1,31 @@
+"""The most that an archive may contain. One that has more is refused before it is decoded.
+
+The largest archive of the project has 13 MB in 60 members: 12 MB of records, and tables that take
+500 MB when they are decoded.
+"""
+
+MIB = 2**20
+
+#: Bytes of an archive.
+ARCHIVE = 128 * MIB
+
+#: Members of an archive.
+MEMBERS = 1000
+
+#: Bytes of a text: a config, claims, a plugin, a file that a run names.
+TEXT = MIB
+
+#: Bytes of a JSON file that describes the whole archive.
+JSON = 16 * MIB
+
+#: Levels of lists and mappings in JSON.
+DEPTH = 32
+
+#: Bytes of all records of runs, decompressed.
+RECORDS = 64 * MIB
+
+#: Bytes of all tables, decoded.
+TABLES = 768 * MIB
+
+#: Columns of a table.
+COLUMNS = 1000
