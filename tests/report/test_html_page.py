@@ -139,3 +139,9 @@ def test_captions_are_restructured_text():
     assert prose("*Look at* the ``V``.") == (
         '<p><em>Look at</em> the <span class="docutils literal">V</span>.</p>\n'
     )
+
+
+def test_descriptions_include_neither_html_nor_files():
+    for text in (".. raw:: html\n\n   <script>x()</script>\n", ".. include:: /etc/hostname\n"):
+        with pytest.raises(Exception, match="disabled"):
+            prose(text)

@@ -1,7 +1,9 @@
 """Tables as a page of HTML."""
 
 import pandas as pd
+import pytest
 
+from ngo.common.registry import UserError
 from ngo.report.pages import body, page
 
 
@@ -19,3 +21,13 @@ def test_the_body_of_a_page():
     html = page("a < b", {"Second": [{"k": "v"}]})
     assert body(html).startswith("<p>a &lt; b</p>\n<h2>Second</h2>\n<table>")
     assert body(html).endswith("</table>")
+
+
+@pytest.mark.parametrize(
+    "html",
+    ["<script>x()</script>", '<p onclick="x()">a</p>', "<!-- a -->", '<img src="a">',
+     '<td style="background: url(a);">a</td>'],
+)  # fmt: skip
+def test_only_plain_tables_are_taken_from_a_saved_page(html):
+    with pytest.raises(UserError, match="report: a saved table has HTML of another kind"):
+        body(f"<body>\n<p>A</p>{html}\n</body>")

@@ -101,3 +101,14 @@ def test_a_summary_is_replaced_in_a_document_and_found_there(made):
 
 def test_plain_text_has_no_meaning_in_markdown():
     assert escaped("T* | <a> [b] S_T `c`") == r"T\* \| \<a\> \[b\] S\_T \`c\`"
+
+
+def test_texts_of_findings_and_records_have_no_html_and_no_lines_of_their_own(made):
+    hostile = "a <script>x()</script>\n\n# b ![c](http://d)"
+    topics = [replace(each, title=hostile, about=hostile) for each in made.findings.topics]
+    found = replace(made.findings, topics=tuple(topics), title=hostile)
+    records = [*made.provenance, (hostile, hostile)]
+    page = results_markdown(replace(made, findings=found, provenance=records), "images")
+    assert "<script" not in page.replace(r"\<", "")
+    assert "\n# b" not in page
+    assert "](http" not in page.replace(r"\]", "")

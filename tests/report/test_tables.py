@@ -29,3 +29,18 @@ def test_printed_numbers():
     assert tables.number(-1, plus=True) == "−1.00"
     assert tables.number(-1e-9, plus=True) == "+0.00"
     assert tables.number(float("nan")) == "–"
+
+
+HOSTILE = "<script>x()</script> ![a](http://b) [c](d)\n\n# e | f"
+
+
+def test_text_of_a_table_is_neither_html_nor_links(tmp_path):
+    printed = pd.DataFrame({HOSTILE: [HOSTILE, "< 0.001"]})
+    tables.save_table(printed, printed, tmp_path / "t", HOSTILE)
+    for kind in ("md", "html", "tex"):
+        text = (tmp_path / f"t.{kind}").read_text()
+        assert "<script" not in text
+        assert "](" not in text or kind != "md"
+    markdown = (tmp_path / "t.md").read_text()
+    assert len(markdown.splitlines()) == 6  # the caption, and a table of two rows
+    assert "| < 0.001" in markdown

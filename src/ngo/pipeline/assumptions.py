@@ -13,6 +13,7 @@ from tabulate import tabulate
 
 from ngo.common.registry import UserError
 from ngo.pipeline.config_files import read_config
+from ngo.report.markdown_text import inert
 from ngo.report.pages import page
 
 MARK = re.compile(r"\bassumed:\s*")
@@ -68,9 +69,9 @@ def as_markdown(found: Sequence[Assumption], tier: str) -> str:
     """A caption, and a Markdown table for each section of the config."""
     parts = [_caption(found, tier)]
     for section, rows in _tables(found).items():
-        cells = [{name: text.replace("|", r"\|") for name, text in row.items()} for row in rows]
+        cells = [{name: inert(text) for name, text in row.items()} for row in rows]
         table = tabulate(cells, "keys", tablefmt="pipe", disable_numparse=True)
-        parts.append(f"## {section}\n\n{table}")
+        parts.append(f"## {inert(section)}\n\n{table}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -57,10 +57,11 @@ def table(stem: Path) -> Markup:
 
 @cache
 def prose(source: str) -> Markup:
-    """Paragraphs of reStructuredText as HTML."""
+    """Paragraphs of reStructuredText as HTML. They include neither files nor HTML."""
     from docutils.core import publish_parts
 
     strict = {"report_level": 1, "halt_level": 2, "initial_header_level": 4}
+    strict |= {"raw_enabled": False, "file_insertion_enabled": False}
     return Markup(publish_parts(source, writer="html5", settings_overrides=strict)["body"])
 
 

@@ -8,6 +8,7 @@ from tabulate import tabulate
 
 from ngo.report.contents import Contents, Shown, text
 from ngo.report.findings import Findings, Sentence, Topic, total
+from ngo.report.markdown_text import inert
 
 BEGIN = "<!-- summary: written by make results-page -->"
 END = "<!-- end of the summary -->"
@@ -53,7 +54,7 @@ def results_markdown(contents: Contents, images: str, assumptions: str = "assump
     contents.check()
     return PAGE.format(
         tier=contents.tier,
-        title=contents.findings.title or f"Results of the {contents.tier} tier",
+        title=inert(contents.findings.title, cell=False) or f"Results of the {contents.tier} tier",
         assumptions=assumptions,
         summary=summary(contents, images),
         topics=topics_table(contents.findings),
@@ -63,7 +64,9 @@ def results_markdown(contents: Contents, images: str, assumptions: str = "assump
             f"### {section}\n\n" + "\n".join(_artefact(entry, images) for entry in entries)
             for section, entries in contents.sections()
         ),
-        provenance="\n".join(f"- {name}: {escaped(value)}" for name, value in contents.provenance),
+        provenance="\n".join(
+            f"- {escaped(name)}: {escaped(value)}" for name, value in contents.provenance
+        ),
     )
 
 
@@ -129,12 +132,13 @@ def summary_of(document: str) -> str:
 
 def escaped(plain: str) -> str:
     """Text without a meaning in Markdown, in a table too."""
-    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", plain)
+    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(plain.splitlines()))
 
 
 def _topics(found: Findings) -> list[str]:
     return [
-        f'### <a id="{_anchor(topic)}"></a>{topic.title}\n\n{topic.about}\n\n'
+        f'### <a id="{_anchor(topic)}"></a>{inert(topic.title, cell=False)}\n\n'
+        f"{inert(topic.about, cell=False)}\n\n"
         + "\n".join([*map(_bullet, topic.sentences), *_absent(topic)])
         + "\n"
         for topic in found.topics

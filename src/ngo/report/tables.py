@@ -8,6 +8,7 @@ import pandas as pd
 
 from ngo.common.files import atomic_file, write_text
 from ngo.report.latex import as_latex
+from ngo.report.markdown_text import inert
 from ngo.report.pages import page
 
 ABSENT = "–"
@@ -28,8 +29,9 @@ def save_table(table: pd.DataFrame, printed: pd.DataFrame, stem: str | Path, cap
 
 def as_markdown(printed: pd.DataFrame, caption: str) -> str:
     """The caption and a pipe table."""
-    cells = printed.map(lambda text: text.replace("|", r"\|"))
-    return f"{caption}\n\n{cells.to_markdown(index=False, disable_numparse=True)}\n"
+    cells = printed.rename(columns=inert).map(inert)
+    table = cells.to_markdown(index=False, disable_numparse=True)
+    return f"{inert(caption, cell=False)}\n\n{table}\n"
 
 
 def number(value: float, digits: int = 2, *, plus: bool = False) -> str:
