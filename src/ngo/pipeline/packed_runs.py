@@ -22,6 +22,7 @@ from ngo.common.files import write_text
 from ngo.common.registry import UserError
 from ngo.pipeline import limits, strict_json
 from ngo.training import earlier
+from ngo.training.spec import FIELDS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -173,6 +174,8 @@ def _check(run: FinishedRun) -> None:
     for key, (kind, *inner) in _KINDS.items():
         if key in record and not _is(record[key], kind, *inner):
             raise ValueError(f"the {key} of {run.id} is of another type")
+    if other := [name for name, value in record["spec"].items() if not _is_of_field(name, value)]:
+        raise ValueError(f"the field {other[0]!r} of {run.id} is of another type")
     if any(type(record[name]) not in (int, NoneType) for name in _SIZE):
         raise ValueError(f"the sizes of {run.id} are no whole numbers")
     if both := sorted(run.columns.keys() & run.facts.keys()):
@@ -189,6 +192,13 @@ def _check(run: FinishedRun) -> None:
 
 # Names in the folder of runs that no run may have.
 _TAKEN = (PurePosixPath(METRICS).name, PurePosixPath(RECORDS).name)
+
+
+def _is_of_field(name: str, value: object) -> bool:
+    """Whether a field of a run may have the ``value``; a plugin's field may have any."""
+    kinds = {int: int, float: (int, float), str: str, Path: str}
+    kind = kinds.get(FIELDS[name].kind) if name in FIELDS else None
+    return value is None or kind is None or isinstance(value, kind)
 
 
 def _is(value: object, kind: type, *inner: type) -> bool:

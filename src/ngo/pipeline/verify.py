@@ -103,9 +103,11 @@ def _other_table(content: bytes, wanted: set[str], folder: Path) -> str | None:
     if absent := sorted(run for run in wanted if not (folder / run).exists()):
         return f"the run {absent[0]} is not in the archive"
     file = io.BytesIO()
-    results.aggregate(folder / run / METRICS for run in sorted(wanted)).to_parquet(
-        file, index=False
-    )
+    try:
+        together = results.aggregate(folder / run / METRICS for run in sorted(wanted))
+        together.to_parquet(file, index=False)
+    except (ValueError, TypeError, LookupError) as error:
+        return f"its runs can't be joined ({' '.join(str(error).split())[:200]})"
     joined = pd.read_parquet(file)
     # Runs with different fields give another order of columns in another order of runs.
     if set(table.columns) != set(joined.columns) or len(table) != len(joined):

@@ -1,0 +1,67 @@
+"""A small archive with each kind of member, whose runs are made up."""
+
+from pathlib import Path
+
+import yaml
+from finished_runs import campaign, made_up_run
+from runs import run_in
+
+from ngo.analysis import results
+from ngo.data.loading import train_labels
+from ngo.data.manifest import manifest_text
+from ngo.pipeline.archive import write_archive
+from ngo.pipeline.artefacts import tidy_table
+from ngo.pipeline.collect import RUNS, collect
+from ngo.pipeline.packed_runs import write_run
+from ngo.training.partition_file import draw
+
+CLAIM = {"place": "Figure 1", "kind": "order", "from": "own", "quantity": "log_ratio", "below": 0}
+SIDES = {"of": {"protocol": "ngo"}, "to": {"protocol": "gossip"}, "value": "V"}
+CLAIMS = {
+    "own-1": {**CLAIM, "says": "NGO agrees better", "where": {"topology": "ring"}, "with": SIDES},
+    "own-2": {**CLAIM, "says": "NGO agrees worse", "where": {"topology": "ring"}, "with":
+              {**SIDES, "of": SIDES["to"], "to": SIDES["of"]}},
+}  # fmt: skip
+FINDINGS = {"title": "Own", "first": ["own-1"], "figure": "none", "topics": [
+    {"title": "Agreement", "about": "Who agrees.", "claims": ["own-1", "own-2"]}]}  # fmt: skip
+CASES = [
+    {"protocol": ["gossip", "ngo"], "topology": "ring"},
+    {"protocol": "gossip", "topology": "graph_file", "graph": "own/graph.edgelist"},
+]
+TABLE = tidy_table("test", "own")
+
+
+def good_archive(folder: Path, *, trained: bool = False, **config: object) -> Path:
+    """The archive of a campaign of nine runs, made in ``folder``, the working directory.
+
+    With ``trained`` its runs are not made up. ``config`` replaces values of the config.
+    """
+    (folder / "own").mkdir()
+    (folder / "own/graph.edgelist").write_text("0 1\n1 2\n")
+    (folder / "own/claims.yaml").write_text(yaml.safe_dump({"claims": CLAIMS}))
+    (folder / "own/findings.yaml").write_text(yaml.safe_dump(FINDINGS))
+    named = {"claims": "own/claims.yaml", "findings": "own/findings.yaml", "seeds": [0, 1, 2]}
+    training = {"own": {"settings": ["tiny"], "compare": CASES}}
+    configs, planned = campaign(folder, training=training, **{**named, **config})
+    labels = train_labels("digits", folder)
+    for spec in planned.runs.values():
+        if trained:
+            run_in(spec, folder / RUNS / spec.id)
+        else:
+            write_run(RUNS / spec.id, _made_up(spec, draw(spec, labels)))
+    (folder / "results/data").mkdir()
+    (folder / "results/data/digits.json").write_text(manifest_text("digits", len(labels)))
+    (folder / TABLE).parent.mkdir(parents=True)
+    metrics = (RUNS / run / "metrics.parquet" for run in sorted(planned.runs))
+    results.write(results.aggregate(metrics), folder / TABLE)
+    write_archive(folder / "good.tar", collect(configs))
+    return folder / "good.tar"
+
+
+def _made_up(spec, parts):
+    """A made-up run in which NGO agrees better than gossip."""
+    run = made_up_run(spec, parts)
+    if spec.protocol == "ngo":
+        run.columns["V"][:] *= 0.01 * (1 + 0.1 * spec.seed)
+        run.record["final"]["V"] = float(run.columns["V"][-1])
+    return run

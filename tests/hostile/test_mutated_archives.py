@@ -1,0 +1,115 @@
+"""Thousands of changed archives (make test-hostile), and some that the workflow rebuilds."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from conftest import REPOSITORY
+from good_archive import CLAIMS, FINDINGS, good_archive
+from hostile_archives import Trial, survived
+from mutations import CANARY, CODE, mutated, packed
+from running import finished, start
+
+from ngo.pipeline.archive import read_archive
+
+CHUNKS, SIZE = 16, 250
+SCRIPT = "<script>x()</script> ![a](http://b) <img src=x onerror=x()>"
+
+
+@pytest.fixture(scope="session")
+def good(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("good")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return good_archive(folder)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_changed_archives_run_nothing_and_forge_nothing(good, tmp_path, monkeypatch, chunk):
+    found = survived(Trial(good, tmp_path, monkeypatch), range(chunk * SIZE, (chunk + 1) * SIZE))
+    assert sum(found.values()) == SIZE
+
+
+def rebuilt(content: bytes, folder: Path) -> Path:
+    """The folder of results that the workflow makes from an archive."""
+    (folder / "a.tar").write_bytes(content)
+    command = [sys.executable, "-m", "ngo", "rebuild", folder / "a.tar", "--out", folder / "out"]
+    finished(start(command, cwd=REPOSITORY))
+    (unpacked,) = (folder / "out").iterdir()
+    assert not list(folder.rglob(CANARY))
+    return unpacked / "results/test"
+
+
+def verdicts(results: Path) -> list[str]:
+    return pd.read_csv(results / "tables/claims.csv")["verdict"].tolist()
+
+
+def test_verdicts_of_changed_archives_change_only_where_verify_fails(good, tmp_path, monkeypatch):
+    (tmp_path / "trial").mkdir()
+    trial, seed, found = Trial(good, tmp_path / "trial", monkeypatch), 10**6, []
+    known = verdicts(rebuilt(good.read_bytes(), tmp_path))
+    assert known == ["holds", "fails"]
+    while len(found) < 4:
+        seed += 1
+        kind, content = mutated(trial.good, seed)
+        if kind in ("numbers", "nested", "removed", "added") and not trial.codes(content)[0]:
+            folder = tmp_path / str(seed)
+            folder.mkdir()
+            found.append((kind, trial.codes(content)[2], content))
+    for number, (kind, verified, content) in enumerate(found):
+        folder = tmp_path / f"rebuilt-{number}"
+        folder.mkdir()
+        (folder / "a.tar").write_bytes(content)
+        command = [sys.executable, "-m", "ngo", "rebuild", folder / "a.tar"]
+        process = start([*command, "--out", folder / "out"], cwd=REPOSITORY)
+        process.communicate(timeout=300)
+        assert not list(folder.rglob(CANARY))
+        if process.returncode == 0 and verified == 0:
+            (unpacked,) = (folder / "out").iterdir()
+            assert verdicts(unpacked / "results/test") == known, kind
+
+
+def test_texts_of_an_archive_are_neither_html_nor_links_on_any_page(good, tmp_path):
+    members = read_archive(good)
+    claims = {f"{name}": {**each, "says": SCRIPT, "place": SCRIPT, "unit": SCRIPT}
+              for name, each in CLAIMS.items()}  # fmt: skip
+    topics = [{**each, "title": SCRIPT, "about": SCRIPT} for each in FINDINGS["topics"]]
+    findings = {**FINDINGS, "title": SCRIPT, "topics": topics}
+    members["own/claims.yaml"] = yaml.safe_dump({"claims": claims}).encode()
+    members["own/findings.yaml"] = yaml.safe_dump(findings).encode()
+    members["config/config.yaml"] += f"# assumed: {SCRIPT}\n".encode()
+    results = rebuilt(packed(members, provenance=True), tmp_path)
+    tool = [sys.executable, "-P", REPOSITORY / "tools/results_page.py", "--archive"]
+    finished(start([*tool, tmp_path / "a.tar", "--shipped", tmp_path / "out"], cwd=REPOSITORY))
+    pages = [path for kind in ("html", "md") for path in results.rglob(f"*.{kind}")]
+    assert {path.name for path in pages} >= {
+        "report.html",
+        "claims.html",
+        "claims.md",
+        "results.md",
+    }
+    for path in pages:
+        text = path.read_text(encoding="utf-8").replace(r"\<", "").replace(r"\]", "")
+        assert "<script" not in text, path
+        assert "<img src=x" not in text, path
+        assert path.suffix != ".md" or "](http://b" not in text, path
+
+
+def test_the_workflow_imports_nothing_from_the_folder_of_an_archive(good, tmp_path):
+    """Even if the folder had code in it, which no archive can bring."""
+    folder = rebuilt(good.read_bytes(), tmp_path).parents[1]
+    shutil.rmtree(folder / "results/test/tables")
+    for name in ("ipykernel_launcher", "pandas", "tabulate", "sitecustomize", "ngo"):
+        (folder / f"{name}.py").write_bytes(CODE)
+    for name in ("ipython_config.py", "ipython_kernel_config.py", "jupyter_config.py"):
+        (folder / name).write_bytes(CODE)
+    hooks = {"IPKernelApp": {"exec_lines": [f"open({CANARY!r}, 'w').close()"]}}
+    (folder / "ipython_kernel_config.json").write_text(json.dumps(hooks))
+    command = [sys.executable, "-m", "ngo", "rebuild", tmp_path / "a.tar", "--out", folder.parent]
+    finished(start(command, cwd=REPOSITORY))
+    assert (folder / "results/test/tables/claims.html").exists()
+    assert not (folder / CANARY).exists()
