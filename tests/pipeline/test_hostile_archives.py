@@ -7,7 +7,7 @@ from good_archive import good_archive
 from hostile_archives import EVIL, Trial, survived
 from mutations import CODE, KINDS, packed
 
-SEEDS = range(1_000_000, 1_000_060)
+SEEDS = range(1_000_000, 1_000_036)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_changed_archives_run_nothing_and_forge_nothing(trial):
     found = survived(trial, SEEDS)
     assert sum(found.values()) == len(SEEDS)
     assert len({kind for kind, _ in found}) > len(KINDS) / 2
-    assert found.total() > sum(n for (_, end), n in found.items() if end == "refused") > 20
+    assert found.total() > sum(n for (_, end), n in found.items() if end == "refused") > 10
 
 
 def test_the_good_archive_starts_the_repositorys_workflow_and_no_other(trial):

@@ -49,3 +49,14 @@ def test_the_kernel_has_the_plugins_of_this_process(tmp_path, monkeypatch):
     execute(book, tmp_path / "out.ipynb", [])
     output = nbformat.read(tmp_path / "out.ipynb", 4).cells[-1].outputs[0]
     assert output.text == "[(0, 1)]\n"
+
+
+def test_the_kernel_imports_nothing_from_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("ipykernel_launcher", "tabulate", "ipython_config", "ipython_kernel_config"):
+        (tmp_path / f"{name}.py").write_text("open('canary', 'w').close()")
+    book = notebook(tmp_path / "a.ipynb", "import sys, tabulate\nprint('' in sys.path)")
+    execute(book, tmp_path / "out.ipynb", [])
+    output = nbformat.read(tmp_path / "out.ipynb", 4).cells[-1].outputs[0]
+    assert output.text == "False\n"
+    assert not (tmp_path / "canary").exists()

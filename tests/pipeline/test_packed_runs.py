@@ -107,3 +107,25 @@ def test_members_that_do_not_fit_are_refused():
     incomplete = dataclasses.replace(runs[0], columns={"step": np.arange(3)})
     with pytest.raises(UserError, match="the metrics of .* are not complete"):
         unpacked(packed([incomplete]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"spec": 1}, {"spec": {"lr": "much"}}, {"spec": {"seed": [0]}}, {"about": {}}, {"final": {}},
+     {"final": {"V": []}}, {"versions": {"ngo": "1"}}, {"started": "today"}, {"wall_seconds": "1"},
+     {"evaluation_seconds": []}, {"evaluation_seconds": ["1"]}, {"parameters": "many"},
+     {"source": 1}, {"seed": None}, {"id": "metrics.parquet"}, {"spec": {"V": 1}}],
+)  # fmt: skip
+def test_a_record_of_other_values_is_refused(change):
+    run = made_up_run(SPECS[0])
+    changed = dataclasses.replace(run, record={**run.record, **change})
+    with pytest.raises(UserError, match=r"^its runs can't be read \(") as told:
+        unpacked(packed([changed]))
+    assert "\n" not in str(told.value)
+
+
+def test_records_that_are_deep_or_large_are_refused():
+    whole = packed([made_up_run(SPECS[0])])
+    for text in (b"[" * 10**5, b'{"id": 1e999}', bytes(2**27)):
+        with pytest.raises(UserError, match=r"^its runs can't be read"):
+            unpacked({**whole, RECORDS: lzma.compress(text, preset=0)})

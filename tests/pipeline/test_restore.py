@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -157,3 +158,36 @@ def test_a_digest_of_parts_is_that_of_a_trained_run(tmp_path):
     record = json.loads((tmp_path / "run.json").read_text())
     parts = draw(spec, train_labels(spec.dataset, tmp_path))
     assert record["about"]["parts"] == stage.parts_digest(parts)
+
+
+def named(path, members, configs=(), trusted=False):
+    """The runs and the overlays by which an archive is restored."""
+    chosen = stage.chosen(path, members, configs, trusted=trusted, tell=print)
+    with chosen as (planned, overlays):
+        return set(planned.runs), [each.read_bytes() for each in overlays]
+
+
+def test_by_default_the_configs_are_those_in_the_archive(own, tmp_path):
+    _, planned, _ = own
+    members = read_archive("a.tar")
+    inside = members["config/config.yaml"]
+    (tmp_path / "config.yaml").write_text("a local file of this name: 1\n")
+    assert named("a.tar", members) == (set(planned.runs), [inside])
+    other, more = campaign(tmp_path, seeds=[5])
+    assert named("a.tar", members, other) == (set(more.runs), [])
+
+
+def test_a_file_that_decides_runs_is_here_as_it_is_in_the_archive(own, tmp_path):
+    case = {"protocol": "ngo", "topology": "graph_file", "graph": "graph.edgelist"}
+    Path("graph.edgelist").write_text("0 1\n1 2\n")
+    training = {"own": {"settings": ["tiny"], "compare": [case]}}
+    configs, planned = campaign(tmp_path, training=training)
+    spec = next(iter(planned.runs.values()))
+    write_run(RUNS / spec.id, made_up_run(spec))
+    members, _ = collect_finished(configs)
+    assert named("b.tar", members)[0] == set(planned.runs)
+    for change in (lambda path: path.write_text("0 1\n0 2\n"), Path.unlink):
+        change(Path("graph.edgelist"))
+        message = r"'graph.edgelist' is not here as it is in the archive; .*tar xf b.tar graph.edge"
+        with pytest.raises(UserError, match=message):
+            named("b.tar", members)

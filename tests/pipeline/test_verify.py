@@ -140,6 +140,15 @@ def test_a_table_or_a_record_that_does_not_fit_is_found(own):
     assert "FAIL  provenance: its sum of results/runs/" in out
 
 
+def test_an_archive_of_runs_without_provenance_fails(own):
+    members = {name: content for name, content in own.items() if name != CRATE}
+    out = verified(members, "--seed", 0, "--sample", 0, code=1)
+    assert f"FAIL  provenance: {CRATE} is missing" in out
+    for content in (b"[", b"{}", b'{"@graph": [1]}'):
+        out = verified({**own, CRATE: content}, "--seed", 0, "--sample", 0, code=1)
+        assert f"FAIL  provenance: {CRATE} can't be read" in out
+
+
 def test_runs_that_take_too_long_are_not_drawn_and_counted(own):
     runs = runs_of("own.tar", own)
     shortest = min(run.seconds for run in runs.values())
