@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page beyond report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-slurm check format lock schema results-page verdicts-page tinyimagenet-page clean
+.PHONY: demo laptop paper calibration calibration-page beyond report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm check format lock schema results-page verdicts-page tinyimagenet-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -54,7 +54,7 @@ campaign-archive: setup ## The finished runs of a tier, results/archive/TIER-run
 restore: setup ## Put the finished runs of ARCHIVE=… back; then only missing ones are trained
 	$(BIN)/ngo restore $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-runs.tar))
 
-figures-from-metrics: setup ## Every table, figure and verdict, and the pages of results, from ARCHIVE=…, without training
+figures-from-metrics: setup ## Every table, figure and verdict, and the pages of results, from ARCHIVE=…, without training; TRUST=--trust-plugins
 	$(BIN)/ngo rebuild $(TRUST) $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-metrics.tar))
 	$(BIN)/python -P tools/results_page.py $(TRUST) --archive $(ARCHIVE)
 
@@ -65,6 +65,9 @@ test: setup ## The test suite, one process per core, each test file in one proce
 
 test-workflow: setup ## Whole pipelines, also killed, resumed and changed: 7 minutes on 2 cores
 	$(PYTEST) tests/workflow
+
+test-hostile: setup ## 4,000 changed archives through rebuild, restore and verify: some minutes
+	$(BIN)/pytest --numprocesses auto tests/hostile
 
 test-torture: setup ## The whole demo, killed at random moments: 10 minutes
 	$(BIN)/pytest -m torture -s

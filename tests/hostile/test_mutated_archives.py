@@ -81,7 +81,10 @@ def test_texts_of_an_archive_are_neither_html_nor_links_on_any_page(good, tmp_pa
     findings = {**FINDINGS, "title": SCRIPT, "topics": topics}
     members["own/claims.yaml"] = yaml.safe_dump({"claims": claims}).encode()
     members["own/findings.yaml"] = yaml.safe_dump(findings).encode()
-    members["config/config.yaml"] += f"# assumed: {SCRIPT}\n".encode()
+    config, tier = members["config/config.yaml"], b"tier: test\n"
+    assumed = f"tier: test # assumed: {SCRIPT}\n".encode()
+    assert tier in config
+    members["config/config.yaml"] = config.replace(tier, assumed)
     results = rebuilt(packed(members, provenance=True), tmp_path)
     tool = [sys.executable, "-P", REPOSITORY / "tools/results_page.py", "--archive"]
     finished(start([*tool, tmp_path / "a.tar", "--shipped", tmp_path / "out"], cwd=REPOSITORY))
