@@ -6,6 +6,7 @@ from conftest import REPOSITORY
 from made_up_page import EMPTY, FINDINGS, ROWS, row
 
 from ngo.analysis.verdicts import VERDICTS
+from ngo.common.registry import UserError
 from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.report import findings as module
 from ngo.report.findings import findings, sentence, total
@@ -79,3 +80,22 @@ def test_topics_say_what_is_compared_and_not_how_it_came_out():
     for topic in LISTED["topics"]:
         assert set(topic) == {"title", "about", "claims"}
         assert not {"holds", "fails", "equivalent"} & set(topic["about"].split())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[", "is not valid YAML"),
+        ("[]", "must be a mapping"),
+        ("{}", "findings.figure: None is not allowed; it must be text"),
+        ("{figure: a, first: b, topics: []}", "findings.first: 'b' is not allowed; it must be a l"),
+        ("{figure: a, first: [[1]], topics: []}", "findings.first: "),
+        ("{figure: a, first: [], topics: [], title: 1}", "findings.title: it must be text"),
+        ("{figure: a, first: [], topics: [1]}", r"findings.topics\[0\].title: None is not allowed"),
+    ],
+)
+def test_a_mistake_in_a_file_of_findings_is_one_line(tmp_path, text, message):
+    (tmp_path / "findings.yaml").write_text(text)
+    with pytest.raises(UserError, match=message) as told:
+        findings(ROWS, tmp_path / "findings.yaml")
+    assert "\n" not in str(told.value)

@@ -17,6 +17,7 @@ from ngo.pipeline.archive import Members, about_of, sha256
 from ngo.pipeline.archive_description import plugin_code
 from ngo.pipeline.members import check_expected, is_result, is_workflow
 from ngo.pipeline.plan import Plan, plan
+from ngo.report.findings import read_findings
 
 FLAG = "--trust-plugins"
 
@@ -78,6 +79,8 @@ def _planned(path: str | Path, members: Members, about: dict, schema: Path | Non
         planned = plan(about["config"], schema)
         check_expected(members, planned, about["configs"])
         planned.ledger  # noqa: B018 (its file is checked)
+        if planned.findings is not None:
+            read_findings(planned.findings)
         if not {*about["artefacts"]} <= planned.artefacts.keys():
             raise UserError("archive.json names an artefact whose tables the config does not make")
     except UserError as error:

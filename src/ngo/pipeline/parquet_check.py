@@ -1,4 +1,4 @@
-"""Checks of a parquet file before it is decoded: its types, its pages, and the memory it takes.
+"""Checks of a parquet file: its types, its pages, and the memory it takes, before it is decoded.
 
 A small file can declare anything: a page that decompresses to gigabytes, or a run length of
 billions of equal values. So the headers of all pages are read, and only plain columns, in the few
@@ -48,8 +48,8 @@ def decoded_bytes(content: bytes, most: int = TABLES) -> int:
         size = file.metadata.num_rows * 8 * max(1, file.metadata.num_columns)
         if max(size, _decompressed(content, file.metadata)) > most:
             raise ValueError("it is too large when it is decoded")
-        if texts:  # with dictionaries, equal texts take no memory
-            size += _text_bytes(parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts))
+        # With dictionaries, equal texts take no memory.
+        size += _text_bytes(parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts))
         file.schema_arrow.empty_table().to_pandas()
     except (
         ArrowException,
@@ -79,12 +79,14 @@ def _check_columns(file: parquet.ParquetFile) -> list[str]:
 
 
 def _text_bytes(file: parquet.ParquetFile) -> int:
+    """The bytes of all texts. Reads one column at a time, so that a damaged one is found."""
     from pyarrow import compute
 
     total = 0
-    for name in file.schema_arrow.names:
-        if str(file.schema_arrow.field(name).type).startswith("dictionary"):
-            for chunk in file.read(columns=[name]).column(0).chunks:
+    for k, name in enumerate(file.schema_arrow.names):
+        for chunk in file.read(columns=[name]).column(0).chunks:
+            chunk.validate(full=True)
+            if str(file.schema_arrow.field(k).type).startswith("dictionary"):
                 lengths = compute.binary_length(chunk.dictionary)
                 total += compute.sum(lengths.take(chunk.indices)).as_py() or 0
     return total

@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from ngo.analysis.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
+from ngo.common.registry import UserError, shown
 from ngo.common.unique_keys import read_mapping
 from ngo.report.tables import ABSENT
 from ngo.report.verdict_rows import VerdictRow, counts
@@ -70,7 +71,7 @@ def findings(rows: Sequence[VerdictRow], path: str | Path = FINDINGS) -> Finding
 
     A claim that the ledger does not have is left out, and so is a topic without claims.
     """
-    listed = read_mapping(path, "findings")
+    listed = read_findings(path)
     by_id = {row.claim: row for row in rows}
 
     def told(ids: Iterable[str]) -> tuple[Sentence, ...]:
@@ -92,6 +93,29 @@ def findings(rows: Sequence[VerdictRow], path: str | Path = FINDINGS) -> Finding
         counts(rows),
         listed.get("title", ""),
     )
+
+
+def read_findings(path: str | Path) -> dict:
+    """The checked content of a file of findings; a one-line UserError for its first mistake."""
+    listed = read_mapping(path, "findings")
+    _check("findings", listed, {"figure": str, "first": list, "topics": list})
+    if not isinstance(listed.get("title", ""), str):
+        raise UserError("findings.title: it must be text.")
+    for k, topic in enumerate(listed["topics"]):
+        _check(f"findings.topics[{k}]", topic, {"title": str, "about": str, "claims": list})
+    return listed
+
+
+def _check(key: str, values: object, kinds: Mapping[str, type]) -> None:
+    """Raise a UserError unless ``values`` is a mapping that has values of these kinds."""
+    words = {str: "text", list: "a list"}
+    for name, kind in kinds.items():
+        value = values.get(name) if isinstance(values, Mapping) else None
+        texts = value if name in ("first", "claims") and isinstance(value, list) else []
+        if not isinstance(value, kind) or not all(isinstance(text, str) for text in texts):
+            raise UserError(
+                f"{key}.{name}: {shown(value)} is not allowed; it must be {words[kind]}."
+            )
 
 
 def _by_reason(rows: Iterable[VerdictRow]) -> tuple[tuple[str, tuple[VerdictRow, ...]], ...]:
