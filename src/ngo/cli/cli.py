@@ -65,6 +65,10 @@ COMMANDS = {
         "ngo.cli.restore_command:restore",
         "Put the finished runs of an ARCHIVE back into results/runs.",
     ),
+    "carry": Lazy(
+        "ngo.cli.carry_command:carry",
+        "Carry the runs of an ARCHIVE over to the present code, if it does not change them.",
+    ),
     "verify": Lazy(
         "ngo.cli.verify_command:verify",
         "Check an ARCHIVE: its sums, its tables, and runs that the seed draws.",

@@ -60,6 +60,7 @@ def verify(
     from ngo.pipeline.archive import read_archive, runs_of
     from ngo.pipeline.archive_plan import archived_plan
     from ngo.pipeline.packed_runs import revisions
+    from ngo.pipeline.retraining import Retraining
 
     members = read_archive(archive)
     runs = runs_of(archive, members)
@@ -86,7 +87,7 @@ def verify(
     chosen = stage.drawn(names, sample, seed)
     for dataset in sorted({planned.runs[name].dataset for name in chosen}):
         download.check(dataset, root)
-    retraining = stage.Retraining(root, planned.plugins, threads)
+    retraining = Retraining(root, planned.plugins, threads)
     for name in chosen:
         how, fault = retraining.difference(runs[name], planned.runs[name])
         tell(name, how, fault)

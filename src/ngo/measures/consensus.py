@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import above, at_least, within
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.measures.measurement import measurement
+from ngo.measures.measurement import Case, measured, measurement
 from ngo.measures.settings import limit_product, setting
 
 if TYPE_CHECKING:
@@ -51,14 +52,23 @@ def _summary(table: pd.DataFrame) -> Iterator[str]:
 COLUMNS = ("p", "delay", "topology", "workers", "gamma", "round", "worker", "x", "V")
 
 
-@measurement("consensus", ConsensusSettings, summary=_summary, columns=COLUMNS)
+def _cases(settings: ConsensusSettings) -> Iterator[Case]:
+    for p in settings.p:
+        for delay in settings.delay:
+            yield Case({"p": p, "delay": delay}, partial(_measured, settings, p, delay))
+
+
+@measurement("consensus", ConsensusSettings, summary=_summary, columns=COLUMNS, cases=_cases)
 def consensus_table(settings: ConsensusSettings) -> pd.DataFrame:
     """Simulate consensus with no learning.
 
     All cases start from the same Gaussian state. The table has a row for each --p, --delay, round
     and worker, with the worker's state x and the synchronization index V of the round.
     """
-    import pandas as pd
+    return measured(_cases(settings))
+
+
+def _measured(settings: ConsensusSettings, p: float, delay: int) -> pd.DataFrame:
     import torch
 
     from ngo.common.seeding import torch_stream
@@ -67,15 +77,11 @@ def consensus_table(settings: ConsensusSettings) -> pd.DataFrame:
 
     n, seed = settings.workers, settings.seed
     X0 = torch.randn(n, 1, generator=torch_stream(seed, "states"), dtype=torch.float64)
-    tables = []
-    for p in settings.p:
-        for delay in settings.delay:
-            mixing = Mixing(settings.topology, n, settings, torch_stream(seed, "graphs"))
-            matrices = map(mixing.at, range(settings.rounds))
-            run = simulate(X0, matrices, p, settings.gamma, settings.rounds, delay)
-            facts = {"delay": delay, "topology": settings.topology, "gamma": settings.gamma}
-            tables.append(trajectory_table(run, p, **facts))
-    return pd.concat(tables, ignore_index=True)
+    mixing = Mixing(settings.topology, n, settings, torch_stream(seed, "graphs"))
+    matrices = map(mixing.at, range(settings.rounds))
+    run = simulate(X0, matrices, p, settings.gamma, settings.rounds, delay)
+    facts = {"delay": delay, "topology": settings.topology, "gamma": settings.gamma}
+    return trajectory_table(run, p, **facts)
 
 
 def trajectory_table(

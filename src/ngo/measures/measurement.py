@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,12 +28,22 @@ TAKEN = (
     *("data", "partition", "train", "runs", "aggregate", "classes", "notebook", "kernel", "bench"),
     *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads", "warm"),
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
-    *("artefacts", "restore", "verify", "methods", "describe", "only", "network", "findings"),
-    *("mixed_versions",),
+    *("artefacts", "restore", "verify", "carry", "methods", "describe", "only", "network"),
+    *("findings", "mixed_versions"),
 )
 
 # Parameters and options that every command may have.
 RESERVED = ("models", "setting", "device", "data_root", "plugin", "out")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A part of a measurement that can be measured without the others."""
+
+    #: The value of each column that tells its rows from those of other cases.
+    facts: Mapping[str, object]
+    #: Returns its rows.
+    measure: Callable[[], pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,9 @@ class Measurement:
     summary: Summary
     #: The columns of the table, beside settings and fields of runs; empty: they are not known.
     columns: tuple[str, ...] = ()
+    #: ``cases(settings)`` returns the cases of the table in the order of its rows, if they can be
+    #: measured one by one.
+    cases: Callable[..., Iterable[Case]] | None = None
 
     @property
     def help(self) -> str:
@@ -83,6 +96,12 @@ class Measurement:
                     f"columns=(…) do not declare."
                 )
 
+    def parts(self, settings: object) -> list[Case]:
+        """The cases of the table for ``settings``; one for the whole table if it has none."""
+        if self.cases is None:
+            return [Case({}, lambda: self.measure(settings))]
+        return list(self.cases(settings))
+
 
 MEASUREMENTS: Registry[Measurement] = Registry("measurement")
 
@@ -96,6 +115,7 @@ def measurement(
     exclusive: bool = False,
     summary: Summary = lambda table: (),
     columns: Iterable[str] = (),
+    cases: Callable[..., Iterable[Case]] | None = None,
 ) -> Callable[[Measure], Measure]:
     """Register a function as a measurement; the arguments are the fields of ``Measurement``.
 
@@ -124,11 +144,19 @@ def measurement(
             exclusive,
             summary,
             tuple(columns),
+            cases,
         )
         MEASUREMENTS.add(name, entry, measure)
         return measure
 
     return register
+
+
+def measured(cases: Iterable[Case]) -> pd.DataFrame:
+    """The rows of all cases."""
+    import pandas as pd
+
+    return pd.concat([case.measure() for case in cases], ignore_index=True)
 
 
 load_entries("ngo.measures")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from ngo.common.registry import UserError
 from ngo.common.settings import DECLARED
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.measures.measurement import measurement
+from ngo.measures.measurement import Case, measured, measurement
 from ngo.measures.settings import limit_product, setting
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class RoundsSettings:
 
 
 @dataclass(frozen=True)
-class Case:
+class Mix:
     """How workers mix."""
 
     topology: str
@@ -89,7 +90,14 @@ COLUMNS = (
 )
 
 
-@measurement("rounds", RoundsSettings, summary=_summary, columns=COLUMNS)
+def _cases(settings: RoundsSettings) -> Iterator[Case]:
+    for kind, strength in _disturbances(settings):
+        for mix in _mixes(settings):
+            facts = {"disturbance": kind, "strength": strength, **asdict(mix)}
+            yield Case(facts, partial(_case_rows, settings, mix, kind, strength))
+
+
+@measurement("rounds", RoundsSettings, summary=_summary, columns=COLUMNS, cases=_cases)
 def rounds_table(settings: RoundsSettings) -> pd.DataFrame:
     """Measure how fast and how far workers agree without learning, for each coupling.
 
@@ -101,17 +109,17 @@ def rounds_table(settings: RoundsSettings) -> pd.DataFrame:
     The table has a row for each recorded round, with V and the messages sent so far. ``V_early`` is
     V after --early rounds, and ``V_settled`` its mean over the last quarter of all rounds.
     """
+    return measured(_cases(settings))
+
+
+def _case_rows(settings: RoundsSettings, mix: Mix, kind: str, strength: float) -> pd.DataFrame:
     import pandas as pd
 
     from ngo.native.pool import one_intra_op_thread
 
     with one_intra_op_thread():
-        tables = [
-            _measured(settings, case, kind, strength, settings.seed + trial)
-            for kind, strength in _disturbances(settings)
-            for case in _cases(settings)
-            for trial in range(settings.trials)
-        ]
+        seeds = range(settings.seed, settings.seed + settings.trials)
+        tables = [_measured(settings, mix, kind, strength, seed) for seed in seeds]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -122,7 +130,7 @@ def _disturbances(settings: RoundsSettings) -> Iterator[tuple[str, float]]:
             yield kind, strength
 
 
-def _cases(settings: RoundsSettings) -> Iterator[Case]:
+def _mixes(settings: RoundsSettings) -> Iterator[Mix]:
     for topology in settings.topology:
         for gamma in settings.gamma:
             for name in settings.coupling:
@@ -130,9 +138,9 @@ def _cases(settings: RoundsSettings) -> Iterator[Case]:
                     continue
                 for p in settings.p if "p" in COUPLINGS[name].fields else (1.0,):
                     if p < 1 or name == "power":
-                        yield Case(topology, name, p, gamma)
+                        yield Mix(topology, name, p, gamma)
             if 1 in settings.p and not TOPOLOGIES[topology].varies:
-                yield Case(topology, CHEBYSHEV, 1.0, gamma)
+                yield Mix(topology, CHEBYSHEV, 1.0, gamma)
 
 
 def _is_matching(settings: RoundsSettings, topology: str) -> bool:
@@ -144,7 +152,7 @@ def _is_matching(settings: RoundsSettings, topology: str) -> bool:
 
 
 def _measured(
-    settings: RoundsSettings, case: Case, kind: str, strength: float, seed: int
+    settings: RoundsSettings, mix: Mix, kind: str, strength: float, seed: int
 ) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
@@ -158,8 +166,8 @@ def _measured(
     n, rounds = settings.workers, settings.rounds
     generator = torch_stream(seed, "states")
     X0 = torch.randn(n, settings.dimension, generator=generator, dtype=torch.float64)
-    fields = _fields(case.p, seed)
-    mixing = Mixing(case.topology, n, fields, torch_stream(seed, "graphs"))
+    fields = _fields(mix.p, seed)
+    mixing = Mixing(mix.topology, n, fields, torch_stream(seed, "graphs"))
     sent = [0]
 
     def matrix_at(t: int) -> torch.Tensor:
@@ -168,12 +176,12 @@ def _measured(
         return W
 
     disturbance = Disturbance(**{} if kind == "none" else {kind: strength})
-    take = _round(case, mixing, fields)
+    take = _round(mix, mixing, fields)
     V = disturbed_rounds(X0, matrix_at, take, disturbance, rounds, seed).numpy()
     shown = np.unique(np.geomspace(1, rounds, settings.points).round().astype(int))
     shown = np.concatenate([[0], shown])
-    facts = {"disturbance": kind, "strength": strength, "coupling": case.coupling}
-    facts |= {"topology": case.topology, "workers": n, "p": case.p, "gamma": case.gamma}
+    facts = {"disturbance": kind, "strength": strength, "coupling": mix.coupling}
+    facts |= {"topology": mix.topology, "workers": n, "p": mix.p, "gamma": mix.gamma}
     settled = V[-max(1, rounds // 4) :].mean()
     facts |= {
         "seed": seed,
@@ -190,10 +198,10 @@ def _fields(p: float, seed: int) -> SimpleNamespace:
     return SimpleNamespace(**defaults, p=p, seed=seed)
 
 
-def _round(case: Case, mixing: Mixing, fields: SimpleNamespace) -> Round:
+def _round(mix: Mix, mixing: Mixing, fields: SimpleNamespace) -> Round:
     from ngo.gossip.rounds import Chebyshev
 
-    if case.coupling == CHEBYSHEV:
-        return Chebyshev(mixing.at(0), case.gamma)
-    coupling = COUPLINGS[case.coupling]
-    return lambda X, W, at: coupling.step(X, W, case.gamma, fields, at=at)
+    if mix.coupling == CHEBYSHEV:
+        return Chebyshev(mixing.at(0), mix.gamma)
+    coupling = COUPLINGS[mix.coupling]
+    return lambda X, W, at: coupling.step(X, W, mix.gamma, fields, at=at)

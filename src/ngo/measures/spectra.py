@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import above, at_least, within
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.measures.measurement import measurement
+from ngo.measures.measurement import Case, measured, measurement
 from ngo.measures.settings import setting
 
 if TYPE_CHECKING:
@@ -34,7 +36,13 @@ COLUMNS = (
 )
 
 
-@measurement("spectra", SpectraSettings, columns=COLUMNS)
+def _cases(settings: SpectraSettings) -> Iterator[Case]:
+    for name in settings.topology:
+        for n in settings.workers:
+            yield Case({"topology": name, "n": n}, partial(_measured, settings, name, n))
+
+
+@measurement("spectra", SpectraSettings, columns=COLUMNS, cases=_cases)
 def spectral_table(settings: SpectraSettings) -> pd.DataFrame:
     """Measure degrees and spectral gaps of topologies.
 
@@ -42,6 +50,10 @@ def spectral_table(settings: SpectraSettings) -> pd.DataFrame:
     --draws graphs, with the standard deviation of the gap, the share of connected graphs, and the
     mean gap of those.
     """
+    return measured(_cases(settings))
+
+
+def _measured(settings: SpectraSettings, name: str, n: int) -> pd.DataFrame:
     import pandas as pd
 
     from ngo.analysis.statistics import estimate
@@ -50,27 +62,22 @@ def spectral_table(settings: SpectraSettings) -> pd.DataFrame:
     from ngo.gossip.spectrum import spectral_gap
     from ngo.gossip.topology import Mixing
 
-    records = []
-    for name in settings.topology:
-        entry = TOPOLOGIES[name]
-        for n in settings.workers:
-            mixing = Mixing(name, n, settings, torch_stream(settings.seed, "spectra", n))
-            draws = settings.draws if entry.varies else 1
-            matrices = [mixing.at(t) for t in range(draws)]
-            gaps = [spectral_gap(W) for W in matrices]
-            degrees = [edges(W) / n for W in matrices]
-            connected = [gap for gap in gaps if gap > CONNECTED]
-            records.append(
-                {
-                    "topology": name,
-                    "u": settings.u if entry.varies else float("nan"),
-                    "n": n,
-                    "draws": draws,
-                    "degree": estimate(degrees).mean,
-                    "spectral_gap": estimate(gaps).mean,
-                    "spectral_gap_std": estimate(gaps).std,
-                    "connected": len(connected) / draws,
-                    "connected_gap": estimate(connected).mean if connected else float("nan"),
-                }
-            )
-    return pd.DataFrame(records)
+    entry = TOPOLOGIES[name]
+    mixing = Mixing(name, n, settings, torch_stream(settings.seed, "spectra", n))
+    draws = settings.draws if entry.varies else 1
+    matrices = [mixing.at(t) for t in range(draws)]
+    gaps = [spectral_gap(W) for W in matrices]
+    degrees = [edges(W) / n for W in matrices]
+    connected = [gap for gap in gaps if gap > CONNECTED]
+    facts = {
+        "topology": name,
+        "u": settings.u if entry.varies else float("nan"),
+        "n": n,
+        "draws": draws,
+        "degree": estimate(degrees).mean,
+        "spectral_gap": estimate(gaps).mean,
+        "spectral_gap_std": estimate(gaps).std,
+        "connected": len(connected) / draws,
+        "connected_gap": estimate(connected).mean if connected else float("nan"),
+    }
+    return pd.DataFrame([facts])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import above, at_least, within
 from ngo.common.registry import UserError
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.measures.measurement import measurement
+from ngo.measures.measurement import Case, measured, measurement
 from ngo.measures.settings import limit_product, setting
 
 if TYPE_CHECKING:
@@ -125,7 +127,14 @@ COLUMNS = (
 )
 
 
-@measurement("theory", TheorySettings, columns=COLUMNS)
+def _cases(settings: TheorySettings) -> Iterator[Case]:
+    from ngo.measures.theorems.parts import PARTS
+
+    for kind in PARTS:
+        yield Case({"kind": kind}, partial(_measured, settings, kind))
+
+
+@measurement("theory", TheorySettings, columns=COLUMNS, cases=_cases)
 def theory_table(settings: TheorySettings) -> pd.DataFrame:
     """Measure what the theorems bound.
 
@@ -134,13 +143,12 @@ def theory_table(settings: TheorySettings) -> pd.DataFrame:
 
     The column kind of the table names the measurement of a row.
     """
-    import pandas as pd
+    return measured(_cases(settings))
 
+
+def _measured(settings: TheorySettings, kind: str) -> pd.DataFrame:
     from ngo.measures.theorems.parts import PARTS
     from ngo.native.pool import one_intra_op_thread
 
-    tables = {}
     with one_intra_op_thread():
-        for kind, measure in PARTS.items():
-            tables[kind] = measure(settings).assign(kind=kind)
-    return pd.concat(tables.values(), ignore_index=True)
+        return PARTS[kind](settings).assign(kind=kind)

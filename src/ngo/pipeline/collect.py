@@ -12,6 +12,7 @@ from ngo.common.registry import UserError
 from ngo.data.described import identity
 from ngo.pipeline.archive import Members, content_of
 from ngo.pipeline.artefacts import ARTEFACTS, tidy_table
+from ngo.pipeline.carried import CARRIED, listed
 from ngo.pipeline.config_files import CONFIG, read_config
 from ngo.pipeline.crate import CRATE, WORKFLOW, crate
 from ngo.pipeline.members import ABOUT, named_members
@@ -81,6 +82,20 @@ def collect_finished(
     return _members(config, planned, places, runs, {"artefacts": [], "whole": False}), counts
 
 
+def with_runs(
+    members: Members, described: Mapping[str, object], runs: Sequence[FinishedRun]
+) -> Members:
+    """``members`` with ``runs`` in place of others, and the provenance of all.
+
+    ``described`` is what ``archive.json`` says.
+    """
+    kept = {name: value for name, value in members.items() if name not in (CARRIED, CRATE)}
+    if not runs:  # measurements only: nothing was trained, and nothing has a date
+        return kept
+    kept |= {**packed(runs), **listed(runs)}
+    return {**kept, CRATE: crate(kept, described, [run.record for run in runs])}
+
+
 def of_this_code(run: FinishedRun, spec: RunSpec) -> bool:
     """Whether ``run`` is the run ``spec``, made by this code and these libraries in one process."""
     ours = {**spec.values(), "distributed": None, "data": identity(spec.dataset)}
@@ -125,10 +140,7 @@ def _members(
     places |= named_members(planned)
     members = {name: content_of(path) for name, path in places.items()}
     members[ABOUT] = (json.dumps(described, indent=2) + "\n").encode()
-    if not runs:  # measurements only: nothing was trained, and nothing has a date
-        return members
-    members |= packed(runs)
-    return {**members, CRATE: crate(members, described, [run.record for run in runs])}
+    return with_runs(members, described, runs)
 
 
 def _check_runs(table: Path, specs: Iterable | None) -> None:

@@ -29,7 +29,7 @@ from ngo.training.spec import FINAL, RunSpec
 CLAIMS_FILE = "config/reference/claims.yaml"
 
 # Folders of results/ that all tiers share, or shared once: no tier may have these names.
-SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped")
+SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
 
 
 @dataclass(frozen=True)

@@ -7,25 +7,18 @@ seed, are trained again and compared (``ngo.pipeline.agreement``).
 from __future__ import annotations
 
 import io
-import os
 import random
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ngo.common.registry import UserError
-from ngo.pipeline.agreement import bit_difference, difference_beyond_rounding, same_kind
 from ngo.pipeline.archive import Members
 from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.collect import of_this_code
 from ngo.pipeline.crate import crate_fault
-from ngo.pipeline.packed_runs import FinishedRun, read_run, write_run
+from ngo.pipeline.packed_runs import FinishedRun, write_run
 from ngo.pipeline.plan import Plan
-from ngo.pipeline.rebuilding import ENVIRONMENT
 from ngo.training.earlier import METRICS
-from ngo.training.spec import RunSpec
 
 # The shares of forged runs for which the probability of detection is printed.
 SHARES = (0.01, 0.05, 0.1, 0.5)
@@ -120,55 +113,3 @@ def _other_table(content: bytes, wanted: set[str], folder: Path) -> str | None:
             where = f"{name} of {joined['run'][row]} at step {joined['step'][row]}"
             return f"{where} is {a[row]} in the table, {b[row]} in the run"
     return None
-
-
-class Retraining:
-    """Trains runs again, each in a process of its own, and compares."""
-
-    def __init__(self, root: Path, plugins: Sequence[str] = (), threads: int | None = None) -> None:
-        """Data sets are read below ``root``."""
-        self._root, self._plugins, self._threads = root, plugins, threads
-
-    def difference(self, archived: FinishedRun, spec: RunSpec) -> tuple[str, str | None]:
-        """How ``archived`` was compared, and what differs, if anything does.
-
-        Raises a UserError if the run can't be trained, for lack of its data set for example.
-        """
-        one = self.trained(spec, {})
-        if same_kind(archived, one):
-            return "bit for bit", bit_difference(archived, one)
-        two = self.trained(spec, other_rounding(one))
-        return "within two roundings", difference_beyond_rounding(archived, one, two)
-
-    def trained(self, spec: RunSpec, environment: Mapping[str, str]) -> FinishedRun:
-        """The run ``spec``, trained on the CPU with more variables in its environment."""
-        with tempfile.TemporaryDirectory(prefix="ngo-verify-") as folder:
-            command = [sys.executable, "-m", "ngo", "train", *spec.flags(), "--device", "cpu"]
-            command += ["--data-root", str(self._root), "--out", folder]
-            command += [word for path in self._plugins for word in ("--plugin", path)]
-            if self._threads is not None:
-                command += ["--threads", str(self._threads)]
-            answer = subprocess.run(
-                command,
-                env=os.environ | ENVIRONMENT | environment,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if answer.returncode:
-                told = (answer.stderr or answer.stdout).strip().splitlines() or ["no message"]
-                raise UserError(f"verify: {spec.id}: {told[-1].removeprefix('ngo: ')}")
-            return read_run(Path(folder))
-
-
-def other_rounding(run: FinishedRun) -> dict[str, str]:
-    """Variables with which ``run`` is trained here with another rounding.
-
-    With our kernels in place of torch's operations or the other way round, and with narrower
-    vectors in torch's.
-    """
-    narrow = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
-    narrower = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"}
-    widest = run.about["instructions"] == "AVX512"
-    march = "none" if run.about["kernels"] else "native"
-    return {"NGO_MARCH": march, **(narrow if widest else narrower)}

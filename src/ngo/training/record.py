@@ -61,10 +61,7 @@ def make_origin(
         "run": spec.id,
         "version": ngo.__version__,
         "code": run_fingerprint(spec),
-        "torch": str(torch.__version__),  # a string's subclass
-        "device": _device_name(device),
-        "instructions": torch.backends.cpu.get_cpu_capability(),
-        "kernels": _kernels(device),
+        **kind(device),
         "snapshots": sorted({str(step) for step in snapshots}),
         **spec.values(),
         "train_samples": len(problem.data.train_inputs),
@@ -107,7 +104,7 @@ def write_results(
         "final": {name: column[-1] for name, column in metrics.items()},
         "about": {key: value for key, value in origin.about.items() if key not in values},
         "device": _device_name(origin.device),
-        "processor": _processor(),
+        "processor": processor(),
         **how,
         "versions": {
             "ngo": ngo.__version__,
@@ -131,6 +128,16 @@ def last_evaluation(out: Path, seconds: float) -> Evaluation:
     table, _ = read_columns(out / earlier.METRICS, "out")
     values = {name: column[-1].item() for name, column in table.items()}
     return Evaluation(**values, seconds=seconds)
+
+
+def kind(device: str) -> dict[str, str | None]:
+    """What the bits of a result depend on here, besides the code and the processor's model."""
+    return {
+        "torch": str(torch.__version__),  # a string's subclass
+        "device": _device_name(device),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "kernels": _kernels(device),
+    }
 
 
 def source_revision() -> str | None:
@@ -157,7 +164,7 @@ def _device_name(device: str) -> str:
     return f"{device} ({platform.machine()}, {sys.platform})"
 
 
-def _processor() -> str:
+def processor() -> str:
     """The processor's model, where the system names it; otherwise its architecture."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

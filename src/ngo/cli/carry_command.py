@@ -1,0 +1,102 @@
+"""``ngo carry``: carry an archive over to the present code."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from ngo.cli.field_options import data_root_option
+from ngo.cli.log import LOG
+from ngo.cli.options import FOLDER, INPUT, RESULT, schema_option
+from ngo.cli.train_command import THREADS
+from ngo.cli.verify_command import SEED
+from ngo.common.registry import UserError
+from ngo.data import download
+
+
+@click.command()
+@click.argument("archive", type=INPUT)
+@click.option("--out", type=RESULT, help="Archive to write  [default: in place]")
+@click.option(
+    "--seed", type=SEED, help="Draw the run of each stratum  [default: take its shortest]"
+)
+@click.option("--partial", is_flag=True, help="Write also if some strata can't be carried over.")
+@click.option(
+    "--mark-older", is_flag=True, help="Train nothing; mark it as made by an earlier revision."
+)
+@click.option(
+    "--kept",
+    type=FOLDER,
+    default="results/carry",
+    show_default=True,
+    help="Folder of the runs that are trained: a repeated command, or one for another archive of "
+    "the same runs, does not train them again.",
+)
+@click.option("--threads", type=THREADS, help="Threads: 1 to 1024  [default: all cores]")
+@schema_option
+@data_root_option
+def carry(
+    archive: Path,
+    out: Path | None,
+    seed: int | None,
+    partial: bool,
+    mark_older: bool,
+    kept: Path,
+    threads: int | None,
+    schema: Path | None,
+    data_root: Path | None,
+) -> None:
+    """Carry the runs of an ARCHIVE over to the present code, if it does not change them.
+
+    One run is trained for each code that made runs and each code that makes them now. If its
+    metrics are the same, all of these runs get the key of the present code, and the archive records
+    how that was shown. Otherwise they are named and must be trained again: the exit status is 1,
+    and nothing is written unless --partial is given (docs/archives.md).
+    """
+    from ngo.pipeline import carry as stage
+    from ngo.pipeline.archive import about_of, read_archive, runs_of, write_archive
+    from ngo.pipeline.plan import plan
+    from ngo.pipeline.retraining import Retraining
+
+    members = read_archive(archive)
+    about, runs = about_of(archive, members), runs_of(archive, members)
+    planned = plan(about["config"], schema)
+    strata, refused = stage.strata(runs, planned)
+    total = sum(len(each.runs) for each in strata)
+    if mark_older:
+        if not strata:
+            raise UserError("mark_older: all runs of the archive are of the present code.")
+        write_archive(out or archive, stage.repacked(members, about, runs, older=True))
+        click.echo(f"{total} of {len(runs)} runs are of earlier code; marked → {out or archive}")
+        return
+    click.echo(f"{len(runs)} runs, {total} of earlier code in {len(strata)} strata")
+    root = download.data_root(data_root)
+    carrying = stage.Carrying(Retraining(root, planned.plugins, threads), kept)
+    failed = [f"{count} runs: {reason}" for reason, count in refused.items()]
+    for number, stratum in enumerate(strata, start=1):
+        by, start = stage.chosen(stratum, runs, seed), time.perf_counter()
+        try:
+            download.check(planned.runs[by].dataset, root)
+            shown = carrying.shown(runs[by], planned.runs[by], stratum)
+            how, fault = shown.how, shown.fault
+        except UserError as error:
+            how, fault = "not trained", str(error)
+        took = f"{time.perf_counter() - start:.1f} s"
+        what = f"{stratum.old} → {stratum.new}, {len(stratum.runs)} runs by {by}"
+        told = f"{how}: {fault}" if fault else how
+        click.echo(
+            f"{'FAIL' if fault else 'pass'}  {number}/{len(strata)}  {what}: {told} ({took})"
+        )
+        if fault:
+            failed.append(f"{what}: {told}")
+        else:
+            runs |= stage.carried_over(runs, stratum, by, shown)
+    if partial or not failed:
+        write_archive(out or archive, stage.repacked(members, about, runs, older=bool(failed)))
+        click.echo(f"→ {out or archive}")
+    if failed:
+        LOG.error("ngo: carry: %d not carried over, first %s", len(failed), failed[0])
+        sys.exit(1)
