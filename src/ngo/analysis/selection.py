@@ -36,7 +36,7 @@ def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
     for column, wanted in where.items():
         if column not in rows:
             raise UserError(f"there is no column {column!r}.{nearest(column, rows)}")
-        met = _matches(rows[column], wanted)
+        met = matches(rows[column], wanted)
         if not met.any():
             raise UserError(_absent(column, wanted, rows[column]))
         kept &= met
@@ -53,7 +53,8 @@ def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.loc[rows.groupby("run")["step"].idxmax()]
 
 
-def _matches(values: pd.Series, wanted: object) -> pd.Series:
+def matches(values: pd.Series, wanted: object) -> pd.Series:
+    """Whether each value meets a condition: the value, one of the values, or in the range."""
     if isinstance(wanted, Mapping):
         low, high = wanted.get("min", -float("inf")), wanted.get("max", float("inf"))
         return values.between(low, high)

@@ -1,9 +1,10 @@
-"""``ngo verify``: retrain some runs of an archive, and compare."""
+"""``ngo verify``: make some runs and measurements of an archive again, and compare."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,7 +16,10 @@ from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
 from ngo.data import download
 
-SAMPLE = FieldType(Field(int, "runs", **within(0, 1_000_000)))
+if TYPE_CHECKING:
+    from ngo.pipeline.verification import Verification
+
+SAMPLE = FieldType(Field(int, "runs or cases", **within(0, 1_000_000)))
 SEED = FieldType(Field(int, "seed", **within(0, 2**63 - 1)))
 
 
@@ -23,10 +27,21 @@ SEED = FieldType(Field(int, "seed", **within(0, 2**63 - 1)))
 @click.argument("archive", type=INPUT)
 @click.option("--sample", type=SAMPLE, default=3, show_default=True, help="Runs to retrain.")
 @click.option(
+    "--measurements",
+    type=SAMPLE,
+    help="Cases of each measurement to measure again  [default: 1; with --sample 0, none]",
+)
+@click.option(
+    "--claim",
+    "claims",
+    multiple=True,
+    metavar="ID",
+    help="Draw among the runs and cases that decide this claim; may be repeated.",
+)
+@click.option(
     "--seed",
     type=SEED,
-    required=True,
-    help="Seed by which runs are drawn. Choose it after you have the archive.",
+    help="Seed by which they are drawn; needed if any are. Choose it after you have the archive.",
 )
 @click.option(
     "--longest", type=SECONDS, metavar="SECONDS", help="Draw no run that took longer than this."
@@ -41,7 +56,9 @@ SEED = FieldType(Field(int, "seed", **within(0, 2**63 - 1)))
 def verify(
     archive: Path,
     sample: int,
-    seed: int,
+    measurements: int | None,
+    claims: tuple[str, ...],
+    seed: int | None,
     longest: float | None,
     other_code: bool,
     threads: int | None,
@@ -49,55 +66,52 @@ def verify(
     schema: Path | None,
     data_root: Path | None,
 ) -> None:
-    """Check an ARCHIVE: its sums, its tables, and runs that the seed draws.
+    """Check an ARCHIVE: its sums, its tables, and runs and measurements that the seed draws.
 
-    Tables must equal the rows of their runs. The drawn runs are trained again; their metrics must
-    be the same bit for bit on the kind of processor that made them, and elsewhere within what two
-    roundings of the run differ by (docs/archives.md). Runs that other code made are not drawn:
-    check out the revision that made them. Exit status 1 if a check fails.
+    Tables must equal the rows of their runs. The drawn runs are trained again, and the drawn cases
+    of measurements are measured again. They must be the same bit for bit on the kind of processor
+    that made them, and elsewhere within what two roundings differ by (docs/archives.md). Runs that
+    other code made are not drawn: check out the revision that made them. With --claim, --sample
+    runs are drawn for each claim. Exit status 1 if a check fails.
     """
-    from ngo.pipeline import verify as stage
+    cases = (1 if sample else 0) if measurements is None else measurements
+    if seed is None and (sample or cases):
+        raise UserError("seed: it is missing; name one, or draw nothing with --sample 0.")
     from ngo.pipeline.archive import read_archive, runs_of
     from ngo.pipeline.archive_plan import archived_plan
-    from ngo.pipeline.packed_runs import revisions
-    from ngo.pipeline.retraining import Retraining
+    from ngo.pipeline.verification import Verification
 
     members = read_archive(archive)
     runs = runs_of(archive, members)
     root = download.data_root(data_root).resolve()
     own = archived_plan(archive, members, trusted=trusted, tell=click.echo, schema=schema)
     planned = click.get_current_context().with_resource(own)
-    click.echo(f"pass  sums: {len(members)} files of the archive are intact")
+    checks = Verification(members, runs, planned, root, longest, other_code, threads)
     failed = []
-
-    def tell(what: str, how: str, fault: str | None) -> None:
-        click.echo(f"{'FAIL' if fault else 'pass'}  {what}: {fault or how}")
-        if fault:
-            failed.append(f"{what}: {fault}")
-
-    for name, fault in stage.faults(members, runs, planned):
-        tell(name, "as in the runs", fault)
-    names, unchecked = stage.drawable(runs, planned, longest, other_code)
-    if sample and not names:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in unchecked.items())
-        raise UserError(
-            f"verify: no run can be retrained: {reasons or 'the archive has none'}. Runs were made "
-            f"by revision {revisions(run.record for run in runs.values())}."
-        )
-    chosen = stage.drawn(names, sample, seed)
-    for dataset in sorted({planned.runs[name].dataset for name in chosen}):
-        download.check(dataset, root)
-    retraining = Retraining(root, planned.plugins, threads)
-    for name in chosen:
-        how, fault = retraining.difference(runs[name], planned.runs[name])
-        tell(name, how, fault)
-    for reason, count in unchecked.items():
-        click.echo(f"{count} of {len(runs)} runs could not be drawn: {reason}")
-    odds = (f"{100 * f:g} %: {100 * stage.caught(len(chosen), f):.1f} %" for f in stage.SHARES)
-    click.echo(
-        f"{len(chosen)} of {len(names)} runs retrained; the probability of drawing a forged run, "
-        f"by the share of runs that are forged: {', '.join(odds)}"
-    )
+    for what, how, fault in checks.without_training():
+        failed += _told(what, how, fault)
+    groups = checks.groups(claims)
+    chosen = [group.drawn(sample, cases, seed) for group in groups]
+    checks.check_drawn(sample, groups, chosen)
+    for what, how, fault in checks.made_again(chosen):
+        failed += _told(what, how, fault)
+    _tell_what_was_not_checked(checks)
+    for group, drawn in zip(groups, chosen, strict=True):
+        for line in group.odds(drawn):
+            click.echo(line)
     if failed:
         LOG.error("ngo: verify: %d failed, first %s", len(failed), failed[0])
         sys.exit(1)
+
+
+def _told(what: str, how: str, fault: str | None) -> list[str]:
+    """Print the outcome of a check; what failed."""
+    click.echo(f"{'FAIL' if fault else 'pass'}  {what}: {fault or how}")
+    return [f"{what}: {fault}"] if fault else []
+
+
+def _tell_what_was_not_checked(checks: Verification) -> None:
+    for reason, count in checks.unchecked_runs.items():
+        click.echo(f"{count} of {len(checks.runs)} runs could not be drawn: {reason}")
+    for name, reason in checks.unchecked_tables.items():
+        click.echo(f"{name} is not checked: {reason}")

@@ -73,7 +73,16 @@ class Measured:
 
     def rows(self, number: int) -> pd.DataFrame:
         """The archive's rows of a case."""
-        return self.table[_matching(self.table, self.cases[number])].reset_index(drop=True)
+        return self.table[self.of_case(self.table, number)].reset_index(drop=True)
+
+    def of_case(self, rows: pd.DataFrame, number: int) -> pd.Series:
+        """Whether each of ``rows`` is of a case."""
+        import pandas as pd
+
+        kept = pd.Series(True, index=rows.index)
+        for name, value in self.cases[number].facts.items():
+            kept &= rows[name] == value
+        return kept
 
     def fault(self) -> str | None:
         """The first row that belongs to no case; None if there is none."""
@@ -215,15 +224,6 @@ def _other_shape(archived: pd.DataFrame, again: pd.DataFrame) -> str | None:
         return f"the archive has no column {absent[0]!r}"
     more = [name for name in archived if name not in again and archived[name].notna().any()]
     return f"only the archive has values of {more[0]!r}" if more else None
-
-
-def _matching(table: pd.DataFrame, case: Case) -> pd.Series:
-    import pandas as pd
-
-    kept = pd.Series(True, index=table.index)
-    for name, value in case.facts.items():
-        kept &= table[name] == value
-    return kept
 
 
 def _named(column: str, archived: pd.DataFrame, row: int, told: str) -> str:

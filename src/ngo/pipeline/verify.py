@@ -1,19 +1,22 @@
 """Checks of an archive beyond its sums, which a forger could compute anew.
 
-Tables are joined again from the rows of their runs and compared. Some runs, drawn by the verifier's
-seed, are trained again and compared (``ngo.pipeline.agreement``).
+Tables are joined again from the rows of their runs and compared. Some runs and measured cases,
+drawn by the verifier's seed, are made again and compared (``retraining``, ``remeasuring``).
 """
 
 from __future__ import annotations
 
 import io
+import math
 import random
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from ngo.pipeline.archive import Members
 from ngo.pipeline.artefacts import tidy_table
+from ngo.pipeline.carried import CARRIED, listed
 from ngo.pipeline.collect import of_this_code
 from ngo.pipeline.crate import crate_fault
 from ngo.pipeline.packed_runs import FinishedRun, write_run
@@ -24,6 +27,7 @@ from ngo.training.earlier import METRICS
 SHARES = (0.01, 0.05, 0.1, 0.5)
 
 Runs = Mapping[str, FinishedRun]
+T = TypeVar("T", str, int)
 
 
 def caught(sample: int, share: float) -> float:
@@ -32,6 +36,15 @@ def caught(sample: int, share: float) -> float:
     1 − (1 − f)^k for k runs drawn with replacement; without, it is more likely.
     """
     return 1 - (1 - share) ** sample
+
+
+def missed(drawable: int, sample: int, share: float) -> float:
+    """How likely no forged one is among ``sample`` of the ``drawable``, drawn without replacement.
+
+    This ``share`` of them is forged, at least one.
+    """
+    forged = max(1, math.ceil(share * drawable))
+    return math.comb(drawable - forged, sample) / math.comb(drawable, sample) if drawable else 1.0
 
 
 def drawable(
@@ -55,14 +68,17 @@ def drawable(
     return found, {reason: count for reason, count in unchecked.items() if count}
 
 
-def drawn(names: Sequence[str], sample: int, seed: int) -> list[str]:
-    """``sample`` of the ``names``, or all, uniformly by ``seed``."""
+def drawn(names: Sequence[T], sample: int, seed: int) -> list[T]:
+    """``sample`` of the ``names``, or all, uniformly by ``seed``; sorted."""
     return sorted(random.Random(seed).sample(sorted(names), min(sample, len(names))))
 
 
 def faults(members: Members, runs: Runs, planned: Plan) -> Iterator[tuple[str, str | None]]:
     """What is compared without training, each with the first difference in it, if any."""
     yield "provenance", crate_fault(members, bool(runs))
+    if CARRIED in members or listed(runs.values()):
+        agree = members.get(CARRIED) == listed(runs.values()).get(CARRIED)
+        yield CARRIED, None if agree else "it does not list what the records say"
     yield "records", next(filter(None, map(_other_final, runs.values())), None)
     with tempfile.TemporaryDirectory(prefix="ngo-verify-") as folder:
         for run in runs.values():
@@ -71,7 +87,11 @@ def faults(members: Members, runs: Runs, planned: Plan) -> Iterator[tuple[str, s
             member = tidy_table(planned.tier, name)
             specs = planned.runs.values() if name == "runs" else planned.training[name]
             if member in members:
-                yield name, _other_table(members[member], {spec.id for spec in specs}, Path(folder))
+                of_table = {spec.id for spec in specs}
+                fault = _other_table(
+                    members[member], of_table, Path(folder), planned.mixed_versions
+                )
+                yield name, fault
 
 
 def _other_final(run: FinishedRun) -> str | None:
@@ -84,7 +104,7 @@ def _other_final(run: FinishedRun) -> str | None:
     return None
 
 
-def _other_table(content: bytes, wanted: set[str], folder: Path) -> str | None:
+def _other_table(content: bytes, wanted: set[str], folder: Path, mixed_versions: str) -> str | None:
     """The first difference between a tidy table and the one joined from the rows of its runs."""
     import pandas as pd
 
@@ -97,7 +117,8 @@ def _other_table(content: bytes, wanted: set[str], folder: Path) -> str | None:
         return f"the run {absent[0]} is not in the archive"
     file = io.BytesIO()
     try:
-        together = results.aggregate(folder / run / METRICS for run in sorted(wanted))
+        paths = [folder / run / METRICS for run in sorted(wanted)]
+        together = results.aggregate(paths, mixed_versions)
         together.to_parquet(file, index=False)
     except (ValueError, TypeError, LookupError) as error:
         return f"its runs can't be joined ({' '.join(str(error).split())[:200]})"
