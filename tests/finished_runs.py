@@ -69,8 +69,8 @@ def campaign(folder: Path, **changes: object):
     base = read_config([REPOSITORY / "config/config.yaml"])
     base["training"] = {}
     # A base of its own: overlays can't remove experiments.
-    small = {**base, **CAMPAIGN, **changes, "consensus": {}, "spectra": {}, "theory": {}}
-    small |= {"alignment": {}, "samples": {}, "throughput": {}, "partitions": {}}
+    small = {**base, **CAMPAIGN, "consensus": {}, "spectra": {}, "theory": {}}
+    small |= {"alignment": {}, "samples": {}, "throughput": {}, "partitions": {}, **changes}
     (folder / "config.yaml").write_text(yaml.safe_dump(small))
     configs = [folder / "config.yaml"]
     return configs, plan(read_config(configs))

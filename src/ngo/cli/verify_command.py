@@ -87,10 +87,10 @@ def verify(
     own = archived_plan(archive, members, trusted=trusted, tell=click.echo, schema=schema)
     planned = click.get_current_context().with_resource(own)
     checks = Verification(members, runs, planned, root, longest, other_code, threads)
+    groups = checks.groups(claims)
     failed = []
     for what, how, fault in checks.without_training():
         failed += _told(what, how, fault)
-    groups = checks.groups(claims)
     chosen = [group.drawn(sample, cases, seed) for group in groups]
     checks.check_drawn(sample, groups, chosen)
     for what, how, fault in checks.made_again(chosen):

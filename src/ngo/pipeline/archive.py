@@ -30,6 +30,9 @@ from ngo.pipeline.members import ABOUT, SUMS, check_member, is_table, is_workflo
 from ngo.pipeline.packed_runs import FinishedRun
 from ngo.pipeline.parquet_check import decoded_bytes
 
+# The key of ``archive.json`` that marks an archive as made by an earlier revision, which it names.
+OLDER = "older"
+
 # By name in the archive, which is the path in the folder where it is unpacked.
 Members = dict[str, bytes]
 

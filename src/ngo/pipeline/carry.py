@@ -24,7 +24,7 @@ from pathlib import Path
 from ngo.common.registry import UserError
 from ngo.data.described import identity
 from ngo.pipeline.agreement import bit_difference, difference_beyond_rounding, same_kind
-from ngo.pipeline.archive import ABOUT, Members
+from ngo.pipeline.archive import ABOUT, OLDER, Members
 from ngo.pipeline.carried import rekeyed
 from ngo.pipeline.collect import with_runs
 from ngo.pipeline.earlier_code import earlier_package
@@ -36,9 +36,6 @@ from ngo.training.earlier import difference
 from ngo.training.spec import RunSpec
 
 EARLIER = "bit for bit with the earlier code on this processor"
-
-# The key of ``archive.json`` that marks an archive of an earlier revision; its value names it.
-OLDER = "older"
 
 
 @dataclass(frozen=True)

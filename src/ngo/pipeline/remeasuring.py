@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, in_a_line
 from ngo.measures.measurement import MEASUREMENTS, Case
 from ngo.measures.section import settings_from
 from ngo.pipeline.agreement import KIND, MULTIPLE
@@ -90,7 +90,10 @@ class Measured:
         if absent := [name for name in names if name not in self.table]:
             return f"it has no column {absent[0]!r}"
         known = {tuple(case.facts.values()) for case in self.cases}
-        found = self.table[names].drop_duplicates().itertuples(index=False, name=None)
+        try:
+            found = self.table[names].drop_duplicates().itertuples(index=False, name=None)
+        except TypeError:  # lists, for example
+            return f"the columns {', '.join(names)} have values that no case has"
         stray = next((row for row in found if names and row not in known), None)
         return None if stray is None else f"it has rows of a case that the config lacks: {stray}"
 
@@ -111,7 +114,10 @@ def measured_tables(members: Members, planned: Plan) -> tuple[list[Measured], di
             elif entry.run_fields:
                 unchecked[f"{kind}_{name}"] = "it measures time, or runs"
             else:
-                table = pd.read_parquet(io.BytesIO(members[path]))
+                try:
+                    table = pd.read_parquet(io.BytesIO(members[path]))
+                except (ValueError, OSError) as error:
+                    raise UserError(f"verify: {path}: {in_a_line(error)}.") from None
                 cases = entry.parts(_settings(kind, name, values))
                 found.append(Measured(kind, name, table, cases))
     return found, unchecked

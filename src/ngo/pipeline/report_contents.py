@@ -10,6 +10,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined, TemplateError
 
 from ngo.common.registry import UserError
+from ngo.pipeline.archive import ABOUT, OLDER
 from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, tier_folder
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
@@ -50,10 +51,21 @@ def report_contents(
         ],
         ledger=CLAIMS,
         assumptions=folder / "tables/assumptions",
+        older=older(Path(ABOUT)),
         provenance=provenance(records(planned.shown_runs), map(_named, configs), planned.plugins),
     )
     contents.check()
     return contents
+
+
+def older(path: Path) -> str:
+    """The revisions that made an archive, if ``path``, its description, marks it; else empty.
+
+    Results that were not unpacked from an archive have no such file.
+    """
+    if not path.exists():
+        return ""
+    return str(json.loads(text(path)).get(OLDER, ""))
 
 
 def records(runs: Iterable[str]) -> list[dict]:

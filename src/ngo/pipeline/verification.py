@@ -98,7 +98,8 @@ class Verification:
             self.runs, self.planned, longest, other_code
         )
         found, self.unchecked_tables = measured_tables(self.members, self.planned)
-        self.measured = {each.id: each for each in found}
+        self._faults = {each.id: each.fault() for each in found}
+        self.measured = {each.id: each for each in found if self._faults[each.id] is None}
         for name in self.planned.partitions:
             if tidy_table(self.planned.tier, f"classes_{name}") in self.members:
                 self.unchecked_tables[f"classes_{name}"] = "it counts samples of partitions"
@@ -110,8 +111,8 @@ class Verification:
         yield "sums", f"{len(self.members)} files of the archive are intact", None
         for name, fault in stage.faults(self.members, self.runs, self.planned):
             yield name, "as in the runs", fault
-        for name, each in self.measured.items():
-            yield name, "its cases are those of the config", each.fault()
+        for name, fault in self._faults.items():
+            yield name, "its cases are those of the config", fault
 
     def groups(self, claims: Sequence[str]) -> list[Group]:
         """What each claim rests on; without claims, the whole archive."""

@@ -46,6 +46,21 @@ class Contents:
     assumptions: Path
     """The path of the list of assumptions, without its suffix."""
     provenance: Sequence[tuple[str, str]]
+    older: str = ""
+    """The revisions that made the results, if the archive is marked as made by earlier ones."""
+
+    @property
+    def warning(self) -> str:
+        """What the top of the page says of an archive of an earlier revision; empty if it is not.
+
+        It is plain text.
+        """
+        if not self.older:
+            return ""
+        return (
+            f"These results were made by an earlier revision of the code ({self.older}). "
+            "It has not been shown that the present code gives the same."
+        )
 
     def sections(self) -> Iterator[tuple[str, list[Shown]]]:
         """The sections of the paper with their tables and figures, in order."""

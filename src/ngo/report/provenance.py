@@ -31,6 +31,11 @@ def provenance(
     facts += [(f"Version of {name}", tally(records, "versions", name)) for name in names]
     if any("processor" in record for record in records):
         facts.insert(5, ("Processor", tally(records, "processor")))
+    if any(record.get("carried") for record in records):
+        shown = [
+            {"at": (record.get("carried") or [{}])[-1].get("carried_at")} for record in records
+        ]
+        facts.insert(4, ("Shown unchanged with the code of", tally(shown, "at")))
     facts += [("Config", ", ".join(configs)), ("Plugins", ", ".join(own) or "none")]
     return facts
 

@@ -15,7 +15,7 @@ END = "<!-- end of the summary -->"
 
 PAGE = """\
 # {title}
-
+{warning}
 {summary}
 
 `make {tier}` trains the runs and makes these results; `make results-page` writes this page.
@@ -56,6 +56,7 @@ def results_markdown(contents: Contents, images: str, assumptions: str = "assump
         tier=contents.tier,
         title=inert(contents.findings.title, cell=False) or f"Results of the {contents.tier} tier",
         assumptions=assumptions,
+        warning=warning(contents),
         summary=summary(contents, images),
         topics=topics_table(contents.findings),
         findings="\n".join(_topics(contents.findings)),
@@ -68,6 +69,16 @@ def results_markdown(contents: Contents, images: str, assumptions: str = "assump
             f"- {escaped(name)}: {escaped(value)}" for name, value in contents.provenance
         ),
     )
+
+
+def warning(contents: Contents) -> str:
+    """A paragraph on results of an earlier revision, between empty lines; empty otherwise."""
+    return f"\n**{escaped(contents.warning)}**\n" if contents.warning else ""
+
+
+def warned_of(page: str, older: str) -> bool:
+    """Whether a page says above its summary that the revisions ``older`` made the results."""
+    return f"earlier revision of the code ({escaped(older)})" in page.partition(BEGIN)[0]
 
 
 def summary(contents: Contents, images: str, page: str = "") -> str:

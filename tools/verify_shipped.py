@@ -1,0 +1,99 @@
+"""Check that the shipped archives verify with the code that ships them.
+
+Every run of an archive must be of the present code, and one short run and one cheap measurement are
+made again. An archive that is marked as made by an earlier revision waits for its runs: the check
+is that the page of its tier says so at its top. Data sets that are not here are named; runs on
+others are taken then.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+from results_page import REPOSITORY, SHOWN
+
+from ngo.cli.field_options import data_root_option
+from ngo.common.registry import UserError
+from ngo.data import download
+from ngo.pipeline.archive import OLDER, about_of
+from ngo.pipeline.verification import Drawn, Verification
+from ngo.report.contents import text
+from ngo.report.results_markdown import warned_of
+
+# Measurements of which a case takes seconds.
+CHEAP = ("spectra", "consensus", "rounds")
+
+
+@click.command()
+@click.argument("archives", nargs=-1, type=click.Path(path_type=Path))
+@data_root_option
+def main(archives: tuple[Path, ...], data_root: Path | None) -> None:
+    """Check ARCHIVES, by default those in results/archive."""
+    failed = 0
+    for path in archives or sorted((REPOSITORY / "results/archive").glob("*.tar")):
+        try:
+            lines = list(checked(path, download.data_root(data_root)))
+        except UserError as error:
+            lines = [("FAIL", str(error))]
+        for outcome, told in lines:
+            click.echo(f"{outcome}  {path.name}: {told}")
+            failed += outcome == "FAIL"
+    sys.exit(failed > 0)
+
+
+def checked(path: Path, root: Path) -> list[tuple[str, str]]:
+    """What became of each check of an archive: pass, FAIL or skip, and a sentence."""
+    checks = Verification(path, None, root)
+    about = about_of(path, checks.members)
+    if OLDER in about:
+        return [marked(about)]
+    if checks.unchecked_runs:
+        reasons = ", ".join(f"{count} runs {why}" for why, count in checks.unchecked_runs.items())
+        return [("FAIL", f"{reasons}; carry it over, or mark it (ngo carry)")]
+    told = [("skip", f"runs on {name}, which is not here") for name in absent(checks, root)]
+    drawn = Drawn(shortest(checks, root), cheapest(checks))
+    outcomes = [*checks.without_training(), *checks.made_again([drawn])]
+    wrong = [f"{what}: {fault}" for what, _, fault in outcomes if fault]
+    told += [("FAIL", each) for each in wrong]
+    made = [*drawn.runs, *drawn.cases] or ["nothing made again"]
+    return [*told, ("pass", ", ".join(made))] if not wrong else told
+
+
+def marked(about: dict) -> tuple[str, str]:
+    """Whether the page of a marked archive's tier says that an earlier revision made it."""
+    if not about["whole"]:
+        return "pass", f"marked as made by {about[OLDER]}; it has no page"
+    page = f"docs/{SHOWN[about['tier']][0]}.md"
+    if warned_of(text(REPOSITORY / page), about[OLDER]):
+        return "pass", f"marked as made by {about[OLDER]}, as {page} says"
+    return "FAIL", f"marked as made by {about[OLDER]}, but {page} does not say so"
+
+
+def absent(checks: Verification, root: Path) -> list[str]:
+    """The data sets of runs whose files are not here."""
+    found = []
+    for dataset in sorted({spec.dataset for spec in checks.planned.runs.values()}):
+        try:
+            download.check(dataset, root)
+        except UserError:
+            found.append(dataset)
+    return found
+
+
+def shortest(checks: Verification, root: Path) -> list[str]:
+    """The shortest run whose data set is here; none if no data set is."""
+    lacking = absent(checks, root)
+    here = [name for name in checks.names if checks.planned.runs[name].dataset not in lacking]
+    return sorted(here, key=lambda name: (checks.runs[name].seconds, name))[:1]
+
+
+def cheapest(checks: Verification) -> dict[str, list[int]]:
+    """The first case of a cheap measurement; none if the archive has none."""
+    cheap = [name for name, each in checks.measured.items() if each.kind in CHEAP]
+    return {name: [0] for name in sorted(cheap)[:1]}
+
+
+if __name__ == "__main__":
+    main()
