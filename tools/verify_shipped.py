@@ -17,7 +17,8 @@ from results_page import REPOSITORY, SHOWN
 from ngo.cli.field_options import data_root_option
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.archive import OLDER, about_of
+from ngo.pipeline.archive import OLDER, about_of, read_archive, runs_of
+from ngo.pipeline.archive_plan import archived_plan
 from ngo.pipeline.verification import Drawn, Verification
 from ngo.report.contents import text
 from ngo.report.results_markdown import warned_of
@@ -34,7 +35,7 @@ def main(archives: tuple[Path, ...], data_root: Path | None) -> None:
     failed = 0
     for path in archives or sorted((REPOSITORY / "results/archive").glob("*.tar")):
         try:
-            lines = list(checked(path, download.data_root(data_root)))
+            lines = list(checked(path, download.data_root(data_root).resolve()))
         except UserError as error:
             lines = [("FAIL", str(error))]
         for outcome, told in lines:
@@ -45,10 +46,16 @@ def main(archives: tuple[Path, ...], data_root: Path | None) -> None:
 
 def checked(path: Path, root: Path) -> list[tuple[str, str]]:
     """What became of each check of an archive: pass, FAIL or skip, and a sentence."""
-    checks = Verification(path, None, root)
-    about = about_of(path, checks.members)
+    members = read_archive(path)
+    about = about_of(path, members)
     if OLDER in about:
         return [marked(about)]
+    with archived_plan(path, members, trusted=False, tell=click.echo) as planned:
+        return made_again(Verification(members, runs_of(path, members), planned, root), root)
+
+
+def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
+    """What became of the checks of an archive that is not marked."""
     if checks.unchecked_runs:
         reasons = ", ".join(f"{count} runs {why}" for why, count in checks.unchecked_runs.items())
         return [("FAIL", f"{reasons}; carry it over, or mark it (ngo carry)")]

@@ -4,7 +4,8 @@ from command_line import mistake, ngo
 
 def test_a_seed_is_chosen_by_the_verifier(tmp_path):
     (tmp_path / "a.tar").write_bytes(b"")
-    assert "Missing option '--seed'" in mistake("verify", tmp_path / "a.tar")
+    assert "seed: it is missing; name one" in mistake("verify", tmp_path / "a.tar")
+    assert "is refused: " in mistake("verify", tmp_path / "a.tar", "--sample", 0)
     assert "is refused: " in mistake("verify", tmp_path / "a.tar", "--seed", 1)
 
 

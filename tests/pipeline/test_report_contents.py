@@ -17,7 +17,7 @@ from ngo.common.registry import UserError
 from ngo.pipeline.artefacts import CLAIMS, tier_folder
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
-from ngo.pipeline.report_contents import caption, report_contents
+from ngo.pipeline.report_contents import caption, older, report_contents
 from ngo.report.html_page import html_page
 from ngo.report.pages import page
 from ngo.report.results_markdown import results_markdown
@@ -136,3 +136,11 @@ def test_a_caption_with_an_unknown_name_is_one_line(tmp_path):
         caption(tmp_path / "a.rst", {"tier": "x"})
     (tmp_path / "a.rst").write_text('A\nb.\n\nTier {{ snakemake.config["tier"] }}.\n')
     assert caption(tmp_path / "a.rst", {"tier": "x"}) == "A\nb."
+
+
+def test_an_archive_that_is_marked_names_what_made_it(tmp_path):
+    assert older(tmp_path / "archive.json") == ""
+    (tmp_path / "archive.json").write_text('{"tier": "demo"}')
+    assert older(tmp_path / "archive.json") == ""
+    (tmp_path / "archive.json").write_text('{"tier": "demo", "older": "abc"}')
+    assert older(tmp_path / "archive.json") == "abc"

@@ -1,85 +1,41 @@
 """Archives that were changed and packed anew: found by their tables, or by training runs again."""
 
-import dataclasses
 import io
-import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
-from finished_runs import campaign
-from runs import run_in
+from small_archives import TABLE, forged, in_this_process, members_in, ngo, train
 
 from ngo.analysis import results
-from ngo.cli import cli
 from ngo.common.registry import UserError
 from ngo.pipeline import verify as stage
-from ngo.pipeline.archive import runs_of, write_archive
-from ngo.pipeline.artefacts import tidy_table
-from ngo.pipeline.collect import RUNS, collect_finished
-from ngo.pipeline.crate import CRATE, crate
-from ngo.pipeline.packed_runs import packed, read_run, write_run
-
-TABLE = tidy_table("test", "own")
+from ngo.pipeline.archive import runs_of
+from ngo.pipeline.crate import CRATE
+from ngo.pipeline.packed_runs import packed
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A folder with the four runs of a campaign on digits."""
+    """A folder with the runs and the measurements of a campaign."""
     folder = tmp_path_factory.mktemp("trained")
-    _, planned = campaign(folder)
-    for spec in planned.runs.values():
-        run_in(spec, folder / RUNS / spec.id)
+    train(folder)
     return folder
 
 
 @pytest.fixture
 def own(trained, tmp_path, monkeypatch):
-    """The members of an archive of these runs and their table; runs are retrained in-process."""
+    """The members of an archive of these; they are made again in this process."""
     monkeypatch.chdir(trained)
-    configs, planned = campaign(trained)
-
-    def retrained(self, spec, environment):
-        assert not environment  # the same processor: one retraining decides
-        folder = tmp_path / "again" / spec.id
-        run_in(spec, folder, overwrite=True)
-        return read_run(folder)
-
-    monkeypatch.setattr(stage.Retraining, "trained", retrained)
-    table = results.aggregate(RUNS / run / "metrics.parquet" for run in planned.runs)
-    results.write(table, tmp_path / "table.parquet")
-    members = collect_finished(configs)[0]
-    return {**members, TABLE: (tmp_path / "table.parquet").read_bytes()}
+    in_this_process(monkeypatch, tmp_path)
+    return members_in(trained)
 
 
 def verified(members, *arguments, code=0):
-    write_archive("own.tar", members)
-    answer = CliRunner().invoke(cli.main, ["verify", "own.tar", *map(str, arguments)])
-    assert answer.exit_code == code, answer.output
-    return answer.output
-
-
-def forged(members, change, *, record=True):
-    """The archive with ``change`` made to the first run, and all else made to fit."""
-    runs = runs_of("own.tar", members)
-    run = runs[min(runs)]
-    columns = {name: column.copy() for name, column in run.columns.items()}
-    change(columns)
-    final = dict(run.record["final"])
-    if record:
-        final |= {name: columns[name][-1].item() for name in ("V", "consensus_accuracy")}
-    runs[run.id] = dataclasses.replace(run, columns=columns, record={**run.record, "final": final})
-    for each in runs.values():
-        write_run(Path("forged", each.id), each)
-    table = results.aggregate(f"forged/{name}/metrics.parquet" for name in runs)
-    results.write(table, "forged/table.parquet")
-    content = Path("forged/table.parquet").read_bytes()
-    made = {**members, **packed(runs.values()), TABLE: content}
-    del made[CRATE]
-    records = [each.record for each in runs.values()]
-    return {**made, CRATE: crate(made, json.loads(made["archive.json"]), records)}, run.id
+    if "--measurements" not in arguments:
+        arguments += ("--measurements", 0)
+    return ngo("verify", members, *arguments, code=code)
 
 
 def one_bit(columns):
@@ -95,7 +51,7 @@ def test_an_archive_of_trained_runs_passes_with_any_seed(own, seed):
     assert "pass  own: as in the runs" in out
     assert "pass  provenance" in out
     assert "2 of 4 runs retrained" in out
-    assert out.endswith("1 %: 2.0 %, 5 %: 9.8 %, 10 %: 19.0 %, 50 %: 75.0 %\n")
+    assert "1 %: 2.0 %, 5 %: 9.8 %, 10 %: 19.0 %, 50 %: 75.0 %\n" in out
 
 
 def test_one_changed_bit_of_one_run_is_found_by_retraining_only(own):
@@ -188,43 +144,6 @@ def test_an_absent_data_set_is_named(own, monkeypatch):
     assert out.splitlines()[-1] == "ngo: data.root: digits is not there."
 
 
-def test_elsewhere_a_run_is_trained_with_two_roundings(own, monkeypatch):
-    runs = runs_of("own.tar", own)
-    run = runs[min(runs)]
-    asked = []
-
-    def trained(self, spec, environment):
-        asked.append(dict(environment))
-        about = {**run.record["about"], "kernels": "kernels-of-another"}
-        columns = dict(run.columns)
-        if environment:
-            columns["V"] = run.columns["V"] * 1.1
-        return dataclasses.replace(run, record={**run.record, "about": about}, columns=columns)
-
-    monkeypatch.setattr(stage.Retraining, "trained", trained)
-    spec = campaign(Path.cwd())[1].runs[run.id]
-    assert stage.Retraining(Path()).difference(run, spec) == ("within two roundings", None)
-    assert asked[0] == {}
-    assert asked[1]["NGO_MARCH"] == "none"
-    far = dataclasses.replace(run, columns={**run.columns, "V": run.columns["V"] * 2})
-    how, fault = stage.Retraining(Path()).difference(far, spec)
-    assert how == "within two roundings"
-    assert fault.startswith("V at step ")
-
-
-def test_another_rounding_is_of_the_other_kernels_and_narrower_vectors(own):
-    run = next(iter(runs_of("own.tar", own).values()))
-
-    def chosen(**about):
-        made = {**run.record["about"], **about}
-        return stage.other_rounding(dataclasses.replace(run, record={**run.record, "about": made}))
-
-    wide = chosen(instructions="AVX512", kernels="kernels-1")
-    assert (wide["NGO_MARCH"], wide["ATEN_CPU_CAPABILITY"]) == ("none", "avx2")
-    narrow = chosen(instructions="AVX2", kernels=None)
-    assert (narrow["NGO_MARCH"], narrow["ATEN_CPU_CAPABILITY"]) == ("native", "default")
-
-
 def test_a_run_is_drawn_uniformly_by_the_seed():
     names = [f"run{k}" for k in range(10)]
     assert stage.drawn(names, 3, 1) == stage.drawn(names[::-1], 3, 1)
@@ -246,12 +165,11 @@ def test_the_probability_of_drawing_a_forged_run():
     assert stage.caught(5, 0.1) - 0.03 < hits / 2000 < stage.caught(5, 0.1) + 0.05
 
 
-@pytest.mark.parametrize("how", [{}, {"NGO_MARCH": "none", "ATEN_CPU_CAPABILITY": "default"}])
-def test_a_run_is_retrained_in_a_process_of_its_own(trained, tmp_path, how):
-    spec = next(iter(campaign(trained)[1].runs.values()))
-    archived = read_run(trained / RUNS / spec.id)
-    again = stage.Retraining(tmp_path, threads=1).trained(spec, how)
-    same = again.columns["V"].tobytes() == archived.columns["V"].tobytes()
-    assert same == (not how)
-    assert (again.about["kernels"] is None) == bool(how)
-    assert json.loads(again.record_text)["id"] == spec.id
+def test_the_probability_of_missing_a_forgery_is_that_of_drawing_without_replacement():
+    assert stage.missed(20, 0, 0.5) == 1
+    assert stage.missed(20, 20, 0) == 0  # a share of 0 stands for a single one
+    assert stage.missed(20, 3, 1) == 0
+    misses = sum(
+        not any(name < 2 for name in stage.drawn(range(20), 3, seed)) for seed in range(3000)
+    )
+    assert abs(stage.missed(20, 3, 0.1) - misses / 3000) < 0.035

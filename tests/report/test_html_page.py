@@ -145,3 +145,9 @@ def test_descriptions_include_neither_html_nor_files():
     for text in (".. raw:: html\n\n   <script>x()</script>\n", ".. include:: /etc/hostname\n"):
         with pytest.raises(Exception, match="disabled"):
             prose(text)
+
+
+def test_results_of_an_earlier_revision_say_so_at_the_top(folder, html):
+    page = html_page(replace(contents(folder), older="<abc>"))
+    assert "made by an earlier revision of the code (&lt;abc&gt;)" in page.partition("<main>")[0]
+    assert "earlier revision" not in html

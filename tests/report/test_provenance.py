@@ -38,3 +38,11 @@ def test_no_runs():
     )
     assert tally([{"a": {"b": 1}}, {"a": None}], "a", "b") == "1 (1 run), not recorded (1 run)"
     assert seeds([3, 1, 2, 7, 7]) == "1 to 3, 7"
+
+
+def test_runs_that_were_carried_over_name_the_revision_that_showed_them_unchanged():
+    assert "Shown unchanged with the code of" not in dict(provenance([RECORD], []))
+    entries = [{"carried_at": "mid"}, {"carried_at": "new"}]
+    facts = dict(provenance([RECORD, {**RECORD, "carried": entries}], []))
+    assert facts["Source revision"] == "abc"
+    assert facts["Shown unchanged with the code of"] == "new (1 run), not recorded (1 run)"

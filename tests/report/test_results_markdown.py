@@ -15,6 +15,7 @@ from ngo.report.results_markdown import (
     results_markdown,
     summary,
     summary_of,
+    warned_of,
 )  # fmt: skip
 
 
@@ -112,3 +113,15 @@ def test_texts_of_findings_and_records_have_no_html_and_no_lines_of_their_own(ma
     assert "<script" not in page.replace(r"\<", "")
     assert "\n# b" not in page
     assert "](http" not in page.replace(r"\]", "")
+
+
+def test_results_of_an_earlier_revision_say_so_at_the_top(made):
+    page = results_markdown(replace(made, older="abc_1"), "images")
+    top = page.partition(BEGIN)[0]
+    assert top.startswith(
+        "# Results of the made-up tier\n\n**These results were made by an earlier"
+    )
+    assert "of the code (abc\\_1)" in top
+    assert warned_of(page, "abc_1")
+    assert not warned_of(results_markdown(made, "images"), "abc_1")
+    assert "earlier revision" not in results_markdown(made, "images")

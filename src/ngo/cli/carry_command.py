@@ -10,7 +10,7 @@ import click
 
 from ngo.cli.field_options import data_root_option
 from ngo.cli.log import LOG
-from ngo.cli.options import FOLDER, INPUT, RESULT, schema_option
+from ngo.cli.options import FOLDER, INPUT, RESULT, schema_option, trust_option
 from ngo.cli.train_command import THREADS
 from ngo.cli.verify_command import SEED
 from ngo.common.registry import UserError
@@ -36,6 +36,7 @@ from ngo.data import download
     "the same runs, does not train them again.",
 )
 @click.option("--threads", type=THREADS, help="Threads: 1 to 1024  [default: all cores]")
+@trust_option
 @schema_option
 @data_root_option
 def carry(
@@ -46,6 +47,7 @@ def carry(
     mark_older: bool,
     kept: Path,
     threads: int | None,
+    trusted: bool,
     schema: Path | None,
     data_root: Path | None,
 ) -> None:
@@ -58,22 +60,24 @@ def carry(
     """
     from ngo.pipeline import carry as stage
     from ngo.pipeline.archive import about_of, read_archive, runs_of, write_archive
-    from ngo.pipeline.plan import plan
+    from ngo.pipeline.archive_plan import archived_plan
     from ngo.pipeline.retraining import Retraining
 
     members = read_archive(archive)
     about, runs = about_of(archive, members), runs_of(archive, members)
-    planned = plan(about["config"], schema)
+    out, kept = (out or archive).resolve(), kept.resolve()
+    root = download.data_root(data_root).resolve()
+    own = archived_plan(archive, members, trusted=trusted, tell=click.echo, schema=schema)
+    planned = click.get_current_context().with_resource(own)
     strata, refused = stage.strata(runs, planned)
     total = sum(len(each.runs) for each in strata)
     if mark_older:
         if not strata:
             raise UserError("mark_older: all runs of the archive are of the present code.")
-        write_archive(out or archive, stage.repacked(members, about, runs, older=True))
-        click.echo(f"{total} of {len(runs)} runs are of earlier code; marked → {out or archive}")
+        write_archive(out, stage.repacked(members, about, runs, older=True))
+        click.echo(f"{total} of {len(runs)} runs are of earlier code; marked → {out}")
         return
     click.echo(f"{len(runs)} runs, {total} of earlier code in {len(strata)} strata")
-    root = download.data_root(data_root)
     carrying = stage.Carrying(Retraining(root, planned.plugins, threads), kept)
     failed = [f"{count} runs: {reason}" for reason, count in refused.items()]
     for number, stratum in enumerate(strata, start=1):
@@ -95,8 +99,8 @@ def carry(
         else:
             runs |= stage.carried_over(runs, stratum, by, shown)
     if partial or not failed:
-        write_archive(out or archive, stage.repacked(members, about, runs, older=bool(failed)))
-        click.echo(f"→ {out or archive}")
+        write_archive(out, stage.repacked(members, about, runs, older=bool(failed)))
+        click.echo(f"→ {out}")
     if failed:
         LOG.error("ngo: carry: %d not carried over, first %s", len(failed), failed[0])
         sys.exit(1)

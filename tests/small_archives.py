@@ -1,0 +1,140 @@
+"""An archive of four runs on digits and of two measurements, and forgeries of it."""
+
+import dataclasses
+import io
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from click.testing import CliRunner
+from finished_runs import campaign
+from runs import run_in
+from small_theory import SETTINGS
+
+from ngo.analysis import results
+from ngo.cli import cli
+from ngo.measures.spectra import SpectraSettings, spectral_table
+from ngo.measures.theorems import parts
+from ngo.measures.theory import theory_table
+from ngo.pipeline.archive import runs_of, write_archive
+from ngo.pipeline.artefacts import tidy_table
+from ngo.pipeline.collect import RUNS, collect_finished, with_runs
+from ngo.pipeline.packed_runs import packed, read_run, write_run
+from ngo.pipeline.remeasuring import Remeasuring
+from ngo.pipeline.retraining import Retraining
+
+TABLE = tidy_table("test", "own")
+THEORY = tidy_table("test", "theory_theory")
+SPECTRA = tidy_table("test", "spectra_own")
+
+# The parts of the theory measurement that are quick.
+PARTS = {name: parts.PARTS[name] for name in ("bounds", "sums")}
+
+ABOUT = {"place": "here", "says": "something", "kind": "order", "above": 0}
+CLAIMS = {
+    "ngo-wins": {**ABOUT, "from": "own", "quantity": "difference",
+                 "with": {"of": {"protocol": "ngo"}, "minus": {"protocol": "gossip"}}},
+    "gossip-learns": {**ABOUT, "from": "own", "quantity": "level", "where": {"protocol": "gossip"}},
+    "time": {"place": "here", "says": "V is 0 after T*", "kind": "theorem", "from": "theory_theory",
+             "quantity": "theory_consensus_time", "with": {"form": "paper"}},
+}  # fmt: skip
+
+
+def _entry(settings: object) -> dict:
+    values = dataclasses.asdict(settings).items()
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
+
+
+def small_campaign(folder: Path):
+    """The configs of the campaign and its plan."""
+    (folder / "claims.yaml").write_text(yaml.safe_dump({"claims": CLAIMS}))
+    spectra = SpectraSettings(topology=("ring", "random"), workers=(4, 6), draws=3)
+    sections = {"theory": {"theory": _entry(SETTINGS)}, "spectra": {"own": _entry(spectra)}}
+    return campaign(folder, claims="claims.yaml", **sections)
+
+
+def train(folder: Path, *, measured: bool = False) -> None:
+    """Train the runs of the campaign, and measure if ``measured``, in ``folder``."""
+    _, planned = small_campaign(folder)
+    for spec in planned.runs.values():
+        run_in(spec, folder / RUNS / spec.id)
+    for name in (TABLE, THEORY, SPECTRA):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    table = results.aggregate(folder / RUNS / run / "metrics.parquet" for run in planned.runs)
+    results.write(table, folder / TABLE)
+    if not measured:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "PARTS", PARTS)
+        results.write(theory_table(SETTINGS), folder / THEORY)
+    settings = SpectraSettings(topology=("ring", "random"), workers=(4, 6), draws=3)
+    results.write(spectral_table(settings), folder / SPECTRA)
+
+
+def members_in(folder: Path) -> dict[str, bytes]:
+    """The members of an archive of what was trained and measured in the working directory."""
+    configs, _ = small_campaign(folder)
+    found = [name for name in (TABLE, THEORY, SPECTRA) if Path(name).exists()]
+    tables = {name: Path(name).read_bytes() for name in found}
+    return fitted({**collect_finished(configs)[0], **tables})
+
+
+def fitted(members: dict[str, bytes]) -> dict[str, bytes]:
+    """The same members, with the provenance that fits them."""
+    runs = runs_of("own.tar", members)
+    return with_runs(members, json.loads(members["archive.json"]), list(runs.values()))
+
+
+def in_this_process(monkeypatch, folder: Path) -> None:
+    """Runs are trained and cases are measured again in this process, once for each."""
+    monkeypatch.setattr(parts, "PARTS", PARTS)
+    monkeypatch.setattr(Retraining, "trained", lambda self, spec, how: _again(folder, spec, how))
+
+    def measured(self, table, number, environment):
+        assert not environment  # the same processor: one measurement decides
+        rows = table.cases[number].measure()
+        return rows, self._made_on
+
+    monkeypatch.setattr(Remeasuring, "again", measured)
+
+
+def _again(folder, spec, environment):
+    assert not environment
+    run_in(spec, folder / "again" / spec.id, overwrite=True)
+    return read_run(folder / "again" / spec.id)
+
+
+def ngo(command, members, *arguments, code=0) -> str:
+    """The output of a command on an archive of ``members``, own.tar."""
+    write_archive("own.tar", members)
+    answer = CliRunner().invoke(cli.main, [command, "own.tar", *map(str, arguments)])
+    assert answer.exit_code == code, answer.output
+    return answer.output
+
+
+def forged(members, change, *, record=True):
+    """The archive with ``change`` made to the first run, all else made to fit; that run's id."""
+    runs = runs_of("own.tar", members)
+    run = runs[min(runs)]
+    columns = {name: column.copy() for name, column in run.columns.items()}
+    change(columns)
+    final = dict(run.record["final"])
+    if record:
+        final |= {name: columns[name][-1].item() for name in ("V", "consensus_accuracy")}
+    runs[run.id] = dataclasses.replace(run, columns=columns, record={**run.record, "final": final})
+    for each in runs.values():
+        write_run(Path("forged", each.id), each)
+    table = results.aggregate(f"forged/{name}/metrics.parquet" for name in runs)
+    results.write(table, "forged/table.parquet")
+    content = Path("forged/table.parquet").read_bytes()
+    return fitted({**members, **packed(runs.values()), TABLE: content}), run.id
+
+
+def forged_table(members, name, change):
+    """The archive with ``change`` made to a table."""
+    table = pd.read_parquet(io.BytesIO(members[name]))
+    file = io.BytesIO()
+    change(table).to_parquet(file, index=False)
+    return fitted({**members, name: file.getvalue()})

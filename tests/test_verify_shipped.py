@@ -1,0 +1,86 @@
+"""The check of shipped archives, on small ones."""
+
+import dataclasses
+import json
+
+import pytest
+from click.testing import CliRunner
+from conftest import REPOSITORY
+from small_archives import in_this_process, members_in, train
+
+from ngo.pipeline.archive import ABOUT, OLDER, runs_of, write_archive
+from ngo.pipeline.collect import with_runs
+from ngo.report.results_markdown import BEGIN
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with the runs of a campaign."""
+    folder = tmp_path_factory.mktemp("trained")
+    train(folder)
+    return folder
+
+
+@pytest.fixture
+def shipped(monkeypatch):
+    """The module of the tool."""
+    monkeypatch.syspath_prepend(REPOSITORY / "tools")
+    return __import__("verify_shipped")
+
+
+@pytest.fixture
+def own(trained, tmp_path, monkeypatch):
+    """The members of an archive of these; runs are trained again in this process."""
+    monkeypatch.chdir(trained)
+    in_this_process(monkeypatch, tmp_path)
+    return members_in(trained)
+
+
+def answer(shipped, members, code=0):
+    write_archive("own.tar", members)
+    answer = CliRunner().invoke(shipped.main, ["own.tar"])
+    assert answer.exit_code == code, answer.output
+    return answer.output
+
+
+def test_an_archive_of_the_present_code_passes_and_one_run_is_trained(shipped, own):
+    shortest = min(runs_of("own.tar", own).values(), key=lambda run: run.seconds)
+    assert answer(shipped, own) == f"pass  own.tar: {shortest.id}\n"
+
+
+def test_without_the_data_nothing_is_made_again_and_a_line_says_so(shipped, own, monkeypatch):
+    def absent(name, root):
+        raise shipped.UserError("not here")
+
+    monkeypatch.setattr("ngo.data.download.check", absent)
+    assert answer(shipped, own) == (
+        "skip  own.tar: runs on digits, which is not here\npass  own.tar: nothing made again\n"
+    )
+
+
+def of_other_code(members, **about):
+    runs = [
+        dataclasses.replace(
+            run, record={**run.record, "about": {**run.record["about"], "code": "x"}}
+        )
+        for run in runs_of("own.tar", members).values()
+    ]
+    described = {**json.loads(members[ABOUT]), **about}
+    return with_runs({**members, ABOUT: json.dumps(described).encode()}, described, runs)
+
+
+def test_runs_of_other_code_fail_unless_the_archive_is_marked(shipped, own, monkeypatch, tmp_path):
+    assert answer(shipped, of_other_code(own), code=1) == (
+        "FAIL  own.tar: 4 runs of other code; carry it over, or mark it (ngo carry)\n"
+    )
+    told = answer(shipped, of_other_code(own, **{OLDER: "0123abc"}))
+    assert told == "pass  own.tar: marked as made by 0123abc; it has no page\n"
+    monkeypatch.setattr(shipped, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(shipped, "SHOWN", {"test": ("page", "assumptions")})
+    page = tmp_path / "docs/page.md"
+    page.parent.mkdir()
+    page.write_text(f"# Results\n\n{BEGIN}\n")
+    marked = of_other_code(own, whole=True, **{OLDER: "0123abc"})
+    assert "but docs/page.md does not say so" in answer(shipped, marked, code=1)
+    page.write_text(f"# Results\n\n**an earlier revision of the code (0123abc).**\n\n{BEGIN}\n")
+    assert "marked as made by 0123abc, as docs/page.md says" in answer(shipped, marked)
