@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from small_archives import TABLE, forged, in_this_process, members_in, ngo, train
+from small_archives import TABLE, fitted, forged, in_this_process, members_in, ngo, train
 
 from ngo.analysis import results
 from ngo.common.registry import UserError
@@ -76,7 +76,7 @@ def test_the_order_of_a_tables_columns_does_not_matter_but_each_column_does(own)
 
     def with_columns(names):
         results.write(table[names], "reordered.parquet")
-        return {**own, TABLE: Path("reordered.parquet").read_bytes()}
+        return fitted({**own, TABLE: Path("reordered.parquet").read_bytes()})
 
     names = sorted(table.columns, reverse=True)
     assert names != list(table.columns)
