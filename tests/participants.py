@@ -13,14 +13,18 @@ from itertools import count
 import numpy as np
 import psutil
 import pytest
+import torch.distributed as dist
 from torch import nn
 
 from ngo.common.columns import read_columns
 from ngo.distributed import process_run
+from ngo.distributed.environment import Place
 from ngo.distributed.ledger import Ledger
+from ngo.distributed.meeting import Meeting
 from ngo.distributed.process_group import Group
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.distributed.processes import launch
+from ngo.distributed.store import Store
 from ngo.engine.population import Population
 from ngo.models.layers import Dropout
 from ngo.models.model import MODELS, Model
@@ -53,6 +57,16 @@ def surroundings():
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setitem(MODELS, "smooth", SMOOTH)
         yield
+
+
+def store_here(timeout=20.0):
+    """A store within this process."""
+    return Store(dist.HashStore(), timeout)
+
+
+def meeting_of(store, me, size):
+    """The meeting of ``size`` processes, as seen by one, without an environment."""
+    return Meeting(store, Place(me, size, "host", 29500, local=1, holds_store=me == 0))
 
 
 def spec_of(**values):

@@ -3,8 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-import torch.distributed as dist
-from participants import convex_spec
+from participants import convex_spec, store_here
 
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
@@ -43,7 +42,7 @@ def reports(problem, X, counts, processes=(0, 1)):
 
 def test_an_evaluation_is_that_of_all_workers(problem):
     X = torch.randn(3, 10, generator=torch_stream(0, "X"))
-    store, seen = dist.HashStore(), []
+    store, seen = store_here(), []
     ledger = ledger_of(problem, store, seen)
     counts = {"samples": 16, "loss": 1.5, "losses": 1, "messages": 4, "message_bytes": 160}
     counts |= {"models": 2, "bytes": 80, "other": 7, "stale": 3, "pulls": 2}
@@ -73,7 +72,7 @@ def test_an_evaluation_is_that_of_all_workers(problem):
 
 
 def test_nothing_is_recorded_after_divergence(problem):
-    ledger = ledger_of(problem, dist.HashStore(), [])
+    ledger = ledger_of(problem, store_here(), [])
     broken = reports(problem, torch.full((3, 10), math.nan), {})
     assert ledger.record(4, broken)
     assert ledger.record(8, broken)

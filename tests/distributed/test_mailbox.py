@@ -6,14 +6,14 @@ from participants import LIMIT, end, ended_within, wait_for
 
 from ngo.common.registry import UserError
 from ngo.distributed.mailbox import Mailbox
-from ngo.distributed.meeting import join_group, open_store
+from ngo.distributed.meeting import open_meeting
 from ngo.distributed.processes import launch
 
 
 def mailbox_of_two():
-    store, me, _ = open_store(20.0)
-    group = join_group(store, me, 2, backend="gloo", timeout=8.0)
-    return Mailbox(group), store, me
+    meeting = open_meeting(20.0)
+    group = meeting.join_group(backend="gloo", timeout=8.0)
+    return Mailbox(group), meeting.store, meeting.me
 
 
 def exchange_rows_and_reports():
@@ -41,13 +41,14 @@ def exchange_rows_and_reports():
 
 
 def lose_the_other():
-    mailbox, _, me = mailbox_of_two()
+    mailbox, store, me = mailbox_of_two()
     if me == 1:
         wait_for(lambda: mailbox.newest)
         end()
     mailbox.post(1, 0, 0, torch.ones(3))
     wait_for(lambda: mailbox.lost() == {1})
     mailbox.say_goodbye()  # returns although the other never says it
+    wait_for(lambda: store.check(["ended/1"]))  # the launcher has noticed it first
     os._exit(7)
 
 

@@ -15,7 +15,7 @@ from participants import (
 )
 
 from ngo.data import loading
-from ngo.distributed.meeting import join_group, open_store
+from ngo.distributed.meeting import open_meeting
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.distributed.processes import launch
 from ngo.gossip.compression import COMPRESSIONS
@@ -64,9 +64,9 @@ def taken(stepper):
 
 def part(runs, folder):
     """What one process does: its workers' steps of each run; the results go to a file."""
-    store, me, processes = open_store(TIMEOUT)
+    meeting = open_meeting(TIMEOUT)
     data = loading.load("least_squares", folder)
-    group = join_group(store, me, processes, backend="gloo", timeout=TIMEOUT)
+    group = meeting.join_group(backend="gloo", timeout=TIMEOUT)
     results = []
     for spec in runs:
         network, before = ProcessNetwork(group, spec.workers, in_order), group.traffic()
@@ -77,8 +77,8 @@ def part(runs, folder):
         crossed = [group.traffic()["gossip", each] - before["gossip", each]
                    for each in ("models", "bytes")]  # fmt: skip
         results.append((*found, *crossed))
-    torch.save(results, folder / f"{me}.pt")
-    store.set("written", "")
+    torch.save(results, folder / f"{meeting.me}.pt")
+    meeting.store.set("written", "")
 
 
 @pytest.fixture(scope="module")

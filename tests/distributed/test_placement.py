@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-import torch.distributed as dist
+from participants import meeting_of, store_here
 
 from ngo.common.registry import UserError
 from ngo.distributed import placement
@@ -49,10 +49,10 @@ def fake_gpus(monkeypatch, *uuids):
 def test_the_gpus_of_other_processes_decide_too(theirs, place, exclusive, monkeypatch):
     """For process 2 of three, which sees two GPUs; process 0 has one elsewhere."""
     chosen = fake_gpus(monkeypatch, "a", "b")
-    store = dist.HashStore()
+    store = store_here()
     store.set("gpus/0", json.dumps(["elsewhere"]))
     store.set("gpus/1", json.dumps(list(theirs)))
-    assert choose_device("cuda", store, 2, 3, 10.0) == (f"cuda:{place}", exclusive)
+    assert choose_device("cuda", meeting_of(store, 2, 3), 10.0) == (f"cuda:{place}", exclusive)
     assert chosen == [place]
 
 
@@ -60,6 +60,6 @@ def test_the_gpus_of_other_processes_decide_too(theirs, place, exclusive, monkey
 def test_a_gpu_that_torch_can_not_use_is_reported(monkeypatch, caplog):
     fake_gpus(monkeypatch)
     with pytest.raises(UserError, match="device: torch can't use the GPU: .*; use auto or cpu"):
-        choose_device("cuda", dist.HashStore(), 0, 1, 10.0)
-    assert choose_device("auto", dist.HashStore(), 0, 1, 10.0) == ("cpu", False)
+        choose_device("cuda", meeting_of(store_here(), 0, 1), 10.0)
+    assert choose_device("auto", meeting_of(store_here(), 0, 1), 10.0) == ("cpu", False)
     assert "device: torch can't use the GPU" in caplog.text

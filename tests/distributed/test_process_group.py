@@ -2,24 +2,24 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-import torch.distributed as dist
-from participants import LIMIT, ended_within
+from participants import LIMIT, ended_within, store_here
 
-from ngo.distributed.meeting import join_group, open_store
+from ngo.distributed.meeting import open_meeting
 from ngo.distributed.process_group import Group, PeerUnreachable, exit_reason
 from ngo.distributed.processes import launch
 
 
 def connect_after_one_failed():
-    store, me, size = open_store(20.0)
+    meeting = open_meeting(20.0)
+    me = meeting.me
     if me == 0:
         with pytest.raises(PeerUnreachable):
-            Group(dist.HashStore(), 0, 2, backend="gloo", timeout=0.3)
-    group = join_group(store, me, size, backend="gloo", timeout=20.0)
+            Group(store_here(), 0, 2, backend="gloo", timeout=0.3)
+    group = meeting.join_group(backend="gloo", timeout=20.0)
     got = group.exchange({1 - me: torch.full((1,), me)}, {1 - me: (1,)}, "rows", torch.int64)
     assert got[1 - me].item() == 1 - me
     assert group.traffic() == {("rows", "models"): 1, ("rows", "bytes"): 8}
-    store.set("written", "")
+    meeting.store.set("written", "")
 
 
 def test_processes_connect_after_a_failed_attempt_of_one():
@@ -28,7 +28,7 @@ def test_processes_connect_after_a_failed_attempt_of_one():
 
 
 def test_the_exit_reason_is_that_in_the_store():
-    store = dist.HashStore()
+    store = store_here()
     assert exit_reason(store, 1) is None
     store.set("ended/1", "was killed by SIGKILL")
     assert exit_reason(store, 1) == "was killed by SIGKILL"

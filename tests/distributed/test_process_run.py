@@ -173,7 +173,7 @@ def test_data_are_loaded_before_timeouts_apply(tmp_path):
 @pytest.mark.parametrize("on_failure", ["stop", "drop"])
 def test_a_process_that_dies_while_data_are_loaded_is_not_waited_for(on_failure, tmp_path):
     scenario = partial(only, 1, die_at_the_data)
-    died = "process 1 was killed by SIGKILL before the first step"
+    died = "before the first step, process 1 was killed by SIGKILL"
     with pytest.raises(UserError, match=died):
         distributed(convex_spec(workers=3), 3, tmp_path, scenario, on_failure=on_failure)
 

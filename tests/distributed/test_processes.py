@@ -20,7 +20,7 @@ from participants import (
 
 from ngo.common import plugins
 from ngo.common.registry import UserError
-from ngo.distributed.meeting import open_store
+from ngo.distributed.meeting import open_meeting
 from ngo.distributed.processes import launch
 
 
@@ -57,11 +57,13 @@ def test_processes_on_one_machine_listen_on_the_loopback_address_only(tmp_path, 
 
 
 def report_plugins(file):
-    store, me, _ = open_store(20.0)
+    meeting = open_meeting(20.0)
     stderr_to(file.parent / "errors", None, lambda: None)
-    logging.getLogger("ngo").warning("process %d", me)
-    (file.parent / f"{file.name}{me}").write_text(" ".join(p.module for p in plugins.loaded()))
-    store.set("written", "")
+    logging.getLogger("ngo").warning("process %d", meeting.me)
+    (file.parent / f"{file.name}{meeting.me}").write_text(
+        " ".join(p.module for p in plugins.loaded())
+    )
+    meeting.store.set("written", "")
 
 
 def test_processes_load_the_plugins_of_their_parent(tmp_path, monkeypatch):

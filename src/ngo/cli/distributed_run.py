@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import FrameType
 
 from ngo.cli import log, process
 from ngo.cli.local_run import print_outcome
@@ -13,6 +17,8 @@ from ngo.common import plugins
 from ngo.distributed.process_run import check, run
 from ngo.distributed.processes import launch
 from ngo.training.spec import RunSpec
+
+NO_CHECKPOINT = "a distributed run has no checkpoint: the same command starts over"
 
 
 def train_distributed(
@@ -35,7 +41,24 @@ def train_distributed(
     check(spec, out, processes, asynchronous, on_failure)
     LOG.info(spec.id)
     files = [each.path for each in plugins.loaded() if each.module.startswith(plugins.PREFIX)]
-    launch(partial(_child, files, spec, out, root, how), processes, **policy)
+    with _ended_by_sigterm():
+        launch(partial(_child, files, spec, out, root, how), processes, **policy)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """End this process on SIGTERM as on Ctrl-C: after cleaning up, with a line that says so."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)  # while cleaning up
+        LOG.error("ngo: stopped by SIGTERM, with all processes of the run; %s", NO_CHECKPOINT)
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _child(

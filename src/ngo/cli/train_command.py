@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,6 +145,9 @@ def train(
                 "snapshot: a distributed run keeps no models; leave out --snapshot or "
                 "--distributed."
             )
+        # Our messages say in one line what torch's communication says in pages. Torch reads this
+        # variable when it is imported; the processes that start here inherit it.
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
         from ngo.cli.distributed_run import train_distributed
 
         train_distributed(

@@ -1,91 +1,124 @@
 """How the processes of a run find each other before the first step.
 
-They exchange strings through a store, which exists before any connection between them.
+They exchange values through a store, which exists before any connection between them.
 """
 
 from __future__ import annotations
 
+import json
 import math
-import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import timedelta
+from contextlib import contextmanager, suppress
 
-import torch.distributed as dist
-
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, in_a_line
+from ngo.distributed.environment import Place, read_place
 from ngo.distributed.process_group import POLL_SECONDS, Group, PeerUnreachable, exit_reason
 from ngo.distributed.processes import MISTAKE
+from ngo.distributed.store import Store, connect
 
-# The variables that name the store, this process and the number of processes. torchrun and
-# ``processes.launch`` set them.
-ENVIRONMENT = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+# The key of the store under which the first process that refuses the run for all puts the reason.
+REFUSAL = "refusal"
 
-
-def open_store(timeout: float) -> tuple[dist.Store, int, int]:
-    """The store of the run, the number of this process, and the number of processes."""
-    absent = [name for name in ENVIRONMENT if name not in os.environ]
-    if absent:
-        raise UserError(
-            f"distributed: {', '.join(absent)} not set; start it with torchrun, or let "
-            f"--processes N start N processes on this machine."
-        )
-    try:
-        return next(dist.rendezvous("env://", timeout=timedelta(seconds=timeout)))
-    except (RuntimeError, ValueError) as error:
-        raise _not_met(timeout, str(error).splitlines()[0]) from None
+# The longest time, in seconds, for which the process that holds the store waits for the others to
+# read why it ends.
+PARTING_SECONDS = 5.0
 
 
-def gather(
-    store: dist.Store, me: int, size: int, name: str, value: str, timeout: float = math.inf
-) -> list[str]:
-    """The values of all processes for ``name``; ``value`` is that of this process.
+class Meeting:
+    """The processes of a run before the first step, as seen by one of them."""
 
-    Waits until all have published theirs. Raises a UserError if a process exits before, or if
-    values are missing after ``timeout`` seconds.
-    """
-    deadline = time.monotonic() + timeout
-    keys = [f"{name}/{q}" for q in range(size)]
-    try:
-        store.set(keys[me], value)
-        while not store.check(keys):
-            for q in range(size):
-                if reason := exit_reason(store, q):
-                    raise UserError(f"distributed: process {q} {reason} before the first step.")
+    def __init__(self, store: Store, place: Place) -> None:
+        """Come to the meeting; a UserError if another process has come under this number."""
+        self.store, self.place = store, place
+        self.me, self.size = place.me, place.size
+        if store.add(f"came/{self.me}", 1) > 1:
+            raise UserError(
+                f"RANK: another process has started as {self.me} of {self.size}; each process "
+                f"must have a number of its own, 0 to {self.size - 1}."
+            )
+
+    def gather(self, name: str, value: object, timeout: float = math.inf) -> list[object]:
+        """The values of all processes for ``name``; ``value`` is that of this process.
+
+        Values travel as JSON; one that is not JSON arrives as None. Waits until all have published
+        theirs. Raises a UserError if a process exits before or refuses the run, or if values are
+        missing after ``timeout`` seconds.
+        """
+        deadline = time.monotonic() + timeout
+        keys = [f"{name}/{q}" for q in range(self.size)]
+        self.store.set(keys[self.me], json.dumps(value))
+        while not self.store.check(keys):
+            if self.store.check([REFUSAL]):
+                raise UserError(self.store.get(REFUSAL))
+            for q in range(self.size):
+                if reason := exit_reason(self.store, q):
+                    raise UserError(f"distributed: before the first step, process {q} {reason}.")
             if time.monotonic() > deadline:
-                absent = [str(q) for q in range(size) if not store.check([keys[q]])]
-                raise _not_met(timeout, f"process {', '.join(absent)} did not come")
+                raise self.refusal(f"{self._not_met(timeout)}: {self._absent(keys)}.")
             time.sleep(POLL_SECONDS)
-        return [store.get(key).decode() for key in keys]
-    except RuntimeError:
-        raise UserError(
-            f"distributed: process {me} stops before the first step: the store of the processes "
-            f"is unreachable."
-        ) from None
+        return [_parsed(self.store.get(key)) for key in keys]
+
+    def refusal(self, message: str) -> UserError:
+        """An error that all processes raise that have not left the meeting. The first counts."""
+        return UserError(self.store.compare_set(REFUSAL, "", message))
+
+    @contextmanager
+    def failure_published(self) -> Iterator[None]:
+        """Publish a failure of the block, so that processes in ``gather`` stop waiting."""
+        try:
+            yield
+        except Exception as error:
+            reason = f"stopped with a {type(error).__name__}"
+            with suppress(UserError):  # the store may be what has failed
+                if isinstance(error, UserError):
+                    reason = f"stopped: {str(error).rstrip('.')}"
+                    # Before the other processes fail because of this one.
+                    self.store.compare_set(MISTAKE, "", str(error))
+                self.store.set(f"ended/{self.me}", reason)
+                self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Leave the meeting before the first step. The process that holds the store leaves last,
+        so that the others can read why it ends.
+        """
+        self.store.set(f"left/{self.me}", "")
+        deadline = time.monotonic() + PARTING_SECONDS
+        while self.place.holds_store and time.monotonic() < deadline:
+            came = [q for q in range(self.size) if self.store.add(f"came/{q}", 0)]
+            if self.store.check([f"left/{q}" for q in came]):
+                return
+            time.sleep(POLL_SECONDS)
+
+    def join_group(self, *, backend: str, timeout: float) -> Group:
+        """Connect to the group of all processes; a UserError after ``timeout`` seconds."""
+        try:
+            return Group(self.store, self.me, self.size, backend=backend, timeout=timeout)
+        except (RuntimeError, PeerUnreachable) as error:
+            raise UserError(f"{self._not_met(timeout)}: {in_a_line(error)}.") from None
+
+    def _absent(self, keys: list[str]) -> str:
+        """The processes that have not published these ``keys``, in words."""
+        absent = [str(q) for q in range(self.size) if not self.store.check([keys[q]])]
+        twice = [str(q) for q in range(self.size) if self.store.add(f"came/{q}", 0) > 1]
+        more = f" ({', '.join(twice)} was started more than once)" if twice else ""
+        return f"process {', '.join(absent)} did not come{more}"
+
+    def _not_met(self, timeout: float) -> str:
+        address = f"{self.place.address}:{self.place.port}"
+        return f"distributed: not all processes met at {address} in {timeout:g} s"
 
 
-@contextmanager
-def failure_published(store: dist.Store, me: int) -> Iterator[None]:
-    """Publish a failure of the block, so that processes in ``gather`` stop waiting."""
+def open_meeting(timeout: float) -> Meeting:
+    """The meeting that the environment names; a UserError after ``timeout`` seconds."""
+    place = read_place()
+    return Meeting(connect(place, timeout), place)
+
+
+def _parsed(text: str) -> object:
+    """The value of JSON text; None if it is something else."""
     try:
-        yield
-    except Exception as error:
-        if isinstance(error, UserError):
-            # Before the other processes fail because of this one.
-            store.compare_set(MISTAKE, "", str(error))
-        store.set(f"ended/{me}", "stopped")
-        raise
-
-
-def join_group(store: dist.Store, me: int, size: int, *, backend: str, timeout: float) -> Group:
-    """Connect to the group of all processes; a UserError after ``timeout`` seconds."""
-    try:
-        return Group(store, me, size, backend=backend, timeout=timeout)
-    except (RuntimeError, PeerUnreachable) as error:
-        raise _not_met(timeout, str(error).splitlines()[0]) from None
-
-
-def _not_met(timeout: float, reason: str) -> UserError:
-    address = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
-    return UserError(f"distributed: not all processes met at {address} in {timeout:g} s: {reason}")
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

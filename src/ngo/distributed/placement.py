@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 
 import torch
-import torch.distributed as dist
 
 from ngo.common.devices import chosen, deterministic, usable
-from ngo.distributed.meeting import gather
+from ngo.distributed.meeting import Meeting
 
 
-def choose_device(
-    device: str, store: dist.Store, me: int, size: int, timeout: float
-) -> tuple[str, bool]:
+def choose_device(device: str, meeting: Meeting, timeout: float) -> tuple[str, bool]:
     """The device of this process, and whether every process has a GPU of its own."""
     gpus: list[str] = []
     if chosen(device) != "cpu" and usable(device, "cuda"):
         count = torch.cuda.device_count()
         gpus = [str(torch.cuda.get_device_properties(k).uuid) for k in range(count)]
-    published = gather(store, me, size, "gpus", json.dumps(gpus), timeout)
-    places, exclusive = assign_gpus([json.loads(ids) for ids in published])
+    published = meeting.gather("gpus", gpus, timeout)
+    seen = [list(map(str, ids)) if isinstance(ids, list) else [] for ids in published]
+    places, exclusive = assign_gpus(seen)
     if not gpus:
         return "cpu", False
     deterministic()
-    torch.cuda.set_device(places[me])
-    return f"cuda:{places[me]}", exclusive
+    torch.cuda.set_device(places[meeting.me])
+    return f"cuda:{places[meeting.me]}", exclusive
 
 
 def assign_gpus(gpus: Sequence[Sequence[str]]) -> tuple[list[int | None], bool]:

@@ -18,7 +18,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from ngo.common.registry import UserError
+from ngo.distributed.store import Store
 
 # Seconds between two polls of the store.
 POLL_SECONDS = 0.05
@@ -45,9 +45,7 @@ class Group:
     resume: int
     exchanges: int
 
-    def __init__(
-        self, store: dist.Store, me: int, size: int, *, backend: str, timeout: float
-    ) -> None:
+    def __init__(self, store: Store, me: int, size: int, *, backend: str, timeout: float) -> None:
         """Connect ``size`` processes through the communication ``backend`` (nccl or gloo)."""
         self.store, self.me, self.members = store, me, tuple(range(size))
         self.backend, self.timeout = backend, timeout
@@ -143,27 +141,21 @@ class Group:
         """
         self.generation += 1
         roll = f"roll/{self.generation}"
-        try:
-            self.store.set(f"{roll}/{self.me}", json.dumps([done, exchanges]))
-            deadline = time.monotonic() + patience
-            while True:
-                present = [q for q in self.members if self.store.check([f"{roll}/{q}"])]
-                exited = [q for q in self.members if self.store.check([f"ended/{q}"])]
-                if set(self.members) <= {*present, *exited} or time.monotonic() > deadline:
-                    break
-                time.sleep(POLL_SECONDS)
-            present = [q for q in present if q not in exited]
-            furthest = max(json.loads(self.store.get(f"{roll}/{q}")) for q in present)
-            # The first process to write its list decides for all.
-            proposal = json.dumps([present, furthest])
-            met = json.loads(self.store.compare_set(f"{roll}/met", "", proposal))
-            decided, (self.resume, self.exchanges) = met
-            removed = {q: self.exit_reason(q) for q in self.members if q not in decided}
-        except RuntimeError:
-            raise UserError(
-                f"distributed: process {self.me} stops after step {done}: the store of the "
-                f"processes is unreachable; the process that held it has exited."
-            ) from None
+        self.store.set(f"{roll}/{self.me}", json.dumps([done, exchanges]))
+        deadline = time.monotonic() + patience
+        while True:
+            present = [q for q in self.members if self.store.check([f"{roll}/{q}"])]
+            exited = [q for q in self.members if self.store.check([f"ended/{q}"])]
+            if set(self.members) <= {*present, *exited} or time.monotonic() > deadline:
+                break
+            time.sleep(POLL_SECONDS)
+        present = [q for q in present if q not in exited]
+        furthest = max(json.loads(self.store.get(f"{roll}/{q}")) for q in present)
+        # The first process to write its list decides for all.
+        proposal = json.dumps([present, furthest])
+        met = json.loads(self.store.compare_set(f"{roll}/met", "", proposal))
+        decided, (self.resume, self.exchanges) = met
+        removed = {q: self.exit_reason(q) for q in self.members if q not in decided}
         self.members = tuple(decided)
         return removed
 
@@ -187,7 +179,7 @@ class Group:
         try:
             dist.init_process_group(
                 self.backend,
-                store=dist.PrefixStore(f"generation/{self.generation}", self.store),
+                store=dist.PrefixStore(f"generation/{self.generation}", self.store.inner),
                 rank=self.members.index(self.me),
                 world_size=len(self.members),
                 timeout=timedelta(seconds=patience),
@@ -207,7 +199,7 @@ class Group:
             self._sent[purpose, "bytes"] += tensor.numel() * tensor.element_size()
 
 
-def exit_reason(store: dist.Store, process: int) -> str | None:
+def exit_reason(store: Store, process: int) -> str | None:
     """Why a process failed, in words; None if it has not failed, as far as the store knows."""
     key = f"ended/{process}"
-    return store.get(key).decode() if store.check([key]) else None
+    return store.get(key) if store.check([key]) else None

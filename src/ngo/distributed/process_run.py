@@ -8,7 +8,6 @@ same: a synchronous run equals the simulated one up to rounding.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,11 +19,12 @@ from ngo.data import loading
 from ngo.data.partition import Parts
 from ngo.distributed.asynchronous_network import AsynchronousNetwork
 from ngo.distributed.ledger import Ledger
-from ngo.distributed.meeting import failure_published, gather, join_group, open_store
+from ngo.distributed.meeting import open_meeting
 from ngo.distributed.participant import Participant
 from ngo.distributed.placement import choose_device
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.distributed.shares import shares
+from ngo.distributed.terms import agree, data_terms, run_terms
 from ngo.engine.population import Population
 from ngo.gossip.method import FAILURES, METHODS
 from ngo.gossip.topology import TOPOLOGIES
@@ -106,35 +106,41 @@ def run(
     traffic and staleness up to each evaluation. The metrics of an asynchronous run, or of one that
     lost a process, have a name of their own.
     """
-    store, me, processes = open_store(timeout)
-    check(spec, out, processes, asynchronous, on_failure)
+    meeting = open_meeting(timeout)
+    store, me, processes = meeting.store, meeting.me, meeting.size
     mode = {"mode": "asynchronous" if asynchronous else "synchronous", "processes": processes}
     finished = None
     with ExitStack() as lock:
         # This may take long, and timeouts apply to members of a group: it comes before the group.
-        with failure_published(store, me):
-            place, exclusive = choose_device(device, store, me, processes, timeout)
+        with meeting.failure_published():
+            how = {"mode": mode["mode"], "on_failure": on_failure, "timeout": timeout}
+            agree(meeting, "run", run_terms(spec, WORLD_SIZE=processes, **how), timeout)
+            check(spec, out, processes, asynchronous, on_failure)
+            place, exclusive = choose_device(device, meeting, timeout)
             own = shares(spec.workers, processes)[me]
             data = loading.load(spec.dataset, root, place)
             problem = make_problem(spec, data, parts or parts_by_owner(spec, root))
             check_outputs(spec, problem)
             origin = make_origin(spec, problem, place, distributed=mode)
+            agree(meeting, "data", data_terms(data) | {"partition": origin.about["parts"]})
             if me == 0:
                 finished = _lock_folder(out, origin.about, overwrite, lock)
             problem = problem.restricted_to(own)  # frees the samples of other workers
-            local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-            threads = threads or max(1, cores() // local)
+            del data
+            threads = threads or max(1, cores() // meeting.place.local)
             steps = evaluation_steps(spec, problem.owned)[-1]
             stepper = Stepper(spec, problem, steps=steps, threads=threads, workers=own)
             consensus = Population(
                 problem.model, 1, spec.seed, task=problem.task, device=place, threads=threads
             )
+            ready = meeting.gather("ready", bool(finished))
         nccl = exclusive and on_failure == "stop" and not asynchronous
         communication = "nccl" if nccl else "gloo"
-        if gather(store, me, processes, "ready", "finished" if finished else "")[0]:
+        if ready[0]:
             store.set("written", "")
+            meeting.leave()
             return finished
-        group = join_group(store, me, processes, backend=communication, timeout=timeout)
+        group = meeting.join_group(backend=communication, timeout=timeout)
         kind = AsynchronousNetwork if asynchronous else ProcessNetwork
         network = kind(group, spec.workers, stepper.population.spread)
         stepper.connect(network)
