@@ -6,6 +6,8 @@ import sys
 
 from running import ended, start
 
+from ngo.distributed.processes import LOOPBACK
+
 RUN = ["--dataset", "least_squares", "--model", "linear", "--task", "regression", "--workers", "3"]
 RUN += ["--batch-size", "16", "--lr", "0.1", "--epochs", "0.1", "--device", "cpu"]
 
@@ -19,7 +21,7 @@ def free_port():
 def started(folder, rank, size, port, *options):
     """Start one process."""
     place = {"RANK": rank, "WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    common = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    common = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": LOOPBACK}
     environment = {**os.environ, **common, **{k: str(v) for k, v in place.items()}}
     run = [sys.executable, "-m", "ngo", "train", "--distributed", *RUN, *options]
     return start([*run, "--out", folder / str(rank)], env=environment)

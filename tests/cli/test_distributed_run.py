@@ -2,6 +2,7 @@ import signal
 import sys
 
 import pandas as pd
+from by_hand import free_port, started
 from command_line import SMALL
 from running import awaited, ended, finished, start, with_children
 
@@ -34,7 +35,7 @@ def test_sigterm_ends_a_run_with_a_line(tmp_path):
     run = [sys.executable, "-m", "ngo", "train", *SMALL, "--epochs", 1000, "--threads", 1]
     process = start([*run, "--workers", 2, "--distributed", "--processes", 2, "--out", tmp_path])
     awaited(lambda: process.stderr.readline().startswith("epoch"), process)
-    started = with_children(process)[1:]
+    children = with_children(process)[1:]
     process.terminate()
     _, err = ended(process)
     *others, line = err.splitlines()
@@ -44,6 +45,20 @@ def test_sigterm_ends_a_run_with_a_line(tmp_path):
     )
     assert [other for other in others if not other.startswith("epoch")] == []
     assert process.returncode == 128 + signal.SIGTERM
-    assert len(started) >= 2
-    awaited(lambda: not any(each.is_running() for each in started))
+    assert len(children) >= 2
+    awaited(lambda: not any(each.is_running() for each in children))
     assert [each.name for each in tmp_path.iterdir() if each.name != ".lock"] == []
+
+
+def test_a_process_that_loses_the_store_ends_with_a_line(tmp_path):
+    """Also where threads wait for messages. It has been started by hand, as has process 0."""
+    port, options = free_port(), ["--asynchronous", "--timeout", "5", "--epochs", "500"]
+    first, second = (started(tmp_path, me, 2, port, *options) for me in (0, 1))
+    awaited(lambda: first.stderr.readline().startswith("epoch"), first)
+    first.kill()
+    _, err = ended(second)
+    assert err.splitlines() == [
+        "ngo: distributed: the store of the processes is unreachable; the process that held it has "
+        "exited, or does not answer."
+    ]
+    assert second.returncode == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,8 +15,10 @@ from ngo.cli import log, process
 from ngo.cli.local_run import print_outcome
 from ngo.cli.log import LOG
 from ngo.common import plugins
+from ngo.common.registry import UserError
+from ngo.distributed.environment import read_place
 from ngo.distributed.process_run import check, run
-from ngo.distributed.processes import launch
+from ngo.distributed.processes import MISTAKE_EXIT_CODE, launch
 from ngo.training.spec import RunSpec
 
 NO_CHECKPOINT = "a distributed run has no checkpoint: the same command starts over"
@@ -36,7 +39,7 @@ def train_distributed(
     policy = {"timeout": timeout, "on_failure": on_failure}
     how |= {**policy, "asynchronous": asynchronous}
     if processes is None:
-        _take_part(spec, out, root, how)
+        _join(spec, out, root, how)
         return
     check(spec, out, processes, asynchronous, on_failure)
     LOG.info(spec.id)
@@ -59,6 +62,17 @@ def _ended_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _join(spec: RunSpec, out: Path, root: Path, how: dict[str, object]) -> None:
+    """Take part as a process that torchrun or the user has started."""
+    read_place()
+    try:
+        _take_part(spec, out, root, how)
+    except UserError as error:
+        LOG.error("ngo: %s", error)
+        sys.stdout.flush()
+        os._exit(MISTAKE_EXIT_CODE)  # a thread that waits for messages would abort a normal exit
 
 
 def _child(
