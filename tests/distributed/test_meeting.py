@@ -66,8 +66,8 @@ def test_a_process_that_fails_is_not_waited_for():
         meeting_of(store, 0, 3).gather("gpus", "")
 
 
-def test_the_process_that_holds_the_store_leaves_last(monkeypatch):
-    """So that the others read why it ends; a busy one is not waited for without end."""
+def test_the_process_that_holds_the_store_leaves_last():
+    """So that the others read why it ends."""
     store = store_here()
     first, second = meeting_of(store, 0, 3), meeting_of(store, 1, 3)  # process 2 has not come
     waits, _ = in_background(first.leave)
@@ -76,11 +76,35 @@ def test_the_process_that_holds_the_store_leaves_last(monkeypatch):
     second.leave()
     waits.join(60)
     assert not waits.is_alive()
-    meeting_of(store, 2, 3)
+
+
+def test_a_busy_process_is_not_waited_for_without_end(monkeypatch):
+    store = store_here()
+    first = meeting_of(store, 0, 2)
+    meeting_of(store, 1, 2)  # which does not leave
     monkeypatch.setattr(meetings, "PARTING_SECONDS", 0.1)
     begin = time.monotonic()
     first.leave()
     assert time.monotonic() - begin >= 0.1
+
+
+def test_a_refusal_comes_before_the_exits_that_it_causes():
+    store = store_here()
+    with pytest.raises(UserError), meeting_of(store, 1, 2).failure_published():
+        raise meeting_of(store, 0, 2).refusal("distributed: they differ.")
+    with pytest.raises(UserError, match="^distributed: they differ.$"):
+        meeting_of(store, 2, 3).gather("run", "")
+
+
+def test_all_that_came_are_waited_for_whatever_their_number():
+    store = store_here()
+    first, third = meeting_of(store, 0, 2), meeting_of(store, 2, 3)
+    waits, _ = in_background(first.leave)
+    waits.join(0.3)
+    assert waits.is_alive()
+    third.leave()
+    waits.join(60)
+    assert not waits.is_alive()
 
 
 def test_a_number_is_given_to_one_process():

@@ -37,6 +37,7 @@ class Meeting:
                 f"RANK: another process has started as {self.me} of {self.size}; each process "
                 f"must have a number of its own, 0 to {self.size - 1}."
             )
+        store.add("came", 1)
 
     def gather(self, name: str, value: object, timeout: float = math.inf) -> list[object]:
         """The values of all processes for ``name``; ``value`` is that of this process.
@@ -49,10 +50,11 @@ class Meeting:
         keys = [f"{name}/{q}" for q in range(self.size)]
         self.store.set(keys[self.me], json.dumps(value))
         while not self.store.check(keys):
-            if self.store.check([REFUSAL]):
+            reasons = {q: exit_reason(self.store, q) for q in range(self.size)}
+            if self.store.check([REFUSAL]):  # which comes before the exits that it causes
                 raise UserError(self.store.get(REFUSAL))
-            for q in range(self.size):
-                if reason := exit_reason(self.store, q):
+            for q, reason in reasons.items():
+                if reason is not None:
                     raise UserError(f"distributed: before the first step, process {q} {reason}.")
             if time.monotonic() > deadline:
                 raise self.refusal(f"{self._not_met(timeout)}: {self._absent(keys)}.")
@@ -83,11 +85,10 @@ class Meeting:
         """Leave the meeting before the first step. The process that holds the store leaves last,
         so that the others can read why it ends.
         """
-        self.store.set(f"left/{self.me}", "")
+        self.store.add("left", 1)
         deadline = time.monotonic() + PARTING_SECONDS
         while self.place.holds_store and time.monotonic() < deadline:
-            came = [q for q in range(self.size) if self.store.add(f"came/{q}", 0)]
-            if self.store.check([f"left/{q}" for q in came]):
+            if self.store.add("left", 0) == self.store.add("came", 0):
                 return
             time.sleep(POLL_SECONDS)
 
