@@ -105,7 +105,8 @@ def test_a_mistake_is_the_same_line(server, only_prefork, tmp_path):
 
 
 def test_a_plugin_is_loaded_for_its_own_job_only(server, only_prefork, tmp_path):
-    code = "import ngo\n@ngo.topology('mine')\ndef mine(n):\n    return [(0, 1)]\n"
+    edges = "[(0, i) for i in range(n)]"
+    code = f"import ngo\n@ngo.topology('mine')\ndef mine(n):\n    return {edges}\n"
     (tmp_path / "mine.py").write_text(code)
     run = ["--topology", "mine", "--epochs", "0.2", "--out", tmp_path / "run"]
     plugin = ["--plugin", tmp_path / "mine.py"]
