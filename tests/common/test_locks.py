@@ -106,6 +106,7 @@ def test_a_file_that_cannot_be_locked_is_named_in_one_line(tmp_path, monkeypatch
         exclusive_lock(tmp_path / "lock")
 
 
+@pytest.mark.parametrize("no_locks", [errno.ENOLCK], indirect=True)
 def test_without_locks_the_block_runs_unlocked(tmp_path, no_locks):
     with file_lock(tmp_path / "lock", never), file_lock(tmp_path / "lock", never):
         pass

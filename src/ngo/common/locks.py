@@ -32,9 +32,10 @@ def try_lock(path: str | Path) -> FileLock | None:
     excludes nobody, and a warning says so. Raises a UserError if the file can't be locked for
     another reason.
     """
-    from filelock import Timeout
+    from filelock import FileLock, Timeout
 
-    lock = _lock(path)
+    # No lock that is the mere existence of a file: it would outlive a kill.
+    lock = FileLock(path, thread_local=False, fallback_to_soft=False)
     try:
         lock.acquire(blocking=False)
     except Timeout:
@@ -69,9 +70,9 @@ def file_lock(path: str | Path, on_wait: Callable[[], None]) -> Iterator[None]:
     If another process holds the lock, calls ``on_wait`` once and waits. On a file system without
     locks the block runs unlocked.
     """
-    from filelock import Timeout
+    from filelock import FileLock, Timeout
 
-    path, lock = Path(path), _lock(path)
+    path, lock = Path(path), FileLock(path, thread_local=False)
     with suppress(OSError):  # no locks here
         try:
             lock.acquire(blocking=False)
@@ -84,10 +85,3 @@ def file_lock(path: str | Path, on_wait: Callable[[], None]) -> Iterator[None]:
         with suppress(OSError):  # a read-only file system
             path.unlink(missing_ok=True)
         lock.release()
-
-
-def _lock(path: str | Path) -> FileLock:
-    from filelock import FileLock
-
-    # No lock that is the mere existence of a file: it would outlive a kill.
-    return FileLock(path, thread_local=False, fallback_to_soft=False)
