@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ngo.common.registry import UserError
-from ngo.pipeline import archive
+from ngo.pipeline import archive, limits
 
 TABLE = "results/own/metrics/own.parquet"
 
@@ -62,9 +62,9 @@ def of_declared_size(path):
 
 
 def of_many_members(path):
-    """100,000 members."""
+    """5,000 members."""
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as made:
-        for k in range(100_000):
+        for k in range(5_000):
             made.addfile(tarfile.TarInfo(f"config/{k}.yaml"))
 
 
@@ -93,8 +93,9 @@ def test_only_a_file_of_an_allowed_size_is_read(tmp_path):
             archive.read_archive(tmp_path / name)
 
 
-def test_a_table_that_is_none_or_too_large_is_refused(packed, tmp_path):
-    zeros = pd.DataFrame({f"x{k}": np.zeros(10**6, np.int8) for k in range(130)})
+def test_a_table_that_is_none_or_too_large_is_refused(packed, tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "TABLES", limits.MIB)
+    zeros = pd.DataFrame({"x": np.zeros(10**6, np.int8)})
     for frame in (b"a table", zeros.to_parquet()):
         members = archive.read_archive(packed)
         members[TABLE] = frame
