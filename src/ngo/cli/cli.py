@@ -71,7 +71,7 @@ COMMANDS = {
     ),
     "verify": Lazy(
         "ngo.cli.verify_command:verify",
-        "Check an ARCHIVE: its sums, its tables, and runs that the seed draws.",
+        "Check an ARCHIVE: its sums, its tables, and runs and measurements that the seed draws.",
     ),
 }
 
