@@ -30,6 +30,11 @@ def test_the_shipped_configs_follow_the_written_schema(tier):
     assert not list(Draft202012Validator(schema).iter_errors(config_of(tier)))
 
 
+def test_the_schema_that_configs_are_checked_against_is_one():
+    """It is not checked at each start, which would take most of the time of a plan."""
+    Draft202012Validator.check_schema(config_schema(values=False))
+
+
 def test_every_key_is_explained():
     text = (REPOSITORY / "config/README.md").read_text()
     schema = yaml.safe_load(FILE.read_text())

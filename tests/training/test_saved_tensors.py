@@ -1,3 +1,4 @@
+import contextlib
 import io
 import os
 import pickle
@@ -62,7 +63,5 @@ def test_a_damaged_file_raises_what_is_expected_of_it():
         content = bytearray(whole)
         for place in torch.randint(len(content), (4,), generator=noise).tolist():
             content[place] = int(torch.randint(256, (1,), generator=noise))
-        try:
-            load_tensors(io.BytesIO(content))
-        except UNREADABLE as error:
-            assert not isinstance(error, KeyboardInterrupt)
+        with contextlib.suppress(*UNREADABLE):
+            assert isinstance(load_tensors(io.BytesIO(content)), dict)

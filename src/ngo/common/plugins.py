@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ngo.common.registry import UserError, in_a_line
+from ngo.common.registry import UserError, in_a_line, shown
 
 GROUP = "ngo.plugins"
 
@@ -98,13 +98,13 @@ def _load(path: Path, key: str) -> Plugin:
                 f"{key}: {str(path)!r} and {str(known.path)!r} have one name; rename one of them."
             )
         return known
-    if path.suffix in REGISTERED_BY and path.is_file():
+    if path.suffix in REGISTERED_BY and os.path.isfile(path):
         module, _, register = REGISTERED_BY[path.suffix].partition(":")
         getattr(importlib.import_module(module), register)(path, key)
         _loaded[name] = Plugin(name, path.resolve())
         return _loaded[name]
-    if path.suffix != ".py" or not path.is_file():
-        raise UserError(f"{key}: {str(path)!r} is not a Python file.")
+    if path.suffix != ".py" or not os.path.isfile(path):
+        raise UserError(f"{key}: {shown(str(path))} is not a Python file.")
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module

@@ -223,7 +223,7 @@ def _without_left_out(config: Mapping) -> dict:
     if isinstance(only, list):
         known = {name for entries in sections.values() for name in entries}
         for name in only:
-            if name not in known:
+            if not isinstance(name, str) or name not in known:
                 raise unknown("only", name, known)
     for kind, entries in sections.items():
         needed = training if kind in MEASUREMENTS and MEASUREMENTS[kind].on_models else {}

@@ -33,6 +33,18 @@ _ID: Schema = {
 }
 
 
+_NAME: Schema = {
+    "type": "string",
+    "pattern": r"^[A-Za-z0-9_. -]+$(?!\n)",
+    "description": "of letters, digits, _, -, . and spaces",
+}
+_PATH: Schema = {
+    "type": "string",
+    "pattern": r"^[^\x00-\x1f\x7f\ud800-\udfff]+$(?!\n)",
+    "description": "a path",
+}
+
+
 def config_schema(*, values: bool = True) -> Schema:
     """The schema of a config, with the entries that plugins have registered.
 
@@ -56,17 +68,21 @@ def config_schema(*, values: bool = True) -> Schema:
                 "threads": _whole(1, 1024),
                 "warm": {"type": "boolean"},
                 "plugins": _list(_TEXT, unique=True, least=0),
-                "claims": _TEXT,
-                "findings": _TEXT,
+                "claims": _PATH,
+                "findings": _PATH,
                 "mixed_versions": {"enum": list(MIXED), "description": " or ".join(MIXED)},
                 "only": _ref("names"),
                 "resources": _mapping(
                     {"train": _resources_of_runs(), "measure": _ref("resources")}
                 ),
-                "data": _mapping({"root": _TEXT}),
+                "data": _mapping({"root": _PATH}),
                 "seeds": _ref("seeds"),
                 "defaults": _ref("run"),
-                "settings": {"type": "object", "additionalProperties": _ref("run")},
+                "settings": {
+                    "type": "object",
+                    "propertyNames": _NAME,
+                    "additionalProperties": _ref("run"),
+                },
                 "training": _named(_training()),
                 "partitions": _named(_mapping({"settings": _ref("names"), "seed": _SEED})),
                 **{

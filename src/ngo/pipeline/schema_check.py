@@ -8,10 +8,13 @@ from pathlib import Path
 
 from jsonschema import Draft202012Validator, SchemaError, ValidationError, validators
 
-from ngo.common.fields import as_number
+from ngo.common.fields import LARGEST, as_number
 from ngo.common.registry import UserError, nearest, shown
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.schema import config_schema
+
+# Levels of a config; the package's own have 5.
+DEEPEST = 20
 
 
 def check_schema(config: Mapping, path: str | Path | None = None) -> None:
@@ -19,14 +22,40 @@ def check_schema(config: Mapping, path: str | Path | None = None) -> None:
 
     The schema is the package's own, or the one in the file at ``path``.
     """
+    check_size(config)
     schema = config_schema(values=False) if path is None else read_config([path], "schema")
     try:
-        _Validator.check_schema(schema)
+        if path is not None:
+            _Validator.check_schema(schema)
     except SchemaError as error:
         raise UserError(f"schema: {str(path)!r} is not a JSON Schema: {error.message}.") from None
     errors = sorted(_Validator(schema).iter_errors(config), key=lambda e: e.json_path)
     if errors:
         raise UserError(_in_one_line(errors[0]))
+
+
+def check_size(config: Mapping) -> None:
+    """Raise a UserError for a whole number or a depth that no check and no message could handle.
+
+    A number of thousands of digits can't be printed, and a list may hold itself, by an alias.
+    """
+    waiting: list[tuple[str, int, object]] = [("", 0, config)]
+    while waiting:
+        key, depth, value = waiting.pop()
+        if depth > DEEPEST:
+            raise UserError(
+                f"{key}: it is nested more than {DEEPEST} levels deep, or holds itself."
+            )
+        if isinstance(value, Mapping):
+            for name, each in value.items():
+                own = name if isinstance(name, str) else shown(name)
+                waiting += [(f"{key}.{own}".lstrip("."), depth + 1, each), (key, depth + 1, name)]
+        elif isinstance(value, list):
+            waiting += [(f"{key}[{k}]", depth + 1, each) for k, each in enumerate(value)]
+        elif isinstance(value, int) and abs(value) > LARGEST:
+            raise UserError(
+                f"{key or 'config'}: {shown(value)} is too large; whole numbers are below 2^63."
+            )
 
 
 # By default, 2.0 is a whole number, and NaN is a number within all bounds.
@@ -49,7 +78,9 @@ def _in_one_line(error: ValidationError) -> str:
     if error.validator == "additionalProperties":
         known = error.schema.get("properties", {})
         name = next(name for name in value if name not in known)
-        return f"{key}: {name!r} is unknown; allowed: {', '.join(known)}.{nearest(name, known)}"
+        return (
+            f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}.{nearest(name, known)}"
+        )
     if error.validator == "required":
         missing = next(name for name in error.validator_value if name not in value)
         return f"{key}: {missing!r} is missing."
