@@ -36,7 +36,7 @@ def test_the_exit_reason_is_that_in_the_store():
 
 def test_a_roll_call_agrees_on_the_step_and_the_exchanges_of_the_most_advanced():
     """Process 3 is lost; process 1 failed before its last exchange began."""
-    store, done = dist.HashStore(), {0: (9, 4), 1: (10, 4), 2: (10, 5)}
+    store, done = store_here(), {0: (9, 4), 1: (10, 4), 2: (10, 5)}
 
     def call(me):
         group = Group.__new__(Group)
