@@ -10,7 +10,7 @@ from ngo.report.contents import Contents, Shown
 from ngo.report.findings import findings
 from ngo.report.pages import page
 from ngo.report.tables import save_table
-from ngo.report.verdict_rows import VerdictRow
+from verdicts.render.words import VerdictRow
 
 NAN = float("nan")
 

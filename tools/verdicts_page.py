@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.error_rates import MARGIN, SEEDS, error_rates
-from ngo.analysis.evidence import ALPHA, EXACT_FROM, FEWEST, RANKED_FROM
-from ngo.analysis.power import POWER
-from ngo.analysis.sign_flip import DRAWS, EXACT
 from ngo.common.files import write_text
+from verdicts.statistics.error_rates import MARGIN, SEEDS, error_rates
+from verdicts.statistics.evidence import ALPHA, EXACT_FROM, FEWEST, RANKED_FROM
+from verdicts.statistics.power import POWER
+from verdicts.statistics.sign_flip import DRAWS, EXACT
 
 PAGE = Path(__file__).parents[1] / "docs/verdicts.md"
 

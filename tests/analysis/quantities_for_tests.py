@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from ngo.analysis.quantity import QUANTITIES, Quantity
 from ngo.common.registry import UserError
+from verdicts.quantity import QUANTITIES, Quantity
 
 
 def end(rows, value="score", minus=None):

@@ -8,8 +8,8 @@ from made_up import TABLE1, TABLE_A1, TABLE_S2, cell
 
 from ngo.analysis import comparisons
 from ngo.analysis.criteria import ACCURACY, NEGATIVE_ELBO, TEST_LOSS, TRAIN_LOSS
-from ngo.analysis.evaluations import final
 from ngo.common.registry import UserError
+from verdicts.rows.evaluations import final
 
 T_3 = 4.302653 / math.sqrt(3)  # half-width of three values with standard deviation 1
 

@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 from made_up import cell, run
 
-from ngo.analysis.evaluations import check_apart, final, over_seeds
+from ngo.analysis.evaluations import check_apart, over_seeds
 from ngo.common.registry import UserError
+from verdicts.rows.evaluations import final
 
 
 def test_the_last_evaluation_of_a_diverged_run_has_no_scores():

@@ -16,7 +16,6 @@ from conftest import REPOSITORY
 from finished_runs import made_up_run
 from running import finished, start
 
-from ngo.analysis.quantity import QUANTITIES, Quantity
 from ngo.cli import cli
 from ngo.common import plugins
 from ngo.common.registry import UserError
@@ -27,6 +26,7 @@ from ngo.pipeline.config_files import read_config
 from ngo.pipeline.crate import CRATE
 from ngo.pipeline.packed_runs import METRICS, RECORDS, write_run
 from ngo.pipeline.plan import plan
+from verdicts.quantity import QUANTITIES, Quantity
 
 RULES = list((REPOSITORY / "workflow/rules").glob("*.smk"))
 SHOWN = ["tableS1", "figS6"]  # measured, and trained with samples of its own

@@ -5,11 +5,11 @@ import yaml
 from configs import config_of, plan_of
 from conftest import REPOSITORY
 
-from ngo.analysis.claims_file import read_claims
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, measurement
 from ngo.measures.spectra import SpectraSettings
 from ngo.pipeline.claim_filters import check_filters
+from verdicts.claims.claims_file import read_claims
 
 SIDES = {"of": {"protocol": "ngo"}, "minus": {"protocol": "gossip"}}
 CLAIM = {

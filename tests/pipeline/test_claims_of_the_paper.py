@@ -9,16 +9,16 @@ from conftest import REPOSITORY
 from paper_worlds import experiments, tidy_tables
 
 from ngo.analysis.apart import CELL
-from ngo.analysis.claim import ClaimsFile
-from ngo.analysis.claims_file import read_claims
-from ngo.analysis.ledger import ledger
-from ngo.analysis.quantity import QUANTITIES
-from ngo.analysis.selection import selected
-from ngo.analysis.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN
 from ngo.data.partition import PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import read_config
+from verdicts.claims.claim import ClaimsFile
+from verdicts.claims.claims_file import read_claims
+from verdicts.ledger import ledger
+from verdicts.quantity import QUANTITIES
+from verdicts.rows.selection import selected
+from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN
 
 CONFIG = REPOSITORY / "config"
 TIERS = {"laptop": ["config.yaml", "laptop.yaml"], "paper": ["config.yaml"]}

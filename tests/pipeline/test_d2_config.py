@@ -9,11 +9,11 @@ import yaml
 from configs import plan_of
 from conftest import REPOSITORY
 
-from ngo.analysis.quantities.differences import log_ratio
 from ngo.data.loading import train_labels
 from ngo.pipeline.config_files import read_config
 from ngo.training.partition_file import draw
 from ngo.training.run import run
+from verdicts.quantities.differences import log_ratio
 
 CONFIG = [REPOSITORY / f"config/{name}.yaml" for name in ("config", "d2")]
 

@@ -5,11 +5,11 @@ import yaml
 from conftest import REPOSITORY
 from made_up_page import EMPTY, FINDINGS, ROWS, row
 
-from ngo.analysis.verdicts import VERDICTS
 from ngo.common.registry import UserError
 from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.report import findings as module
 from ngo.report.findings import findings, sentence, total
+from verdicts.statistics.judgement import VERDICTS
 
 LISTED = yaml.safe_load(module.FINDINGS.read_text(encoding="utf-8"))
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ngo.analysis.best_fields import at_best
-from ngo.analysis.evaluations import check_apart, final, over_seeds
+from ngo.analysis.evaluations import check_apart, over_seeds
+from verdicts.rows.best_fields import at_best
+from verdicts.rows.evaluations import final
 
 SITUATION = ["dataset", "partition", "topology", "method"]
 CELL = [*SITUATION, "mixer"]

@@ -9,9 +9,10 @@ import pandas as pd
 
 from ngo.analysis.apart import CELL
 from ngo.analysis.criteria import Criterion
-from ngo.analysis.evaluations import check_apart, final, over_seeds
+from ngo.analysis.evaluations import check_apart, over_seeds
 from ngo.analysis.order import ordered
 from ngo.analysis.published import beside_published
+from verdicts.rows.evaluations import final
 
 KEYS = [*CELL]
 HALVES = ["dataset", "partition"]

@@ -10,8 +10,9 @@ import pandas as pd
 
 from ngo.analysis.apart import CELL
 from ngo.analysis.curves import scores
-from ngo.analysis.evaluations import check_apart, final
-from ngo.analysis.statistics import ROUNDING, estimate
+from ngo.analysis.evaluations import check_apart
+from verdicts.rows.evaluations import final
+from verdicts.statistics.estimates import ROUNDING, estimate
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ngo.analysis.evaluations import check_apart
-from ngo.analysis.statistics import estimate
+from verdicts.statistics.estimates import estimate
 
 GEOMETRIC = ("V", "loss", "workers_loss", "ratio")
 """Values that span orders of magnitude: they get geometric means."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ngo.analysis.curves import points, scores
-from ngo.analysis.evaluations import check_apart, final
+from ngo.analysis.evaluations import check_apart
 from ngo.analysis.scaling import gains
+from verdicts.rows.evaluations import final
 
 TASK = ["dataset", "partition"]
 APART = [*TASK, "topology", "p", "delay"]

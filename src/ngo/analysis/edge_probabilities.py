@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ngo.analysis.curves import along, points, scores
-from ngo.analysis.equal_budgets import at_equal_bytes
-from ngo.analysis.evaluations import final
+from verdicts.rows.equal_budgets import at_equal_bytes
+from verdicts.rows.evaluations import final
 
 KEYS = ["protocol", "topology", "u"]
 

@@ -7,15 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ngo.analysis.apart import pooled
-from ngo.analysis.statistics import estimate
-
-
-def final(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The last evaluation of every run; accuracies and losses of a diverged run are NaN."""
-    last = metrics.loc[metrics.groupby("run")["step"].idxmax()].copy()
-    scores = [name for name in last if "accuracy" in name or "loss" in name]
-    last.loc[last["diverged"], scores] = float("nan")
-    return last.reset_index(drop=True)
+from verdicts.statistics.estimates import estimate
 
 
 def check_apart(runs: pd.DataFrame, by: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ngo.analysis.evaluations import check_apart
-from ngo.analysis.statistics import estimate
+from verdicts.statistics.estimates import estimate
 
 BY = ("dataset", "protocol", "topology")
 """Runs are seeds of one if they agree on these fields."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ngo.analysis.best_fields import at_best
 from ngo.analysis.curves import along, points
-from ngo.analysis.evaluations import final
 from ngo.analysis.prices import SITUATION, TUNED, case_names
+from verdicts.rows.best_fields import at_best
+from verdicts.rows.evaluations import final
 
 BY = [*SITUATION, "case"]
 

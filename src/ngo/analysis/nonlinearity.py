@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ngo.analysis.curves import along, points, scores
-from ngo.analysis.evaluations import final
 from ngo.analysis.stability import chatter_floor
 from ngo.analysis.tuning import best_settings, tuning_grid
+from verdicts.rows.evaluations import final
 
 BY = ["protocol", "p", "gamma"]
 OWN = ["protocol", "p"]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ngo.analysis.curves import along, points, scores
-from ngo.analysis.equal_budgets import at_equal_bytes
-from ngo.analysis.evaluations import check_apart, final
+from ngo.analysis.evaluations import check_apart
+from verdicts.rows.equal_budgets import at_equal_bytes
+from verdicts.rows.evaluations import final
 
 CASE = ["dataset", "partition", "coupling", "local_steps"]
 APART = ["dataset", "partition", "protocol", "p", "gamma", "local_steps"]

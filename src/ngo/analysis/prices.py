@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ngo.analysis.best_fields import at_best
 from ngo.analysis.combinations import TUNED, known, with_parts
 from ngo.analysis.curves import along, scores
-from ngo.analysis.evaluations import final
-from ngo.analysis.hitting_times import time_to
 from ngo.analysis.network_time import NetworkModel, network_seconds
+from verdicts.rows.best_fields import at_best
+from verdicts.rows.evaluations import final
+from verdicts.rows.times import time_to
 
 SITUATION = ["dataset", "partition"]
 

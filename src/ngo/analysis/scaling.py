@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from ngo.analysis.curves import along, points, scores
-from ngo.analysis.equal_budgets import at_equal_steps, shared_steps
-from ngo.analysis.evaluations import check_apart, final
+from ngo.analysis.evaluations import check_apart
+from verdicts.rows.equal_budgets import at_equal_steps, shared_steps
+from verdicts.rows.evaluations import final
 
 SIZES = ["protocol", "workers"]
 GRAPHS = ["protocol", "topology", "workers"]

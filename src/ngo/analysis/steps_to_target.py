@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ngo.analysis.evaluations import check_apart, final
-from ngo.analysis.hitting_times import time_to
-from ngo.analysis.statistics import estimate
+from ngo.analysis.evaluations import check_apart
+from verdicts.rows.evaluations import final
+from verdicts.rows.times import time_to
+from verdicts.statistics.estimates import estimate
 
 BY = ["protocol", "workers"]
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.best_fields import best
 from ngo.analysis.comparisons import KEYS, protocol_table
 from ngo.analysis.criteria import ACCURACY, HELD_OUT
-from ngo.analysis.evaluations import check_apart, final, over_seeds
+from ngo.analysis.evaluations import check_apart, over_seeds
 from ngo.analysis.order import ordered
 from ngo.analysis.published import beside_published
+from verdicts.rows.best_fields import best
+from verdicts.rows.evaluations import final
 
 TUNED = ["p", "gamma"]
 

@@ -83,7 +83,7 @@ def register(path: Path, key: str) -> None:
 
     A UserError, under ``key``, for a file that is no description.
     """
-    from ngo.common.unique_keys import read_mapping
+    from verdicts.yaml_files import read_mapping
 
     described = parsed(f"{key}: {path.name!r}", read_mapping(path, key))
     name = described.dataset

@@ -56,11 +56,11 @@ def spectral_table(settings: SpectraSettings) -> pd.DataFrame:
 def _measured(settings: SpectraSettings, name: str, n: int) -> pd.DataFrame:
     import pandas as pd
 
-    from ngo.analysis.statistics import estimate
     from ngo.common.seeding import torch_stream
     from ngo.gossip.network import edges
     from ngo.gossip.spectrum import spectral_gap
     from ngo.gossip.topology import Mixing
+    from verdicts.statistics.estimates import estimate
 
     entry = TOPOLOGIES[name]
     mixing = Mixing(name, n, settings, torch_stream(settings.seed, "spectra", n))

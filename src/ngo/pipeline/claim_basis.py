@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ngo.analysis.claim import NETWORK, Claim, Selection
 from ngo.common.registry import UserError, unknown
 from ngo.pipeline.plan import Plan
 from ngo.pipeline.remeasuring import Measured
+from verdicts.claims.claim import NETWORK, Claim, Selection
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ def _selections(claim: Claim) -> Iterator[Selection]:
 def _meeting(rows: pd.DataFrame, where: Selection) -> pd.Series:
     import pandas as pd
 
-    from ngo.analysis.selection import matches
+    from verdicts.rows.selection import matches
 
     met = pd.Series(True, index=rows.index)
     for column, wanted in where.items():
@@ -129,7 +129,7 @@ def _changed(rows: pd.DataFrame, measured: Measured, number: int) -> Iterator[pd
 
 def _result(claim: Claim, rows: pd.DataFrame) -> object:
     """What the claim's quantity says of rows; the reason if it can say nothing."""
-    from ngo.analysis.quantity import QUANTITIES
+    from verdicts.quantity import QUANTITIES
 
     try:
         return QUANTITIES[claim.quantity].function(rows, **claim.arguments)

@@ -10,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 
-from ngo.analysis.claim import Claim, ClaimsFile, Gate
-from ngo.analysis.quantity import QUANTITIES
-from ngo.analysis.run_values import parsed
 from ngo.common.fields import Field, checked
 from ngo.common.registry import UserError, shown, unknown
 from ngo.data.partition import PARTITIONS
@@ -22,6 +19,9 @@ from ngo.measures.settings import settings_of
 from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
+from verdicts.claims.claim import Claim, ClaimsFile, Gate
+from verdicts.quantity import QUANTITIES
+from verdicts.rows.run_values import parsed
 
 # The columns of an experiment's tidy table, beside the fields of its runs.
 OF_RUNS = {

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ngo.common.registry import UserError
-from ngo.common.unique_keys import read_mapping
+from verdicts.yaml_files import read_mapping
 
 CONFIG = Path("config/config.yaml")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import pandas as pd
 
 from ngo.analysis.results import tally
-from ngo.analysis.statistics import SEEDS_FOR_AN_INTERVAL
 from ngo.data.dataset import DATASETS
+from verdicts.statistics.estimates import SEEDS_FOR_AN_INTERVAL
 
 BANDS = "Bands and bars: 95 % Student t intervals over seeds, within the possible range"
 MEANS = f"Means over seeds; no intervals below {SEEDS_FOR_AN_INTERVAL} seeds"

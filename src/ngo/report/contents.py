@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ngo.common.registry import UserError, unknown
 from ngo.report.findings import Findings
-from ngo.report.verdict_rows import VerdictRow
+from verdicts.render.words import VerdictRow
 
 
 @dataclass(frozen=True)

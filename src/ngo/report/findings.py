@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.verdicts import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
 from ngo.common.registry import UserError, shown
-from ngo.common.unique_keys import read_mapping
-from ngo.report.tables import ABSENT
-from ngo.report.verdict_rows import VerdictRow, counts
+from verdicts.render.board import ABSENT
+from verdicts.render.words import VerdictRow, counts
+from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
+from verdicts.yaml_files import read_mapping
 
 FINDINGS = Path(__file__).with_name("findings.yaml")
 

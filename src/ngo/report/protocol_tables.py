@@ -9,7 +9,8 @@ import pandas as pd
 
 from ngo.analysis.comparisons import protocol_table
 from ngo.analysis.criteria import CRITERIA, Criterion
-from ngo.report.tables import ABSENT, number, plus_minus, save_table
+from ngo.report.tables import number, plus_minus, save_table
+from verdicts.render.board import ABSENT
 
 
 def save_protocols(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from measured_runs import ended, table
 
-from ngo.analysis.quantities.correlations import fisher_z
+from verdicts.quantities.correlations import fisher_z
 
 
 def runs(values, **more):

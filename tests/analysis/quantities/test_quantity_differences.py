@@ -4,14 +4,8 @@ import pandas as pd
 import pytest
 from measured_runs import ended, pairs, table
 
-from ngo.analysis.quantities.differences import (
-    contrast,
-    difference,
-    level,
-    log_ratio,
-    remaining_gap,
-)
 from ngo.common.registry import UserError
+from verdicts.quantities.differences import contrast, difference, level, log_ratio, remaining_gap
 
 NGO, GOSSIP, CENTRALIZED = ({"protocol": name} for name in ("ngo", "gossip", "centralized"))
 INF = math.inf

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from measured_runs import ended, table
 
-from ngo.analysis.quantities.trends import rank_trend, slope, slope_of, slope_on_V
+from verdicts.quantities.trends import rank_trend, slope, slope_of, slope_on_V
 
 INF = math.inf
 

@@ -3,7 +3,7 @@ import math
 import pytest
 from measured_runs import ended, table
 
-from ngo.analysis.quantities.tuned import best_difference
+from verdicts.quantities.tuned import best_difference
 
 NGO, GOSSIP = {"protocol": "ngo"}, {"protocol": "gossip"}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ngo.analysis.quantity import quantity
 from ngo.common.registry import UserError
+from verdicts.quantity import quantity
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ngo.analysis.claim import Column, Selection
+    from verdicts.claims.claim import Column, Selection
 
 
 @quantity("difference_at_bytes")
@@ -57,7 +57,7 @@ def _either(rows: pd.DataFrame, of: Selection, minus: Selection) -> pd.DataFrame
     """The evaluations of both sides' runs, each once."""
     import pandas as pd
 
-    from ngo.analysis.selection import selected
+    from verdicts.rows.selection import selected
 
     both = pd.concat([selected(rows, where) for where in (of, minus)])
     return both.drop_duplicates(["run", "step"], ignore_index=True)
@@ -72,9 +72,9 @@ def _difference(
     share: float,
     choose: Sequence[Column],
 ) -> pd.Series:
-    from ngo.analysis.equal_budgets import at_equal
-    from ngo.analysis.quantities.differences import difference
-    from ngo.analysis.quantities.tuned import best_difference
+    from verdicts.quantities.differences import difference
+    from verdicts.quantities.tuned import best_difference
+    from verdicts.rows.equal_budgets import at_equal
 
     if not 0 < share <= 1:
         raise UserError(f"share: {share!r} is not allowed; it must be above 0, at most 1.")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ngo.analysis.quantity import quantity
 from ngo.common.registry import UserError, nearest
+from verdicts.quantity import quantity
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ngo.analysis.claim import Column
+    from verdicts.claims.claim import Column
 
 
 @quantity("log_quotient")
@@ -34,8 +34,8 @@ def log_floor_to_V(rows: pd.DataFrame) -> pd.Series:
     """
     import numpy as np
 
-    from ngo.analysis.run_values import per_run
     from ngo.analysis.stability import chatter_floor
+    from verdicts.rows.run_values import per_run
 
     runs = per_run(rows, "V")
     if runs["gamma"].nunique() != 1:

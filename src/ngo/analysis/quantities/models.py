@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ngo.analysis.quantity import quantity
 from ngo.common.registry import UserError
+from verdicts.quantity import quantity
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ngo.analysis.claim import Column
+    from verdicts.claims.claim import Column
 
 
 @quantity("alignment_slope")
@@ -23,7 +23,7 @@ def alignment_slope(rows: pd.DataFrame, column: Column = "cosine") -> pd.Series:
     import numpy as np
     import pandas as pd
 
-    from ngo.analysis.quantities.trends import slope_of
+    from verdicts.quantities.trends import slope_of
 
     found = {}
     for seed, table in _by_scale(rows, column).items():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ngo.analysis.quantity import quantity
+from verdicts.quantity import quantity
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ngo.analysis.claim import Column, Mixer
+    from verdicts.claims.claim import Column, Mixer
 
 
 @quantity("settled_ratio")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.claims_file import read_claims
-from ngo.analysis.ledger import ledger
-from ngo.report.board import counted, print_board
 from ngo.report.captions import mixed_versions
 from ngo.report.output import Output
 from ngo.report.tables import save_table
+from verdicts.claims.claims_file import read_claims
+from verdicts.ledger import ledger
+from verdicts.render.board import counted, print_board
 
 EXPLAINED = (
     "Measured: the mean over seeds with its 95 % interval, or the number of cases. p: adjusted "

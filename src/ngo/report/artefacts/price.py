@@ -17,7 +17,8 @@ from ngo.report.case_styles import case_styles
 from ngo.report.curve_panels import lines
 from ngo.report.output import Output
 from ngo.report.style import house_style
-from ngo.report.tables import ABSENT, save_table
+from ngo.report.tables import save_table
+from verdicts.render.board import ABSENT
 
 BYTES = "sent_per_worker"
 

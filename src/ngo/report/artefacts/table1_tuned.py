@@ -18,7 +18,8 @@ from ngo.report.protocol_tables import (
     numbers,
     with_interval,
 )
-from ngo.report.tables import ABSENT, save_table
+from ngo.report.tables import save_table
+from verdicts.render.board import ABSENT
 
 
 def make(metrics: str | Path, reference: str | Path, tier: str, out: str | Path) -> Output:

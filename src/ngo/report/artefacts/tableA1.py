@@ -15,7 +15,8 @@ from ngo.analysis.published import sole_dataset
 from ngo.report import captions
 from ngo.report.output import Output
 from ngo.report.protocol_tables import print_protocols
-from ngo.report.tables import ABSENT, number, save_table
+from ngo.report.tables import number, save_table
+from verdicts.render.board import ABSENT
 
 CRITERIA = (replace(ACCURACY, published=None), TEST_LOSS, TRAIN_LOSS)
 

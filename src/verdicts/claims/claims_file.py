@@ -1,0 +1,243 @@
+"""The file of claims: what is claimed, and how each claim is decided.
+
+``config/reference/claims.yaml`` explains its format at the top. Light: the workflow checks the file
+before anything is trained.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate, Selection
+from verdicts.claims.expectation import RELATIONS, Expectation
+from verdicts.quantity import QUANTITIES
+from verdicts.registry import UserError, shown, unknown
+from verdicts.yaml_files import read_mapping
+
+CLAIM_KEYS = (
+    *("place", "says", "kind", "from", "where", "quantity", "with", *RELATIONS, "margin", "unit"),
+    *("family", "gate", "shows", "cells", "every_cell"),
+)
+GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
+OWN_OF_A_CELL = (*RELATIONS, "margin")
+
+TAKEN = ("min", "max", "mean", "median")
+"""How a gate condenses its values."""
+
+# The relations that a kind of claim may have.
+KINDS = {
+    "number": ("paper", "near"),
+    "order": ("above", "below"),
+    "trend": ("above", "below"),
+    "equality": ("near",),
+    "bound": ("above", "below", "near"),
+    "theorem": ("above", "below", "near"),
+    "theorem amended": ("above", "below", "near"),
+}
+
+
+def read_claims(path: str | Path) -> ClaimsFile:
+    """The checked claims of a file; a one-line UserError for the first mistake in it."""
+    content = read_mapping(path, "claims")
+    _check_keys("claims", content, ("gates", "claims"), ("claims",))
+    gates = {
+        name: _gate(f"gates.{name}", name, entry)
+        for name, entry in _mapping("gates", content.get("gates", {})).items()
+    }
+    claims = {
+        name: _claim(f"claims.{name}", name, entry, gates)
+        for name, entry in _mapping("claims", content["claims"]).items()
+    }
+    return ClaimsFile(claims, gates)
+
+
+def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate]) -> Claim:
+    if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.-]*", name):
+        raise UserError(f"claims: the id {shown(name)} is not allowed; use letters, digits, _.-")
+    values = _mapping(key, entry)
+    _check_keys(key, values, CLAIM_KEYS, ("place", "says", "kind", "from", "quantity"))
+    kind = _one_of(f"{key}.kind", values["kind"], KINDS)
+    quantity, arguments = _quantity(key, values)
+    expectation = _expectation(key, values)
+    claim = Claim(
+        id=name,
+        place=_text(f"{key}.place", values["place"]),
+        says=_text(f"{key}.says", values["says"]),
+        kind=kind,
+        tables=_names(f"{key}.from", values["from"]),
+        where=_where(f"{key}.where", values.get("where", {})),
+        quantity=quantity,
+        arguments=arguments,
+        expectation=expectation,
+        unit=_text(f"{key}.unit", values.get("unit", "")),
+        family=_text(f"{key}.family", values.get("family", name)),
+        gates=_names(f"{key}.gate", values["gate"]) if "gate" in values else (),
+        shows=_text(f"{key}.shows", values.get("shows", "")),
+        cells={
+            str(cell): _cell(f"{key}.cells.{cell}", more, expectation)
+            for cell, more in _mapping(f"{key}.cells", values.get("cells", {})).items()
+        },
+        every_cell=_boolean(f"{key}.every_cell", values.get("every_cell", False)),
+    )
+    for gate in claim.gates:
+        if gate not in gates:
+            raise unknown(f"{key}.gate", gate, gates)
+    _check_expectations(key, claim)
+    return claim
+
+
+def _cell(key: str, entry: object, expectation: Expectation | None) -> Cell:
+    values = _mapping(key, entry)
+    where = {name: value for name, value in values.items() if name not in OWN_OF_A_CELL}
+    own = {name: value for name, value in values.items() if name in OWN_OF_A_CELL}
+    if expectation is not None and own:
+        kept = {"margin": expectation.margin} if expectation.margin is not None else {}
+        if not any(name in own for name in RELATIONS):
+            kept[expectation.relation] = expectation.value
+        own = {**kept, **own}
+    return Cell(_where(key, where), _expectation(key, own) if own else expectation)
+
+
+def _check_expectations(key: str, claim: Claim) -> None:
+    """A claim needs one expectation, unless its quantity has cases or its cells have their own."""
+    if claim.every_cell and not claim.cells:
+        raise UserError(f"{key}.every_cell: true needs 'cells'.")
+    judged = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
+    if not claim.every_cell:
+        judged[key] = claim.expectation
+    for place, expectation in judged.items():
+        if QUANTITIES[claim.quantity].cases:
+            if expectation is not None:
+                raise UserError(
+                    f"{place}.{expectation.relation}: the quantity {claim.quantity!r} has cases; "
+                    f"name none of {', '.join(OWN_OF_A_CELL)}."
+                )
+        elif expectation is None:
+            raise UserError(f"{place}: one of {', '.join(RELATIONS)} is missing.")
+        elif expectation.relation not in KINDS[claim.kind]:
+            raise UserError(
+                f"{place}.{expectation.relation}: not allowed for a claim of kind {claim.kind!r}; "
+                f"allowed: {', '.join(KINDS[claim.kind])}."
+            )
+
+
+def _expectation(key: str, values: Mapping[str, object]) -> Expectation | None:
+    given = [name for name in RELATIONS if name in values]
+    if len(given) > 1:
+        raise UserError(f"{key}: {' and '.join(given)} are both given; name one.")
+    margin = _number(f"{key}.margin", values["margin"]) if "margin" in values else None
+    if margin is not None and not margin > 0:
+        raise UserError(f"{key}.margin: {margin!r} is not allowed; it must be above 0.")
+    if not given:
+        if margin is not None:
+            raise UserError(f"{key}.margin: it needs one of {', '.join(RELATIONS)}.")
+        return None
+    relation = given[0]
+    if margin is None and relation in ("near", "paper"):
+        raise UserError(f"{key}: 'margin' is missing; {relation!r} needs it.")
+    return Expectation(relation, _number(f"{key}.{relation}", values[relation]), margin)
+
+
+def _gate(key: str, name: object, entry: object) -> Gate:
+    values = _mapping(key, entry)
+    _check_keys(key, values, GATE_KEYS, ("take", "else"))
+    if ("column" in values) == ("quantity" in values):
+        raise UserError(f"{key}: one of column, quantity must be given.")
+    if not {"above", "below"} & values.keys():
+        raise UserError(f"{key}: one of above, below is missing.")
+    quantity, arguments = _quantity(key, values) if "quantity" in values else (None, {})
+    if quantity is not None and QUANTITIES[quantity].cases:
+        raise UserError(f"{key}.quantity: {quantity!r} has cases; a gate needs numbers.")
+    limits = {
+        limit: _number(f"{key}.{limit}", values[limit]) if limit in values else None
+        for limit in ("above", "below")
+    }
+    return Gate(
+        name=str(name),
+        tables=_names(f"{key}.from", values["from"]) if "from" in values else (),
+        where=_where(f"{key}.where", values.get("where", {})),
+        column=_text(f"{key}.column", values["column"]) if "column" in values else None,
+        quantity=quantity,
+        arguments=arguments,
+        take=_one_of(f"{key}.take", values["take"], TAKEN),
+        reason=_text(f"{key}.else", values["else"]),
+        **limits,
+    )
+
+
+def _quantity(key: str, values: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
+    """The quantity and its arguments, which its function must take."""
+    name = _one_of(f"{key}.quantity", values["quantity"], QUANTITIES)
+    arguments = _mapping(f"{key}.with", values.get("with", {}))
+    known = QUANTITIES[name].arguments
+    for argument in arguments:
+        if argument not in known:
+            raise unknown(f"{key}.with", argument, known)
+    for argument, required in known.items():
+        if required and argument not in arguments:
+            raise UserError(f"{key}.with: {argument!r} is missing; {name!r} needs it.")
+    return name, arguments
+
+
+def _where(key: str, value: object) -> Selection:
+    selection = _mapping(key, value)
+    for name, wanted in selection.items():
+        place = f"{key}.{name}"
+        if not isinstance(name, str):
+            raise UserError(f"{key}: {shown(name)} is not allowed; name a column.")
+        if isinstance(wanted, Mapping):
+            _check_keys(place, wanted, ("min", "max"), ())
+            for end, limit in wanted.items():
+                _number(f"{place}.{end}", limit)
+        elif isinstance(wanted, list) and not wanted:
+            raise UserError(f"{place}: [] is not allowed; name at least one value.")
+    return selection
+
+
+def _check_keys(key: str, values: Mapping, known: Iterable[str], required: Iterable[str]) -> None:
+    for name in values:
+        if name not in known:
+            raise unknown(key, name, known)
+    for name in required:
+        if name not in values:
+            raise UserError(f"{key}: {name!r} is missing.")
+
+
+def _one_of(key: str, value: object, known: Iterable[str]) -> str:
+    if not isinstance(value, str) or value not in known:
+        raise unknown(key, value, known)
+    return value
+
+
+def _mapping(key: str, value: object) -> Mapping:
+    if not isinstance(value, Mapping):
+        raise UserError(f"{key}: {shown(value)} is not allowed; it must be a mapping.")
+    return value
+
+
+def _names(key: str, value: object) -> tuple[str, ...]:
+    names = value if isinstance(value, list) else [value]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise UserError(f"{key}: {shown(value)} is not allowed; it must be a name, or a list.")
+    return tuple(names)
+
+
+def _text(key: str, value: object) -> str:
+    if not isinstance(value, str) or "\n" in value.strip():
+        raise UserError(f"{key}: {shown(value)} is not allowed; it must be text in one line.")
+    return value.strip()
+
+
+def _number(key: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise UserError(f"{key}: {shown(value)} is not allowed; it must be a number.")
+    return value
+
+
+def _boolean(key: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise UserError(f"{key}: {shown(value)} is not allowed; it must be true or false.")
+    return value

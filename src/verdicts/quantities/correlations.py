@@ -1,0 +1,48 @@
+"""Correlations over the runs of a seed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from verdicts.quantity import quantity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from verdicts.rows.run_values import Value
+
+LEAST_RUNS = 4
+"""Fisher's z of three points or fewer has no variance."""
+
+
+@quantity("fisher_z")
+def fisher_z(
+    rows: pd.DataFrame, of: Value = "accuracy", log: bool = False, minus: float = 0.0
+) -> pd.Series:
+    """Fisher's z of Pearson's correlation of log V with a value, over the runs of a seed.
+
+    The synchronization index and the performance at the ends of runs (Figures 8 and S4). Runs that
+    diverged and runs with V = 0 have no log V and are left out. NaN for a seed with fewer than four
+    runs, or without a spread. ``minus`` is subtracted: z of the correlation to compare with.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from verdicts.rows.run_values import per_run
+    from verdicts.statistics.estimates import ROUNDING
+
+    runs = per_run(rows, of)
+    V = per_run(rows, "V")["value"]
+    y = np.log(runs["value"].where(runs["value"] > 0)) if log else runs["value"]
+    x = np.log(V.where(V > 0))
+    finite = np.isfinite(x) & np.isfinite(y)
+    found = {}
+    for seed, index in runs.groupby("seed").groups.items():
+        kept = index[finite[index]]
+        a, b = x[kept].to_numpy(), y[kept].to_numpy()
+        if len(kept) < LEAST_RUNS or a.std() == 0 or b.std() == 0:
+            found[seed] = np.nan
+            continue
+        r = np.corrcoef(a, b)[0, 1]
+        found[seed] = np.arctanh(np.clip(r, -1 + ROUNDING, 1 - ROUNDING)) - minus
+    return pd.Series(found, dtype=float).rename_axis("seed")

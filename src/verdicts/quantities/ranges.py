@@ -1,0 +1,57 @@
+"""How much a value varies over the values of a field, within a seed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from verdicts.quantity import quantity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from verdicts.claims.claim import Column, Selection
+    from verdicts.rows.run_values import Value
+
+
+@quantity("spread")
+def spread(
+    rows: pd.DataFrame,
+    across: Column,
+    value: Value = "accuracy",
+    where: Selection | None = None,
+) -> pd.Series:
+    """The largest − the smallest value over the field ``across``, by seed (Figure 7).
+
+    inf if a run diverged; NaN for a seed with a missing run.
+    """
+    import numpy as np
+
+    from verdicts.rows.seed_values import by_seed
+
+    table = by_seed(rows, where or {}, value, [across])
+    found = table.max(axis=1, skipna=False) - table.min(axis=1, skipna=False)
+    return found.mask(np.isinf(table).any(axis=1) & table.notna().all(axis=1), np.inf)
+
+
+@quantity("log_spread_ratio")
+def log_spread_ratio(
+    rows: pd.DataFrame,
+    of: Selection,
+    to: Selection,
+    across: Column,
+    value: Value = "accuracy",
+) -> pd.Series:
+    """The natural logarithm of spread(``of``) / spread(``to``), by seed (Figure 8, right).
+
+    ±inf if a run of one side diverged; 0 if runs of both did.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from verdicts.rows.seed_values import total
+
+    sides = [spread(rows, across, value, where) for where in (of, to)]
+    seeds = sides[0].index.union(sides[1].index)
+    with np.errstate(divide="ignore"):
+        ours, theirs = (np.log(side.reindex(seeds).to_numpy()) for side in sides)
+    return pd.Series(total(np.array([ours, -theirs])), index=seeds).rename_axis("seed")

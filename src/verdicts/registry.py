@@ -1,0 +1,86 @@
+"""Registries of named entries (topologies, methods, …), and the error for a user's mistake.
+
+Entries import torch inside their functions, so that their names are known without torch.
+"""
+
+import difflib
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class UserError(Exception):
+    """A user's mistake, in one line: the key, the value, what is allowed."""
+
+
+def shown(value: object) -> str:
+    """The repr of a value, shortened to fit a message."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer with thousands of digits, for example
+        return f"this {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """`` Did you mean 'ring'?`` with the known name closest to ``name``; empty if none is close."""
+    names = {str(each).lower(): each for each in known}
+    close = difflib.get_close_matches(str(name).lower(), list(names), n=1, cutoff=0.5)
+    return f" Did you mean {names[close[0]]!r}?" if close else ""
+
+
+def unknown(key: str, name: object, known: Iterable[str]) -> UserError:
+    """The error for an unknown name: the known ones, and the nearest match."""
+    known = sorted(known)
+    return UserError(
+        f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}.{nearest(name, known)}"
+    )
+
+
+class Registry(dict[str, T]):
+    """A dictionary of named entries. Looking up an unknown name raises a UserError."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+
+        # The config key under which a user names an entry: topology, dataset, …
+        self.kind = kind
+
+        # Where each entry is defined, as "module:qualname": the start of a run's code fingerprint.
+        self.definitions: dict[str, str] = {}
+
+    def __missing__(self, name: object) -> T:
+        raise unknown(self.kind, name, self)
+
+    def add(self, name: str, entry: T, definition: Callable | None = None) -> T:
+        """Register ``entry``, whose function is ``definition``, under ``name``.
+
+        A UserError if another entry has that name. The same definition may come again, as in a
+        notebook's cell that is run twice: it replaces the entry.
+        """
+        if not re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+            raise UserError(
+                f"{self.kind}: {name!r} is not allowed as a name; use letters, digits, _, - and ."
+            )
+        defined = definition and f"{definition.__module__}:{definition.__qualname__}"
+        if name in self and (defined is None or self.definitions.get(name) != defined):
+            raise UserError(f"{self.kind}: {name!r} is registered already; choose another name.")
+        self[name] = entry
+        if defined is not None:
+            self.definitions[name] = defined
+        return entry
+
+
+def load_entries(package: str) -> None:
+    """Import every module of ``package``, which registers its entries."""
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        importlib.import_module(f"{package}.{module.name}")
+
+
+def in_a_line(error: Exception) -> str:
+    """The first line of an error's message; the name of its type if the message is empty."""
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__

@@ -1,0 +1,49 @@
+"""The runs at the values of some fields, such as γ, that are best over all seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from verdicts.registry import UserError, nearest
+from verdicts.rows.evaluations import final
+from verdicts.rows.run_values import Value, highest_is_best, per_run
+
+
+def at_best(
+    rows: pd.DataFrame, choose: Sequence[str], apart: Sequence[str], value: Value = "accuracy"
+) -> pd.DataFrame:
+    """The evaluations of the runs at the best values of ``choose``, for each value of ``apart``.
+
+    The best mean over seeds: of held-out accuracy for an accuracy, of log ``value`` for any other.
+    Values at which a run diverged come last. For ties, see ``best``.
+    """
+    fields = [*apart, *choose]
+    if missing := [name for name in fields if name not in rows]:
+        raise UserError(f"best: there is no column {missing[0]!r}.{nearest(missing[0], rows)}")
+    if highest_is_best(value):
+        runs = final(rows)
+        runs["score"] = runs["holdout_accuracy"].astype(float)
+        if runs["score"].isna().all():
+            raise UserError("best: no run has a held-out accuracy to choose by.")
+    else:
+        runs = per_run(rows, value)
+        with np.errstate(divide="ignore"):
+            runs["score"] = -np.log(runs["value"])
+    means = runs.groupby(fields, dropna=False)["score"].agg(
+        lambda scores: scores.mean(skipna=False)
+    )
+    return rows.merge(best(means.reset_index(), choose, apart)[fields], on=fields)
+
+
+def best(scores: pd.DataFrame, choose: Sequence[str], apart: Sequence[str]) -> pd.DataFrame:
+    """The row with the highest ``score`` for each value of ``apart``; NaN comes last.
+
+    Ties go to the smaller value of the first field in ``choose``, then of the next; for p, to the
+    larger.
+    """
+    ascending = [False, *(name != "p" for name in choose)]
+    order = scores.fillna({"score": -np.inf}).sort_values(["score", *choose], ascending=ascending)
+    return order.drop_duplicates(list(apart)) if apart else order.head(1)

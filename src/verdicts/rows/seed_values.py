@@ -1,0 +1,109 @@
+"""Numbers of runs put side by side by seed: one row for each seed, one column for each choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from verdicts.claims.claim import Selection
+from verdicts.registry import UserError, nearest
+from verdicts.rows.run_values import Value, per_run
+from verdicts.rows.selection import selected
+
+
+def runs_by_seed(rows: pd.DataFrame, value: Value, over: Sequence[str] = ()) -> pd.DataFrame:
+    """The last evaluation of every run, with its ``value`` and, as ``key``, its fields ``over``.
+
+    A key is the tuple of these fields; a missing one is None. Raises a UserError if two runs of a
+    seed have the same key.
+    """
+    fields = list(over)
+    if missing := [name for name in fields if name not in rows]:
+        raise UserError(f"over: there is no column {missing[0]!r}.{nearest(missing[0], rows)}")
+    runs = per_run(rows, value)
+    keys = [
+        tuple(None if pd.isna(part) else part for part in key)
+        for key in runs[fields].itertuples(index=False, name=None)
+    ]
+    runs["key"] = pd.Series(keys or None, index=runs.index, dtype=object)
+    same = runs[runs.duplicated(["seed", "key"], keep=False)].sort_values(["seed", "run"])
+    if len(same):
+        one, other = same["run"].iloc[:2]
+        raise UserError(
+            f"over: {one} and {other} have the same seed; select one of them, or name the field in "
+            f"which they differ."
+        )
+    return runs
+
+
+def by_seed(
+    rows: pd.DataFrame, where: Selection, value: Value, over: Sequence[str] = ()
+) -> pd.DataFrame:
+    """The value of the runs with ``where``: seeds × keys, the combinations of the fields ``over``.
+
+    A missing run is NaN. See ``runs_by_seed``.
+    """
+    runs = runs_by_seed(selected(rows, where), value, over)
+    columns = {
+        key: group.set_index("seed")["value"] for key, group in runs.groupby("key", sort=False)
+    }
+    return _table(columns, sorted(runs["seed"].unique()))
+
+
+def _table(columns: Mapping[tuple, pd.Series], seeds: Sequence[int]) -> pd.DataFrame:
+    """Seeds × keys, from one Series of each key; a missing seed is NaN."""
+    data = np.array([column.reindex(seeds).to_numpy(float) for column in columns.values()]).T
+    frame = pd.DataFrame(data, index=pd.Index(seeds, name="seed"))
+    frame.columns = pd.Index(list(columns), tupleize_cols=False)
+    return frame
+
+
+def weighted_sum(parts: Sequence[tuple[float, pd.DataFrame]]) -> pd.DataFrame:
+    """Σ weight · table, seed by seed and key by key; what one table lacks is NaN.
+
+    A table whose only key is missing values (centralized training has no topology) counts for every
+    key of the others. Infinities are added as in ``total``.
+    """
+    keyed = [table for _, table in parts if not _without_key(table)]
+    keys = list(dict.fromkeys(key for table in keyed or [parts[0][1]] for key in table.columns))
+    seeds = sorted({seed for _, table in parts for seed in table.index})
+    missing = pd.Series(np.nan, index=seeds)
+    columns = {}
+    for key in keys:
+        values = [
+            weight
+            * (table.iloc[:, 0] if _without_key(table) else dict(table.items()).get(key, missing))
+            .reindex(seeds)
+            .to_numpy(float)
+            for weight, table in parts
+        ]
+        columns[key] = pd.Series(total(np.array(values)), index=seeds)
+    return _table(columns, seeds)
+
+
+def _without_key(table: pd.DataFrame) -> bool:
+    return table.shape[1] == 1 and all(part is None for part in table.columns[0])
+
+
+def total(values: np.ndarray) -> np.ndarray:
+    """The sum along the first axis; NaN with a NaN, 0 for infinities of both signs."""
+    with np.errstate(invalid="ignore"):
+        found = np.sum(values, axis=0)
+    both = np.isposinf(values).any(axis=0) & np.isneginf(values).any(axis=0)
+    return np.where(both & ~np.isnan(values).any(axis=0), 0.0, found)
+
+
+def mean_over(table: pd.DataFrame) -> pd.Series:
+    """The mean of each seed over the columns, with infinities as in ``total``."""
+    values = total(table.to_numpy().T) / table.shape[1]
+    return pd.Series(values, index=table.index, dtype=float)
+
+
+def logs(table: pd.DataFrame) -> pd.DataFrame:
+    """Natural logarithms; −inf for 0. Raises a UserError for a negative value."""
+    if (table < 0).any(axis=None):
+        raise UserError("value: a negative one has no logarithm; choose another value.")
+    with np.errstate(divide="ignore"):
+        return pd.DataFrame(np.log(table.to_numpy()), index=table.index, columns=table.columns)

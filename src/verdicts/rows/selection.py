@@ -1,0 +1,84 @@
+"""The rows of tidy tables that a claim is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from verdicts.claims.claim import Selection
+from verdicts.registry import UserError, nearest
+
+Tables = Mapping[str, pd.DataFrame]
+"""Tidy tables by name."""
+
+
+def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
+    """The rows of all named tables, each evaluation of a run once.
+
+    Raises a UserError if there is no table of a name.
+    """
+    for name in names:
+        if name not in tables:
+            raise UserError(f"there is no table {name!r} in this tier.")
+    parts = [tables[name] for name in names]
+    if len(parts) == 1:
+        return parts[0]
+    rows = pd.concat([part.dropna(axis=1, how="all") for part in parts], ignore_index=True)
+    if {"run", "step"} <= set(rows):
+        rows = rows.drop_duplicates(["run", "step"], ignore_index=True)
+    return rows
+
+
+def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
+    """The rows that meet all conditions; a UserError, with the reason, if there are none."""
+    kept = pd.Series(True, index=rows.index)
+    for column, wanted in where.items():
+        if column not in rows:
+            raise UserError(f"there is no column {column!r}.{nearest(column, rows)}")
+        met = matches(rows[column], wanted)
+        if not met.any():
+            raise UserError(_absent(column, wanted, rows[column]))
+        kept &= met
+    if not kept.any():
+        pairs = ", ".join(f"{column} {_said(wanted)}" for column, wanted in where.items())
+        raise UserError(f"no runs with {pairs}" if pairs else "the table is empty")
+    return rows[kept]
+
+
+def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
+    """The last row of each run; all rows of a table without runs."""
+    if not {"run", "step"} <= set(rows):
+        return rows
+    return rows.loc[rows.groupby("run")["step"].idxmax()]
+
+
+def matches(values: pd.Series, wanted: object) -> pd.Series:
+    """Whether each value meets a condition: the value, one of the values, or in the range."""
+    if isinstance(wanted, Mapping):
+        low, high = wanted.get("min", -float("inf")), wanted.get("max", float("inf"))
+        return values.between(low, high)
+    wanted = wanted if isinstance(wanted, list) else [wanted]
+    met = values.isin([each for each in wanted if each is not None])
+    return met | values.isna() if None in wanted else met
+
+
+def _absent(column: str, wanted: object, values: pd.Series) -> str:
+    """Why no row has the wanted value."""
+    if column == "dataset":
+        return f"not trained on {_said(wanted)}, but on {_found(values)}"
+    return f"no rows with {column} {_said(wanted)}, only {_found(values)}"
+
+
+def _said(wanted: object) -> str:
+    if isinstance(wanted, Mapping):
+        return " ".join(f"{end} {limit}" for end, limit in wanted.items())
+    wanted = wanted if isinstance(wanted, list) else [wanted]
+    return " or ".join("none" if each is None else str(each) for each in wanted)
+
+
+def _found(values: pd.Series) -> str:
+    """The distinct values, the first few of them."""
+    found = sorted(str(each) for each in values.dropna().unique())
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    return (", ".join(found[:5]) or "without one") + more

@@ -1,0 +1,142 @@
+"""How often verdicts are false where the truth is known, by simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from verdicts.claims.expectation import Expectation
+from verdicts.statistics.evidence import evidence
+from verdicts.statistics.judgement import DECIDED, EQUIVALENT, FAILS, HOLDS, judge
+
+SEEDS = (3, 5, 10, 20)
+
+MARGIN = 1.0
+"""In standard deviations, as are all values here."""
+
+ABOVE = Expectation("above", 0.0, MARGIN)
+NEAR = Expectation("near", 0.0, MARGIN)
+
+# Noise of mean 0 and standard deviation 1. Paired: the difference of two skewed values.
+NOISE: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
+    "normal": lambda stream, shape: stream.standard_normal(shape),
+    "heavy tails": lambda stream, shape: stream.standard_t(3, shape) / np.sqrt(3),
+    "paired": lambda stream, shape: (
+        (stream.exponential(1, shape) - stream.exponential(1, shape)) / np.sqrt(2)
+    ),
+    "skewed": lambda stream, shape: stream.exponential(1, shape) - 1,
+}
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A truth, what is claimed of it, and which verdicts are right."""
+
+    name: str
+    expected: str
+    """The claim: ``Expectation.relation``."""
+    means: tuple[float, ...]
+    """The true means of the claims of a family."""
+    right: tuple[tuple[str, ...], ...]
+    """The verdicts that are true, for each claim."""
+    printed: float | None = None
+    """The value that the paper prints; None: it is drawn as one more seed is."""
+
+    def expectations(self, drawn: float) -> list[Expectation]:
+        """What each claim says; ``drawn`` is the paper's value if it is drawn."""
+        if self.expected == "paper":
+            value = drawn if self.printed is None else self.printed
+            return [Expectation("paper", value, MARGIN)]
+        margin = MARGIN if len(self.means) == 1 else None
+        return [Expectation(self.expected, 0.0, margin) for _ in self.means]
+
+
+def _single(name: str, expected: str, mean: float, *right: str, **more: float) -> Situation:
+    return Situation(name, expected, (mean,), (right,), **more)
+
+
+SITUATIONS = (
+    _single("above 0: the mean is 0", "above", 0.0, EQUIVALENT),
+    _single("above 0: the mean is 1, at the margin", "above", 1.0, HOLDS),
+    _single("above 0: the mean is 2", "above", 2.0, HOLDS),
+    _single("above 0: the mean is −1", "above", -1.0, FAILS),
+    _single("near 0: the mean is 0", "near", 0.0, HOLDS),
+    _single("near 0: the mean is 1, at the margin", "near", 1.0),
+    _single("near 0: the mean is 2", "near", 2.0, FAILS),
+    _single("paper: its value is a draw of ours", "paper", 0.0, HOLDS),
+    _single("paper: its value is 1 off, at the margin", "paper", 0.0, printed=1.0),
+    _single("paper: its value is 5 off", "paper", 0.0, FAILS, printed=5.0),
+    Situation("6 claims above 0: all means are 0", "above", (0.0,) * 6, ((),) * 6),
+    Situation(
+        "6 claims above 0: 3 means are 0, 3 are 2",
+        "above",
+        (0.0,) * 3 + (2.0,) * 3,
+        ((),) * 3 + ((HOLDS,),) * 3,
+    ),
+)
+
+
+def error_rates(
+    simulations: int,
+    situations: Iterable[Situation] = SITUATIONS,
+    noises: Iterable[str] = tuple(NOISE),
+    seeds: Iterable[int] = SEEDS,
+) -> pd.DataFrame:
+    """One row per situation, noise and number of seeds.
+
+    Columns: ``false_holds``, ``false_fails``, ``false_equivalent``: the shares of simulated
+    families with such a verdict that is not true (at a margin's edge, neither ``holds`` nor
+    ``fails`` is true of ``near`` and ``paper``); ``false``: with any; ``power``: the share of the
+    claims with a true verdict that get it, NaN if there are none.
+    """
+    records = []
+    for situation in situations:
+        for noise in noises:
+            for count in seeds:
+                stream = np.random.default_rng([count, len(records)])
+                shares = _shares(situation, NOISE[noise], count, simulations, stream)
+                records.append(
+                    {"situation": situation.name, "noise": noise, "seeds": count, **shares}
+                )
+    return pd.DataFrame(records)
+
+
+def _shares(
+    situation: Situation,
+    noise: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray],
+    count: int,
+    simulations: int,
+    stream: np.random.Generator,
+) -> dict[str, float]:
+    false = dict.fromkeys(DECIDED, 0)
+    any_false = found = findable = 0
+    drawn = noise(stream, (simulations,))
+    values = noise(stream, (simulations, len(situation.means), count))
+    values += np.array(situation.means)[:, None]
+    for family, paper in zip(values, drawn, strict=True):
+        expectations = situation.expectations(paper)
+        judged = judge([evidence(*each) for each in zip(family, expectations, strict=True)])
+        pairs = [
+            (each.verdict, _true(right, situation, paper))
+            for each, right in zip(judged, situation.right, strict=True)
+        ]
+        wrong = {verdict for verdict, true in pairs if verdict in DECIDED and verdict not in true}
+        for verdict in wrong:
+            false[verdict] += 1
+        any_false += bool(wrong)
+        found += sum(verdict in true for verdict, true in pairs)
+        findable += sum(bool(true) for _, true in pairs)
+    return {
+        **{f"false_{verdict}": number / simulations for verdict, number in false.items()},
+        "false": any_false / simulations,
+        "power": found / findable if findable else float("nan"),
+    }
+
+
+def _true(right: tuple[str, ...], situation: Situation, paper: float) -> tuple[str, ...]:
+    """The verdicts that are true; that a drawn value is near is true only if it is."""
+    drawn = situation.expected == "paper" and situation.printed is None
+    return () if drawn and abs(paper) > MARGIN else right

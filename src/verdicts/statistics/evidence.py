@@ -1,0 +1,213 @@
+"""What one number per seed says about an expectation: an estimate, an interval and p values.
+
+Below ``EXACT_FROM`` seeds the p values are Student's t test's, from there on the sign-flip test's.
+Where a value is infinite (a run diverged), values are replaced by signed ranks: the p values are
+those of Wilcoxon's signed-rank test, exact, and the estimate is the median.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from verdicts.claims.expectation import Expectation
+from verdicts.statistics import sign_flip
+
+ALPHA = 0.05
+
+FEWEST = 3
+"""The fewest seeds that can decide anything."""
+
+EXACT_FROM = 8
+"""From this number of seeds on, the sign-flip test decides."""
+
+RANKED_FROM = 6
+"""Fewer ranks can't have a two-sided p value below 5 %."""
+
+ROUNDING = 1e-9
+"""A spread below this share of the values is rounding error."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the values of some seeds say about an expectation. What does not exist is NaN."""
+
+    expectation: Expectation
+    pairs: int
+    """Number of seeds with a value."""
+    infinite: int
+    """Number of infinite values among them."""
+    estimate: float
+    """The mean, or the median if there are infinite values."""
+    low: float
+    high: float
+    """The 95 % interval: Student's t for the mean, of order statistics for the median. NaN below
+    ``FEWEST`` seeds."""
+    spread: float
+    """Sample standard deviation."""
+    side: int
+    """1 or −1: on which side of the expected value the values are."""
+    p_t: float
+    """Two-sided p value of the t test of a difference from the expected value."""
+    p_sign_flip: float
+    """The same of the sign-flip test, from ``EXACT_FROM`` seeds on."""
+    p: float
+    """The p value that decides. ``above``, ``below``: of a difference, two-sided. ``near``: that
+    the mean is outside the margin. ``paper``: the same of the paper's value, as one more seed."""
+    p_equivalent: float
+    """That the mean is within the margin: two one-sided tests. NaN without a margin."""
+    obstacle: str
+    """Why these values can decide nothing; empty if they can."""
+
+
+def evidence(values: np.ndarray, expectation: Expectation) -> Evidence:
+    """The evidence in one value per seed; NaN is a seed without a value."""
+    found = np.asarray(values, dtype=float)
+    found = found[~np.isnan(found)]
+    infinite = int(np.count_nonzero(np.isinf(found)))
+    count = len(found)
+    off = found - expectation.value
+    tail = _tail(count, ranked=infinite > 0)
+    usable = count >= FEWEST and (infinite > 0 or not _constant(found, expectation.value))
+    p_t = p_flip = p_difference = p = p_equivalent = float("nan")
+    side = 1
+    if usable:
+        p_difference, side = _two_sided(tail, off)
+        p_t = float("nan") if infinite else _two_sided(_t_tail, off)[0]
+        p_flip = p_difference if tail is sign_flip.upper_tail else float("nan")
+        p, p_equivalent = _deciding(off, expectation, tail, p_difference)
+    estimate, low, high = _interval(found)
+    return Evidence(
+        expectation=expectation,
+        pairs=count,
+        infinite=infinite,
+        estimate=estimate,
+        low=low,
+        high=high,
+        spread=float(found.std(ddof=1)) if count > 1 and not infinite else float("nan"),
+        side=side,
+        p_t=p_t,
+        p_sign_flip=p_flip,
+        p=p,
+        p_equivalent=p_equivalent,
+        obstacle=_obstacle(found, infinite, usable, expectation),
+    )
+
+
+def _deciding(
+    off: np.ndarray,
+    expectation: Expectation,
+    tail: Callable[[np.ndarray], float],
+    difference: float,
+) -> tuple[float, float]:
+    """The p values ``p`` and ``p_equivalent`` of the distances from the expected value.
+
+    ``difference`` is the two-sided p value of a difference from it.
+    """
+    margin = expectation.margin
+    if expectation.relation == "paper" and np.isinf(off).any():
+        return float("nan"), float("nan")
+    within = float("nan") if margin is None else max(tail(off + margin), tail(margin - off))
+    if expectation.relation == "paper":
+        # The paper's value has the spread of a seed, as in a prediction interval.
+        error = off.std(ddof=1) * np.sqrt(1 + 1 / len(off))
+        beyond = (abs(off.mean()) - margin) / error
+        return min(1.0, 2 * _student(-beyond, len(off) - 1)), within
+    if expectation.relation == "near":
+        outside = min(tail(off - margin), tail(-off - margin))
+        return min(1.0, 2 * outside), within
+    return difference, within
+
+
+def _tail(count: int, *, ranked: bool) -> Callable[[np.ndarray], float]:
+    """The one-sided test of a positive centre for so many values."""
+    if ranked:
+        return _rank_tail
+    return sign_flip.upper_tail if count >= EXACT_FROM else _t_tail
+
+
+def _two_sided(tail: Callable[[np.ndarray], float], off: np.ndarray) -> tuple[float, int]:
+    """The two-sided p value of a difference from 0, and its side, 1 or −1."""
+    side = 1 if (_ranks(off) if np.isinf(off).any() else off).sum() >= 0 else -1
+    return min(1.0, 2 * tail(side * off)), side
+
+
+def _t_tail(values: np.ndarray) -> float:
+    """One-sided p value of a positive mean, by Student's t."""
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    return _student(-values.mean() / error, len(values) - 1)
+
+
+def _rank_tail(values: np.ndarray) -> float:
+    """One-sided p value of a positive centre, by Wilcoxon's signed ranks, exact with ties."""
+    return sign_flip.upper_tail(_ranks(values))
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """The ranks of the absolute values, with the signs of the values; ties share their mean."""
+    from scipy.stats import rankdata
+
+    return np.sign(values) * rankdata(np.abs(values))
+
+
+def _student(t: float, freedom: int) -> float:
+    """The distribution function of Student's t."""
+    from scipy.special import stdtr
+
+    return float(stdtr(freedom, t))
+
+
+def _interval(values: np.ndarray) -> tuple[float, float, float]:
+    """The estimate and its 95 % interval."""
+    from scipy.special import stdtrit
+
+    count = len(values)
+    if not count:
+        return (float("nan"),) * 3
+    if np.isinf(values).any():
+        return _median_interval(np.sort(values))
+    mean = float(values.mean())
+    if count < FEWEST:
+        return mean, float("nan"), float("nan")
+    half = float(stdtrit(count - 1, 1 - ALPHA / 2) * values.std(ddof=1) / np.sqrt(count))
+    return mean, mean - half, mean + half
+
+
+def _median_interval(values: np.ndarray) -> tuple[float, float, float]:
+    """The median of sorted values, and the order statistics that enclose it with 95 %."""
+    from scipy.special import bdtr
+
+    count = len(values)
+    lower, upper = values[(count - 1) // 2], values[count // 2]
+    with np.errstate(invalid="ignore"):  # −∞ and ∞ have no mean
+        median = float(lower if lower == upper else (lower + upper) / 2)
+    # The interval from the k-th smallest to the k-th largest misses with 2 P(Binomial < k).
+    inner = [k for k in range(1, count // 2 + 1) if 2 * bdtr(k - 1, count, 0.5) <= ALPHA]
+    if not inner:
+        return median, float("nan"), float("nan")
+    return median, float(values[inner[-1] - 1]), float(values[-inner[-1]])
+
+
+def _constant(values: np.ndarray, expected: float) -> bool:
+    """Whether the values differ by no more than rounding errors."""
+    size = max(np.abs(values).max(), abs(expected))
+    return bool(values.std(ddof=1) <= ROUNDING * size)
+
+
+def _obstacle(found: np.ndarray, infinite: int, usable: bool, expectation: Expectation) -> str:
+    count = len(found)
+    if count < FEWEST:
+        seeds = "1 seed" if count == 1 else f"{count} seeds"
+        return f"too few seeds: {seeds}; a verdict takes {FEWEST}"
+    if not usable:
+        return "all seeds have the same value, so nothing is known of their spread"
+    if infinite and expectation.relation == "paper":
+        return f"{infinite} of {count} values are infinite: runs diverged"
+    if infinite and count < RANKED_FROM:
+        return (
+            f"too few seeds: runs diverged in {infinite} of {count}, and a test of ranks takes "
+            f"{RANKED_FROM}"
+        )
+    return ""

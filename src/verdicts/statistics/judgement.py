@@ -1,0 +1,121 @@
+"""Verdicts on claims: holds, fails, equivalent, undecided, not run.
+
+Evidence becomes a verdict by p values that are adjusted within the family of the claim (Holm). Two
+kinds of p values are adjusted separately, each at 5 %: those of a difference (``p``), and those of
+equivalence (``p_equivalent``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from verdicts.statistics.evidence import ALPHA, Evidence
+from verdicts.statistics.holm import adjusted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HOLDS = "holds"
+FAILS = "fails"
+EQUIVALENT = "equivalent"
+UNDECIDED = "undecided"
+NOT_RUN = "not run"
+
+VERDICTS = (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
+DECIDED = (HOLDS, FAILS, EQUIVALENT)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict, and the reason in a short sentence if nothing was decided."""
+
+    verdict: str
+    reason: str = ""
+    evidence: Evidence | None = None
+    p_adjusted: float = float("nan")
+    """Of a difference: ``Evidence.p``, adjusted."""
+    p_equivalent_adjusted: float = float("nan")
+    family: int = 1
+    """Number of claims whose p values were adjusted together."""
+    met: int | None = None
+    """Number of cases in which the claim is met, for a claim that is judged by cases."""
+    cases: int | None = None
+
+
+def judge(family: Sequence[Evidence]) -> list[Verdict]:
+    """A verdict for each evidence of a family of claims."""
+    differences = adjusted([each.p for each in family])
+    equivalences = adjusted([each.p_equivalent for each in family])
+    return [
+        _judged(each, p, q, len(family))
+        for each, p, q in zip(family, differences, equivalences, strict=True)
+    ]
+
+
+def judge_cases(cases: pd.DataFrame) -> Verdict:
+    """The verdict of a table of cases with the column ``met``: holds if all are met."""
+    met_in = cases["met"].eq(True)
+    count, met = len(cases), int(met_in.sum())
+    if not count:
+        return Verdict(NOT_RUN, "there are no cases")
+    if met == count:
+        return Verdict(HOLDS, met=met, cases=count)
+    first = cases[~met_in].iloc[0]
+    reason = f"met in {met} of {count} cases; not in {first['case']}"
+    return Verdict(FAILS, reason, met=met, cases=count)
+
+
+def judge_every(cells: Sequence[Verdict]) -> Verdict:
+    """The verdict on a claim about every one of its cells.
+
+    It fails if a cell fails, and holds (or is equivalent) if all cells do.
+    """
+    verdicts = [cell.verdict for cell in cells]
+    counted = {name: verdicts.count(name) for name in VERDICTS if name in verdicts}
+    summary = ", ".join(f"{name} in {count}" for name, count in counted.items())
+    reason = f"of {len(cells)} cells: {summary}"
+    if FAILS in counted:
+        return Verdict(FAILS, reason)
+    if len(counted) == 1:
+        only = verdicts[0]
+        return Verdict(only, cells[0].reason if only in (UNDECIDED, NOT_RUN) else "")
+    return Verdict(UNDECIDED, reason)
+
+
+def _judged(evidence: Evidence, p: float, p_equivalent: float, family: int) -> Verdict:
+    verdict, reason = _decided(evidence, p, p_equivalent)
+    return Verdict(verdict, reason, evidence, p, p_equivalent, family)
+
+
+def _decided(evidence: Evidence, p: float, p_equivalent: float) -> tuple[str, str]:
+    """The verdict by adjusted p values, and the reason if undecided."""
+    if evidence.obstacle:
+        return UNDECIDED, evidence.obstacle
+    expected = evidence.expectation
+    if expected.relation in ("above", "below"):
+        if p <= ALPHA:
+            right = evidence.side > 0 if expected.relation == "above" else evidence.side < 0
+            return (HOLDS if right else FAILS), ""
+        if p_equivalent <= ALPHA:
+            return EQUIVALENT, ""
+        return UNDECIDED, _why_no_difference(evidence)
+    if p_equivalent <= ALPHA:
+        return HOLDS, ""
+    if p <= ALPHA:
+        return FAILS, ""
+    return UNDECIDED, _why_not_near(evidence)
+
+
+def _why_no_difference(evidence: Evidence) -> str:
+    if evidence.p <= ALPHA:
+        return "the correction for the family leaves no significant difference"
+    return f"the difference from {evidence.expectation.value:g} is not significant"
+
+
+def _why_not_near(evidence: Evidence) -> str:
+    if min(evidence.p, evidence.p_equivalent) <= ALPHA:
+        return "the correction for the family leaves no significant result"
+    expected = evidence.expectation
+    return f"neither within nor outside {expected.value:g} ± {expected.margin:g} for sure"

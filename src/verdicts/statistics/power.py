@@ -1,0 +1,107 @@
+"""What a number of seeds can show, by the noncentral t distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from verdicts.statistics.evidence import ALPHA, FEWEST, Evidence
+
+POWER = 0.8
+MOST_SEEDS = 10_000
+
+
+def detectable(evidence: Evidence, family: int = 1) -> float:
+    """The smallest difference from the expected value that so many seeds show with power 80 %.
+
+    In the unit of the quantity, from the spread that was seen, at the level that is left to each
+    claim of the family (α / size). For ``near`` and ``paper``, a difference that exceeds the
+    margin. NaN with fewer than three seeds or without a spread.
+    """
+    count, spread, expected = evidence.pairs, evidence.spread, evidence.expectation
+    if count < FEWEST or not spread > 0:
+        return math.nan
+    from scipy.optimize import brentq
+
+    level = ALPHA / family
+    power = draw_power if expected.relation == "paper" else difference_power
+    high = 1.0
+    while power(high, count, level) < POWER:
+        high *= 2
+    effect = brentq(lambda effect: power(effect, count, level) - POWER, 0, high, xtol=1e-6)
+    least = expected.margin if expected.relation in ("near", "paper") else 0.0
+    return least + spread * float(effect)
+
+
+def seeds_needed(evidence: Evidence, family: int = 1) -> float:
+    """The fewest seeds that decide the claim with power 80 % if what was measured is true.
+
+    By a difference (for ``near`` and ``paper``, from the margin's edge), or by equivalence if the
+    estimate is within a margin. NaN with fewer than three seeds or without a spread; infinite if
+    more than ``MOST_SEEDS`` are needed.
+    """
+    spread, expected = evidence.spread, evidence.expectation
+    if evidence.pairs < FEWEST or not spread > 0:
+        return math.nan
+    level = ALPHA / family
+    effect = abs(evidence.estimate - expected.value) / spread
+    margin = math.nan if expected.margin is None else expected.margin / spread
+    counts = [math.inf]
+    if effect < margin:
+        counts.append(
+            _fewest(lambda count: equivalence_power(effect, margin, count, level) >= POWER)
+        )
+    power = draw_power if expected.relation == "paper" else difference_power
+    beyond = effect - margin if expected.relation in ("near", "paper") else effect
+    if beyond > 0:
+        counts.append(_fewest(lambda count: power(beyond, count, level) >= POWER))
+    return min(counts)
+
+
+def difference_power(effect: float, count: int, level: float = ALPHA) -> float:
+    """The power of the two-sided t test for a mean of ``effect`` standard deviations."""
+    from scipy.special import stdtrit
+    from scipy.stats import nct
+
+    critical = float(stdtrit(count - 1, 1 - level / 2))
+    centre = effect * math.sqrt(count)
+    # Far from zero, the other tail is nil, and nct is exact enough.
+    return float(nct.sf(critical, count - 1, centre) + nct.sf(critical, count - 1, -centre))
+
+
+def equivalence_power(effect: float, margin: float, count: int, level: float = ALPHA) -> float:
+    """The power of the two one-sided t tests, effect and margin in standard deviations."""
+    from scipy.special import stdtrit
+    from scipy.stats import nct
+
+    critical = float(stdtrit(count - 1, 1 - level))
+    root = math.sqrt(count)
+    above = nct.sf(critical, count - 1, (margin + effect) * root)
+    below = nct.sf(critical, count - 1, (margin - effect) * root)
+    return max(0.0, float(above + below - 1))
+
+
+def draw_power(effect: float, count: int, level: float = ALPHA) -> float:
+    """The power to show that a given value is no draw of ours.
+
+    The value is ``effect`` standard deviations from our mean; the test is that of the prediction
+    interval for one more seed.
+    """
+    from scipy.special import stdtrit
+    from scipy.stats import nct
+
+    critical = float(stdtrit(count - 1, 1 - level / 2)) * math.sqrt(count + 1)
+    return float(nct.sf(critical, count - 1, effect * math.sqrt(count)))
+
+
+def _fewest(enough: Callable[[int], bool]) -> float:
+    """The smallest number of seeds that is enough; more are enough too."""
+    if not enough(MOST_SEEDS):
+        return math.inf
+    low, high = FEWEST - 1, FEWEST
+    while not enough(high):
+        low, high = high, min(2 * high, MOST_SEEDS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return float(high)

@@ -1,0 +1,127 @@
+"""Reading YAML files; repeated keys and aliases that stand for too much are rejected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from verdicts.registry import UserError
+
+MERGE = "tag:yaml.org,2002:merge"
+
+# The most values that a file may have with its aliases written out.
+VALUES = 10**6
+
+
+class RepeatedKey(Exception):
+    """A mapping has the same key twice; the message has the lines."""
+
+
+class TooLarge(Exception):
+    """A file is beyond the limits; the message says how."""
+
+
+class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """The loader of configs. Raises RepeatedKey, where PyYAML would use the last value.
+
+    A key may override one from a merge (``<<: *other``). Raises TooLarge if aliases stand for too
+    many values, before they are written out.
+    """
+
+    def construct_document(self, node: yaml.Node) -> object:
+        """Check the keys as they are in the file, before merges are resolved."""
+        _check_size(node)
+        waiting, seen = [node], set()
+        while waiting:
+            each = waiting.pop()
+            if id(each) in seen:  # an alias
+                continue
+            seen.add(id(each))
+            if isinstance(each, yaml.MappingNode):
+                _check_keys(each)
+                waiting += [value for _, value in each.value]
+            elif isinstance(each, yaml.SequenceNode):
+                waiting += each.value
+        return super().construct_document(node)
+
+
+def _check_size(root: yaml.Node) -> None:
+    """Raise TooLarge for more than VALUES values, aliases written out."""
+    sizes: dict[int, int] = {}
+
+    def size(node: yaml.Node) -> int:
+        if isinstance(node, yaml.ScalarNode):
+            return 1
+        if id(node) not in sizes:
+            sizes[id(node)] = VALUES + 1  # until it is counted: a value that contains itself
+            inner = node.value
+            if isinstance(node, yaml.MappingNode):
+                inner = [value for _, value in node.value]
+            sizes[id(node)] = 1 + sum(map(size, inner))
+        return sizes[id(node)]
+
+    if size(root) > VALUES:
+        raise TooLarge(f"has more than {VALUES:,} values with its aliases written out")
+
+
+def _check_keys(node: yaml.MappingNode) -> None:
+    first: dict[tuple[str, str], yaml.Node] = {}
+    for key, _ in node.value:
+        if key.tag == MERGE or not isinstance(key, yaml.ScalarNode):
+            continue
+        if first.setdefault((key.tag, key.value), key) is not key:
+            lines = [each.start_mark.line + 1 for each in (key, first[key.tag, key.value])]
+            raise RepeatedKey(
+                f"line {lines[0]}: {key.value!r} is already defined in line {lines[1]}"
+            )
+
+
+# A file may have this many bytes, levels of nesting, and characters in one value. PyYAML crashes
+# for deep nesting, and takes minutes for a number with a million digits.
+MOST_BYTES = 4 * 2**20
+DEEPEST = 50
+LONGEST = 20_000
+
+
+def read_mapping(path: str | Path, key: str) -> dict:
+    """The mapping in a YAML file; a UserError, under ``key``, for a file without one."""
+    try:
+        values = yaml.load(_text(Path(path)), UniqueKeys)
+    except OSError as error:
+        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}") from None
+    except TooLarge as error:
+        raise UserError(f"{key}: {str(path)!r} {error}.") from None
+    except RepeatedKey as error:
+        raise UserError(f"{key}: {str(path)!r}, {error}.") from None
+    except _INVALID as error:
+        problem = " ".join(str(error).split())
+        raise UserError(f"{key}: {str(path)!r} is not valid YAML: {problem}") from None
+    if not isinstance(values, dict):
+        raise UserError(f"{key}: {str(path)!r} must be a mapping of keys to values")
+    return values
+
+
+# What PyYAML raises; the last three for a tag (!!bool, !!int, !!timestamp) on a wrong value.
+_INVALID = (yaml.YAMLError, ValueError, RecursionError, LookupError, AttributeError, TypeError)
+
+
+def _text(path: Path) -> str:
+    """The text of a YAML file; TooLarge if it is not a regular file, or beyond the limits."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise TooLarge("is not a regular file")
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise TooLarge(f"has more than {MOST_BYTES:,} bytes")
+    text, depth = content.decode(), 0
+    for event in yaml.parse(text, UniqueKeys):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            line = event.start_mark.line + 1
+            raise TooLarge(f"is nested more than {DEEPEST} levels deep in line {line}")
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > LONGEST:
+            line = event.start_mark.line + 1
+            raise TooLarge(f"has a value of more than {LONGEST:,} characters in line {line}")
+    return text

@@ -1,0 +1,141 @@
+"""The file of claims: what it may contain, and one line for each mistake."""
+
+import pytest
+from quantities_for_tests import quantities, write  # noqa: F401
+
+from verdicts.claims.claims_file import read_claims
+from verdicts.claims.expectation import Expectation
+from verdicts.registry import UserError
+
+pytestmark = pytest.mark.usefixtures("quantities")
+
+GATE = {"column": "score", "take": "min", "above": 1, "else": "untrained"}
+
+
+def test_a_claim_is_read_with_its_defaults(tmp_path):
+    claim = read_claims(write(tmp_path / "c.yaml", {"a": {}})).claims["a"]
+    assert (claim.tables, claim.where, claim.arguments) == (("t",), {}, {})
+    assert claim.expectation == Expectation("above", 0)
+    assert (claim.family, claim.gates, claim.cells, claim.every_cell) == ("a", (), {}, False)
+
+
+def test_a_cell_has_the_claims_expectation_or_its_own(tmp_path):
+    cells = {"ring": {"topology": "ring"}, "other": {"p": 0.9, "near": 2}, "wide": {"margin": 3}}
+    claims = {"a": {"kind": "bound", "margin": 0.5, "cells": cells}}
+    found = read_claims(write(tmp_path / "c.yaml", claims)).claims["a"].cells
+    assert found["ring"].where == {"topology": "ring"}
+    assert found["ring"].expectation == Expectation("above", 0, 0.5)
+    assert found["other"].where == {"p": 0.9}
+    assert found["other"].expectation == Expectation("near", 2, 0.5)
+    assert found["wide"].expectation == Expectation("above", 0, 3)
+
+
+def test_tables_and_quantities_of_claims_and_their_gates(tmp_path):
+    gates = {"used": {**GATE, "from": ["u", "t"]}, "unused": {**GATE, "from": "v"}}
+    claims = {
+        "a": {"gate": "used"},
+        "b": {"from": "w", "quantity": "within", "with": {"limit": 1}, "above": None},
+    }
+    found = read_claims(write(tmp_path / "c.yaml", claims, gates))
+    assert found.tables == ("t", "u", "w")
+    assert found.quantities == ("end", "within")
+
+
+def test_the_name_of_a_network_becomes_its_numbers(tmp_path):
+    budget = {"quantity": "difference_at_seconds"}
+    sides = {"of": {"p": 0.9}, "minus": {"p": 1}}
+    claims = {"a": {**budget, "with": {**sides, "network": "far"}}, "b": {}}
+    found = read_claims(write(tmp_path / "c.yaml", claims))
+    far = {"latency": 1, "bandwidth": 1000, "step": 0}
+    assert found.on({"far": far}).claims["a"].arguments == {**sides, "network": far}
+    assert found.on({"far": far}).claims["b"] == found.claims["b"]
+    with pytest.raises(UserError, match=r"a\.with\.network: 'far' is unknown; allowed: fast"):
+        found.on({"fast": far})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"plac": "1"}, r"claims\.a: 'plac' is unknown; allowed: .*Did you mean 'place'\?"),
+        ({"says": None}, r"claims\.a: 'says' is missing\."),
+        ({"says": "two\nlines"}, r"claims\.a\.says: .* is not allowed; it must be text in one"),
+        ({"kind": "ordr"}, r"claims\.a\.kind: 'ordr' is unknown; .* Did you mean 'order'\?"),
+        ({"from": []}, r"claims\.a\.from: \[\] is not allowed; it must be a name, or a list"),
+        ({"quantity": "ende"}, r"claims\.a\.quantity: 'ende' is unknown; .* Did you mean 'end'\?"),
+        ({"with": {"valu": 1}}, r"claims\.a\.with: 'valu' is unknown; .* Did you mean 'value'\?"),
+        ({"with": 3}, r"claims\.a\.with: 3 is not allowed; it must be a mapping"),
+        ({"quantity": "within", "above": None}, r"claims\.a\.with: 'limit' is missing; 'within'"),
+        (
+            {"quantity": "within", "with": {"limit": 1}},
+            r"claims\.a\.above: the quantity 'within' has cases; name none of above, below",
+        ),
+        ({"above": None}, r"claims\.a: one of above, below, near, paper is missing"),
+        ({"above": "high"}, r"claims\.a\.above: 'high' is not allowed; it must be a number"),
+        ({"below": 1}, r"claims\.a: above and below are both given; name one"),
+        ({"margin": 0}, r"claims\.a\.margin: 0 is not allowed; it must be above 0"),
+        (
+            {"above": None, "near": 1, "kind": "equality"},
+            r"claims\.a: 'margin' is missing; 'near' needs it",
+        ),
+        (
+            {"above": None, "near": 1, "margin": 1},
+            r"claims\.a\.near: not allowed for a claim of kind 'order'; allowed: above, below",
+        ),
+        ({"where": {"p": {"least": 1}}}, r"claims\.a\.where\.p: 'least' is unknown; allowed: max"),
+        ({"where": {"p": []}}, r"claims\.a\.where\.p: \[\] is not allowed; name at least one"),
+        ({"gate": "traind"}, r"claims\.a\.gate: 'traind' is unknown; .* Did you mean 'trained'\?"),
+        ({"every_cell": True}, r"claims\.a\.every_cell: true needs 'cells'"),
+        ({"every_cell": 1, "cells": {}}, r"claims\.a\.every_cell: 1 is not allowed; it must be t"),
+        (
+            {"above": None, "cells": {"x": {"p": 1}}, "every_cell": True},
+            r"claims\.a\.cells\.x: one of above, below, near, paper is missing",
+        ),
+        ({"cells": {"x": {"above": 1, "near": 1}}}, r"claims\.a\.cells\.x: above and near are bo"),
+    ],
+)
+def test_mistakes_in_a_claim(tmp_path, change, message):
+    path = write(tmp_path / "c.yaml", {"a": change}, {"trained": {**GATE}})
+    with pytest.raises(UserError, match=message) as error:
+        read_claims(path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tak": "min"}, r"gates\.g: 'tak' is unknown; .* Did you mean 'take'\?"),
+        ({"take": "mim"}, r"gates\.g\.take: 'mim' is unknown; allowed: .* Did you mean 'min'\?"),
+        ({"quantity": "end"}, r"gates\.g: one of column, quantity must be given"),
+        ({"column": None}, r"gates\.g: one of column, quantity must be given"),
+        ({"above": None}, r"gates\.g: one of above, below is missing"),
+        ({"else": None}, r"gates\.g: 'else' is missing"),
+        (
+            {"column": None, "quantity": "within", "with": {"limit": 1}},
+            r"gates\.g\.quantity: 'within' has cases; a gate needs numbers",
+        ),
+    ],
+)
+def test_mistakes_in_a_gate(tmp_path, change, message):
+    gate = {key: value for key, value in {**GATE, **change}.items() if value is not None}
+    with pytest.raises(UserError, match=message):
+        read_claims(write(tmp_path / "c.yaml", {"a": {}}, {"g": gate}))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("claims: {a b: {}}", "claims: the id 'a b' is not allowed; use letters"),
+        ("claim: {}", "claims: 'claim' is unknown; allowed: claims, gates. Did you mean 'claims'"),
+        ("gates: {}", "claims: 'claims' is missing"),
+        ("claims: 3", "claims: 3 is not allowed; it must be a mapping"),
+        ("claims: {a: {}, a: {}}", "claims: '.*c.yaml', line 1: 'a' is already defined"),
+    ],
+)
+def test_mistakes_in_the_file(tmp_path, text, message):
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(UserError, match=message):
+        read_claims(tmp_path / "c.yaml")
+
+
+def test_the_papers_claims_are_well_formed():
+    assert read_claims("config/reference/claims.yaml").claims is not None

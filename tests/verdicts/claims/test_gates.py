@@ -1,0 +1,61 @@
+"""Gates: conditions that runs must meet."""
+
+import math
+
+import pandas as pd
+import pytest
+from quantities_for_tests import quantities  # noqa: F401
+
+from verdicts.claims.claim import Gate
+from verdicts.claims.gates import check_gate
+from verdicts.registry import UserError
+
+pytestmark = pytest.mark.usefixtures("quantities")
+
+ROWS = pd.DataFrame(
+    {"run": ["a", "a", "b"], "step": [0, 9, 9], "seed": [0, 0, 1], "score": [0.1, 0.8, 0.9]}
+)
+
+
+def gate(**changes):
+    fields = {
+        "name": "trained", "tables": (), "where": {}, "column": "score", "quantity": None,
+        "arguments": {}, "take": "min", "above": 0.7, "below": None, "reason": "untrained",
+    }  # fmt: skip
+    return Gate(**{**fields, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"take": "max", "above": 0.85},
+        {"take": "mean", "above": 0.84, "below": 0.86},
+        {"column": None, "quantity": "end"},
+        {"tables": ("other",), "above": 6},
+        {"where": {"run": "b"}, "above": 0.85},
+    ],
+)
+def test_runs_that_pass(changes):
+    check_gate(gate(**changes), ROWS, {"other": ROWS.assign(score=7)})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"above": 0.8}, "^untrained: min score is 0.8, must be above 0.8$"),
+        ({"above": None, "below": 0.5, "take": "max"}, "^untrained: max score is 0.9, must be be"),
+        ({"above": 0.1, "below": 0.5}, "must be above 0.1 and below 0.5$"),
+        ({"column": "V"}, "^gate trained: there is no column 'V'"),
+        ({"tables": ("none",)}, "^gate trained: there is no table 'none'"),
+        ({"where": {"run": "z"}}, "^gate trained: no rows with run z, only a, b$"),
+    ],
+)
+def test_runs_that_do_not_pass(changes, message):
+    with pytest.raises(UserError, match=message):
+        check_gate(gate(**changes), ROWS, {})
+
+
+def test_a_missing_value_does_not_pass():
+    with pytest.raises(UserError, match="min score is nan"):
+        check_gate(gate(above=None, below=1), ROWS.assign(score=[0.1, math.nan, 0.9]), {})

@@ -1,0 +1,97 @@
+"""The ledger's table as rows to print."""
+
+import pandas as pd
+import pytest
+from made_up_page import EMPTY, NAN, ROWS, row
+
+from verdicts.claims.claims_file import read_claims
+from verdicts.ledger import COLUMNS, ledger
+from verdicts.registry import UserError
+from verdicts.render.words import counts, quantity, read_rows
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [(4.126, "4.13"), (-0.5, "−0.5"), (12345.6, "12346"), (0.0001234, "0.000123"), (NAN, "–"),
+     (1.25e-9, "1.25 · 10^−9"), (3e7, "3 · 10^7"), (-float("inf"), "−∞"), (0, "0")],
+)  # fmt: skip
+def test_three_digits(value, printed):
+    assert quantity(value) == printed
+
+
+def test_an_interval_needs_three_seeds_and_a_width():
+    assert row("a").interval == "2.25 to 6"
+    assert row("a", pairs=3).interval == "2.25 to 6"
+    for values in ({"pairs": 2}, {"pairs": NAN}, {"low": NAN}, {"low": 6.0}):
+        assert row("a", **values).interval == "–"
+
+
+def test_cases_are_counted_and_ratios_are_factors_too():
+    cases = row("a", **EMPTY, met=204, cases=400)
+    assert (cases.measured, cases.counted, cases.interval) == (
+        "met in 204 of 400 cases", "400", "–"
+    )  # fmt: skip
+    assert row("a").measured == "4.12 points"
+    assert row("a").counted == "20"
+    ratio = row("a", estimate=-0.6931, unit="log ratio")
+    assert ratio.measured == "−0.693 log ratio (a factor of 0.5)"
+    absent = row("a", **EMPTY)
+    assert (absent.measured, absent.counted) == ("–", "–")
+
+
+def test_an_undecided_claim_says_what_would_decide_it():
+    *_, undecided = ROWS
+    assert undecided.why == (
+        "the difference from 0 is not significant; these seeds show a difference of 2.5 log ratio "
+        "with a power of 80 %; 44 seeds would decide it, if what was measured is true"
+    )
+    assert row("a").why == ""
+    endless = row("a", verdict="undecided", seeds_needed=float("inf"))
+    assert "over 10,000 seeds" in endless.why
+
+
+def test_a_statement_starts_with_a_capital_letter():
+    assert row("a", says="the ring").statement == "The ring"
+    assert row("a", says="a ring").statement == "A ring"
+    for says in ("iid MNIST: x", "p = 1 is last"):
+        assert row("a", says=says).statement == says
+
+
+def test_every_verdict_is_counted():
+    assert counts(ROWS) == {
+        "holds": 1, "fails": 1, "equivalent": 1, "undecided": 1, "not run": 1
+    }  # fmt: skip
+    assert sum(counts([]).values()) == 0
+
+
+def test_what_the_ledger_writes_is_read(tmp_path):
+    claims = tmp_path / "claims.yaml"
+    claims.write_text(
+        "claims: {'7': {place: Table 1, says: x, kind: order, from: table1, above: 0, "
+        "quantity: difference, with: {of: {protocol: ngo}, minus: {protocol: gossip}}}}"
+    )
+    try:
+        table = ledger(read_claims(claims), {})
+    except UserError:  # the quantity is not there
+        table = pd.DataFrame([dict.fromkeys(COLUMNS)]).assign(claim="7", cell="", verdict="not run")
+    table[table["cell"] == ""].to_csv(tmp_path / "claims.csv", index=False)
+    (found,) = read_rows(tmp_path / "claims.csv")
+    assert (found.claim, found.verdict, found.measured) == ("7", "not run", "–")
+
+
+def test_numbers_keep_every_digit(tmp_path):
+    pd.DataFrame([vars(each) for each in ROWS]).to_csv(tmp_path / "claims.csv", index=False)
+    for read, written in zip(read_rows(tmp_path / "claims.csv"), ROWS, strict=True):
+        pd.testing.assert_series_equal(pd.Series(vars(read)), pd.Series(vars(written)))
+
+
+def test_a_wrong_table_is_refused_in_one_line(tmp_path):
+    with pytest.raises(UserError, match=r"claims: '.*absent.csv' can't be read"):
+        read_rows(tmp_path / "absent.csv")
+    table = pd.DataFrame([vars(ROWS[0])])
+    table.drop(columns="shows").to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(UserError, match="has no column 'shows'"):
+        read_rows(tmp_path / "a.csv")
+    table.assign(verdict="hold").to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(UserError, match="verdict of order: 'hold' is unknown; .*'holds'"):
+        read_rows(tmp_path / "a.csv")

@@ -1,0 +1,83 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from measured_runs import ended, pairs, table
+
+from verdicts.registry import UserError
+from verdicts.rows.seed_values import by_seed, logs, mean_over, runs_by_seed, total, weighted_sum
+
+INF = math.inf
+
+
+def frame(columns, seeds=(0, 1)):
+    made = pd.DataFrame(dict(enumerate(columns.values())), index=pd.Index(seeds, name="seed"))
+    made.columns = pd.Index(list(columns), tupleize_cols=False)
+    return made.astype(float)
+
+
+def test_seeds_by_keys():
+    rows = pd.concat(
+        [pairs([0.5, 0.6], [0.1, 0.2], topology="ring"), pairs([0.7], [0.3], topology="complete")],
+        ignore_index=True,
+    )
+    found = by_seed(rows, {"protocol": "ngo"}, "accuracy", ["topology"])
+    assert set(found.columns) == {("ring",), ("complete",)}
+    assert found[[("ring",)]].iloc[:, 0].tolist() == pytest.approx([50, 60])
+    assert found[[("complete",)]].iloc[:, 0].tolist() == pytest.approx([70, math.nan], nan_ok=True)
+
+
+def test_two_runs_of_a_seed_are_refused():
+    rows = pairs([0.5], [0.1])
+    with pytest.raises(UserError, match="have the same seed; select one of them, or name"):
+        by_seed(rows, {}, "accuracy")
+    with pytest.raises(UserError, match="over: there is no column 'protocl'. Did you mean"):
+        runs_by_seed(rows, "accuracy", ["protocl"])
+
+
+def test_sums_by_key():
+    one = frame({("ring",): [5, 6], ("complete",): [8, 9]})
+    other = frame({("ring",): [1, 3]})
+    found = weighted_sum([(1, one), (-2, other)])
+    assert found[[("ring",)]].iloc[:, 0].tolist() == [3, 0]
+    assert found[[("complete",)]].iloc[:, 0].isna().all()
+
+
+def test_centralized_training_counts_for_every_topology():
+    one = frame({("ring",): [5, 6], ("complete",): [8, 9]})
+    shared = frame({(None,): [10, 20]})
+    found = weighted_sum([(1, shared), (-1, one)])
+    assert found[[("ring",)]].iloc[:, 0].tolist() == [5, 14]
+    assert found[[("complete",)]].iloc[:, 0].tolist() == [2, 11]
+
+
+def test_a_seed_that_one_side_lacks_is_missing():
+    found = weighted_sum([(1, frame({(): [1, 2]})), (-1, frame({(): [1, 2]}, seeds=(1, 2)))])
+    assert found.iloc[:, 0].tolist() == pytest.approx([math.nan, 1, math.nan], nan_ok=True)
+    assert list(found.index) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([1, 2], 3), ([INF, 1], INF), ([-INF, 1], -INF), ([INF, -INF], 0), ([INF, math.nan], math.nan),
+     ([INF, -INF, math.nan], math.nan)],
+)  # fmt: skip
+def test_totals_with_infinities(values, expected):
+    assert float(total(np.array(values, float))) == pytest.approx(expected, nan_ok=True)
+
+
+def test_means_over_keys():
+    table_ = frame({("ring",): [1, INF], ("complete",): [3, -INF]})
+    assert mean_over(table_).tolist() == [2, 0]
+
+
+def test_logs():
+    assert logs(frame({(): [1, 0]})).iloc[:, 0].tolist() == [0, -INF]
+    with pytest.raises(UserError, match="negative"):
+        logs(frame({(): [1, -1]}))
+
+
+def test_keys_without_a_value_are_none():
+    rows = table(ended(protocol="centralized"))
+    assert by_seed(rows, {}, "accuracy", ["topology"]).columns[0] == (None,)

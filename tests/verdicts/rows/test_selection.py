@@ -1,0 +1,63 @@
+"""The rows that a claim is about."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from verdicts.registry import UserError
+from verdicts.rows.selection import joined, last_evaluations, selected
+
+ROWS = pd.DataFrame(
+    {
+        "run": ["a", "a", "b", "c"],
+        "step": [0, 9, 9, 9],
+        "dataset": ["mnist", "mnist", "mnist", "digits"],
+        "topology": ["ring", "ring", None, "complete"],
+        "p": [0.9, 0.9, math.nan, 1.0],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "runs"),
+    [
+        ({}, "abc"),
+        ({"dataset": "mnist"}, "ab"),
+        ({"topology": None}, "b"),
+        ({"topology": ["ring", None]}, "ab"),
+        ({"p": 0.9}, "a"),
+        ({"p": {"min": 0.95}}, "c"),
+        ({"p": {"min": 0.5, "max": 1}, "dataset": "mnist"}, "a"),
+    ],
+)
+def test_rows_are_selected_by_values_and_ranges(where, runs):
+    assert list(selected(ROWS, where)["run"].unique()) == list(runs)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"dataset": "cifar10"}, "^not trained on cifar10, but on digits, mnist$"),
+        ({"p": {"max": 0.5}}, r"^no rows with p max 0.5, only 0.9, 1.0$"),
+        ({"dataset": "digits", "p": 0.9}, "^no runs with dataset digits, p 0.9$"),
+        ({"topolgy": "ring"}, "^there is no column 'topolgy'. Did you mean 'topology'"),
+    ],
+)
+def test_what_is_missing_is_said(where, message):
+    with pytest.raises(UserError, match=message):
+        selected(ROWS, where)
+
+
+def test_an_evaluation_that_two_tables_share_occurs_once():
+    tables = {"one": ROWS[:3], "two": ROWS[1:].assign(more=1)}
+    assert len(joined(tables, ("one", "two"))) == 4
+    measured = {"one": pd.DataFrame({"x": [1]}), "two": pd.DataFrame({"x": [1]})}
+    assert len(joined(measured, ("one", "two"))) == 2
+    with pytest.raises(UserError, match="there is no table 'on' in this tier"):
+        joined(tables, ("on",))
+
+
+def test_the_last_evaluation_of_each_run():
+    assert last_evaluations(ROWS)["step"].tolist() == [9, 9, 9]
+    assert len(last_evaluations(ROWS.drop(columns="run"))) == 4

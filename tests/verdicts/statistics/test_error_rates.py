@@ -1,0 +1,85 @@
+"""Verdicts on simulated data are no more often false than they should be."""
+
+import math
+import re
+
+import pytest
+from conftest import REPOSITORY
+
+from verdicts.claims.claims_file import read_claims
+from verdicts.statistics.error_rates import SEEDS, SITUATIONS, error_rates
+
+SIMULATIONS = 1000
+ALPHA = 0.05
+
+
+def limit(simulations: int) -> float:
+    """The largest share that is simulated where the true one is 5 %: four standard errors."""
+    return ALPHA + 4 * math.sqrt(ALPHA * (1 - ALPHA) / simulations)
+
+
+def of(start: str):
+    return [each for each in SITUATIONS if each.name.startswith(start)]
+
+
+@pytest.mark.parametrize(
+    "start", [f"above 0: the mean is {mean}" for mean in (0, 1)]
+    + ["near 0: the mean is 1", "paper: its value is 1 off"],
+)  # fmt: skip
+@pytest.mark.parametrize("noise", ["normal", "heavy tails"])
+def test_false_verdicts_on_a_claim_are_rare(start, noise):
+    rates = error_rates(SIMULATIONS, of(start), [noise])
+    kinds = rates[["false_holds", "false_fails", "false_equivalent"]]
+    assert kinds.to_numpy().max() <= limit(SIMULATIONS)
+    # The tests use what they are allowed: at an edge, some verdicts are false.
+    assert kinds.to_numpy().max() > 0.01
+
+
+@pytest.mark.parametrize("seeds", [5, 10])
+def test_false_verdicts_in_a_family_are_rare(seeds):
+    rates = error_rates(SIMULATIONS // 2, of("6 claims"), ["normal"], [seeds])
+    assert rates["false"].max() <= limit(SIMULATIONS // 2)
+    assert rates["false"].min() > 0.01
+
+
+def test_more_seeds_find_more():
+    rates = error_rates(300, of("above 0: the mean is 2"), ["normal"])
+    assert rates["power"].is_monotonic_increasing
+    assert rates["power"].iloc[-1] > 0.99
+
+
+def test_the_rates_in_the_documentation():
+    """Where the noise is symmetric, each rate on the page is at most 5 %."""
+    page = (REPOSITORY / "docs/verdicts.md").read_text(encoding="utf-8")
+    simulations = int(re.search(r"From ([\d,]+) simulated", page)[1].replace(",", ""))
+    rates = []
+    for name in (each.name for each in SITUATIONS):
+        lines = page.partition(f"**{name}**\n\n")[2].partition("\n\n")[0].splitlines()
+        heads, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+        assert {row[0] for row in rows} == {"normal", "heavy tails", "paired", "skewed"}
+        for row in rows:
+            for head, cell in zip(heads, row, strict=True):
+                shares = cell.split(" / ")
+                if head.startswith(("false", "any")) and row[0] != "skewed":
+                    assert len(shares) == len(SEEDS)
+                    rates += [float(share) / 100 for share in shares]
+    assert len(rates) > 100
+    assert max(rates) <= limit(simulations) + 0.0005  # as rounded
+
+
+def test_the_text_of_the_page_is_that_of_its_tool(monkeypatch):
+    monkeypatch.syspath_prepend(REPOSITORY / "tools")
+    import verdicts_page
+
+    text = verdicts_page.page(error_rates(1, SITUATIONS[:1]), verdicts_page.SIMULATIONS)
+    written = verdicts_page.PAGE.read_text(encoding="utf-8")
+    assert written.startswith(text.partition("**above 0: the mean is 0**")[0])
+
+
+def test_the_page_names_the_claims_that_came_after_their_first_runs():
+    text = (REPOSITORY / "docs/verdicts.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"but for six claims of \[beyond.md\].*?were written", text, re.DOTALL)
+    found = re.findall("`([^`]+)`", named)
+    known = read_claims(REPOSITORY / "config/reference/beyond_claims.yaml").claims
+    assert len(found) == 6
+    assert set(found) <= set(known)

@@ -1,0 +1,90 @@
+"""From evidence to verdicts."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from verdicts.claims.expectation import Expectation
+from verdicts.statistics.evidence import evidence
+from verdicts.statistics.judgement import Verdict, judge, judge_cases, judge_every
+
+NOISE = np.array([-1.2, -0.5, 0.1, 0.4, 1.2])
+
+
+def verdict(mean, relation, value=0.0, margin=None, *, scale=1.0):
+    expectation = Expectation(relation, value, margin)
+    return judge([evidence(mean + scale * NOISE, expectation)])[0].verdict
+
+
+@pytest.mark.parametrize(
+    ("mean", "relation", "margin", "scale", "expected"),
+    [
+        (3, "above", None, 1, "holds"),
+        (3, "below", None, 1, "fails"),
+        (-3, "above", None, 1, "fails"),
+        (-3, "below", None, 1, "holds"),
+        (0.3, "above", None, 1, "undecided"),
+        (0.3, "above", 5, 1, "equivalent"),
+        (0.3, "above", 0.5, 1, "undecided"),
+        (3, "above", 5, 1, "holds"),  # a direction comes first
+        (0.3, "near", 5, 1, "holds"),
+        (0.3, "near", 0.5, 1, "undecided"),
+        (3, "near", 0.5, 1, "fails"),
+        (-3, "near", 0.5, 1, "fails"),
+        (0.3, "paper", 5, 1, "holds"),
+        (3, "paper", 0.5, 1, "undecided"),  # a fails for near: one seed may be that far off
+        (3, "paper", 0.5, 0.3, "fails"),
+    ],
+)
+def test_verdicts(mean, relation, margin, scale, expected):
+    assert verdict(mean, relation, margin=margin, scale=scale) == expected
+
+
+def test_the_family_is_corrected_for():
+    near_five_percent = evidence(1.3 + NOISE, Expectation("above", 0))
+    assert 0.025 < near_five_percent.p < 0.05
+    (alone,) = judge([near_five_percent])
+    nothing = evidence(0.1 + NOISE, Expectation("above", 0))
+    first, _ = judge([near_five_percent, nothing])
+    assert (alone.verdict, first.verdict) == ("holds", "undecided")
+    assert first.p_adjusted == pytest.approx(2 * near_five_percent.p)
+    assert first.reason == "the correction for the family leaves no significant difference"
+    assert first.family == 2
+
+
+def test_reasons_for_no_verdict():
+    (few,) = judge([evidence(np.array([1.0, 2.0]), Expectation("above", 0))])
+    assert (few.verdict, few.reason) == ("undecided", "too few seeds: 2 seeds; a verdict takes 3")
+    (weak,) = judge([evidence(NOISE, Expectation("above", 0))])
+    assert weak.reason == "the difference from 0 is not significant"
+    (wide,) = judge([evidence(NOISE, Expectation("near", 0, 0.1))])
+    assert wide.reason == "neither within nor outside 0 ± 0.1 for sure"
+
+
+def test_cases_must_all_be_met():
+    cases = pd.DataFrame({"case": ["n = 2", "n = 5"], "met": [True, True]})
+    assert judge_cases(cases) == Verdict("holds", met=2, cases=2)
+    cases["met"] = [True, False]
+    assert judge_cases(cases) == Verdict(
+        "fails", "met in 1 of 2 cases; not in n = 5", met=1, cases=2
+    )
+    cases["met"] = [True, None]
+    assert judge_cases(cases).verdict == "fails"
+    assert judge_cases(cases[:0]).verdict == "not run"
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["holds", "holds"], "holds"),
+        (["holds", "fails", "not run"], "fails"),
+        (["equivalent", "equivalent"], "equivalent"),
+        (["holds", "undecided"], "undecided"),
+        (["holds", "not run"], "undecided"),
+        (["not run", "not run"], "not run"),
+    ],
+)
+def test_a_claim_about_every_cell(cells, expected):
+    found = judge_every([Verdict(name, "a reason") for name in cells])
+    assert found.verdict == expected
+    assert bool(found.reason) == (expected not in ("holds", "equivalent"))

@@ -1,0 +1,66 @@
+import sys
+
+import pytest
+
+from verdicts.registry import Registry, UserError, in_a_line, load_entries, nearest, shown
+
+
+def entry():
+    """An entry of a registry."""
+
+
+def test_entries_have_names_and_definitions():
+    registry = Registry("topology")
+    assert registry.add("ring", entry, definition=entry) is entry
+    registry.add("complete", 1)
+    assert registry["ring"] is entry
+    assert registry.definitions == {"ring": f"{__name__}:entry"}
+    with pytest.raises(UserError, match="topology: 'ring' is registered already; choose another"):
+        registry.add("ring", 2)
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    registry = Registry("topology")
+    for name in ("ring", "complete"):
+        registry.add(name, entry)
+    with pytest.raises(UserError) as error:
+        registry["rign"]
+    assert str(error.value) == (
+        "topology: 'rign' is unknown; allowed: complete, ring. Did you mean 'ring'?"
+    )
+
+
+def test_the_nearest_name_may_differ_in_case_and_may_be_none():
+    assert nearest("RING", ["ring", "complete"]) == " Did you mean 'ring'?"
+    assert nearest("xyz", ["ring", "complete"]) == ""
+    assert nearest(8, [16, 80]) == " Did you mean 80?"
+
+
+def test_values_are_shortened_in_messages():
+    assert shown("a") == "'a'"
+    assert len(shown("a" * 200)) == 78
+    assert shown(10**5000) == "this int"
+
+
+def test_modules_of_a_package_register_their_entries(tmp_path, monkeypatch):
+    package = tmp_path / "some_entries"
+    package.mkdir()
+    (package / "__init__.py").write_text("names = []")
+    for name in ("one", "two"):
+        (package / f"{name}.py").write_text(
+            f"from some_entries import names; names.append('{name}')"
+        )
+    monkeypatch.syspath_prepend(tmp_path)
+    load_entries("some_entries")
+    assert sorted(sys.modules["some_entries"].names) == ["one", "two"]
+
+
+def test_an_error_in_a_line():
+    assert in_a_line(ValueError("first.\nsecond")) == "first"
+    assert in_a_line(ValueError()) == "ValueError"
+
+
+@pytest.mark.parametrize("name", ["a/b", "a b", "", "-a", "é"])
+def test_a_name_may_be_part_of_a_files_name(name):
+    with pytest.raises(UserError, match="topology: '.*' is not allowed as a name; use letters"):
+        Registry("topology").add(name, entry)
