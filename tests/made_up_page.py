@@ -1,5 +1,6 @@
 """Contents of a page of results, made up: four claims, a figure and a table."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pandas as pd
@@ -10,7 +11,7 @@ from ngo.report.contents import Contents, Shown
 from ngo.report.findings import findings
 from ngo.report.pages import page
 from ngo.report.tables import save_table
-from verdicts.render.words import VerdictRow
+from verdicts.row import Row
 
 NAN = float("nan")
 
@@ -24,13 +25,14 @@ topics:
 """
 
 
-def row(claim: str, **values: object) -> VerdictRow:
-    """A row of the ledger: an order that holds for 20 seeds, or what ``values`` say."""
-    numbers = {"estimate": 4.125, "low": 2.25, "high": 6.0, "pairs": 20, "detectable": 2.5}
-    none = dict.fromkeys(("seeds_needed", "met", "cases"), NAN)
-    texts = {"place": "Table 1", "says": f"statement of {claim}", "kind": "order", "reason": ""}
-    texts |= {"unit": "points", "expected": "above 0; margin 0.5", "shows": "fig8"}
-    return VerdictRow(claim=claim, **{"verdict": "holds", **numbers, **none, **texts, **values})
+def row(claim: str, **values: object) -> Row:
+    """A row of verdicts: an order that holds for 20 seeds, or what ``values`` say."""
+    none = {field.name: NAN if field.type == "float" else "" for field in fields(Row)}
+    numbers = {"estimate": 4.125, "low": 2.25, "high": 6.0, "pairs": 20.0, "detectable": 2.5}
+    texts = {"place": "Table 1", "says": f"statement of {claim}", "kind": "order"}
+    texts |= {"unit": "points", "relation": "above", "shows": "fig8", "verdict": "holds"}
+    said = {"expected": 0.0, "margin": 0.5, "family_size": 1, "infinite": 0.0}
+    return Row(**{**none, **numbers, **texts, **said, "claim": claim, **values})
 
 
 EMPTY = dict.fromkeys(("estimate", "low", "high", "pairs", "detectable"), NAN)
@@ -38,7 +40,7 @@ EMPTY = dict.fromkeys(("estimate", "low", "high", "pairs", "detectable"), NAN)
 ROWS = [
     row("order"),
     row("same", verdict="equivalent", estimate=0.031, low=-0.09, high=0.152, shows="tableS1"),
-    row("15", verdict="fails", says="V is 0 after T* | <printed>", **EMPTY, unit="", expected="",
+    row("15", verdict="fails", says="V is 0 after T* | <printed>", **EMPTY, unit="", relation="",
         met=204, cases=400, reason="met in 204 of 400 cases; not in ring", shows="tableS1"),
     row("later", verdict="not run", **EMPTY, reason="no rows with dataset = 'cifar10'", shows=""),
     row("open", verdict="undecided", estimate=-0.4, low=-1.4, high=0.6, seeds_needed=44.0,

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY
 
-PACKAGE = REPOSITORY / "src/ngo"
+PACKAGES = {REPOSITORY / "src/ngo": "", REPOSITORY / "src/verdicts": "verdicts"}
+"""Where the code is, and the folder in tests/ that has its tests."""
+
 MOST_LINES = 300
 
 # Folders of short registry entries, and the file that tests all of them.
@@ -19,6 +21,7 @@ ENTRIES = {
     "gossip/local_rules": "test_local_rule.py",
     "gossip/lr_schedules": "test_lr_schedule.py",
     "pipeline/artefacts_of": "test_artefacts.py",
+    "render": "test_formats.py",
 }
 
 # Methods that one file tests together.
@@ -52,12 +55,14 @@ def test_no_two_test_files_have_one_name():
 
 def test_every_module_has_a_test_file_in_the_folder_of_its_name():
     untested = []
-    for path in PACKAGE.glob("*/**/*.py"):
-        folder, name = path.parent.relative_to(PACKAGE), path.stem
-        if name == "__init__":
-            continue
-        tests = {each.name for each in (REPOSITORY / "tests" / folder.parts[0]).rglob("test_*.py")}
-        expected = ENTRIES.get(str(folder), TOGETHER.get(f"{folder}/{name}", f"test_{name}.py"))
-        if expected not in tests and not any(name in each for each in tests):
-            untested.append(f"{folder}/{name}.py")
+    for package, place in PACKAGES.items():
+        for path in package.glob("**/*.py"):
+            folder, name = path.parent.relative_to(package), path.stem
+            if name.startswith("__") or not (place or folder.parts):
+                continue
+            first = REPOSITORY / "tests" / (place or folder.parts[0])
+            tests = {each.name for each in first.rglob("test_*.py")}
+            expected = ENTRIES.get(str(folder), TOGETHER.get(f"{folder}/{name}", f"test_{name}.py"))
+            if expected not in tests and not any(name in each for each in tests):
+                untested.append(f"{package.name}/{folder}/{name}.py")
     assert untested == []

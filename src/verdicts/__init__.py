@@ -1,0 +1,44 @@
+"""The judge of claims: a claims file and tidy tables in, verdicts out.
+
+import verdicts
+
+rows = verdicts.check("claims.yaml", "tables/")
+print(verdicts.as_table(rows)[["claim", "verdict", "estimate", "low", "high"]])
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from verdicts.claims.claims_file import read_claims
+from verdicts.quantity import Quantity, quantity
+from verdicts.registry import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from verdicts.row import Row
+
+__all__ = ["Quantity", "UserError", "as_table", "check", "quantity", "read_claims"]
+
+
+def check(claims: str | Path, tables: str | Path) -> list[Row]:
+    """Judge the claims in a file on the tables in a folder (NAME.parquet or NAME.csv).
+
+    Returns a row for each claim, in the file's order, each followed by those of its cells. A claim
+    whose table is not there is "not run". Raises a UserError, in one line, for the first mistake in
+    the claims file, and for a table that can't be read.
+    """
+    from verdicts.ledger import judged
+    from verdicts.rows.tables import read_tables
+
+    found = read_claims(claims)
+    return judged(found, read_tables(tables, found.tables))
+
+
+def as_table(rows: list[Row]) -> pd.DataFrame:
+    """The rows as a DataFrame, with a column for each field of a row."""
+    from verdicts import row
+
+    return row.as_table(rows)

@@ -4,89 +4,65 @@ A claim selects rows (``from``, ``where``), reduces them to one number per seed 
 (``quantity``, see ``quantity``), and is judged by statistics (``evidence``, ``verdicts``) or by
 whether all cases are met. It is ``not run`` where a table, its rows, or a gate is missing: a data
 set that was not trained, for example. p values are adjusted within the claim's family; those of its
-cells within the claim. ``config/reference/claims.yaml`` has the format, ``docs/verdicts.md`` the
-rules.
+cells within the claim.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from itertools import groupby
 
 import pandas as pd
 
-from verdicts.claims.claim import Claim, ClaimsFile, Selection
-from verdicts.claims.expectation import Expectation
+from verdicts.claims.claim import Claim, ClaimsFile
 from verdicts.claims.gates import check_gate
 from verdicts.quantity import QUANTITIES
 from verdicts.registry import UserError, in_a_line
-from verdicts.rows.selection import Tables, joined, selected
+from verdicts.row import NAN, Row
+from verdicts.rows.selection import Selection, Tables, joined, selected
 from verdicts.statistics.evidence import Evidence, evidence
+from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.judgement import NOT_RUN, Verdict, judge, judge_cases, judge_every
 from verdicts.statistics.power import detectable, seeds_needed
 
 CASES = ("case", "measured", "limit", "met")
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A claim, or a cell of it (``cell`` is empty for the claim itself), and its verdict."""
-
-    claim: Claim
-    cell: str
-    expectation: Expectation | None
-    verdict: Verdict
-
-
-def ledger(claims: ClaimsFile, tables: Tables) -> pd.DataFrame:
-    """One row per claim, in the order of the file, each followed by a row for each of its cells.
-
-    Columns: ``claim``, ``cell`` (empty for the claim itself), ``place``, ``says``, ``kind``,
-    ``verdict``, ``reason``; ``estimate``, the interval ``low`` to ``high``, ``unit``, ``expected``;
-    the p values ``p_t``, ``p_sign_flip``, ``p`` (the one that decides), ``p_adjusted``,
-    ``p_equivalent``, ``p_equivalent_adjusted``; ``pairs`` and how many of them are ``infinite``;
-    ``detectable``, the smallest difference that these seeds show with power 80 %, and
-    ``seeds_needed``, the seeds that decide the claim with that power (``power``); ``met`` of
-    ``cases``; ``family`` and ``family_size``; ``shows``.
-    """
-    return pd.DataFrame([_record(entry) for entry in entries(claims, tables)], columns=COLUMNS)
-
-
-def entries(claims: ClaimsFile, tables: Tables) -> list[Entry]:
-    """The verdicts on all claims and their cells."""
+def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
+    """A row for each claim, in the order of the file, each followed by those of its cells."""
     cells = {claim.id: _cells(claim, claims, tables) for claim in claims.claims.values()}
     found = {}
     for claim in claims.claims.values():
         if claim.every_cell:
-            found[claim.id] = judge_every([entry.verdict for entry in cells[claim.id]])
+            found[claim.id] = judge_every(list(cells[claim.id].values()))
         else:
             found[claim.id] = _examined(claim, {}, claim.expectation, claims, tables)
     by_family = sorted(claims.claims.values(), key=lambda claim: claim.family)
     for _, members in groupby(by_family, key=lambda claim: claim.family):
-        found |= _judged({claim.id: found[claim.id] for claim in members})
+        found |= _decided({claim.id: found[claim.id] for claim in members})
     return [
-        entry
+        row
         for claim in claims.claims.values()
-        for entry in (Entry(claim, "", claim.expectation, found[claim.id]), *cells[claim.id])
+        for row in (
+            _row(claim, "", claim.expectation, found[claim.id]),
+            *(
+                _row(claim, name, claim.cells[name].expectation, verdict)
+                for name, verdict in cells[claim.id].items()
+            ),
+        )
     ]
 
 
-def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> list[Entry]:
+def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdict]:
     """The verdicts on the cells of a claim, adjusted within it."""
-    found = _judged(
+    return _decided(
         {
             name: _examined(claim, cell.where, cell.expectation, claims, tables)
             for name, cell in claim.cells.items()
         }
     )
-    return [
-        Entry(claim, name, claim.cells[name].expectation, verdict)
-        for name, verdict in found.items()
-    ]
 
 
-def _judged(found: dict[str, Evidence | Verdict]) -> dict[str, Verdict]:
+def _decided(found: dict[str, Evidence | Verdict]) -> dict[str, Verdict]:
     """Verdicts on all the evidence of a family; verdicts that stand already are kept."""
     open_ = {name: each for name, each in found.items() if isinstance(each, Evidence)}
     return {**found, **dict(zip(open_, judge(list(open_.values())), strict=True))}
@@ -134,42 +110,35 @@ def _checked_cases(claim: Claim, cases: object) -> pd.DataFrame:
     return cases
 
 
-def _record(entry: Entry) -> dict[str, object]:
-    """A row of the ledger."""
-    claim, verdict, known = entry.claim, entry.verdict, entry.verdict.evidence
-    facts = {name: getattr(known, name, math.nan) for name in FACTS}
-    return {
-        "claim": claim.id,
-        "cell": entry.cell,
-        "place": claim.place,
-        "says": claim.says,
-        "kind": claim.kind,
-        "verdict": verdict.verdict,
-        "reason": verdict.reason,
-        **facts,
-        "unit": claim.unit,
-        "expected": str(entry.expectation or ""),
-        "p_adjusted": verdict.p_adjusted,
-        "p_equivalent_adjusted": verdict.p_equivalent_adjusted,
-        "detectable": detectable(known, verdict.family) if known else math.nan,
-        "seeds_needed": seeds_needed(known, verdict.family) if known else math.nan,
-        "met": verdict.met,
-        "cases": verdict.cases,
-        "family": claim.id if entry.cell else claim.family,
-        "family_size": verdict.family,
-        "shows": claim.shows,
-    }
+def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verdict) -> Row:
+    known = verdict.evidence
+    return Row(
+        claim=claim.id,
+        cell=cell,
+        place=claim.place,
+        says=claim.says,
+        kind=claim.kind,
+        verdict=verdict.verdict,
+        reason=verdict.reason,
+        unit=claim.unit,
+        relation=expectation.relation if expectation else "",
+        expected=expectation.value if expectation else NAN,
+        margin=NAN if expectation is None or expectation.margin is None else expectation.margin,
+        detectable=detectable(known, verdict.family) if known else NAN,
+        seeds_needed=seeds_needed(known, verdict.family) if known else NAN,
+        p_adjusted=verdict.p_adjusted,
+        p_equivalent_adjusted=verdict.p_equivalent_adjusted,
+        met=NAN if verdict.met is None else verdict.met,
+        cases=NAN if verdict.cases is None else verdict.cases,
+        family=claim.id if cell else claim.family,
+        family_size=verdict.family,
+        shows=claim.shows,
+        **{name: getattr(known, name, NAN) for name in FACTS},
+    )
 
 
 FACTS = (
     *("estimate", "low", "high", "pairs", "infinite"),
     *("p_t", "p_sign_flip", "p", "p_equivalent"),
 )
-
-COLUMNS = [
-    *("claim", "cell", "place", "says", "kind", "verdict", "reason"),
-    *("estimate", "low", "high", "unit", "expected"),
-    *("p_t", "p_sign_flip", "p", "p_adjusted", "p_equivalent", "p_equivalent_adjusted"),
-    *("pairs", "infinite", "detectable", "seeds_needed", "met", "cases"),
-    *("family", "family_size", "shows"),
-]
+"""What a row has of the evidence."""

@@ -9,9 +9,9 @@ included, and of the claim's arguments (``with``). It returns one of two things:
 - cases, if registered with ``cases=True``: a DataFrame with the columns ``case`` (its name),
   ``measured``, ``limit`` and ``met`` (bool).
 
-The annotations of arguments say what the workflow checks before anything is trained
-(``pipeline.claim_filters``): ``Selection``, rows of the table; ``Column``, one of its columns;
-``Value``, a number of a run (``run_values``); ``Mixer``, a way to mix. Others are not checked.
+The annotations of arguments say what they are, so that they can be checked before there are tables:
+``Selection``, rows of the table; ``Column``, one of its columns; ``Value``, a number of a run
+(``run_values``).
 
 ``rows`` always has at least one row. The function raises a UserError in one line if the rows lack
 what it needs; the claim is then not run, for that reason.
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 Function = Callable[..., "pd.Series | pd.DataFrame"]
 
-KINDS = ("Selection", "Column", "Value", "Mixer")
-"""The annotations of arguments that are checked."""
-
 
 @dataclass(frozen=True)
 class Quantity:
@@ -47,35 +44,60 @@ class Quantity:
     function: Function
     #: Whether it returns cases, not one number per seed.
     cases: bool
+    #: The unit of its numbers, in words.
+    unit: str = ""
+    #: Its arguments in a claim, as YAML: what follows ``with:``.
+    example: str = ""
 
     @property
-    def kinds(self) -> dict[str, str]:
-        """What the arguments besides ``rows`` are: one of ``KINDS`` each, or empty."""
+    def kinds(self) -> dict[str, set[str]]:
+        """The words in the annotations of the arguments besides ``rows``."""
         _, *others = inspect.signature(self.function).parameters.values()
-        words = {each.name: set(re.findall(r"\w+", str(each.annotation))) for each in others}
-        return {
-            name: next((kind for kind in KINDS if kind in found), "")
-            for name, found in words.items()
-        }
+        return {each.name: set(re.findall(r"\w+", str(each.annotation))) for each in others}
 
     @property
     def arguments(self) -> dict[str, bool]:
         """The names of the arguments besides ``rows``, and whether each is required."""
-        _, *others = inspect.signature(self.function).parameters.values()
-        return {each.name: each.default is inspect.Parameter.empty for each in others}
+        return {name: default is _REQUIRED for name, default in self.defaults.items()}
 
+    @property
+    def defaults(self) -> dict[str, object]:
+        """The arguments besides ``rows`` with their defaults."""
+        _, *others = inspect.signature(self.function).parameters.values()
+        return {each.name: each.default for each in others}
+
+    @property
+    def description(self) -> str:
+        """Name, arguments, unit, what it is, and an example, over several lines."""
+        arguments = ", ".join(
+            name if default is _REQUIRED else f"{name}={default!r}"
+            for name, default in self.defaults.items()
+        )
+        returns = "cases" if self.cases else f"one number per seed ({self.unit or 'no unit'})"
+        lines = [f"{self.name}({arguments}): {returns}", inspect.getdoc(self.function) or ""]
+        lines += [f"Example:  quantity: {self.name}"]
+        lines += [f"          with: {self.example}"] if self.example else []
+        return "\n".join(lines)
+
+
+_REQUIRED = inspect.Parameter.empty
 
 QUANTITIES: Registry[Quantity] = Registry("quantity")
 
 
-def quantity(name: str, *, cases: bool = False) -> Callable[[Function], Function]:
-    """Register ``f(rows, **arguments)`` as a quantity; arguments are named in its signature."""
+def quantity(
+    name: str, *, cases: bool = False, unit: str = "", example: str = ""
+) -> Callable[[Function], Function]:
+    """Register ``f(rows, **arguments)`` as a quantity; arguments are named in its signature.
+
+    ``unit`` is that of its numbers, in words; ``example`` its arguments in a claim, as YAML.
+    """
 
     def register(function: Function) -> Function:
-        QUANTITIES.add(name, Quantity(name, function, cases), function)
+        QUANTITIES.add(name, Quantity(name, function, cases, unit, example), function)
         return function
 
     return register
 
 
-load_entries("ngo.analysis.quantities")
+load_entries("verdicts.quantities")

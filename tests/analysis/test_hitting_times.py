@@ -20,30 +20,6 @@ def run(name, protocol, losses, *, seed=0, partition="iid", diverged=False):
     return frame.assign(diverged=diverged, consensus_accuracy=1 - frame["consensus_loss"])
 
 
-def test_a_crossing_is_linear_between_evaluations():
-    x, y = np.array([0.0, 1, 2, 3]), np.array([0.1, 0.5, 0.4, 0.9])
-    assert hitting_times.crossing(x, y, 0.3) == pytest.approx(0.5)
-    assert hitting_times.crossing(x, y, 0.5) == 1
-    assert hitting_times.crossing(x, y, 0.1) == 0
-    assert hitting_times.crossing(x, y, 0.95) == math.inf
-    assert hitting_times.crossing(x, np.array([0.1, math.nan, 0.4, 0.9]), 0.4) == 2
-
-
-def test_a_loss_falls_to_its_target_and_an_accuracy_rises():
-    metrics = pd.concat(
-        [
-            run("a", "ngo", [0.9, 0.7, 0.3, 0.6]),
-            run("b", "ngo", [0.9, 0.8, 0.7, 0.6]),
-            run("c", "ngo", [0.9, 0.3, 0.3, math.nan], diverged=True),
-        ]
-    )
-    epochs = hitting_times.time_to(metrics, 0.5, "consensus_loss")
-    assert epochs["a"] == pytest.approx(0.375)
-    assert epochs[["b", "c"]].tolist() == [math.inf, math.inf]  # too late, diverged
-    steps = hitting_times.time_to(metrics, 0.5, "consensus_accuracy", "step")
-    assert steps["a"] == pytest.approx(90)
-
-
 def test_a_run_that_never_reaches_its_target_counts():
     metrics = pd.concat(
         [run(f"g{s}", "gossip", [2, 1, 0.6, y], seed=s) for s, y in enumerate([0.4, 0.6, 0.6])]

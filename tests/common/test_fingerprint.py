@@ -297,4 +297,4 @@ def test_the_package_itself_can_be_fingerprinted():
     files = [path.relative_to(PACKAGE.parent).with_suffix("") for path in PACKAGE.rglob("*.py")]
     names = [".".join(path.parts).removesuffix(".__init__") for path in files]
     assert re.fullmatch("[0-9a-f]{16}", fingerprint(*names))
-    assert "ngo.common.registry:UserError" in reached("ngo.common.files")
+    assert "verdicts.registry:UserError" in reached("ngo.common.files")

@@ -9,14 +9,14 @@ from conftest import REPOSITORY
 from paper_worlds import experiments, tidy_tables
 
 from ngo.analysis.apart import CELL
+from ngo.analysis.quantities import QUANTITIES, read_claims
 from ngo.data.partition import PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import read_config
 from verdicts.claims.claim import ClaimsFile
-from verdicts.claims.claims_file import read_claims
-from verdicts.ledger import ledger
-from verdicts.quantity import QUANTITIES
+from verdicts.ledger import judged
+from verdicts.row import as_table
 from verdicts.rows.selection import selected
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN
 
@@ -40,7 +40,7 @@ def verdicts(tier, effect, names):
     chosen = {name: claims().claims[name] for name in names}
     some = ClaimsFile(chosen, claims().gates)
     tables = tidy_tables(planned(tier), some.tables, effect)
-    return ledger(some, tables).set_index(["claim", "cell"])
+    return as_table(judged(some, tables)).set_index(["claim", "cell"])
 
 
 def measurements():
@@ -161,7 +161,7 @@ def test_printed_numbers_far_from_ours_fail():
     table = tidy_tables(planned("laptop"), ["table1"], 1)["table1"]
     decentralized = table["protocol"] != "centralized"
     table.loc[decentralized, "consensus_accuracy"] -= 0.1
-    found = ledger(some, {"table1": table}).set_index("cell")["verdict"]
+    found = as_table(judged(some, {"table1": table})).set_index("cell")["verdict"]
     assert found["ring-gossip"] == FAILS
     assert found["centralized"] != FAILS
 

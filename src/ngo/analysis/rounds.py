@@ -13,6 +13,9 @@ TUNED = ["p", "gamma"]
 
 VALUES = ["V", "V_early", "V_settled"]
 
+Mixer = str
+"""A way to mix without learning: ``linear``, ``NGO`` or another coupling."""
+
 LEAST = 1e-30
 """The share of V(0) below which V is rounding error; smaller values count as this one."""
 

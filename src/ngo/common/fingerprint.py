@@ -1,8 +1,9 @@
 """Fingerprints of code: they change with what the code does, and not with how it is written.
 
-A fingerprint covers the given definitions and all of our own code that they reach: the package,
-plugins, and the top-level packages of installed plugins. A name looked up in a registry reaches the
-registry and none of its entries; whoever asks for a fingerprint names the entries.
+A fingerprint covers the given definitions and all of our own code that they reach: the packages
+``ngo`` and ``verdicts``, plugins, and the top-level packages of installed plugins. A name looked up
+in a registry reaches the registry and none of its entries; whoever asks for a fingerprint names the
+entries.
 """
 
 from __future__ import annotations
@@ -21,6 +22,13 @@ from pathlib import Path
 from ngo.common import plugins, scopes, syntax
 
 PACKAGE = Path(__file__).parents[1]
+OURS = (PACKAGE, PACKAGE.with_name("verdicts"))
+
+# Modules that were moved, with their former names: code that moves retrains nothing.
+FORMER = {
+    "verdicts.registry": "ngo.common.registry",
+    "verdicts.yaml_files": "ngo.common.unique_keys",
+}
 
 # A file's modification time and size: as long as both stay, so does what was read from it.
 Stamp = tuple[int, int]
@@ -58,7 +66,7 @@ def _compute(roots: tuple[str, ...]) -> tuple[dict[Path, Stamp | None], str]:
     digest = hashlib.sha256()
     found = _reached(roots)
     files: dict[Path, Stamp | None] = {}
-    for path, name in sorted(found, key=lambda each: (_module(each[0]).name, each[1])):
+    for path, name in sorted(found, key=lambda each: (_module(each[0]).former_name, each[1])):
         module = _module(path)
         if path not in files:
             files[path] = _stamp(path)
@@ -66,7 +74,7 @@ def _compute(roots: tuple[str, ...]) -> tuple[dict[Path, Stamp | None], str]:
             files[native] = _stamp(native)
             if files[native] is not None:
                 digest.update(native.read_bytes())
-        digest.update(f"\0{module.name}:{name}\0{module.code(name).text}".encode())
+        digest.update(f"\0{module.former_name}:{name}\0{module.code(name).text}".encode())
     return files, digest.hexdigest()[:16]
 
 
@@ -112,8 +120,8 @@ def _stamp(path: Path) -> Stamp | None:
 def _file(module: str) -> Path | None:
     """The source file of a module of ours; None for all other names."""
     top, *rest = module.split(".")
-    if top == "ngo":
-        folder = PACKAGE
+    if top in (folder.name for folder in OURS):
+        folder = PACKAGE.with_name(top)
     elif top.startswith(plugins.PREFIX):
         file = getattr(sys.modules.get(top), "__file__", None)
         return Path(file) if file and not rest else None
@@ -142,8 +150,8 @@ def _module(path: Path) -> Module:
 
 def _name(path: Path) -> str:
     """The module's name that a file of ours has."""
-    if path.is_relative_to(PACKAGE):
-        parts = ("ngo", *path.relative_to(PACKAGE).with_suffix("").parts)
+    if any(path.is_relative_to(folder) for folder in OURS):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
     for plugin in plugins.loaded():
         if plugin.path == path and plugin.module.startswith(plugins.PREFIX):
@@ -177,6 +185,11 @@ class Module:
     def name(self) -> str:
         """The module's dotted name; of a notebook, its file's name."""
         return self.path.name if self.path.suffix == ".ipynb" else _name(self.path)
+
+    @property
+    def former_name(self) -> str:
+        """The name that the module had before it was moved, or its name."""
+        return FORMER.get(self.name, self.name)
 
     def code(self, name: str) -> syntax.Code:
         """The canonical code of a definition; for an empty name, that of all statements."""

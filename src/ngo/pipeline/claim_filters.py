@@ -100,15 +100,15 @@ def _check(key: str, entry: Claim | Gate, tables: list[Table]) -> None:
     kinds = QUANTITIES[entry.quantity].kinds
     for name, value in entry.arguments.items():
         place = f"{key}.with.{name}"
-        if kinds[name] == "Selection":
+        if "Selection" in kinds[name]:
             for each in value if isinstance(value, list) else [value]:
                 _check_rows(place, _term(place, each), tables)
-        elif kinds[name] == "Column":
+        elif "Column" in kinds[name]:
             for each in value if isinstance(value, list) else [value]:
                 _check_column(place, each, tables)
-        elif kinds[name] == "Value":
+        elif "Value" in kinds[name]:
             _check_number(place, value, tables)
-        elif kinds[name] == "Mixer" and value not in (known := {*MIXERS, *COUPLINGS}):
+        elif "Mixer" in kinds[name] and value not in (known := {*MIXERS, *COUPLINGS}):
             raise unknown(place, value, known)
         elif name in FIELDS and FIELDS[name].names is not None:
             checked(place, value, FIELDS[name])
@@ -161,7 +161,7 @@ def _check_number(key: str, value: object, tables: list[Table]) -> None:
     """Raise unless ``value`` is a number of a run, or a column of a table without runs."""
     if any(table.trained for table in tables):
         try:
-            parsed(value)
+            parsed(value, set().union(*(table.columns for table in tables)))
         except UserError as error:
             raise UserError(f"{key.rpartition('.')[0]}.{error}") from None
     else:

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ngo.analysis.apart import pooled
+from ngo.analysis.quantities import read_claims
 from ngo.common import plugins
 from ngo.common.devices import check_device
 from ngo.common.registry import UserError, shown, unknown
@@ -24,7 +25,6 @@ from ngo.pipeline.schema_check import check_schema
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
 from verdicts.claims.claim import ClaimsFile
-from verdicts.claims.claims_file import read_claims
 
 CLAIMS_FILE = "config/reference/claims.yaml"
 
@@ -66,7 +66,7 @@ class Plan:
     @cached_property
     def ledger(self) -> ClaimsFile:
         """The claims; a one-line UserError for the first mistake in their file."""
-        ledger = read_claims(self.claims).on(self.network)
+        ledger = read_claims(self.claims).with_named("network", self.network)
         # The paper's claims are about all of its experiments, also those that a config lacks.
         check_tables(ledger, None if self.claims == CLAIMS_FILE else self.defined)
         check_filters(ledger, self.training)

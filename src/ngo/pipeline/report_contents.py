@@ -17,7 +17,7 @@ from ngo.pipeline.plan import plan
 from ngo.report.contents import Contents, Shown, text
 from ngo.report.findings import FINDINGS, findings
 from ngo.report.provenance import provenance
-from verdicts.render.words import read_rows
+from verdicts.row import read_rows
 
 
 def report_contents(

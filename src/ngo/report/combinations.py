@@ -15,7 +15,7 @@ from ngo.report.output import Output
 from ngo.report.protocol_tables import diverged, with_interval
 from ngo.report.style import Style, kth_style
 from ngo.report.tables import save_table
-from verdicts.render.board import ABSENT
+from verdicts.row import ABSENT
 
 NOTE = (
     "Each method and coupling at the best of the p, γ and learning rates that were tried: those "

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ngo.common.registry import UserError, unknown
 from ngo.report.findings import Findings
-from verdicts.render.words import VerdictRow
+from verdicts.row import Row
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Contents:
     """The verdicts, the findings, every table and figure, the assumptions, and the provenance."""
 
     tier: str
-    rows: Sequence[VerdictRow]
+    rows: Sequence[Row]
     findings: Findings
     shown: Sequence[Shown]
     ledger: str
@@ -67,11 +67,11 @@ class Contents:
         for section, entries in groupby(self.shown, key=lambda entry: entry.section):
             yield section, list(entries)
 
-    def decided_by(self, entry: Shown) -> list[VerdictRow]:
+    def decided_by(self, entry: Shown) -> list[Row]:
         """The claims that ``entry`` shows."""
         return [row for row in self.rows if self.target(row) in entry.names]
 
-    def target(self, row: VerdictRow) -> str:
+    def target(self, row: Row) -> str:
         """The name of what shows a claim; the ledger's if the claim names nothing."""
         return row.shows or self.ledger
 

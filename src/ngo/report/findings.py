@@ -13,8 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from ngo.common.registry import UserError, shown
-from verdicts.render.board import ABSENT
-from verdicts.render.words import VerdictRow, counts
+from verdicts.row import ABSENT, Row, counts
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
 from verdicts.yaml_files import read_mapping
 
@@ -33,7 +32,7 @@ _WORDS = {
 class Sentence:
     """A claim, and what was found."""
 
-    row: VerdictRow
+    row: Row
     verdict: str
     """The verdict in words."""
     found: str
@@ -47,7 +46,7 @@ class Topic:
     title: str
     about: str
     sentences: tuple[Sentence, ...]
-    absent: tuple[tuple[str, tuple[VerdictRow, ...]], ...]
+    absent: tuple[tuple[str, tuple[Row, ...]], ...]
     """Reasons why claims were not run, each with its claims, which have no sentence."""
 
     counted: Mapping[str, int]
@@ -66,7 +65,7 @@ class Findings:
     """The title of the page; empty if the file names none."""
 
 
-def findings(rows: Sequence[VerdictRow], path: str | Path = FINDINGS) -> Findings:
+def findings(rows: Sequence[Row], path: str | Path = FINDINGS) -> Findings:
     """The findings that ``path`` lists, from the verdicts.
 
     A claim that the ledger does not have is left out, and so is a topic without claims.
@@ -118,23 +117,23 @@ def _check(key: str, values: object, kinds: Mapping[str, type]) -> None:
             )
 
 
-def _by_reason(rows: Iterable[VerdictRow]) -> tuple[tuple[str, tuple[VerdictRow, ...]], ...]:
-    found: dict[str, list[VerdictRow]] = {}
+def _by_reason(rows: Iterable[Row]) -> tuple[tuple[str, tuple[Row, ...]], ...]:
+    found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(row.reason.rstrip("."), []).append(row)
     return tuple((reason, tuple(group)) for reason, group in found.items())
 
 
-def sentence(row: VerdictRow) -> Sentence:
+def sentence(row: Row) -> Sentence:
     """What was found about one claim."""
     if row.verdict == NOT_RUN:
         return Sentence(row, _WORDS[row.verdict], row.reason)
-    details = [f"expected {row.expected}"] if row.expected else []
+    details = [f"expected {row.expectation}"] if row.expectation else []
     details += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
     if pd.isna(row.cases) and row.counted != ABSENT:
         details.append(f"{row.counted} seed{'' if row.pairs == 1 else 's'}")
     parts = []
-    if row.measured != ABSENT and not row.why.startswith(row.measured):
+    if row.measured != ABSENT and not (row.cases > 0 and row.reason):
         parts.append(row.measured + (f" ({', '.join(details)})" if details else ""))
     return Sentence(row, _WORDS[row.verdict], "; ".join([*parts, *filter(None, [row.why])]))
 

@@ -10,7 +10,7 @@ import pandas as pd
 from ngo.analysis.comparisons import protocol_table
 from ngo.analysis.criteria import CRITERIA, Criterion
 from ngo.report.tables import number, plus_minus, save_table
-from verdicts.render.board import ABSENT
+from verdicts.row import ABSENT
 
 
 def save_protocols(

@@ -118,7 +118,7 @@ def claims_table(contents: Contents) -> str:
             "Claim": f"[{escaped(row.statement)}](#{contents.target(row)})",
             "Place": escaped(row.place),
             "Verdict": row.verdict,
-            "Expected": escaped(row.expected),
+            "Expected": escaped(str(row.expectation or "")),
             "Measured": escaped(row.measured),
             "95 % interval": row.interval,
             "n": row.counted,

@@ -10,9 +10,7 @@ from ngo.common.files import atomic_file, write_text
 from ngo.report.latex import as_latex
 from ngo.report.markdown_text import inert
 from ngo.report.pages import page
-
-ABSENT = "–"
-"""Printed where there is no number."""
+from verdicts.row import ABSENT
 
 
 def save_table(table: pd.DataFrame, printed: pd.DataFrame, stem: str | Path, caption: str) -> None:

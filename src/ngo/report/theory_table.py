@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from verdicts.render.board import ABSENT
+from verdicts.row import ABSENT
 
 
 def printed(table: pd.DataFrame) -> pd.DataFrame:

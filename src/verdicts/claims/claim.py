@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from verdicts.claims.expectation import Expectation
 from verdicts.registry import unknown
-
-NETWORK = "network"
-"""The argument of a quantity that a claim gives by the name of a network."""
-
-Selection = Mapping[str, object]
-"""Rows of a table: the value, values (a list) or range (``min``, ``max``) of each column."""
-
-Column = str
-"""The name of a column of a table."""
-
-Mixer = str
-"""A way to mix without learning: ``linear``, ``NGO`` or another coupling (``rounds``)."""
+from verdicts.rows.selection import Selection
+from verdicts.statistics.expectation import Expectation
 
 
 @dataclass(frozen=True)
@@ -90,18 +79,19 @@ class ClaimsFile:
         entries = [*self.claims.values(), *self.gates.values()]
         return tuple(sorted({each.quantity for each in entries if each.quantity}))
 
-    def on(self, networks: Mapping[str, Mapping[str, float]]) -> ClaimsFile:
-        """The same, with the numbers of ``networks`` in place of their names.
+    def with_named(self, argument: str, values: Mapping[str, object]) -> ClaimsFile:
+        """The same, with ``values`` in place of their names where claims give ``argument``.
 
-        Raises a one-line UserError for a name that is not among them.
+        A claim names a network, for example, and the config has its numbers. Raises a one-line
+        UserError for a name that is not among them.
         """
 
-        def claim_on(claim: Claim) -> Claim:
-            if NETWORK not in claim.arguments:
+        def resolved(claim: Claim) -> Claim:
+            if argument not in claim.arguments:
                 return claim
-            name = claim.arguments[NETWORK]
-            if not isinstance(name, str) or name not in networks:
-                raise unknown(f"claims.{claim.id}.with.{NETWORK}", name, networks)
-            return replace(claim, arguments={**claim.arguments, NETWORK: networks[name]})
+            name = claim.arguments[argument]
+            if not isinstance(name, str) or name not in values:
+                raise unknown(f"claims.{claim.id}.with.{argument}", name, values)
+            return replace(claim, arguments={**claim.arguments, argument: values[name]})
 
-        return replace(self, claims={name: claim_on(each) for name, each in self.claims.items()})
+        return replace(self, claims={name: resolved(each) for name, each in self.claims.items()})

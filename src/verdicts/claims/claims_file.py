@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate, Selection
-from verdicts.claims.expectation import RELATIONS, Expectation
+from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate
 from verdicts.quantity import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
+from verdicts.rows.selection import Selection
+from verdicts.statistics.expectation import RELATIONS, Expectation
 from verdicts.yaml_files import read_mapping
 
 CLAIM_KEYS = (

@@ -15,7 +15,7 @@ LEAST_RUNS = 4
 """Fisher's z of three points or fewer has no variance."""
 
 
-@quantity("fisher_z")
+@quantity("fisher_z", unit="Fisher's z", example="{of: accuracy}")
 def fisher_z(
     rows: pd.DataFrame, of: Value = "accuracy", log: bool = False, minus: float = 0.0
 ) -> pd.Series:

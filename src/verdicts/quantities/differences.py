@@ -11,11 +11,11 @@ from verdicts.registry import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from verdicts.claims.claim import Column, Selection
     from verdicts.rows.run_values import Value
+    from verdicts.rows.selection import Column, Selection
 
 
-@quantity("level")
+@quantity("level", unit="that of the value", example="{value: accuracy, over: [topology]}")
 def level(
     rows: pd.DataFrame, value: Value = "accuracy", over: Sequence[Column] = (), log: bool = False
 ) -> pd.Series:
@@ -26,7 +26,11 @@ def level(
     return mean_over(logs(table) if log else table)
 
 
-@quantity("difference")
+@quantity(
+    "difference",
+    unit="that of the value",
+    example="{of: {method: b}, minus: {method: a}, value: accuracy}",
+)
 def difference(
     rows: pd.DataFrame,
     of: Selection,
@@ -42,7 +46,7 @@ def difference(
     return contrast(rows, [{"weight": 1, **of}, {"weight": -1, **minus}], value, over)
 
 
-@quantity("log_ratio")
+@quantity("log_ratio", unit="log ratio", example="{of: {method: b}, to: {method: a}, value: loss}")
 def log_ratio(
     rows: pd.DataFrame,
     of: Selection,
@@ -55,7 +59,11 @@ def log_ratio(
     return contrast(rows, terms, value, over, log=True)
 
 
-@quantity("contrast")
+@quantity(
+    "contrast",
+    unit="that of the value",
+    example="{terms: [{weight: 1, method: b}, {weight: -1, method: a}], value: accuracy}",
+)
 def contrast(
     rows: pd.DataFrame,
     terms: Sequence[Selection],
@@ -82,7 +90,11 @@ def contrast(
     return mean_over(weighted_sum(parts))
 
 
-@quantity("remaining_gap")
+@quantity(
+    "remaining_gap",
+    unit="a share",
+    example="{of: {method: b}, than: {method: a}, to: {method: best}}",
+)
 def remaining_gap(
     rows: pd.DataFrame,
     of: Selection,

@@ -9,11 +9,11 @@ from verdicts.quantity import quantity
 if TYPE_CHECKING:
     import pandas as pd
 
-    from verdicts.claims.claim import Column, Selection
     from verdicts.rows.run_values import Value
+    from verdicts.rows.selection import Column, Selection
 
 
-@quantity("spread")
+@quantity("spread", unit="that of the value", example="{across: gamma, value: accuracy}")
 def spread(
     rows: pd.DataFrame,
     across: Column,
@@ -33,7 +33,11 @@ def spread(
     return found.mask(np.isinf(table).any(axis=1) & table.notna().all(axis=1), np.inf)
 
 
-@quantity("log_spread_ratio")
+@quantity(
+    "log_spread_ratio",
+    unit="log ratio",
+    example="{of: {method: b}, to: {method: a}, across: gamma}",
+)
 def log_spread_ratio(
     rows: pd.DataFrame,
     of: Selection,

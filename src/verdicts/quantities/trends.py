@@ -11,11 +11,15 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from verdicts.claims.claim import Column, Selection
     from verdicts.rows.run_values import Value
+    from verdicts.rows.selection import Column, Selection
 
 
-@quantity("slope")
+@quantity(
+    "slope",
+    unit="that of the value, for 1 of the field",
+    example="{along: workers, value: accuracy}",
+)
 def slope(
     rows: pd.DataFrame,
     along: Column,
@@ -56,7 +60,7 @@ def slope(
     return _over_keys(table, lambda x, y: slope_of(np.log(x) if log_along else x, y))
 
 
-@quantity("rank_trend")
+@quantity("rank_trend", unit="−1 to 1", example="{along: workers, value: accuracy}")
 def rank_trend(
     rows: pd.DataFrame,
     along: Column,
@@ -77,7 +81,7 @@ def rank_trend(
     return _over_keys(table, lambda x, y: _correlation(rankdata(x), rankdata(y)))
 
 
-@quantity("slope_on_V")
+@quantity("slope_on_V", unit="that of the value, for a factor e of V", example="{value: accuracy}")
 def slope_on_V(rows: pd.DataFrame, value: Value = "accuracy", log: bool = False) -> pd.Series:
     """The least-squares slope of the value on log V over the runs of a seed, at their ends.
 

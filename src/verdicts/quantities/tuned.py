@@ -10,29 +10,43 @@ from verdicts.quantity import quantity
 if TYPE_CHECKING:
     import pandas as pd
 
-    from verdicts.claims.claim import Column, Selection
+    from verdicts.rows.run_values import Value
+    from verdicts.rows.selection import Column, Selection
 
 
-@quantity("best_difference")
+@quantity(
+    "best_difference",
+    unit="points",
+    example="{of: {method: b}, minus: {method: a}, choose: [lr], by: held_out}",
+)
 def best_difference(
     rows: pd.DataFrame,
     of: Selection,
     minus: Selection,
     choose: Sequence[Column] = ("gamma", "p"),
     over: Sequence[Column] = (),
+    value: Value = "accuracy",
+    by: Column | None = None,
+    best_is: str = "max",
 ) -> pd.Series:
-    """Each side at the fields ``choose`` with its best held-out accuracy: test accuracy, by seed.
+    """Each side at its own best values of the fields ``choose``: the difference in ``value``.
 
-    The values are chosen for each side and each value of ``over`` by the mean held-out accuracy of
-    all seeds, and a value at which a run diverged comes last. Then test accuracies are compared as
-    in ``difference``. See ``best_fields.at_best``.
+    The values are chosen for each side and each value of ``over`` by the mean over seeds of the
+    column ``by``, the highest or the lowest (``best_is``: ``max`` or ``min``). Without ``by``, of
+    the held-out accuracy. A value at which a run diverged comes last. Then the sides are compared
+    as in ``difference``. See ``best_fields.at_best``.
     """
     from verdicts.rows.best_fields import at_best
     from verdicts.rows.seed_values import by_seed, mean_over, weighted_sum
     from verdicts.rows.selection import selected
 
     parts = [
-        (weight, by_seed(at_best(selected(rows, where), choose, over), {}, "accuracy", over))
+        (
+            weight,
+            by_seed(
+                at_best(selected(rows, where), choose, over, value, by, best_is), {}, value, over
+            ),
+        )
         for weight, where in ((1, of), (-1, minus))
     ]
     return mean_over(weighted_sum(parts))

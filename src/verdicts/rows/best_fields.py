@@ -7,23 +7,34 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from verdicts.registry import UserError, nearest
+from verdicts.registry import UserError, nearest, unknown
 from verdicts.rows.evaluations import final
 from verdicts.rows.run_values import Value, highest_is_best, per_run
 
 
 def at_best(
-    rows: pd.DataFrame, choose: Sequence[str], apart: Sequence[str], value: Value = "accuracy"
+    rows: pd.DataFrame,
+    choose: Sequence[str],
+    apart: Sequence[str],
+    value: Value = "accuracy",
+    by: str | None = None,
+    best_is: str = "max",
 ) -> pd.DataFrame:
     """The evaluations of the runs at the best values of ``choose``, for each value of ``apart``.
 
-    The best mean over seeds: of held-out accuracy for an accuracy, of log ``value`` for any other.
-    Values at which a run diverged come last. For ties, see ``best``.
+    The best mean over seeds: of the column ``by`` at the end of runs, the highest or the lowest
+    (``best_is``: ``max`` or ``min``); without ``by``, of held-out accuracy for an accuracy, and of
+    log ``value`` for any other. Values at which a run diverged come last. For ties, see ``best``.
     """
+    if best_is not in ("max", "min"):
+        raise unknown("best_is", best_is, ("max", "min"))
     fields = [*apart, *choose]
     if missing := [name for name in fields if name not in rows]:
         raise UserError(f"best: there is no column {missing[0]!r}.{nearest(missing[0], rows)}")
-    if highest_is_best(value):
+    if by is not None:
+        runs = per_run(rows, by)
+        runs["score"] = runs["value"] if best_is == "max" else -runs["value"]
+    elif highest_is_best(value):
         runs = final(rows)
         runs["score"] = runs["holdout_accuracy"].astype(float)
         if runs["score"].isna().all():

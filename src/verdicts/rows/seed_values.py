@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from verdicts.claims.claim import Selection
 from verdicts.registry import UserError, nearest
 from verdicts.rows.run_values import Value, per_run
-from verdicts.rows.selection import selected
+from verdicts.rows.selection import Selection, selected
 
 
 def runs_by_seed(rows: pd.DataFrame, value: Value, over: Sequence[str] = ()) -> pd.DataFrame:

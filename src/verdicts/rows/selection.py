@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from verdicts.claims.claim import Selection
 from verdicts.registry import UserError, nearest
 
-Tables = Mapping[str, pd.DataFrame]
+if TYPE_CHECKING:  # claims files are read without pandas
+    import pandas as pd
+
+Selection = Mapping[str, object]
+"""Rows of a table: the value, values (a list) or range (``min``, ``max``) of each column."""
+
+Column = str
+"""The name of a column of a table."""
+
+Tables = Mapping[str, "pd.DataFrame"]
 """Tidy tables by name."""
 
 
@@ -20,7 +27,9 @@ def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     """
     for name in names:
         if name not in tables:
-            raise UserError(f"there is no table {name!r} in this tier.")
+            raise UserError(f"there is no table {name!r}.")
+    import pandas as pd
+
     parts = [tables[name] for name in names]
     if len(parts) == 1:
         return parts[0]
@@ -32,6 +41,8 @@ def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
 
 def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
     """The rows that meet all conditions; a UserError, with the reason, if there are none."""
+    import pandas as pd
+
     kept = pd.Series(True, index=rows.index)
     for column, wanted in where.items():
         if column not in rows:

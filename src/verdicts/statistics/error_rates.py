@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from verdicts.claims.expectation import Expectation
 from verdicts.statistics.evidence import evidence
+from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.judgement import DECIDED, EQUIVALENT, FAILS, HOLDS, judge
 
 SEEDS = (3, 5, 10, 20)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verdicts.claims.expectation import Expectation
 from verdicts.statistics import sign_flip
+from verdicts.statistics.expectation import Expectation
 
 ALPHA = 0.05
 

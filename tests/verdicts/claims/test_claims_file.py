@@ -4,8 +4,8 @@ import pytest
 from quantities_for_tests import quantities, write  # noqa: F401
 
 from verdicts.claims.claims_file import read_claims
-from verdicts.claims.expectation import Expectation
 from verdicts.registry import UserError
+from verdicts.statistics.expectation import Expectation
 
 pytestmark = pytest.mark.usefixtures("quantities")
 
@@ -47,10 +47,13 @@ def test_the_name_of_a_network_becomes_its_numbers(tmp_path):
     claims = {"a": {**budget, "with": {**sides, "network": "far"}}, "b": {}}
     found = read_claims(write(tmp_path / "c.yaml", claims))
     far = {"latency": 1, "bandwidth": 1000, "step": 0}
-    assert found.on({"far": far}).claims["a"].arguments == {**sides, "network": far}
-    assert found.on({"far": far}).claims["b"] == found.claims["b"]
+    assert found.with_named("network", {"far": far}).claims["a"].arguments == {
+        **sides,
+        "network": far,
+    }
+    assert found.with_named("network", {"far": far}).claims["b"] == found.claims["b"]
     with pytest.raises(UserError, match=r"a\.with\.network: 'far' is unknown; allowed: fast"):
-        found.on({"fast": far})
+        found.with_named("network", {"fast": far})
 
 
 @pytest.mark.parametrize(

@@ -2,49 +2,44 @@
 
 import math
 
-import pandas as pd
 import pytest
+from made_up_page import row
 
-from verdicts.ledger import COLUMNS
 from verdicts.render import board
 
-
-def row(**changes):
-    known = {
-        "claim": "a", "cell": "", "place": "Table 1", "says": "A > B", "kind": "order",
-        "verdict": "holds", "reason": "", "estimate": 2.345, "low": 1.845, "high": 2.845,
-        "unit": "points", "expected": "above 0", "p_adjusted": 0.01234,
-        "p_equivalent_adjusted": 0.9, "pairs": 20, "infinite": 0, "detectable": 0.678,
-        "seeds_needed": 5, "family": "f", "family_size": 1, "shows": "table1",
-    }  # fmt: skip
-    return {**dict.fromkeys(COLUMNS, math.nan), **known, **changes}
+FOUND = {
+    "says": "A > B", "estimate": 2.345, "low": 1.845, "high": 2.845, "margin": math.nan,
+    "p_adjusted": 0.01234, "p_equivalent_adjusted": 0.9, "detectable": 0.678, "seeds_needed": 5.0,
+    "shows": "table1",
+}  # fmt: skip
 
 
 def printed(**changes):
-    return board.print_board(pd.DataFrame([row(**changes)])).iloc[0]
+    return board.print_board([row("a", **{**FOUND, **changes})]).iloc[0]
 
 
 def test_a_claim_is_a_line():
     assert printed().to_dict() == {
         "Claim": "a", "Place": "Table 1", "Statement": "A > B", "Verdict": "holds",
-        "Expected": "above 0", "Measured": "2.35 ± 0.50 points", "p": "0.012", "Pairs": "20",
-        "Smallest effect": "0.678", "Seeds needed": "5", "Reason": "–", "Shown in": "table1",
+        "Expected": "above 0", "Measured": "2.35 points", "95 % interval": "1.84 to 2.85",
+        "n": "20", "p": "0.012", "Smallest effect": "0.678", "Seeds needed": "5", "Reason": "–",
+        "Shown in": "table1",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("changes", "measured"),
+    ("changes", "measured", "interval"),
     [
-        ({"estimate": -2.345, "low": -12.345, "high": 7.655}, "−2 ± 10 points"),
-        ({"estimate": 0.0001, "low": 0.00009, "high": 0.00011}, "0.000100 ± 0.000010 points"),
-        ({"low": math.nan, "high": math.nan}, "2.35 points"),
-        ({"estimate": math.nan}, "–"),
-        ({"infinite": 1, "high": math.inf}, "2.35 (1.84 to ∞) points"),
-        ({"met": 3, "cases": 4}, "met in 3 of 4 cases"),
+        ({"estimate": -2.345, "low": -12.345, "high": 7.655}, "−2.35 points", "−12.3 to 7.66"),
+        ({"low": math.nan, "high": math.nan}, "2.35 points", "–"),
+        ({"estimate": math.nan, "low": math.nan}, "–", "–"),
+        ({"infinite": 1.0, "high": math.inf}, "2.35 points", "1.84 to ∞"),
+        ({"met": 3.0, "cases": 4.0, "low": math.nan}, "met in 3 of 4 cases", "–"),
     ],
 )
-def test_what_was_measured(changes, measured):
-    assert printed(**changes)["Measured"] == measured
+def test_what_was_measured(changes, measured, interval):
+    line = printed(**changes)
+    assert (line["Measured"], line["95 % interval"]) == (measured, interval)
 
 
 @pytest.mark.parametrize(
@@ -52,8 +47,8 @@ def test_what_was_measured(changes, measured):
     [
         ({"p_adjusted": 0.0001}, "< 0.001"),
         ({"verdict": "equivalent", "p_equivalent_adjusted": 0.02}, "0.020"),
-        ({"expected": "near 0 ± 1", "p_equivalent_adjusted": 0.02}, "0.020"),
-        ({"expected": "near 0 ± 1", "verdict": "fails"}, "0.012"),
+        ({"relation": "near", "margin": 1.0, "p_equivalent_adjusted": 0.02}, "0.020"),
+        ({"relation": "near", "margin": 1.0, "verdict": "fails"}, "0.012"),
         ({"p_adjusted": math.nan}, "–"),
     ],
 )
@@ -66,7 +61,7 @@ def test_too_many_seeds():
 
 
 def test_claims_are_counted_without_their_cells():
-    rows = pd.DataFrame([row(), row(cell="x", verdict="fails"), row(verdict="not run")])
+    rows = [row("a"), row("a", cell="x", verdict="fails"), row("b", verdict="not run")]
     assert board.counted(rows) == (
         "2 claims. Holds: 1, fails: 0, equivalent: 0, undecided: 0, not run: 1."
     )

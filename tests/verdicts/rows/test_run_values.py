@@ -1,125 +1,47 @@
+"""One number of each run, from columns that any table may have."""
+
 import math
 
-import numpy as np
+import pandas as pd
 import pytest
-from measured_runs import ended, evaluations, table
 
 from verdicts.registry import UserError
-from verdicts.rows.run_values import highest_is_best, per_run
-from verdicts.rows.times import crossing
+from verdicts.rows.run_values import per_run
 
-
-def value(rows, name):
-    return per_run(table(rows), name)["value"].item()
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("accuracy", 60.0),
-        ("workers_accuracy", 50.0),
-        ("accuracy_spread", 10.0),
-        ("merge_gain", 10.0),
-        ("loss", 0.5),
-        ("workers_loss", 1.0),
-        ("train_loss", 1.5),
-        ("V", 4.0),
-    ],
-)
-def test_values_at_the_end(name, expected):
-    assert value(ended(accuracy=0.6, V=4.0, loss=0.5), name) == pytest.approx(expected)
-
-
-def test_the_best_accuracy_may_be_in_the_middle():
-    rows = evaluations([{"step": k, "accuracy": a} for k, a in enumerate((0.1, 0.7, 0.6))])
-    assert value(rows, "best_accuracy") == pytest.approx(70)
-
-
-def test_edges_carry_two_models_in_each_step():
-    rows = evaluations([{"step": 0}, {"step": 50, "messages": 1000}])
-    assert value(rows, "edges") == 10
-
-
-@pytest.mark.parametrize(
-    ("name", "worst"),
-    [("accuracy", -math.inf), ("V", math.inf), ("loss", math.inf), ("best_accuracy", -math.inf),
-     ({"steps_to_accuracy": 50}, math.inf)],
+CURVES = pd.DataFrame(
+    {
+        "run": ["a", "a", "a", "b", "b", "b"], "seed": [0, 0, 0, 1, 1, 1],
+        "step": [20, 0, 10, 0, 10, 20], "score": [3.0, 1.0, 8.0, 2.0, 2.0, 5.0],
+    }
 )  # fmt: skip
-def test_a_diverged_run_has_the_worst_value(name, worst):
-    assert value(ended(accuracy=0.9, diverged=True), name) == worst
-
-
-def test_the_time_to_a_target_is_linear_between_evaluations():
-    rows = evaluations(
-        [{"step": s, "accuracy": a, "loss": x}
-         for s, a, x in ((0, 0.1, 2.0), (100, 0.5, 1.0), (200, 0.9, 0.5))]
-    )  # fmt: skip
-    assert value(rows, {"steps_to_accuracy": 70}) == pytest.approx(150)
-    assert value(rows, {"epochs_to_accuracy": 70}) == pytest.approx(15)
-    assert value(rows, {"steps_to_loss": 0.75}) == pytest.approx(150)
-    assert value(rows, {"steps_to_accuracy": 95}) == math.inf
-    assert value(rows, {"accuracy_at_share": 0.25}) == pytest.approx(30)
-
-
-def test_a_target_that_is_reached_and_lost_counts_from_the_first_time():
-    x, y = np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 4.0, 1.0, 5.0])
-    assert crossing(x, y, 2.0) == pytest.approx(0.5)
-    assert crossing(x, np.array([3.0, 4.0, 5.0, 6.0]), 2.0) == 0
-    assert crossing(x, np.array([np.nan, 4.0, 5.0, 6.0]), 2.0) == 1
-
-
-def curve(*accuracies):
-    """A run whose first half is flat."""
-    start = [{"step": 0, "accuracy": 0.5}]
-    steps = range(len(accuracies), 2 * len(accuracies))
-    return start + [{"step": s, "accuracy": a} for s, a in zip(steps, accuracies, strict=True)]
-
-
-def test_an_alternating_curve_fluctuates_and_its_changes_have_negative_autocorrelation():
-    rows = evaluations(curve(0.5, 0.6, 0.5, 0.6, 0.5, 0.6))
-    assert value(rows, "fluctuation") == pytest.approx(10)
-    # Five changes of ±10 points: four products of −100 over five squares of 100.
-    assert value(rows, "lag1") == pytest.approx(-0.8)
-
-
-def test_a_curve_that_rises_steadily_has_positive_autocorrelation():
-    rows = evaluations(curve(0.1, 0.2, 0.3, 0.4, 0.5, 0.6))
-    assert value(rows, "lag1") == pytest.approx(0.8)
-
-
-def test_short_and_flat_curves_have_none():
-    assert math.isnan(value(evaluations(curve(0.1, 0.2, 0.1)), "fluctuation"))
-    assert math.isnan(value(evaluations(curve(*[0.5] * 6)), "lag1"))
-    assert value(evaluations(curve(*[0.5] * 6)), "fluctuation") == 0
-
-
-def test_rows_of_a_measurement_are_values_themselves():
-    rows = table(ended()).drop(columns="run").rename(columns={"V": "gap"})
-    assert list(per_run(rows, "gap")["value"]) == [0.0, 1.0]
-    with pytest.raises(UserError, match="value: there is no column 'gaq'. Did you mean 'gap'?"):
-        per_run(rows, "gaq")
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("acuracy", "value: 'acuracy' is unknown; .* Did you mean 'accuracy'?"),
-        ("steps_to_accuracy", "value: 'steps_to_accuracy' takes an argument"),
-        ({"accuracy": 3}, "value: 'accuracy' takes no argument"),
-        ({"steps_to_accuracy": 3, "V": 1}, "is not allowed; give one name"),
-    ],
+    ("value", "expected"),
+    [("score", [3, 5]), ({"max": "score"}, [8, 5]), ({"min": "score"}, [1, 2]),
+     ({"mean": "score"}, [4, 3])],
+)  # fmt: skip
+def test_a_column_at_the_end_or_over_all_evaluations(value, expected):
+    assert per_run(CURVES, value)["value"].tolist() == expected
+
+
+def test_a_table_without_steps_has_one_row_for_each_run():
+    table = CURVES.drop(columns="step").iloc[[0, 5]]
+    assert per_run(table, "score")["value"].tolist() == [3, 5]
+    with pytest.raises(UserError, match="step: .* the run 'a' has several rows"):
+        per_run(CURVES.drop(columns="step"), "score")
+
+
+def test_a_diverged_run_has_no_value_in_a_column_that_is_not_registered():
+    table = CURVES.assign(diverged=CURVES["run"] == "b")
+    found = per_run(table, {"mean": "score"})["value"].tolist()
+    assert found[0] == 4
+    assert math.isnan(found[1])
+
+
+@pytest.mark.parametrize(
+    "value", ["scor", {"scor": 1}, {"max": "score", "min": "score"}, {"max": "z"}]
 )
-def test_errors(name, message):
-    with pytest.raises(UserError, match=message):
-        per_run(table(ended()), name)
-
-
-def test_a_missing_column_is_named():
-    with pytest.raises(UserError, match="'V' needs the column 'V'"):
-        per_run(table(ended()).drop(columns="V"), "V")
-
-
-def test_only_accuracies_are_better_if_higher():
-    assert highest_is_best("accuracy")
-    assert not highest_is_best({"epochs_to_accuracy": 90})
-    assert not highest_is_best("V")
+def test_an_unknown_value_is_refused_in_one_line(value):
+    with pytest.raises(UserError, match=r"^value: [^\n]*$"):
+        per_run(CURVES, value)

@@ -54,7 +54,7 @@ def test_an_evaluation_that_two_tables_share_occurs_once():
     assert len(joined(tables, ("one", "two"))) == 4
     measured = {"one": pd.DataFrame({"x": [1]}), "two": pd.DataFrame({"x": [1]})}
     assert len(joined(measured, ("one", "two"))) == 2
-    with pytest.raises(UserError, match="there is no table 'on' in this tier"):
+    with pytest.raises(UserError, match="there is no table 'on'"):
         joined(tables, ("on",))
 
 

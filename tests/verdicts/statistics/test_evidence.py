@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from verdicts.claims.expectation import Expectation
 from verdicts.statistics.evidence import evidence
+from verdicts.statistics.expectation import Expectation
 
 ABOVE = Expectation("above", 0.5)
 FEW = np.array([1.0, 2.0, 0.5, 1.7])

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from verdicts.claims.expectation import Expectation
 from verdicts.statistics import power
 from verdicts.statistics.evidence import evidence
+from verdicts.statistics.expectation import Expectation
 
 
 def of(values, relation="above", value=0.0, margin=None):

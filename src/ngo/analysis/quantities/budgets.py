@@ -11,7 +11,7 @@ from verdicts.quantity import quantity
 if TYPE_CHECKING:
     import pandas as pd
 
-    from verdicts.claims.claim import Column, Selection
+    from verdicts.rows.selection import Column, Selection
 
 
 @quantity("difference_at_bytes")

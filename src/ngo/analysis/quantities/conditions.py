@@ -10,7 +10,7 @@ from verdicts.quantity import quantity
 if TYPE_CHECKING:
     import pandas as pd
 
-    from verdicts.claims.claim import Column
+    from verdicts.rows.selection import Column
 
 
 @quantity("log_quotient")

@@ -9,7 +9,8 @@ from verdicts.quantity import quantity
 if TYPE_CHECKING:
     import pandas as pd
 
-    from verdicts.claims.claim import Column, Mixer
+    from ngo.analysis.rounds import Mixer
+    from verdicts.rows.selection import Column
 
 
 @quantity("settled_ratio")

@@ -21,7 +21,7 @@ from ngo.report import captions, plots
 from ngo.report.output import Output
 from ngo.report.style import PROTOCOL_STYLES, house_style
 from ngo.report.tables import number, save_table
-from verdicts.render.board import ABSENT
+from verdicts.row import ABSENT
 
 SHOWN = 6
 """Candidates of each data set in the table, for each of the two ways to count epochs."""

@@ -7,18 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from ngo.analysis.quantities import read_claims
 from ngo.report.captions import mixed_versions
 from ngo.report.output import Output
 from ngo.report.tables import save_table
-from verdicts.claims.claims_file import read_claims
-from verdicts.ledger import ledger
-from verdicts.render.board import counted, print_board
-
-EXPLAINED = (
-    "Measured: the mean over seeds with its 95 % interval, or the number of cases. p: adjusted "
-    "within the family of claims. Smallest effect: the difference that so many seeds show with "
-    "power 80 %. Seeds needed: to decide the claim with that power, if what was measured is true."
-)
+from verdicts.ledger import judged
+from verdicts.render.board import EXPLAINED, counted, print_board
+from verdicts.row import as_table
 
 
 def make(
@@ -35,18 +30,19 @@ def make(
     the claims, and one of their cells.
     """
     found = {name: pd.read_parquet(f"{metrics}/{name}.parquet") for name in tables}
-    judged = ledger(read_claims(reference).on(network), found).assign(tier=tier)
-    whole, cells = print_board(judged), print_board(judged, cells=True)
+    rows = judged(read_claims(reference).with_named("network", network), found)
+    table = as_table(rows).assign(tier=tier)
+    whole, cells = print_board(rows), print_board(rows, cells=True)
     made_by = " ".join(filter(None, [f"Tier {tier}.", mixed_versions(found.values())]))
-    of_claims = judged["cell"] == ""
+    of_claims = table["cell"] == ""
     save_table(
-        judged[of_claims].drop(columns="cell"),
+        table[of_claims],
         whole,
         f"{out}/tables/claims",
-        f"Claims and their verdicts. {counted(judged)} {EXPLAINED} {made_by}",
+        f"Claims and their verdicts. {counted(rows)} {EXPLAINED} {made_by}",
     )
     save_table(
-        judged[~of_claims],
+        table[~of_claims],
         cells,
         f"{out}/tables/claims_cells",
         "Parts of claims, each with a verdict of its own; p is adjusted within the claim. "

@@ -18,7 +18,7 @@ from ngo.report.curve_panels import lines
 from ngo.report.output import Output
 from ngo.report.style import house_style
 from ngo.report.tables import save_table
-from verdicts.render.board import ABSENT
+from verdicts.row import ABSENT
 
 BYTES = "sent_per_worker"
 

@@ -19,7 +19,7 @@ from ngo.report.protocol_tables import (
     with_interval,
 )
 from ngo.report.tables import save_table
-from verdicts.render.board import ABSENT
+from verdicts.row import ABSENT
 
 
 def make(metrics: str | Path, reference: str | Path, tier: str, out: str | Path) -> Output:

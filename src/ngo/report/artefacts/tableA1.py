@@ -16,7 +16,7 @@ from ngo.report import captions
 from ngo.report.output import Output
 from ngo.report.protocol_tables import print_protocols
 from ngo.report.tables import number, save_table
-from verdicts.render.board import ABSENT
+from verdicts.row import ABSENT
 
 CRITERIA = (replace(ACCURACY, published=None), TEST_LOSS, TRAIN_LOSS)
 

@@ -9,7 +9,7 @@ import pandas as pd
 from ngo.analysis.spectra import STANDARD_ERRORS, spectral_comparison
 from ngo.report.output import Output
 from ngo.report.tables import number, save_table
-from verdicts.render.board import ABSENT
+from verdicts.row import ABSENT
 
 
 def make(metrics: str | Path, reference: str | Path, tier: str, out: str | Path) -> Output:

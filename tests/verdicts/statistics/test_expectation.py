@@ -1,6 +1,6 @@
 """What a claim expects, in words."""
 
-from verdicts.claims.expectation import Expectation
+from verdicts.statistics.expectation import Expectation
 
 
 def test_expectations_are_printed_in_a_few_words():

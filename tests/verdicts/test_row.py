@@ -1,13 +1,11 @@
-"""The ledger's table as rows to print."""
+"""Rows of verdicts: how they are printed, written and read."""
 
 import pandas as pd
 import pytest
 from made_up_page import EMPTY, NAN, ROWS, row
 
-from verdicts.claims.claims_file import read_claims
-from verdicts.ledger import COLUMNS, ledger
 from verdicts.registry import UserError
-from verdicts.render.words import counts, quantity, read_rows
+from verdicts.row import as_table, counts, number, read_rows
 
 
 @pytest.mark.parametrize(
@@ -16,7 +14,7 @@ from verdicts.render.words import counts, quantity, read_rows
      (1.25e-9, "1.25 · 10^−9"), (3e7, "3 · 10^7"), (-float("inf"), "−∞"), (0, "0")],
 )  # fmt: skip
 def test_three_digits(value, printed):
-    assert quantity(value) == printed
+    assert number(value) == printed
 
 
 def test_an_interval_needs_three_seeds_and_a_width():
@@ -64,25 +62,16 @@ def test_every_verdict_is_counted():
     assert sum(counts([]).values()) == 0
 
 
-def test_what_the_ledger_writes_is_read(tmp_path):
-    claims = tmp_path / "claims.yaml"
-    claims.write_text(
-        "claims: {'7': {place: Table 1, says: x, kind: order, from: table1, above: 0, "
-        "quantity: difference, with: {of: {protocol: ngo}, minus: {protocol: gossip}}}}"
-    )
-    try:
-        table = ledger(read_claims(claims), {})
-    except UserError:  # the quantity is not there
-        table = pd.DataFrame([dict.fromkeys(COLUMNS)]).assign(claim="7", cell="", verdict="not run")
-    table[table["cell"] == ""].to_csv(tmp_path / "claims.csv", index=False)
-    (found,) = read_rows(tmp_path / "claims.csv")
-    assert (found.claim, found.verdict, found.measured) == ("7", "not run", "–")
-
-
-def test_numbers_keep_every_digit(tmp_path):
-    pd.DataFrame([vars(each) for each in ROWS]).to_csv(tmp_path / "claims.csv", index=False)
+def test_what_is_written_is_read_with_every_digit(tmp_path):
+    as_table(ROWS).to_csv(tmp_path / "claims.csv", index=False)
     for read, written in zip(read_rows(tmp_path / "claims.csv"), ROWS, strict=True):
         pd.testing.assert_series_equal(pd.Series(vars(read)), pd.Series(vars(written)))
+
+
+def test_an_expectation_is_put_together_again():
+    assert str(row("a").expectation) == "above 0; margin 0.5"
+    assert str(row("a", relation="near", margin=2.0).expectation) == "near 0 ± 2"
+    assert row("a", relation="").expectation is None
 
 
 def test_a_wrong_table_is_refused_in_one_line(tmp_path):

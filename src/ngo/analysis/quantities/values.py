@@ -1,0 +1,144 @@
+"""The numbers of a training run that claims are about: accuracies, losses, V, times, fluctuations.
+
+Accuracies are in percent. A diverged run has the worst value: −inf for an accuracy, inf for V, a
+loss or a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from verdicts.rows.run_values import VALUES, RunValue, at_the_end
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+for _name, _column in (
+    ("accuracy", "consensus_accuracy"),
+    ("workers_accuracy", "workers_accuracy_mean"),
+):
+    VALUES.add(_name, RunValue(at_the_end(_column, 100.0), -np.inf))
+for _name, _column in (
+    ("loss", "consensus_loss"),
+    ("workers_loss", "workers_loss_mean"),
+    ("train_loss", "train_loss"),
+    ("V", "V"),
+):
+    VALUES.add(_name, RunValue(at_the_end(_column), np.inf))
+
+
+def _best_accuracy(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+    """The highest test accuracy of the consensus model in any evaluation, in percent."""
+    return 100 * rows.groupby("run")["consensus_accuracy"].max()
+
+
+def _accuracy_spread(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+    """The best worker's test accuracy − the worst worker's at the end, in points."""
+    last = last.set_index("run")
+    return 100 * (last["workers_accuracy_max"] - last["workers_accuracy_min"])
+
+
+def _merge_gain(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+    """The test accuracy of the mean model − the mean of the workers' at the end, in points."""
+    last = last.set_index("run")
+    return 100 * (last["consensus_accuracy"] - last["workers_accuracy_mean"])
+
+
+def _edges(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+    """The mean number of edges in a step: each carries two models."""
+    last = last.set_index("run")
+    return last["messages"] / last["step"] / 2
+
+
+VALUES.add("best_accuracy", RunValue(_best_accuracy, -np.inf))
+VALUES.add("accuracy_spread", RunValue(_accuracy_spread, np.inf))
+VALUES.add("merge_gain", RunValue(_merge_gain, -np.inf))
+VALUES.add("edges", RunValue(_edges, np.nan))
+
+
+def _time_to(
+    clock: str, column: str, unit: float
+) -> Callable[[pd.DataFrame, pd.DataFrame, float], pd.Series]:
+    """When a column first reaches a target, given in units of ``unit`` (Table A1, Figure A2)."""
+
+    def read(rows: pd.DataFrame, last: pd.DataFrame, target: float) -> pd.Series:
+        from verdicts.rows.times import time_to
+
+        return time_to(rows, target * unit, column, clock)
+
+    return read
+
+
+for _clock in ("step", "epoch"):
+    _accuracy = RunValue(_time_to(_clock, "consensus_accuracy", 0.01), np.inf, argument=True)
+    _loss = RunValue(_time_to(_clock, "consensus_loss", 1.0), np.inf, argument=True)
+    VALUES.add(f"{_clock}s_to_accuracy", _accuracy)
+    VALUES.add(f"{_clock}s_to_loss", _loss)
+
+
+def _at_share(rows: pd.DataFrame, last: pd.DataFrame, share: float) -> pd.Series:
+    """Test accuracy in percent after a share of the run's steps, linear between evaluations."""
+    import pandas as pd
+
+    return pd.Series(
+        {
+            run: 100
+            * np.interp(
+                share * group["step"].iloc[-1],
+                group["step"].to_numpy(float),
+                group["consensus_accuracy"].to_numpy(float),
+            )
+            for run, group in rows.groupby("run")
+        }
+    )
+
+
+VALUES.add("accuracy_at_share", RunValue(_at_share, -np.inf, argument=True))
+
+
+def _second_half_changes(rows: pd.DataFrame) -> dict[str, np.ndarray]:
+    """The changes of accuracy from evaluation to evaluation in the second half of each run."""
+    return {
+        run: np.diff(
+            100 * group.loc[group["step"] >= group["step"].iloc[-1] / 2, "consensus_accuracy"]
+        )
+        for run, group in rows.groupby("run")
+    }
+
+
+def _fluctuation(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+    """Root mean square of the changes of accuracy in the second half of a run, in points.
+
+    NaN with fewer than three changes.
+    """
+    import pandas as pd
+
+    return pd.Series(
+        {
+            run: float(np.sqrt(np.mean(changes**2))) if len(changes) >= 3 else np.nan
+            for run, changes in _second_half_changes(rows).items()
+        }
+    )
+
+
+def _lag1(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+    """Lag-1 autocorrelation of the changes of accuracy in the second half of a run.
+
+    −1 if accuracy alternates. About −1/2 if it is noise about a level, so a negative value alone
+    does not show an oscillation. NaN with fewer than four changes, or if none differs.
+    """
+    import pandas as pd
+
+    found = {}
+    for run, changes in _second_half_changes(rows).items():
+        square = float(np.sum(changes**2))
+        enough = len(changes) >= 4 and square > 0
+        found[run] = float(np.sum(changes[1:] * changes[:-1])) / square if enough else np.nan
+    return pd.Series(found)
+
+
+VALUES.add("fluctuation", RunValue(_fluctuation, np.inf))
+VALUES.add("lag1", RunValue(_lag1, np.nan))

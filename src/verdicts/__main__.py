@@ -1,0 +1,7 @@
+"""``python -m verdicts``."""
+
+import sys
+
+from verdicts.cli import main
+
+sys.exit(main())

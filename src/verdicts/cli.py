@@ -1,0 +1,138 @@
+"""The command ``verdicts``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from verdicts.registry import UserError
+
+if TYPE_CHECKING:
+    from verdicts.row import Row
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit status."""
+    given = _parser().parse_args(arguments)
+    try:
+        return given.run(given)
+    except UserError as error:
+        print(f"verdicts: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader of the output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="verdicts", description="Judge claims on tables of results."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    check = commands.add_parser(
+        "check",
+        help="judge the claims of a file",
+        description="Judge the claims of a file on tidy tables, and print a verdict on each. The "
+        "exit status is 0 whatever the verdicts are, 1 with --strict if a claim fails, and 2 for "
+        "an error.",
+    )
+    check.add_argument("claims", type=Path, help="the claims file (YAML)")
+    check.add_argument(
+        "--tables",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="the folder with the tables that claims name: NAME.parquet or NAME.csv (default: .)",
+    )
+    check.add_argument(
+        "--format", choices=list(_formats()), default="text", help="what is printed (default: text)"
+    )
+    check.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="also write verdicts.csv, .json, .md and .html to this folder",
+    )
+    check.add_argument("--strict", action="store_true", help="exit with status 1 if a claim fails")
+    check.set_defaults(run=_check)
+    quantities = commands.add_parser(
+        "quantities", help="list what claims can be about", description="List the quantities."
+    )
+    quantities.add_argument("name", nargs="?", help="show this quantity only, in full")
+    quantities.set_defaults(run=_quantities)
+    schema = commands.add_parser(
+        "schema",
+        help="print the JSON Schema of claims files",
+        description="Print the JSON Schema of claims files. Editors complete and check a claims "
+        "file that names it.",
+    )
+    schema.set_defaults(run=_schema)
+    rates = commands.add_parser(
+        "rates",
+        help="simulate how often verdicts are false",
+        description="Simulate families of claims whose truth is known; print error rates as CSV.",
+    )
+    rates.add_argument("--simulations", type=int, default=500, metavar="N")
+    rates.set_defaults(run=_rates)
+    return parser
+
+
+def _formats() -> dict[str, Callable[[Sequence[Row]], str]]:
+    """How verdicts are printed, by name."""
+    from verdicts import render
+
+    return {
+        "text": render.as_text,
+        "markdown": render.as_markdown,
+        "json": render.as_json,
+        "html": render.as_page,
+    }
+
+
+def _check(given: argparse.Namespace) -> int:
+    from verdicts import as_table, check
+    from verdicts.statistics.judgement import FAILS
+
+    rows = check(given.claims, given.tables)
+    formats = _formats()
+    print(formats[given.format](rows), end="")
+    if given.out is not None:
+        try:
+            given.out.mkdir(parents=True, exist_ok=True)
+            as_table(rows).to_csv(given.out / "verdicts.csv", index=False, lineterminator="\n")
+            for suffix, name in (("md", "markdown"), ("json", "json"), ("html", "html")):
+                path = given.out / f"verdicts.{suffix}"
+                path.write_text(formats[name](rows), encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"out: {str(given.out)!r}: {error.strerror}.") from None
+    failed = any(row.verdict == FAILS for row in rows if not row.cell)
+    return 1 if given.strict and failed else 0
+
+
+def _quantities(given: argparse.Namespace) -> int:
+    from verdicts.quantity import QUANTITIES
+
+    names = [given.name] if given.name else sorted(QUANTITIES)
+    print("\n\n".join(QUANTITIES[name].description for name in names))
+    return 0
+
+
+def _schema(given: argparse.Namespace) -> int:
+    from verdicts.claims.schema import schema
+
+    print(json.dumps(schema(), indent=2, ensure_ascii=False))
+    return 0
+
+
+def _rates(given: argparse.Namespace) -> int:
+    from verdicts.statistics.error_rates import error_rates
+
+    if given.simulations < 1:
+        raise UserError(f"simulations: {given.simulations} is not allowed; at least 1.")
+    print(error_rates(given.simulations).to_csv(index=False), end="")
+    return 0

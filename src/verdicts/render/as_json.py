@@ -1,0 +1,31 @@
+"""Verdicts as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from verdicts.row import Row, counts
+
+VERSION = 1
+"""Of the format: it changes when a field is renamed or removed."""
+
+
+def as_json(rows: Sequence[Row]) -> str:
+    """``{"version": 1, "counts": {…}, "rows": […]}``; a number that is not finite is null or a
+    string (``"Infinity"``, ``"-Infinity"``), since JSON has none.
+    """
+    content = {
+        "version": VERSION,
+        "counts": counts(rows),
+        "rows": [{name: _plain(value) for name, value in asdict(row).items()} for row in rows],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _plain(value: object) -> object:
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

@@ -1,0 +1,34 @@
+"""Verdicts as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pandas as pd
+
+from verdicts.render.board import EXPLAINED, counted, print_board
+from verdicts.row import Row
+
+
+def as_markdown(rows: Sequence[Row]) -> str:
+    """A page: the counts, a table of the claims, and one of their cells if there are any."""
+    parts = ["# Verdicts", counted(rows), pipe_table(print_board(rows)), EXPLAINED]
+    cells = print_board(rows, cells=True)
+    if len(cells):
+        parts += ["## Parts of claims", pipe_table(cells)]
+    return "\n\n".join(parts) + "\n"
+
+
+def pipe_table(printed: pd.DataFrame) -> str:
+    """A table of strings as a pipe table; characters with a meaning in Markdown are escaped."""
+    lines = [list(printed), ["---"] * printed.shape[1], *printed.itertuples(index=False)]
+    header, rule, *body = ["| " + " | ".join(map(str, line)) + " |" for line in _escaped(lines)]
+    return "\n".join([header, rule, *body])
+
+
+def _escaped(lines: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [
+        [re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(cell.split())) for cell in line]
+        for line in lines
+    ]

@@ -1,0 +1,195 @@
+"""A row of verdicts: a claim or one of its cells, what was found, and how it is printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import pandas as pd
+
+from verdicts.registry import UserError, unknown
+from verdicts.statistics.evidence import FEWEST
+from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.judgement import EQUIVALENT, HOLDS, UNDECIDED, VERDICTS
+
+ABSENT = "–"
+"""Printed where there is no number."""
+
+NAN = math.nan
+
+
+@dataclass(frozen=True)
+class Row:
+    """A claim, or a cell of it, with its verdict. Text may be empty, and numbers NaN."""
+
+    claim: str
+    """The claim's id."""
+    cell: str
+    """The name of the cell; empty for the claim itself."""
+    place: str
+    """Where the claim is made."""
+    says: str
+    """The claim in a sentence."""
+    kind: str
+    verdict: str
+    reason: str
+    """Why it is not decided, or by which case or cell it is."""
+    unit: str
+    """The unit of the quantity, and of all numbers down to ``detectable``."""
+    relation: str
+    """``above``, ``below``, ``near`` or ``paper``; empty for cases."""
+    expected: float
+    """The value to which the claim compares its quantity."""
+    margin: float
+    estimate: float
+    """The mean over seeds; the median where runs diverged."""
+    low: float
+    """The 95 % interval starts here, …"""
+    high: float
+    """… and ends here."""
+    detectable: float
+    """The smallest difference from the expected value that these seeds show with power 80 %."""
+    seeds_needed: float
+    """The seeds that decide the claim with power 80 %, if what was measured is true."""
+    pairs: float
+    """The number of seeds."""
+    infinite: float
+    """In how many of them runs diverged."""
+    p_t: float
+    p_sign_flip: float
+    p: float
+    """The p value of a difference that decides, before the adjustment."""
+    p_adjusted: float
+    """``p``, adjusted within the family."""
+    p_equivalent: float
+    p_equivalent_adjusted: float
+    met: float
+    """In how many cases the claim is met."""
+    cases: float
+    family: str
+    family_size: int
+    """The number of claims whose p values were adjusted together."""
+    shows: str
+    """The table or figure that shows it."""
+
+    @property
+    def anchor(self) -> str:
+        """The id of its row on a page."""
+        return f"claim-{self.claim}"
+
+    @property
+    def expectation(self) -> Expectation | None:
+        """What the claim says of the mean of its quantity; None for cases."""
+        if not self.relation:
+            return None
+        margin = None if math.isnan(self.margin) else self.margin
+        return Expectation(self.relation, self.expected, margin)
+
+    @property
+    def deciding_p(self) -> float:
+        """The adjusted p value behind the verdict.
+
+        That of equivalence where it decided, and of a difference elsewhere.
+        """
+        near = self.relation in ("near", "paper") and self.verdict == HOLDS
+        by_equivalence = near or self.verdict == EQUIVALENT
+        return self.p_equivalent_adjusted if by_equivalence else self.p_adjusted
+
+    @property
+    def statement(self) -> str:
+        """What it says, with a capital letter; symbols such as p and iid stay as they are."""
+        first = self.says.partition(" ")[0]
+        symbol = first == "iid" or (len(first) == 1 and first != "a")
+        return self.says if symbol else self.says[:1].upper() + self.says[1:]
+
+    @property
+    def measured(self) -> str:
+        """The estimate with its unit, or in how many cases the claim is met."""
+        if not math.isnan(self.cases):
+            return f"met in {self.met:.0f} of {self.cases:.0f} cases"
+        ratio = self.unit.startswith("log ratio") and abs(self.estimate) < 10
+        factor = f" (a factor of {number(math.exp(self.estimate))})" if ratio else ""
+        return self.with_unit(self.estimate) + factor
+
+    @property
+    def interval(self) -> str:
+        """``−1.2 to 3.4``; a dash without an interval, or with fewer than three seeds."""
+        width = self.high - self.low
+        if not (self.pairs >= FEWEST) or math.isnan(width) or not width:
+            return ABSENT
+        return f"{number(self.low)} to {number(self.high)}"
+
+    @property
+    def counted(self) -> str:
+        """The number of seeds, or of cases."""
+        return whole(self.pairs if math.isnan(self.cases) else self.cases)
+
+    @property
+    def why(self) -> str:
+        """Why it is not decided, and what would decide it; the reason for a verdict, if any."""
+        parts = [self.reason] if self.reason else []
+        if self.verdict == UNDECIDED and not math.isnan(self.detectable):
+            effect = self.with_unit(self.detectable)
+            parts.append(f"these seeds show a difference of {effect} with a power of 80 %")
+        if self.verdict == UNDECIDED and not math.isnan(self.seeds_needed):
+            seeds = "over 10,000" if self.seeds_needed > 1e4 else f"{self.seeds_needed:.0f}"
+            parts.append(f"{seeds} seeds would decide it, if what was measured is true")
+        return "; ".join(parts)
+
+    def with_unit(self, value: float) -> str:
+        """A number in the claim's unit; a dash for NaN."""
+        return f"{number(value)} {'' if math.isnan(value) else self.unit}".strip()
+
+
+COLUMNS = [field.name for field in fields(Row)]
+"""The columns of a table of rows."""
+
+_TEXTS = {field.name: str for field in fields(Row) if field.type == "str"}
+
+
+def number(value: float) -> str:
+    """Three significant digits, with a true minus sign; a dash for NaN."""
+    if math.isnan(value):
+        return ABSENT
+    text = f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+    mantissa, e, exponent = text.partition("e")
+    text = f"{mantissa} · 10^{int(exponent)}" if e else mantissa
+    return text.replace("inf", "∞").replace("-", "−")
+
+
+def whole(value: float) -> str:
+    """A count; a dash for NaN."""
+    return ABSENT if math.isnan(value) else f"{value:.0f}"
+
+
+def counts(rows: Iterable[Row]) -> dict[str, int]:
+    """The number of claims with each verdict, zeros included; cells do not count."""
+    found = [row.verdict for row in rows if not row.cell]
+    return {verdict: found.count(verdict) for verdict in VERDICTS}
+
+
+def as_table(rows: Sequence[Row]) -> pd.DataFrame:
+    """The rows as a table with the columns ``COLUMNS``."""
+    return pd.DataFrame([asdict(row) for row in rows], columns=COLUMNS)
+
+
+def read_rows(path: str | Path) -> list[Row]:
+    """The rows in a CSV file that was written from ``as_table``, in its order.
+
+    Raises a UserError for a file without these columns, and for an unknown verdict.
+    """
+    try:
+        table = pd.read_csv(path, dtype=_TEXTS)
+    except (OSError, ValueError) as error:
+        raise UserError(f"claims: {str(path)!r} can't be read: {error}") from None
+    for name in COLUMNS:
+        if name not in table:
+            raise UserError(f"claims: {str(path)!r} has no column {name!r}.")
+    table = table.fillna(dict.fromkeys(_TEXTS, ""))
+    rows = [Row(**record) for record in table[COLUMNS].to_dict("records")]
+    for row in rows:
+        if row.verdict not in VERDICTS:
+            raise unknown(f"claims: verdict of {row.claim}", row.verdict, VERDICTS)
+    return rows

@@ -1,0 +1,25 @@
+"""The JSON Schema of claims files."""
+
+import json
+
+import jsonschema
+import pytest
+import yaml
+from foreign import CLAIMS, write
+
+import verdicts
+from verdicts.cli import main
+
+
+def test_the_schema_accepts_claims_files_and_refuses_what_the_reader_refuses(tmp_path, capsys):
+    assert main(["schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    assert validator.is_valid(yaml.safe_load(CLAIMS))
+    for wrong in (("says:", "say:"), ("kind: order", "kind: odd"), ("above: 0", "above: x"),
+                  ("quantity: slope", "quantity: slop"), ("margin: 2", "margin: 0")):  # fmt: skip
+        text = CLAIMS.replace(*wrong)
+        assert not validator.is_valid(yaml.safe_load(text)), wrong
+        with pytest.raises(verdicts.UserError):
+            verdicts.read_claims(write(tmp_path, text))

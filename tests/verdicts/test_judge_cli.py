@@ -1,0 +1,114 @@
+"""The command ``verdicts``, on tables that this project did not make."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import running
+import yaml
+from foreign import CLAIMS, write
+
+import verdicts
+from verdicts.cli import main
+
+
+def test_claims_about_a_csv_file_are_judged(tmp_path):
+    by_id = {row.claim: row for row in verdicts.check(write(tmp_path), tmp_path)}
+    assert {name: row.verdict for name, row in by_id.items()} == {
+        "faster": "holds", "same": "holds", "absent": "not run"
+    }  # fmt: skip
+    assert by_id["faster"].estimate == pytest.approx(3)
+    assert by_id["faster"].pairs == 6
+    assert by_id["absent"].reason == "there is no table 'sizes'."
+
+
+def test_what_is_printed_and_written(tmp_path, capsys):
+    claims = write(tmp_path)
+    assert (
+        main(["check", str(claims), "--tables", str(tmp_path), "--out", str(tmp_path / "o")]) == 0
+    )
+    out = capsys.readouterr().out
+    assert "holds      faster: B is more accurate than A" in out
+    assert "3 points; expected above 0; margin 0.5; 95 % interval" in out
+    assert out.endswith("3 claims. Holds: 2, fails: 0, equivalent: 0, undecided: 0, not run: 1.\n")
+    assert {path.name for path in (tmp_path / "o").iterdir()} == {
+        "verdicts.csv", "verdicts.json", "verdicts.md", "verdicts.html"
+    }  # fmt: skip
+    found = json.loads((tmp_path / "o/verdicts.json").read_text())
+    assert found["counts"]["holds"] == 2
+    assert [row["claim"] for row in found["rows"]] == ["faster", "same", "absent"]
+    assert found["rows"][2]["estimate"] is None
+    page = (tmp_path / "o/verdicts.html").read_text()
+    assert "<b>A</b>" not in page
+    assert "&lt;b&gt;A&lt;/b&gt; and C | agree" in page
+    assert r"\<b\>A\</b\> and C \| agree" in (tmp_path / "o/verdicts.md").read_text()
+
+
+def test_a_failing_claim_sets_the_status_only_if_it_is_asked_for(tmp_path, capsys):
+    claims = write(tmp_path, CLAIMS.replace("above: 0,\n     margin", "below: 0,\n     margin"))
+    arguments = ["check", str(claims), "--tables", str(tmp_path)]
+    assert main(arguments) == 0
+    assert main([*arguments, "--strict"]) == 1
+    assert "fails      faster" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ((CLAIMS, "claims: [1]"), "claims: [1] is not allowed; it must be a mapping."),
+        (("difference", "diference"), "claims.faster.quantity: 'diference' is unknown"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line(tmp_path, capsys, change, said):
+    claims = write(tmp_path, CLAIMS.replace(*change))
+    status = main(["check", str(claims), "--tables", str(tmp_path)])
+    errors = capsys.readouterr().err
+    assert (status, errors.count("\n")) == (2, 1)
+    assert errors.startswith(f"verdicts: {said}")
+
+
+def test_every_quantity_has_arguments_a_unit_and_an_example_that_it_takes(capsys):
+    from verdicts.quantity import QUANTITIES
+
+    assert main(["quantities"]) == 0
+    out = capsys.readouterr().out
+    for name, entry in QUANTITIES.items():
+        if not entry.function.__module__.startswith("verdicts."):
+            continue
+        assert f"{name}(" in out
+        assert entry.unit
+        example = yaml.safe_load(entry.example)
+        assert set(example) <= set(entry.arguments)
+        assert {key for key, needed in entry.arguments.items() if needed} <= set(example)
+    assert main(["quantities", "slop"]) == 2
+
+
+def test_the_judge_needs_neither_torch_nor_the_library(tmp_path):
+    """It runs where importing any of these fails."""
+    code = (
+        "import sys, importlib.abc\n"
+        "class Refusing(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name.partition('.')[0] in ('torch', 'ngo', 'matplotlib', 'networkx'):\n"
+        "            raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Refusing())\n"
+        "from verdicts.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, "check", write(tmp_path), "--tables", tmp_path]
+    out = running.finished(running.start(command))
+    assert "faster: B is more accurate than A" in out
+
+
+def test_error_rates_are_simulated_from_the_command(capsys):
+    assert main(["rates", "--simulations", "20"]) == 0
+    assert capsys.readouterr().out.startswith("situation,")
+    assert main(["rates", "--simulations", "0"]) == 2
+
+
+def test_a_closed_pipe_is_no_traceback(tmp_path):
+    claims = write(tmp_path)
+    command = f"{sys.executable} -m verdicts check {claims} --tables {tmp_path} | true"
+    answer = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
+    assert "Traceback" not in answer.stderr
