@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate
+from verdicts.claims.for_each import expanded
 from verdicts.quantity import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
 from verdicts.rows.selection import Selection
@@ -50,7 +51,7 @@ def read_claims(path: str | Path) -> ClaimsFile:
     }
     claims = {
         name: _claim(f"claims.{name}", name, entry, gates)
-        for name, entry in _mapping("claims", content["claims"]).items()
+        for name, entry in expanded(_mapping("claims", content["claims"])).items()
     }
     return ClaimsFile(claims, gates)
 

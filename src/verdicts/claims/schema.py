@@ -42,7 +42,7 @@ def schema() -> dict[str, object]:
             "gates": {"type": "object", "additionalProperties": _gate()},
             "claims": {
                 "type": "object",
-                "propertyNames": {"pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]*$"},
+                "propertyNames": {"pattern": "^[A-Za-z0-9{][A-Za-z0-9_.{}-]*$"},
                 "additionalProperties": _claim(),
             },
         },
@@ -73,6 +73,11 @@ def _claim() -> dict[str, object]:
                 "type": "object",
                 "additionalProperties": cell,
                 "description": "parts of the rows with verdicts of their own",
+            },
+            "for_each": {
+                "type": "object",
+                "additionalProperties": {"type": "array", "minItems": 1},
+                "description": "NAME: [values]: a claim for each, with {NAME} in its id and texts",
             },
             "every_cell": {
                 "type": "boolean",

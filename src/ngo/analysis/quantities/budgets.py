@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from verdicts.rows.selection import Column, Selection
 
 
-@quantity("difference_at_bytes")
+@quantity(
+    "difference_at_bytes",
+    unit="points",
+    example="{minus: {protocol: gossip}, of: {protocol: ngo}, over: [u], share: 0.5}",
+)
 def difference_at_bytes(
     rows: pd.DataFrame,
     of: Selection,
@@ -35,7 +39,11 @@ def difference_at_bytes(
     return _difference(_either(rows, of, minus), "bytes_sent", of, minus, over, share, choose)
 
 
-@quantity("difference_at_seconds")
+@quantity(
+    "difference_at_seconds",
+    unit="points",
+    example="{of: {protocol: ngo}, minus: {protocol: gossip}, network: wide_area}",
+)
 def difference_at_seconds(
     rows: pd.DataFrame,
     of: Selection,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from verdicts.rows.selection import Column
 
 
-@quantity("log_quotient")
+@quantity("log_quotient", unit="log ratio", example="{of: sync_term, to: noise_term}")
 def log_quotient(rows: pd.DataFrame, of: Column, to: Column) -> pd.Series:
     """The largest log of one column over another, by seed: two terms of a bound, for example."""
     import numpy as np
@@ -25,7 +25,7 @@ def log_quotient(rows: pd.DataFrame, of: Column, to: Column) -> pd.Series:
         return np.log(rows[of] / rows[to]).groupby(rows["seed"]).max()
 
 
-@quantity("log_floor_to_V")
+@quantity("log_floor_to_V", unit="log ratio")
 def log_floor_to_V(rows: pd.DataFrame) -> pd.Series:
     """Log of the predicted chatter floor of V, at the p with the highest, over V of p = 1, by seed.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from verdicts.rows.selection import Column
 
 
-@quantity("alignment_slope")
+@quantity("alignment_slope", unit="cosine per factor 10 of V", example="{column: cosine}")
 def alignment_slope(rows: pd.DataFrame, column: Column = "cosine") -> pd.Series:
     """The slope of the workers' mean cosine on log10 V over the scales, by seed (Figure 2).
 
@@ -32,7 +32,7 @@ def alignment_slope(rows: pd.DataFrame, column: Column = "cosine") -> pd.Series:
     return pd.Series(found, dtype=float).rename_axis("seed")
 
 
-@quantity("alignment_rank")
+@quantity("alignment_rank", unit="Spearman's ρ", example="{column: cosine}")
 def alignment_rank(rows: pd.DataFrame, column: Column = "cosine") -> pd.Series:
     """Spearman's ρ of V and the workers' mean cosine over the scales, by seed (Figure 2)."""
     import pandas as pd
@@ -44,7 +44,7 @@ def alignment_rank(rows: pd.DataFrame, column: Column = "cosine") -> pd.Series:
     return pd.Series(found, dtype=float).rename_axis("seed")
 
 
-@quantity("change_with_scale")
+@quantity("change_with_scale", unit="share of 1", example="{column: accuracy, minus: 0, of: 1}")
 def change_with_scale(rows: pd.DataFrame, column: Column, of: float, minus: float) -> pd.Series:
     """The workers' mean of a column at one scale of their spread − that at another, by seed."""
     import numpy as np
@@ -80,7 +80,7 @@ def _by_scale(rows: pd.DataFrame, column: Column) -> dict[int, pd.DataFrame]:
     }
 
 
-@quantity("log_image_variance_ratio")
+@quantity("log_image_variance_ratio", unit="log ratio", example="{of: 200, to: 2}")
 def log_image_variance_ratio(rows: pd.DataFrame, of: int, to: int) -> pd.Series:
     """Log of the variance between workers' generated images at step ``of`` over that ``to``.
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@quantity("samples_of_workers", cases=True)
+@quantity("samples_of_workers", example="{samples: 400}", cases=True)
 def samples_of_workers(rows: pd.DataFrame, samples: int) -> pd.DataFrame:
     """One case for each worker: it has ``samples`` samples."""
     found = _counts(rows)
@@ -19,7 +19,7 @@ def samples_of_workers(rows: pd.DataFrame, samples: int) -> pd.DataFrame:
     return cases(found, ("dataset", "worker"), found["samples"], samples, met)
 
 
-@quantity("classes_of_workers", cases=True)
+@quantity("classes_of_workers", example="{most: 4}", cases=True)
 def classes_of_workers(rows: pd.DataFrame, most: int) -> pd.DataFrame:
     """One case for each worker: it has samples of at most ``most`` classes."""
     found = _counts(rows)
@@ -27,7 +27,7 @@ def classes_of_workers(rows: pd.DataFrame, most: int) -> pd.DataFrame:
     return cases(found, ("dataset", "worker"), found["classes"], most, met)
 
 
-@quantity("samples_used", cases=True)
+@quantity("samples_used", example="{samples: 60000}", cases=True)
 def samples_used(rows: pd.DataFrame, samples: int) -> pd.DataFrame:
     """One case for each data set: its workers together have all of its ``samples`` samples."""
     found = rows.groupby("dataset")["samples"].sum().reset_index()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from verdicts.rows.selection import Column
 
 
-@quantity("settled_ratio")
+@quantity("settled_ratio", unit="log ratio", example="{of: NGO, value: V_early}")
 def settled_ratio(
     rows: pd.DataFrame, of: Mixer, minus: Mixer = "linear", value: Column = "V_settled"
 ) -> pd.Series:

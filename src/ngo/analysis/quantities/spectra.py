@@ -32,7 +32,7 @@ def printed_gaps(rows: pd.DataFrame, reference: str = REFERENCE) -> pd.DataFrame
     return cases(table, CASE, table["spectral_gap"], table["paper"], table["agrees"] == "yes")
 
 
-@quantity("smallest_gap", cases=True)
+@quantity("smallest_gap", example="{topology: ring}", cases=True)
 def smallest_gap(rows: pd.DataFrame, topology: str = "ring") -> pd.DataFrame:
     """One case for each n: the gap of ``topology`` against the smallest of the other topologies."""
     wide = rows.pivot(index="n", columns="topology", values="spectral_gap")
@@ -44,7 +44,7 @@ def smallest_gap(rows: pd.DataFrame, topology: str = "ring") -> pd.DataFrame:
     return cases(table, CASE, ours, others, ours < others)
 
 
-@quantity("random_degrees", cases=True)
+@quantity("random_degrees", example="{form: un}", cases=True)
 def random_degrees(rows: pd.DataFrame, form: str = "un") -> pd.DataFrame:
     """One case for each random graph: its mean degree against un or u(n − 1).
 

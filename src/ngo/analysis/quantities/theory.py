@@ -37,7 +37,7 @@ def continuous_mean(table: pd.DataFrame) -> pd.DataFrame:
     return cases(rows, ("topology", "n", "draw"), rows["measured"], MEAN_ERROR, met)
 
 
-@quantity("theory_consensus_time", cases=True)
+@quantity("theory_consensus_time", example="{form: paper}", cases=True)
 def consensus_time(table: pd.DataFrame, form: str) -> pd.DataFrame:
     """V is 0 from T* on (Theorem 3.1), with T* in a form of ``theory.finite_time_bound``.
 
@@ -79,7 +79,7 @@ def order(table: pd.DataFrame) -> pd.DataFrame:
     return cases(rows, ("seed",), rows["ratio"], 1.0, rows["ratio"] < 1)
 
 
-@quantity("theory_order_lead")
+@quantity("theory_order_lead", unit="log ratio", example="{first: 0.5, then: 1}")
 def order_lead(table: pd.DataFrame, first: float, then: float) -> pd.Series:
     """Per start: log of the consensus time with p = ``then`` over that with p = ``first``."""
     import numpy as np

@@ -35,7 +35,7 @@ def delay_unit_step(table: pd.DataFrame) -> pd.DataFrame:
     return cases(rows, ("topology", "n", "delay"), rows["residual"], RESIDUAL, met)
 
 
-@quantity("theory_delay_residual", cases=True)
+@quantity("theory_delay_residual", example="{linear: true}", cases=True)
 def delay_residual(table: pd.DataFrame, linear: bool = False) -> pd.DataFrame:
     """V vanishes with a delay of half the limit: sublinear coupling, or ``linear``."""
     rows = part(table, "delays")
@@ -57,7 +57,7 @@ def delay_floor(table: pd.DataFrame) -> pd.DataFrame:
     return cases(rows, ("topology", "n", "p"), rows["residual"], limit, met)
 
 
-@quantity("theory_delay_marginal", cases=True)
+@quantity("theory_delay_marginal", example="{form: closed}", cases=True)
 def delay_marginal(table: pd.DataFrame, form: str) -> pd.DataFrame:
     """Consensus for τ up to the limit: ``closed`` (≤, main text) or ``open`` (<, supplement).
 
@@ -73,7 +73,7 @@ def delay_marginal(table: pd.DataFrame, form: str) -> pd.DataFrame:
     return cases(rows, names, rows["residual"], RESIDUAL, met)
 
 
-@quantity("consensus_order", cases=True)
+@quantity("consensus_order", cases=True, example="{share: 0.01}")
 def consensus_order(table: pd.DataFrame, share: float) -> pd.DataFrame:
     """The smaller p, the sooner V ≤ ``share`` · V(0), on one trajectory for each p (Figure 3).
 
@@ -92,7 +92,7 @@ def consensus_order(table: pd.DataFrame, share: float) -> pd.DataFrame:
     return cases(rows, ("p",), measured, limit, measured > limit)
 
 
-@quantity("consensus_delay", cases=True)
+@quantity("consensus_delay", cases=True, example="{share: 0.01}")
 def consensus_delay(table: pd.DataFrame, share: float) -> pd.DataFrame:
     """Consensus if and only if τ ≤ π/(2λ_n), on trajectories (Figure S1).
 
@@ -104,7 +104,7 @@ def consensus_delay(table: pd.DataFrame, share: float) -> pd.DataFrame:
     return cases(rows, ("p", "delay"), rows["end"], share, met)
 
 
-@quantity("consensus_delay_floor", cases=True)
+@quantity("consensus_delay_floor", example="{share: 0.01}", cases=True)
 def consensus_delay_floor(table: pd.DataFrame, share: float) -> pd.DataFrame:
     """Delays up to the limit do no harm (Figure S1): V ends within a factor 2 of V without delay.
 

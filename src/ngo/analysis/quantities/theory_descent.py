@@ -21,7 +21,7 @@ CONVERGED = 1e-3
 SMALL_TERM = 0.1
 
 
-@quantity("theory_bound", cases=True)
+@quantity("theory_bound", example="{form: printed, protocol: centralized}", cases=True)
 def bound(table: pd.DataFrame, protocol: str, form: str, least_T: int = 1) -> pd.DataFrame:
     """The gap f(x_avg^T) − f* is below the bound of Theorem 2.1 (NGO: 3.2), for T ≥ ``least_T``.
 
@@ -67,7 +67,7 @@ def convergence(table: pd.DataFrame) -> pd.DataFrame:
     return cases(share, names, share["share"], CONVERGED, share["share"] < CONVERGED)
 
 
-@quantity("theory_descent_lemma", cases=True)
+@quantity("theory_descent_lemma", example="{form: printed}", cases=True)
 def descent_lemma(table: pd.DataFrame, form: str) -> pd.DataFrame:
     """The descent lemma of Section 3.3; ``form`` is printed (main text) or supplement."""
     rows = part(table, "descents")
@@ -76,7 +76,7 @@ def descent_lemma(table: pd.DataFrame, form: str) -> pd.DataFrame:
     return cases(rows, ("n", "eta_L"), rows["left"], rows["right"], met)
 
 
-@quantity("theory_index_lemma", cases=True)
+@quantity("theory_index_lemma", example="{form: printed}", cases=True)
 def index_lemma(table: pd.DataFrame, form: str) -> pd.DataFrame:
     """E V^(t+1) ≤ 40 η_t² n G²/β² (Supplement A); ``form`` is printed or amended."""
     rows = part(table, "spreads")
@@ -84,7 +84,7 @@ def index_lemma(table: pd.DataFrame, form: str) -> pd.DataFrame:
     return cases(rows, ("gamma", "T"), rows["V"], rows["limit"], rows["V"] <= rows["limit"])
 
 
-@quantity("theory_speedup_slope")
+@quantity("theory_speedup_slope", unit="log per log")
 def speedup_slope(table: pd.DataFrame) -> pd.Series:
     """Per seed: the slope of log gap in log n; −1 is a linear speed-up (Section 2.1)."""
     import numpy as np
@@ -100,7 +100,7 @@ def speedup_slope(table: pd.DataFrame) -> pd.Series:
     return by_seed(pd.Series(slopes))
 
 
-@quantity("theory_synchronized_gap")
+@quantity("theory_synchronized_gap", unit="log ratio")
 def synchronized_gap(table: pd.DataFrame) -> pd.Series:
     """Per seed: log of the gap of synchronized gossip over that of centralized SGD (Section 2.2).
 
@@ -115,7 +115,7 @@ def synchronized_gap(table: pd.DataFrame) -> pd.Series:
     return by_seed(ratio.where(ours["sync_term"] < SMALL_TERM * ours["noise_term"]))
 
 
-@quantity("theory_gap_ratio")
+@quantity("theory_gap_ratio", unit="log ratio")
 def gap_ratio(table: pd.DataFrame) -> pd.Series:
     """Per seed: log of NGO's gap over gossip's, at the last T (Section 6)."""
     import numpy as np

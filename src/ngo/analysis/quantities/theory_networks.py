@@ -26,7 +26,7 @@ def degree_limit(table: pd.DataFrame) -> pd.DataFrame:
     return cases(rows, names, rows["residual"], RESIDUAL, rows["residual"] <= RESIDUAL)
 
 
-@quantity("theory_random_system", cases=True)
+@quantity("theory_random_system", example="{form: printed}", cases=True)
 def random_system(table: pd.DataFrame, form: str) -> pd.DataFrame:
     """The random system reaches consensus with probability 1 (Section 3.3).
 
@@ -49,7 +49,7 @@ def switching(table: pd.DataFrame) -> pd.DataFrame:
     return cases(rows, ("signal", "seed"), rows["rate"], rows["limit"], met)
 
 
-@quantity("theory_switching_lead")
+@quantity("theory_switching_lead", unit="log ratio")
 def switching_lead(table: pd.DataFrame) -> pd.Series:
     """Per random signal: log of the rate of consensus over λ₂*."""
     import numpy as np
