@@ -13,7 +13,7 @@ def parsed(text: str | bytes) -> object:
     """The value of a JSON text.
 
     Raises a ValueError for what is no JSON, for more than ``DEPTH`` levels, for numbers that are
-    not finite or have thousands of digits, and for text that is not Unicode.
+    not finite or do not fit in 64 bits, and for text that is not Unicode.
     """
     try:
         value = json.loads(
@@ -39,7 +39,7 @@ def _check(value: object) -> None:
 
 
 def _refuse(text: str) -> NoReturn:
-    raise ValueError(f"{text[:40]} is not a finite number")
+    raise ValueError(f"{text[:40]} is not a finite number of 64 bits")
 
 
 def _finite(text: str) -> float:
@@ -47,4 +47,5 @@ def _finite(text: str) -> float:
 
 
 def _short_integer(text: str) -> int:
-    return int(text) if len(text) <= 40 else _refuse(text)
+    value = int(text) if len(text) <= 20 else 2**63
+    return value if abs(value) < 2**63 else _refuse(text)
