@@ -15,7 +15,8 @@ def test_json_is_read_as_usual():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "NaN", "[Infinity]", "1e999", "9" * 41, str(2**63), str(10**23), "[" * (DEPTH + 1) + "]" * (DEPTH + 1),
+    ["", "{", "NaN", "[Infinity]", "1e999", "9" * 41, str(2**63), str(10**23),
+     "[" * (DEPTH + 1) + "]" * (DEPTH + 1),
      "[" * 100_000, '{"a":' * 100_000, '"\\ud800"', b"\xff\xff\xff"],
 )  # fmt: skip
 def test_every_fault_is_a_value_error(text):
