@@ -214,10 +214,11 @@ def test_a_method_is_asynchronous_only_if_it_says_so(tmp_path, monkeypatch):
 
 
 def test_no_worker_is_dropped_from_directed_or_weighted_graphs(tmp_path, monkeypatch):
-    ngo, ring = METHODS["ngo"], TOPOLOGIES["ring"].define
+    ngo, one_way = METHODS["ngo"], TOPOLOGIES["directed_ring"].define
+    weighted = TOPOLOGIES["ring"].matrix
     monkeypatch.setitem(METHODS, "push", Method(ngo.update, ("topology",), directed=True))
-    monkeypatch.setitem(TOPOLOGIES, "one_way", Topology("one_way", ring, True, False, ()))
-    monkeypatch.setitem(TOPOLOGIES, "own", Topology("own", ring, False, True, ()))
+    monkeypatch.setitem(TOPOLOGIES, "one_way", Topology("one_way", one_way, True, False, ()))
+    monkeypatch.setitem(TOPOLOGIES, "own", Topology("own", weighted, False, True, ()))
     directed = {"protocol": "push", "topology": "one_way"}
     assert refused(tmp_path, "drop") == refused(tmp_path, "drop", protocol="centralized") == ""
     assert refused(tmp_path, "drop", **directed) == (

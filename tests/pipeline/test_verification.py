@@ -66,7 +66,7 @@ def test_rows_of_no_case_and_missing_rows_are_found(own):
 
 def test_a_table_that_is_no_table_is_one_line(own):
     out = verified({**own, SPECTRA: b"no"}, "--sample", 0, code=2)
-    assert out.startswith(f"ngo: verify: {SPECTRA}: ")
+    assert out.startswith(f"ngo: archive: 'own.tar' is refused: {SPECTRA!r} can't be read (")
     assert out.count("\n") == 1
 
 

@@ -23,7 +23,7 @@ def check_connected(name: str, n: int, values: Mapping[str, object]) -> None:
     topology declares ``connected=False``, or if it may never repeat: then its first ``GRAPHS``
     graphs are looked at. The package's own topologies connect all workers, as their tests show.
     """
-    if not TOPOLOGIES.definitions[name].startswith("ngo."):
+    if not TOPOLOGIES.definitions.get(name, "").startswith("ngo."):
         _check(TOPOLOGIES[name], n, tuple(sorted(values.items())))
 
 

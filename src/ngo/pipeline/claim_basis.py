@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 from ngo.common.registry import UserError, unknown
 from ngo.pipeline.plan import Plan
 from ngo.pipeline.remeasuring import Measured
-from verdicts.claims.claim import NETWORK, Claim, Selection
+from verdicts.claims.claim import Claim
+from verdicts.quantity import QUANTITIES
+from verdicts.rows.selection import Selection, matches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,9 +78,10 @@ def _compared(rows: pd.DataFrame, claim: Claim) -> pd.DataFrame:
 
 
 def _selections(claim: Claim) -> Iterator[Selection]:
-    """The mappings among a quantity's arguments that may name rows."""
+    """The mappings among a quantity's arguments that name rows."""
+    kinds = QUANTITIES[claim.quantity].kinds
     for name, value in claim.arguments.items():
-        if name in (NETWORK, "value"):
+        if "Selection" not in kinds[name]:
             continue
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, Mapping):
@@ -87,8 +90,6 @@ def _selections(claim: Claim) -> Iterator[Selection]:
 
 def _meeting(rows: pd.DataFrame, where: Selection) -> pd.Series:
     import pandas as pd
-
-    from verdicts.rows.selection import matches
 
     met = pd.Series(True, index=rows.index)
     for column, wanted in where.items():
@@ -129,8 +130,6 @@ def _changed(rows: pd.DataFrame, measured: Measured, number: int) -> Iterator[pd
 
 def _result(claim: Claim, rows: pd.DataFrame) -> object:
     """What the claim's quantity says of rows; the reason if it can say nothing."""
-    from verdicts.quantity import QUANTITIES
-
     try:
         return QUANTITIES[claim.quantity].function(rows, **claim.arguments)
     except (UserError, LookupError, ValueError) as error:

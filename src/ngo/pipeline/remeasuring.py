@@ -30,6 +30,7 @@ from ngo.pipeline.archive import Members
 from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.packed_runs import FinishedRun
 from ngo.pipeline.plan import Plan, load_plugins
+from ngo.pipeline.rebuilding import ENVIRONMENT
 from ngo.pipeline.retraining import BITS, ROUNDINGS
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class Remeasuring:
             out = Path(folder, "case.parquet")
             command = [sys.executable, "-P", "-m", "ngo.pipeline.remeasuring", str(out)]
             answer = subprocess.run(
-                command, env=os.environ | environment, input=json.dumps(asked),
+                command, env=os.environ | ENVIRONMENT | environment, input=json.dumps(asked),
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
             if answer.returncode:
