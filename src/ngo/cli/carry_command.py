@@ -65,7 +65,8 @@ def carry(
 
     members = read_archive(archive)
     about, runs = about_of(archive, members), runs_of(archive, members)
-    out, kept = (out or archive).resolve(), kept.resolve()
+    out = out or archive
+    place, kept = out.resolve(), kept.resolve()
     root = download.data_root(data_root).resolve()
     own = archived_plan(archive, members, trusted=trusted, tell=click.echo, schema=schema)
     planned = click.get_current_context().with_resource(own)
@@ -74,7 +75,7 @@ def carry(
     if mark_older:
         if not strata:
             raise UserError("mark_older: all runs of the archive are of the present code.")
-        write_archive(out, stage.repacked(members, about, runs, older=True))
+        write_archive(place, stage.repacked(members, about, runs, older=True))
         click.echo(f"{total} of {len(runs)} runs are of earlier code; marked → {out}")
         return
     click.echo(f"{len(runs)} runs, {total} of earlier code in {len(strata)} strata")
@@ -99,7 +100,7 @@ def carry(
         else:
             runs |= stage.carried_over(runs, stratum, by, shown)
     if partial or not failed:
-        write_archive(out, stage.repacked(members, about, runs, older=bool(failed)))
+        write_archive(place, stage.repacked(members, about, runs, older=bool(failed)))
         click.echo(f"→ {out}")
     if failed:
         LOG.error("ngo: carry: %d not carried over, first %s", len(failed), failed[0])
