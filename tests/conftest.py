@@ -11,7 +11,6 @@ import running
 import torch
 from hypothesis import settings
 
-import ngo.analysis.quantities  # noqa: F401 registered, as by the commands
 from ngo.common import plugins
 from ngo.common.seeding import torch_stream
 from ngo.common.settings import DECLARED

@@ -1,9 +1,11 @@
 """The judge of claims: a claims file and tidy tables in, verdicts out.
 
-import verdicts
+    import verdicts
 
-rows = verdicts.check("claims.yaml", "tables/")
-print(verdicts.as_table(rows)[["claim", "verdict", "estimate", "low", "high"]])
+    rows = verdicts.check("claims.yaml", "tables/")
+    print(verdicts.as_table(rows)[["claim", "verdict", "estimate", "low", "high"]])
+
+``quantity`` registers a quantity of one's own. A mistake raises a ``UserError``.
 """
 
 from __future__ import annotations
@@ -11,16 +13,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from verdicts.claims.claims_file import read_claims
 from verdicts.quantity import Quantity, quantity
-from verdicts.registry import UserError
+from verdicts.registry import UserError, load_entries
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from verdicts.claims.claim import ClaimsFile
     from verdicts.row import Row
 
 __all__ = ["Quantity", "UserError", "as_table", "check", "quantity", "read_claims"]
+
+load_entries("verdicts.quantities")
 
 
 def check(claims: str | Path, tables: str | Path) -> list[Row]:
@@ -35,6 +39,13 @@ def check(claims: str | Path, tables: str | Path) -> list[Row]:
 
     found = read_claims(claims)
     return judged(found, read_tables(tables, found.tables))
+
+
+def read_claims(path: str | Path) -> ClaimsFile:
+    """The checked claims of a file; a one-line UserError for the first mistake in it."""
+    from verdicts.claims import claims_file
+
+    return claims_file.read_claims(path)
 
 
 def as_table(rows: list[Row]) -> pd.DataFrame:

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from verdicts.registry import Registry, load_entries
+from verdicts.registry import Registry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +98,3 @@ def quantity(
         return function
 
     return register
-
-
-load_entries("verdicts.quantities")

@@ -75,10 +75,11 @@ class Registry(dict[str, T]):
         return entry
 
 
-def load_entries(package: str) -> None:
-    """Import every module of ``package``, which registers its entries."""
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        importlib.import_module(f"{package}.{module.name}")
+def load_entries(name: str) -> None:
+    """Import a module, or every module of a package, by name: they register their entries."""
+    package = importlib.import_module(name)
+    for module in pkgutil.iter_modules(getattr(package, "__path__", ())):
+        importlib.import_module(f"{name}.{module.name}")
 
 
 def in_a_line(error: Exception) -> str:

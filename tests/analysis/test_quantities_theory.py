@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ngo.analysis.quantities import QUANTITIES
 from ngo.common.registry import UserError
+from verdicts.quantity import QUANTITIES
 
 GRAPH = {"topology": "ring", "n": 5}
 

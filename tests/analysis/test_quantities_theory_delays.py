@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 from made_up_speed import trajectories
 
-from ngo.analysis.quantities import QUANTITIES
 from ngo.common.registry import UserError
+from verdicts.quantity import QUANTITIES
 
 GRAPH = {"topology": "ring", "n": 5}
 

@@ -1,8 +1,8 @@
 import pytest
 from small_theory import small_table
 
-from ngo.analysis.quantities import QUANTITIES
 from ngo.analysis.theory_verdicts import STATEMENTS, verdicts
+from verdicts.quantity import QUANTITIES
 
 FAILS = {
     "Theorem 3.1: consensus by T*, as printed",

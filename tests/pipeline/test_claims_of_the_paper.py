@@ -9,13 +9,14 @@ from conftest import REPOSITORY
 from paper_worlds import experiments, tidy_tables
 
 from ngo.analysis.apart import CELL
-from ngo.analysis.quantities import QUANTITIES, read_claims
 from ngo.data.partition import PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import read_config
 from verdicts.claims.claim import ClaimsFile
+from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import judged
+from verdicts.quantity import QUANTITIES
 from verdicts.row import as_table
 from verdicts.rows.selection import selected
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN

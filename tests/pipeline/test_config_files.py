@@ -19,7 +19,7 @@ def test_overlays_merge_mappings_and_replace_lists(tmp_path):
         (b"a: \xe9", "is not valid YAML: 'utf-8' codec can't decode"),
         (b"PAR1\x15\xcc", "is not valid YAML: "),
         (b"a: 1" + b"0" * 5000, "is not valid YAML: "),
-        (b"[" * 1_000, "is not valid YAML: "),
+        (b"[" * 1_000, "is nested more than 50 levels deep in line 1"),
         (b"- 1\n", "must be a mapping"),
         (b"", "must be a mapping"),
         (None, "can't be read"),

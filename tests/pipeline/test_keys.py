@@ -7,7 +7,6 @@ import pytest
 from conftest import CONFIGS
 from finished_runs import made_up_run
 
-from ngo.analysis.quantities import QUANTITIES
 from ngo.common import versions
 from ngo.common.fingerprint import PACKAGE
 from ngo.common.settings import file
@@ -17,7 +16,7 @@ from ngo.pipeline.keys import PAGE_TEXTS, Keys, _sha256, content, key
 from ngo.pipeline.packed_runs import write_run
 from ngo.pipeline.plan import plan
 from ngo.training.resolve import resolve
-from verdicts.quantity import Quantity
+from verdicts.quantity import QUANTITIES, Quantity
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks/table1.ipynb"
 

@@ -4,11 +4,10 @@ from configs import TIERS, changed, config_of, plan_of
 from conftest import REPOSITORY
 from tier_artefacts import OF_A_TIER
 
-from ngo.analysis.quantities import QUANTITIES
 from ngo.common.registry import UserError
 from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import read_config, tiers
-from verdicts.quantity import Quantity
+from verdicts.quantity import QUANTITIES, Quantity
 
 
 @pytest.mark.parametrize("tier", TIERS)

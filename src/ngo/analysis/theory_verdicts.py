@@ -6,8 +6,8 @@ import math
 
 import pandas as pd
 
-from ngo.analysis.quantities import QUANTITIES
 from ngo.analysis.theory_cases import hardest, part
+from verdicts.quantity import QUANTITIES
 
 # A statement, the quantity that gives its cases, and the quantity's arguments.
 STATEMENTS: tuple[tuple[str, str, dict[str, object]], ...] = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ngo.common.registry import Registry, load_entries
+from ngo.common.registry import Registry
 
 if TYPE_CHECKING:
     import torch
@@ -31,4 +31,3 @@ def augmentation(name: str) -> Callable[[Augment], Augment]:
 
 
 AUGMENTATIONS.add("none", None)
-load_entries("ngo.data.augmentations")

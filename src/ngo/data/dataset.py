@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ngo.common.registry import Registry, load_entries
+from ngo.common.registry import Registry
 
 if TYPE_CHECKING:
     import torch
@@ -164,6 +164,3 @@ def dataset(
         return read
 
     return register
-
-
-load_entries("ngo.data.sets")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ngo.common.fields import at_least
-from ngo.common.registry import Registry, UserError, load_entries
+from ngo.common.registry import Registry, UserError
 from ngo.common.settings import Setting, declare, whole
 
 Parts = list[np.ndarray]
@@ -126,6 +126,3 @@ def check_range(key: str, value: int, limit: int, unit: str) -> None:
     """Raise a UserError if ``value`` is not between 1 and the number ``limit`` of ``unit``."""
     if not 1 <= value <= limit:
         raise UserError(f"{key}: {value} is out of range; it must be 1 to {limit} ({unit})")
-
-
-load_entries("ngo.data.partitions")

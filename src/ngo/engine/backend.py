@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ngo.common.registry import Registry, load_entries, unknown
+from ngo.common.registry import Registry, unknown
 from ngo.native.pool import Map
 
 if TYPE_CHECKING:
@@ -142,6 +142,3 @@ def restored(workers: Workers) -> Iterator[None]:
             rows.copy_(before)
         for generator, stream in zip(workers.generators, streams, strict=True):
             generator.set_state(stream)
-
-
-load_entries("ngo.engine.backends")

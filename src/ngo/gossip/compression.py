@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import above
-from ngo.common.registry import Registry, load_entries
+from ngo.common.registry import Registry
 from ngo.common.settings import Setting, declare, number
 
 if TYPE_CHECKING:
@@ -78,6 +78,3 @@ def compression(
         return codec
 
     return register
-
-
-load_entries("ngo.gossip.compressions")

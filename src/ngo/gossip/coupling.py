@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ngo.common.registry import Registry, load_entries
+from ngo.common.registry import Registry
 from ngo.common.settings import Setting, declare
 from ngo.native.pool import Map, in_order
 
@@ -79,6 +79,3 @@ def coupling(
         return pull
 
     return register
-
-
-load_entries("ngo.gossip.couplings")

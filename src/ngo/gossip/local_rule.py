@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ngo.common.registry import Registry, load_entries
+from ngo.common.registry import Registry
 from ngo.common.settings import Setting, declare
 
 if TYPE_CHECKING:
@@ -54,6 +54,3 @@ def local_rule(
         return descend
 
     return register
-
-
-load_entries("ngo.gossip.local_rules")

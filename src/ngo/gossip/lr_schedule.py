@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from ngo.common.registry import Registry, load_entries
+from ngo.common.registry import Registry
 from ngo.common.settings import Setting, declare
 
 
@@ -59,6 +59,3 @@ def learning_rate(run: Run, t: int, steps: int) -> float:
     """
     lr = run.lr * LR_SCHEDULES[run.lr_schedule].factor(t / steps, run)
     return lr if run.warmup == 0 else lr * min(1, (t + 1) / (run.warmup * steps))
-
-
-load_entries("ngo.gossip.lr_schedules")

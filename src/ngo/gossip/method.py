@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ngo.common.registry import Registry, load_entries
+from ngo.common.registry import Registry
 from ngo.common.settings import Setting, declare
 
 if TYPE_CHECKING:
@@ -105,6 +105,3 @@ def method(
         return update
 
     return register
-
-
-load_entries("ngo.gossip.methods")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING
 
-from ngo.common.registry import Registry, UserError, in_a_line, load_entries
+from ngo.common.registry import Registry, UserError, in_a_line
 from ngo.common.settings import Setting, declare
 
 if TYPE_CHECKING:
@@ -228,6 +228,3 @@ def _simple(name: str, n: int, edges: Iterable[tuple[int, int]], *, directed: bo
                 f"topology: {name!r} has an edge {pair} on {n} workers; they are 0 to {n - 1}."
             )
     return [(i, j) for i, j in dict.fromkeys(pairs) if i != j]
-
-
-load_entries("ngo.gossip.topologies")

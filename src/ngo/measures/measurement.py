@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ngo.common.registry import Registry, UserError, load_entries
+from ngo.common.registry import Registry, UserError
 from ngo.measures.settings import settings_of
 
 if TYPE_CHECKING:
@@ -157,6 +157,3 @@ def measured(cases: Iterable[Case]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.concat([case.measure() for case in cases], ignore_index=True)
-
-
-load_entries("ngo.measures")

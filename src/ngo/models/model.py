@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ngo.common.registry import Registry, load_entries
+from ngo.common.registry import Registry
 
 if TYPE_CHECKING:
     import torch
@@ -66,6 +66,3 @@ def model(
         return build
 
     return register
-
-
-load_entries("ngo.models.architectures")

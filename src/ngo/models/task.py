@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ngo.common.registry import Registry, load_entries
+from ngo.common.registry import Registry
 
 if TYPE_CHECKING:
     import torch
@@ -65,6 +65,3 @@ def task(
 def normalised_batch(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Batch:
     """Normalised images, or float inputs as they are, and their targets."""
     return data.normalised(inputs), targets
-
-
-load_entries("ngo.models.tasks")

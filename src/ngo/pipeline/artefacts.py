@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 
 from ngo.common.registry import Registry
 
@@ -75,7 +74,3 @@ CLAIMS = "claims"  # the table of claims: it reads the tidy tables that the file
 def published() -> list[str]:
     """The files with the paper's numbers; claims may compare with any of them."""
     return sorted({entry.published for entry in ARTEFACTS.values() if entry.reference})
-
-
-for _part in ("paper", "calibration", "beyond"):  # the order of the report
-    import_module(f"ngo.pipeline.artefacts_of.{_part}")

@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ngo.analysis.quantities import QUANTITIES
 from ngo.common import versions
 from ngo.common.fields import Field
 from ngo.common.fingerprint import PACKAGE, fingerprint
@@ -29,6 +28,7 @@ from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, published
 from ngo.training.code import named_files, run_fingerprint
 from ngo.training.earlier import RECORD
 from ngo.training.spec import FIELDS, RunSpec
+from verdicts.quantity import QUANTITIES
 
 if TYPE_CHECKING:
     from ngo.pipeline.plan import Plan

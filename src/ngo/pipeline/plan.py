@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 
 from ngo.analysis.apart import pooled
-from ngo.analysis.quantities import read_claims
 from ngo.common import plugins
 from ngo.common.devices import check_device
 from ngo.common.registry import UserError, shown, unknown
@@ -25,6 +24,7 @@ from ngo.pipeline.schema_check import check_schema
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
 from verdicts.claims.claim import ClaimsFile
+from verdicts.claims.claims_file import read_claims
 
 CLAIMS_FILE = "config/reference/claims.yaml"
 

@@ -5,9 +5,8 @@ import pytest
 import yaml
 from made_up import cell
 
-from ngo.analysis.quantities import QUANTITIES
 from ngo.report.artefacts import claims
-from verdicts.quantity import Quantity
+from verdicts.quantity import QUANTITIES, Quantity
 
 CLAIM = {"place": "Table 1", "says": "NGO learns", "kind": "order", "quantity": "accuracy_at_end"}
 

@@ -6,28 +6,28 @@ loss or a time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from verdicts.rows.run_values import VALUES, RunValue, at_the_end
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 for _name, _column in (
     ("accuracy", "consensus_accuracy"),
     ("workers_accuracy", "workers_accuracy_mean"),
 ):
-    VALUES.add(_name, RunValue(at_the_end(_column, 100.0), -np.inf))
+    VALUES.add(_name, RunValue(at_the_end(_column, 100.0), -math.inf))
 for _name, _column in (
     ("loss", "consensus_loss"),
     ("workers_loss", "workers_loss_mean"),
     ("train_loss", "train_loss"),
     ("V", "V"),
 ):
-    VALUES.add(_name, RunValue(at_the_end(_column), np.inf))
+    VALUES.add(_name, RunValue(at_the_end(_column), math.inf))
 
 
 def _best_accuracy(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
@@ -53,10 +53,10 @@ def _edges(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
     return last["messages"] / last["step"] / 2
 
 
-VALUES.add("best_accuracy", RunValue(_best_accuracy, -np.inf))
-VALUES.add("accuracy_spread", RunValue(_accuracy_spread, np.inf))
-VALUES.add("merge_gain", RunValue(_merge_gain, -np.inf))
-VALUES.add("edges", RunValue(_edges, np.nan))
+VALUES.add("best_accuracy", RunValue(_best_accuracy, -math.inf))
+VALUES.add("accuracy_spread", RunValue(_accuracy_spread, math.inf))
+VALUES.add("merge_gain", RunValue(_merge_gain, -math.inf))
+VALUES.add("edges", RunValue(_edges, math.nan))
 
 
 def _time_to(
@@ -73,14 +73,15 @@ def _time_to(
 
 
 for _clock in ("step", "epoch"):
-    _accuracy = RunValue(_time_to(_clock, "consensus_accuracy", 0.01), np.inf, argument=True)
-    _loss = RunValue(_time_to(_clock, "consensus_loss", 1.0), np.inf, argument=True)
+    _accuracy = RunValue(_time_to(_clock, "consensus_accuracy", 0.01), math.inf, argument=True)
+    _loss = RunValue(_time_to(_clock, "consensus_loss", 1.0), math.inf, argument=True)
     VALUES.add(f"{_clock}s_to_accuracy", _accuracy)
     VALUES.add(f"{_clock}s_to_loss", _loss)
 
 
 def _at_share(rows: pd.DataFrame, last: pd.DataFrame, share: float) -> pd.Series:
     """Test accuracy in percent after a share of the run's steps, linear between evaluations."""
+    import numpy as np
     import pandas as pd
 
     return pd.Series(
@@ -96,11 +97,13 @@ def _at_share(rows: pd.DataFrame, last: pd.DataFrame, share: float) -> pd.Series
     )
 
 
-VALUES.add("accuracy_at_share", RunValue(_at_share, -np.inf, argument=True))
+VALUES.add("accuracy_at_share", RunValue(_at_share, -math.inf, argument=True))
 
 
 def _second_half_changes(rows: pd.DataFrame) -> dict[str, np.ndarray]:
     """The changes of accuracy from evaluation to evaluation in the second half of each run."""
+    import numpy as np
+
     return {
         run: np.diff(
             100 * group.loc[group["step"] >= group["step"].iloc[-1] / 2, "consensus_accuracy"]
@@ -114,6 +117,7 @@ def _fluctuation(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
 
     NaN with fewer than three changes.
     """
+    import numpy as np
     import pandas as pd
 
     return pd.Series(
@@ -130,6 +134,7 @@ def _lag1(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
     −1 if accuracy alternates. About −1/2 if it is noise about a level, so a negative value alone
     does not show an oscillation. NaN with fewer than four changes, or if none differs.
     """
+    import numpy as np
     import pandas as pd
 
     found = {}
@@ -140,5 +145,5 @@ def _lag1(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
     return pd.Series(found)
 
 
-VALUES.add("fluctuation", RunValue(_fluctuation, np.inf))
-VALUES.add("lag1", RunValue(_lag1, np.nan))
+VALUES.add("fluctuation", RunValue(_fluctuation, math.inf))
+VALUES.add("lag1", RunValue(_lag1, math.nan))
