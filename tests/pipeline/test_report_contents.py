@@ -90,7 +90,7 @@ def test_both_pages_have_every_table_and_figure_and_every_claim(made):
     for entry in SHOWN.values():
         for name in entry.tables:
             assert f"About &lt;{name}&gt;" in html
-            assert f"About <{name}>" in markdown
+            assert f"About &lt;{name}>" in markdown
         for name in entry.figures:
             assert f"![{entry.title}](images/{name}.png)" in markdown
         assert f"{escape(entry.title)} <a" in html
