@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from verdicts import extensions
 from verdicts.registry import UserError
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     given = _parser().parse_args(arguments)
     try:
+        for name in getattr(given, "imported", ()):
+            extensions.load(name)
         return given.run(given)
     except UserError as error:
         print(f"verdicts: {error}", file=sys.stderr)
@@ -79,6 +82,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     rates.add_argument("--simulations", type=int, default=500, metavar="N")
     rates.set_defaults(run=_rates)
+    for command in (check, quantities, schema):
+        command.add_argument(
+            "--import",
+            dest="imported",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="a module, or a Python file, that registers quantities; may be repeated",
+        )
     return parser
 
 

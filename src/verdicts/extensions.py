@@ -1,0 +1,29 @@
+"""Modules and files of a user's own that register quantities and values."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from pathlib import Path
+
+from verdicts.registry import UserError, in_a_line, load_entries
+
+
+def load(name: str) -> None:
+    """Import a module, or the Python file at a path that ends in ``.py``. It runs with your rights.
+
+    Raises a UserError, in one line, if it can't be imported.
+    """
+    try:
+        if not name.endswith(".py"):
+            load_entries(name)
+            return
+        spec = importlib.util.spec_from_file_location(Path(name).stem, name)
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    except UserError:
+        raise
+    except Exception as error:  # whatever the file does
+        kind = type(error).__name__
+        raise UserError(
+            f"import: {name!r} can't be imported: {kind}: {in_a_line(error)}."
+        ) from None
