@@ -1,3 +1,3 @@
 from ngo import entries
 
-entries.load()
+entries.load(__name__)
