@@ -76,7 +76,7 @@ def test_runs_of_other_code_fail_unless_the_archive_is_marked(shipped, own, monk
     told = answer(shipped, of_other_code(own, **{OLDER: "0123abc"}))
     assert told == "pass  own.tar: marked as made by 0123abc; it has no page\n"
     monkeypatch.setattr(shipped, "REPOSITORY", tmp_path)
-    monkeypatch.setattr(shipped, "SHOWN", {"test": ("page", "assumptions")})
+    monkeypatch.setattr(shipped, "PAGES", {("test", True): "docs/page.md"})
     page = tmp_path / "docs/page.md"
     page.parent.mkdir()
     page.write_text(f"# Results\n\n{BEGIN}\n")

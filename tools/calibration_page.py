@@ -11,6 +11,7 @@ import pandas as pd
 from PIL import Image
 
 from ngo.analysis.calibration import VALUES, accuracies, centralized, jointly
+from ngo.pipeline.archive import OLDER, about_of, read_archive
 from ngo.pipeline.artefacts import ARTEFACTS, tier_folder
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
@@ -23,12 +24,15 @@ from ngo.report.artefacts.calibration import (
     training,
     values,
 )
+from ngo.report.contents import warning
+from ngo.report.results_markdown import escaped
 from ngo.report.tables import number
 from ngo.training.spec import RunSpec
 
 REPOSITORY = Path(__file__).parents[1]
 DOCS = REPOSITORY / "docs"
 TIER = "calibration"
+ARCHIVE = REPOSITORY / "results/archive/calibration-runs.tar"
 CONFIG = REPOSITORY / "config/config.yaml"
 ENTRY = ARTEFACTS["calibration"]
 NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
@@ -37,7 +41,7 @@ COLOURS = 32
 
 PAGE = """\
 # Calibration
-
+{warning}
 The paper does not state the learning rate η, the batch size, γ, p, the number of epochs, the local
 rule or the augmentation behind its Table 1. Nor does it say whether an accuracy is that of the
 consensus model (the mean of the workers' models) or the mean of the workers' accuracies. This page
@@ -112,6 +116,12 @@ def main() -> None:
     (DOCS / "images/calibration.png").write_bytes(small(outputs[0]))
 
 
+def warned(archive: Path) -> str:
+    """A paragraph, if the shipped archive is marked as made by an earlier revision."""
+    older = about_of(archive, read_archive(archive)).get(OLDER) if archive.exists() else None
+    return f"\n**{escaped(warning(older))}**\n" if older else ""
+
+
 def page(runs: pd.DataFrame, reference: Path) -> str:
     """The text of the page."""
     table = accuracies(runs, reference)
@@ -120,6 +130,7 @@ def page(runs: pd.DataFrame, reference: Path) -> str:
     folder = REPOSITORY / tier_folder(TIER) / "tables"
     images = sorted(set(runs["eval_images"].astype(int)))
     return PAGE.format(
+        warning=warned(ARCHIVE),
         runs=runs["run"].nunique(),
         images=images[0],
         tried="\n".join(tried(name, runs, ranked) for name in NAMES),

@@ -23,6 +23,10 @@ from ngo.pipeline.verification import Drawn, Verification
 from ngo.report.contents import text
 from ngo.report.results_markdown import warned_of
 
+# The pages in docs/ that are made from an archive, by its tier and whether it is whole.
+PAGES = {(tier, True): f"docs/{page}.md" for tier, (page, _) in SHOWN.items()}
+PAGES["calibration", False] = "docs/calibration.md"
+
 # Measurements of which a case takes seconds.
 CHEAP = ("spectra", "consensus", "rounds")
 
@@ -70,9 +74,9 @@ def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
 
 def marked(about: dict) -> tuple[str, str]:
     """Whether the page of a marked archive's tier says that an earlier revision made it."""
-    if not about["whole"]:
+    page = PAGES.get((about["tier"], about["whole"]))
+    if page is None:
         return "pass", f"marked as made by {about[OLDER]}; it has no page"
-    page = f"docs/{SHOWN[about['tier']][0]}.md"
     if warned_of(text(REPOSITORY / page), about[OLDER]):
         return "pass", f"marked as made by {about[OLDER]}, as {page} says"
     return "FAIL", f"marked as made by {about[OLDER]}, but {page} does not say so"

@@ -34,6 +34,7 @@ def pages(monkeypatch, tmp_path):
     calibration.make(**paths, reference=reference, tier="calibration", out=out)
     monkeypatch.setattr(calibration_page, "REPOSITORY", tmp_path)
     monkeypatch.setattr(calibration_page, "DOCS", tmp_path / "docs")
+    monkeypatch.setattr(calibration_page, "ARCHIVE", tmp_path / "absent.tar")
     return calibration_page
 
 
@@ -71,3 +72,15 @@ def test_without_results_the_page_names_what_is_missing(pages, tmp_path):
     (tmp_path / "results/calibration/metrics/calibration_mnist.parquet").unlink()
     with pytest.raises(SystemExit, match=r"calibration_mnist\.parquet is missing: run make cal"):
         pages.main()
+
+
+def test_the_page_says_if_an_earlier_revision_made_the_runs(pages, tmp_path, monkeypatch):
+    assert pages.warned(tmp_path / "absent.tar") == ""
+    monkeypatch.setattr(pages, "read_archive", lambda path: {})
+    for about, said in (
+        ({}, ""),
+        ({pages.OLDER: "abc_1"}, "earlier revision of the code (abc\\_1)"),
+    ):
+        monkeypatch.setattr(pages, "about_of", lambda path, members, about=about: about)
+        assert said in pages.warned(tmp_path)
+        assert bool(pages.warned(tmp_path)) == bool(said)
