@@ -201,3 +201,16 @@ def test_strata_are_of_one_code_before_and_one_now(trained, asked):
     assert stage.strata(runs_of("own.tar", members_in(trained)), planned) == ([], {})
     stranger = {f"{name}x": run for name, run in runs.items()}
     assert stage.strata(stranger, planned) == ([], {"not in the archive's config": 4})
+
+
+def test_runs_that_took_too_long_are_not_trained_and_their_strata_are_named(
+    trained, tmp_path, asked
+):
+    def codes(members):
+        return {name: run.about["code"] for name, run in runs_of("own.tar", members).items()}
+
+    members = of_code(members_in(trained))
+    out = carried(members, tmp_path, "--longest", 0, "--partial", code=1)
+    assert out.count("not trained: it took ") >= 2
+    assert asked == []
+    assert codes(read_archive("own.tar")) == codes(members)

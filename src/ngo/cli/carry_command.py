@@ -11,7 +11,7 @@ import click
 from ngo.cli.field_options import data_root_option
 from ngo.cli.log import LOG
 from ngo.cli.options import FOLDER, INPUT, RESULT, schema_option, trust_option
-from ngo.cli.train_command import THREADS
+from ngo.cli.train_command import SECONDS, THREADS
 from ngo.cli.verify_command import SEED
 from ngo.common.registry import UserError
 from ngo.data import download
@@ -22,6 +22,12 @@ from ngo.data import download
 @click.option("--out", type=RESULT, help="Archive to write  [default: in place]")
 @click.option(
     "--seed", type=SEED, help="Draw the run of each stratum  [default: take its shortest]"
+)
+@click.option(
+    "--longest",
+    type=SECONDS,
+    metavar="SECONDS",
+    help="Train no run that took longer than this: its stratum is not carried over.",
 )
 @click.option("--partial", is_flag=True, help="Write also if some strata can't be carried over.")
 @click.option(
@@ -43,6 +49,7 @@ def carry(
     archive: Path,
     out: Path | None,
     seed: int | None,
+    longest: float | None,
     partial: bool,
     mark_older: bool,
     kept: Path,
@@ -84,6 +91,8 @@ def carry(
     for number, stratum in enumerate(strata, start=1):
         by, start = stage.chosen(stratum, runs, seed), time.perf_counter()
         try:
+            if longest is not None and runs[by].seconds > longest:
+                raise UserError(f"it took {runs[by].seconds:.0f} s")
             download.check(planned.runs[by].dataset, root)
             shown = carrying.shown(runs[by], planned.runs[by], stratum)
             how, fault = shown.how, shown.fault
