@@ -86,13 +86,11 @@ def carry(
         click.echo(f"{total} of {len(runs)} runs are of earlier code; marked → {out}")
         return
     click.echo(f"{len(runs)} runs, {total} of earlier code in {len(strata)} strata")
-    carrying = stage.Carrying(Retraining(root, planned.plugins, threads), kept)
+    carrying = stage.Carrying(Retraining(root, planned.plugins, threads), kept, longest)
     failed = [f"{count} runs: {reason}" for reason, count in refused.items()]
     for number, stratum in enumerate(strata, start=1):
         by, start = stage.chosen(stratum, runs, seed), time.perf_counter()
         try:
-            if longest is not None and runs[by].seconds > longest:
-                raise UserError(f"it took {runs[by].seconds:.0f} s")
             download.check(planned.runs[by].dataset, root)
             shown = carrying.shown(runs[by], planned.runs[by], stratum)
             how, fault = shown.how, shown.fault

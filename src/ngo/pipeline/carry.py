@@ -28,7 +28,7 @@ from ngo.pipeline.archive import ABOUT, OLDER, Members
 from ngo.pipeline.carried import rekeyed
 from ngo.pipeline.collect import with_runs
 from ngo.pipeline.earlier_code import earlier_package
-from ngo.pipeline.packed_runs import FinishedRun, read_run, revisions
+from ngo.pipeline.packed_runs import FinishedRun, is_finished, read_run, revisions
 from ngo.pipeline.plan import Plan
 from ngo.pipeline.retraining import BITS, ROUNDINGS, Retraining, other_rounding
 from ngo.training.code import run_fingerprint
@@ -86,12 +86,18 @@ def chosen(stratum: Stratum, runs: Mapping[str, FinishedRun], seed: int | None) 
 class Carrying:
     """Trains runs with the present code, and with that which made them, and compares."""
 
-    def __init__(self, retraining: Retraining, kept: Path) -> None:
-        """Trained runs stay in ``kept``, so that no run is trained twice."""
-        self._retraining, self._kept = retraining, kept
+    def __init__(self, retraining: Retraining, kept: Path, longest: float | None = None) -> None:
+        """Trained runs stay in ``kept``, so that no run is trained twice.
+
+        Runs that took longer than ``longest`` seconds are not trained.
+        """
+        self._retraining, self._kept, self._longest = retraining, kept, longest
 
     def shown(self, archived: FinishedRun, spec: RunSpec, stratum: Stratum) -> Shown:
         """Whether the present code makes the run as before; a UserError if it can't be trained."""
+        long = self._longest is not None and archived.seconds > self._longest
+        if long and not is_finished(self._kept / stratum.new / spec.id):
+            raise UserError(f"it took {archived.seconds:.0f} s")
         one = self._trained(spec, stratum.new, {})
         if one.about["code"] != stratum.new:
             raise UserError(f"carry: the code has been changed while {spec.id} was trained.")
