@@ -114,7 +114,9 @@ def test_members_that_do_not_fit_are_refused():
     [{"spec": 1}, {"spec": {"lr": "much"}}, {"spec": {"seed": [0]}}, {"about": {}}, {"final": {}},
      {"final": {"V": []}}, {"versions": {"ngo": "1"}}, {"started": "today"}, {"wall_seconds": "1"},
      {"evaluation_seconds": []}, {"evaluation_seconds": ["1"]}, {"parameters": "many"},
-     {"source": 1}, {"seed": None}, {"id": "metrics.parquet"}, {"spec": {"V": 1}}],
+     {"source": 1}, {"seed": None}, {"id": "metrics.parquet"}, {"spec": {"V": 1}},
+     {"carried": [1]}, {"carried": [{"to": {}}]},
+     {"about": {**made_up_run(SPECS[0]).record["about"], "torch": {}}}],
 )  # fmt: skip
 def test_a_record_of_other_values_is_refused(change):
     run = made_up_run(SPECS[0])

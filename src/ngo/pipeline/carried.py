@@ -13,9 +13,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ngo.pipeline.members import CARRIED
 from ngo.pipeline.packed_runs import FinishedRun
-
-CARRIED = "carried.json"
 
 Entry = dict[str, str]
 
