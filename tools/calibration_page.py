@@ -25,9 +25,9 @@ from ngo.report.artefacts.calibration import (
     values,
 )
 from ngo.report.contents import warning
-from ngo.report.results_markdown import escaped
 from ngo.report.tables import number
 from ngo.training.spec import RunSpec
+from verdicts.render.markdown import escaped
 
 REPOSITORY = Path(__file__).parents[1]
 DOCS = REPOSITORY / "docs"

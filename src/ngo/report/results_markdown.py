@@ -9,6 +9,7 @@ from tabulate import tabulate
 from ngo.report.contents import Contents, Shown, text
 from ngo.report.findings import Findings, Sentence, Topic, total
 from ngo.report.markdown_text import inert
+from verdicts.render.markdown import escaped
 
 BEGIN = "<!-- summary: written by make results-page -->"
 END = "<!-- end of the summary -->"
@@ -139,11 +140,6 @@ def summary_of(document: str) -> str:
     """The summary in a document, with its markers; empty if there is none."""
     start, end = document.find(BEGIN), document.find(END)
     return document[start : end + len(END)] if 0 <= start < end else ""
-
-
-def escaped(plain: str) -> str:
-    """Text without a meaning in Markdown, in a table too."""
-    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(plain.splitlines()))
 
 
 def _topics(found: Findings) -> list[str]:

@@ -23,12 +23,9 @@ def as_markdown(rows: Sequence[Row]) -> str:
 def pipe_table(printed: pd.DataFrame) -> str:
     """A table of strings as a pipe table; characters with a meaning in Markdown are escaped."""
     lines = [list(printed), ["---"] * printed.shape[1], *printed.itertuples(index=False)]
-    header, rule, *body = ["| " + " | ".join(map(str, line)) + " |" for line in _escaped(lines)]
-    return "\n".join([header, rule, *body])
+    return "\n".join("| " + " | ".join(map(escaped, line)) + " |" for line in lines)
 
 
-def _escaped(lines: Sequence[Sequence[str]]) -> list[list[str]]:
-    return [
-        [re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(cell.split())) for cell in line]
-        for line in lines
-    ]
+def escaped(plain: str) -> str:
+    """Text on one line that has no meaning in Markdown, in a table too."""
+    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(plain.splitlines()))
