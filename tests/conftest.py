@@ -80,7 +80,7 @@ def no_process_is_left():
 @pytest.fixture
 def house_style():
     """Figures are drawn in the project's style."""
-    from ngo.report import style
+    from ngo.figures import style
 
     with style.house_style():
         yield

@@ -6,11 +6,11 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ngo.report import plots
+from ngo.figures import plots
+from ngo.figures.pages import page
+from ngo.figures.tables import save_table
 from ngo.report.contents import Contents, Shown
 from ngo.report.findings import findings
-from ngo.report.pages import page
-from ngo.report.tables import save_table
 from verdicts.row import Row
 
 NAN = float("nan")

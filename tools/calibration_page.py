@@ -11,6 +11,7 @@ import pandas as pd
 from PIL import Image
 
 from ngo.analysis.calibration import VALUES, accuracies, centralized, jointly
+from ngo.figures.tables import number
 from ngo.pipeline.archive import OLDER, about_of, read_archive
 from ngo.pipeline.artefacts import ARTEFACTS, tier_folder
 from ngo.pipeline.config_files import read_config
@@ -25,7 +26,6 @@ from ngo.report.artefacts.calibration import (
     values,
 )
 from ngo.report.contents import warning
-from ngo.report.tables import number
 from ngo.training.spec import RunSpec
 from verdicts.render.markdown import escaped
 

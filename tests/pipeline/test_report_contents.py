@@ -14,14 +14,14 @@ from PIL import Image
 from tier_artefacts import OF_A_TIER
 
 from ngo.common.registry import UserError
+from ngo.figures.pages import page
+from ngo.figures.tables import as_markdown
 from ngo.pipeline.artefacts import CLAIMS, tier_folder
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
 from ngo.pipeline.report_contents import caption, older, report_contents
 from ngo.report.html_page import html_page
-from ngo.report.pages import page
 from ngo.report.results_markdown import results_markdown
-from ngo.report.tables import as_markdown
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
 CAPTIONS = REPOSITORY / "workflow/report"

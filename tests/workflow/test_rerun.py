@@ -69,7 +69,7 @@ def test_comments_docstrings_and_new_entries_rerun_nothing(copy):
     [
         ("src/ngo/engine/population.py", *SLOWER, EVERYTHING),
         (
-            "src/ngo/report/latex.py",
+            "src/ngo/figures/latex.py",
             '    ord("√"): ',
             '    ord("ß"): \'ss\', ord("√"): ',
             {"table1": 1, "tableS1": 1},

@@ -65,7 +65,7 @@ def partition(data_root: Path | None, out: Path, plot: Path | None, **given: obj
         ]
     click.echo(f"{spec.partition_id}: {', '.join(facts)}")
     if plot is not None:
-        from ngo.report.partition_plot import save_partition_plot
+        from ngo.figures.partition_plot import save_partition_plot
 
         stem = plot.with_suffix("") if plot.suffix in (".png", ".pdf", ".csv") else plot
         title = f"{spec.dataset}, partition {spec.partition}, seed {spec.seed}"

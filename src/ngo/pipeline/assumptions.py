@@ -12,9 +12,9 @@ import yaml
 from tabulate import tabulate
 
 from ngo.common.registry import UserError
+from ngo.figures.markdown_text import inert
+from ngo.figures.pages import page
 from ngo.pipeline.config_files import read_config
-from ngo.report.markdown_text import inert
-from ngo.report.pages import page
 
 MARK = re.compile(r"\bassumed:\s*")
 

@@ -11,10 +11,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from PIL import Image
 
+from ngo.figures.pages import body
+from ngo.figures.plots import DESCRIPTION
 from ngo.report.contents import Contents, content, text
 from ngo.report.findings import total
-from ngo.report.pages import body
-from ngo.report.plots import DESCRIPTION
 from verdicts.statistics.judgement import FAILS, HOLDS, VERDICTS
 
 FOLDER = Path(__file__).with_name("page")

@@ -6,9 +6,9 @@ import re
 
 from tabulate import tabulate
 
+from ngo.figures.markdown_text import inert
 from ngo.report.contents import Contents, Shown, text
 from ngo.report.findings import Findings, Sentence, Topic, total
-from ngo.report.markdown_text import inert
 from verdicts.render.markdown import escaped
 
 BEGIN = "<!-- summary: written by make results-page -->"

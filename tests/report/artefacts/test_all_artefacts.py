@@ -10,9 +10,9 @@ import pytest
 from often_evaluated import often
 
 from ngo.common.registry import UserError
+from ngo.figures.scaling_panels import draw_scaling
 from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.report.artefacts import delay, fig1, fig4, fig5, fig6, fig8, figS3, figS4, figS6
-from ngo.report.scaling_panels import draw_scaling
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 

@@ -17,10 +17,10 @@ from ngo.analysis.calibration import (
     cells_of,
     ranking,
 )
-from ngo.report import captions, plots
-from ngo.report.output import Output
-from ngo.report.style import PROTOCOL_STYLES, house_style
-from ngo.report.tables import number, save_table
+from ngo.figures import captions, plots
+from ngo.figures.output import Output
+from ngo.figures.style import PROTOCOL_STYLES, house_style
+from ngo.figures.tables import number, save_table
 from verdicts.row import ABSENT
 
 SHOWN = 6

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.report.captions import mixed_versions
-from ngo.report.output import Output
-from ngo.report.tables import save_table
+from ngo.figures.captions import mixed_versions
+from ngo.figures.output import Output
+from ngo.figures.tables import save_table
 from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import judged
 from verdicts.render.board import EXPLAINED, counted, print_board

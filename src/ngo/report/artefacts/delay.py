@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import together
 from ngo.analysis.delayed_training import TASK, delayed_training
-from ngo.report import plots
-from ngo.report.curve_panels import by_protocol, dots
-from ngo.report.output import Output
-from ngo.report.run_figure import make_run_figure
-from ngo.report.style import house_style
+from ngo.figures import plots
+from ngo.figures.curve_panels import by_protocol, dots
+from ngo.figures.output import Output
+from ngo.figures.run_figure import make_run_figure
+from ngo.figures.style import house_style
 
 
 @house_style()

@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 
 from ngo.analysis.combinations import combination_table, disturbances
-from ngo.report.combinations import make_combinations
-from ngo.report.output import Output
-from ngo.report.style import house_style
+from ngo.figures.combinations import make_combinations
+from ngo.figures.output import Output
+from ngo.figures.style import house_style
 
 
 @house_style()

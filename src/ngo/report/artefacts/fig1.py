@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, points, scores, together
+from ngo.figures import captions, plots
+from ngo.figures.curve_panels import LABELS, Cases, lines
+from ngo.figures.output import Output
+from ngo.figures.plots import log_axis
+from ngo.figures.style import house_style, kth_style
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.report import captions, plots
-from ngo.report.curve_panels import LABELS, Cases, lines
-from ngo.report.output import Output
-from ngo.report.plots import log_axis
-from ngo.report.style import house_style, kth_style
 from verdicts.rows.evaluations import final
 
 BY = ["dataset", "protocol", "v_threshold"]

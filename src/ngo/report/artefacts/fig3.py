@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ngo.analysis.dynamics import consensus_rounds, state_rows
-from ngo.report import plots
-from ngo.report.consensus_panels import draw_index, draw_states, kind
-from ngo.report.output import Output
-from ngo.report.style import COLOURS, LINES, house_style
+from ngo.figures import plots
+from ngo.figures.consensus_panels import draw_index, draw_states, kind
+from ngo.figures.output import Output
+from ngo.figures.style import COLOURS, LINES, house_style
 
 
 @house_style()

@@ -14,11 +14,11 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import together
 from ngo.analysis.nonlinearity import nonlinearity
-from ngo.report import plots
-from ngo.report.curve_panels import LABELS, Cases, by_protocol, decentralized, dots, lines
-from ngo.report.output import Output
-from ngo.report.run_figure import make_run_figure
-from ngo.report.style import PROTOCOL_STYLES, Style, house_style, kth_style
+from ngo.figures import plots
+from ngo.figures.curve_panels import LABELS, Cases, by_protocol, decentralized, dots, lines
+from ngo.figures.output import Output
+from ngo.figures.run_figure import make_run_figure
+from ngo.figures.style import PROTOCOL_STYLES, Style, house_style, kth_style
 
 NOTE = (
     "p = 1: gossip. Left: the end of training, a line for each γ; circles: the γ of each p with "

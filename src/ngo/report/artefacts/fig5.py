@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import together
 from ngo.analysis.edge_probabilities import EdgeProbabilities, edge_probabilities
-from ngo.report import captions, plots
-from ngo.report.curve_panels import Cases, by_protocol, decentralized, dots, lines
-from ngo.report.output import Output
-from ngo.report.style import house_style
+from ngo.figures import captions, plots
+from ngo.figures.curve_panels import Cases, by_protocol, decentralized, dots, lines
+from ngo.figures.output import Output
+from ngo.figures.style import house_style
 
 SHOWN_U = 0.4
 """The edge probability of the curves, as in the paper."""

@@ -12,10 +12,18 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import together
 from ngo.analysis.periods import AVERAGING, periods
-from ngo.report import captions, plots
-from ngo.report.curve_panels import Cases, decentralized, dots, lines
-from ngo.report.output import Output
-from ngo.report.style import COLOURS, LINES, MARKERS, PROTOCOL_STYLES, Style, house_style, kth_style
+from ngo.figures import captions, plots
+from ngo.figures.curve_panels import Cases, decentralized, dots, lines
+from ngo.figures.output import Output
+from ngo.figures.style import (
+    COLOURS,
+    LINES,
+    MARKERS,
+    PROTOCOL_STYLES,
+    Style,
+    house_style,
+    kth_style,
+)
 
 AVERAGING_STYLE = Style("averaging", COLOURS[2], ":", "^")
 

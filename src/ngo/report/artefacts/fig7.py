@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.report import captions, plots
-from ngo.report.output import Output
-from ngo.report.scaling_panels import draw_scaling
-from ngo.report.style import house_style
+from ngo.figures import captions, plots
+from ngo.figures.output import Output
+from ngo.figures.scaling_panels import draw_scaling
+from ngo.figures.style import house_style
 
 
 @house_style()

@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, scores, together
 from ngo.analysis.stability import stability
-from ngo.report import plots
-from ngo.report.curve_panels import by_protocol, dots, lines
-from ngo.report.output import Output
-from ngo.report.run_figure import make_run_figure
-from ngo.report.run_scatter import scatter
-from ngo.report.style import house_style
+from ngo.figures import plots
+from ngo.figures.curve_panels import by_protocol, dots, lines
+from ngo.figures.output import Output
+from ngo.figures.run_figure import make_run_figure
+from ngo.figures.run_scatter import scatter
+from ngo.figures.style import house_style
 
 
 @house_style()

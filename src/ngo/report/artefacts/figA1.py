@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ngo.report import captions, plots
-from ngo.report.image_mosaics import draw_generations, pixel_rows
-from ngo.report.output import Output
-from ngo.report.style import house_style
+from ngo.figures import captions, plots
+from ngo.figures.image_mosaics import draw_generations, pixel_rows
+from ngo.figures.output import Output
+from ngo.figures.style import house_style
 
 
 @house_style()

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo.analysis.steps_to_target import speedup_means, steps_to_targets
-from ngo.report import captions, plots
-from ngo.report.output import Output
-from ngo.report.style import PROTOCOL_STYLES, house_style
+from ngo.figures import captions, plots
+from ngo.figures.output import Output
+from ngo.figures.style import PROTOCOL_STYLES, house_style
 
 FILLS = {"early": "full", "late": "none"}
 """The filling of a marker shows the target; colour and shape show the protocol."""

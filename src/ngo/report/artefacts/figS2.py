@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ngo.report import captions, plots
-from ngo.report.output import Output
-from ngo.report.style import TEXT_WIDTH, house_style
+from ngo.figures import captions, plots
+from ngo.figures.output import Output
+from ngo.figures.style import TEXT_WIDTH, house_style
 
 
 @house_style()

@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import together
 from ngo.analysis.scaling import equal_steps
-from ngo.report import captions, plots
-from ngo.report.curve_panels import dots, lines
-from ngo.report.output import Output
-from ngo.report.style import house_style
-from ngo.report.topology_cases import by_topology
+from ngo.figures import captions, plots
+from ngo.figures.curve_panels import dots, lines
+from ngo.figures.output import Output
+from ngo.figures.style import house_style
+from ngo.figures.topology_cases import by_topology
 
 
 @house_style()

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo.analysis.correlations import correlations, on_log_axis, run_ends, within_seeds
-from ngo.report import captions, plots
-from ngo.report.output import Output
-from ngo.report.run_scatter import scatter
-from ngo.report.style import TEXT_WIDTH, house_style
+from ngo.figures import captions, plots
+from ngo.figures.output import Output
+from ngo.figures.run_scatter import scatter
+from ngo.figures.style import TEXT_WIDTH, house_style
 
 
 @house_style()

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ngo.report import captions, plots
-from ngo.report.image_mosaics import draw_generations, draw_mosaic, images, pixel_rows
-from ngo.report.output import Output
-from ngo.report.style import house_style
+from ngo.figures import captions, plots
+from ngo.figures.image_mosaics import draw_generations, draw_mosaic, images, pixel_rows
+from ngo.figures.output import Output
+from ngo.figures.style import house_style
 
 PAIRS = 2
 """Rows of originals above their reconstructions."""

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, scores, together
-from ngo.report import captions, plots
-from ngo.report.curve_panels import by_protocol, decentralized, lines
-from ngo.report.output import Output
-from ngo.report.style import Style, house_style
+from ngo.figures import captions, plots
+from ngo.figures.curve_panels import by_protocol, decentralized, lines
+from ngo.figures.output import Output
+from ngo.figures.style import Style, house_style
 
 
 @house_style()

@@ -14,11 +14,11 @@ from matplotlib.figure import Figure
 from ngo.analysis.curves import points
 from ngo.analysis.rounds import at_best, comparison, with_mixers
 from ngo.analysis.rounds_theory import with_theory
-from ngo.report import plots
-from ngo.report.curve_panels import Cases, dots, lines
-from ngo.report.output import Output
-from ngo.report.style import LINES, house_style, kth_style
-from ngo.report.tables import number, save_table
+from ngo.figures import plots
+from ngo.figures.curve_panels import Cases, dots, lines
+from ngo.figures.output import Output
+from ngo.figures.style import LINES, house_style, kth_style
+from ngo.figures.tables import number, save_table
 
 KINDS = {
     "drift": ("heterogeneous drift", "drift in a round"),

@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import together
 from ngo.analysis.merging import BY, merge_curves, merge_ends, merges
-from ngo.report import captions, plots
-from ngo.report.case_styles import case_styles
-from ngo.report.curve_panels import lines
-from ngo.report.output import Output
-from ngo.report.style import house_style
-from ngo.report.tables import number, save_table
+from ngo.figures import captions, plots
+from ngo.figures.case_styles import case_styles
+from ngo.figures.curve_panels import lines
+from ngo.figures.output import Output
+from ngo.figures.style import house_style
+from ngo.figures.tables import number, save_table
 
 NOTE = (
     "The gain of merging is the accuracy of the mean of all models − the mean of the workers' "

@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from ngo.analysis.network_time import NetworkModel, read_network
 from ngo.analysis.prices import SITUATION, costs_to, price_curves, priced
 from ngo.common.registry import UserError
-from ngo.report import captions, plots
-from ngo.report.case_styles import case_styles
-from ngo.report.curve_panels import lines
-from ngo.report.output import Output
-from ngo.report.style import house_style
-from ngo.report.tables import save_table
+from ngo.figures import captions, plots
+from ngo.figures.case_styles import case_styles
+from ngo.figures.curve_panels import lines
+from ngo.figures.output import Output
+from ngo.figures.style import house_style
+from ngo.figures.tables import save_table
 from verdicts.row import ABSENT
 
 BYTES = "sent_per_worker"

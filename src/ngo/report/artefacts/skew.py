@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.combinations import LINEAR, combination_table
 from ngo.analysis.heterogeneity import heterogeneity
-from ngo.report import captions, plots
-from ngo.report.combinations import NOTE, print_combinations
-from ngo.report.curve_panels import Cases, lines
-from ngo.report.output import Output
-from ngo.report.style import Style, house_style, kth_style
-from ngo.report.tables import save_table
+from ngo.figures import captions, plots
+from ngo.figures.combinations import NOTE, print_combinations
+from ngo.figures.curve_panels import Cases, lines
+from ngo.figures.output import Output
+from ngo.figures.style import Style, house_style, kth_style
+from ngo.figures.tables import save_table
 
 MEASURED = ("hellinger", "label_entropy")
 

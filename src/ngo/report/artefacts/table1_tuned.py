@@ -9,16 +9,16 @@ import pandas as pd
 from ngo.analysis.comparisons import KEYS
 from ngo.analysis.criteria import ACCURACY
 from ngo.analysis.tuning import best_settings, tuned_table, tuning_grid
-from ngo.report import captions
-from ngo.report.output import Output
-from ngo.report.protocol_tables import (
+from ngo.figures import captions
+from ngo.figures.output import Output
+from ngo.figures.protocol_tables import (
     cell,
     digits,
     diverged,
     numbers,
     with_interval,
 )
-from ngo.report.tables import save_table
+from ngo.figures.tables import save_table
 from verdicts.row import ABSENT
 
 

@@ -12,10 +12,10 @@ from ngo.analysis.comparisons import protocol_table
 from ngo.analysis.criteria import ACCURACY, HITTING_TIME, TEST_LOSS, TRAIN_LOSS
 from ngo.analysis.hitting_times import hitting_table, with_first_hitting
 from ngo.analysis.published import sole_dataset
-from ngo.report import captions
-from ngo.report.output import Output
-from ngo.report.protocol_tables import print_protocols
-from ngo.report.tables import number, save_table
+from ngo.figures import captions
+from ngo.figures.output import Output
+from ngo.figures.protocol_tables import print_protocols
+from ngo.figures.tables import number, save_table
 from verdicts.row import ABSENT
 
 CRITERIA = (replace(ACCURACY, published=None), TEST_LOSS, TRAIN_LOSS)

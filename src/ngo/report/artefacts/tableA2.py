@@ -8,9 +8,9 @@ import pandas as pd
 
 from ngo.analysis.criteria import TEST_LOSS, TRAIN_LOSS
 from ngo.analysis.published import sole_dataset
-from ngo.report import captions
-from ngo.report.output import Output
-from ngo.report.protocol_tables import save_protocols
+from ngo.figures import captions
+from ngo.figures.output import Output
+from ngo.figures.protocol_tables import save_protocols
 
 
 def make(metrics: str | Path, reference: str | Path, tier: str, out: str | Path) -> Output:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from ngo.analysis.spectra import STANDARD_ERRORS, spectral_comparison
-from ngo.report.output import Output
-from ngo.report.tables import number, save_table
+from ngo.figures.output import Output
+from ngo.figures.tables import number, save_table
 from verdicts.row import ABSENT
 
 

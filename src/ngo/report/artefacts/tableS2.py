@@ -9,10 +9,10 @@ import pandas as pd
 from ngo.analysis.comparisons import protocol_table
 from ngo.analysis.criteria import NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO
 from ngo.analysis.published import sole_dataset
-from ngo.report import captions
-from ngo.report.output import Output
-from ngo.report.protocol_tables import print_protocols
-from ngo.report.tables import save_table
+from ngo.figures import captions
+from ngo.figures.output import Output
+from ngo.figures.protocol_tables import print_protocols
+from ngo.figures.tables import save_table
 
 CRITERIA = (NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO)
 

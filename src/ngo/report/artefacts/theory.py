@@ -7,12 +7,12 @@ from pathlib import Path
 import pandas as pd
 
 from ngo.analysis.theory_verdicts import split, verdicts
-from ngo.report import plots
-from ngo.report.output import Output
-from ngo.report.style import house_style
-from ngo.report.tables import save_table
-from ngo.report.theory_plots import theory_figure
-from ngo.report.theory_table import printed as printed_table
+from ngo.figures import plots
+from ngo.figures.output import Output
+from ngo.figures.style import house_style
+from ngo.figures.tables import save_table
+from ngo.figures.theory_plots import theory_figure
+from ngo.figures.theory_table import printed as printed_table
 
 
 @house_style()

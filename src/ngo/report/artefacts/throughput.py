@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from ngo.analysis.speedup import speedups
-from ngo.report import captions, plots
-from ngo.report.output import Output
-from ngo.report.style import PROTOCOL_STYLES, house_style
+from ngo.figures import captions, plots
+from ngo.figures.output import Output
+from ngo.figures.style import PROTOCOL_STYLES, house_style
 
 
 @house_style()

@@ -1,0 +1,173 @@
+"""Tables and figures of methods and mixers, each at its own best values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ngo.analysis.combinations import LINEAR, TUNED
+from ngo.figures import captions, plots
+from ngo.figures.output import Output
+from ngo.figures.protocol_tables import diverged, with_interval
+from ngo.figures.style import Style, kth_style
+from ngo.figures.tables import save_table
+from verdicts.row import ABSENT
+
+NOTE = (
+    "Each method and coupling at the best of the p, γ and learning rates that were tried: those "
+    "with the highest mean accuracy over seeds on training samples that were held out (a value at "
+    "which a run diverged comes last)."
+)
+
+SYMBOLS = ("p", "γ", "η")
+"""The paper's letters of ``TUNED``."""
+
+
+def make_combinations(
+    name: str,
+    table: pd.DataFrame,
+    runs: pd.DataFrame,
+    tier: str,
+    out: str | Path,
+    row: str = "method",
+    **beside: str,
+) -> Output:
+    """Draw and save the figure and the table ``name`` of a ``combinations.combination_table``.
+
+    ``runs`` are the metrics that it was made from. See ``draw_combinations`` and
+    ``print_combinations`` for the others.
+    """
+    table = table.assign(tier=tier)
+    made_by = captions.made_by(tier, runs)
+    figure = draw_combinations(table, row)
+    plots.caption(figure, NOTE, captions.intervals(runs, geometric=False), made_by)
+    picture = plots.save_figure(figure, f"{out}/figures/{name}", table)
+    printed = print_combinations(table, **beside)
+    save_table(
+        table,
+        printed,
+        f"{out}/tables/{name}",
+        f"Test accuracy in percent of the mean model, {captions.mean_over_seeds(runs)}. {NOTE} "
+        "Gain: over linear gossip in the same situation, at its own best values, paired by seed. "
+        f"Sent: by all workers in a run. {at_an_end(table)}{made_by}",
+    )
+    return Output(picture, (printed,))
+
+
+def at_an_end(table: pd.DataFrame) -> str:
+    """In how many rows the best value is the smallest or largest that was tried.
+
+    Empty if no row had several to choose from.
+    """
+    counts = []
+    for symbol, column in zip(SYMBOLS, TUNED, strict=True):
+        tried = table[f"{column}_tried"].str.split(", ")  # in order
+        several = table[tried.str.len() > 1]
+        ends = [f"{row[column]:g}" in (tried[k][0], tried[k][-1]) for k, row in several.iterrows()]
+        counts += [f"{symbol} in {sum(ends)} of {len(ends)} rows"] if ends else []
+    if not counts:
+        return ""
+    return (
+        "The best value is the smallest or largest of those tried, and a better one may lie "
+        f"beyond: {', '.join(counts)}. "
+    )
+
+
+def draw_combinations(table: pd.DataFrame, row: str = "method") -> Figure:
+    """For each data set, accuracy and the gain over linear gossip, beside each other.
+
+    A row for each value of the column ``row`` (and topology, if there are several), with a marker
+    for each mixer.
+    """
+    several = table["topology"].nunique() > 1
+    graphs = (", " + table["topology"]).fillna("") if several else ""
+    table = table.assign(row=(table[row] + graphs).str.replace("_", " "))
+    sets = list(dict.fromkeys(zip(table["dataset"], table["partition"], strict=True)))
+    mixers = sorted(set(table["mixer"].dropna()), key=lambda name: (name != LINEAR, name))
+    rows = table["row"].nunique()
+    figure = plots.new_figure(len(sets) * (0.7 + 0.22 * rows) + 0.9)
+    axes = figure.subplots(len(sets), 2, squeeze=False, width_ratios=[1.2, 1])
+    for pair, (dataset, partition) in zip(axes, sets, strict=True):
+        own = table[(table["dataset"] == dataset) & (table["partition"] == partition)]
+        names = list(dict.fromkeys(own["row"]))
+        _draw_values(pair[0], own, names, mixers, "accuracy")
+        _draw_values(pair[1], own[own["mixer"] != LINEAR], names, mixers, "gain")
+        pair[1].axvline(0, color="0.6", lw=1)
+        pair[0].set(xlabel="test accuracy (%)", title=f"{dataset}, {partition}")
+        pair[1].set(xlabel="gain over linear gossip (points)")
+        pair[1].set_yticklabels([])
+    plots.titles(axes.flat, *[t for name in sets for t in (", ".join(name), "gain")])
+    plots.legend(figure, *axes[:, 0])
+    return figure
+
+
+def print_combinations(table: pd.DataFrame, **beside: str) -> pd.DataFrame:
+    """The printed form of ``combinations.combination_table``.
+
+    ``beside`` are further columns, by the heading.
+    """
+    places = [2] * len(table)
+    chosen = {
+        f"Best {name}": list(map(_chosen, table[column], table[f"{column}_tried"]))
+        for name, column in zip(SYMBOLS, TUNED, strict=True)
+    }
+    return pd.DataFrame(
+        {
+            "Data": table["dataset"],
+            "Partition": table["partition"],
+            **{title: table[column] for title, column in beside.items()},
+            "Topology": table["topology"].fillna(ABSENT),
+            "Method": table["method"],
+            "Mixing": table["mixer"].fillna(ABSENT),
+            **chosen,
+            "Accuracy": with_interval(table, "accuracy", places),
+            "Gain": with_interval(table, "gain", places, plus=True),
+            "Sent": [f"{sent / 1e6:,.1f} MB" for sent in table["bytes_sent"]],
+            "Diverged": diverged(table),
+        }
+    )
+
+
+def _chosen(value: float, tried: str) -> str:
+    """``1 of 0.3, 1``; the value alone if no other was tried."""
+    if pd.isna(value):
+        return ABSENT
+    return f"{value:g} of {tried}" if "," in tried else f"{value:g}"
+
+
+def _draw_values(
+    axis: Axes, rows: pd.DataFrame, names: list[str], mixers: list[str], value: str
+) -> None:
+    """A marker with its interval for each mixer, in the row of its method."""
+    height = 0.7 / max(1, len(mixers))
+    for k, mixer in enumerate(mixers):
+        own = rows[rows["mixer"] == mixer]
+        _markers(axis, own, names, value, kth_style(k, mixer), height * (k - (len(mixers) - 1) / 2))
+    alone = rows[rows["mixer"].isna()]
+    if value == "accuracy":
+        _markers(axis, alone, names, value, kth_style(len(mixers), "no coupling"), 0)
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(len(names) - 0.4, -0.6)
+
+
+def _markers(
+    axis: Axes, rows: pd.DataFrame, names: list[str], value: str, style: Style, offset: float
+) -> None:
+    if rows.empty:
+        return
+    axis.errorbar(
+        rows[value],
+        np.array([names.index(name) for name in rows["row"]]) + offset,
+        xerr=rows[f"{value}_ci95"],
+        color=style.colour,
+        marker=style.marker,
+        label=style.label,
+        linestyle="none",
+        markersize=4,
+        elinewidth=0.8,
+        capsize=2,
+    )

@@ -1,0 +1,177 @@
+"""Panels of means over seeds with intervals, as curves or markers; diverged runs are marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import MaxNLocator
+
+from ngo.analysis.curves import GEOMETRIC
+from ngo.figures.plots import log_axis
+from ngo.figures.style import PROTOCOL_STYLES, Style, kth_style
+
+PERCENT = ("accuracy", "best")
+DIFFERENCES = ("difference", "gain")
+
+LABELS = {
+    "V": "index $V$",
+    "ratio": "$V$ / linear gossip's",
+    "accuracy": "test accuracy (%)",
+    "best": "best test accuracy (%)",
+    "difference": "NGO − gossip (points)",
+    "gain": "gain (points)",
+    "loss": "test squared error",
+    "test_loss": "test loss",
+    "workers_loss": "test squared error",
+    "messages": "models sent",
+    "steps_to_target": "steps",
+}
+
+Cases = list[tuple[Style, pd.DataFrame]]
+"""What is drawn: rows of ``curves.points`` with the style of each case."""
+
+
+def by_protocol(table: pd.DataFrame) -> Cases:
+    """The rows of each protocol with its style; the paper's protocols come first."""
+    others = sorted(set(table["protocol"]) - set(PROTOCOL_STYLES))
+    own = {name: kth_style(k, name) for k, name in enumerate(others, start=len(PROTOCOL_STYLES))}
+    cases = [
+        (look, table[table["protocol"] == name])
+        for name, look in {**PROTOCOL_STYLES, **own}.items()
+    ]
+    return [(look, rows) for look, rows in cases if len(rows)]
+
+
+def decentralized(cases: Cases) -> Cases:
+    """``cases`` without centralized learning, whose V is 0."""
+    return [case for case in cases if case[0] != PROTOCOL_STYLES["centralized"]]
+
+
+def lines(axis: Axes, cases: Cases, x: str, y: str) -> None:
+    """Draw each case's means of ``y`` against ``x`` as a line, and the intervals as a band.
+
+    After runs of a case have diverged, the line of the remaining ones is thin, and a × with their
+    number marks the point.
+    """
+    axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    _draw(axis, cases, x, y, _band)
+
+
+def dots(axis: Axes, cases: Cases, x: str, y: str, levels: Cases = ()) -> None:
+    """Draw the means at a few values of ``x``: markers with bars, hollow if runs have diverged.
+
+    ``levels`` do not depend on ``x``: one row for ``y`` each, drawn as a line across.
+    """
+    for style, rows in levels:
+        for row in rows[rows["value"] == y].to_dict("records"):
+            axis.axhline(row["mean"], color=style.colour, ls=style.line, lw=1, label=style.label)
+            if np.isfinite(row["low"]):
+                axis.axhspan(row["low"], row["high"], color=style.colour, alpha=0.12, lw=0)
+    axis.set_xlim(_with_margins(axis.xaxis, pd.concat([rows[x] for _, rows in cases])))
+    _draw(axis, cases, x, y, _bars, levels)
+
+
+def _draw(
+    axis: Axes, cases: Cases, x: str, y: str, mark: Callable[..., None], levels: Cases = ()
+) -> None:
+    axis.set_ylabel(LABELS[y])
+    if y in GEOMETRIC:
+        log_axis(axis.yaxis)
+    shown = [(style, rows[rows["value"] == y].sort_values(x)) for style, rows in cases]
+    for style, rows in shown:
+        mark(axis, rows, x, style)
+    lost = []
+    for style, rows in shown:
+        more = rows["diverged"].diff().fillna(rows["diverged"])
+        new = rows[(more if mark is _band else rows["diverged"]) > 0]
+        lost += [(style, row) for row in new.to_dict("records")]
+    everything = pd.concat([rows for _, rows in [*cases, *levels]])
+    _fit(axis, everything[everything["value"] == y], room=min(0.08 * len(lost), 0.4))
+    _mark_diverged(axis, lost, x)
+
+
+def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
+    every = max(1, len(rows) // 6)
+    look = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
+    whole, left = rows[rows["diverged"] == 0], rows[rows["diverged"] > 0]
+    axis.plot(
+        whole[x], whole["mean"], **look, label=style.label, markevery=every, markersize=3, lw=1.2
+    )
+    axis.fill_between(
+        whole[x], whole["low"], whole["high"], color=style.colour, alpha=0.15, linewidth=0
+    )
+    if len(left):
+        axis.plot(left[x], left["mean"], **look, markevery=every, markersize=2, lw=0.5)
+
+
+def _bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
+    ends = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
+    axis.errorbar(
+        rows[x],
+        rows["mean"],
+        yerr=ends,
+        color=style.colour,
+        linestyle=style.line,
+        marker=style.marker,
+        label=style.label,
+        markersize=4,
+        linewidth=1,
+        elinewidth=0.8,
+        capsize=2,
+    )
+    some = rows[rows["diverged"] > 0]
+    look = {"markeredgecolor": style.colour, "markerfacecolor": "white", "markersize": 4}
+    axis.plot(some[x], some["mean"], style.marker, **look, zorder=3)
+
+
+def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
+    """Set limits around the means and their intervals.
+
+    Percentages stay in their range; differences show 0. ``room`` is the share of the height that is
+    kept free at the bottom, for marks.
+    """
+    log = axis.get_yscale() == "log"
+    ends = rows[["mean", "low", "high"]]
+    ends = np.log10(ends.where(ends > 0)) if log else ends
+    bottom, top = ends.min(axis=None), ends.max(axis=None)
+    if np.isfinite(top - bottom):
+        if rows["value"].isin(DIFFERENCES).any():
+            bottom, top = min(bottom, 0), max(top, 0)
+        margin = 0.06 * (top - bottom) or 0.5
+        limits = np.array([bottom - margin, top + margin])
+        if rows["value"].isin(PERCENT).any():
+            limits = limits.clip(-2, 102)
+        limits[0] -= room * (limits[1] - limits[0])
+        axis.set_ylim(10**limits if log else limits)
+
+
+def _with_margins(axis: Axis, values: pd.Series) -> np.ndarray:
+    """Limits of an axis around ``values``."""
+    log = axis.get_scale() == "log"
+    low, high = np.log10([values.min(), values.max()]) if log else (values.min(), values.max())
+    limits = np.array([low, high]) + (0.08 * (high - low) or 0.5) * np.array([-1, 1])
+    return 10**limits if log else limits
+
+
+def _mark_diverged(axis: Axes, lost: list[tuple[Style, dict]], x: str) -> None:
+    """A × at the bottom for each row of ``lost``, with how many of how many runs diverged."""
+    place = axis.get_xaxis_transform()
+    for k, (style, row) in enumerate(lost):
+        height = 0.05 + 0.08 * k
+        left = (axis.transScale + axis.transLimits).transform((row[x], 1))[0] < 0.5
+        axis.plot(row[x], height, "x", color=style.colour, transform=place, markersize=5)
+        axis.annotate(
+            f"{row['diverged']} of {row['seeds'] + row['diverged']} diverged",
+            (row[x], height),
+            xycoords=place,
+            xytext=(5 if left else -5, 0),
+            textcoords="offset points",
+            ha="left" if left else "right",
+            va="center",
+            fontsize="x-small",
+            color=style.colour,
+        )

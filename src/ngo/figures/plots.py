@@ -1,0 +1,129 @@
+"""Making a figure and saving it: axes, titles, legend, caption, files."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable
+from itertools import chain, zip_longest
+from pathlib import Path
+from string import ascii_lowercase
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatterSciNotation
+
+from ngo.common.files import atomic_file
+from ngo.figures.style import TEXT_WIDTH
+
+LETTERS = 21
+"""Letters of a caption per inch of a figure's width."""
+
+LABEL_ROOM = 0.1
+"""The distance between the labels of two ticks, at least, as a share of the axis."""
+
+DESCRIPTION = "Description"
+"""The key of the caption in the metadata of a PNG file."""
+
+
+def new_figure(height: float, width: float = TEXT_WIDTH) -> Figure:
+    """An empty figure of this size in inches, independent of pyplot and its backend."""
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(figure: Figure, stem: str | Path, shown: pd.DataFrame) -> Path:
+    """Write ``stem``.png, .pdf and .csv, and return the path of the first.
+
+    ``shown`` is the data in the figure. The caption is metadata of the PNG file. The files are the
+    same bytes each time.
+    """
+    caption = " ".join(figure.get_supxlabel().split()) or None
+    undated = {"png": {"Software": None, DESCRIPTION: caption}, "pdf": {"CreationDate": None}}
+    for kind, metadata in undated.items():
+        with atomic_file(f"{stem}.{kind}") as temporary:
+            figure.savefig(temporary, metadata=metadata)
+        figure.set_layout_engine("none")  # both files have the layout of the first
+    with atomic_file(f"{stem}.csv") as temporary:
+        shown.to_csv(temporary, index=False, lineterminator="\n")
+    return Path(f"{stem}.png")
+
+
+def caption(figure: Figure, *sentences: str) -> None:
+    """Write ``sentences`` in small letters below the figure; empty ones are skipped."""
+    text = " ".join(filter(None, sentences))
+    lines = textwrap.fill(text, int(LETTERS * figure.get_figwidth()))
+    figure.supxlabel(lines, fontsize="x-small", color="0.35", x=0.01, ha="left")
+
+
+def legend(figure: Figure, *axes: Axes) -> None:
+    """One legend above the panels, with each label in ``axes`` once, in as many rows as needed."""
+    labelled = {}
+    pairs = [zip(*axis.get_legend_handles_labels(), strict=True) for axis in axes]
+    for handle, label in filter(None, chain(*zip_longest(*pairs))):
+        labelled.setdefault(label, handle)
+    room = 72 / mpl.rcParams["font.size"] * figure.get_figwidth()  # in heights of a letter
+    across = int(room / (6 + 0.55 * max(map(len, labelled))))
+    figure.legend(
+        labelled.values(),
+        labelled,
+        loc="outside upper center",
+        ncols=-(-len(labelled) // -(-len(labelled) // across)),
+        handlelength=3.2,
+    )
+
+
+def titles(axes: Iterable[Axes], *names: str) -> None:
+    """A title for each panel, with its letter: ``(a) accuracy``."""
+    for letter, axis, name in zip(ascii_lowercase, axes, names, strict=False):
+        axis.set_title(f"({letter}) {name}")
+
+
+def value_ticks(axis: Axes, values: Iterable[float], base: float = 10) -> None:
+    """A logarithmic x axis with ticks at ``values`` only.
+
+    The ends have a label, and every other tick that is not too near to the labels beside it.
+    """
+    values = sorted(values)
+    shown = {*values[:1], *values[-1:]}
+    for value in values[1:-1]:
+        room = LABEL_ROOM * math.log(values[-1] / values[0])
+        if min(abs(math.log(value / other)) for other in shown) >= room:
+            shown.add(value)
+    axis.set_xscale("log", base=base)
+    axis.set_xticks(values, [f"{value:g}" if value in shown else "" for value in values])
+    axis.set_xticks([], minor=True)
+
+
+def log_axis(axis: Axis) -> None:
+    """A logarithmic axis with plain numbers; a short one has labels between the powers of ten.
+
+    Zeros are not drawn.
+    """
+    owner = axis.axes
+    setter = owner.set_xscale if axis is owner.xaxis else owner.set_yscale
+    setter("log", nonpositive="mask")
+    powers = LogFormatterSciNotation()
+
+    def between(value: float, _: int) -> str:
+        low, high = axis.get_view_interval()
+        digits = "123456789" if high < 4 * low else "25" if high < 60 * low else ""
+        return number(value) if f"{value:e}"[0] in digits else ""
+
+    def number(value: float, _: int = 0) -> str:
+        return f"{value:g}" if 1e-3 <= value < 1e5 else powers(value)
+
+    axis.set_major_formatter(number)
+    axis.set_minor_formatter(between)
+
+
+def share_limits(*axes: Axes) -> None:
+    """Give all ``axes`` the same y limits, wide enough for each."""
+    lows, highs = zip(*(axis.get_ylim() for axis in axes), strict=True)
+    for axis in axes:
+        axis.set_ylim(min(lows), max(highs))

@@ -1,0 +1,45 @@
+"""A panel of V against a score with a marker for each run, told apart by protocol and topology."""
+
+from __future__ import annotations
+
+from itertools import cycle
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from ngo.analysis.correlations import on_log_axis
+from ngo.analysis.order import TOPOLOGY_ORDER
+from ngo.figures.curve_panels import LABELS, by_protocol
+from ngo.figures.plots import log_axis
+
+FILLS = ("none", "left", "full", "right", "top", "bottom")
+"""The filling of a marker shows the topology; colour and shape show the protocol."""
+
+
+def scatter(
+    axis: Axes, rows: pd.DataFrame, y: str = "accuracy", pale: pd.Series | None = None
+) -> None:
+    """Draw ``y`` against V of the runs in ``rows``, and state below how many diverged.
+
+    ``pale`` says which runs have smaller, paler markers.
+    """
+    log_axis(axis.xaxis)
+    topologies = [*TOPOLOGY_ORDER, *sorted(set(rows["topology"]) - set(TOPOLOGY_ORDER))]
+    for topology, fill in zip(topologies, cycle(FILLS), strict=False):
+        for style, part in by_protocol(rows[rows["topology"] == topology]):
+            part = part[on_log_axis(part, y)]
+            look = {"color": style.colour, "fillstyle": fill, "markerfacecoloralt": "white"}
+            apart = pale.loc[part.index] if pale is not None else part["V"].isna()
+            first = part[~apart]
+            label = f"{style.label}, {topology}"
+            axis.plot(first["V"], first[y], style.marker, markersize=5, label=label, **look)
+            if apart.any():
+                other = part[apart]
+                axis.plot(other["V"], other[y], style.marker, markersize=3, alpha=0.5, **look)
+    axis.set(xlabel=LABELS["V"], ylabel=LABELS[{"loss": "test_loss"}.get(y, y)])
+    if lost := int((~on_log_axis(rows, y)).sum()):
+        bottom, top = axis.get_ylim()
+        axis.set_ylim(bottom - 0.08 * (top - bottom), top)
+        axis.text(
+            0.5, 0.02, f"× {lost} of {len(rows)} diverged", transform=axis.transAxes, ha="center"
+        )

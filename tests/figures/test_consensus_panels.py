@@ -1,0 +1,33 @@
+"""Panels of consensus without learning."""
+
+import math
+
+import pytest
+from made_up_speed import trajectories
+
+from ngo.figures import plots
+from ngo.figures.consensus_panels import draw_index, draw_states, kind
+
+pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
+
+
+@pytest.fixture
+def axis():
+    return plots.new_figure(2).subplots()
+
+
+def test_each_worker_has_a_line(axis):
+    draw_states(axis, trajectories((1.0,), rounds=5), "red")
+    assert len(axis.lines) == 10
+    assert axis.get_xlabel() == "round"
+
+
+@pytest.mark.parametrize(("mark", "lines"), [(3, 2), (math.nan, 1)])
+def test_consensus_is_marked_if_it_is_reached(axis, mark, lines):
+    draw_index(axis, trajectories((1.0,), rounds=5), mark, "V", "red", "-")
+    assert len(axis.lines) == lines
+    assert axis.get_yscale() == "log"
+
+
+def test_couplings_are_named_by_p():
+    assert [kind(p) for p in (0.5, 1, 2)] == ["sublinear", "linear", "superlinear"]

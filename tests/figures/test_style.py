@@ -1,0 +1,30 @@
+"""The style of figures."""
+
+import matplotlib as mpl
+
+from ngo.figures.style import PROTOCOL_STYLES, house_style, kth_style
+
+
+def test_protocols_are_told_apart_without_colour():
+    looks = {(look.line, look.marker) for look in PROTOCOL_STYLES.values()}
+    assert len(looks) == len(PROTOCOL_STYLES)
+    assert len({look.line for look in PROTOCOL_STYLES.values()}) == len(looks)
+
+
+def test_a_style_keeps_its_look_under_another_label():
+    look = kth_style(1, "one")
+    other = look.named("other")
+    assert other.label == "other"
+    assert (other.colour, other.line, other.marker) == (look.colour, look.line, look.marker)
+
+
+def test_matplotlibs_settings_are_restored():
+    before = mpl.rcParams["font.size"]
+    with house_style():
+        assert mpl.rcParams["font.size"] == 8 != before
+    assert mpl.rcParams["font.size"] == before
+
+
+def test_the_style_holds_in_each_call_of_a_function():
+    sized = house_style()(lambda: mpl.rcParams["font.size"])
+    assert [sized(), sized()] == [8, 8]
