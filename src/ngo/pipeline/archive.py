@@ -28,7 +28,7 @@ from ngo.pipeline import limits, packed_runs
 from ngo.pipeline.archive_description import described
 from ngo.pipeline.members import ABOUT, SUMS, check_member, is_table, is_workflow
 from ngo.pipeline.packed_runs import FinishedRun
-from ngo.pipeline.parquet_check import decoded_bytes
+from ngo.pipeline.parquet_check import decoded_bytes, renamed_columns
 
 # The key of ``archive.json`` that marks an archive as made by an earlier revision, which it names.
 OLDER = "older"
@@ -46,7 +46,10 @@ def write_archive(path: str | Path, members: Members) -> str:
 
 
 def read_archive(path: str | Path) -> Members:
-    """The members of an archive; a UserError that names the first fault in it."""
+    """The members of an archive, its tables with present names (``ngo.common.former``).
+
+    Raises a UserError that names the first fault in it.
+    """
     content = _bounded(Path(path))
     try:
         members = _members(content)
@@ -187,11 +190,15 @@ def _entries(content: bytes) -> Iterator[tuple[tarfile.TarInfo, memoryview]]:
 
 
 def _check_tables(path: str | Path, members: Members) -> None:
-    """Raise a UserError for a table that is damaged, or if all are too large when decoded."""
+    """Give the columns of all tables present names.
+
+    Raises a UserError for a table that is damaged, or if all are too large when decoded.
+    """
     left = limits.TABLES
-    for name in filter(is_table, members):
+    for name in [*filter(is_table, members)]:
         try:
             left -= decoded_bytes(members[name], left)
+            members[name] = renamed_columns(members[name], f"archive, {str(path)!r}")
         except ValueError as error:
             raise _refused(path, f"{name!r} can't be read ({error})") from None
 
