@@ -46,10 +46,7 @@ def write_archive(path: str | Path, members: Members) -> str:
 
 
 def read_archive(path: str | Path) -> Members:
-    """The members of an archive, its tables with present names (``ngo.common.former``).
-
-    Raises a UserError that names the first fault in it.
-    """
+    """The members of an archive; a UserError that names the first fault in it."""
     content = _bounded(Path(path))
     try:
         members = _members(content)
@@ -97,8 +94,9 @@ def runs_of(path: str | Path, members: Members) -> dict[str, FinishedRun]:
 def unpack(path: str | Path, out: str | Path) -> Path:
     """Verify an archive, and unpack it into ``out``/TIER-SUM; returns that folder.
 
-    The records of runs become files of their own. The sources of the workflow stay in the archive:
-    nothing in the folder is run but the config's plugins, if they are trusted. The folder appears
+    The records of runs become files of their own, and the columns of tables get present names. The
+    sources of the workflow stay in the archive: nothing in the folder is run but the config's
+    plugins, if they are trusted. The folder appears
     only when it is complete. An existing folder must contain these files unchanged. Raises a
     UserError if the archive or the folder has been changed.
     """
@@ -110,7 +108,11 @@ def unpack(path: str | Path, out: str | Path) -> Path:
             "the runs back."
         )
     folder = writable_folder(out) / f"{about['tier']}-{sha256(_packed(members))[:8]}"
-    members = {name: content for name, content in members.items() if not is_workflow(name)}
+    members = {
+        name: _renamed(path, name, content) if is_table(name) else content
+        for name, content in members.items()
+        if not is_workflow(name)
+    }
     if packed_runs.RECORDS in members:  # one file for each, as pages of results read them
         members |= {
             f"results/runs/{run.id}/run.json": run.record_text.encode()
@@ -135,6 +137,14 @@ def unpack(path: str | Path, out: str | Path) -> Path:
                 f"sha256 {sha256(content)}, found {sha256(found)}); remove the folder."
             )
     return folder
+
+
+def _renamed(path: str | Path, name: str, content: bytes) -> bytes:
+    """The table ``name`` with present names (``ngo.common.former``)."""
+    try:
+        return renamed_columns(content, f"archive, {str(path)!r}")
+    except ValueError as error:
+        raise _refused(path, f"{name!r} can't be read ({error})") from None
 
 
 def _packed(members: Mapping[str, bytes]) -> bytes:
@@ -190,15 +200,11 @@ def _entries(content: bytes) -> Iterator[tuple[tarfile.TarInfo, memoryview]]:
 
 
 def _check_tables(path: str | Path, members: Members) -> None:
-    """Give the columns of all tables present names.
-
-    Raises a UserError for a table that is damaged, or if all are too large when decoded.
-    """
+    """Raise a UserError for a table that is damaged, or if all are too large when decoded."""
     left = limits.TABLES
-    for name in [*filter(is_table, members)]:
+    for name in filter(is_table, members):
         try:
             left -= decoded_bytes(members[name], left)
-            members[name] = renamed_columns(members[name], f"archive, {str(path)!r}")
         except ValueError as error:
             raise _refused(path, f"{name!r} can't be read ({error})") from None
 

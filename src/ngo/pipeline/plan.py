@@ -163,7 +163,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
             f"other than {', '.join(SHARED)}."
         )
     check_device(config["device"])
-    check_fields("defaults", config["defaults"])
+    check_fields("defaults", config.get("defaults", {}))
     for name, setting in config["settings"].items():
         check_fields(f"settings.{name}", setting)
     training = experiments(config)

@@ -114,7 +114,7 @@ class RunSpec:
         **_METHOD,
         neutral="none",
     )
-    gamma: float | None = _field(float, "synchronization rate γ", 0.1, **_RATE, **_METHOD)
+    gamma: float | None = _field(float, "synchronization rate γ", 1.0, **_RATE, **_METHOD)
     gamma_decay: float | None = _field(
         float, "γ at step t is γ / (1 + t)^decay; 0 is constant", 0.0, **within(0, 10), **_METHOD
     )
@@ -253,8 +253,7 @@ _FACTS = (
     *("run", "tier", "version", "code", "torch", "instructions", "kernels", "parts", "data"),
     *("train_samples", "test_samples", "classes_covered", "parameters"),
 )
-_ATTRIBUTES = (name for name in vars(RunSpec) if not name.startswith("_"))
-reserve([*_CORE, *_OPTIONS, *_FACTS, *_ATTRIBUTES])
+reserve([*_CORE, *_OPTIONS, *_FACTS, *(n for n in vars(RunSpec) if not n.startswith("_"))])
 
 
 class _Declared(Mapping):
