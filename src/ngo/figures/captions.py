@@ -17,6 +17,11 @@ OF_LOGARITHM = ", and the intervals of its logarithm"
 ONE_MODEL = "Centralized learning has one model, V = 0."
 
 
+def about(runs: pd.DataFrame) -> list[str]:
+    """What a figure of means over seeds says of its runs: classes, intervals, diverged runs."""
+    return [classes(runs), intervals(runs), diverged(runs)]
+
+
 def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
     """Tier, data sets, values, seeds: ``Tier paper; data: mnist; γ = 0.1; 20 epochs; 5 seeds.``
 

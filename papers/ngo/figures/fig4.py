@@ -1,10 +1,14 @@
-"""Figure 4: test accuracy and V against the exponent p, for several synchronization rates γ."""
+"""Test accuracy and the synchronization index V at the end of training for several exponents p and
+synchronization rates γ, and during training at the best γ of each p; p = 1 is linear gossip.
+
+*The paper:* a smaller p (stronger nonlinearity) improves both. *Look at* the lines of the small γ,
+and at where V follows the predicted floor: there p is compared by its chatter, not by its speed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,51 +16,81 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from ngo.analysis.curves import together
-from ngo.analysis.nonlinearity import nonlinearity
-from ngo.figures import plots
+from ngo.analysis.curves import along, part, points, scores, together
+from ngo.analysis.stability import chatter_floor
+from ngo.analysis.tuning import best_settings, tuning_grid
+from ngo.figures import captions, plots
+from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import LABELS, Cases, by_protocol, decentralized, dots, lines
-from ngo.figures.output import Output
-from ngo.figures.run_figure import make_run_figure
-from ngo.figures.style import PROTOCOL_STYLES, Style, house_style, kth_style
+from ngo.figures.style import PROTOCOL_STYLES, Style, kth_style
+from verdicts.rows.evaluations import final
 
-NOTE = (
-    "p = 1: gossip. Left: the end of training, a line for each γ; circles: the γ of each p with "
-    "the best held-out accuracy; thin dotted lines: the predicted floor of V, where coordinates "
-    "alternate between two values. Right: training at the circled γ."
+BY = ["protocol", "p", "gamma"]
+
+
+@figure(
+    "fig4",
+    section="5.2 Impact of nonlinearity",
+    title="Figure 4: accuracy and V against p, for several synchronization rates γ",
+    apart=("protocol", "p", "gamma"),
 )
+def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The means over seeds, in three parts.
+
+    ``ends``: accuracy and V at the end, by protocol, p and γ; ``best`` marks the γ of each p with
+    the best held-out accuracy. ``course``: the same along training at that γ, and of centralized
+    learning. ``floor``: the predicted floor of NGO's V.
+    """
+    every = scores(metrics)
+    best = _own_best(metrics)
+    ends = points(final(every), BY, ["accuracy", "V"]).merge(best, on=BY, how="left")
+    chosen = every.merge(best, on=BY) if len(best) else every[every["gamma"].isna()]
+    course = along(chosen, BY, "epoch", ["accuracy", "V"]) if len(chosen) else chosen
+    floor = chatter_floor(metrics[metrics["protocol"] == "ngo"])
+    return together(ends=ends.assign(best=ends["best"].notna()), floor=floor, course=course)
 
 
-@house_style()
-def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
-    """Draw and save the figure from the metrics of runs."""
-    return make_run_figure("fig4", draw, metrics, tier, out, NOTE)
+def _own_best(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The best γ of each protocol and p by held-out accuracy; no rows without held-out samples."""
+    if "holdout_accuracy" not in metrics or metrics["holdout_accuracy"].isna().all():
+        return pd.DataFrame(columns=[*BY, "best"])
+    return best_settings(tuning_grid(metrics), BY[:2])[BY].assign(best=True)
 
 
-def draw(metrics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
+    """How to read the drawing."""
+    return [
+        "p = 1: gossip. Left: the end of training, a line for each γ; circles: the γ of each p "
+        "with the best held-out accuracy; thin dotted lines: the predicted floor of V, where "
+        "coordinates alternate between two values. Right: training at the circled γ.",
+        *captions.about(metrics),
+    ]
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
     """Accuracy and V at the end by p, a line for each γ; along training at each p's own best γ."""
-    found = nonlinearity(metrics)
-    spread = found.ends[found.ends["p"].notna()]
+    ends, floor = part(numbers, "ends"), part(numbers, "floor")
+    spread = ends[ends["p"].notna()]
     rates = sorted(spread["gamma"].unique())
     by_rate = [
         (_solid(kth_style(k, rf"$\gamma = {rate:g}$")), spread[spread["gamma"] == rate])
         for k, rate in enumerate(rates)
     ]
-    levels = by_protocol(found.ends[found.ends["p"].isna()])
+    levels = by_protocol(ends[ends["p"].isna()])
     figure = plots.new_figure(5)
     axes = figure.subplots(2, 2, width_ratios=[1.2, 1])
-    courses = _by_exponent(found.course) if len(found.course) else []
+    courses = _by_exponent(part(numbers, "course"))
     for row, value in zip(axes, ("accuracy", "V"), strict=True):
         dots(row[0], by_rate, "p", value, levels if value != "V" else [])
         row[0].set_xticks(sorted(spread["p"].unique()))
-        _mark_best(row[0], found.best, spread[spread["value"] == value])
+        _mark_best(row[0], spread[spread["value"] == value])
         cases = courses if value != "V" else decentralized(courses)
         if cases:
             lines(row[1], cases, "epoch", value)
         else:
             row[1].text(0.5, 0.5, "no held-out samples", transform=row[1].transAxes, ha="center")
             row[1].set_ylabel(LABELS[value])
-    _draw_floor(axes[1, 0], by_rate, found.floor)
+    _draw_floor(axes[1, 0], by_rate, floor)
     axes[1, 0].set_xlabel("exponent $p$")
     axes[1, 1].set_xlabel("epoch")
     plots.titles(
@@ -70,12 +104,12 @@ def draw(metrics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
         if axis.get_legend_handles_labels()[1]:
             place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.13), "borderaxespad": 0}
             axis.legend(**place, ncols=columns, handlelength=2.4, columnspacing=1, fontsize="small")
-    return figure, together(found.ends, found.floor, found.course)
+    return figure
 
 
-def _mark_best(axis: Axes, best: pd.DataFrame, ends: pd.DataFrame) -> None:
+def _mark_best(axis: Axes, ends: pd.DataFrame) -> None:
     """A circle around the marker of each p at its own best γ."""
-    chosen = ends.merge(best[["protocol", "p", "gamma"]], on=["protocol", "p", "gamma"])
+    chosen = ends[ends["best"]]
     look = {"markerfacecolor": "none", "markeredgecolor": "black", "markersize": 9}
     axis.plot(chosen["p"], chosen["mean"], "o", **look, label="best $\\gamma$ of $p$", zorder=4)
 
@@ -101,10 +135,10 @@ def _by_exponent(table: pd.DataFrame) -> Cases:
         parts = [rows[rows["p"] == p] for p in exponents] or [rows]
         shades = style == PROTOCOL_STYLES["ngo"]
         looks = _shades(exponents) if shades else [style] * len(parts)
-        for look, part in zip(looks, parts, strict=True):
-            p, gamma = part["p"].iloc[0], part["gamma"].iloc[0]
+        for look, own in zip(looks, parts, strict=True):
+            p, gamma = own["p"].iloc[0], own["gamma"].iloc[0]
             name = rf"{style.label}, $p = {p:g}$, $\gamma = {gamma:g}$"
-            cases.append((look.named(name if pd.notna(p) else style.label), part))
+            cases.append((look.named(name if pd.notna(p) else style.label), own))
     return cases
 
 

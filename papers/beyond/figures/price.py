@@ -1,9 +1,14 @@
-"""The price of a point of accuracy: in bytes, and in seconds on modelled networks."""
+"""Test accuracy of the mean model against the bytes that a worker sends, and against modelled
+seconds on each network of the config's key `network`. The table has what it costs to reach a
+target.
+
+*The question:* which method reaches an accuracy with the fewest bytes, and in the least time on a
+slow or on a fast network, with workers that are slow now and then?
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,66 +18,75 @@ from ngo.analysis.network_time import NetworkModel, read_network
 from ngo.analysis.prices import SITUATION, costs_to, price_curves, priced
 from ngo.common.registry import UserError
 from ngo.figures import captions, plots
+from ngo.figures.artefact import figure
 from ngo.figures.case_styles import case_styles
 from ngo.figures.curve_panels import lines
-from ngo.figures.output import Output
-from ngo.figures.style import house_style
-from ngo.figures.tables import save_table
 from verdicts.row import ABSENT
 
 BYTES = "sent_per_worker"
+PRICES, COSTS = "price", "price_to_target"
 
 NOTE = (
     "Each case at its own best p, γ and learning rate by held-out accuracy. Seconds are modelled "
     "from the traffic on record; evaluations take none."
 )
 
+Tables = dict[str, pd.DataFrame]
 
-@house_style()
-def make(
-    metrics: str | Path,
-    network: Mapping[str, Mapping[str, float]],
-    target_accuracy: float,
-    tier: str,
-    out: str | Path,
-) -> Output:
-    """Draw and save the figure and the table from the metrics of runs.
+
+@figure(
+    "price",
+    section="Any method with any coupling",
+    title="The price of a point of accuracy, in bytes and in modelled seconds",
+    tables=("price_to_target",),
+    values={"target_accuracy": (0, 1)},
+)
+def numbers(
+    metrics: pd.DataFrame, network: Mapping[str, Mapping[str, float]], target_accuracy: float
+) -> Tables:
+    """The evaluations of each case with their costs, and the costs of reaching the target.
 
     ``network`` are networks by name (``network_time.NetworkModel``); ``target_accuracy`` is the
-    share of test samples whose costs the table has.
+    share of test samples. A UserError if the config names no network.
     """
     if not network:
         raise UserError("network: the config names none; it needs one or more.")
-    runs = pd.read_parquet(metrics)
     models = {name: read_network(values) for name, values in network.items()}
-    found = priced(runs, models)
-    made_by = captions.made_by(tier, runs)
-    about = " ".join(_in_words(name, model) for name, model in models.items())
-    figure = draw(found, list(models))
-    plots.caption(
-        figure,
+    found = priced(metrics, models)
+    return {
+        PRICES: found,
+        COSTS: costs_to(found, 100 * target_accuracy, [BYTES, *models]),
+    }
+
+
+def note(numbers: Tables, metrics: pd.DataFrame, **inputs: object) -> list[str]:
+    """What the costs are."""
+    return [
         NOTE,
-        about,
-        captions.intervals(runs, geometric=False),
-        captions.diverged(found),
-        made_by,
-    )
-    picture = plots.save_figure(figure, f"{out}/figures/price", found.assign(tier=tier))
-    table = costs_to(found, 100 * target_accuracy, [BYTES, *models]).assign(tier=tier)
-    printed = print_costs(table, list(models))
-    save_table(
-        table,
-        printed,
-        f"{out}/tables/price",
+        _in_words(inputs["network"]),
+        captions.intervals(metrics, geometric=False),
+        captions.diverged(numbers[PRICES]),
+    ]
+
+
+def caption(numbers: Tables, target_accuracy: float, **inputs: object) -> str:
+    """What the table shows."""
+    return (
         f"What it costs until the mean model's test accuracy is {target_accuracy:.0%}: medians "
         f"over seeds, linear between evaluations; {ABSENT}: half of the runs or more do not reach "
-        f"it. {NOTE} {about} {made_by}",
+        f"it. {NOTE} {_in_words(inputs['network'])}"
     )
-    return Output(picture, (printed,))
 
 
-def draw(found: pd.DataFrame, networks: list[str]) -> Figure:
+def _networks(costs: pd.DataFrame) -> list[str]:
+    """The names of the networks, whose columns stand between those of the bytes and the seeds."""
+    names = list(costs)
+    return names[names.index(BYTES) + 1 : names.index("seeds")]
+
+
+def draw(numbers: Tables) -> Figure:
     """Accuracy against bytes sent by a worker, and against seconds on each network."""
+    found, networks = numbers[PRICES], _networks(numbers[COSTS])
     looks = case_styles(found)
     panels = [
         (situation, rows, cost)
@@ -103,8 +117,9 @@ def draw(found: pd.DataFrame, networks: list[str]) -> Figure:
     return figure
 
 
-def print_costs(table: pd.DataFrame, networks: list[str]) -> pd.DataFrame:
-    """The printed form of ``prices.costs_to``."""
+def show(numbers: Tables) -> pd.DataFrame:
+    """The costs of reaching the target as they are printed."""
+    table = numbers[COSTS]
     return pd.DataFrame(
         {
             "Data": table["dataset"],
@@ -117,7 +132,7 @@ def print_costs(table: pd.DataFrame, networks: list[str]) -> pd.DataFrame:
             "MB by a worker": [_number(value / 1e6) for value in table[BYTES]],
             **{
                 f"{name.replace('_', ' ')}, s": [_number(value) for value in table[name]]
-                for name in networks
+                for name in _networks(table)
             },
             "Reached": [f"{k} of {n}" for k, n in zip(table["seeds"], table["runs"], strict=True)],
         }
@@ -128,7 +143,12 @@ def _number(value: float) -> str:
     return f"{value:,.3g}" if np.isfinite(value) else ABSENT
 
 
-def _in_words(name: str, model: NetworkModel) -> str:
+def _in_words(network: object) -> str:
+    assert isinstance(network, Mapping)
+    return " ".join(_sentence(name, read_network(values)) for name, values in network.items())
+
+
+def _sentence(name: str, model: NetworkModel) -> str:
     slow = f"; with probability {model.slow:g}, {model.slowdown:g} times as long"
     called = name.replace("_", " ").capitalize()
     return (

@@ -1,0 +1,103 @@
+"""Making a table or figure from its file: its numbers, its drawing, its captions, its outputs."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pandas as pd
+
+from ngo.analysis.published import sole_dataset
+from ngo.figures import captions, plots
+from ngo.figures.artefact import Artefact, read_artefact
+from ngo.figures.output import Output
+from ngo.figures.style import house_style
+from ngo.figures.tables import save_table
+
+#: One tidy table, or several by the names of outputs.
+Tables = pd.DataFrame | dict[str, pd.DataFrame]
+
+PREFIX = "ngo_figure_"  # of the modules' names, so that no library is shadowed
+
+
+class Opened:
+    """An artefact's file, imported. ``numbers``, then ``save``: a notebook's two cells."""
+
+    def __init__(self, source: str | Path) -> None:
+        self.facts: Artefact = read_artefact(Path(source))
+        self.module: ModuleType = _imported(Path(source))
+        self._inputs: dict[str, Any] = {}
+
+    def numbers(self, **inputs: Any) -> Tables:
+        """The numbers; ``inputs`` are the parameters, with paths of tidy tables as Parquet."""
+        self._inputs = {
+            name: pd.read_parquet(value) if name in self.facts.reads else value
+            for name, value in inputs.items()
+        }
+        found: Tables = self.module.numbers(**self._inputs)
+        return found
+
+    def save(self, numbers: Tables, tier: str, out: str | Path) -> Output:
+        """Draw, print and save: ``OUT/figures/NAME.png`` (pdf, csv), ``OUT/tables/NAME.md`` (…)."""
+        made_by = self._made_by(tier)
+        picture = None
+        for name in self.facts.figures:
+            with house_style():
+                figure = self.module.draw(numbers)
+                plots.caption(figure, *self._notes(numbers), made_by)
+                shown = _of(numbers, name).assign(tier=tier)
+                picture = plots.save_figure(figure, f"{out}/figures/{name}", shown)
+        printed: dict[str, pd.DataFrame] = {}
+        if self.facts.tables:
+            printed = _by_name(self.module.show(numbers), self.facts.tables)
+            texts = _by_name(self.module.caption(numbers, **self._inputs), self.facts.tables)
+            for name in self.facts.tables:
+                shown = _of(numbers, name).assign(tier=tier)
+                text = f"{texts[name]} {made_by}"
+                save_table(shown, printed[name], f"{out}/tables/{name}", text)
+        return Output(picture, tuple(printed.values()))
+
+    @property
+    def _runs(self) -> pd.DataFrame | None:
+        """The tidy tables that are about data, as one; None if there is none."""
+        tables = [self._inputs[name] for name in self.facts.reads]
+        about = [each for each in tables if {"dataset", "seed"} <= set(each)]
+        return pd.concat(about, ignore_index=True) if about else None
+
+    def _notes(self, numbers: Tables) -> list[str]:
+        if hasattr(self.module, "note"):
+            told = self.module.note(numbers, **self._inputs)
+            return [told] if isinstance(told, str) else list(told)
+        runs = self._runs
+        if runs is None or "run" not in runs:
+            return []
+        return captions.about(runs)
+
+    def _made_by(self, tier: str) -> str:
+        runs = self._runs
+        if runs is None:
+            return f"Tier {tier}; no data set."
+        paper = self.facts.stands_for
+        if paper is None and self.facts.reference:
+            paper = sole_dataset(self._inputs["reference"])
+        return captions.made_by(tier, runs, paper)
+
+
+def _imported(source: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(PREFIX + source.stem, source)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _of(numbers: Tables, name: str) -> pd.DataFrame:
+    return numbers[name] if isinstance(numbers, dict) else numbers
+
+
+def _by_name(made: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    return dict(made) if isinstance(made, Mapping) else dict.fromkeys(names, made)
