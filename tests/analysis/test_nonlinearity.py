@@ -3,7 +3,6 @@
 import math
 
 from made_up import exponents
-
 from ngo.analysis.nonlinearity import nonlinearity
 
 

@@ -18,14 +18,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from ngo.analysis.apart import CELL
-from ngo.common.registry import UserError, in_a_line
+from ngo.common.registry import UserError, in_a_line, shown, unknown
 
 Numbers = TypeVar("Numbers", bound=Callable[..., object])
+
+CLAIMED = "*"
+ASKED = {"network": "the config's networks", "claims": "the path of the file of claims"}
 
 FIGURE = ("png", "pdf", "csv")
 TABLE = ("csv", "md", "tex", "html")
@@ -38,7 +41,8 @@ class Artefact:
     name: str
     section: str
     title: str
-    #: Names of tidy tables, by the parameter of ``numbers``.
+    #: Names of tidy tables, by the parameter of ``numbers``. For ``CLAIMED``, the parameter is a
+    #: mapping of all tidy tables that claims are about.
     reads: Mapping[str, str]
     #: The names of files in ``results/TIER/figures`` and ``results/TIER/tables``, without suffixes.
     figures: tuple[str, ...]
@@ -53,8 +57,10 @@ class Artefact:
     values: Mapping[str, tuple[float, float]]
     #: The data set that the paper used, where another one stands in for it.
     stands_for: str | None = None
-    #: Whether ``numbers`` has the parameter ``network``, the config's networks.
-    priced: bool = False
+    #: Which of ``ASKED`` are parameters of ``numbers`` too.
+    asks: tuple[str, ...] = ()
+    #: Whether it is the default figure of the experiment after which it is named.
+    default: bool = False
     text: str = ""
     """What it shows, what the paper says, and what to look at (reStructuredText)."""
     source: Path = Path()
@@ -64,7 +70,26 @@ class Artefact:
         return [
             *(f"figures/{name}.{kind}" for name in self.figures for kind in FIGURE),
             *(f"tables/{name}.{kind}" for name in self.tables for kind in TABLE),
+            f"captions/{self.name}.rst",
         ]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters of its notebook: those of ``numbers``, the tier, and the folder."""
+        reference = ["reference"] if self.reference else []
+        return (*self.reads, *reference, *self.asks, *self.values, "tier", "out")
+
+    def of(self, experiment: str) -> Artefact:
+        """The same for ``experiment``, after which it and its files are named."""
+        return replace(
+            self,
+            name=experiment,
+            title=experiment,
+            reads=dict.fromkeys(self.reads, experiment),
+            figures=(experiment,),
+            tables=(experiment,),
+            default=True,
+        )
 
     @property
     def place(self) -> tuple[object, ...]:
@@ -125,6 +150,24 @@ def read_artefact(source: Path) -> Artefact:
     )
 
 
+def check_values(key: str, facts: Artefact, given: Mapping[str, float], *, asked: bool) -> None:
+    """Raise a one-line UserError for the first number that is not among ``facts.values``.
+
+    ``key`` is the place in the config. If the figure is ``asked`` for, none may be missing.
+    """
+    for name, value in given.items():
+        if name not in facts.values:
+            raise unknown(key, name, facts.values)
+        low, high = facts.values[name]
+        if not low < value <= high:
+            raise UserError(
+                f"{key}.{name}: {shown(value)} is not allowed; it must be a number above {low:g} "
+                f"and at most {high:g}."
+            )
+    if asked and (missing := [name for name in facts.values if name not in given]):
+        raise UserError(f"{key}: {missing[0]!r} is missing.")
+
+
 _KINDS = {"figure": None, "table": CELL}
 _KEYS = ("section", "title", "reads", "tables", "reference", "apart", "values", "stands_for")
 
@@ -155,11 +198,11 @@ def _facts(source: Path, call: ast.Call, arguments: ast.arguments, text: str) ->
         apart=given.get("apart", _KINDS[kind]),
         values=given.get("values") or {},
         stands_for=given.get("stands_for"),
-        priced="network" in _names(arguments),
+        asks=tuple(each for each in ASKED if each in _names(arguments)),
         text=text.strip(),
         source=source,
     )
-    known = {*facts.reads, *facts.values, "network", *(["reference"] if facts.reference else [])}
+    known = facts.parameters[:-2]
     if other := [each for each in _names(arguments) if each not in known]:
         raise UserError(f"{key}: numbers has the parameter {other[0]!r}, which nothing provides.")
     return facts

@@ -11,8 +11,9 @@ from typing import Any
 import pandas as pd
 
 from ngo.analysis.published import sole_dataset
+from ngo.common.files import write_text
 from ngo.figures import captions, plots
-from ngo.figures.artefact import Artefact, read_artefact
+from ngo.figures.artefact import CLAIMED, Artefact, read_artefact
 from ngo.figures.output import Output
 from ngo.figures.style import house_style
 from ngo.figures.tables import save_table
@@ -26,23 +27,29 @@ PREFIX = "ngo_figure_"  # of the modules' names, so that no library is shadowed
 class Opened:
     """An artefact's file, imported. ``numbers``, then ``save``: a notebook's two cells."""
 
-    def __init__(self, source: str | Path) -> None:
-        self.facts: Artefact = read_artefact(Path(source))
+    def __init__(self, source: str | Path, experiment: str | None = None) -> None:
+        """Import the file ``source``; ``experiment`` is that of a default figure."""
+        facts = read_artefact(Path(source))
+        self.facts: Artefact = facts.of(experiment) if experiment else facts
         self.module: ModuleType = _imported(Path(source))
         self._inputs: dict[str, Any] = {}
 
     def numbers(self, **inputs: Any) -> Tables:
         """The numbers; ``inputs`` are the parameters, with paths of tidy tables as Parquet."""
         self._inputs = {
-            name: pd.read_parquet(value) if name in self.facts.reads else value
+            name: _tidy(value) if name in self.facts.reads else value
             for name, value in inputs.items()
         }
         found: Tables = self.module.numbers(**self._inputs)
         return found
 
     def save(self, numbers: Tables, tier: str, out: str | Path) -> Output:
-        """Draw, print and save: ``OUT/figures/NAME.png`` (pdf, csv), ``OUT/tables/NAME.md`` (…)."""
+        """Draw, print and save: ``OUT/figures/NAME.png`` (pdf, csv), ``OUT/tables/NAME.md`` (…).
+
+        ``OUT/captions/NAME.rst`` has the text, for Snakemake's report.
+        """
         made_by = self._made_by(tier)
+        write_text(f"{out}/captions/{self.facts.name}.rst", f"{self.facts.text}\n\nTier {tier}.\n")
         picture = None
         for name in self.facts.figures:
             with house_style():
@@ -61,10 +68,16 @@ class Opened:
         return Output(picture, tuple(printed.values()))
 
     @property
+    def _tables(self) -> list[pd.DataFrame]:
+        given = [self._inputs[name] for name in self.facts.reads]
+        return [
+            each for one in given for each in (one.values() if isinstance(one, dict) else [one])
+        ]
+
+    @property
     def _runs(self) -> pd.DataFrame | None:
         """The tidy tables that are about data, as one; None if there is none."""
-        tables = [self._inputs[name] for name in self.facts.reads]
-        about = [each for each in tables if {"dataset", "seed"} <= set(each)]
+        about = [each for each in self._tables if {"dataset", "seed"} <= set(each)]
         return pd.concat(about, ignore_index=True) if about else None
 
     def _notes(self, numbers: Tables) -> list[str]:
@@ -77,6 +90,9 @@ class Opened:
         return captions.about(runs)
 
     def _made_by(self, tier: str) -> str:
+        if CLAIMED in self.facts.reads.values():
+            tables = self._tables
+            return " ".join(filter(None, [f"Tier {tier}.", captions.mixed_versions(tables)]))
         runs = self._runs
         if runs is None:
             return f"Tier {tier}; no data set."
@@ -93,6 +109,13 @@ def _imported(source: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def _tidy(given: Any) -> Any:
+    """The tidy table in a file; those in several files, by name."""
+    if isinstance(given, list):
+        return {Path(each).stem: pd.read_parquet(each) for each in given}
+    return pd.read_parquet(given)
 
 
 def _of(numbers: Tables, name: str) -> pd.DataFrame:

@@ -7,11 +7,11 @@ import made_up
 import made_up_graphs
 import pandas as pd
 import pytest
+from ngo.pipeline.artefacts import ARTEFACTS
 from often_evaluated import often
 
 from ngo.common.registry import UserError
 from ngo.figures.scaling_panels import draw_scaling
-from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.report.artefacts import delay, fig1, fig4, fig5, fig6, fig8, figS3, figS4, figS6
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
