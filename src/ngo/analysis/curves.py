@@ -63,10 +63,11 @@ def together(*tables: pd.DataFrame, **parts: pd.DataFrame) -> pd.DataFrame:
 
     The rows of ``parts`` have their name in the column ``part``, see ``part``.
     """
-    named = [table.assign(part=name) for name, table in parts.items()]
-    filled = [table.dropna(axis=1, how="all") for table in (*tables, *named)]
+    tables += tuple(table.assign(part=name) for name, table in parts.items())
+    filled = [table.dropna(axis=1, how="all") for table in tables]
     counts = [table.astype(dict.fromkeys(table.select_dtypes("int"), "Int64")) for table in filled]
-    return pd.concat(counts, ignore_index=True)
+    columns = list(dict.fromkeys(name for table in tables for name in table))
+    return pd.concat(counts, ignore_index=True).reindex(columns=columns)
 
 
 def part(numbers: pd.DataFrame, name: str) -> pd.DataFrame:
