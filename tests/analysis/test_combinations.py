@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from made_up_combinations import combinations
 
-from ngo.analysis.combinations import combination_table, disturbances, with_parts
+from ngo.analysis.combinations import combination_table, with_parts
 
 
 def test_a_method_is_its_correction_and_local_rule():
@@ -54,19 +54,3 @@ def test_situations_are_apart_by_further_columns():
     ring = table[(table["beta"] == 1) & table["mixer"].notna()]
     assert ring["method"].is_monotonic_increasing
     assert (ring.groupby("method")["mixer"].first() == "linear").all()
-
-
-def test_a_disturbance_is_named_by_what_is_not_neutral():
-    rows = pd.DataFrame(
-        {
-            "delay": [0, 5, 0, np.nan, 0],
-            "link_failure": [0.0, 0.0, 0.3, np.nan, 0.1],
-            "absence": [0.0, 0.0, 0.0, np.nan, 0.2],
-            "compression": ["none", None, None, "top_k", None],
-            "kept_share": [np.nan, np.nan, np.nan, 0.01, np.nan],
-        }
-    )
-    assert disturbances(rows).tolist() == [
-        "none", "late messages, τ = 5", "failing links, 30%", "compression, top_k 1%",
-        "failing links, 10%; absent workers, 20%",
-    ]  # fmt: skip

@@ -16,8 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
+from ngo.analysis.chatter import chatter_floor
 from ngo.analysis.curves import along, part, points, scores, together
-from ngo.analysis.stability import chatter_floor
 from ngo.analysis.tuning import best_settings, tuning_grid
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
@@ -42,8 +42,9 @@ def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
     learning. ``floor``: the predicted floor of NGO's V.
     """
     every = scores(metrics)
+    ends = points(final(every), BY, ["accuracy", "V"])
     best = _own_best(metrics)
-    ends = points(final(every), BY, ["accuracy", "V"]).merge(best, on=BY, how="left")
+    ends = ends.merge(best, on=BY, how="left")
     chosen = every.merge(best, on=BY) if len(best) else every[every["gamma"].isna()]
     course = along(chosen, BY, "epoch", ["accuracy", "V"]) if len(chosen) else chosen
     floor = chatter_floor(metrics[metrics["protocol"] == "ngo"])

@@ -82,22 +82,3 @@ def _listed(values: pd.Series) -> str:
 def known(run: pd.Series, name: str, neutral: object) -> bool:
     """Whether a run has a value of the field, other than the neutral one."""
     return name in run and pd.notna(run[name]) and run[name] != neutral
-
-
-def disturbances(metrics: pd.DataFrame) -> pd.Series:
-    """What disturbs each run: ``late messages, τ = 5``; ``none``."""
-    return metrics.apply(_disturbance, axis=1)
-
-
-def _disturbance(run: pd.Series) -> str:
-    found = []
-    if known(run, "delay", 0):
-        found.append(f"late messages, τ = {run['delay']:g}")
-    if known(run, "link_failure", 0):
-        found.append(f"failing links, {run['link_failure']:.0%}")
-    if known(run, "absence", 0):
-        found.append(f"absent workers, {run['absence']:.0%}")
-    if known(run, "compression", "none"):
-        share = f" {run['kept_share']:.0%}" if known(run, "kept_share", None) else ""
-        found.append(f"compression, {run['compression']}{share}")
-    return "; ".join(found) or "none"

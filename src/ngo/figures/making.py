@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -76,8 +77,9 @@ class Opened:
 
     @property
     def _runs(self) -> pd.DataFrame | None:
-        """The tidy tables that are about data, as one; None if there is none."""
+        """The tidy tables of runs as one, or else those about data; None if there is none."""
         about = [each for each in self._tables if {"dataset", "seed"} <= set(each)]
+        about = [each for each in about if "run" in each] or about
         return pd.concat(about, ignore_index=True) if about else None
 
     def _notes(self, numbers: Tables) -> list[str]:
@@ -107,6 +109,7 @@ def _imported(source: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look for it
     spec.loader.exec_module(module)
     return module
 
