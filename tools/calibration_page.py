@@ -129,7 +129,7 @@ def page(runs: pd.DataFrame, reference: Path) -> str:
         images=images[0],
         tried="\n".join(tried(name, runs, ranked) for name in NAMES),
         winners="\n\n".join(winner(name, ranked) for name in NAMES),
-        ranking=(folder / "calibration.md").read_text(encoding="utf-8"),
+        ranking=(folder / "calibration_ranking.md").read_text(encoding="utf-8"),
         figure="The figure shows the nearest candidate of each data set, with its own number of "
         "epochs for each half. Filled markers are the cells that it was chosen by.",
         cells=(folder / "calibration_cells.md").read_text(encoding="utf-8"),

@@ -38,7 +38,10 @@ def test_a_description_that_fits_its_archive():
         ({"artefacts": "claims"}, "which is no list"),
         ({"artefacts": [["a"]]}, "is no name of a figure or table"),
         ({"artefacts": ["claims", "claims"]}, "named twice"),
-        ({"artefacts": ["all", "--snakefile=x", "--allowed-rules", "all"]}, "is no name of a figure"),
+        (
+            {"artefacts": ["all", "--snakefile=x", "--allowed-rules", "all"]},
+            "is no name of a figure",
+        ),
         ({"configs": []}, "the configs must be different files"),
         ({"configs": ["/etc/config.yaml"]}, "is not in the archive"),
         ({"configs": ["b.yaml"]}, "is not in the folder 'config'"),
