@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 from made_up_combinations import combinations
+from made_up_prices import CASES, prices
 
-from ngo.analysis.combinations import combination_table, with_parts
+from ngo.analysis.combinations import case_names, combination_table, with_parts
 
 
 def test_a_method_is_its_correction_and_local_rule():
@@ -54,3 +55,9 @@ def test_situations_are_apart_by_further_columns():
     ring = table[(table["beta"] == 1) & table["mixer"].notna()]
     assert ring["method"].is_monotonic_increasing
     assert (ring.groupby("method")["mixer"].first() == "linear").all()
+
+
+def test_a_case_is_named_by_its_parts():
+    assert set(case_names(prices())) == set(CASES)
+    some = prices().assign(compression="top_k", kept_share=0.05, delay=2)
+    assert "NGO, τ = 2, top_k 0.05, ring" in set(case_names(some))

@@ -82,3 +82,26 @@ def _listed(values: pd.Series) -> str:
 def known(run: pd.Series, name: str, neutral: object) -> bool:
     """Whether a run has a value of the field, other than the neutral one."""
     return name in run and pd.notna(run[name]) and run[name] != neutral
+
+
+def case_names(metrics: pd.DataFrame) -> pd.Series:
+    """A name for each run by its parts: ``NGO, ring``; ``local_sgd linear, H = 5, ring``.
+
+    It does not tell apart runs that differ in p, γ or the learning rate.
+    """
+    return with_parts(metrics).apply(_case_name, axis=1)
+
+
+def _case_name(run: pd.Series) -> str:
+    method = "" if run["method"] == run["local_rule"] == "sgd" else run["method"]
+    parts = [f"{method} {run['mixer']}" if known(run, "mixer", None) else method]
+    if known(run, "local_steps", 1):
+        parts.append(f"H = {run['local_steps']:g}")
+    if known(run, "delay", 0):
+        parts.append(f"τ = {run['delay']:g}")
+    if known(run, "compression", "none"):
+        share = f" {run['kept_share']:g}" if known(run, "kept_share", None) else ""
+        parts.append(run["compression"] + share)
+    if known(run, "topology", None):
+        parts.append(run["topology"].replace("_", " "))
+    return ", ".join(part.strip() for part in parts)
