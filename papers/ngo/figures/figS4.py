@@ -33,7 +33,7 @@ HALF = ["dataset", "partition"]
     "figS4",
     section="Supplement",
     title="Figure S4: correlation of V and test accuracy",
-    apart=("dataset", "partition", "topology", "protocol"),
+    apart=("dataset", "partition", "topology", "method"),
 )
 def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
     """The end of every run (``run_ends``), with the correlations of its data set and partition."""

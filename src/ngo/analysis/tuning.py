@@ -1,4 +1,4 @@
-"""Each protocol at its best exponent p and synchronization rate γ, chosen by held-out accuracy."""
+"""Each method at its best exponent p and synchronization rate γ, chosen by held-out accuracy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TUNED = ["p", "gamma"]
 
 
 def tuning_grid(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Accuracies of the consensus model by data set, partition, topology, protocol, p and γ.
+    """Accuracies of the consensus model by data set, partition, topology, method, p and γ.
 
     Held-out and test accuracy in percent, each as mean and 95 % half-width over seeds, and the
     number of diverged runs. The mean is NaN if a run diverged; p and γ are NaN for centralized

@@ -1,4 +1,4 @@
-"""Tables of protocols beside the paper's numbers."""
+"""Tables of methods beside the paper's numbers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ngo.figures.tables import number, plus_minus
 from verdicts.row import ABSENT
 
 
-def print_protocols(table: pd.DataFrame) -> pd.DataFrame:
-    """The printed form of ``comparisons.protocol_table``."""
+def print_comparison(table: pd.DataFrame) -> pd.DataFrame:
+    """The printed form of ``comparisons.comparison_table``."""
     ours, theirs = digits(table)
     return pd.DataFrame(
         {
@@ -33,12 +33,12 @@ def print_protocols(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def cell(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """The columns that name the data set, partition, topology and protocol."""
+    """The columns that name the data set, partition, topology and method."""
     return {
         "Data": table["dataset"],
         "Partition": table["partition"],
         "Topology": table["topology"].fillna(ABSENT),
-        "Protocol": table["protocol"],
+        "Method": table["method"],
     }
 
 
