@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page beyond report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped check format lock schema results-page verdicts-page tinyimagenet-page clean
+.PHONY: demo laptop paper calibration calibration-page beyond report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped check format lock schema notebooks results-page verdicts-page tinyimagenet-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -17,22 +17,22 @@ demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minut
 laptop: setup ## The claims that MNIST, CIFAR-10 and the theory can decide: six to seven hours on 2 cores
 	$(SNAKEMAKE) --configfile config/laptop.yaml
 
-paper: setup ## The full reproduction; needs a GPU
-	$(SNAKEMAKE)
+paper: setup ## The full reproduction, which needs a GPU; with PAPER=d2, the paper in papers/d2
+	$(SNAKEMAKE) $(if $(PAPER),--configfile papers/$(PAPER)/config.yaml)
+	$(if $(PAPER),$(BIN)/python tools/results_page.py --tier $(PAPER))
 
 calibration: setup ## Values that the paper does not state, by trial: two hours on 2 cores
 	$(SNAKEMAKE) calibration --configfile config/calibration.yaml
 
 beyond: setup ## Other methods, and where nonlinear gossip helps them: docs/beyond.md; hours on 2 cores
-	$(SNAKEMAKE) --configfile config/beyond.yaml
-	$(BIN)/python tools/results_page.py --tier beyond
+	$(MAKE) paper PAPER=beyond
 
 TIER ?= demo
-OVERLAY = $(if $(filter-out paper,$(TIER)),--configfile config/$(TIER).yaml)
+OVERLAY = $(if $(filter-out paper,$(TIER)),--configfile $(or $(wildcard papers/$(TIER)/config.yaml),config/$(TIER).yaml))
 
 PAGE = results/$(TIER)/report.html
 
-report: setup ## One page of all results, results/TIER/report.html, for TIER=demo (or laptop, paper); opens it
+report: setup ## One page of all results, results/TIER/report.html, for TIER=demo (or laptop, beyond, paper); opens it
 	$(SNAKEMAKE) report $(OVERLAY)
 	@echo "$(PAGE)"
 	@$(BIN)/python -m webbrowser -t "file://$(CURDIR)/$(PAGE)" >/dev/null 2>&1 || true
@@ -44,11 +44,11 @@ provenance: setup ## Snakemake's report on a tier, with the graph of rules: resu
 
 archive: setup ## The inputs of all tables and figures, results/TIER-metrics.tar, for TIER=demo (or laptop, paper)
 	$(SNAKEMAKE) $(OVERLAY)
-	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(filter config/%,$(OVERLAY))) \
+	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(filter %.yaml,$(OVERLAY))) \
 	  --out results/$(TIER)-metrics.tar
 
 campaign-archive: setup ## The finished runs of a tier, results/archive/TIER-runs.tar, for TIER=laptop (or paper)
-	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(filter config/%,$(OVERLAY))) --finished \
+	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(filter %.yaml,$(OVERLAY))) --finished \
 	  --out results/archive/$(TIER)-runs.tar
 
 restore: setup ## Put the finished runs of ARCHIVE=… back; then only missing ones are trained
@@ -129,6 +129,9 @@ format: setup ## Format all code
 
 schema: setup ## The schema of the config and the table of fields, from their definitions
 	$(BIN)/python tools/config_reference.py
+
+notebooks: setup ## The notebooks of all figures and tables, from their files
+	$(BIN)/python tools/notebooks.py
 
 results-page: setup ## docs/results.md, docs/assumptions.md and the summary in README.md, from the laptop tier
 	$(BIN)/python tools/results_page.py --tier laptop

@@ -31,10 +31,6 @@ rule all:
         rules.tables.input,
         rules.figures.input,
         rules.training.output,
-        [tidy_table(PLAN.tier, name) for name in OWN],
-
-
-include: "workflow/rules/own.smk"
 
 
 check_targets()

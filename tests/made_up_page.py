@@ -25,6 +25,15 @@ topics:
 """
 
 
+PAPER = {
+    "name": "own",
+    "title": "A paper <of> *ours*",
+    "authors": "A. Author",
+    "address": "https://example.org/paper",
+    "claim": "All is well.",
+}
+
+
 def row(claim: str, **values: object) -> Row:
     """A row of verdicts: an order that holds for 20 seeds, or what ``values`` say."""
     none = {field.name: NAN if field.type == "float" else "" for field in fields(Row)}
@@ -62,6 +71,7 @@ def contents(folder: Path) -> Contents:
     (folder / "assumptions.md").write_text("All of them.\n")
     return Contents(
         tier="made-up",
+        paper=PAPER,
         rows=ROWS,
         findings=findings(ROWS, folder / "findings.yaml"),
         shown=[

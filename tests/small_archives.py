@@ -19,9 +19,9 @@ from ngo.measures.spectra import SpectraSettings, spectral_table
 from ngo.measures.theorems import parts
 from ngo.measures.theory import theory_table
 from ngo.pipeline.archive import runs_of, write_archive
-from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.collect import RUNS, collect_finished, with_runs
 from ngo.pipeline.packed_runs import packed, read_run, write_run
+from ngo.pipeline.places import tidy_table
 from ngo.pipeline.remeasuring import Remeasuring
 from ngo.pipeline.retraining import Retraining
 

@@ -4,7 +4,7 @@ from functools import cache
 
 import pandas as pd
 
-from ngo.analysis.theory_verdicts import split
+from ngo.analysis.theory_cases import part
 from ngo.measures.theory import TheorySettings, theory_table
 
 SETTINGS = TheorySettings(
@@ -30,4 +30,5 @@ def small_table() -> pd.DataFrame:
 def small_parts(folder) -> dict[str, pd.DataFrame]:
     """The parts of the table, by kind, read back from a file in ``folder``."""
     small_table().to_parquet(folder / "theory.parquet")
-    return split(pd.read_parquet(folder / "theory.parquet"))
+    whole = pd.read_parquet(folder / "theory.parquet")
+    return {kind: part(whole, kind) for kind in whole["kind"].unique()}

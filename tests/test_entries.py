@@ -20,9 +20,8 @@ from ngo.gossip.method import METHODS
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.models.model import MODELS
-from ngo.pipeline.artefacts import ARTEFACTS
 from verdicts.quantity import QUANTITIES
-found = (DATASETS, PARTITIONS, COUPLINGS, METHODS, TOPOLOGIES, MEASUREMENTS, MODELS, ARTEFACTS)
+found = (DATASETS, PARTITIONS, COUPLINGS, METHODS, TOPOLOGIES, MEASUREMENTS, MODELS)
 print(json.dumps([list(each) for each in found]))
 """
 

@@ -20,7 +20,6 @@ ENTRIES = {
     "gossip/topologies": "test_topology.py",
     "gossip/local_rules": "test_local_rule.py",
     "gossip/lr_schedules": "test_lr_schedule.py",
-    "pipeline/artefacts_of": "test_artefacts.py",
     "render": "test_formats.py",
 }
 

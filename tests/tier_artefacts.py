@@ -1,9 +1,19 @@
-"""The tables and figures of every tier: all but those of configs with questions of their own."""
+"""The figures and tables of every tier, and of all papers."""
 
-from ngo.pipeline.artefacts import ARTEFACTS
+from pathlib import Path
 
-BEYOND = ("methods", "disturbed", "price", "skew", "merge", "finite_time")
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.plan import plan
 
-#: The overlay of ``config/config.yaml`` that has the experiments of the others.
-OTHERS = {"calibration": "calibration", **dict.fromkeys(BEYOND, "beyond")}
-OF_A_TIER = {name: entry for name, entry in ARTEFACTS.items() if name not in OTHERS}
+REPOSITORY = Path(__file__).parents[1]
+
+#: Those of the base config: every tier has them.
+OF_A_TIER = plan(read_config([REPOSITORY / "config/config.yaml"])).artefacts
+
+BEYOND = [REPOSITORY / name for name in ("config/config.yaml", "papers/beyond/config.yaml")]
+#: Those of the NGO paper and of the questions beyond it.
+ARTEFACTS = {
+    **plan(read_config(BEYOND)).paper.figures,
+    **plan(read_config(BEYOND[:1])).paper.figures,
+    **OF_A_TIER,
+}

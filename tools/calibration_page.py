@@ -11,20 +11,12 @@ import pandas as pd
 from PIL import Image
 
 from ngo.analysis.calibration import VALUES, accuracies, centralized, jointly
+from ngo.figures.making import Opened
 from ngo.figures.tables import number
 from ngo.pipeline.archive import OLDER, about_of, read_archive
-from ngo.pipeline.artefacts import ARTEFACTS, tier_folder
 from ngo.pipeline.config_files import read_config
+from ngo.pipeline.places import tidy_table, tier_folder
 from ngo.pipeline.plan import plan
-from ngo.report.artefacts.calibration import (
-    HALF,
-    READING,
-    both_rankings,
-    epochs,
-    together,
-    training,
-    values,
-)
 from ngo.report.contents import warning
 from ngo.training.spec import RunSpec
 from verdicts.render.markdown import escaped
@@ -34,7 +26,8 @@ DOCS = REPOSITORY / "docs"
 TIER = "calibration"
 ARCHIVE = REPOSITORY / "results/archive/calibration-runs.tar"
 CONFIG = REPOSITORY / "config/config.yaml"
-ENTRY = ARTEFACTS["calibration"]
+CALIBRATION = Opened(REPOSITORY / "papers/ngo/figures/calibration.py")
+HERE = CALIBRATION.module
 NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
 NEAR = 2.0  # points: a cell is met if a trial is this near
 COLOURS = 32
@@ -105,13 +98,14 @@ Centralized training at its end, by way of training. It bounds what a data set's
 
 def main() -> None:
     """Write the page and its figure."""
-    inputs = [REPOSITORY / path for path in ENTRY.inputs(TIER).values()]
-    outputs = [REPOSITORY / path for path in ENTRY.outputs(TIER)]
+    facts, folder = CALIBRATION.facts, REPOSITORY / tier_folder(TIER)
+    tables = [REPOSITORY / tidy_table(TIER, name) for name in facts.reads.values()]
+    reference = REPOSITORY / f"config/reference/{facts.reference}.csv"
+    inputs, outputs = [*tables, reference], [folder / path for path in facts.outputs()]
     if absent := [path for path in (*inputs, *outputs) if not path.exists()]:
         sys.exit(f"{absent[0].relative_to(REPOSITORY)} is missing: run make calibration first")
-    *tables, reference = inputs
     (DOCS / "calibration.md").write_text(
-        page(together(map(pd.read_parquet, tables)), reference), encoding="utf-8"
+        page(HERE.all_trials(map(pd.read_parquet, tables)), reference), encoding="utf-8"
     )
     (DOCS / "images/calibration.png").write_bytes(small(outputs[0]))
 
@@ -125,7 +119,7 @@ def warned(archive: Path) -> str:
 def page(runs: pd.DataFrame, reference: Path) -> str:
     """The text of the page."""
     table = accuracies(runs, reference)
-    ranked = both_rankings(table)
+    ranked = HERE.both_rankings(table)
     specs = plan(read_config([CONFIG])).training["table1"]
     folder = REPOSITORY / tier_folder(TIER) / "tables"
     images = sorted(set(runs["eval_images"].astype(int)))
@@ -135,7 +129,7 @@ def page(runs: pd.DataFrame, reference: Path) -> str:
         images=images[0],
         tried="\n".join(tried(name, runs, ranked) for name in NAMES),
         winners="\n\n".join(winner(name, ranked) for name in NAMES),
-        ranking=(folder / "calibration.md").read_text(encoding="utf-8"),
+        ranking=(folder / "calibration_ranking.md").read_text(encoding="utf-8"),
         figure="The figure shows the nearest candidate of each data set, with its own number of "
         "epochs for each half. Filled markers are the cells that it was chosen by.",
         cells=(folder / "calibration_cells.md").read_text(encoding="utf-8"),
@@ -227,8 +221,8 @@ def taken(dataset: str, ranked: pd.DataFrame, specs: list[RunSpec]) -> str:
 def described(row: dict) -> str:
     """A candidate in words."""
     return (
-        f"{training(row)}, γ = {row['gamma']:g}, p = {row['p']:g}, {epochs(row)} epochs, accuracy "
-        f"of the {READING[row['reading']]}"
+        f"{HERE.training(row)}, γ = {row['gamma']:g}, p = {row['p']:g}, {HERE.epochs(row)} epochs, "
+        f"accuracy of the {HERE.READING[row['reading']]}"
     )
 
 
@@ -247,8 +241,8 @@ def missed(dataset: str, table: pd.DataFrame) -> str:
             continue
         where = "" if topology is None or pd.isna(topology) else f", {topology} graph"
         lines.append(
-            f"- {HALF[half]}, {method}{where}: {number(best['paper'])} % in the paper, "
-            f"{number(best['measured'])} % in the nearest trial ({values(best)})."
+            f"- {HERE.HALF[half]}, {method}{where}: {number(best['paper'])} % in the paper, "
+            f"{number(best['measured'])} % in the nearest trial ({HERE.values(best)})."
         )
     for method in ("gossip", "ngo"):
         for best in jointly(own, method, "noniid").head(1).to_dict("records"):
@@ -259,7 +253,7 @@ def missed(dataset: str, table: pd.DataFrame) -> str:
             lines.append(
                 f"- non-iid, {method}, ring, random and complete graph at once: {theirs} % in "
                 f"the paper, {ours} % in the nearest trial, at a distance of "
-                f"{number(best['distance'])} ({values({**best, 'method': method})})."
+                f"{number(best['distance'])} ({HERE.values({**best, 'method': method})})."
             )
     head = f"**{NAMES[dataset]}.** Cells that no trial meets within {NEAR:g} points, and the one "
     return head + "trial nearest to all graphs:\n\n" + "\n".join(lines) + "\n"
@@ -271,8 +265,8 @@ def without_network(table: pd.DataFrame) -> str:
     printed = pd.DataFrame(
         {
             "Data": rows["dataset"],
-            "Partition": rows["half"].map(HALF),
-            "Training": [training(row) for row in rows.to_dict("records")],
+            "Partition": rows["half"].map(HERE.HALF),
+            "Training": [HERE.training(row) for row in rows.to_dict("records")],
             "Epochs": [f"{value:g}" for value in rows["epochs"]],
             "Measured": [number(value) for value in rows["measured"]],
             "Paper": [number(value) for value in rows["paper"]],

@@ -18,14 +18,14 @@ from ngo.common.files import atomic_file, write_text
 from ngo.common.registry import UserError
 from ngo.pipeline.archive import about_of, read_archive, unpack
 from ngo.pipeline.archive_plan import check_plugins
-from ngo.pipeline.artefacts import tier_folder
+from ngo.pipeline.config_files import CONFIG, PAPERS
+from ngo.pipeline.places import tier_folder
 from ngo.pipeline.report_contents import report_contents
 from ngo.report.contents import Contents, text
 from ngo.report.results_markdown import replaced, results_markdown, summary, summary_of
 from ngo.report.small_images import small_png
 
 REPOSITORY = Path(__file__).parents[1]
-CAPTIONS = REPOSITORY / "workflow/report"
 FIRST = "laptop"
 """The tier that README.md shows."""
 
@@ -52,7 +52,7 @@ def main(tier: str, archive: Path | None, shipped: Path, trusted: bool, check: b
             click.echo("no page of results: the archive has only some tables and figures")
             return
         with chdir(root):
-            contents = report_contents(configs, CAPTIONS)
+            contents = report_contents(configs)
             of_tier = root.resolve() / tier_folder(contents.tier)
             place = REPOSITORY if contents.tier in SHOWN else of_tier
             for path, page in pages(contents).items():
@@ -64,8 +64,9 @@ def main(tier: str, archive: Path | None, shipped: Path, trusted: bool, check: b
 
 
 def configs_of(tier: str) -> list[Path]:
-    """The config files of a tier of the repository, from its folder."""
-    return [Path(f"config/{name}.yaml") for name in ("config", tier)]
+    """The config files of a tier, or of a paper of that name, from the repository's folder."""
+    own = PAPERS / tier / CONFIG.name
+    return [CONFIG, own if (REPOSITORY / own).exists() else CONFIG.with_name(f"{tier}.yaml")]
 
 
 def rebuilt(archive: Path, shipped: Path, trusted: bool) -> tuple[Path, list[Path], bool]:
@@ -113,7 +114,7 @@ def stale(tier: str) -> str | int:
     """
     if (REPOSITORY / tier_folder(tier) / "tables/claims.csv").exists():
         with chdir(REPOSITORY):
-            found = pages(report_contents(configs_of(tier), CAPTIONS))
+            found = pages(report_contents(configs_of(tier)))
         for path, page in found.items():
             if text(REPOSITORY / path) != page:
                 return f"{path} is out of date; run make results-page."

@@ -35,9 +35,10 @@ CHEAP = ("spectra", "consensus", "rounds")
 @click.argument("archives", nargs=-1, type=click.Path(path_type=Path))
 @data_root_option
 def main(archives: tuple[Path, ...], data_root: Path | None) -> None:
-    """Check ARCHIVES, by default those in results/archive."""
+    """Check ARCHIVES, by default those in results/archive and in the folders of papers."""
+    shipped = ("results/archive/*.tar", "papers/*/archive/*.tar")
     failed = 0
-    for path in archives or sorted((REPOSITORY / "results/archive").glob("*.tar")):
+    for path in archives or sorted(path for each in shipped for path in REPOSITORY.glob(each)):
         try:
             lines = list(checked(path, download.data_root(data_root).resolve()))
         except UserError as error:

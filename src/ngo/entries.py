@@ -18,10 +18,6 @@ PACKAGES = {
     "ngo.engine": ("ngo.engine.backends",),
     "ngo.analysis": ("ngo.analysis.quantities",),
     "ngo.measures": ("ngo.measures",),
-    "ngo.pipeline": (  # the order of the report
-        *("ngo.pipeline.artefacts_of.paper", "ngo.pipeline.artefacts_of.calibration"),
-        "ngo.pipeline.artefacts_of.beyond",
-    ),
 }
 
 

@@ -36,15 +36,6 @@ def test_a_case_that_diverges_comes_last():
     assert set(found.loc["capped", "gamma"]) == {0.5}
 
 
-def test_the_comparison_with_linear_gossip_is_paired_by_seed():
-    found = rounds.comparison(made(by_gamma)).set_index(["disturbance", "mixer"])
-    levels = 1 + 0.1 * np.array([4, 5, 6, 7])
-    assert np.isclose(found.loc[("drift", "linear"), "mean"], 2 * np.exp(np.log(levels).mean()))
-    assert np.isclose(found.loc[("drift", "NGO"), "ratio_mean"], 4)
-    assert np.isclose(found.loc[("drift", "capped"), "ratio_mean"], 0.5)
-    assert (found["seeds"] == 4).all()
-
-
 def test_rounding_error_has_a_floor():
     table = rounds.with_mixers(made(lambda *_: 0.0))
     assert (rounds.ends(table)["V_settled"] == 100 * rounds.LEAST).all()

@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 from made_up_combinations import combinations
+from made_up_prices import CASES, prices
 
-from ngo.analysis.combinations import combination_table, disturbances, with_parts
+from ngo.analysis.combinations import case_names, combination_table, with_parts
 
 
 def test_a_method_is_its_correction_and_local_rule():
@@ -56,17 +57,7 @@ def test_situations_are_apart_by_further_columns():
     assert (ring.groupby("algorithm")["mixer"].first() == "linear").all()
 
 
-def test_a_disturbance_is_named_by_what_is_not_neutral():
-    rows = pd.DataFrame(
-        {
-            "delay": [0, 5, 0, np.nan, 0],
-            "link_failure": [0.0, 0.0, 0.3, np.nan, 0.1],
-            "absence": [0.0, 0.0, 0.0, np.nan, 0.2],
-            "compression": ["none", None, None, "top_k", None],
-            "kept_share": [np.nan, np.nan, np.nan, 0.01, np.nan],
-        }
-    )
-    assert disturbances(rows).tolist() == [
-        "none", "late messages, τ = 5", "failing links, 30%", "compression, top_k 1%",
-        "failing links, 10%; absent workers, 20%",
-    ]  # fmt: skip
+def test_a_case_is_named_by_its_parts():
+    assert set(case_names(prices())) == set(CASES)
+    some = prices().assign(compression="top_k", kept_share=0.05, delay=2)
+    assert "NGO, τ = 2, top_k 0.05, ring" in set(case_names(some))

@@ -4,10 +4,11 @@ import math
 
 import pandas as pd
 import pytest
-from made_up import TABLE1, TABLE_A1, TABLE_S2, cell
+from made_up import TABLE1, TABLE_A1, TABLE_S2, cell, sizes
 
 from ngo.analysis import comparisons
 from ngo.analysis.criteria import ACCURACY, NEGATIVE_ELBO, TEST_LOSS, TRAIN_LOSS
+from ngo.analysis.curves import scores
 from ngo.common.registry import UserError
 from verdicts.rows.evaluations import final
 
@@ -81,3 +82,30 @@ def test_runs_that_differ_in_no_column_are_refused():
     runs = pd.DataFrame(cell("ring", "ngo", [0.9], gamma=0.1) + cell("ring", "ngo", [0.8], gamma=1))
     with pytest.raises(UserError, match="there are mnist-iid-ring-ngo-0-.*0.1.*, mnist-iid.* 1"):
         comparisons.comparison_table(runs, TABLE1, [ACCURACY])
+
+
+def gain(runs):
+    """``comparisons.gains`` of the accuracy at the end, by number of workers and seed."""
+    found = comparisons.gains(final(scores(runs)), ["workers"], "accuracy")
+    return found.set_index(["workers", "seed"])
+
+
+def test_a_gain_is_paired_by_seed():
+    found = gain(sizes())["difference"]
+    assert found[4].tolist() == pytest.approx([4, 4, 4])
+    assert found[16].tolist() == pytest.approx([16, 16, 16])
+
+
+def test_a_diverged_run_has_no_gain():
+    found = gain(sizes(lambda seed: seed == 1))
+    assert found["diverged"].tolist() == [False, True, False] * 2
+    assert found["difference"].isna().tolist() == [False, True, False] * 2
+
+
+def test_a_missing_run_has_no_gain_and_is_not_a_diverged_one():
+    rows = sizes()
+    missing = (rows["method"] == "ngo") & (rows["workers"] == 4) & (rows["seed"] == 0)
+    found = gain(rows[~missing])
+    assert (4, 0) not in found.index
+    assert len(found) == 5
+    assert not found["diverged"].any()

@@ -91,6 +91,14 @@ def test_accuracies_are_in_percent():
 
 def test_integers_remain_integers_in_a_table_of_several():
     whole = curves.together(pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [0.5], "c": [None]}))
-    assert list(whole) == ["a", "b"]
+    assert list(whole) == ["a", "b", "c"]
     assert whole["a"].iloc[0] == 1
     assert whole["a"].dtype == "Int64"
+
+
+def test_parts_of_a_table_are_taken_apart_by_their_names():
+    ends, course = pd.DataFrame({"a": [1, 2], "low": None}), pd.DataFrame({"b": [0.5]})
+    whole = curves.together(ends=ends, course=course)
+    assert curves.part(whole, "ends")["a"].tolist() == [1, 2]
+    assert curves.part(whole, "course")["b"].tolist() == [0.5]
+    assert curves.part(whole, "ends")["low"].isna().all()  # an empty column stays

@@ -1,19 +1,8 @@
 import pandas as pd
 import pytest
 
-from ngo.analysis.theory_cases import by_seed, cases, hardest, part
+from ngo.analysis.theory_cases import by_seed, cases, part
 from ngo.common.registry import UserError
-
-
-def made(measured, limit, met):
-    return pd.DataFrame({"case": list("abc"), "measured": measured, "limit": limit, "met": met})
-
-
-def test_the_hardest_case_is_the_furthest_beyond_its_limit():
-    assert hardest(made([3.0, 30, 0.1], 1.0, [False, False, True]))["case"] == "b"
-    assert hardest(made([0.1, 0.5, 0.2], 1.0, [True, True, True]))["case"] == "b"
-    assert hardest(made([1e-3, float("inf"), 2], 1.0, [True, False, False]))["case"] == "b"
-    assert hardest(made([0.1, 0.0, 3], 0.0, [False, True, False]))["case"] in "ac"
 
 
 def test_a_part_has_the_columns_of_its_kind():

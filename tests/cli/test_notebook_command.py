@@ -1,10 +1,9 @@
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
-from command_line import ngo
-
-from ngo.pipeline.artefacts import ARTEFACTS
+from command_line import mistake, ngo
 
 
 def write_notebook(path: Path, *cells: str, parameters: str = "a = 1") -> Path:
@@ -62,15 +61,55 @@ def test_a_notebook_that_raises_is_left_for_reading(tmp_path):
     assert any("RuntimeError" in line for line in outputs[0].traceback)
 
 
-def test_committed_notebooks_are_thin_and_without_outputs():
-    books = sorted(Path("notebooks").glob("*.ipynb"))
-    assert [book.stem for book in books] == sorted(ARTEFACTS)
-    for book in books:
-        cells = nbformat.read(book, 4).cells
-        assert cells[0].cell_type == "markdown"
-        code = [cell for cell in cells if cell.cell_type == "code"]
-        assert "parameters" in code[0].metadata.tags
-        assert sum(len(cell.source.splitlines()) for cell in code) < 50
-        for cell in code:
-            assert not cell.outputs
-            assert cell.execution_count is None
+FIGURE = '''"""The text."""
+
+from ngo.figures.artefact import table
+
+
+@table("own", section="1", title="Own", apart=None, values={"share": (0, 1)})
+def numbers(metrics, share):
+    return metrics.assign(share=share)
+
+
+def show(numbers):
+    return numbers.astype(str)
+
+
+def caption(numbers, **inputs):
+    return "The caption."
+'''
+
+
+def test_the_file_of_a_table_is_executed_as_a_notebook(tmp_path):
+    pd.DataFrame({"x": [1, 2]}).to_parquet(tmp_path / "m.parquet")
+    (tmp_path / "own.py").write_text(FIGURE)
+    given = {
+        "metrics": tmp_path / "m.parquet",
+        "tier": "test",
+        "out": tmp_path / "out",
+        "share": 0.5,
+    }
+    flags = [word for name, value in given.items() for word in ("-p", f"{name}={value}")]
+    ngo("notebook", tmp_path / "own.py", "--out", tmp_path / "done.ipynb", *flags)
+    assert "The caption. Tier test; no data set." in (tmp_path / "out/tables/own.md").read_text()
+    assert (tmp_path / "out/captions/own.rst").read_text() == "The text.\n\nTier test.\n"
+    cells = nbformat.read(tmp_path / "done.ipynb", 4).cells
+    assert [cell.id for cell in cells] == ["text", "parameters", "numbers", "drawing"]
+    assert cells[2].outputs[0].data["text/plain"].splitlines()[1].split() == ["0", "1", "0.5"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            ["-p", "shares=1"],
+            "'shares' is unknown; allowed: metrics, out, share, tier. Did you mean",
+        ),
+        (["-p", "tier=test"], "'metrics' is missing."),
+    ],
+)
+def test_the_file_of_a_table_needs_its_own_parameters(tmp_path, flags, message):
+    (tmp_path / "own.py").write_text(FIGURE)
+    line = mistake("notebook", tmp_path / "own.py", "--out", tmp_path / "d.ipynb", *flags)
+    assert message in line
+    assert not (tmp_path / "d.ipynb").exists()

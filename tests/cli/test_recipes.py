@@ -6,7 +6,9 @@ import pandas as pd
 import pytest
 from command_line import ngo
 from conftest import REPOSITORY
+from made_up import exponents
 
+from ngo.figures.making import Opened
 from ngo.models.task import TASKS
 
 HEAD = """\
@@ -20,11 +22,15 @@ from ngo.gossip.topology import TOPOLOGIES
 """
 
 
+def code():
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+
+
 @pytest.fixture
 def recipes(own_entries, tmp_path):
     """The plugin that consists of all recipes, as an option."""
-    text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+    blocks = [block for block in code() if "@figure" not in block]
     assert len(blocks) == 10
     (tmp_path / "recipes.py").write_text("\n\n".join([HEAD, *blocks]))
     return ["--plugin", tmp_path / "recipes.py"]
@@ -65,3 +71,13 @@ def test_the_measurement_of_the_recipes(recipes, tmp_path):
     ngo("degrees", *recipes, "--topology", "wheel", "--topology", "complete", "--out", out)
     table = pd.read_parquet(out)
     assert table["degree"].tolist() == [2 * 30 / 16, 15]
+
+
+def test_the_figure_of_the_recipes(tmp_path):
+    (block,) = [block for block in code() if "@figure" in block]
+    (tmp_path / "accuracy.py").write_text(block)
+    exponents().to_parquet(tmp_path / "fig4.parquet")
+    figure = Opened(tmp_path / "accuracy.py")
+    made = figure.save(figure.numbers(metrics=tmp_path / "fig4.parquet"), "test", tmp_path)
+    assert made.picture.stat().st_size > 10_000
+    assert (tmp_path / "captions/accuracy.rst").read_text().startswith("Accuracy by epoch.")

@@ -1,6 +1,5 @@
 """Fingerprints of small packages, before and after a change."""
 
-import json
 import os
 import re
 import sys
@@ -252,20 +251,21 @@ def test_a_reached_module_brings_its_c_file(box):
     assert fingerprint(*LINEAR) != before
 
 
-def test_a_notebook_is_its_code_cells(box):
-    def save(*cells):
-        kinds = [{"cell_type": kind, "source": [source]} for kind, source in cells]
-        (box.root / "book.ipynb").write_text(json.dumps({"cells": kinds}))
-        return fingerprint(box.root / "book.ipynb")
+def test_a_file_is_all_of_its_code(box):
+    path = box.root / "figure.py"
 
-    code = ("code", "%matplotlib inline\nfrom box.maths import scaled\n\ny = scaled(1, 2)")
-    before = save(("markdown", "A title"), code)
-    assert "box.maths:Rounded" in reached(box.root / "book.ipynb")
-    assert save(("markdown", "Another title"), code) == before
-    assert save(code, ("code", "y")) != before
-    save(("markdown", "A title"), code)
+    def save(code):
+        path.write_text(code)
+        return fingerprint(path)
+
+    code = "from box.maths import scaled\n\ndef numbers():\n    return scaled(1, 2)\n"
+    before = save(code)
+    assert "box.maths:Rounded" in reached(path)
+    assert save(f"{code}# a comment\n") == before
+    assert save(f"{code}\n\ndef draw():\n    return 1\n") != before
+    save(code)
     box.change("maths.py", "round(value)", "round(value, 1)")
-    assert fingerprint(box.root / "book.ipynb") != before
+    assert fingerprint(path) != before
 
 
 def test_a_plugins_file_is_followed(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ import math
 import pytest
 from made_up_speed import trajectories
 
+from ngo.analysis.dynamics import state_rows
 from ngo.figures import plots
 from ngo.figures.consensus_panels import draw_index, draw_states, kind
 
@@ -17,15 +18,17 @@ def axis():
 
 
 def test_each_worker_has_a_line(axis):
-    draw_states(axis, trajectories((1.0,), rounds=5), "red")
+    draw_states(axis, state_rows(trajectories((1.0,), rounds=5)), "red")
     assert len(axis.lines) == 10
     assert axis.get_xlabel() == "round"
 
 
-@pytest.mark.parametrize(("mark", "lines"), [(3, 2), (math.nan, 1)])
-def test_consensus_is_marked_if_it_is_reached(axis, mark, lines):
-    draw_index(axis, trajectories((1.0,), rounds=5), mark, "V", "red", "-")
-    assert len(axis.lines) == lines
+@pytest.mark.parametrize(("mark", "marked"), [(3, [3]), (math.nan, [])])
+def test_consensus_is_marked_if_it_is_reached(axis, mark, marked):
+    draw_index(axis, state_rows(trajectories((1.0,), rounds=5)), mark, "V", "red", "-")
+    V, dot = axis.lines
+    assert len(V.get_xdata()) == 6
+    assert dot.get_xdata().tolist() == marked
     assert axis.get_yscale() == "log"
 
 

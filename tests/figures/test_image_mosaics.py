@@ -21,7 +21,7 @@ def test_pixels_are_written_a_row_of_an_image_at_a_time():
 
 def test_images_have_their_channels_last():
     table = pictures(2, (3, 4, 5), steps=(3,))
-    found = images(table, "generation", 1)
+    found = images(pixel_rows(table), "generation", 1)
     assert found.shape == (3, 4, 5, 3)
     where = (table["kind"] == "generation") & (table["worker"] == 1) & (table["image"] == 2)
     pixel = table[where & (table["row"] == 3) & (table["column"] == 1) & (table["channel"] == 2)]
@@ -40,6 +40,6 @@ def test_a_mosaic_has_white_lines_between_its_images():
 
 def test_generations_have_a_column_for_each_worker():
     axis = plots.new_figure(2).subplots()
-    draw_generations(axis, pictures(3, (3, 4, 5), steps=(3,)), 2)
+    draw_generations(axis, pixel_rows(pictures(3, (3, 4, 5), steps=(3,))), 2)
     assert axis.images[0].get_array().shape == (2 * 5 - 1, 3 * 6 - 1, 3)
     assert [label.get_text() for label in axis.get_xticklabels()] == ["0", "1", "2"]

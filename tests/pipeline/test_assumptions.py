@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import CONFIGS
+from conftest import CONFIGS, REPOSITORY
 from running import finished, start
 
 from ngo.common.registry import UserError
-from ngo.pipeline.assumptions import Assumption, as_html, as_markdown, assumptions
+from ngo.pipeline.assumptions import Assumption, as_html, as_markdown, assumptions, of_paper
 
 
 def found(tmp_path, *texts):
@@ -116,13 +116,13 @@ def test_a_reason_beside_no_value_is_told(tmp_path):
 
 def test_tables_are_grouped_by_section_and_escaped():
     items = [
-        Assumption("seeds", [0, 1], "two", Path("a.yaml")),
-        Assumption("defaults.p", 0.9, "this | that", Path("a.yaml")),
-        Assumption("defaults.name", "<ring>", "known", Path("x/b.yaml")),
+        Assumption(("seeds",), [0, 1], "two", Path("a.yaml")),
+        Assumption(("defaults", "p"), 0.9, "this | that", Path("a.yaml")),
+        Assumption(("defaults", "name"), "<ring>", "known", Path("x/b.yaml")),
     ]
     text = as_markdown(items, "demo")
     caption, *_ = text.splitlines()
-    assert "Tier demo; 3 values, from a.yaml, b.yaml." in caption
+    assert "Tier demo; 3 values, from config/a.yaml, config/b.yaml." in caption
     assert re.findall(r"^## (.*)$", text, flags=re.MULTILINE) == ["seeds", "defaults"]
     rows = [re.split(r" *(?<!\\)\| *", line)[1:-1] for line in text.splitlines() if "|" in line]
     assert ["Where", "Value", "Why"] in rows
@@ -169,6 +169,16 @@ def stated(config, key):
         if not isinstance(config, dict):
             return True
     return False
+
+
+def test_another_paper_has_its_own_values_and_those_of_the_base_that_its_runs_use():
+    own = REPOSITORY / "papers/d2/config.yaml"
+    found = of_paper([BASE, own])
+    stated = [item for item in found if item.file == own]
+    assert {item.key for item in stated} == set(by_key(own))
+    others = {item.key for item in found} - set(by_key(own))
+    assert others == {"defaults.gamma_decay", "defaults.batch_size"}
+    assert len(of_paper([BASE])) == len(by_key(BASE)) > 100
 
 
 def test_it_is_light():

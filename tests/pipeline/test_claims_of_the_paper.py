@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from conftest import REPOSITORY
 from paper_worlds import experiments, tidy_tables
+from tier_artefacts import OF_A_TIER
 
 from ngo.analysis.apart import CELL
 from ngo.data.partition import PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import read_config
 from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims
@@ -57,7 +57,7 @@ def test_every_table_is_produced():
 
 def test_every_claim_has_a_table_or_figure():
     shown = {claim.id: claim.shows for claim in claims().claims.values()}
-    assert {name: place for name, place in shown.items() if place not in ARTEFACTS} == {}
+    assert {name: place for name, place in shown.items() if place not in OF_A_TIER} == {}
 
 
 def test_every_gate_is_used():

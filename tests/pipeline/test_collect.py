@@ -8,9 +8,9 @@ from finished_runs import campaign, made_up_run
 
 from ngo.common.registry import UserError
 from ngo.pipeline.archive import about_of, runs_of, write_archive
-from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.collect import RUNS, collect, collect_finished, of_this_code
 from ngo.pipeline.packed_runs import revisions, write_run
+from ngo.pipeline.places import tidy_table
 
 
 @pytest.fixture

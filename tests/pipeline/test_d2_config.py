@@ -15,7 +15,7 @@ from ngo.training.partition_file import draw
 from ngo.training.run import run
 from verdicts.quantities.differences import log_ratio
 
-CONFIG = [REPOSITORY / f"config/{name}.yaml" for name in ("config", "d2")]
+CONFIG = [REPOSITORY / name for name in ("config/config.yaml", "papers/d2/config.yaml")]
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def test_three_seeds_already_show_the_headline(planned, tmp_path):
 
 def test_what_the_page_quotes_is_in_the_files():
     page = (REPOSITORY / "docs/methods.md").read_text(encoding="utf-8")
-    claims = yaml.safe_load((REPOSITORY / "config/reference/d2_claims.yaml").read_text())
-    config = yaml.safe_load((REPOSITORY / "config/d2.yaml").read_text())
+    claims = yaml.safe_load((REPOSITORY / "papers/d2/claims.yaml").read_text())
+    config = yaml.safe_load((REPOSITORY / "papers/d2/config.yaml").read_text())
     quoted = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
     assert quoted[2]["claims"].items() <= claims["claims"].items()
     assert quoted[1]["training"] == config["training"]

@@ -1,10 +1,11 @@
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import CONFIGS
+from conftest import CONFIGS, REPOSITORY
 from finished_runs import made_up_run
 
 from ngo.common import versions
@@ -17,8 +18,6 @@ from ngo.pipeline.packed_runs import write_run
 from ngo.pipeline.plan import plan
 from ngo.training.resolve import resolve
 from verdicts.quantity import QUANTITIES, Quantity
-
-NOTEBOOK = Path(__file__).parents[2] / "notebooks/table1.ipynb"
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +38,30 @@ def test_every_product_of_the_demo_has_a_key_of_its_own(keys):
     assert len(set(runs.values())) == len(runs)
 
 
-def test_an_artefacts_key_follows_its_parameters(keys):
-    assert keys.artefact("table1", NOTEBOOK, ["a"]) == keys.artefact("table1", NOTEBOOK, ["a"])
-    assert keys.artefact("table1", NOTEBOOK, ["a"]) != keys.artefact("table1", NOTEBOOK, ["b"])
+def test_a_figures_key_follows_its_values_and_its_own_file_alone(tmp_path, monkeypatch):
+    for name in ("papers", "config/reference"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    config = read_config([CONFIGS[0], CONFIGS[2]])
+
+    def keys_of(**changes):
+        now = Keys(plan({**config, **changes}))
+        return {name: now.artefact(name) for name in ("fig4", "table1", "claims")}
+
+    def differ(after):
+        return {name for name, key in after.items() if key != before[name]}
+
+    before = keys_of()
+    assert keys_of() == before
+    assert differ(keys_of(tier="other")) == {"fig4", "table1", "claims"}
+    path = tmp_path / "papers/ngo/figures/fig4.py"
+    text = path.read_text()
+    path.write_text(text.replace("new_figure(5)", "new_figure(6)"))
+    assert differ(keys_of()) == {"fig4"}
+    path.write_text(text.replace("Look at", "See"))
+    assert differ(keys_of()) == {"fig4"}
+    path.write_text(f"{text}\n# A comment.\n")
+    assert differ(keys_of()) == set()
 
 
 def test_the_page_follows_what_is_on_it_and_the_texts(keys, tmp_path):
@@ -68,7 +88,7 @@ def test_the_table_of_claims_follows_its_file_and_its_quantities(keys, tmp_path,
         path = tmp_path / "claims.yaml"
         path.write_text(content)
         monkeypatch.setattr("ngo.pipeline.keys.content", lambda paths: path.read_text())
-        return Keys(replace(keys.plan, claims=str(path))).artefact("claims", NOTEBOOK, [])
+        return Keys(replace(keys.plan, claims=str(path))).artefact("claims")
 
     text = "claims: {a: {place: x, says: y, kind: bound, from: table1, quantity: own, above: 0}}"
     found = {

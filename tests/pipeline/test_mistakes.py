@@ -2,9 +2,9 @@
 
 import pytest
 from configs import changed, config_of, plan_of
+from tier_artefacts import OF_A_TIER
 
 from ngo.common.registry import UserError
-from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.plan import SHARED
 
 SINE_SHARDS = {
@@ -111,7 +111,7 @@ def test_a_mistake_is_one_line_with_key_value_and_what_is_allowed(path, value, m
 
 
 TRAINED = [
-    name for name, entry in ARTEFACTS.items() if entry.apart and name in entry.metrics.values()
+    name for name, entry in OF_A_TIER.items() if entry.apart and name in entry.reads.values()
 ]
 
 
@@ -122,7 +122,7 @@ def test_runs_that_an_artefact_would_take_for_seeds_are_refused(name):
     plan_of(config)
     entry = config["training"][name]
     entry["compare"] = [*entry["compare"], {**entry["compare"][0], "lr": 0.123}]
-    apart = ", ".join(ARTEFACTS[name].apart)
+    apart = ", ".join(OF_A_TIER[name].apart)
     message = (
         rf"^training\.{name}: runs are told apart here by {apart} and seed alone, but there are "
         r"(\S+)-[0-9a-f]{8}, \1-[0-9a-f]{8}; give runs that differ otherwise an experiment of "

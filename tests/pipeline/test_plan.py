@@ -1,12 +1,12 @@
 import pytest
 import yaml
-from configs import TIERS, changed, config_of, plan_of
+from configs import TIERS, config_of, plan_of
 from conftest import REPOSITORY
-from tier_artefacts import OF_A_TIER
+from tier_artefacts import BEYOND, OF_A_TIER
 
 from ngo.common.registry import UserError
-from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import read_config, tiers
+from ngo.pipeline.paper import published
 from verdicts.quantity import QUANTITIES, Quantity
 
 
@@ -42,27 +42,16 @@ def test_every_artefact_has_its_data(tier):
     plan = plan_of(config_of(tier))
     assert set(plan.artefacts) == OF_A_TIER.keys()
     for name, entry in plan.artefacts.items():
-        for table in entry.metrics.values():
+        for table in set(entry.reads.values()) - {"*"}:
             kind, _, of = table.partition("_")
             planned = {**plan.measures, "classes": plan.partitions}
             assert table in plan.training or of in planned[kind], (name, table)
 
 
-def test_an_experiment_that_is_left_out_takes_along_what_is_made_from_it():
-    plan = plan_of(changed("training.fig2", None))
-    assert OF_A_TIER.keys() - set(plan.artefacts) == {"fig2"}
-    assert "fig2" not in plan.training | plan.measures["alignment"]
-    plan = plan_of(changed("partitions.figS2", None))
-    assert OF_A_TIER.keys() - set(plan.artefacts) == {"figS2"}
-    plan = plan_of(changed("theory.theory", None))
-    assert OF_A_TIER.keys() - set(plan.artefacts) == {"theory"}
-    assert "theory_theory" not in plan.tables("claims")
-
-
 def test_runs_on_show_are_those_of_artefacts():
     demo = plan_of(config_of("demo"))
     assert set(demo.shown_runs) <= set(demo.runs)
-    for name in ARTEFACTS:
+    for name in OF_A_TIER:
         assert {spec.id for spec in demo.training.get(name, ())} <= set(demo.shown_runs)
     assert demo.shown_runs == sorted(demo.shown_runs)
 
@@ -108,16 +97,6 @@ def test_every_tier_is_valid(paths):
     assert plan_of(read_config(paths)).runs
 
 
-def test_only_names_the_experiments_of_a_tier():
-    plan = plan_of({**config_of("demo"), "only": ["table1", "tableS1", "figS2"]})
-    assert set(plan.training) == {"table1"}
-    assert set(plan.partitions) == {"figS2"}
-    assert {kind for kind, entries in plan.measures.items() if entries} == {"spectra"}
-    assert set(plan.artefacts) == {"claims", "table1", "tableS1", "figS2"}
-    with pytest.raises(UserError, match="only: 'tabel1' is unknown; .*Did you mean 'table1'"):
-        plan_of({**config_of("demo"), "only": ["tabel1"]})
-
-
 def claims_file(path, **changes):
     """A file with one claim, and the config that names it and leaves Figure 5 out."""
     claim = {"place": "Table 1", "says": "NGO learns", "kind": "bound", "from": ["table1", "fig5"],
@@ -143,26 +122,29 @@ def test_the_table_of_claims_reads_the_tables_that_its_file_names(tmp_path):
     assert plan.tables("claims") == made
     assert plan.inputs("claims") == {
         "metrics": [f"results/demo/metrics/{name}.parquet" for name in made],
-        "reference": str(tmp_path / "own.yaml"),
-        "published": sorted({each.published for each in ARTEFACTS.values() if each.reference}),
+        "claims": str(tmp_path / "own.yaml"),
+        "published": published("ngo"),
     }
     assert plan.parameters("claims") == {
-        "metrics": "results/demo/metrics", "reference": str(tmp_path / "own.yaml"),
-        "tables": made, "network": {}, "tier": "demo", "out": "results/demo",
+        "metrics": plan.inputs("claims")["metrics"], "claims": str(tmp_path / "own.yaml"),
+        "network": {}, "tier": "demo", "out": "results/demo",
     }  # fmt: skip
-    assert plan.inputs("tableS1") == ARTEFACTS["tableS1"].inputs("demo")
+    assert plan.inputs("tableS1") == {
+        "metrics": "results/demo/metrics/spectra_tableS1.parquet",
+        "reference": "config/reference/tableS1_spectral_gap.csv",
+    }
 
 
 def test_a_network_is_a_parameter_of_what_is_priced():
     """As YAML that is read back as it was, small numbers too."""
     network = {"far": {"latency": 1e-5, "bandwidth": 1e6, "step": 0.01}}
-    plan = plan_of({**config_of("demo"), "network": network})
+    plan = plan_of({**read_config(BEYOND), "network": network})
     assert plan.parameters("price")["network"] == network
     flags = plan.notebook_flags("price")
     (text,) = [word for word in flags if word.startswith("network=")]
     assert yaml.safe_load(text.removeprefix("network=")) == network
     assert "network" not in plan.parameters("methods")
-    assert plan.notebook_flags("tableS1")[-1] == "out=results/demo"
+    assert flags[-1] == "out=results/beyond"
 
 
 def test_a_network_has_these_numbers():

@@ -16,15 +16,14 @@ from tier_artefacts import OF_A_TIER
 from ngo.common.registry import UserError
 from ngo.figures.pages import page
 from ngo.figures.tables import as_markdown
-from ngo.pipeline.artefacts import CLAIMS, tier_folder
 from ngo.pipeline.config_files import read_config
+from ngo.pipeline.places import CLAIMS, tier_folder
 from ngo.pipeline.plan import plan
-from ngo.pipeline.report_contents import caption, older, report_contents
+from ngo.pipeline.report_contents import older, report_contents
 from ngo.report.html_page import html_page
 from ngo.report.results_markdown import results_markdown
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
-CAPTIONS = REPOSITORY / "workflow/report"
 SHOWN = OF_A_TIER
 RECORD = {"source": "abc", "device": "cpu", "wall_seconds": 1}
 
@@ -62,7 +61,7 @@ def root(tmp_path_factory):
 @pytest.fixture
 def made(root, monkeypatch):
     monkeypatch.chdir(root)
-    return report_contents(CONFIGS, CAPTIONS)
+    return report_contents(CONFIGS)
 
 
 def test_every_artefact_is_there_with_the_ledger_last(made):
@@ -80,7 +79,7 @@ def test_a_claim_whose_table_is_left_out_is_shown_by_the_ledger(root, monkeypatc
     assert {row.shows for row in ROWS} == {"fig8", "tableS1", ""}
     overlay = tmp_path / "less.yaml"
     overlay.write_text("training: { fig8: null }\nspectra: { tableS1: null }\n")
-    made = report_contents([*CONFIGS, overlay], CAPTIONS)
+    made = report_contents([*CONFIGS, overlay])
     assert {entry.name for entry in made.shown} == set(SHOWN) - {"fig8", "tableS1"}
     assert {made.target(row) for row in made.rows} == {CLAIMS}
 
@@ -110,7 +109,7 @@ def test_provenance_counts_the_runs_and_names_the_configs(made):
 def test_a_copy_in_another_folder_gives_the_same_pages(root, made, tmp_path):
     html, markdown = html_page(made), results_markdown(made, "i")
     with chdir(shutil.copytree(root, tmp_path / "copy")):
-        copied = report_contents(CONFIGS, CAPTIONS)
+        copied = report_contents(CONFIGS)
         assert results_markdown(copied, "i") == markdown
         assert html_page(copied) == html
 
@@ -120,22 +119,20 @@ def test_what_is_absent_is_one_line(root, tmp_path, monkeypatch):
     monkeypatch.chdir(copy)
     (copy / "results/demo/figures/fig4.png").unlink()
     with pytest.raises(UserError, match=r"report: '.*fig4.png' can't be read: No such file"):
-        html_page(report_contents(CONFIGS, CAPTIONS))
+        html_page(report_contents(CONFIGS))
     run = next((copy / "results/runs").iterdir())
     (run / "run.json").unlink()
     with pytest.raises(UserError, match=rf"report: '.*{run.name}/run.json' can't be read"):
-        report_contents(CONFIGS, CAPTIONS)
+        report_contents(CONFIGS)
     (copy / "results/demo/tables/claims.csv").unlink()
     with pytest.raises(UserError, match=r"claims: '.*claims.csv' can't be read"):
-        report_contents(CONFIGS, CAPTIONS)
+        report_contents(CONFIGS)
 
 
-def test_a_caption_with_an_unknown_name_is_one_line(tmp_path):
-    (tmp_path / "a.rst").write_text("Text {{ snakemake.config['tier'] }}.\n\nTier {{ tiers }}.\n")
-    with pytest.raises(UserError, match=r"captions: '.*a.rst': 'tiers' is undefined"):
-        caption(tmp_path / "a.rst", {"tier": "x"})
-    (tmp_path / "a.rst").write_text('A\nb.\n\nTier {{ snakemake.config["tier"] }}.\n')
-    assert caption(tmp_path / "a.rst", {"tier": "x"}) == "A\nb."
+def test_the_page_tells_of_the_paper_of_the_config(made, root, monkeypatch):
+    assert made.paper["title"].startswith("Finite-Time Consensus Learning")
+    assert made.paper["title"] in html_page(made)
+    assert made.paper["authors"] in results_markdown(made, "images")
 
 
 def test_an_archive_that_is_marked_names_what_made_it(tmp_path):

@@ -5,9 +5,8 @@ import shutil
 
 import pytest
 from conftest import REPOSITORY
+from figure_files import opened
 from made_up_trials import trials
-
-from ngo.report.artefacts import calibration
 
 NAMES = ("mnist", "mnist_confirm", "cifar10", "cifar10_confirm", "cifar10_centralized")
 
@@ -31,7 +30,8 @@ def pages(monkeypatch, tmp_path):
     runs[runs["method"] == "centralized"].to_parquet(paths["cifar10_centralized"])
     reference = tmp_path / "config/reference/table1_classification.csv"
     out = tmp_path / "results/calibration"
-    calibration.make(**paths, reference=reference, tier="calibration", out=out)
+    figure = opened("calibration")
+    figure.save(figure.numbers(**paths, reference=reference), "calibration", out)
     monkeypatch.setattr(calibration_page, "REPOSITORY", tmp_path)
     monkeypatch.setattr(calibration_page, "DOCS", tmp_path / "docs")
     monkeypatch.setattr(calibration_page, "ARCHIVE", tmp_path / "absent.tar")

@@ -77,8 +77,14 @@ def test_all_links_resolve(parsed):
     links = attributes(parsed, "href")
     assert len(links) > 15
     assert {link[1:] for link in links if link[0] == "#"} <= set(parsed.ids)
-    assert all(link.startswith("#") for link in links)
+    assert [link for link in links if link[0] != "#"] == ["https://example.org/paper"]
     assert set(attributes(parsed, "for")) <= set(parsed.ids)
+
+
+def test_the_page_tells_of_the_paper_that_was_asked_for(html):
+    assert "<title>A paper &lt;of&gt; *ours*: results of the made-up tier</title>" in html
+    assert "<cite>A paper &lt;of&gt; *ours*</cite>\n(A. Author)" in html
+    assert "The claim: All is well." in html
 
 
 def test_each_claim_is_on_the_board_with_its_numbers_and_a_link_to_what_shows_it(html, parsed):

@@ -27,8 +27,9 @@ def made(tmp_path):
 def test_it_opens_with_the_counts_and_is_the_same_each_time(made):
     page = results_markdown(made, "images")
     assert page == results_markdown(made, "images")
-    title, begin, counted = page.splitlines()[:5:2]
+    title, paper, begin, counted = page.splitlines()[:7:2]
     assert (title, begin) == ("# Results of the made-up tier", BEGIN)
+    assert paper.endswith("(<https://example.org/paper>) (A. Author). The claim: All is well.")
     assert counted.startswith("Of 5 claims, 1 holds, 1 fails")
     assert page.index("## What was found") < page.index("## Every claim")
     assert page.index("## Every claim") < page.index("## Tables and figures")

@@ -12,8 +12,7 @@ from pathlib import Path
 import running
 import yaml
 from running import finished
-
-from ngo.pipeline.artefacts import ARTEFACTS
+from tier_artefacts import ARTEFACTS
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -43,7 +42,14 @@ OVERLAY = {
 
 # One artefact of each kind.
 TARGETS = ("table1", "tableS1", "fig3", "figS2")
-FILES = [path for name in TARGETS for path in ARTEFACTS[name].outputs("test")]
+
+
+def outputs(name: str) -> list[str]:
+    """The files of a figure or table, from the root."""
+    return [f"results/test/{path}" for path in ARTEFACTS[name].outputs()]
+
+
+FILES = [path for name in TARGETS for path in outputs(name)]
 
 
 class Clone:
@@ -51,7 +57,7 @@ class Clone:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        for name in ("workflow", "profiles", "config", "notebooks", "src"):
+        for name in ("workflow", "profiles", "config", "papers", "src"):
             ignore = shutil.ignore_patterns("*.egg-info")
             shutil.copytree(REPOSITORY / name, root / name, ignore=ignore)
         shutil.copy(REPOSITORY / "Snakefile", root)

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 import running
 import yaml
-from clone import FILES, TARGETS, Clone, assert_one_line
+from clone import FILES, TARGETS, Clone, assert_one_line, outputs
 
-from ngo.pipeline.artefacts import ARTEFACTS, tidy_table
+from ngo.pipeline.places import tidy_table
 from ngo.training import checkpoint
 
 
@@ -117,7 +117,7 @@ def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(clone):
     shutil.rmtree(victim)
     victim.mkdir()
     checkpoint.write(victim / checkpoint.NAME, {"run": "another"}, {})
-    table = (tidy_table("test", "table1"), *ARTEFACTS["table1"].outputs("test"))
+    table = (tidy_table("test", "table1"), *outputs("table1"))
     for path in table:
         (clone.root / path).unlink()
     assert clone.planned(*TARGETS)["train"] == 1
@@ -140,7 +140,7 @@ def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(cl
     running.ended(killed)
     first = {path: path.stat().st_mtime_ns for path in other.root.glob("results/runs/*/run.json")}
     other.snakemake(*command)
-    for path in ARTEFACTS["table1"].outputs("test"):
+    for path in outputs("table1"):
         assert (other.root / path).read_bytes() == (clone.root / path).read_bytes()
     kept = [path for path, mtime in first.items() if path.stat().st_mtime_ns == mtime]
     assert kept  # what was done before the kill was not done again

@@ -8,9 +8,8 @@ import pytest
 import yaml
 from clone import OVERLAY, REPOSITORY, Clone, assert_one_line
 from running import finished
-from tier_artefacts import OF_A_TIER
+from tier_artefacts import ARTEFACTS, OF_A_TIER
 
-from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
 
@@ -33,8 +32,8 @@ def test_an_experiment_of_ones_own_as_documented(tmp_path):
     table = pd.read_parquet(clone.root / "results/mine/metrics/myexp.parquet")
     assert set(table["method"]) == {"gossip", "ngo"}
     assert table["run"].nunique() == 4
-    made = [path.name for path in clone.root.glob("results/mine/**/*") if path.is_file()]
-    assert made == ["myexp.parquet"]
+    made = {path.name for path in clone.root.glob("results/mine/**/*") if path.is_file()}
+    assert {"myexp.parquet", "myexp.png", "myexp.md"} < made  # with its default figure and table
     config = ("--config", "config/config.yaml", "--config", "config/mine.yaml")
     assert "myexp: 4 runs" in clone.ngo("runs", *config)
 
@@ -54,7 +53,7 @@ def test_an_experiment_is_among_the_targets(fresh):
     out = fresh.snakemake("-n", "sweeep", code=1, config=config)
     assert_one_line(out, "target: 'sweeep' is unknown; .*sweep.*Did you mean 'sweep'")
     listed = fresh.snakemake("--list-target-rules", config=config)
-    assert "sweep (The runs of training.sweep" in listed
+    assert "sweep (The experiment sweep" in listed
     assert fresh.planned("sweep", config=config) == {
         "data": 1, "partition": 2, "train": 6, "aggregate": 1, "sweep": 1
     }  # fmt: skip

@@ -1,5 +1,6 @@
-# Tables and figures: one notebook each, which reads tidy metrics and the paper's numbers.
+# Tables and figures: one file each, whose notebook reads tidy tables and the published numbers.
 
+check_own()
 
 for ARTEFACT, ENTRY in SHOWN.items():
 
@@ -8,12 +9,9 @@ for ARTEFACT, ENTRY in SHOWN.items():
             ARTEFACT
         input:
             **PLAN.inputs(ARTEFACT),
-            notebook=get_notebook(ARTEFACT),
+            source=str(ENTRY.source),
         output:
-            [
-                get_reported(path, ARTEFACT, ENTRY.section, ENTRY.title)
-                for path in ENTRY.outputs(PLAN.tier)
-            ],
+            get_outputs(ENTRY),
         log:
             f"logs/<tier>/notebooks/{ARTEFACT}.log",
         params:
@@ -22,9 +20,11 @@ for ARTEFACT, ENTRY in SHOWN.items():
             key=get_artefact_key(ARTEFACT),
             plugins=get_plugins,
         shell:
-            "ngo notebook {params.plugins:q} {input.notebook:q} --out {params.executed:q} {params.values:q} > {log:q} 2>&1"
+            "ngo notebook {params.plugins:q} {input.source:q} --out {params.executed:q} {params.values:q} > {log:q} 2>&1"
 
-    workflow.get_rule(ARTEFACT).docstring = f"{ENTRY.title}."
+    workflow.get_rule(ARTEFACT).docstring = (
+        f"The experiment {ENTRY.title}." if ENTRY.default else f"{ENTRY.title}."
+    )
 
 
 rule assumptions:
@@ -35,8 +35,8 @@ rule assumptions:
         md="results/<tier>/tables/assumptions.md",
         html=get_reported(
             "results/<tier>/tables/assumptions.html",
-            "assumptions",
-            BEYOND,
+            "../report/assumptions.rst",
+            "Assumptions",
             "Every value that the paper does not state",
         ),
     log:
@@ -52,24 +52,14 @@ rule assumptions:
 rule tables:
     """Every table."""
     input:
-        [
-            path
-            for entry in SHOWN.values()
-            if entry.tables
-            for path in entry.outputs(PLAN.tier)
-        ],
+        get_files(*(entry for entry in SHOWN.values() if entry.tables)),
         rules.assumptions.output,
 
 
 rule figures:
     """Every figure."""
     input:
-        [
-            path
-            for entry in SHOWN.values()
-            if entry.figures
-            for path in entry.outputs(PLAN.tier)
-        ],
+        get_files(*(entry for entry in SHOWN.values() if entry.figures)),
 
 
 rule report:
@@ -78,14 +68,13 @@ rule report:
         rules.tables.input,
         rules.figures.input,
         records=get_records(),
-        captions=get_captions(),
         configs=CONFIGS,
     output:
         "results/<tier>/report.html",
     log:
         "logs/<tier>/report.log",
     params:
-        flags=get_flags({"config": CONFIGS, "captions": CAPTIONS}),
+        flags=get_flags({"config": CONFIGS}),
         key=get_report_key,
         plugins=get_plugins,
     shell:

@@ -15,12 +15,7 @@ from ngo.pipeline import config_files, damaged, file_dates, rate_limit, sigterm
 from ngo.pipeline.keys import Keys
 from ngo.pipeline.plan import plan
 from ngo.cli import prefork
-from ngo.pipeline.artefacts import (
-    ARTEFACTS,
-    BEYOND,
-    tidy_table,
-    tier_folder,
-)
+from ngo.pipeline.places import tidy_table, tier_folder
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.common.files import remove_all_partial
 from ngo.common.locks import exclusive_lock
@@ -40,14 +35,10 @@ except UserError as error:
 ROOM = 2**20  # bytes: with less, jobs could not even write their logs
 
 
-def get_notebook(artefact):
-    """The path of an artefact's notebook, from the working directory (see --directory)."""
-    return Path(os.path.relpath(Path(workflow.basedir, f"notebooks/{artefact}.ipynb")))
-
-
 def check_paths():
     """Raise a UserError for a path that Snakemake would read as a pattern of wildcards."""
-    for path in (str(get_notebook("*")), *CONFIGS, PLAN.claims):
+    sources = [str(entry.source) for entry in PLAN.artefacts.values()]
+    for path in (*sources, *CONFIGS, PLAN.claims):
         if set("{}") & set(path):
             raise UserError(
                 f"path: {path!r} has a brace, which Snakemake reads as a wildcard; rename that folder"
@@ -125,12 +116,8 @@ if HERE and "gpu" not in workflow.global_resources:
 # The tables and figures of this config.
 SHOWN = PLAN.artefacts
 
-# Targets besides artefacts: experiments without a table or figure, and these rules.
-OWN = [name for name in PLAN.training if name not in ARTEFACTS]
+# Targets besides tables and figures.
 TARGETS = ["all", "tables", "figures", "training", "assumptions", "report"]
-
-# The folder with a description of each table and figure, from the working directory (see --directory).
-CAPTIONS = os.path.relpath(Path(workflow.basedir, "workflow/report"))
 
 
 # Files that depend on the tier are in results/<tier> and logs/<tier>; others are named by their content.
@@ -245,8 +232,7 @@ def get_table_key(pattern):
 
 
 def get_artefact_key(artefact):
-    values = PLAN.notebook_flags(artefact)
-    return lambda wildcards: KEYS.artefact(artefact, get_notebook(artefact), values)
+    return lambda wildcards: KEYS.artefact(artefact)
 
 
 def get_measure_flags(wildcards):
@@ -275,13 +261,26 @@ def get_executed(artefact):
     return f"logs/{PLAN.tier}/notebooks/{artefact}.ipynb"
 
 
-def get_reported(path, artefact, section, title):
-    """An output of an artefact; pictures and pages are included in the report."""
+def get_files(*entries):
+    """The files of tables and figures."""
+    folder = tier_folder(PLAN.tier)
+    return [f"{folder}/{path}" for entry in entries for path in entry.outputs()]
+
+
+def get_outputs(entry):
+    """The files of a table or figure; pictures and pages are included in Snakemake's report."""
+    *files, caption = get_files(entry)
+    shown = (os.path.abspath(caption), entry.section, entry.title)
+    return [*(get_reported(path, *shown) for path in files), caption]
+
+
+def get_reported(path, caption, section, title):
+    """An output that is included in Snakemake's report, if it is a picture or a page."""
     if not path.endswith((".png", ".html")):
         return path
     return report(
         path,
-        caption=f"../report/{artefact}.rst",
+        caption=caption,
         category=section,
         labels={"Artefact": f"{title} ({Path(path).name})"},
     )
@@ -292,14 +291,10 @@ def get_records():
     return [f"results/runs/{run}/run.json" for run in PLAN.shown_runs]
 
 
-def get_captions():
-    return [f"{CAPTIONS}/{name}.rst" for name in PLAN.artefacts]
-
-
 def get_report_key(wildcards):
     """The key of the page: of its code and texts, and of everything on it."""
-    made = [get_artefact_key(name)(wildcards) for name in PLAN.artefacts]
-    return KEYS.page([*made, KEYS.assumptions(CONFIGS)], [*get_captions(), *CONFIGS])
+    made = [KEYS.artefact(name) for name in SHOWN]
+    return KEYS.page([*made, KEYS.assumptions(CONFIGS)], CONFIGS)
 
 
 def get_trained(jobs):
@@ -334,9 +329,9 @@ def get_data_sets(jobs):
 
 def check_own():
     """Exit if an experiment has the name of a rule or of another tidy table."""
-    there = {rule.name for rule in workflow.rules} | {"runs"}
+    there = {rule.name for rule in workflow.rules} | {*TARGETS, "runs"}
     measured = tuple(f"{kind}_" for kind in (*MEASUREMENTS, "classes"))
-    for name in OWN:
+    for name in (name for name, entry in SHOWN.items() if entry.default):
         if name in there or name.startswith(measured):
             sys.exit(
                 f"ngo: training: {name!r} is a name of the pipeline's own; choose another."
@@ -350,4 +345,4 @@ def check_targets():
     there = {rule.name for rule in workflow.rules}
     for target in get_argument_parser().parse_known_args(sys.argv[1:])[0].targets or ():
         if "/" not in target and target not in there and not os.path.exists(target):
-            sys.exit(f"ngo: {unknown('target', target, [*SHOWN, *OWN, *TARGETS])}")
+            sys.exit(f"ngo: {unknown('target', target, [*SHOWN, *TARGETS])}")

@@ -84,20 +84,24 @@ def known(run: pd.Series, name: str, neutral: object) -> bool:
     return name in run and pd.notna(run[name]) and run[name] != neutral
 
 
-def disturbances(metrics: pd.DataFrame) -> pd.Series:
-    """What disturbs each run: ``late messages, τ = 5``; ``none``."""
-    return metrics.apply(_disturbance, axis=1)
+def case_names(metrics: pd.DataFrame) -> pd.Series:
+    """A name for each run by its parts: ``NGO, ring``; ``local_sgd linear, H = 5, ring``.
+
+    It does not tell apart runs that differ in p, γ or the learning rate.
+    """
+    return with_parts(metrics).apply(_case_name, axis=1)
 
 
-def _disturbance(run: pd.Series) -> str:
-    found = []
+def _case_name(run: pd.Series) -> str:
+    method = "" if run["algorithm"] == run["local_rule"] == "sgd" else run["algorithm"]
+    parts = [f"{method} {run['mixer']}" if known(run, "mixer", None) else method]
+    if known(run, "local_steps", 1):
+        parts.append(f"H = {run['local_steps']:g}")
     if known(run, "delay", 0):
-        found.append(f"late messages, τ = {run['delay']:g}")
-    if known(run, "link_failure", 0):
-        found.append(f"failing links, {run['link_failure']:.0%}")
-    if known(run, "absence", 0):
-        found.append(f"absent workers, {run['absence']:.0%}")
+        parts.append(f"τ = {run['delay']:g}")
     if known(run, "compression", "none"):
-        share = f" {run['kept_share']:.0%}" if known(run, "kept_share", None) else ""
-        found.append(f"compression, {run['compression']}{share}")
-    return "; ".join(found) or "none"
+        share = f" {run['kept_share']:g}" if known(run, "kept_share", None) else ""
+        parts.append(run["compression"] + share)
+    if known(run, "topology", None):
+        parts.append(run["topology"].replace("_", " "))
+    return ", ".join(part.strip() for part in parts)

@@ -65,6 +65,24 @@ def paired(rows: pd.DataFrame, value: str, treatment: str, control: str) -> pd.D
     return over_seeds(difference, by, "difference")
 
 
+def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
+    """NGO − gossip of ``value``, by seed, for each group ``by``, in the column ``difference``.
+
+    Each row of ``runs`` is one run; a seed with one of the two alone is left out. Columns: ``by``,
+    seed, difference, diverged (whether either run diverged), method (``ngo``), run.
+    """
+    rows = runs[runs["method"].isin(["gossip", "ngo"])]
+    value_or_nan = rows[value].where(~rows["diverged"])
+    wide = rows.assign(**{value: value_or_nan}).pivot(
+        index=[*by, "seed"], columns="method", values=value
+    )
+    wide = wide.reindex(columns=["gossip", "ngo"])
+    both = rows.groupby([*by, "seed"])["method"].nunique().reindex(wide.index) == 2
+    pairs = (wide["ngo"] - wide["gossip"])[both].rename("difference").reset_index()
+    name = pairs[[*by, "seed"]].astype(str).agg("-".join, axis=1)
+    return pairs.assign(diverged=pairs["difference"].isna(), method="ngo", run=name)
+
+
 def last_evaluations(metrics: pd.DataFrame) -> pd.DataFrame:
     """The last evaluation of every run, in the order of the paper's tables.
 

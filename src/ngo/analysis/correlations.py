@@ -1,17 +1,12 @@
-"""Correlation of the synchronization index V with test accuracy or loss, over runs."""
+"""Correlation of the synchronization index V with a score, over runs and within seeds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import factorial
 
 import numpy as np
 import pandas as pd
 
-from ngo.analysis.apart import CELL
-from ngo.analysis.curves import scores
-from ngo.analysis.evaluations import check_apart
-from verdicts.rows.evaluations import final
 from verdicts.statistics.estimates import ROUNDING, estimate
 
 
@@ -28,47 +23,6 @@ class Pooled:
     """The seeds with a correlation."""
 
 
-def run_ends(metrics: pd.DataFrame) -> pd.DataFrame:
-    """V and accuracy at the end of every run, with ``apart.CELL`` and the seed."""
-    last = final(scores(metrics))
-    check_apart(last, CELL)
-    return last[[*CELL, "seed", "V", "accuracy", "diverged"]]
-
-
-def correlations(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Correlation of log V with test accuracy at the ends of runs, by data set and partition.
-
-    Over all runs: Pearson's r with its 95 % interval, and Spearman's ρ with its p-value. Within a
-    seed, where all runs have the same partition: Pearson's r, pooled over seeds, with its 95 %
-    interval. Diverged runs and runs with V = 0 are left out.
-    """
-    records = []
-    groups = run_ends(metrics).groupby(["dataset", "partition"], sort=False)
-    for (dataset, partition), rows in groups:
-        rows = rows[on_log_axis(rows)]
-        log_V = np.log(rows["V"])
-        within = pooled_correlation(within_seeds(rows, "accuracy"))
-        r, low, high = _pearson(log_V, rows["accuracy"])
-        rho, p_value = _spearman(log_V, rows["accuracy"])
-        records.append(
-            {
-                "dataset": dataset,
-                "partition": partition,
-                "runs": len(rows),
-                "pearson": r,
-                "pearson_low": low,
-                "pearson_high": high,
-                "spearman": rho,
-                "spearman_p": p_value,
-                "within_seed": within.r,
-                "within_seed_low": within.low,
-                "within_seed_high": within.high,
-                "seeds": within.seeds,
-            }
-        )
-    return pd.DataFrame(records)
-
-
 def within_seeds(ends: pd.DataFrame, score: str) -> pd.DataFrame:
     """Correlation of log V with ``score`` over the runs of each seed, which share a partition.
 
@@ -79,7 +33,7 @@ def within_seeds(ends: pd.DataFrame, score: str) -> pd.DataFrame:
     records = {}
     for seed, rows in ends[on_log_axis(ends, score)].groupby("seed"):
         log_V, values = np.log(rows["V"]), rows[score]
-        r = _pearson(log_V, values)[0]
+        r = pearson(log_V, values)[0]
         straight = 1 - abs(r) < ROUNDING
         records[seed] = {
             "runs": len(rows),
@@ -110,7 +64,7 @@ def on_log_axis(rows: pd.DataFrame, score: str = "accuracy") -> pd.Series:
     return np.isfinite(rows[score]) & np.isfinite(rows["V"]) & (rows["V"] > 0)
 
 
-def _pearson(x: pd.Series, y: pd.Series) -> tuple[float, float, float]:
+def pearson(x: pd.Series, y: pd.Series) -> tuple[float, float, float]:
     """Pearson's r and its 95 % interval; NaN if undefined (no interval if r is ±1)."""
     from scipy.stats import pearsonr
 
@@ -121,17 +75,3 @@ def _pearson(x: pd.Series, y: pd.Series) -> tuple[float, float, float]:
     straight = 1 - abs(r) < ROUNDING
     low, high = found.confidence_interval() if len(x) > 3 and not straight else (np.nan, np.nan)
     return r, float(low), float(high)
-
-
-def _spearman(x: pd.Series, y: pd.Series) -> tuple[float, float]:
-    """Spearman's ρ and its p-value; NaN if undefined.
-
-    SciPy's p-value uses a t distribution, which gives 0 at |ρ| = 1. It is at least 2/n!, since two
-    of the n! orders are as extreme.
-    """
-    from scipy.stats import spearmanr
-
-    if len(x) < 3 or x.nunique() == 1 or y.nunique() == 1:
-        return np.nan, np.nan
-    found = spearmanr(x, y)
-    return float(found.statistic), max(float(found.pvalue), 2 / factorial(len(x)))

@@ -58,11 +58,21 @@ def along(metrics: pd.DataFrame, by: list[str], x: str, values: list[str]) -> pd
     return table.drop(columns=["evaluation", "runs"])
 
 
-def together(*tables: pd.DataFrame) -> pd.DataFrame:
-    """Concatenate tables with different columns; integers remain integers."""
+def together(*tables: pd.DataFrame, **parts: pd.DataFrame) -> pd.DataFrame:
+    """Concatenate tables with different columns; integers remain integers.
+
+    The rows of ``parts`` have their name in the column ``part``, see ``part``.
+    """
+    tables += tuple(table.assign(part=name) for name, table in parts.items())
     filled = [table.dropna(axis=1, how="all") for table in tables]
     counts = [table.astype(dict.fromkeys(table.select_dtypes("int"), "Int64")) for table in filled]
-    return pd.concat(counts, ignore_index=True)
+    columns = list(dict.fromkeys(name for table in tables for name in table))
+    return pd.concat(counts, ignore_index=True).reindex(columns=columns)
+
+
+def part(numbers: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The rows of one of the parts that ``together`` has joined."""
+    return numbers[numbers["part"] == name].reset_index(drop=True)
 
 
 def _means(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:

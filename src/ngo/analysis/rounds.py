@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ngo.analysis.curves import points
-
 SITUATION = ["disturbance", "strength", "topology"]
 MIXER = [*SITUATION, "mixer"]
 TUNED = ["p", "gamma"]
@@ -68,27 +66,3 @@ def _halves(table: pd.DataFrame) -> tuple[list[int], list[int]]:
 def at_best(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     """The rows of each mixer's best case, of the seeds that did not choose it."""
     return others(table).merge(best_cases(table, value), on=[*MIXER, *TUNED])
-
-
-def comparison(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
-    """Each mixer at its best in each situation, beside linear gossip at its best.
-
-    Columns: ``MIXER``, ``TUNED``; mean, low, high of ``value`` (geometric, ``curves.points``); and
-    the same of its ratio to linear gossip's on the same topology, paired by seed.
-    """
-    chosen = ends(at_best(with_mixers(table), value))
-    linear = chosen.loc[chosen["mixer"] == "linear", [*SITUATION, "seed", value]]
-    linear = linear.rename(columns={value: "linear"})
-    chosen = chosen.merge(linear, on=[*SITUATION, "seed"], how="left")
-    chosen = chosen.assign(
-        V=chosen[value],
-        ratio=chosen[value] / chosen["linear"],
-        diverged=~np.isfinite(chosen[value]),
-        run=chosen["seed"],
-    )
-    by = [*MIXER, *TUNED]
-    found = points(chosen, by, ["V", "ratio"])
-    columns = ["mean", "low", "high"]
-    values = found[found["value"] == "V"].drop(columns="value")
-    ratios = found[found["value"] == "ratio"].set_index(by)[columns].add_prefix("ratio_")
-    return values.merge(ratios.reset_index(), on=by)

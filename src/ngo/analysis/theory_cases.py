@@ -1,4 +1,4 @@
-"""Cases of statements about the theory table: rows of one kind, and the hardest case."""
+"""Cases of statements about the theory table: rows of one kind, compared with a limit."""
 
 from __future__ import annotations
 
@@ -51,19 +51,6 @@ def cases(
             "met": pd.Series(met).to_numpy(dtype=bool),
         }
     )
-
-
-def hardest(table: pd.DataFrame) -> pd.Series:
-    """The case furthest beyond its limit; if all are met, the one nearest to its limit.
-
-    Distances are those of logarithms.
-    """
-    import numpy as np
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        distance = np.log(table["measured"] / table["limit"]).abs().fillna(np.inf)
-    broken = ~table["met"]
-    return table.loc[distance[broken].idxmax() if broken.any() else distance.idxmin()]
 
 
 def by_seed(values: pd.Series) -> pd.Series:

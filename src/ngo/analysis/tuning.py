@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.comparisons import KEYS, comparison_table
+from ngo.analysis.comparisons import KEYS
 from ngo.analysis.criteria import ACCURACY, HELD_OUT
 from ngo.analysis.evaluations import check_apart, over_seeds
 from ngo.analysis.order import ordered
-from ngo.analysis.published import beside_published
 from verdicts.rows.best_fields import best
 from verdicts.rows.evaluations import final
 
@@ -52,33 +50,6 @@ def best_settings(grid: pd.DataFrame, keys: Sequence[str] = KEYS) -> pd.DataFram
     at_p = list(dict.fromkeys([*keys, "p"]))
     edges = {"edge": _edge(found, grid, "gamma", at_p), "p_edge": _edge(found, grid, "p", keys)}
     return found.assign(**edges)
-
-
-def at_best(metrics: pd.DataFrame, keys: Sequence[str] = KEYS) -> pd.DataFrame:
-    """The metrics of the runs at the best p and γ for each value of ``keys``."""
-    return _runs_of(metrics, best_settings(tuning_grid(metrics), keys), keys)
-
-
-def tuned_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
-    """Table 1 with each method at its own best p and γ (``comparisons.comparison_table``).
-
-    Further columns: that ``p`` and ``gamma``, whether they are at an edge of the grid, and the
-    held-out accuracy; the paper's NGO − gossip.
-    """
-    chosen = best_settings(tuning_grid(metrics))
-    table = comparison_table(_runs_of(metrics, chosen, KEYS), reference, [ACCURACY])
-    chosen = chosen[[*KEYS, *TUNED, "edge", "p_edge", "held_out", "held_out_ci95"]]
-    table = chosen.merge(table, on=KEYS, how="right")
-    gossip = beside_published(
-        table.assign(method="gossip"), reference, "test_accuracy_percent"
-    ).where(table["method"] == "ngo")
-    table["paper_ngo_minus_gossip"] = table["paper"] - gossip
-    return table
-
-
-def _runs_of(metrics: pd.DataFrame, chosen: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    columns = list(dict.fromkeys([*keys, *TUNED]))
-    return metrics.merge(chosen[columns], on=columns)
 
 
 def _edge(best: pd.DataFrame, grid: pd.DataFrame, name: str, keys: list[str]) -> pd.Series:

@@ -51,7 +51,7 @@ def workflow(jobs: int = 10) -> Bench:
     configs = (Path("config/config.yaml"), Path("config/demo.yaml"))
     runs = sorted(plan(read_config(configs)).runs)[:jobs]
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("config", "workflow", "notebooks"):
+        for name in ("config", "workflow", "papers"):
             shutil.copytree(name, Path(folder) / name)
         shutil.copy("Snakefile", folder)
         (Path(folder) / "cold.yaml").write_text("warm: false\n")

@@ -24,7 +24,7 @@ from ngo.pipeline.config_files import read_config
 )
 def assumptions(configs: tuple[Path, ...], outs: tuple[Path, ...]) -> None:
     """List the values that the paper does not state, with reasons."""
-    found = found_assumptions.assumptions(configs)
+    found = found_assumptions.of_paper(configs)
     tier = read_config(configs)["tier"]
     forms = {".md": found_assumptions.as_markdown, ".html": found_assumptions.as_html}
     for out in outs:

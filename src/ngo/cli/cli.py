@@ -43,7 +43,9 @@ COMMANDS = {
     "alignment": Lazy(MEASURES, "Compare workers' gradients with the gradient at their mean."),
     "samples": Lazy(MEASURES, "Show what kept models generate, reconstruct or predict."),
     "throughput": Lazy(MEASURES, "Measure how many samples per second n workers train on."),
-    "notebook": Lazy("ngo.cli.notebook_command:notebook", "Execute a notebook with parameters."),
+    "notebook": Lazy(
+        "ngo.cli.notebook_command:notebook", "Execute the notebook of a figure or table."
+    ),
     "kernel": Lazy("ngo.cli.notebook_command:kernel", None),
     "theory": Lazy(MEASURES, "Measure what the theorems bound."),
     "bench": Lazy(

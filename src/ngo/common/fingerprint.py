@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -32,7 +31,7 @@ FORMER = {
 
 # A file's modification time and size: as long as both stay, so does what was read from it.
 Stamp = tuple[int, int]
-# A module's file, and the name of a definition in it (empty for the code of a notebook).
+# A module's file, and the name of a definition in it (empty for all of the file's code).
 Reached = tuple[Path, str]
 
 
@@ -41,8 +40,8 @@ def fingerprint(*definitions: str | Path) -> str:
 
     A definition is ``module:name`` (a top-level function, class or assigned name),
     ``module:Class.method`` (that method alone), ``module`` (all of its definitions), or the path of
-    a notebook (its code cells). Names that can't be
-    resolved by reading the code, such as attributes of objects, are not followed.
+    a file (all of its code). Names that can't be resolved by reading the code, such as attributes
+    of objects, are not followed.
     """
     roots = tuple(sorted({str(definition) for definition in definitions}))
     asked = (roots, PACKAGE, *(plugin.path for plugin in plugins.loaded()))
@@ -93,7 +92,7 @@ def _reached(roots: Iterable[str]) -> set[Reached]:
 
 def _root(definition: str) -> list[Reached]:
     """The definitions that a root stands for; none if its code is not ours."""
-    if definition.endswith(".ipynb"):
+    if definition.endswith(".py"):
         return [(Path(definition), "")]
     module, _, qualname = definition.partition(":")
     path = _file(module)
@@ -172,7 +171,7 @@ class Module:
     _codes: dict[str, syntax.Code] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        tree = ast.parse(_source(self.path))
+        tree = ast.parse(self.path.read_text(encoding="utf-8"))
         is_package = self.path.stem == "__init__"
         self._package = self.name if is_package else self.name.rpartition(".")[0]
         for node in _top_level(tree.body):
@@ -183,8 +182,8 @@ class Module:
 
     @cached_property
     def name(self) -> str:
-        """The module's dotted name; of a notebook, its file's name."""
-        return self.path.name if self.path.suffix == ".ipynb" else _name(self.path)
+        """The module's dotted name."""
+        return _name(self.path)
 
     @property
     def former_name(self) -> str:
@@ -217,7 +216,7 @@ class Module:
     def reached(self, name: str) -> Iterator[Reached]:
         """The definitions that a definition uses."""
         code = self.code(name)
-        if name:  # a notebook's own names are part of its code
+        if name:  # else all of the file's own names are part of the code
             yield from ((self.path, each) for each in code.globals if each in self.definitions)
         for target in code.imports:
             yield from _resolved(target)
@@ -236,16 +235,6 @@ def _resolved(target: str, depth: int = 0) -> Iterator[Reached]:
         yield path, rest[0]
     elif (imported := _module(path).imports.get(rest[0])) is not None and depth < 10:
         yield from _resolved(".".join([imported.target, *rest[1:]]), depth + 1)
-
-
-def _source(path: Path) -> str:
-    """The Python code of a file; of a notebook, that of its code cells without magics."""
-    text = path.read_text(encoding="utf-8")
-    if path.suffix != ".ipynb":
-        return text
-    cells = [cell["source"] for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
-    lines = "\n".join(cell if isinstance(cell, str) else "".join(cell) for cell in cells)
-    return "\n".join(line for line in lines.splitlines() if not line.startswith(("%", "!")))
 
 
 def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

@@ -17,6 +17,11 @@ OF_LOGARITHM = ", and the intervals of its logarithm"
 ONE_MODEL = "Centralized learning has one model, V = 0."
 
 
+def about(runs: pd.DataFrame) -> list[str]:
+    """What a figure of means over seeds says of its runs: classes, intervals, diverged runs."""
+    return [classes(runs), intervals(runs), diverged(runs)]
+
+
 def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
     """Tier, data sets, values, seeds: ``Tier paper; data: mnist; γ = 0.1; 20 epochs; 5 seeds.``
 
@@ -31,7 +36,7 @@ def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
         used = group["train_samples"].max() if "train_samples" in group else source.train_samples
         if used < source.train_samples:
             name = f"{name} ({used:,.0f} of its {source.train_samples:,} training images)"
-        original = paper or source.stands_in_for
+        original = source.stands_in_for if paper is None else paper
         if original and original != group["dataset"].iloc[0]:
             name = f"{name}, in place of the paper's {original}"
         names.append(name)

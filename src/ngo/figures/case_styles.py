@@ -1,4 +1,4 @@
-"""Looks of the cases of ``analysis.prices``: of methods on graphs."""
+"""Looks of cases, which are methods on graphs (``combinations.case_names``)."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,9 +10,7 @@ from matplotlib.figure import Figure
 from ngo.analysis.combinations import LINEAR, TUNED
 from ngo.figures import captions, plots
 from ngo.figures.comparison_tables import diverged, with_interval
-from ngo.figures.output import Output
 from ngo.figures.style import Style, kth_style
-from ngo.figures.tables import save_table
 from verdicts.row import ABSENT
 
 NOTE = (
@@ -27,35 +23,18 @@ SYMBOLS = ("p", "γ", "η")
 """The paper's letters of ``TUNED``."""
 
 
-def make_combinations(
-    name: str,
-    table: pd.DataFrame,
-    runs: pd.DataFrame,
-    tier: str,
-    out: str | Path,
-    row: str = "algorithm",
-    **beside: str,
-) -> Output:
-    """Draw and save the figure and the table ``name`` of a ``combinations.combination_table``.
+def note(runs: pd.DataFrame) -> list[str]:
+    """What a figure of a ``combinations.combination_table`` of ``runs`` shows."""
+    return [NOTE, captions.intervals(runs, geometric=False)]
 
-    ``runs`` are the metrics that it was made from. See ``draw_combinations`` and
-    ``print_combinations`` for the others.
-    """
-    table = table.assign(tier=tier)
-    made_by = captions.made_by(tier, runs)
-    figure = draw_combinations(table, row)
-    plots.caption(figure, NOTE, captions.intervals(runs, geometric=False), made_by)
-    picture = plots.save_figure(figure, f"{out}/figures/{name}", table)
-    printed = print_combinations(table, **beside)
-    save_table(
-        table,
-        printed,
-        f"{out}/tables/{name}",
+
+def caption(table: pd.DataFrame, runs: pd.DataFrame) -> str:
+    """What a ``combinations.combination_table`` of ``runs`` shows."""
+    return (
         f"Test accuracy in percent of the mean model, {captions.mean_over_seeds(runs)}. {NOTE} "
         "Gain: over linear gossip in the same situation, at its own best values, paired by seed. "
-        f"Sent: by all workers in a run. {at_an_end(table)}{made_by}",
-    )
-    return Output(picture, (printed,))
+        f"Sent: by all workers in a run. {at_an_end(table)}"
+    ).strip()
 
 
 def at_an_end(table: pd.DataFrame) -> str:

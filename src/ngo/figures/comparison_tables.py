@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.comparisons import comparison_table
-from ngo.analysis.criteria import CRITERIA, Criterion
-from ngo.figures.tables import number, plus_minus, save_table
+from ngo.analysis.criteria import CRITERIA
+from ngo.figures.tables import number, plus_minus
 from verdicts.row import ABSENT
-
-
-def save_comparison(
-    runs: pd.DataFrame,
-    reference: str | Path,
-    criteria: Sequence[Criterion],
-    tier: str,
-    stem: str,
-    caption: str,
-) -> pd.DataFrame:
-    """Compute and save ``stem``, the table of methods; returns it as printed.
-
-    ``runs`` are tidy metrics, ``reference`` is the file with the paper's numbers.
-    """
-    table = comparison_table(runs, reference, criteria).assign(tier=tier)
-    printed = print_comparison(table)
-    save_table(table, printed, stem, caption)
-    return printed
 
 
 def print_comparison(table: pd.DataFrame) -> pd.DataFrame:
@@ -40,8 +20,8 @@ def print_comparison(table: pd.DataFrame) -> pd.DataFrame:
             **cell(table),
             "Consensus": with_interval(table, "consensus", ours),
             "Workers": with_interval(table, "workers", ours),
-            "Paper": numbers(table["paper"], theirs),
-            "Consensus − paper": numbers(table["consensus_minus_paper"], ours, plus=True),
+            "Paper": with_decimals(table["paper"], theirs),
+            "Consensus − paper": with_decimals(table["consensus_minus_paper"], ours, plus=True),
             "NGO − gossip": with_interval(table, "ngo_minus_gossip", ours, plus=True),
             "Classes": [
                 f"{low:g}" if low == high else f"{low:g} to {high:g}"
@@ -73,7 +53,7 @@ def diverged(table: pd.DataFrame) -> pd.Series:
     return table["diverged"].astype(str) + " of " + table["seeds"].astype(str)
 
 
-def numbers(values: pd.Series, decimals: Sequence[int], *, plus: bool = False) -> list[str]:
+def with_decimals(values: pd.Series, decimals: Sequence[int], *, plus: bool = False) -> list[str]:
     """Each value with its decimals."""
     return [number(value, d, plus=plus) for value, d in zip(values, decimals, strict=True)]
 

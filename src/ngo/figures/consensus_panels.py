@@ -6,21 +6,19 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 
-def draw_states(axis: Axes, trajectory: pd.DataFrame, colour: str) -> None:
-    """A line for each worker's state."""
-    for _, worker in trajectory.groupby("worker"):
-        axis.plot(worker["round"], worker["x"], color=colour, linewidth=0.8)
+def draw_states(axis: Axes, states: pd.DataFrame, colour: str) -> None:
+    """A line for each worker's state; ``states`` are ``dynamics.state_rows``."""
+    axis.plot(states["round"], states.filter(regex=r"^x\d+$"), color=colour, linewidth=0.8)
     axis.set(xlabel="round")
 
 
 def draw_index(
-    axis: Axes, trajectory: pd.DataFrame, mark: float, label: str, colour: str, line: str
+    axis: Axes, states: pd.DataFrame, mark: float, label: str, colour: str, line: str
 ) -> None:
     """V as a line, with a dot at the round ``mark`` unless that is NaN."""
-    V = trajectory.drop_duplicates("round").set_index("round")["V"]
-    axis.plot(V.index, V, line, color=colour, linewidth=1.2, label=label)
-    if pd.notna(mark):
-        axis.plot(mark, V[mark], "o", color=colour, markersize=4)
+    axis.plot(states["round"], states["V"], line, color=colour, linewidth=1.2, label=label)
+    marked = states[states["round"] == mark]
+    axis.plot(marked["round"], marked["V"], "o", color=colour, markersize=4)
     axis.set(xlabel="round", yscale="log")
 
 

@@ -8,10 +8,14 @@ from matplotlib.axes import Axes
 
 
 def images(samples: pd.DataFrame, kind: str, worker: int) -> np.ndarray:
-    """The images of a kind and a model, uint8 ``[images, height, width, channels]``."""
-    axes = ["image", "row", "column", "channel"]
+    """The images of a kind and a model, uint8 ``[images, height, width, channels]``.
+
+    ``samples`` are ``pixel_rows`` of images of one shape.
+    """
+    axes = ["image", "channel", "row"]
     own = samples[(samples["kind"] == kind) & (samples["worker"] == worker)].sort_values(axes)
-    return own["value"].to_numpy(np.uint8).reshape(own[axes].max().to_numpy() + 1)
+    pixels = own.filter(regex=r"^x\d+$").dropna(axis=1).to_numpy(np.uint8)
+    return pixels.reshape(*(own[axes].max() + 1), -1).transpose(0, 2, 3, 1)
 
 
 def draw_generations(axis: Axes, samples: pd.DataFrame, rows: int) -> None:
@@ -43,10 +47,15 @@ def draw_mosaic(axis: Axes, rows: list[np.ndarray]) -> None:
 
 
 def pixel_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """``samples.samples_table`` with one table row per row of pixels: columns x0, x1, …"""
+    """``samples.samples_table`` with one table row per row of pixels: columns x0, x1, …
+
+    Runs stay in their order.
+    """
     wide = table.pivot(
         index=[name for name in table if name not in ("column", "value")],
         columns="column",
         values="value",
     )
-    return wide.add_prefix("x").rename_axis(columns=None).reset_index()
+    rows = wide.add_prefix("x").rename_axis(columns=None).reset_index()
+    place = {run: k for k, run in enumerate(table["run"].unique())}
+    return rows.sort_values("run", key=lambda runs: runs.map(place), kind="stable")

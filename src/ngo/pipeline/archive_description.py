@@ -7,11 +7,10 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from ngo.common.registry import UserError, shown, unknown
+from ngo.common.registry import UserError, shown
 from ngo.pipeline import strict_json
-from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import CONFIG, read_config
-from ngo.pipeline.members import ABOUT, CODE
+from ngo.pipeline.members import ABOUT, CODE, is_config
 from ngo.pipeline.plan import SHARED
 
 # Texts of a config that are no file names below the working directory.
@@ -36,8 +35,8 @@ def described(members: Mapping[str, bytes]) -> dict:
             raise UserError(f"{key!r} is {shown(about[key])}, which is no {kind.__name__}")
     _check_tier(about)
     for name in about["artefacts"]:
-        if not isinstance(name, str) or name not in ARTEFACTS:
-            raise unknown("artefact", name, ARTEFACTS)
+        if not isinstance(name, str) or not re.fullmatch(r"\w+", name, re.ASCII):
+            raise UserError(f"{shown(name)} is no name of a figure or table")
     if len(set(about["artefacts"])) < len(about["artefacts"]):
         raise UserError("an artefact is named twice")
     _check_configs(about, members)
@@ -62,18 +61,21 @@ def _check_configs(about: Mapping, members: Mapping[str, bytes]) -> None:
     for name in names:
         if not isinstance(name, str) or name not in members or not name.endswith(".yaml"):
             raise UserError(f"the config {shown(name)} is not in the archive")
-        if PurePosixPath(name).parent != PurePosixPath(CONFIG.parent):
-            raise UserError(f"the config {name!r} is not in the folder {str(CONFIG.parent)!r}")
+        if not is_config(name):
+            raise UserError(
+                f"the config {name!r} is not in the folder {str(CONFIG.parent)!r} or of a paper"
+            )
     if not names or names[0] != CONFIG.as_posix() or len(set(names)) < len(names):
         raise UserError(f"the configs must be different files, and {str(CONFIG)!r} the first")
     with tempfile.TemporaryDirectory(prefix="ngo-config-") as folder:
-        paths = [Path(folder, PurePosixPath(name).name) for name in names]
+        paths = [Path(folder, name) for name in names]
         for name, path in zip(names, paths, strict=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(members[name])
         try:
             merged = read_config(paths)
         except UserError as error:
-            raise UserError(str(error).replace(f"{folder}/", "config/")) from None
+            raise UserError(str(error).replace(f"{folder}/", "")) from None
     if merged != about["config"]:
         raise UserError("its config is not that of the config files")
 

@@ -14,7 +14,10 @@ from tabulate import tabulate
 from ngo.common.registry import UserError
 from ngo.figures.markdown_text import inert
 from ngo.figures.pages import page
+from ngo.pipeline.config_files import place as config_place
 from ngo.pipeline.config_files import read_config
+from ngo.pipeline.paper import NGO, paper_of
+from ngo.pipeline.plan import Plan, plan
 
 MARK = re.compile(r"\bassumed:\s*")
 
@@ -25,8 +28,7 @@ Place = tuple[str | int, ...]  # the keys and indices that lead to a value
 class Assumption:
     """A value of the merged config that the paper does not state."""
 
-    #: Its path, such as ``training.fig4.compare[1].p``.
-    key: str
+    place: Place
     value: object
     #: The comment beside it.
     reason: str
@@ -34,9 +36,46 @@ class Assumption:
     file: Path
 
     @property
+    def key(self) -> str:
+        """Its path, such as ``training.fig4.compare[1].p``."""
+        words = (f"[{k}]" if isinstance(k, int) else f".{k}" for k in self.place)
+        return "".join(words).removeprefix(".")
+
+    @property
     def section(self) -> str:
         """The top-level key of the config."""
-        return re.split(r"[.\[]", self.key)[0]
+        return str(self.place[0])
+
+
+def of_paper(configs: Sequence[str | Path]) -> list[Assumption]:
+    """The assumed values of the paper that ``configs``, a base and its overlays, are about.
+
+    The base has those of the NGO paper. Another paper has the values that its overlays state, and
+    those of the base that its runs, measurements and figures use.
+    """
+    config = read_config(configs)
+    if paper_of(config).name == NGO:
+        return assumptions(configs)
+    planned = plan(config)
+    return [
+        item
+        for item in assumptions(configs)
+        if item.file != Path(configs[0]) or _used(item.place, config, planned)
+    ]
+
+
+def _used(place: Place, config: Mapping, planned: Plan) -> bool:
+    section, name = place[0], place[1] if len(place) > 1 else None
+    named = {"training": planned.training, "partitions": planned.partitions}
+    named |= {"artefacts": planned.artefacts, **planned.measures}
+    if section == "defaults":
+        default = config[section][name]
+        return any(getattr(spec, str(name)) == default for spec in planned.runs.values())
+    if section == "settings":
+        kept = [config[kind][each] for kind, found in named.items() for each in found
+                if each in config.get(kind, {})]  # fmt: skip
+        return any(name in entry.get("settings", [entry.get("setting")]) for entry in kept)
+    return section not in named or name in named[section]
 
 
 def assumptions(configs: Sequence[str | Path]) -> list[Assumption]:
@@ -60,7 +99,7 @@ def assumptions(configs: Sequence[str | Path]) -> list[Assumption]:
         base = read_config(configs[:number])
     sections = list(base)
     return [
-        Assumption(_key(place), _value(base, place), *why)
+        Assumption(place, _value(base, place), *why)
         for place, why in sorted(marked.items(), key=lambda item: sections.index(item[0][0]))
     ]
 
@@ -81,7 +120,7 @@ def as_html(found: Sequence[Assumption], tier: str) -> str:
 
 
 def _caption(found: Sequence[Assumption], tier: str) -> str:
-    files = ", ".join(sorted({item.file.name for item in found}))
+    files = ", ".join(sorted({config_place(item.file) for item in found}))
     return (
         f"Values that the paper does not state, and why they are what they are. Tier {tier}; "
         f"{len(found)} values, from {files}."
@@ -101,10 +140,6 @@ def _written(value: object) -> str:
     """A value as the config writes it, on one line."""
     line = yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=10**6)
     return line.strip()[1:-1]
-
-
-def _key(place: Place) -> str:
-    return "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in place).removeprefix(".")
 
 
 def _value(config: dict, place: Place) -> object:

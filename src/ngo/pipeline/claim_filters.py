@@ -16,7 +16,6 @@ from ngo.data.partition import PARTITIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.settings import settings_of
-from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts.claims.claim import Claim, ClaimsFile, Gate
@@ -36,14 +35,17 @@ OF_PARTITIONS = {"dataset", "holdout", "partition", "workers", "seed", "worker",
 MIXERS = ("linear", "NGO", "chebyshev")
 
 
-def check_tables(claims: ClaimsFile, defined: Collection[str] | None) -> None:
+def check_tables(
+    claims: ClaimsFile, defined: Collection[str] | None, shown_in: Collection[str]
+) -> None:
     """Raise a UserError for a claim from a tidy table, or shown in a figure, that there is not.
 
-    ``defined`` are the names of the config's tidy tables; None allows any.
+    ``defined`` are the names of the config's tidy tables; None allows any. ``shown_in`` are those
+    of figures and tables.
     """
     for claim in claims.claims.values():
-        if claim.shows and claim.shows not in ARTEFACTS:
-            raise unknown(f"claims.{claim.id}.shows", claim.shows, ARTEFACTS)
+        if claim.shows and claim.shows not in shown_in:
+            raise unknown(f"claims.{claim.id}.shows", claim.shows, shown_in)
         for table in claim.tables:
             if defined is not None and table not in defined:
                 raise unknown(f"claims.{claim.id}.from", table, defined)

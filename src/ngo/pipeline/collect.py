@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import ngo
 from ngo.common import versions
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, unknown
 from ngo.data.described import identity
 from ngo.pipeline.archive import Members, content_of
-from ngo.pipeline.artefacts import ARTEFACTS, tidy_table
 from ngo.pipeline.carried import CARRIED, listed
-from ngo.pipeline.config_files import CONFIG, read_config
+from ngo.pipeline.config_files import CONFIG, place, read_config
 from ngo.pipeline.crate import CRATE, WORKFLOW, crate
 from ngo.pipeline.members import ABOUT, named_members
 from ngo.pipeline.packed_runs import FinishedRun, is_finished, packed, read_run
+from ngo.pipeline.places import tidy_table
 from ngo.pipeline.plan import Plan, plan
 from ngo.training.code import run_fingerprint
 from ngo.training.earlier import difference
@@ -36,7 +36,10 @@ def collect(
     """
     named = list(artefacts)
     config, planned, places = _planned(configs, schema)
-    shown = {name: ARTEFACTS[name] for name in named or planned.artefacts}
+    shown = named or list(planned.artefacts)
+    for name in shown:
+        if name not in planned.artefacts:
+            raise unknown("artefact", name, planned.artefacts)
     trained = {name for name in shown if name in planned.training}
     trained |= {table for name in shown for table in planned.tables(name)}
     of_shown = {spec.id: spec for name in trained for spec in planned.training.get(name, ())}
@@ -47,11 +50,9 @@ def collect(
     paths += [f"results/data/{spec.dataset}.json" for spec in [*specs.values(), *drawn]]
     for name in sorted(trained):
         _check_runs(Path(tidy_table(planned.tier, name)), planned.training.get(name))
-    about = {"artefacts": list(shown), "whole": not named}
+    about = {"artefacts": shown, "whole": not named}
     runs = [read_run(RUNS / run) for run in sorted(specs)]
-    return _members(
-        config, planned, {**places, **{path: Path(path) for path in paths}}, runs, about
-    )
+    return _members(config, planned, places, paths, runs, about)
 
 
 def collect_finished(
@@ -72,14 +73,15 @@ def collect_finished(
             "this code."
         )
     data = {f"results/data/{spec.dataset}.json" for spec in planned.runs.values()}
-    places |= {path: Path(path) for path in data if Path(path).exists()}
+    data = {path for path in data if Path(path).exists()}
     counts = {
         "runs of the config": len(planned.runs),
         "packed": len(runs),
         "made by other code": len(found) - len(runs),
         "not finished": len(planned.runs) - len(found),
     }
-    return _members(config, planned, places, runs, {"artefacts": [], "whole": False}), counts
+    about = {"artefacts": [], "whole": False}
+    return _members(config, planned, places, data, runs, about), counts
 
 
 def with_runs(
@@ -112,7 +114,7 @@ def _planned(
     planned = plan(config, schema)
     if configs[0].name != CONFIG.name:
         raise UserError(f"config: {str(configs[0])!r} is first; {CONFIG.name} must be.")
-    places = {f"{CONFIG.parent}/{path.name}": path for path in configs}
+    places = {place(path): path for path in configs}
     if len(places) < len(configs):
         raise UserError("config: two of the files have the same name.")
     return config, planned, places
@@ -121,23 +123,23 @@ def _planned(
 def _members(
     config: Mapping,
     planned: Plan,
-    places: Mapping[str, Path],
+    configs: Mapping[str, Path],
+    paths: Iterable[str],
     runs: Sequence[FinishedRun],
     about: Mapping[str, object],
 ) -> Members:
-    """The files at ``places``, those of the workflow, ``runs``, and what describes them."""
-    names = [name for name in places if PurePosixPath(name).parent == CONFIG.parent]
+    """The ``configs``, ``paths``, the workflow's files, ``runs``, and what describes them."""
     described = {
         "tier": planned.tier,
         **about,
-        "configs": [name for name in names if name.endswith(".yaml")],
+        "configs": [name for name in configs if name.endswith(".yaml")],
         "config": config,
         "runs": len(runs),
         "ngo": ngo.__version__,
     }
     rules = sorted(Path(WORKFLOW).parent.glob("workflow/rules/*.smk"))
-    places = {**places, WORKFLOW: Path(WORKFLOW), **{path.as_posix(): path for path in rules}}
-    places |= named_members(planned)
+    read = [*map(Path, paths), Path(WORKFLOW), *rules]
+    places = {**configs, **{path.as_posix(): path for path in read}, **named_members(planned)}
     members = {name: content_of(path) for name, path in places.items()}
     members[ABOUT] = (json.dumps(described, indent=2) + "\n").encode()
     return with_runs(members, described, runs)

@@ -9,13 +9,30 @@ from ngo.common.registry import UserError
 from verdicts.yaml_files import read_mapping
 
 CONFIG = Path("config/config.yaml")
+PAPERS = Path("papers")
+"""The folders of papers other than that of ``CONFIG``, each with a ``config.yaml``."""
 
 
 def tiers(folder: str | Path = CONFIG.parent) -> list[list[Path]]:
-    """The config files of each tier: the base alone, and the base with each overlay of a folder."""
+    """The config files of each tier: the base alone, and the base with each overlay.
+
+    Overlays are the other files in ``folder``, and the configs of the papers next to it.
+    """
     base = Path(folder, CONFIG.name)
     overlays = sorted(path for path in base.parent.glob("*.yaml") if path != base)
+    overlays += sorted((base.parent.parent / PAPERS).glob(f"*/{CONFIG.name}"))
     return [[base], *([base, path] for path in overlays)]
+
+
+def place(path: Path) -> str:
+    """How a config file is named in archives and on pages, wherever it is here.
+
+    ``papers/NAME/FILE`` for a file in the folder of a paper, and ``config/FILE`` for all others.
+    """
+    folder = path.absolute().parent
+    if folder.parent.name == PAPERS.name:
+        return f"{PAPERS}/{folder.name}/{path.name}"
+    return f"{CONFIG.parent}/{path.name}"
 
 
 def read_config(paths: Iterable[str | Path], key: str = "config") -> dict:

@@ -24,7 +24,7 @@ from ngo.data.owners import OWNERS, by_owner
 from ngo.data.partition import PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.settings import settings_of
-from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, published
+from ngo.pipeline.places import CLAIMS
 from ngo.training.code import named_files, run_fingerprint
 from ngo.training.earlier import RECORD
 from ngo.training.spec import FIELDS, RunSpec
@@ -38,9 +38,10 @@ DATA = "ngo.data.download:prepare"
 PARTITION = ("ngo.training.partition_file:draw", "ngo.training.partition_file:write")
 AGGREGATE = "ngo.analysis.results:aggregate"
 CLASSES = "ngo.analysis.results:class_counts"
+DRAWING = "ngo.figures.making:Opened"
 ASSUMPTIONS = "ngo.pipeline.assumptions"
 PAGE = ("ngo.pipeline.report_contents", "ngo.report.html_page")
-PAGE_TEXTS = ("report/findings.yaml", "report/page/page.html.jinja", "report/page/page.css")
+PAGE_TEXTS = ("report/page/page.html.jinja", "report/page/page.css")
 
 
 class Keys:
@@ -106,17 +107,18 @@ class Keys:
         kept = self.plan.training.get(name, ()) if entry.on_models else ()
         return key(code, values, [self.run(spec.id) for spec in kept], versions.installed())
 
-    def artefact(self, name: str, notebook: Path, values: Iterable[str]) -> str:
-        """The key of a table or figure, made by ``notebook`` with these parameters."""
-        entry = ARTEFACTS[name]
+    def artefact(self, name: str) -> str:
+        """The key of a figure or table: of its file, the code that it reaches, and its inputs."""
+        entry, inputs = self.plan.artefacts[name], self.plan.inputs(name)
         tables = [self.table(table) for table in self.plan.tables(name)]
-        read = [entry.published] if entry.reference else []
-        code = [fingerprint(notebook)]
+        read = [inputs["reference"]] if entry.reference else []
+        code = [fingerprint(DRAWING, entry.source)]
         if name == CLAIMS:
-            read = [self.plan.claims, *published()]
+            read = [inputs["claims"], *inputs["published"]]
             used = self.plan.ledger.quantities
             code += [fingerprint(QUANTITIES.definitions[each]) for each in used]
-        return key(code, list(values), tables, content(read))
+        text = [entry.section, entry.title, entry.text]
+        return key(code, text, self.plan.notebook_flags(name), tables, content(read))
 
     def assumptions(self, configs: Iterable[str]) -> str:
         """The key of the table of assumptions."""
@@ -125,7 +127,7 @@ class Keys:
     def page(self, made: Iterable[str], texts: Iterable[str]) -> str:
         """The key of the page of results, of products with the keys ``made`` and of text files."""
         own = [_sha256(PACKAGE / name) for name in PAGE_TEXTS]
-        read = [*texts, *filter(None, [self.plan.findings])]
+        read = [*texts, *filter(None, [self.plan.findings_file])]
         return key(fingerprint(*PAGE), list(made), [_sha256(Path(path)) for path in read], own)
 
     def _joined(self, runs: Iterable[str]) -> str:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError
 from ngo.pipeline import limits
-from ngo.pipeline.artefacts import published, tidy_table
-from ngo.pipeline.config_files import CONFIG
+from ngo.pipeline.config_files import CONFIG, PAPERS
 from ngo.pipeline.crate import CRATE, WORKFLOW
 from ngo.pipeline.packed_runs import METRICS, RECORDS
+from ngo.pipeline.paper import NGO, REPOSITORY, published
+from ngo.pipeline.places import tidy_table
 from ngo.training.code import named_files
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ CARRIED = "carried.json"
 
 _NAME = r"\w[\w.+-]*"
 _RULES = rf"workflow/rules/{_NAME}\.smk"
-_CONFIG = rf"{CONFIG.parent}/{_NAME}\.yaml"
+_CONFIG = rf"(?:{CONFIG.parent}|{PAPERS}/\w+)/{_NAME}\.yaml"
 _TABLE = rf"results/{_NAME}/metrics/{_NAME}\.parquet"
 
 #: The largest size of each kind of member, in bytes, by a pattern of its name.
@@ -45,7 +46,8 @@ _KINDS = {
 
 #: Files that a config may name: claims, findings, graphs, and plugins.
 _NAMED = rf"(?:{_NAME}/)*{_NAME}\.(?:yaml|yml|csv|txt|edgelist|adjlist|graphml|gml|json|py)"
-_NOT_NAMED = r"(?:results|logs|benchmarks|workflow|notebooks|profiles)/.*"
+#: A paper's figures are the repository's, whatever an archive has.
+_NOT_NAMED = rf"(?:(?:results|logs|benchmarks|workflow|notebooks|profiles)|{PAPERS}/.*/figures)/.*"
 
 CODE = ".py"
 
@@ -62,6 +64,11 @@ def check_member(name: str, size: int) -> None:
         raise UserError(f"{name[:200]!r} is no part of an archive")
     if size > most:
         raise UserError(f"{name!r} has {size} bytes; at most {most} are allowed")
+
+
+def is_config(name: str) -> bool:
+    """Whether a member is where configs are."""
+    return re.fullmatch(_CONFIG, name) is not None
 
 
 def is_table(name: str) -> bool:
@@ -106,7 +113,8 @@ def carried(key: str, file: str) -> str:
 
 def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str]) -> None:
     """Raise a UserError for the first member that an archive of this plan does not have."""
-    known = {*_always(), *configs, *published(), *named_members(planned)}
+    numbers = {path for name in (NGO, planned.paper.name) for path in published(name, REPOSITORY)}
+    known = {*_always(), *configs, *numbers, *named_members(planned)}
     known |= {tidy_table(planned.tier, name) for name in planned.made}
     specs = [*planned.runs.values(), *planned.partition_runs.values()]
     known |= {f"results/data/{spec.dataset}.json" for spec in specs}

@@ -14,13 +14,16 @@ from ngo.analysis.apart import pooled
 from ngo.common import plugins
 from ngo.common.devices import check_device
 from ngo.common.former import read_claims, renamed_throughout
-from ngo.common.registry import UserError, shown, unknown
+from ngo.common.registry import UserError, shown
 from ngo.common.versions import MIXED
+from ngo.figures.artefact import CLAIMED, Artefact, check_values
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.section import check_entry
-from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, published, tidy_table, tier_folder
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
+from ngo.pipeline.left_out import without_left_out
+from ngo.pipeline.paper import Paper, paper_of, published, reference, shared
+from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.schema_check import check_schema, check_size
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
@@ -36,6 +39,7 @@ SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry"
 class Plan:
     """What a config asks for."""
 
+    paper: Paper
     tier: str
     device: str
     #: How many runs share a GPU of one machine, at most.
@@ -46,17 +50,17 @@ class Plan:
     training: dict[str, list[RunSpec]]
     #: The steps after which a run's models are kept, by the run's id.
     snapshots: dict[str, list[int | str]]
-    #: For each artefact that shows partitions, runs that have them.
+    #: For each figure that shows partitions, runs that have them.
     partitions: dict[str, list[RunSpec]]
-    #: For each kind of measurement, its values by the name of the artefact.
+    #: For each kind of measurement, its values by the name of the entry.
     measures: dict[str, dict[str, dict]]
-    #: Parameters of an artefact's notebook.
-    shown: dict[str, dict]
+    #: Numbers that figures take from the config, by the name of the figure.
+    values: dict[str, dict]
     #: The file of claims, relative to the working directory.
     claims: str
     #: Runs that different versions of a library made, in one table: ``refuse`` or ``tell``.
     mixed_versions: str
-    #: The file of findings for the page of results; None for the paper's.
+    #: The file of findings for the page of results; None for the paper's own.
     findings: str | None
     #: Networks on which runs are priced: latency, bandwidth and so on, by name.
     network: dict[str, dict]
@@ -67,19 +71,25 @@ class Plan:
     def ledger(self) -> ClaimsFile:
         """The claims; a one-line UserError for the first mistake in their file."""
         ledger = read_claims(self.claims).with_named("network", self.network)
-        # The paper's claims are about all of its experiments, also those that a config lacks.
-        check_tables(ledger, None if self.claims == CLAIMS_FILE else self.defined)
+        shown = {*self.paper.figures, *self.defined, CLAIMS}
+        # The NGO paper's claims are about all of its experiments, also those that a config lacks.
+        check_tables(ledger, None if self.claims == CLAIMS_FILE else self.defined, shown)
         check_filters(ledger, self.training)
         return ledger
 
-    def tables(self, artefact: str) -> list[str]:
-        """The names of the tidy tables that an artefact reads.
+    def tables(self, name: str) -> list[str]:
+        """The names of the tidy tables that a figure or table reads.
 
         For the table of claims, those of the tables which claims name that this plan makes.
         """
-        if artefact != CLAIMS:
-            return list(ARTEFACTS[artefact].metrics.values())
-        return [name for name in self.ledger.tables if name in self.made]
+        if name != CLAIMS:
+            return list(self.artefacts[name].reads.values())
+        return [table for table in self.ledger.tables if table in self.made]
+
+    @property
+    def findings_file(self) -> Path | None:
+        """The file of findings, if the config or its paper has one."""
+        return Path(self.findings) if self.findings else self.paper.findings
 
     @cached_property
     def made(self) -> set[str]:
@@ -88,11 +98,18 @@ class Plan:
 
     @cached_property
     def artefacts(self) -> dict[str, Artefact]:
-        """The tables and figures whose tidy tables the plan makes, by name."""
+        """The figures and tables, by name: those of the paper whose tidy tables the plan makes.
+
+        An experiment that no figure of the paper reads has a default figure. The table of claims
+        is the last.
+        """
+        paper = self.paper.figures
+        read = {table for each in paper.values() for table in each.reads.values()}
+        default = shared("default")
         return {
-            name: entry
-            for name, entry in ARTEFACTS.items()
-            if self.made.issuperset(entry.metrics.values())
+            **{n: each for n, each in paper.items() if self.made.issuperset(each.reads.values())},
+            **{name: default.of(name) for name in self.training if name not in {*read, *paper}},
+            CLAIMS: shared(CLAIMS),
         }
 
     @cached_property
@@ -101,36 +118,43 @@ class Plan:
         read = [*self.artefacts, *self.tables(CLAIMS)]
         return sorted({spec.id for name in read for spec in self.training.get(name, ())})
 
-    def inputs(self, artefact: str) -> dict[str, str | list[str]]:
-        """The files that an artefact reads, by name."""
-        if artefact != CLAIMS:
-            return dict(ARTEFACTS[artefact].inputs(self.tier))
-        tables = [tidy_table(self.tier, name) for name in self.tables(CLAIMS)]
-        return {"metrics": tables, "reference": self.claims, "published": published()}
+    def inputs(self, name: str) -> dict[str, str | list[str]]:
+        """The files that a figure or table reads, by the parameters of its notebook.
 
-    def parameters(self, artefact: str) -> dict[str, object]:
-        """The parameters of an artefact's notebook."""
-        given = self.inputs(artefact)
-        if artefact == CLAIMS:
-            del given["published"]
-            folder = f"{tier_folder(self.tier)}/metrics"
-            given |= {"metrics": folder, "tables": self.tables(CLAIMS)}
-        if ARTEFACTS[artefact].priced:
-            given["network"] = self.network
-        out = {"tier": self.tier, "out": tier_folder(self.tier)}
-        return {**given, **self.shown.get(artefact, {}), **out}
+        The claims may compare with any of the published numbers, so these are among its files.
+        """
+        entry = self.artefacts[name]
+        given: dict[str, str | list[str]] = {
+            parameter: [tidy_table(self.tier, each) for each in self.tables(name)]
+            if table == CLAIMED
+            else tidy_table(self.tier, table)
+            for parameter, table in entry.reads.items()
+        }
+        if entry.reference:
+            given["reference"] = f"{reference(self.paper.name)}/{entry.reference}.csv"
+        if "claims" in entry.asks:
+            given |= {"claims": self.claims, "published": published(self.paper.name)}
+        return given
 
-    def notebook_flags(self, artefact: str) -> list[str]:
-        """The parameters of an artefact's notebook as options of ``ngo notebook``, in YAML."""
+    def parameters(self, name: str) -> dict[str, object]:
+        """The parameters of the notebook of a figure or table, with their values."""
+        entry = self.artefacts[name]
+        given = {**self.inputs(name), "network": self.network, **self.values.get(name, {})}
+        given |= {"tier": self.tier, "out": tier_folder(self.tier)}
+        return {each: given[each] for each in entry.parameters}
+
+    def notebook_flags(self, name: str) -> list[str]:
+        """The parameters of the notebook as options of ``ngo notebook``, in YAML."""
         import yaml
 
         def text(value: object) -> str:
-            if not isinstance(value, Mapping):
+            if not isinstance(value, Mapping | list):
                 return str(value)
             return yaml.safe_dump(value, default_flow_style=True, width=10**6).strip()
 
-        given = self.parameters(artefact).items()
-        return [word for name, value in given for word in ("-p", f"{name}={text(value)}")]
+        given = self.parameters(name).items()
+        own = ["--experiment", name] if self.artefacts[name].default else []
+        return [*own, *(word for key, value in given for word in ("-p", f"{key}={text(value)}"))]
 
     @cached_property
     def runs(self) -> dict[str, RunSpec]:
@@ -155,8 +179,9 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
     check_size(config)
     config = renamed_throughout(config, "config")
     load_plugins(config)
-    whole, config = config, _without_left_out(config)
+    whole, config = config, without_left_out(config)
     check_schema(config, schema)
+    paper = paper_of(config)
     if config["tier"] in SHARED:
         raise UserError(
             f"tier: {config['tier']!r} is a folder of results/ that all tiers share; choose a name "
@@ -174,7 +199,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
         name: _partitions(f"partitions.{name}", config, entry)
         for name, entry in config["partitions"].items()
     }
-    for name, entry in ARTEFACTS.items():
+    for name, entry in paper.figures.items():
         if entry.apart is not None:
             _check_apart(f"training.{name}", training.get(name, ()), entry.apart)
             _check_apart(f"partitions.{name}", partitions.get(name, ()), entry.apart)
@@ -185,7 +210,12 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
         }
         for kind, measurement in MEASUREMENTS.items()
     }
+    made = _tables(training, partitions, measures)
+    for name, entry in paper.figures.items():
+        given, asked = config["artefacts"].get(name, {}), made.issuperset(entry.reads.values())
+        check_values(f"artefacts.{name}", entry, given, asked=asked)
     return Plan(
+        paper=paper,
         tier=config["tier"],
         device=config["device"],
         runs_per_gpu=config.get("runs_per_gpu", 1),
@@ -194,7 +224,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
         snapshots=_snapshots(config, training),
         partitions=partitions,
         measures=measures,
-        shown=dict(config["artefacts"]),
+        values=dict(config["artefacts"]),
         claims=config.get("claims", CLAIMS_FILE),
         mixed_versions=config.get("mixed_versions", MIXED[0]),
         findings=config.get("findings"),
@@ -207,36 +237,6 @@ def _tables(training: Iterable[str], partitions: Iterable[str], measures: Mappin
     """The names of the tidy tables of experiments, partitions and measurements."""
     measured = {f"{kind}_{name}" for kind in MEASUREMENTS for name in measures.get(kind, ())}
     return {*training, *(f"classes_{name}" for name in partitions), *measured, "runs"}
-
-
-def _without_left_out(config: Mapping) -> dict:
-    """The config without the entries that are None or that ``only`` leaves out.
-
-    Measurements on the models of such runs are left out with them.
-    """
-    kept = dict(config)
-    training = config["training"] if isinstance(config.get("training"), Mapping) else {}
-    sections = {
-        kind: config[kind]
-        for kind in ("training", "partitions", *MEASUREMENTS)
-        if isinstance(config.get(kind), Mapping)
-    }
-    only = config.get("only")
-    if isinstance(only, list):
-        known = {name for entries in sections.values() for name in entries}
-        for name in only:
-            if not isinstance(name, str) or name not in known:
-                raise unknown("only", name, known)
-    for kind, entries in sections.items():
-        needed = training if kind in MEASUREMENTS and MEASUREMENTS[kind].on_models else {}
-        kept[kind] = {
-            name: entry
-            for name, entry in entries.items()
-            if entry is not None
-            and not (name in needed and needed[name] is None)
-            and not (isinstance(only, list) and name not in only)
-        }
-    return kept
 
 
 def load_plugins(config: Mapping) -> None:

@@ -28,8 +28,8 @@ from ngo.measures.measurement import MEASUREMENTS, Case
 from ngo.measures.section import settings_from
 from ngo.pipeline.agreement import KIND, MULTIPLE
 from ngo.pipeline.archive import Members
-from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.packed_runs import FinishedRun
+from ngo.pipeline.places import tidy_table
 from ngo.pipeline.plan import Plan, load_plugins
 from ngo.pipeline.rebuilding import ENVIRONMENT
 from ngo.pipeline.retraining import BITS, ROUNDINGS

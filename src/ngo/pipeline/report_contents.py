@@ -3,56 +3,45 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined, TemplateError
-
-from ngo.common.registry import UserError
+from ngo.figures.artefact import Artefact
 from ngo.pipeline.archive import ABOUT, OLDER
-from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, tier_folder
-from ngo.pipeline.config_files import read_config
+from ngo.pipeline.config_files import place, read_config
+from ngo.pipeline.places import CLAIMS, tier_folder
 from ngo.pipeline.plan import plan
 from ngo.report.contents import Contents, Shown, text
-from ngo.report.findings import FINDINGS, findings
+from ngo.report.findings import findings
 from ngo.report.provenance import provenance
 from verdicts.row import read_rows
 
 
-def report_contents(
-    configs: Sequence[Path],
-    captions: Path,
-    schema: str | Path | None = None,
-) -> Contents:
+def report_contents(configs: Sequence[Path], schema: str | Path | None = None) -> Contents:
     """The contents of the page of the tier that ``configs`` describe.
 
-    ``captions`` is the folder with a description of each table and figure (``ID.rst``). The results
-    are read from the working directory; tables and figures are read only when a page is made.
-    Raises a UserError for the first file that is absent.
+    The results are read from the working directory; tables and figures are read only when a page is
+    made. Raises a UserError for the first file that is absent.
     """
-    config = read_config(configs)
-    planned = plan(config, schema)
+    planned = plan(read_config(configs), schema)
     folder = Path(tier_folder(planned.tier))
-    left_out = set(ARTEFACTS) - set(planned.artefacts)
+    shown = [_shown(entry, folder) for entry in planned.artefacts.values()]
+    names = {name for entry in shown for name in entry.names}
     rows = [
-        replace(row, shows="") if row.shows in left_out else row
+        row if row.shows in names else replace(row, shows="")
         for row in read_rows(folder / f"tables/{CLAIMS}.csv")
     ]
-    # The ledger comes after what it judges.
-    entries = sorted(planned.artefacts.items(), key=lambda item: item[0] == CLAIMS)
     contents = Contents(
         tier=planned.tier,
+        paper=asdict(planned.paper),
         rows=rows,
-        findings=findings(rows, planned.findings or FINDINGS),
-        shown=[
-            _shown(name, entry, folder, caption(captions / f"{name}.rst", config))
-            for name, entry in entries
-        ],
+        findings=findings(rows, planned.findings_file),
+        shown=shown,
         ledger=CLAIMS,
         assumptions=folder / "tables/assumptions",
         older=older(Path(ABOUT)),
-        provenance=provenance(records(planned.shown_runs), map(_named, configs), planned.plugins),
+        provenance=provenance(records(planned.shown_runs), map(place, configs), planned.plugins),
     )
     contents.check()
     return contents
@@ -73,27 +62,12 @@ def records(runs: Iterable[str]) -> list[dict]:
     return [json.loads(text(Path(f"results/runs/{run}/run.json"))) for run in sorted(runs)]
 
 
-def caption(path: Path, config: Mapping) -> str:
-    """The description of a table or figure, without the paragraph that names the tier."""
-    try:
-        template = Environment(undefined=StrictUndefined).from_string(text(path))
-        rendered = template.render(snakemake={"config": config})
-    except TemplateError as error:
-        raise UserError(f"captions: {str(path)!r}: {error}.") from None
-    return rendered.strip().removesuffix(f"Tier {config['tier']}.").strip()
-
-
-def _named(config: Path) -> str:
-    """A config file as it is named in the repository and in archives."""
-    return f"config/{config.name}"
-
-
-def _shown(name: str, entry: Artefact, folder: Path, about: str) -> Shown:
+def _shown(entry: Artefact, folder: Path) -> Shown:
     return Shown(
-        name=name,
+        name=entry.name,
         title=entry.title,
         section=entry.section,
-        about=about,
+        about=entry.text,
         figures=tuple(folder / f"figures/{each}.png" for each in entry.figures),
         tables=tuple(folder / f"tables/{each}" for each in entry.tables),
     )

@@ -58,6 +58,7 @@ def config_schema(*, values: bool = True) -> Schema:
         "description": "The config of the pipeline. config/README.md explains every key.",
         **_mapping(
             {
+                "paper": _mapping(_PAPER),
                 "tier": {
                     "type": "string",
                     "pattern": r"^[a-z0-9_-]+$(?!\n)",
@@ -89,10 +90,11 @@ def config_schema(*, values: bool = True) -> Schema:
                     name: _named(_measurement(entry, values))
                     for name, entry in MEASUREMENTS.items()
                 },
-                "artefacts": _named(_mapping(_SHOWN, required=())),
+                "artefacts": _named({"type": "object", "additionalProperties": _NUMBER}),
                 "network": _named(_mapping(_NETWORK, optional=("slow", "slowdown"))),
             },
             optional=(
+                "paper",
                 "runs_per_gpu",
                 "plugins",
                 "defaults",
@@ -200,10 +202,20 @@ def _ref(name: str) -> Schema:
 
 
 _RESOURCES: Schema = {"mem_mb": _whole(1, 10**9), "runtime": _whole(1, 10**6)}
-_SHARE: Schema = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
-_LOSS: Schema = {"type": "number", "exclusiveMinimum": 0}
-_PERCENT: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 100}
+_NUMBER: Schema = {"type": "number"}
 _SECONDS: Schema = {"type": "number", "minimum": 0}
+#: See ``pipeline.paper.Paper``.
+_PAPER: Schema = {
+    "name": _ID,
+    "title": _TEXT,
+    "authors": _TEXT,
+    "address": {
+        "type": "string",
+        "pattern": r"^(https?://[!-~]+)?$(?!\n)",
+        "description": "an address that begins with https:// or http://, or empty",
+    },
+    "claim": _TEXT,
+}
 #: See ``analysis.network_time.NetworkModel``.
 _NETWORK: Schema = {
     "latency": _SECONDS,
@@ -211,13 +223,4 @@ _NETWORK: Schema = {
     "step": _SECONDS,
     "slow": {"type": "number", "minimum": 0, "maximum": 1},
     "slowdown": {"type": "number", "minimum": 1},
-}
-#: Parameters of the artefacts' notebooks.
-_SHOWN: Schema = {
-    "consensus_share": _SHARE,
-    "target_loss_iid": _LOSS,
-    "target_loss_noniid": _LOSS,
-    "early_accuracy": _PERCENT,
-    "late_accuracy": _PERCENT,
-    "target_accuracy": _SHARE,
 }

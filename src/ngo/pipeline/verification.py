@@ -10,9 +10,9 @@ from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.pipeline import verify as stage
 from ngo.pipeline.archive import Members
-from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.claim_basis import bases
 from ngo.pipeline.packed_runs import FinishedRun, revisions
+from ngo.pipeline.places import tidy_table
 from ngo.pipeline.plan import Plan
 from ngo.pipeline.remeasuring import Remeasuring, measured_tables
 from ngo.pipeline.retraining import Retraining

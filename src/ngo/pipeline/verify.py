@@ -16,11 +16,11 @@ from typing import TypeVar
 
 from ngo.common.former import present
 from ngo.pipeline.archive import Members
-from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.carried import CARRIED, listed
 from ngo.pipeline.collect import of_this_code
 from ngo.pipeline.crate import crate_fault
 from ngo.pipeline.packed_runs import FinishedRun, write_run
+from ngo.pipeline.places import tidy_table
 from ngo.pipeline.plan import Plan
 from ngo.training.earlier import METRICS
 

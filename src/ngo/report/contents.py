@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +14,7 @@ from verdicts.row import Row
 
 @dataclass(frozen=True)
 class Shown:
-    """A table or figure of the paper, or several from one notebook."""
+    """A table or figure, or several from one file."""
 
     name: str
     title: str
@@ -38,6 +38,8 @@ class Contents:
     """The verdicts, the findings, every table and figure, the assumptions, and the provenance."""
 
     tier: str
+    paper: Mapping[str, str]
+    """The config's section ``paper``: title, authors, address, claim."""
     rows: Sequence[Row]
     findings: Findings
     shown: Sequence[Shown]

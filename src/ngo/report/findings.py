@@ -1,6 +1,6 @@
 """What was found: sentences by topic, whose words and numbers follow from the verdicts.
 
-``findings.yaml`` lists topics and, in each, claims by id. A sentence is the claim's statement, its
+A file of findings lists topics and, in each, claims by id. A sentence is the claim's statement, its
 verdict in words, and the measured numbers, so it never says more than its verdict.
 """
 
@@ -17,7 +17,8 @@ from verdicts.row import ABSENT, Row, counts
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
 from verdicts.yaml_files import read_mapping
 
-FINDINGS = Path(__file__).with_name("findings.yaml")
+FIRST = 3
+"""How many claims come first where no file lists findings."""
 
 _WORDS = {
     HOLDS: "holds",
@@ -65,12 +66,12 @@ class Findings:
     """The title of the page; empty if the file names none."""
 
 
-def findings(rows: Sequence[Row], path: str | Path = FINDINGS) -> Findings:
-    """The findings that ``path`` lists, from the verdicts.
+def findings(rows: Sequence[Row], path: str | Path | None = None) -> Findings:
+    """The findings that ``path`` lists, from the verdicts; without it, all claims as one topic.
 
     A claim that the ledger does not have is left out, and so is a topic without claims.
     """
-    listed = read_findings(path)
+    listed = _of_all(rows) if path is None else read_findings(path)
     by_id = {row.claim: row for row in rows}
 
     def told(ids: Iterable[str]) -> tuple[Sentence, ...]:
@@ -92,6 +93,12 @@ def findings(rows: Sequence[Row], path: str | Path = FINDINGS) -> Findings:
         counts(rows),
         listed.get("title", ""),
     )
+
+
+def _of_all(rows: Sequence[Row]) -> dict:
+    every = [row.claim for row in rows if not row.cell]
+    topic = {"title": "All claims", "about": "In the order of the file.", "claims": every}
+    return {"topics": [topic], "first": every[:FIRST], "figure": ""}
 
 
 def read_findings(path: str | Path) -> dict:

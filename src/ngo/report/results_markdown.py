@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from tabulate import tabulate
 
@@ -17,6 +18,8 @@ END = "<!-- end of the summary -->"
 PAGE = """\
 # {title}
 {warning}
+{paper}
+
 {summary}
 
 `make {tier}` trains the runs and makes these results; `make results-page` writes this page.
@@ -58,6 +61,7 @@ def results_markdown(contents: Contents, images: str, assumptions: str = "assump
         title=inert(contents.findings.title, cell=False) or f"Results of the {contents.tier} tier",
         assumptions=assumptions,
         warning=warning(contents),
+        paper=_paper(contents.paper),
         summary=summary(contents, images),
         topics=topics_table(contents.findings),
         findings="\n".join(_topics(contents.findings)),
@@ -70,6 +74,13 @@ def results_markdown(contents: Contents, images: str, assumptions: str = "assump
             f"- {escaped(name)}: {escaped(value)}" for name, value in contents.provenance
         ),
     )
+
+
+def _paper(paper: Mapping[str, str]) -> str:
+    """The title with a link, the authors, and the claim."""
+    title, authors, claim = (escaped(paper[name]) for name in ("title", "authors", "claim"))
+    linked = f"[*{title}*](<{paper['address']}>)" if paper["address"] else f"*{title}*"
+    return f"{linked} ({authors}). The claim: {claim}"
 
 
 def warning(contents: Contents) -> str:

@@ -80,6 +80,6 @@ def test_the_page_names_the_claims_that_came_after_their_first_runs():
     text = (REPOSITORY / "docs/verdicts.md").read_text(encoding="utf-8")
     (named,) = re.findall(r"but for six claims of \[beyond.md\].*?were written", text, re.DOTALL)
     found = re.findall("`([^`]+)`", named)
-    known = read_claims(REPOSITORY / "config/reference/beyond_claims.yaml").claims
+    known = read_claims(REPOSITORY / "papers/beyond/claims.yaml").claims
     assert len(found) == 6
     assert set(found) <= set(known)

@@ -34,7 +34,7 @@ def log_floor_to_V(rows: pd.DataFrame) -> pd.Series:
     """
     import numpy as np
 
-    from ngo.analysis.stability import chatter_floor
+    from ngo.analysis.chatter import chatter_floor
     from verdicts.rows.run_values import per_run
 
     runs = per_run(rows, "V")

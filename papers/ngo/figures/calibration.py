@@ -1,0 +1,256 @@
+"""The values that Table 1 of the paper does not state, found by trial: learning rate, batch size,
+local rule, augmentation, γ, p and epochs. Nor does the paper say whether an accuracy is that of the
+consensus model or the workers' mean.
+
+A grid of these values is compared with the paper's accuracies, once by the consensus model and once
+by the workers' mean. Centralized training and the ring choose; the random and the complete graph
+confirm. *Look at* how far the nearest candidates are from each other and from the paper, and at the
+cells that none of them meets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ngo.analysis.calibration import (
+    CALIBRATED,
+    HALVES,
+    accuracies,
+    beside_each_cell,
+    cells_of,
+    ranking,
+)
+from ngo.figures import plots
+from ngo.figures.artefact import figure
+from ngo.figures.style import METHOD_STYLES
+from ngo.figures.tables import number
+from verdicts.row import ABSENT
+
+DRAWN, RANKING, CELLS = "calibration", "calibration_ranking", "calibration_cells"
+
+SHOWN = 6
+"""Candidates of each data set in the table, for each of the two ways to count epochs."""
+
+LEAST = 3
+"""Seeds from which on a spread is shown."""
+
+MARKERS = {None: "D", "ring": "o", "random": "^", "complete": "s"}
+"""The marker of each topology; its colour shows the method."""
+
+READING = {"consensus": "consensus model", "workers": "workers' mean"}
+
+HALF = {"iid": "iid", "noniid": "non-iid"}
+
+METHOD = (
+    "Distance: root mean square of measured − published accuracy in percentage points, over "
+    "centralized training and the ring's gossip and NGO, iid and non-iid; confirmed: the same over "
+    "the random and the complete graph, which take no part in the choice"
+)
+
+Tables = dict[str, pd.DataFrame]
+
+
+@figure(
+    "calibration",
+    section="What the paper leaves open",
+    title="Calibration: the values that the paper does not state, by trial",
+    reads={
+        "mnist": "calibration_mnist",
+        "mnist_confirm": "calibration_mnist_confirm",
+        "cifar10": "calibration_cifar10",
+        "cifar10_confirm": "calibration_cifar10_confirm",
+        "cifar10_centralized": "calibration_cifar10_centralized",
+    },
+    tables=("calibration_ranking", "calibration_cells"),
+    reference="table1_classification",
+)
+def numbers(
+    mnist: pd.DataFrame,
+    mnist_confirm: pd.DataFrame,
+    cifar10: pd.DataFrame,
+    cifar10_confirm: pd.DataFrame,
+    cifar10_centralized: pd.DataFrame,
+    reference: Path,
+) -> Tables:
+    """The cells of the nearest candidates, ``both_rankings``, and ``beside_each_cell``."""
+    runs = all_trials([mnist, mnist_confirm, cifar10, cifar10_confirm, cifar10_centralized])
+    table = accuracies(runs, reference)
+    ranked = both_rankings(table)
+    own = ranked[ranked["epochs"] == "own"]
+    nearest = [cells_of(table, winner) for winner in _winners(ranked)]
+    return {
+        DRAWN: pd.concat(nearest, ignore_index=True),
+        RANKING: ranked,
+        CELLS: beside_each_cell(table, own),
+    }
+
+
+def all_trials(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all ``tables``; a run that is in several counts once."""
+    rows = [table.dropna(axis=1, how="all") for table in tables]
+    return pd.concat(rows, ignore_index=True).drop_duplicates(["run", "step"], ignore_index=True)
+
+
+def _winners(ranked: pd.DataFrame) -> list[dict]:
+    """The nearest candidate of each data set, with its own number of epochs for each half."""
+    return ranked[(ranked["rank"] == 1) & (ranked["epochs"] == "own")].to_dict("records")
+
+
+def note(numbers: Tables, **inputs: object) -> str:
+    """How to read the drawing."""
+    return (
+        "The cells of Table 1, measured against published, of the nearest candidate of each data "
+        "set (with its own number of epochs for each half). On the line both are equal. Filled "
+        "markers are the cells that it was chosen by; hollow ones take no part in the choice."
+    )
+
+
+def caption(numbers: Tables, **inputs: object) -> dict[str, str]:
+    """What the tables show."""
+    return {
+        RANKING: f"The trials nearest to Table 1 of the paper. {METHOD} ({ABSENT}: not trained "
+        "there, or diverged). Accuracy is that of the consensus model or the mean of the workers'. "
+        "Each candidate is shown at its best number of epochs, first with one number for the iid "
+        "and the non-iid half, then with one for each.",
+        CELLS: "The cells of Table 1: the paper's accuracy in percent, that of the nearest "
+        "candidate of the data set (with its own number of epochs for each half), and the nearest "
+        "of any trial, which may be another one for each cell.",
+    }
+
+
+def show(numbers: Tables) -> Tables:
+    """The tables as they are printed."""
+    return {RANKING: print_ranking(numbers[RANKING]), CELLS: print_cells(numbers[CELLS])}
+
+
+def both_rankings(table: pd.DataFrame) -> pd.DataFrame:
+    """All candidates with the same epochs for both halves, then with each half's own.
+
+    The column ``epochs`` is ``common`` or ``own``; see ``calibration.ranking`` for the others.
+    """
+    kinds = {"common": True, "own": False}
+    parts = [ranking(table, common=common).assign(epochs=kind) for kind, common in kinds.items()]
+    return pd.concat(parts, ignore_index=True).sort_values(
+        ["dataset", "epochs", "rank"], ignore_index=True
+    )
+
+
+def print_ranking(ranked: pd.DataFrame, most: int = SHOWN) -> pd.DataFrame:
+    """The printed form of the first ``most`` candidates of each data set and way to count."""
+    rows = ranked[ranked["rank"] <= most]
+    columns = {
+        "Data": rows["dataset"],
+        "Rank": rows["rank"].astype(str),
+        "Training": [training(row) for row in rows.to_dict("records")],
+        "γ": [f"{gamma:g}" for gamma in rows["gamma"]],
+        "p": [f"{p:g}" for p in rows["p"]],
+        "Accuracy of": rows["reading"].map(READING),
+        "Epochs": [epochs(row) for row in rows.to_dict("records")],
+        "Distance": [number(value) for value in rows["calibrated"]],
+    }
+    for half, name in HALF.items():
+        columns[f"{name[:1].upper()}{name[1:]}"] = [
+            number(value) for value in rows[f"calibrated_{half}"]
+        ]
+    columns["Confirmed"] = [number(value) for value in rows["confirmed"]]
+    return pd.DataFrame(columns).reset_index(drop=True)
+
+
+def print_cells(cells: pd.DataFrame) -> pd.DataFrame:
+    """The printed form of ``calibration.beside_each_cell``."""
+    return pd.DataFrame(
+        {
+            "Data": cells["dataset"],
+            "Partition": cells["half"].map(HALF),
+            "Topology": cells["topology"].fillna(ABSENT),
+            "Method": cells["method"],
+            "Paper": [number(value) for value in cells["paper"]],
+            "Nearest candidate": [number(value) for value in cells["candidate"]],
+            "Std. over seeds": [
+                number(std) if seeds >= LEAST else ABSENT
+                for std, seeds in zip(cells["std"], cells["seeds"], strict=True)
+            ],
+            "Nearest trial": [number(value) for value in cells["nearest"]],
+            "Its values": [values(row) for row in cells.to_dict("records")],
+        }
+    )
+
+
+def values(trial: dict) -> str:
+    """The values of one trial in words."""
+    parts = [training(trial)]
+    parts += [
+        f"{letter} = {trial[name]:g}"
+        for name, letter in (("gamma", "γ"), ("p", "p"))
+        if trial[name] is not None
+    ]
+    parts.append(f"{trial['epochs']:g} epochs")
+    if trial["method"] != "centralized":
+        parts.append(READING[trial["reading"]])
+    return ", ".join(parts)
+
+
+def training(row: dict) -> str:
+    """How a candidate is trained, in words: ``SGD, η = 0.05, batch 32``."""
+    words = {"sgd": "SGD", "momentum": f"momentum {row['momentum']}"}
+    parts = [words.get(row["local_rule"], str(row["local_rule"]))]
+    parts += [f"η = {row['lr']:g}", f"batch {row['batch_size']}"]
+    if row["lr_schedule"] != "constant":
+        parts.append(f"{row['lr_schedule']} schedule")
+    if row["augmentation"] != "none":
+        parts.append({"crop_flip": "crop and flip"}.get(row["augmentation"], row["augmentation"]))
+    return ", ".join(parts)
+
+
+def epochs(row: dict) -> str:
+    """The epochs of the iid and the non-iid half: ``8``, or ``8 and 20``."""
+    iid, noniid = (f"{row[f'epochs_{half}']:g}" for half in HALVES)
+    return iid if row["epochs"] == "common" else f"{iid} and {noniid}"
+
+
+def draw(numbers: Tables) -> Figure:
+    """Measured against published accuracy of the nearest candidate of each data set and half."""
+    winners = _winners(numbers[RANKING])
+    figure = plots.new_figure(2.9 * len(winners) + 0.6)
+    panels = figure.subplots(len(winners), 2, squeeze=False)
+    names = []
+    for row, winner in zip(panels, winners, strict=True):
+        cells = numbers[DRAWN]
+        cells = cells[cells["dataset"] == winner["dataset"]]
+        for axis, half in zip(row, HALVES, strict=True):
+            _compare(axis, cells[cells["half"] == half])
+            at = f"{winner[f'epochs_{half}']:g} epochs"
+            axis.set_xlabel(f"paper's accuracy (%)\n{training(winner)},\n"
+                            f"γ = {winner['gamma']:g}, p = {winner['p']:g}, {at}, "
+                            f"{READING[winner['reading']]}")  # fmt: skip
+            names.append(f"{winner['dataset']}, {HALF[half]}")
+    plots.titles(panels.flat, *names)
+    plots.legend(figure, *panels.flat)
+    return figure
+
+
+def _compare(axis: Axes, cells: pd.DataFrame) -> None:
+    """A marker for each cell and the line of equality."""
+    values = pd.concat([cells["paper"], cells["measured"]]).dropna()
+    margin = 0.08 * (values.max() - values.min()) + 0.1
+    ends = values.min() - margin, values.max() + margin
+    axis.axline((ends[0], ends[0]), slope=1, color="0.7", linewidth=0.8, zorder=0)
+    for cell in cells.to_dict("records"):
+        style = METHOD_STYLES[cell["method"]]
+        used = (cell["topology"], cell["method"]) in CALIBRATED
+        where = f", {cell['topology']}" if cell["topology"] else ""
+        axis.plot(
+            cell["paper"],
+            cell["measured"],
+            MARKERS[cell["topology"]],
+            color=style.colour,
+            fillstyle="full" if used else "none",
+            markersize=6,
+            label=f"{style.label}{where}" + ("" if used else " (confirms)"),
+        )
+    axis.set(xlim=ends, ylim=ends, aspect="equal", ylabel="measured accuracy (%)")

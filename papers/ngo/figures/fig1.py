@@ -1,0 +1,137 @@
+"""Five workers on a ring solve least squares, and fit a noisy sine with a small net, on iid data.
+After each SGD step they gossip until the synchronization index V is at most V_th.
+
+*The paper:* after the same number of iterations, better synchronized workers have converged
+further. Its text names least squares, and the caption of its figure a toy model: both are here, the
+toy model being the net of Figure S6. *Look at* the order of the curves by threshold, and at what
+the order costs in models sent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ngo.analysis.curves import along, part, points, scores, together
+from ngo.figures import captions, plots
+from ngo.figures.artefact import figure
+from ngo.figures.curve_panels import LABELS, Cases, lines
+from ngo.figures.plots import log_axis
+from ngo.figures.style import kth_style
+from ngo.gossip.topology import TOPOLOGIES
+from verdicts.rows.evaluations import final
+
+BY = ["dataset", "method", "v_threshold"]
+NAMES = {"least_squares": "least squares", "sine": "sine net"}
+
+
+@figure(
+    "fig1",
+    section="2 Problem setup",
+    title="Figure 1: gossip until V ≤ V_th on least squares",
+    apart=("dataset", "method", "v_threshold"),
+)
+def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The means over seeds, in two parts.
+
+    ``course``: losses and V along training, by problem and threshold. ``sent``: the models sent
+    until the end, with the graph's ``topology`` and number of ``workers``.
+    """
+    every = scores(metrics)
+    graph = {"topology": metrics["topology"].iloc[0], "workers": int(metrics["workers"].iloc[0])}
+    return together(
+        course=along(every, BY, "step", ["loss", "workers_loss", "V"]),
+        sent=points(final(every), BY, ["messages"]).assign(**graph),
+    )
+
+
+def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
+    """How to read the drawing."""
+    return [
+        "After each SGD step, linear gossip until V is at most V_th; thresholds as lines. Losses "
+        "before the first step, equal for all, are not drawn.",
+        captions.intervals(metrics),
+        captions.diverged(metrics),
+    ]
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """The graph and, for each problem, losses of the consensus model and of the workers, and V.
+
+    Below the graph: the models sent until the end, by threshold.
+    """
+    table, sent = part(numbers, "course"), part(numbers, "sent")
+    topology, workers = sent["topology"].iloc[0], int(sent["workers"].iloc[0])
+    problems = list(dict.fromkeys(table["dataset"]))
+    figure = plots.new_figure(1.9 * max(len(problems), 2) + 0.4)
+    left, right = figure.subfigures(1, 2, width_ratios=[0.9, 3])
+    graph, cost = left.subplots(2, 1)
+    _draw_graph(graph, topology, workers)
+    _draw_cost(cost, sent)
+    axes = right.subplots(len(problems), 3, squeeze=False)
+    for row, problem in zip(axes, problems, strict=True):
+        cases = _by_threshold(table[(table["dataset"] == problem) & (table["step"] > 0)])
+        for axis, value in zip(row, ("loss", "workers_loss", "V"), strict=True):
+            lines(axis, cases, "step", value)
+            axis.set_xlabel("step")
+        for look, rows in cases:
+            row[-1].axhline(rows["v_threshold"].iloc[0], color=look.colour, lw=0.5)
+    plots.titles(
+        (graph, *axes.flat, cost),
+        f"{topology}, $n = {workers}$",
+        *(
+            f"{NAMES.get(problem, problem)}:\n{what}"
+            for problem in problems
+            for what in ("consensus model", "mean of the workers", "synchronization")
+        ),
+        "communication",
+    )
+    plots.legend(figure, axes[0, 0])
+    return figure
+
+
+def _by_threshold(table: pd.DataFrame) -> Cases:
+    """The rows of each threshold with its style; other methods by their name."""
+    return [
+        (kth_style(k, rf"$V_\mathrm{{th}} = {threshold:g}$" if threshold > 0 else name), rows)
+        for k, ((name, threshold), rows) in enumerate(
+            table.groupby(["method", "v_threshold"], dropna=False)
+        )
+    ]
+
+
+def _draw_cost(axis: Axes, sent: pd.DataFrame) -> None:
+    """The models sent until the end against the threshold, a line for each problem."""
+    shown = sent.dropna(subset="v_threshold")
+    for look, marker, (problem, rows) in zip(
+        ("-", "--"), "os", shown.groupby("dataset", sort=False), strict=False
+    ):
+        rows = rows.sort_values("v_threshold")
+        bars = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
+        name = NAMES.get(problem, problem)
+        place = rows[["v_threshold", "mean"]].fillna(0).iloc[0].astype(float)
+        axis.annotate(name, place, xytext=(5, 4), textcoords="offset points", fontsize="small")
+        axis.errorbar(
+            rows["v_threshold"], rows["mean"], bars, color="0.3", ls=look, marker=marker,
+            markersize=4, lw=1, capsize=2, label=name,
+        )  # fmt: skip
+    axis.set_xticks(sorted(shown["v_threshold"].unique()))
+    if (shown["mean"] > 0).any():
+        log_axis(axis.yaxis)
+    axis.set(xlabel=r"threshold $V_\mathrm{th}$", ylabel=LABELS["messages"])
+
+
+def _draw_graph(axis: Axes, topology: str, n: int) -> None:
+    import networkx as nx
+
+    angles = 2 * np.pi * np.arange(n) / n
+    places = {i: (np.sin(angle), np.cos(angle)) for i, angle in enumerate(angles)}
+    graph = nx.Graph(TOPOLOGIES[topology].edges(n))
+    nx.draw_networkx(
+        graph, places, ax=axis, node_size=130, node_color="0.85", edgecolors="0.2", font_size=6
+    )
+    axis.set_aspect("equal")
+    axis.margins(0.2)
+    axis.axis("off")

@@ -1,0 +1,159 @@
+"""Test accuracy and the synchronization index V at the end of training for several exponents p and
+synchronization rates γ, and during training at the best γ of each p; p = 1 is linear gossip.
+
+*The paper:* a smaller p (stronger nonlinearity) improves both. *Look at* the lines of the small γ,
+and at where V follows the predicted floor: there p is compared by its chatter, not by its speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+
+from ngo.analysis.chatter import chatter_floor
+from ngo.analysis.curves import along, part, points, scores, together
+from ngo.analysis.tuning import best_settings, tuning_grid
+from ngo.figures import captions, plots
+from ngo.figures.artefact import figure
+from ngo.figures.curve_panels import LABELS, Cases, by_method, decentralized, dots, lines
+from ngo.figures.style import METHOD_STYLES, Style, kth_style
+from verdicts.rows.evaluations import final
+
+BY = ["method", "p", "gamma"]
+
+
+@figure(
+    "fig4",
+    section="5.2 Impact of nonlinearity",
+    title="Figure 4: accuracy and V against p, for several synchronization rates γ",
+    apart=("method", "p", "gamma"),
+)
+def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The means over seeds, in three parts.
+
+    ``ends``: accuracy and V at the end, by method, p and γ; ``best`` marks the γ of each p with
+    the best held-out accuracy. ``course``: the same along training at that γ, and of centralized
+    learning. ``floor``: the predicted floor of NGO's V.
+    """
+    every = scores(metrics)
+    ends = points(final(every), BY, ["accuracy", "V"])
+    best = _own_best(metrics)
+    ends = ends.merge(best, on=BY, how="left")
+    chosen = every.merge(best, on=BY) if len(best) else every[every["gamma"].isna()]
+    course = along(chosen, BY, "epoch", ["accuracy", "V"]) if len(chosen) else chosen
+    floor = chatter_floor(metrics[metrics["method"] == "ngo"])
+    return together(ends=ends.assign(best=ends["best"].notna()), floor=floor, course=course)
+
+
+def _own_best(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The best γ of each method and p by held-out accuracy; no rows without held-out samples."""
+    if "holdout_accuracy" not in metrics or metrics["holdout_accuracy"].isna().all():
+        return pd.DataFrame(columns=[*BY, "best"])
+    return best_settings(tuning_grid(metrics), BY[:2])[BY].assign(best=True)
+
+
+def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
+    """How to read the drawing."""
+    return [
+        "p = 1: gossip. Left: the end of training, a line for each γ; circles: the γ of each p "
+        "with the best held-out accuracy; thin dotted lines: the predicted floor of V, where "
+        "coordinates alternate between two values. Right: training at the circled γ.",
+        *captions.about(metrics),
+    ]
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """Accuracy and V at the end by p, a line for each γ; along training at each p's own best γ."""
+    ends, floor = part(numbers, "ends"), part(numbers, "floor")
+    spread = ends[ends["p"].notna()]
+    rates = sorted(spread["gamma"].unique())
+    by_rate = [
+        (_solid(kth_style(k, rf"$\gamma = {rate:g}$")), spread[spread["gamma"] == rate])
+        for k, rate in enumerate(rates)
+    ]
+    levels = by_method(ends[ends["p"].isna()])
+    figure = plots.new_figure(5)
+    axes = figure.subplots(2, 2, width_ratios=[1.2, 1])
+    courses = _by_exponent(part(numbers, "course"))
+    for row, value in zip(axes, ("accuracy", "V"), strict=True):
+        dots(row[0], by_rate, "p", value, levels if value != "V" else [])
+        row[0].set_xticks(sorted(spread["p"].unique()))
+        _mark_best(row[0], spread[spread["value"] == value])
+        cases = courses if value != "V" else decentralized(courses)
+        if cases:
+            lines(row[1], cases, "epoch", value)
+        else:
+            row[1].text(0.5, 0.5, "no held-out samples", transform=row[1].transAxes, ha="center")
+            row[1].set_ylabel(LABELS[value])
+    _draw_floor(axes[1, 0], by_rate, floor)
+    axes[1, 0].set_xlabel("exponent $p$")
+    axes[1, 1].set_xlabel("epoch")
+    plots.titles(
+        axes.flat,
+        "accuracy by $p$",
+        r"accuracy at each $p$'s own best $\gamma$",
+        "synchronization by $p$",
+        r"synchronization at each $p$'s own best $\gamma$",
+    )
+    for axis, columns in zip(axes[0], (3, 2), strict=True):
+        if axis.get_legend_handles_labels()[1]:
+            place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.13), "borderaxespad": 0}
+            axis.legend(**place, ncols=columns, handlelength=2.4, columnspacing=1, fontsize="small")
+    return figure
+
+
+def _mark_best(axis: Axes, ends: pd.DataFrame) -> None:
+    """A circle around the marker of each p at its own best γ."""
+    chosen = ends[ends["best"]]
+    look = {"markerfacecolor": "none", "markeredgecolor": "black", "markersize": 9}
+    axis.plot(chosen["p"], chosen["mean"], "o", **look, label="best $\\gamma$ of $p$", zorder=4)
+
+
+def _draw_floor(axis: Axes, by_rate: Cases, floor: pd.DataFrame) -> None:
+    """The predicted floor against p for each γ, where it is on the axis."""
+    axis.autoscale(False)
+    for style, rows in by_rate:
+        own = floor[floor["gamma"] == rows["gamma"].iloc[0]].sort_values("p")
+        axis.plot(own["p"], own["mean"], ":", color=style.colour, lw=1)
+
+
+def _solid(style: Style) -> Style:
+    """``style`` with a solid line: dotted ones are floors."""
+    return replace(style, line="-")
+
+
+def _by_exponent(table: pd.DataFrame) -> Cases:
+    """The rows of each method and p with a style, which names its γ; shades for NGO."""
+    cases: Cases = []
+    for style, rows in by_method(table):
+        exponents = sorted(rows["p"].dropna().unique(), reverse=True)
+        parts = [rows[rows["p"] == p] for p in exponents] or [rows]
+        shades = style == METHOD_STYLES["ngo"]
+        looks = _shades(exponents) if shades else [style] * len(parts)
+        for look, own in zip(looks, parts, strict=True):
+            p, gamma = own["p"].iloc[0], own["gamma"].iloc[0]
+            name = rf"{style.label}, $p = {p:g}$, $\gamma = {gamma:g}$"
+            cases.append((look.named(name if pd.notna(p) else style.label), own))
+    return cases
+
+
+def _shades(exponents: Iterable[float]) -> list[Style]:
+    """NGO's style for each p, darker for smaller p."""
+    base = np.array(to_rgb(METHOD_STYLES["ngo"].colour))
+    values = list(exponents)
+    light = np.linspace(0.35, -0.65, len(values)) if len(values) > 1 else [0.0]
+    return [
+        Style(
+            "NGO",
+            to_hex(base + (1 - base) * shade if shade > 0 else base * (1 + shade)),
+            ("-", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))[k % 4],
+            ("o", "^", "D", "v", "P", "X")[k % 6],
+        )
+        for k, shade in enumerate(light)
+    ]

@@ -1,0 +1,147 @@
+"""Test accuracy and V during training on random graphs that are redrawn at every step, for linear
+gossip, NGO and centralized learning; for several edge probabilities u at the end of training, and
+after equally many bytes sent. The fixed ring stands beside the random graph with as many edges.
+
+*The paper:* after a burn-in phase, NGO with u = 0.4 is on a par with centralized SGD; random graphs
+do better than a ring with a similar number of edges (u = 0.2 for ten workers). *Look at* NGO and
+centralized learning at u = 0.4, and at the ring beside u = 0.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ngo.analysis.curves import along, part, points, scores, together
+from ngo.figures import captions, plots
+from ngo.figures.artefact import figure
+from ngo.figures.curve_panels import Cases, by_method, decentralized, dots, lines
+from verdicts.rows.equal_budgets import at_equal_bytes
+from verdicts.rows.evaluations import final
+
+KEYS = ["method", "topology", "u"]
+VALUES = ["accuracy", "V"]
+
+SHOWN_U = 0.4
+"""The edge probability of the curves, as in the paper."""
+
+FIXED_MARKERS = ("P", "X")
+
+
+@figure(
+    "fig5",
+    section="5.3 Random graph",
+    title="Figure 5: accuracy and V on random graphs, beside the ring",
+    apart=("method", "topology", "u"),
+    stands_for="cifar10",
+)
+def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The means over seeds, in three parts, by method, topology and edge probability u.
+
+    ``course``: accuracy and V along training at the u nearest to ``SHOWN_U``. ``ends``: the same at
+    the end, the models sent in a step, and the edges that carried them. ``equal``: accuracy and V
+    after as many bytes as the run that sent least in the same seed. The column ``share`` is u, and
+    on a fixed graph its edges as a share of all n(n − 1)/2; ``budget`` is the mean number of models
+    sent in a step, by u.
+    """
+    every = scores(metrics)
+    nearest = min(every["u"].dropna().unique(), key=lambda u: abs(u - SHOWN_U))
+    random = every["u"].notna() | every["topology"].isna()
+    course = every[random & (every["u"].isna() | (every["u"] == nearest))]
+    last = _with_budget(final(every))
+    return together(
+        course=along(course, KEYS, "epoch", VALUES),
+        ends=_with_share(points(last, KEYS, [*VALUES, "messages_per_step", "edges"]), last),
+        equal=_with_share(points(at_equal_bytes(every, VALUES), KEYS, VALUES), last),
+    )
+
+
+def _with_budget(runs: pd.DataFrame) -> pd.DataFrame:
+    """``runs`` with the models that they sent in a step, and the edges that carried them.
+
+    Each row is one run. An edge carries a model each way.
+    """
+    sent = runs["messages"] / runs["step"]
+    return runs.assign(messages_per_step=sent, edges=sent / 2)
+
+
+def _with_share(table: pd.DataFrame, last: pd.DataFrame) -> pd.DataFrame:
+    """``table`` with ``share`` and ``budget``, by the ends of runs ``last``."""
+    n = last["workers"].astype(float)
+    shares = (2 * last["edges"] / (n * (n - 1))).where(last["topology"].notna())
+    by_topology = shares[last["u"].isna()].groupby(last["topology"]).mean()
+    return table.assign(
+        share=table["u"].fillna(table["topology"].map(by_topology)),
+        budget=table["u"].map(last.groupby("u")["messages_per_step"].mean()),
+    )
+
+
+def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
+    """How to read the drawing."""
+    return [
+        "Each step draws new random graphs.",
+        "At equal bytes: after as many bytes as the run that sent least in the same seed; between "
+        "evaluations, values are linear in the bytes sent.",
+        captions.ONE_MODEL,
+        captions.intervals(metrics),
+        captions.diverged(metrics),
+    ]
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """Accuracy and V along training at one edge probability; at the end of training, and at equal
+    bytes, for all edge probabilities and the fixed graphs.
+    """
+    course, ends, equal = (part(numbers, name) for name in ("course", "ends", "equal"))
+    shown = course["u"].max()
+    figure = plots.new_figure(4.4)
+    axes = figure.subplots(2, 3, width_ratios=[1.2, 1, 1])
+    for row, value in zip(axes, VALUES, strict=True):
+        cases = by_method(course)
+        lines(row[0], cases if value != "V" else decentralized(cases), "epoch", value)
+        for axis, table in ((row[1], ends), (row[2], equal)):
+            _by_edges(axis, table, value)
+        plots.share_limits(*row[1:])
+    axes[1, 0].set_xlabel("epoch")
+    for axis in axes[1, 1:]:
+        axis.set_xlabel("edge probability $u$\n(models sent in a step)")
+    plots.titles(
+        axes.flat,
+        f"accuracy, $u = {shown:g}$",
+        "at the end",
+        "at equal bytes",
+        f"synchronization, $u = {shown:g}$",
+        "at the end",
+        "at equal bytes",
+    )
+    plots.legend(figure, axes[0, 0], axes[0, 1])
+    return figure
+
+
+def _by_edges(axis: Axes, table: pd.DataFrame, value: str) -> None:
+    """``value`` against u; a fixed graph stands at its share of all edges."""
+    random = table[table["u"].notna()]
+    budget = random.groupby("u")["budget"].first()
+    plots.value_ticks(axis, budget.index, base=2)
+    levels = by_method(table[table["topology"].isna()]) if value != "V" else []
+    dots(axis, by_method(random) + _fixed(table), "share", value, levels)
+    axis.set_xticklabels([f"{u:g}\n({models:.0f})" for u, models in budget.items()])
+
+
+def _fixed(table: pd.DataFrame) -> Cases:
+    """The rows on each fixed graph, by method; markers without a line."""
+    cases: Cases = []
+    rows = table[table["u"].isna() & table["topology"].notna()]
+    for topology, of_graph in rows.groupby("topology", sort=False):
+        for k, (style, own) in enumerate(by_method(of_graph)):
+            look = replace(
+                style,
+                label=f"{style.label}, {topology}",
+                line="none",
+                marker=FIXED_MARKERS[k % len(FIXED_MARKERS)],
+            )
+            cases.append((look, own))
+    return cases

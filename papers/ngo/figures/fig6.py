@@ -1,0 +1,167 @@
+"""Linear gossip, NGO and whole averaging (γ = 1) on the complete graph, with a consensus step after
+every gradient step or after every second or fifth one (local SGD), on non-iid and iid data. The
+right panels show the accuracy after equally many bytes sent.
+
+*The paper:* local SGD does not match the methods that communicate at every step, above all on
+non-iid data; efficient communication is better than rare communication. *Look at* how accuracy
+falls and V grows with H, and at NGO with H = 1 beside averaging with H = 5 at equal bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ngo.analysis.curves import along, part, points, scores, together
+from ngo.analysis.evaluations import check_apart
+from ngo.figures import captions, plots
+from ngo.figures.artefact import figure
+from ngo.figures.curve_panels import Cases, decentralized, dots, lines
+from ngo.figures.style import COLOURS, LINES, MARKERS, METHOD_STYLES, Style, kth_style
+from verdicts.rows.equal_budgets import at_equal_bytes
+from verdicts.rows.evaluations import final
+
+CASE = ["dataset", "partition", "coupling", "local_steps"]
+APART = ["dataset", "partition", "method", "p", "gamma", "local_steps"]
+
+AVERAGING = "averaging"
+"""Linear coupling with γ = 1; on a complete graph, every worker takes the mean of all models."""
+
+AVERAGING_STYLE = Style("averaging", COLOURS[2], ":", "^")
+
+
+@figure(
+    "fig6",
+    section="5.4 Communication and convergence",
+    title="Figure 6: consensus every 1, 2 and 5 steps, and accuracy at equal bytes",
+    apart=("dataset", "partition", "method", "p", "gamma", "local_steps"),
+)
+def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy and V by data set, partition, coupling and H (``local_steps``), in three parts.
+
+    ``course``: along training. ``ends``: at its end. ``equal``: after as many bytes as the run that
+    sent least in the same seed. Raises a UserError for runs of one seed that it can't tell apart.
+    """
+    every = with_coupling(scores(metrics))
+    last = final(every)
+    check_apart(last, APART)
+    values = ["accuracy", "V"]
+    return together(
+        course=along(every, CASE, "epoch", values),
+        ends=points(last, CASE, values),
+        equal=points(at_equal_bytes(every, values), CASE, values),
+    )
+
+
+def with_coupling(metrics: pd.DataFrame) -> pd.DataFrame:
+    """``metrics`` with the column ``coupling``, whatever H is.
+
+    ``averaging`` is linear with γ = 1, ``gossip`` linear with another γ, ``ngo`` nonlinear; every
+    other method is named after itself. A run without H (``local_steps``) has H = 1.
+    """
+    coupled = metrics["method"].isin(["gossip", "ngo", "local_sgd"])
+    linear = coupled & (metrics["p"] == 1)
+    coupling = metrics["method"].mask(coupled, "ngo").mask(linear, "gossip")
+    coupling = coupling.mask(linear & (metrics["gamma"] == 1), AVERAGING)
+    steps = metrics["local_steps"].fillna(1).astype(int)
+    return metrics.assign(coupling=coupling, local_steps=steps)
+
+
+def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
+    """How to read the drawing."""
+    return [
+        "H: gradient steps for each consensus step. Averaging: linear coupling with γ = 1, which "
+        "leaves V = 0 after each consensus step; its V is not shown. By H: solid, at the end of "
+        "training; dotted, after as many bytes as the run that sent least in the same seed, linear "
+        "in the bytes between evaluations.",
+        *captions.about(metrics),
+    ]
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """A row for each data set and partition: accuracy and V along training, all couplings in one
+    panel; and the accuracy against H, at the end and at equal bytes.
+    """
+    course, ends, equal = (part(numbers, name) for name in ("course", "ends", "equal"))
+    halves = list(course.groupby(["dataset", "partition"], sort=False).groups)
+    halves.sort(key=lambda half: half[1] == "iid")
+    figure = plots.new_figure(0.9 + 2 * len(halves))
+    axes = figure.subplots(len(halves), 3, squeeze=False)
+    for row, half in zip(axes, halves, strict=True):
+        cases = _by_period(_of(course, half))
+        lines(row[0], _without_bands(cases), "epoch", "accuracy")
+        spread = [case for case in decentralized(cases) if case[0].colour != AVERAGING_STYLE.colour]
+        lines(row[1], _without_bands(spread), "epoch", "V")
+        _against_period(row[2], _of(ends, half), _of(equal, half))
+    for axis in axes[-1, :2]:
+        axis.set_xlabel("epoch")
+    axes[-1, 2].set_xlabel("period $H$ in steps")
+    names = [name for half in halves for name in _titles(half, halves)]
+    plots.titles(axes.flat, *names)
+    plots.legend(figure, axes[0, 0])
+    return figure
+
+
+def _titles(half: tuple[str, str], halves: list[tuple[str, str]]) -> list[str]:
+    dataset, partition = half
+    name = "iid" if partition == "iid" else f"non-iid ({partition})"
+    name = name if len({d for d, _ in halves}) == 1 else f"{dataset}, {name}"
+    return [f"accuracy, {name}", "synchronization", "accuracy by $H$"]
+
+
+def _of(table: pd.DataFrame, half: tuple[str, str]) -> pd.DataFrame:
+    return table[(table["dataset"] == half[0]) & (table["partition"] == half[1])]
+
+
+def _by_coupling(table: pd.DataFrame) -> Cases:
+    """The rows of each coupling with its style."""
+    known = {**METHOD_STYLES, AVERAGING: AVERAGING_STYLE}
+    others = sorted(set(table["coupling"]) - set(known))
+    looks = {**known, **{name: kth_style(k + 4, name) for k, name in enumerate(others)}}
+    cases = [(look, table[table["coupling"] == name]) for name, look in looks.items()]
+    return [(look, rows) for look, rows in cases if len(rows)]
+
+
+def _by_period(table: pd.DataFrame) -> Cases:
+    """The rows of each coupling and H: the coupling's colour, a line and a marker for each H."""
+    counts = sorted(table["local_steps"].unique())
+    cases: Cases = []
+    for look, rows in _by_coupling(table):
+        if look == METHOD_STYLES["centralized"]:
+            cases.append((look, rows))
+            continue
+        for every, own in rows.groupby("local_steps"):
+            k = counts.index(every)
+            style = replace(
+                look,
+                label=f"{look.label}, $H = {every}$",
+                line=LINES[k % len(LINES)],
+                marker=MARKERS[k % len(MARKERS)],
+            )
+            cases.append((style, own))
+    return cases
+
+
+def _without_bands(cases: Cases) -> Cases:
+    """``cases`` without intervals: the bands of so many curves would hide each other."""
+    return [(style, rows.assign(low=np.nan, high=np.nan)) for style, rows in cases]
+
+
+def _against_period(axis: Axes, ends: pd.DataFrame, equal: pd.DataFrame) -> None:
+    """The accuracy against H, with a level for centralized learning."""
+    counts = sorted(ends["local_steps"].unique())
+    plots.value_ticks(axis, counts, base=2)
+    central = METHOD_STYLES["centralized"]
+    levels = [case for case in _by_coupling(ends) if case[0] == central]
+    cases = [
+        (replace(look, label="", line=line), rows)
+        for line, table in (("-", ends), (":", equal))
+        for look, rows in _by_coupling(table)
+        if look != central
+    ]
+    dots(axis, cases, "local_steps", "accuracy", levels)
+    axis.set_xlim(counts[0] / 1.3, counts[-1] * 1.3)  # markers stand side by side

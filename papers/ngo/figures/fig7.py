@@ -1,0 +1,80 @@
+"""The best test accuracy of each method by the number of workers n, and NGO − gossip, paired by
+seed. Each worker has the same amount of data for every n.
+
+*The paper:* NGO is above linear gossip at every size, and more workers do better because they use
+more data. *Look at* the distance between the two, and to centralized learning, as n grows.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ngo.analysis.comparisons import gains
+from ngo.analysis.curves import points, scores, together
+from ngo.figures import captions, plots
+from ngo.figures.artefact import figure
+from ngo.figures.curve_panels import by_method, dots
+from verdicts.rows.evaluations import final
+
+SIZES = ["method", "workers"]
+
+
+@figure(
+    "fig7",
+    section="5.5 Scaling to large number of workers",
+    title="Figure 7: scaling, the same data for each worker",
+    apart=("method", "workers"),
+    stands_for="cifar10",
+)
+def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The means over seeds by method and number of workers: ``best`` (``with_best``), and the
+    ``difference`` NGO − gossip.
+    """
+    last = with_best(scores(metrics))
+    best = points(last, SIZES, ["best"])
+    return together(best, points(gains(last, ["workers"], "best"), SIZES, ["difference"]))
+
+
+def with_best(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The last evaluation of every run with ``best``: the highest accuracy that the run reached.
+
+    Only evaluations on the whole test set count: the best of many noisy ones would be too high.
+    ``best`` is NaN for a diverged run.
+    """
+    last = final(metrics)
+    whole = metrics[_on_whole_test_set(metrics)]
+    best = last["run"].map(whole.groupby("run")["accuracy"].max())
+    return last.assign(best=best.where(~last["diverged"]))
+
+
+def _on_whole_test_set(metrics: pd.DataFrame) -> pd.Series:
+    """Whether an evaluation used all test images: the last one of a run always does."""
+    if "eval_images" not in metrics:
+        return pd.Series(True, index=metrics.index)
+    at_end = metrics["step"] == metrics.groupby("run")["step"].transform("max")
+    return at_end | (metrics["eval_images"].fillna(0) == 0)
+
+
+def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
+    """How to read the drawing."""
+    return [
+        f"Every worker has {metrics['samples_per_worker'].max():.0f} samples. Best: the highest "
+        "accuracy of a run's evaluations on the whole test set.",
+        captions.intervals(metrics, geometric=False),
+        captions.diverged(metrics),
+    ]
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """The best accuracy and the difference against n."""
+    figure = plots.new_figure(2.7)
+    axes = figure.subplots(1, 2)
+    for axis, value in zip(axes, ("best", "difference"), strict=True):
+        plots.value_ticks(axis, sorted(numbers["workers"].unique()), base=2)
+        dots(axis, by_method(numbers[numbers["value"] == value]), "workers", value)
+        axis.set_xlabel("workers $n$")
+    axes[1].axhline(0, color="0.6", lw=0.6, zorder=0)
+    plots.titles(axes.flat, "best accuracy", "difference, paired by seed")
+    plots.legend(figure, axes[0])
+    return figure

@@ -1,0 +1,119 @@
+"""Top: the synchronization index V and the test loss at the end of all runs; accuracy and V of
+gossip and NGO against the synchronization rate γ. Bottom: accuracy along training at a small and at
+large γ.
+
+*The paper:* synchronization correlates strongly with performance, and NGO oscillates and loses
+performance for large γ. *Look at* the γ at which NGO breaks down while linear gossip does not. The
+floor is the V of the two-cycle in which NGO without gradients ends in rounds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ngo.analysis.chatter import chatter_floor
+from ngo.analysis.correlations import pooled_correlation, within_seeds
+from ngo.analysis.curves import along, part, points, scores, together
+from ngo.analysis.evaluations import check_apart
+from ngo.figures import captions, plots
+from ngo.figures.artefact import figure
+from ngo.figures.curve_panels import by_method, dots, lines
+from ngo.figures.run_scatter import scatter
+from verdicts.rows.evaluations import final
+
+APART = ["method", "topology", "gamma"]
+RUN = [*APART, "seed", "loss", "accuracy", "V", "diverged"]
+
+
+@figure(
+    "fig8",
+    section="5.6 Synchronization rate and stability",
+    title="Figure 8: V against loss; stability against the synchronization rate γ",
+    reads={"metrics": "fig8", "course": "fig8_course"},
+    apart=("method", "topology", "gamma"),
+)
+def numbers(metrics: pd.DataFrame, course: pd.DataFrame) -> pd.DataFrame:
+    """The ends of the runs in ``metrics``, and the ``course`` of runs at a few γ, in six parts.
+
+    ``by_gamma``: means of accuracy and V by method and γ, on the topology with most values of γ.
+    ``floor``: the predicted floor of NGO's V there. ``runs``: the end of every run; ``at_shared``
+    says whether runs on all topologies have its γ. ``correlation``: that of log V with the loss,
+    within a seed. ``course``: the mean accuracy along training. ``each``: that of single runs.
+    Raises a UserError for runs of one seed that it can't tell apart.
+    """
+    last = final(scores(metrics))
+    check_apart(last, APART)
+    rates = last.groupby("topology")["gamma"].unique()
+    swept = rates.map(len).idxmax()
+    sweep = last[last["topology"] == swept]
+    shared = set.intersection(*map(set, rates))
+    every = scores(course)
+    return together(
+        by_gamma=points(sweep, APART, ["accuracy", "V"]),
+        floor=chatter_floor(sweep[sweep["method"] == "ngo"]),
+        runs=last[RUN].assign(at_shared=last["gamma"].isin(shared)),
+        course=along(every, APART, "epoch", ["accuracy"]),
+        each=every[["run", *APART, "epoch", "accuracy"]],
+        correlation=pd.DataFrame([vars(pooled_correlation(within_seeds(last, "loss")))]),
+    )
+
+
+def note(numbers: pd.DataFrame, metrics: pd.DataFrame, course: pd.DataFrame) -> list[str]:
+    """How to read the drawing."""
+    return [
+        "Dotted: the predicted floor of NGO's V. Thin lines by epoch: single runs. The correlation "
+        "is that of log V with the loss within a seed, pooled over seeds by Fisher's z.",
+        *captions.about(pd.concat([metrics, course], ignore_index=True)),
+    ]
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """V against loss of all runs; accuracy and V against γ; accuracy by epoch at a few γ."""
+    by_gamma, floor, ends = (part(numbers, name) for name in ("by_gamma", "floor", "runs"))
+    course, each = part(numbers, "course"), part(numbers, "each")
+    shared = ends["at_shared"].astype(bool)
+    rates = sorted(course["gamma"].dropna().unique())
+    figure = plots.new_figure(5)
+    top, bottom = figure.subfigures(2, 1, height_ratios=[1.15, 1])
+    runs, accuracy, index = top.subplots(1, 3, width_ratios=[1.2, 1, 1])
+    scatter(runs, ends, "loss", ~shared)
+    for axis, value in ((accuracy, "accuracy"), (index, "V")):
+        plots.value_ticks(axis, sorted(by_gamma["gamma"].unique()))
+        dots(axis, by_method(by_gamma), "gamma", value)
+        axis.set_xlabel(r"synchronization rate $\gamma$")
+    index.autoscale(False)
+    index.plot(floor["gamma"], floor["mean"], ":", color="0.3", lw=1)
+    panels = bottom.subplots(1, len(rates), squeeze=False)[0]
+    for axis, rate in zip(panels, rates, strict=True):
+        _single_runs(axis, each[each["gamma"] == rate])
+        lines(axis, by_method(course[course["gamma"] == rate]), "epoch", "accuracy")
+        axis.set_xlabel("epoch")
+    plots.share_limits(*panels)
+    rate = ", ".join(f"{gamma:g}" for gamma in sorted(ends.loc[shared, "gamma"].unique()))
+    swept = by_gamma["topology"].iloc[0]
+    plots.titles(
+        (runs, accuracy, index, *panels),
+        _in_words(rf"all runs; large: $\gamma = {rate}$", part(numbers, "correlation").iloc[0]),
+        f"accuracy, {swept}",
+        f"synchronization, {swept}",
+        *(rf"{course['topology'].iloc[0]}, $\gamma = {gamma:g}$" for gamma in rates),
+    )
+    plots.legend(figure, runs)
+    return figure
+
+
+def _single_runs(axis: Axes, each: pd.DataFrame) -> None:
+    for style, rows in by_method(each):
+        for _, run in rows.groupby("run"):
+            axis.plot(run["epoch"], run["accuracy"], color=style.colour, lw=0.4, alpha=0.5)
+
+
+def _in_words(title: str, found: pd.Series) -> str:
+    """``title`` with the pooled correlation below, and its interval if there is one."""
+    if not np.isfinite(found["r"]):
+        return title
+    ends = f" [{found['low']:.2f}, {found['high']:.2f}]" if np.isfinite(found["low"]) else ""
+    return f"{title}\nwithin a seed $r$ = {found['r']:.2f}{ends}".replace("-", "−")

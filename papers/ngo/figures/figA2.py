@@ -1,0 +1,157 @@
+"""Steps until the consensus model first has an early and a late test accuracy, by the number of
+workers, on the ring with iid data; and the speed-up, how many times fewer steps they are than with
+the fewest workers.
+
+*The paper:* gossip has a nearly linear speed-up at the beginning of training, and NGO benefits from
+more workers throughout. *Look at* the distance from the grey line, which is linear, and at the late
+target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ngo.analysis.evaluations import check_apart
+from ngo.figures import captions, plots
+from ngo.figures.artefact import figure
+from ngo.figures.style import METHOD_STYLES
+from verdicts.rows.evaluations import final
+from verdicts.rows.times import time_to
+from verdicts.statistics.estimates import estimate
+
+BY = ["method", "workers"]
+
+FILLS = {"early": "full", "late": "none"}
+"""The filling of a marker shows the target; colour and shape show the method."""
+
+
+@figure(
+    "figA2",
+    section="Supplement, original appendix",
+    title="Figure A2: steps to an early and to a late target by the number of workers",
+    apart=("method", "workers"),
+    values={"early_accuracy": (0, 100), "late_accuracy": (0, 100)},
+)
+def numbers(metrics: pd.DataFrame, early_accuracy: float, late_accuracy: float) -> pd.DataFrame:
+    """``speedup_means`` of the steps to both targets, which are test accuracies in percent."""
+    targets = {"early": early_accuracy, "late": late_accuracy}
+    return speedup_means(steps_to_targets(metrics, targets))
+
+
+def steps_to_targets(metrics: pd.DataFrame, targets: Mapping[str, float]) -> pd.DataFrame:
+    """The steps after which each run reaches each of ``targets``, accuracies in percent by name.
+
+    A row for each run and target. Columns: target, accuracy, method, workers, seed; ``steps``,
+    inf for a run that never gets there; ``speedup``, the steps of the same method and seed with
+    the fewest workers over these, 0 for inf, NaN if the fewest never get there. Centralized runs
+    are a row of every method: one worker has no neighbour, and that is its training.
+    """
+    last = final(metrics)
+    check_apart(last, BY)
+    alone = last[last["method"] == "centralized"]
+    last = last[last["method"] != "centralized"]
+    copies = [alone.assign(method=name) for name in last["method"].unique()]
+    last = pd.concat([last, *copies])
+    tables = []
+    for name, accuracy in targets.items():
+        steps = time_to(metrics, accuracy / 100, "consensus_accuracy", "step")
+        table = last[[*BY, "seed"]].assign(target=name, accuracy=accuracy)
+        table["steps"] = last["run"].map(steps)
+        fewest = table[table["workers"] == table["workers"].min()]
+        base = fewest.set_index(["method", "seed"])["steps"].rename("base")
+        table = table.merge(base, on=["method", "seed"], how="left")
+        table["speedup"] = (table["base"] / table["steps"]).where(np.isfinite(table["base"]))
+        tables.append(table.drop(columns="base"))
+    whole = pd.concat(tables, ignore_index=True)
+    return whole.sort_values(["target", *BY, "seed"], kind="stable", ignore_index=True)
+
+
+def speedup_means(table: pd.DataFrame) -> pd.DataFrame:
+    """Geometric means over seeds of ``steps_to_targets``, with 95 % intervals.
+
+    Columns: target, accuracy, method, workers; ``steps`` and ``speedup``, each with ``_low`` and
+    ``_high``; seeds; ``reached``, how many of them reach the target. NaN unless all do.
+    """
+    records = []
+    for keys, rows in table.groupby(["target", "accuracy", *BY], sort=False):
+        record = dict(zip(["target", "accuracy", *BY], keys, strict=True))
+        for name in ("steps", "speedup"):
+            values = rows[name].to_numpy(float)
+            usable = np.isfinite(values).all() and (values > 0).all()
+            found = estimate(np.log(values) if usable else np.full(len(values), np.nan))
+            ends = found.mean, found.mean - found.half_width, found.mean + found.half_width
+            record |= dict(zip((name, f"{name}_low", f"{name}_high"), np.exp(ends), strict=True))
+        reached = int(np.isfinite(rows["steps"]).sum())
+        records.append({**record, "seeds": len(rows), "reached": reached})
+    return pd.DataFrame(records)
+
+
+def note(
+    numbers: pd.DataFrame, metrics: pd.DataFrame, early_accuracy: float, late_accuracy: float
+) -> list[str]:
+    """How to read the drawing, and how often a target was not reached."""
+    lost = int((numbers["seeds"] - numbers["reached"]).sum())
+    return [
+        f"Steps until the consensus model first has a test accuracy of {early_accuracy:g} % "
+        f"(early) or {late_accuracy:g} % (late), linear between evaluations; a step is one batch "
+        "for each worker. Geometric means; speed-up: over the fewest workers, paired by seed.",
+        f"{lost} of {numbers['seeds'].sum()} times a run never reached a target: that number of "
+        "workers is left out."
+        if lost
+        else "",
+        captions.intervals(metrics, geometric=False),
+    ]
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """Steps of all, and the speed-up of each method beside a linear one (grey)."""
+    counts = sorted(numbers["workers"].unique())
+    methods = [name for name in METHOD_STYLES if name in set(numbers["method"])]
+    figure = plots.new_figure(2.8)
+    axes = figure.subplots(1, 1 + len(methods))
+    for axis in axes:
+        plots.value_ticks(axis, counts, base=2)
+        axis.set_xlabel("workers $n$")
+    plots.log_axis(axes[0].yaxis)
+    axes[0].set_ylabel("steps")
+    for axis, method in zip(axes[1:], methods, strict=True):
+        axis.set_yscale("log", base=2)
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.plot(counts, np.array(counts) / counts[0], color="0.6", lw=1, label="linear")
+        own = numbers[numbers["method"] == method]
+        _draw(axes[0], own, "steps")
+        _draw(axis, own, "speedup")
+        axis.set_ylabel("speed-up")
+    plots.share_limits(*axes[1:])
+    plots.titles(
+        axes,
+        "steps to a target",
+        *(f"speed-up, {METHOD_STYLES[method].label}" for method in methods),
+    )
+    plots.legend(figure, axes[0], axes[1])
+    return figure
+
+
+def _draw(axis: Axes, rows: pd.DataFrame, value: str) -> None:
+    for (target, method), own in rows.groupby(["target", "method"], sort=False):
+        own = own[own[value].notna()].sort_values("workers")
+        style = METHOD_STYLES[method]
+        axis.errorbar(
+            own["workers"],
+            own[value],
+            [own[value] - own[f"{value}_low"], own[f"{value}_high"] - own[value]],
+            color=style.colour,
+            linestyle=style.line if target == "early" else ":",
+            marker=style.marker,
+            fillstyle=FILLS[target],
+            label=f"{style.label}, {target} target",
+            markersize=4,
+            linewidth=1,
+            elinewidth=0.8,
+            capsize=2,
+        )

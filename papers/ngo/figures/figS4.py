@@ -1,0 +1,146 @@
+"""The synchronization index V and the test accuracy at the end of training, with one point for each
+run, and their correlation.
+
+*The paper:* the two are correlated: better synchronized workers have a higher accuracy. Runs of a
+seed share a partition, which determines much of the accuracy. They are not independent, so the
+intervals over all runs are too narrow. *Look at* the sign and size of the correlation, within a
+seed as well as over all runs.
+"""
+
+from __future__ import annotations
+
+from math import factorial
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ngo.analysis.apart import CELL
+from ngo.analysis.correlations import on_log_axis, pearson, pooled_correlation, within_seeds
+from ngo.analysis.curves import scores
+from ngo.analysis.evaluations import check_apart
+from ngo.figures import captions, plots
+from ngo.figures.artefact import figure
+from ngo.figures.run_scatter import scatter
+from ngo.figures.style import TEXT_WIDTH
+from verdicts.rows.evaluations import final
+
+HALF = ["dataset", "partition"]
+
+
+@figure(
+    "figS4",
+    section="Supplement",
+    title="Figure S4: correlation of V and test accuracy",
+    apart=("dataset", "partition", "topology", "method"),
+)
+def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The end of every run (``run_ends``), with the correlations of its data set and partition."""
+    ends = run_ends(metrics)
+    return ends.merge(correlations(ends), on=HALF)
+
+
+def run_ends(metrics: pd.DataFrame) -> pd.DataFrame:
+    """V and accuracy at the end of every run, with ``apart.CELL`` and the seed."""
+    last = final(scores(metrics))
+    check_apart(last, CELL)
+    return last[[*CELL, "seed", "V", "accuracy", "diverged"]]
+
+
+def correlations(ends: pd.DataFrame) -> pd.DataFrame:
+    """Correlation of log V with test accuracy by data set and partition.
+
+    Over all runs: Pearson's r with its 95 % interval, and Spearman's ρ with its p-value. Within a
+    seed, where all runs have the same partition: Pearson's r, pooled over seeds, with its 95 %
+    interval. Diverged runs and runs with V = 0 are left out.
+    """
+    records = []
+    for (dataset, partition), rows in ends.groupby(["dataset", "partition"], sort=False):
+        rows = rows[on_log_axis(rows)]
+        log_V = np.log(rows["V"])
+        within = pooled_correlation(within_seeds(rows, "accuracy"))
+        r, low, high = pearson(log_V, rows["accuracy"])
+        rho, p_value = _spearman(log_V, rows["accuracy"])
+        records.append(
+            {
+                "dataset": dataset,
+                "partition": partition,
+                "runs": len(rows),
+                "pearson": r,
+                "pearson_low": low,
+                "pearson_high": high,
+                "spearman": rho,
+                "spearman_p": p_value,
+                "within_seed": within.r,
+                "within_seed_low": within.low,
+                "within_seed_high": within.high,
+                "seeds": within.seeds,
+            }
+        )
+    return pd.DataFrame(records)
+
+
+def _spearman(x: pd.Series, y: pd.Series) -> tuple[float, float]:
+    """Spearman's ρ and its p-value; NaN if undefined.
+
+    SciPy's p-value uses a t distribution, which gives 0 at |ρ| = 1. It is at least 2/n!, since two
+    of the n! orders are as extreme.
+    """
+    from scipy.stats import spearmanr
+
+    if len(x) < 3 or x.nunique() == 1 or y.nunique() == 1:
+        return np.nan, np.nan
+    found = spearmanr(x, y)
+    return float(found.statistic), max(float(found.pvalue), 2 / factorial(len(x)))
+
+
+def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
+    """How to read the drawing."""
+    return [
+        captions.classes(metrics),
+        "The end of each run; grey: a line through the runs of each seed. Pearson: of log V, with "
+        "its 95 % interval over runs; within a seed: pooled over seeds as the mean of Fisher's z, "
+        "with the 95 % interval of that.",
+        captions.diverged(metrics, means=False),
+    ]
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """V against accuracy at the end of every run, a panel for each data set and partition."""
+    halves = list(numbers.groupby(HALF, sort=False))
+    figure = plots.new_figure(3.4, max(TEXT_WIDTH * len(halves) / 2, 5))
+    axes = figure.subplots(1, len(halves), squeeze=False)
+    for axis, (half, rows) in zip(axes[0], halves, strict=True):
+        scatter(axis, rows)
+        _draw_within(axis, rows)
+        axis.set_title(f"{', '.join(half)}\n{_in_words(rows.iloc[0])}", size="small")
+    plots.legend(figure, *axes[0])
+    return figure
+
+
+def _draw_within(axis: Axes, ends: pd.DataFrame) -> None:
+    """A grey line through the runs of each seed, by least squares."""
+    ends = ends[on_log_axis(ends)]
+    by_seed = within_seeds(ends, "accuracy")
+    for seed, rows in ends.groupby("seed"):
+        slope, log_V = by_seed.loc[seed, "slope"], np.log(rows["V"])
+        if np.isfinite(slope):
+            reach = np.array([log_V.min(), log_V.max()])
+            height = rows["accuracy"].mean() + slope * (reach - log_V.mean())
+            axis.plot(np.exp(reach), height, color="0.6", lw=0.6, zorder=1)
+
+
+def _in_words(found: pd.Series) -> str:
+    ends = found["pearson_low"], found["pearson_high"]
+    interval = f" [{ends[0]:.2f}, {ends[1]:.2f}]" if np.isfinite(ends).all() else ""
+    p_value = found["spearman_p"]
+    chance = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
+    pooled = found["within_seed_low"], found["within_seed_high"]
+    spread = f" [{pooled[0]:.2f}, {pooled[1]:.2f}]" if np.isfinite(pooled).all() else ""
+    within = f"{found['within_seed']:.2f}{spread}"
+    text = (
+        f"Pearson $r$ = {found['pearson']:.2f}{interval}\nSpearman ρ = {found['spearman']:.2f} "
+        f"({chance})\nwithin a seed $r$ = {within}"
+    )
+    return text.replace("-", "−")

@@ -1,0 +1,150 @@
+"""Fully connected networks: the final accuracies and losses, and the first hitting time of a test
+loss that was fixed beforehand: the final loss that the paper prints. A run that never gets there
+counts as later than all that do. The paper's numbers are for MNIST and have no stated unit.
+
+*The paper:* every method ends at the same accuracy, and NGO reaches it no later than gossip.
+*Look at* the hitting times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ngo.analysis.apart import CELL
+from ngo.analysis.comparisons import comparison_table
+from ngo.analysis.criteria import ACCURACY, HITTING_TIME, TEST_LOSS, TRAIN_LOSS
+from ngo.analysis.evaluations import check_apart
+from ngo.analysis.order import ordered
+from ngo.analysis.published import beside_published, sole_dataset
+from ngo.data.partition import PARTITIONS
+from ngo.figures import captions
+from ngo.figures.artefact import table
+from ngo.figures.comparison_tables import print_comparison
+from ngo.figures.tables import number
+from verdicts.row import ABSENT
+from verdicts.rows.evaluations import final
+from verdicts.rows.times import time_to
+
+CRITERIA = (replace(ACCURACY, published=None), TEST_LOSS, TRAIN_LOSS)
+
+
+@table(
+    "tableA1",
+    section="Supplement, original appendix",
+    title="Table A1: fully connected networks, final accuracy and loss, and first hitting time",
+    reference="tableA1_mnist_hitting_time",
+    values={"target_loss_iid": (0, 1e9), "target_loss_noniid": (0, 1e9)},
+)
+def numbers(
+    metrics: pd.DataFrame, reference: Path, target_loss_iid: float, target_loss_noniid: float
+) -> pd.DataFrame:
+    """Final accuracies and losses by cell (``comparison_table``), and hitting times.
+
+    The targets of the hitting times are test losses of the consensus model in each half.
+    """
+    targets = {"iid": target_loss_iid, "noniid": target_loss_noniid}
+    runs = with_first_hitting(metrics, targets)
+    ends = comparison_table(metrics, reference, CRITERIA)
+    return pd.concat([ends, hitting_table(runs, reference)], ignore_index=True)
+
+
+def with_first_hitting(metrics: pd.DataFrame, targets: Mapping[str, float]) -> pd.DataFrame:
+    """``metrics`` with the column ``first_hitting``: the epoch at which a test loss is reached.
+
+    ``targets`` are losses of the consensus model, for ``iid`` and ``noniid`` partitions. inf for a
+    run that never reaches its own, and for a diverged run.
+    """
+    halves = metrics["partition"].map(_half)
+    parts = [
+        time_to(rows, targets[half], "consensus_loss") for half, rows in metrics.groupby(halves)
+    ]
+    return metrics.assign(first_hitting=metrics["run"].map(pd.concat(parts)))
+
+
+def hitting_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
+    """The rows of ``comparisons.comparison_table`` for ``first_hitting``, which may be censored.
+
+    ``consensus`` is the median over seeds: inf if half of the runs or more never reach the target.
+    ``ngo_minus_gossip`` is the median of the differences paired by seed, −inf if NGO alone reaches
+    the target; seeds where neither does are left out. Further columns: ``reached``, the number of
+    runs that do, and ``horizon``, the epochs of the shortest run.
+    """
+    rows = ordered(final(metrics))
+    check_apart(rows, CELL)
+    groups = rows.groupby([*CELL], dropna=False, sort=False)
+    table = groups.agg(
+        consensus=("first_hitting", "median"),
+        reached=("first_hitting", lambda times: int(np.isfinite(times).sum())),
+        horizon=("epoch", "min"),
+        seeds=("seed", "nunique"),
+        diverged=("diverged", "sum"),
+        classes_min=("classes_covered", "min"),
+        classes_max=("classes_covered", "max"),
+    ).reset_index()
+    table["paper"] = beside_published(table, reference, HITTING_TIME.published)
+    return table.assign(measure=HITTING_TIME.name, ngo_minus_gossip=_differences(rows, table))
+
+
+def _differences(rows: pd.DataFrame, table: pd.DataFrame) -> list[float]:
+    """The median of NGO − gossip in the rows of NGO in ``table``, NaN in others."""
+    found = []
+    for line in table.itertuples():
+        own = rows[
+            (rows["dataset"] == line.dataset)
+            & (rows["partition"] == line.partition)
+            & (rows["topology"] == line.topology)
+        ].pivot(index="seed", columns="method", values="first_hitting")
+        if line.method != "ngo" or not {"ngo", "gossip"} <= set(own):
+            found.append(np.nan)
+            continue
+        either = own[np.isfinite(own[["ngo", "gossip"]]).any(axis=1)]
+        found.append(float((either["ngo"] - either["gossip"]).median()))
+    return found
+
+
+def _half(partition: str) -> str:
+    return "noniid" if PARTITIONS[partition].by_label else "iid"
+
+
+def caption(
+    numbers: pd.DataFrame,
+    metrics: pd.DataFrame,
+    reference: Path,
+    target_loss_iid: float,
+    target_loss_noniid: float,
+) -> str:
+    """What the columns are."""
+    return (
+        "Table A1. Fully connected networks: final accuracies and losses (cross entropy; the "
+        f"training loss is the workers' on their own batches), {captions.mean_over_seeds(metrics)};"
+        f" first hitting time of the test loss {target_loss_iid:g} (iid) or {target_loss_noniid:g} "
+        "(non-iid) by the consensus model, linear between evaluations: the median over seeds, and "
+        "how many runs reach it. > is the length of training where half of the runs or more do "
+        "not. NGO − gossip is paired by seed. The paper's numbers are for "
+        f"{sole_dataset(reference)}; it states no unit of its hitting time, and none of its loss."
+    )
+
+
+def show(numbers: pd.DataFrame) -> pd.DataFrame:
+    """The printed form: as ``comparison_tables.print_comparison``, and hitting times with ``>``."""
+    printed = print_comparison(numbers)
+    times = numbers["measure"] == HITTING_TIME.name
+    rows = numbers[times]
+    decimals, _ = HITTING_TIME.digits
+    printed.loc[times, "Consensus"] = [
+        number(median, decimals) if np.isfinite(median) else f"> {horizon:g}"
+        for median, horizon in zip(rows["consensus"], rows["horizon"].round(2), strict=True)
+    ]
+    lead = {-np.inf: "NGO alone hits", np.inf: "gossip alone hits"}
+    printed.loc[times, "NGO − gossip"] = [
+        lead.get(found) or number(found, decimals, plus=True) for found in rows["ngo_minus_gossip"]
+    ]
+    reached = pd.Series(ABSENT, index=numbers.index)
+    reached[times] = [f"{line.reached:g} of {line.seeds:g}" for line in rows.itertuples()]
+    printed.insert(printed.columns.get_loc("Classes"), "Reached", reached)
+    return printed

@@ -1,0 +1,103 @@
+"""Four statements of the paper's theory beside measurements: the time to consensus and T* (Theorem
+3.1), as printed and corrected; the longest delay that still leads to consensus and π/(2λₙ); the
+optimality gap and the bounds of Theorems 2.1 and 3.2; the floor of V in rounds and its prediction.
+
+*The paper:* V is 0 after T*, delays up to π/(2λₙ) do no harm, and NGO's bound sums V only up to T*.
+*Look at* the printed T*: its proof loses a factor when it symmetrizes a sum, so the printed time is
+too short.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ngo.analysis.theory_cases import part
+from ngo.figures import plots
+from ngo.figures.artefact import figure
+from ngo.figures.style import METHOD_STYLES, kth_style
+
+# The topology of gaps that is drawn in each step (``convergence_gaps.DRAWN``).
+DRAWN = "redrawn"
+
+
+@figure(
+    "theory",
+    section="3 Nonlinear gossiping",
+    title="Theory: consensus times, delays and convergence against the paper's bounds",
+    reads="theory_theory",
+)
+def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The measurements themselves, ``theory.theory_table``."""
+    return metrics
+
+
+def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> str:
+    """How to read the drawing."""
+    return "Grey: measured as theory says."
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """Consensus time, tolerated delay, convergence gap and chatter floor, beside their theory."""
+    figure = plots.new_figure(4.6)
+    axes = figure.subplots(2, 2)
+    _times(axes[0, 0], part(numbers, "bounds"))
+    _by_p(axes[0, 1], part(numbers, "delays"), "limit", "tolerated")
+    axes[0, 1].set(xlabel=r"limit $\pi/2\lambda_n$", ylabel="measured")
+    _gaps(axes[1, 0], part(numbers, "gaps"))
+    _by_p(axes[1, 1], part(numbers, "floors"), "predicted", "measured")
+    axes[1, 1].set(xlabel="$V$ of the largest cycle", ylabel="measured", xscale="log", yscale="log")
+    plots.titles(
+        axes.flat,
+        "consensus time",
+        "tolerated delay",
+        "gap (bound: thin)",
+        "floor of $V$ in rounds",
+    )
+    return figure
+
+
+def _times(axis: Axes, bounds: pd.DataFrame) -> None:
+    for k, form in enumerate(("paper", "corrected", "sharp")):
+        look = kth_style(k, f"$T^*$ {'as printed' if form == 'paper' else form}")
+        axis.plot(
+            bounds["p"] + 0.012 * (k - 1),
+            bounds["measured"] / bounds[form],
+            look.marker,
+            color=look.colour,
+            markersize=3,
+            label=look.label,
+        )
+    axis.axhline(1, color="0.5", linewidth=0.8)
+    axis.set(xlabel="$p$", ylabel="measured / $T^*$", ylim=(0, 3.6))  # room for the legend
+    axis.legend()
+
+
+def _gaps(axis: Axes, gaps: pd.DataFrame) -> None:
+    """The gaps on the fixed graph, from the nearest start."""
+    gaps = gaps[(gaps["topology"] != DRAWN) & (gaps["distance"] == gaps["distance"].min())]
+    for method, group in gaps.groupby("method"):
+        look = METHOD_STYLES[method]
+        line = {"color": look.colour, "linestyle": look.line}
+        axis.plot(group["T"], group["gap"], label=look.label, **line)
+        axis.plot(group["T"], group["bound"], linewidth=0.6, **line)
+    axis.set(xlabel="steps $T$", ylabel=r"$f(x_\mathrm{avg}^T)-f^*$", xscale="log", yscale="log")
+    axis.legend()
+
+
+def _by_p(axis: Axes, table: pd.DataFrame, theory: str, measured: str) -> None:
+    """``measured`` against ``theory``, with the line on which they are equal."""
+    for k, (p, group) in enumerate(table.groupby("p")):
+        look = kth_style(k, f"$p={p:g}$")
+        axis.plot(
+            group[theory],
+            group[measured],
+            look.marker,
+            color=look.colour,
+            markersize=3.5,
+            label=look.label,
+        )
+    ends = [table[theory].min(), table[theory].max()]
+    axis.plot(ends, ends, color="0.5", linewidth=0.8, zorder=0)
+    axis.legend(loc="center left", bbox_to_anchor=(1, 0.5), handlelength=1)

@@ -1,0 +1,129 @@
+"""Making a table or figure from its file: its numbers, its drawing, its captions, its outputs."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pandas as pd
+
+from ngo.analysis.published import sole_dataset
+from ngo.common.files import write_text
+from ngo.figures import captions, plots
+from ngo.figures.artefact import CLAIMED, Artefact, read_artefact
+from ngo.figures.output import Output
+from ngo.figures.style import house_style
+from ngo.figures.tables import save_table
+
+#: One tidy table, or several by the names of outputs.
+Tables = pd.DataFrame | dict[str, pd.DataFrame]
+
+PREFIX = "ngo_figure_"  # of the modules' names, so that no library is shadowed
+
+
+class Opened:
+    """An artefact's file, imported. ``numbers``, then ``save``: a notebook's two cells."""
+
+    def __init__(self, source: str | Path, experiment: str | None = None) -> None:
+        """Import the file ``source``; ``experiment`` is that of a default figure."""
+        facts = read_artefact(Path(source))
+        self.facts: Artefact = facts.of(experiment) if experiment else facts
+        self.module: ModuleType = _imported(Path(source))
+        self._inputs: dict[str, Any] = {}
+
+    def numbers(self, **inputs: Any) -> Tables:
+        """The numbers; ``inputs`` are the parameters, with paths of tidy tables as Parquet."""
+        self._inputs = {
+            name: _tidy(value) if name in self.facts.reads else value
+            for name, value in inputs.items()
+        }
+        found: Tables = self.module.numbers(**self._inputs)
+        return found
+
+    def save(self, numbers: Tables, tier: str, out: str | Path) -> Output:
+        """Draw, print and save: ``OUT/figures/NAME.png`` (pdf, csv), ``OUT/tables/NAME.md`` (…).
+
+        ``OUT/captions/NAME.rst`` has the text, for Snakemake's report.
+        """
+        made_by = self._made_by(tier)
+        write_text(f"{out}/captions/{self.facts.name}.rst", f"{self.facts.text}\n\nTier {tier}.\n")
+        picture = None
+        for name in self.facts.figures:
+            with house_style():
+                figure = self.module.draw(numbers)
+                plots.caption(figure, *self._notes(numbers), made_by)
+                shown = _of(numbers, name).assign(tier=tier)
+                picture = plots.save_figure(figure, f"{out}/figures/{name}", shown)
+        printed: dict[str, pd.DataFrame] = {}
+        if self.facts.tables:
+            printed = _by_name(self.module.show(numbers), self.facts.tables)
+            texts = _by_name(self.module.caption(numbers, **self._inputs), self.facts.tables)
+            for name in self.facts.tables:
+                shown = _of(numbers, name).assign(tier=tier)
+                text = f"{texts[name]} {made_by}"
+                save_table(shown, printed[name], f"{out}/tables/{name}", text)
+        return Output(picture, tuple(printed.values()))
+
+    @property
+    def _tables(self) -> list[pd.DataFrame]:
+        given = [self._inputs[name] for name in self.facts.reads]
+        return [
+            each for one in given for each in (one.values() if isinstance(one, dict) else [one])
+        ]
+
+    @property
+    def _runs(self) -> pd.DataFrame | None:
+        """The tidy tables of runs as one, or else those about data; None if there is none."""
+        about = [each for each in self._tables if {"dataset", "seed"} <= set(each)]
+        about = [each for each in about if "run" in each] or about
+        return pd.concat(about, ignore_index=True) if about else None
+
+    def _notes(self, numbers: Tables) -> list[str]:
+        if hasattr(self.module, "note"):
+            told = self.module.note(numbers, **self._inputs)
+            return [told] if isinstance(told, str) else list(told)
+        runs = self._runs
+        if runs is None or "run" not in runs:
+            return []
+        return captions.about(runs)
+
+    def _made_by(self, tier: str) -> str:
+        if CLAIMED in self.facts.reads.values():
+            tables = self._tables
+            return " ".join(filter(None, [f"Tier {tier}.", captions.mixed_versions(tables)]))
+        runs = self._runs
+        if runs is None:
+            return f"Tier {tier}; no data set."
+        paper = self.facts.stands_for
+        if paper is None and self.facts.reference:
+            paper = sole_dataset(self._inputs["reference"])
+        return captions.made_by(tier, runs, paper)
+
+
+def _imported(source: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(PREFIX + source.stem, source)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    return module
+
+
+def _tidy(given: Any) -> Any:
+    """The tidy table in a file; those in several files, by name."""
+    if isinstance(given, list):
+        return {Path(each).stem: pd.read_parquet(each) for each in given}
+    return pd.read_parquet(given)
+
+
+def _of(numbers: Tables, name: str) -> pd.DataFrame:
+    return numbers[name] if isinstance(numbers, dict) else numbers
+
+
+def _by_name(made: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    return dict(made) if isinstance(made, Mapping) else dict.fromkeys(names, made)

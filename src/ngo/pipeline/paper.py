@@ -1,0 +1,109 @@
+"""A paper is a folder: its config, claims, published numbers, figures and notebooks.
+
+The config's section ``paper`` names it, and says who claims what. The folder is ``papers/NAME`` in
+the working directory, or else in the package's repository. The NGO paper has its config and its
+notebooks at the top of the repository, and its figures in ``papers/ngo/figures``.
+
+A config may be a stranger's: its paper's name only selects a folder that is here already.
+
+Light: the workflow imports this module at every start.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ngo.common.fingerprint import PACKAGE
+from ngo.common.registry import UserError, unknown
+from ngo.figures.artefact import Artefact, read_artefact
+from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
+
+NGO = "ngo"
+"""The paper whose config is the base of all configs."""
+
+REPOSITORY = PACKAGE.parents[1]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """The section ``paper`` of a config."""
+
+    #: The folder in ``papers``.
+    name: str
+    title: str
+    authors: str
+    #: Where it can be read; empty if it is nowhere online.
+    address: str
+    #: What it claims, in a sentence.
+    claim: str
+
+    @cached_property
+    def figures(self) -> dict[str, Artefact]:
+        """Its figures and tables by name, in the order of the paper."""
+        found = [read_artefact(source) for source in _first(self.name, "figures").glob("*.py")]
+        for each in found:
+            if each.name != each.source.stem:
+                raise UserError(
+                    f"figure: {str(each.source)!r} declares {each.name!r}; the name of a figure is "
+                    "that of its file."
+                )
+        return {each.name: each for each in sorted(found, key=lambda each: each.place)}
+
+    @property
+    def notebooks(self) -> Path:
+        """The folder of its notebooks, from the repository."""
+        return Path("notebooks") if self.name == NGO else PAPERS / self.name / "notebooks"
+
+    @property
+    def findings(self) -> Path | None:
+        """The file of findings of a config that names none: the NGO paper's, or none."""
+        return REPOSITORY / "config/reference/findings.yaml" if self.name == NGO else None
+
+
+def shared(name: str) -> Artefact:
+    """A figure that every paper has: ``claims``, or ``default`` for an experiment without one."""
+    return read_artefact(Path(os.path.relpath(PACKAGE / f"figures/{name}.py")))
+
+
+def reference(name: str) -> str:
+    """The folder with the published numbers of a paper, as CSV files."""
+    return "config/reference" if name == NGO else f"{PAPERS}/{name}/reference"
+
+
+def published(name: str, root: Path = Path()) -> list[str]:
+    """The files with the published numbers of a paper that are in ``root``, as paths from there."""
+    files = (root / reference(name)).glob("*.csv")
+    return sorted(path.relative_to(root).as_posix() for path in files)
+
+
+def paper_of(config: Mapping) -> Paper:
+    """The paper of a config; a one-line UserError for a name without a folder.
+
+    Configs from before papers had folders have no section: their paper is the one with the name of
+    the tier, or else NGO.
+    """
+    names = _names()
+    section = config.get("paper")
+    if section is None:
+        name = config["tier"] if config["tier"] in names else NGO
+        own = CONFIG if name == NGO else PAPERS / name / CONFIG.name
+        section = read_config([REPOSITORY / own])["paper"]
+    if section["name"] not in names:
+        raise unknown("paper.name", section["name"], names)
+    return Paper(**section)
+
+
+def _names() -> list[str]:
+    """The names of the papers that are here."""
+    folders = [path for root in (Path(), REPOSITORY) for path in (root / PAPERS).glob("*/")]
+    return sorted({folder.name for folder in folders})
+
+
+def _first(name: str, inner: str) -> Path:
+    """A folder of a paper: in the working directory, or else in the package's repository."""
+    here = PAPERS / name / inner
+    return here if here.is_dir() else Path(os.path.relpath(REPOSITORY / here))

@@ -1,0 +1,72 @@
+"""The figure of an experiment for which its paper has none."""
+
+import math
+
+import pandas as pd
+import pytest
+from made_up import SEEDS, metrics, run
+
+from ngo.analysis.curves import part
+from ngo.figures import default
+from ngo.figures.making import Opened
+
+pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
+
+
+def runs(diverged=lambda seed: False, seeds=SEEDS, **fields):
+    given = (("centralized", math.nan), ("gossip", 1.0), ("ngo", 0.7), ("ngo", 0.9))
+    every = [
+        run(0.5 + 0.1 * seed / 2, method=q, p=p, gamma=math.nan if q == "centralized" else 0.1,
+            seed=seed, diverged=q == "ngo" and diverged(seed), **fields)
+        for q, p in given for seed in seeds
+    ]  # fmt: skip
+    return metrics(*every)
+
+
+def test_cases_are_told_apart_by_the_fields_that_vary():
+    table = runs()
+    assert list(default.cases(table).unique()) == [
+        "centralized", "gossip, p = 1", "ngo, p = 0.7", "ngo, p = 0.9"
+    ]  # fmt: skip
+    one = table[table["method"] == "gossip"]
+    assert set(default.cases(one)) == {"gossip"}
+
+
+def test_there_is_a_bar_with_an_interval_for_each_case():
+    numbers = default.numbers(runs())
+    ends = part(numbers, "ends").query("value == 'accuracy'")
+    assert set(ends["seeds"]) == {len(SEEDS)}
+    figure = default.draw(numbers)
+    score, bars, index = figure.axes
+    assert [bar.get_width() for bar in bars.patches] == pytest.approx(list(ends["mean"]))
+    assert [label.get_text() for label in bars.get_yticklabels()] == list(ends["case"])
+    assert len(score.lines) >= 4
+    assert index.get_yscale() == "log"
+    figure.canvas.draw()
+
+
+def test_what_diverged_is_marked_and_one_seed_has_no_interval():
+    for table in (runs(lambda seed: seed == 1), runs(lambda seed: True), runs(seeds=[0])):
+        numbers = default.numbers(table)
+        default.draw(numbers).canvas.draw()
+        assert len(default.show(numbers)) == 4
+    lost = default.show(default.numbers(runs(lambda seed: seed == 1)))
+    assert lost["Diverged"].tolist() == ["0", "0", "1", "1"]
+
+
+def test_without_accuracies_it_is_the_loss():
+    table = runs().assign(consensus_accuracy=math.nan)
+    numbers = default.numbers(table)
+    assert "Loss" in default.show(numbers)
+    assert default.draw(numbers).axes[0].get_ylabel() == "test loss"
+
+
+def test_it_is_named_after_its_experiment(tmp_path):
+    runs().to_parquet(tmp_path / "own.parquet")
+    opened = Opened(default.__file__, "own")
+    assert (opened.facts.title, dict(opened.facts.reads)) == ("own", {"metrics": "own"})
+    opened.save(opened.numbers(metrics=tmp_path / "own.parquet"), "test", tmp_path)
+    for path in opened.facts.outputs():
+        assert (tmp_path / path).exists()
+    shown = pd.read_csv(tmp_path / "figures/own.csv")
+    assert set(shown["tier"]) == {"test"}

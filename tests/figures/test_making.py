@@ -1,0 +1,63 @@
+"""A figure is made from its file: imported, its numbers computed, drawn, printed and saved."""
+
+import pandas as pd
+import pytest
+
+from ngo.figures.making import Opened
+
+FILE = '''"""The text."""
+
+from ngo.figures import plots
+from ngo.figures.artefact import figure
+
+
+@figure("own", section="1", title="Own", tables=("more",))
+def numbers(metrics):
+    return {"own": metrics, "more": metrics.head(1)}
+
+
+def note(numbers, metrics):
+    return f"{len(metrics)} rows."
+
+
+def draw(numbers):
+    made = plots.new_figure(2)
+    made.subplots().plot(numbers["own"]["x"])
+    return made
+
+
+def show(numbers):
+    return numbers["more"].astype(str)
+
+
+def caption(numbers, **inputs):
+    return "First."
+'''
+
+
+@pytest.fixture
+def opened(tmp_path):
+    (tmp_path / "own.py").write_text(FILE)
+    return Opened(tmp_path / "own.py")
+
+
+def test_each_output_has_its_own_numbers_with_the_tier(opened, tmp_path):
+    pd.DataFrame({"x": [1, 2]}).to_parquet(tmp_path / "m.parquet")
+    numbers = opened.numbers(metrics=tmp_path / "m.parquet")
+    made = opened.save(numbers, "test", tmp_path)
+    assert made.picture == tmp_path / "figures/own.png"
+    assert pd.read_csv(tmp_path / "figures/own.csv").to_dict("list") == {
+        "x": [1, 2],
+        "tier": ["test"] * 2,
+    }
+    assert pd.read_csv(tmp_path / "tables/more.csv").to_dict("list") == {"x": [1], "tier": ["test"]}
+    assert (tmp_path / "tables/more.md").read_text().startswith("First. Tier test; no data set.\n")
+    assert (tmp_path / "captions/own.rst").read_text() == "The text.\n\nTier test.\n"
+
+
+def test_it_is_the_same_bytes_each_time(opened, tmp_path):
+    pd.DataFrame({"x": [1, 2]}).to_parquet(tmp_path / "m.parquet")
+    for name in ("a", "b"):
+        opened.save(opened.numbers(metrics=tmp_path / "m.parquet"), "test", tmp_path / name)
+    for path in opened.facts.outputs():
+        assert (tmp_path / "a" / path).read_bytes() == (tmp_path / "b" / path).read_bytes()

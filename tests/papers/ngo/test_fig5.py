@@ -1,0 +1,62 @@
+"""Figure 5: random graphs."""
+
+import pandas as pd
+import pytest
+from figure_files import drawn, made, opened
+from made_up import line, panel, random_graphs
+
+from ngo.analysis.curves import part
+
+pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
+
+
+def test_fig5_shows_the_edge_probability_nearest_to_the_papers_and_the_budget():
+    figure, shown = drawn("fig5", random_graphs())
+    assert panel(figure, "accuracy, $u = 0.5$")
+    ends = panel(figure, "(b) at the end")
+    assert [label.get_text() for label in ends.get_xticklabels()] == ["0.2\n(20)", "0.5\n(20)"]
+    assert line(ends, "centralized")[1] == [pytest.approx(70)] * 2
+    assert shown[shown["method"] == "centralized"]["value"].nunique() == 4
+    assert set(shown["part"]) == {"course", "ends", "equal"}
+
+
+def test_the_ring_stands_at_its_share_of_all_edges():
+    figure, _ = drawn("fig5", random_graphs())
+    ends = panel(figure, "(b) at the end")
+    assert line(ends, "gossip, ring") == ([pytest.approx(20 / 90)], [pytest.approx(40)])
+    assert line(ends, "gossip")[0] == [0.2, 0.5]
+
+
+def test_at_equal_bytes_a_run_that_sends_more_is_shown_earlier():
+    runs = random_graphs()
+    dense = runs["u"] == 0.5
+    runs.loc[dense, "bytes_sent"] *= 2
+    figure, _ = drawn("fig5", runs)
+    assert line(panel(figure, "(c) at equal bytes"), "gossip")[1] == pytest.approx([50, 60])
+
+
+def test_the_figure_is_made_from_a_file(tmp_path):
+    output = made("fig5", tmp_path, metrics=random_graphs())
+    assert output.picture == tmp_path / "figures/fig5.png"
+    shown = pd.read_csv(tmp_path / "figures/fig5.csv")
+    assert set(shown["tier"]) == {"test"}
+
+
+def test_the_course_is_that_at_the_nearest_edge_probability():
+    course = part(opened("fig5").module.numbers(random_graphs()), "course")
+    assert set(course["u"].dropna()) == {0.5}
+    assert set(course["method"]) == {"centralized", "gossip", "ngo"}
+
+
+def test_a_fixed_graph_has_its_share_of_all_edges():
+    ends = part(opened("fig5").module.numbers(random_graphs()), "ends")
+    shares = ends.drop_duplicates(["topology", "u"]).set_index("topology")["share"]
+    assert shares["ring"] == pytest.approx(20 / 90)
+    assert shares["random"].tolist() == [0.2, 0.5]
+    edges = ends[(ends["value"] == "edges") & (ends["topology"] == "ring")]["mean"]
+    assert edges.tolist() == pytest.approx([10, 10])
+
+
+def test_the_budget_is_the_number_of_models_sent_in_a_step():
+    ends = part(opened("fig5").module.numbers(random_graphs()), "ends")
+    assert ends.groupby("u")["budget"].first().to_dict() == pytest.approx({0.2: 20, 0.5: 20})

@@ -1,0 +1,79 @@
+"""Table A1: accuracies, losses and hitting times."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from figure_files import made, opened
+from made_up import TABLE_A1, cell
+
+
+def test_the_table_shows_hitting_times_and_runs_that_never_get_there(tmp_path):
+    rows = cell("ring", "gossip", [0.3, 0.4, 0.5]) + cell("ring", "ngo", [0.5, 0.6, 0.71])
+    targets = {"target_loss_iid": 0.5, "target_loss_noniid": 0.7}
+    runs = pd.DataFrame(rows)
+    output = made("tableA1", tmp_path, metrics=runs, reference=TABLE_A1, **targets)
+    (printed,) = output.tables
+    assert list(printed["Method"].unique()) == ["gossip", "ngo"]
+    assert list(printed["Measure"].unique()) == [
+        "test accuracy (%)", "test loss", "training loss", "first hitting time (epochs)"
+    ]  # fmt: skip
+    times = printed[printed["Measure"] == "first hitting time (epochs)"]
+    assert times["Consensus"].tolist() == ["> 3", "2.40"]
+    assert times["Reached"].tolist() == ["1 of 3", "3 of 3"]
+    assert times["NGO − gossip"].tolist() == ["–", "NGO alone hits"]
+    assert set(printed.loc[printed["Measure"] == "test loss", "Reached"]) == {"–"}
+    files = {path.name for path in (tmp_path / "tables").iterdir()}
+    assert files == {f"tableA1.{kind}" for kind in ("csv", "md", "tex", "html")}
+    caption = (tmp_path / "tables/tableA1.md").read_text().partition("\n")[0]
+    assert caption.startswith("Table A1.")
+    assert "test loss 0.5 (iid) or 0.7 (non-iid)" in caption
+    assert caption.endswith("Tier test; data: mnist; 3 seeds.")
+
+
+TARGETS = {"iid": 0.5, "noniid": 0.8}
+
+
+def run(name, method, losses, *, seed=0, partition="iid", diverged=False):
+    """An evaluation every quarter of an epoch, 60 steps."""
+    frame = pd.DataFrame({"consensus_loss": losses, "step": 60 * np.arange(len(losses))})
+    facts = {"dataset": "mnist", "partition": partition, "topology": "ring", "classes_covered": 10}
+    frame = frame.assign(run=name, method=method, seed=seed, epoch=frame["step"] / 240, **facts)
+    return frame.assign(diverged=diverged, consensus_accuracy=1 - frame["consensus_loss"])
+
+
+def test_a_run_that_never_reaches_its_target_counts():
+    metrics = pd.concat(
+        [run(f"g{s}", "gossip", [2, 1, 0.6, y], seed=s) for s, y in enumerate([0.4, 0.6, 0.6])]
+        + [run(f"n{s}", "ngo", [2, 1, y, 0.1], seed=s) for s, y in enumerate([0.5, 0.5, 0.6])]
+        + [run("s", "gossip", [2, 1.2, 0.4, 0.4], partition="shards")],
+        ignore_index=True,
+    )  # fmt: skip
+    hit = opened("tableA1").module.with_first_hitting(metrics, TARGETS)
+    table = opened("tableA1").module.hitting_table(hit, TABLE_A1)
+    iid = table[table["partition"] == "iid"].set_index("method")
+    assert iid.loc["gossip", ["consensus", "reached", "seeds"]].tolist() == [math.inf, 1, 3]
+    assert iid.loc["ngo", ["consensus", "reached", "seeds"]].tolist() == [0.5, 3, 3]
+    assert iid["horizon"].tolist() == [0.75, 0.75]
+    assert iid["paper"].tolist() == [50, 48]
+    # The median of two seeds where NGO alone gets there, and one where it is 0.125 epochs earlier.
+    assert iid.loc["ngo", "ngo_minus_gossip"] == -math.inf
+    assert math.isnan(iid.loc["gossip", "ngo_minus_gossip"])
+    (shards,) = table[table["partition"] == "shards"]["consensus"]
+    assert shards == pytest.approx(0.375)
+
+
+def test_seeds_where_neither_gets_there_are_no_tie():
+    metrics = pd.concat(
+        [
+            run("a", "gossip", [2, 1, 1, 1]),
+            run("b", "ngo", [2, 1, 1, 1]),
+            run("c", "gossip", [2, 1, 0.5, 0.5], seed=1),
+            run("d", "ngo", [2, 0.5, 0.5, 0.5], seed=1),
+        ],
+        ignore_index=True,
+    )
+    hit = opened("tableA1").module.with_first_hitting(metrics, TARGETS)
+    table = opened("tableA1").module.hitting_table(hit, TABLE_A1).set_index("method")
+    assert table.loc["ngo", "ngo_minus_gossip"] == pytest.approx(-0.25)

@@ -1,0 +1,204 @@
+"""A paper is a folder, with its figures."""
+
+import json
+
+import pytest
+import yaml
+from configs import config_of, plan_of
+from conftest import REPOSITORY
+
+from ngo.common.registry import UserError
+from ngo.pipeline.config_files import read_config, tiers
+from ngo.pipeline.notebooks import execute
+from ngo.pipeline.paper import NGO, paper_of, published
+
+PAPER = {
+    "name": "own",
+    "title": "Own",
+    "authors": "A. Author",
+    "address": "",
+    "claim": "All holds.",
+}
+SHORT = {"dataset": "digits", "partition": "iid", "workers": 4, "epochs": 0.2, "batch_size": 8}
+OVERLAY = {
+    "paper": PAPER,
+    "tier": "own",
+    "claims": "papers/own/claims.yaml",
+    "only": ["first", "second"],
+    "seeds": [0],
+    "settings": {"short": SHORT},
+    "training": {
+        name: {"settings": ["short"], "compare": [{"method": "ngo", "topology": "ring"}]}
+        for name in ("first", "second")
+    },
+    "artefacts": {"shown": {"least": 0.5}},
+}
+CLAIMS = {
+    "a": {"place": "1", "says": "It learns", "kind": "order", "from": "first", "shows": "shown",
+          "quantity": "level", "above": 0},
+}  # fmt: skip
+FIGURE = '''"""Whether it learns."""
+
+from ngo.figures.artefact import table
+
+
+@table("shown", section="1", title="A table", reads="first", values={"least": (0, 1)})
+def numbers(metrics, least):
+    return metrics[["epoch", "consensus_accuracy"]].assign(least=least)
+
+
+def show(numbers):
+    return numbers.round(2).astype(str)
+
+
+def caption(numbers, **inputs):
+    return "Accuracy by epoch."
+'''
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A paper in a folder of the user's, who works in another folder than the repository."""
+    folder = tmp_path / "papers/own"
+    (folder / "figures").mkdir(parents=True)
+    (folder / "figures/shown.py").write_text(FIGURE)
+    (folder / "config.yaml").write_text(yaml.safe_dump(OVERLAY))
+    (folder / "claims.yaml").write_text(yaml.safe_dump({"claims": CLAIMS}))
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def configs(folder):
+    return [REPOSITORY / "config/config.yaml", folder / "config.yaml"]
+
+
+def test_a_new_paper_is_a_new_folder(own, tmp_path):
+    """It is planned, and its figures are made; no file of the package is for it."""
+    planned = plan_of(read_config(configs(own)))
+    assert list(planned.artefacts) == ["shown", "second", "claims"]
+    assert planned.artefacts["second"].default
+    assert planned.artefacts["shown"].source.as_posix() == "papers/own/figures/shown.py"
+    assert [claim.shows for claim in planned.ledger.claims.values()] == ["shown"]
+    from runs import run_in
+
+    from ngo.analysis.results import aggregate, write
+
+    for name in ("first", "second"):
+        for spec in planned.training[name]:
+            run_in(spec, tmp_path / "results/runs" / spec.id, overwrite=True)
+        (tmp_path / "results/own/metrics").mkdir(exist_ok=True, parents=True)
+        runs = [f"results/runs/{spec.id}/metrics.parquet" for spec in planned.training[name]]
+        write(aggregate(runs), f"results/own/metrics/{name}.parquet")
+    for name, entry in planned.artefacts.items():
+        words = planned.notebook_flags(name)
+        experiment = words[1] if entry.default else None
+        given = [word for word in words if "=" in word]
+        execute(entry.source, tmp_path / f"{name}.ipynb", given, experiment)
+        for path in entry.outputs():
+            assert (tmp_path / "results/own" / path).stat().st_size > 0
+    assert (
+        "Accuracy by epoch. Tier own; data: digits"
+        in (tmp_path / "results/own/tables/shown.md").read_text()
+    )
+
+
+def test_a_name_without_a_folder_is_one_line(own):
+    config = read_config(configs(own))
+    config["paper"] = {**PAPER, "name": "ow"}
+    message = r"^paper.name: 'ow' is unknown; allowed: beyond, d2, ngo, own. Did you mean 'own'\?$"
+    with pytest.raises(UserError, match=message):
+        plan_of(config)
+
+
+@pytest.mark.parametrize("name", ["../own", "/tmp", "a/b", "", "."])
+def test_a_name_is_no_path(own, name):
+    config = read_config(configs(own))
+    config["paper"] = {**PAPER, "name": name}
+    with pytest.raises(UserError, match=r"^paper\.name: .* must be of letters, digits and _\.$"):
+        plan_of(config)
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "https://a b", "ftp://a"])
+def test_an_address_is_one_of_the_web(own, address):
+    config = read_config(configs(own))
+    config["paper"] = {**PAPER, "address": address}
+    with pytest.raises(UserError, match=r"^paper\.address: .* begins with https:// or http://"):
+        plan_of(config)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"least": 0},
+            r"shown\.least: 0 is not allowed; it must be a number above 0 and at most 1",
+        ),
+        ({"least": "0.5"}, r"shown\.least: '0.5' is not allowed; it must be a number"),
+        ({"lest": 0.5}, r"shown: 'lest' is unknown; allowed: least\. Did you mean 'least'"),
+        ({}, r"shown: 'least' is missing"),
+    ],
+)
+def test_the_numbers_of_a_figure_are_checked(own, given, message):
+    config = read_config(configs(own))
+    config["artefacts"]["shown"] = given
+    with pytest.raises(UserError, match=rf"^artefacts\.{message}"):
+        plan_of(config)
+
+
+def test_a_figure_has_the_name_of_its_file(own):
+    (own / "figures/other.py").write_text(FIGURE)
+    with pytest.raises(
+        UserError, match=r"'papers/own/figures/other.py' declares 'shown'; the name"
+    ):
+        plan_of(read_config(configs(own)))
+
+
+@pytest.mark.parametrize(("tier", "name"), [("beyond", "beyond"), ("laptop", NGO), ("else", NGO)])
+def test_a_config_without_a_paper_has_the_one_of_its_tier(tier, name):
+    """As archives have it that were packed before papers had folders."""
+    assert paper_of({"tier": tier}).name == name
+    assert paper_of({"tier": tier}).title
+
+
+def test_every_paper_of_the_repository_says_who_claims_what(monkeypatch):
+    monkeypatch.chdir(REPOSITORY)
+    for paths in tiers():
+        paper = paper_of(read_config(paths))
+        folder = REPOSITORY / "papers" / paper.name
+        assert folder.is_dir()
+        assert paper.title
+        assert paper.authors
+        assert paper.claim.endswith(".")
+        assert paper.figures or (folder / "config.yaml").exists()
+
+
+def test_published_numbers_are_those_of_the_paper(tmp_path, monkeypatch):
+    assert "config/reference/table1_classification.csv" in published(NGO, REPOSITORY)
+    assert published("own", REPOSITORY) == []
+    (tmp_path / "papers/own/reference").mkdir(parents=True)
+    (tmp_path / "papers/own/reference/t.csv").write_text("a\n1\n")
+    monkeypatch.chdir(tmp_path)
+    assert published("own") == ["papers/own/reference/t.csv"]
+
+
+def test_the_figures_of_a_paper_are_in_its_order():
+    sections = [each.section for each in plan_of(config_of()).artefacts.values()]
+    assert sections[:-1] == sorted(sections[:-1])
+    assert sections[-1] == "Claims"
+
+
+def test_every_notebook_is_up_to_date(monkeypatch):
+    """Run `make notebooks` if this fails."""
+    monkeypatch.syspath_prepend(REPOSITORY / "tools")
+    import notebooks
+
+    stale = [
+        path.relative_to(REPOSITORY).as_posix()
+        for path, text in notebooks.files().items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+    assert stale == []
+    assert notebooks.others() == []
+    for path in notebooks.files():
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            assert not cell.get("outputs")

@@ -1,0 +1,42 @@
+"""Write the notebooks of all papers, for readers (``make notebooks``); the workflow makes its own.
+
+The parameters are those of the paper's own config, or of the first of its tiers that makes the
+figure.
+"""
+
+import json
+from contextlib import chdir
+from pathlib import Path
+
+from ngo.figures.notebook import notebook
+from ngo.pipeline.config_files import read_config, tiers
+from ngo.pipeline.plan import plan
+
+REPOSITORY = Path(__file__).parents[1]
+
+
+def files() -> dict[Path, str]:
+    """The notebooks by path, as JSON."""
+    found: dict[Path, str] = {}
+    with chdir(REPOSITORY):
+        for configs in tiers():
+            planned = plan(read_config(configs))
+            for name, entry in planned.artefacts.items():
+                book = notebook(entry, planned.parameters(name))
+                text = json.dumps(book, indent=1, ensure_ascii=False) + "\n"
+                found.setdefault(REPOSITORY / planned.paper.notebooks / f"{name}.ipynb", text)
+    return found
+
+
+def others() -> list[Path]:
+    """Notebooks that no figure or table has any more."""
+    folders = [REPOSITORY / "notebooks", *REPOSITORY.glob("papers/*/notebooks")]
+    return sorted({path for folder in folders for path in folder.glob("*.ipynb")} - {*files()})
+
+
+if __name__ == "__main__":
+    for path in others():
+        path.unlink()
+    for path, text in files().items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
