@@ -9,7 +9,7 @@ from ngo.gossip.traffic import NUMBERS, sent
 from ngo.gossip.weights import mixing_matrix
 
 N, D = 5, 23
-OPTIONS = {"kept_share": 0.1, "levels": 5, "qg_momentum": 0.9}
+OPTIONS = {"kept_share": 0.1, "levels": 5}
 
 
 def counted(method, steps, **values):
