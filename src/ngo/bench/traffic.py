@@ -68,12 +68,12 @@ def runs() -> dict[str, dict[str, object]]:
         if not (entry.sends and entry.decentralized):
             continue
         tree = {"topology": "chain"} if entry.graph == "tree" else {}
-        fields = {"protocol": name, **tree, **NEEDED.get(name, {})}
+        fields = {"method": name, **tree, **NEEDED.get(name, {})}
         if "compression" in entry.fields:
             found |= {f"{name}, {each}": {**fields, "compression": each} for each in COMPRESSIONS}
         else:
             found[name] = fields
-    others = {way: {"protocol": way.partition(",")[0], **more} for way, more in OTHERS.items()}
+    others = {way: {"method": way.partition(",")[0], **more} for way, more in OTHERS.items()}
     return {**found, **others}
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class ThroughputOptions:
     """Options of ``throughput_table``."""
 
-    protocol: tuple[str, ...] = choice("protocol", ("gossip", "ngo"), METHODS)
+    method: tuple[str, ...] = choice("method", ("gossip", "ngo"), METHODS)
     workers: tuple[int, ...] = whole("number of workers n", (1, 2, 4, 8), within(1, 2000))
     steps: int = whole("training steps per measurement", 20, within(1, 1_000_000))
     repeats: int = whole("measurements of each case", 5, within(1, 10_000))
@@ -44,7 +44,7 @@ def throughput_table(
 ) -> pd.DataFrame:
     """Measure how many samples per second n workers train on.
 
-    A case is a --protocol and a number of --workers, on this machine. A step is what training does
+    A case is a --method and a number of --workers, on this machine. A step is what training does
     between evaluations: batches, gradients, SGD and consensus. Every worker has the whole data set.
     The cases take turns, --repeats times, so that other load on the machine affects all of them
     alike.
@@ -52,7 +52,7 @@ def throughput_table(
     The table has a row for each measurement of --steps steps, with the fields of the run, the
     device, the number of cores, the seconds and the samples per second.
     """
-    specs = [make_run(protocol=name, workers=max(2, *options.workers)) for name in options.protocol]
+    specs = [make_run(method=name, workers=max(2, *options.workers)) for name in options.method]
 
     import pandas as pd
 
@@ -86,7 +86,7 @@ def throughput_table(
                         "seed": spec.seed,
                         "device": device,
                         "cores": cores(),
-                        "protocol": spec.protocol,
+                        "method": spec.method,
                         "workers": n,
                         "repeat": repeat,
                         "steps": steps,
