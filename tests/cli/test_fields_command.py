@@ -33,7 +33,7 @@ def test_every_field_is_listed_with_its_meaning_its_values_and_its_readers():
         "Dirichlet concentration: a number, above 0, at most 1,000,000. Default 0.5. Read with "
         "partition dirichlet, dirichlet_min, quantity."
     )
-    assert found["kept_share"].endswith("Default 0.01*. Read with compression random_k, top_k.")
+    assert found["kept_share"].endswith("Default 0.01. Read with compression random_k, top_k.")
     assert found["task"] == (
         "learning task: classification, regression, vae. Default classification."
     )
@@ -43,7 +43,7 @@ def test_options_of_plugins_are_listed_and_in_the_schema(own_entries, tmp_path):
     path = tmp_path / "limits.py"
     path.write_text(PLUGIN)
     assert listed("--plugin", path)["limit"] == (
-        "largest pull: a number, above 0, at most 9. Default 0.5*. Read with coupling limited."
+        "largest pull: a number, above 0, at most 9. Default 0.5. Read with coupling limited."
     )
     schema = json.loads(ngo("schema", "--plugin", path))
     assert schema["$defs"]["run"]["properties"]["limit"]["maximum"] == 9

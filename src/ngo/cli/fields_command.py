@@ -24,8 +24,7 @@ def fields() -> None:
     """
     formatter = click.HelpFormatter(width=WIDTH)
     formatter.write_text(
-        "Defaults are those of commands and of ngo.fit. A config states each field that its runs "
-        "read, unless the default is marked with *."
+        "A field that is stated nowhere has its default, in configs, commands and ngo.fit."
     )
     formatter.write_paragraph()
     formatter.write_dl([(name, _about(name)) for name in FIELDS])
@@ -54,8 +53,7 @@ def _about(name: str) -> str:
     """The meaning, the allowed values, the default, and the choices that read the field."""
     field = FIELDS[name]
     allowed = ", ".join(sorted(field.names)) if field.names is not None else wanted(field)
-    default = "" if field.default is None else f" Default {field.default}"
-    default += "*." if field.optional else "." if default else ""
+    default = "" if field.default is None else f" Default {field.default}."
     return f"{field.help}: {allowed}.{default}{_readers(name)}"
 
 

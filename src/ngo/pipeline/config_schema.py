@@ -14,7 +14,6 @@ from ngo.common.registry import UserError, nearest, shown
 from ngo.common.versions import MIXED
 from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS, Measurement
-from ngo.pipeline.config_files import check_size
 from ngo.training.spec import FIELDS, FINAL
 
 _TEXT: Schema = {"type": "string"}
@@ -88,6 +87,7 @@ def config_schema(*, values: bool = False) -> Schema:
             optional=(
                 "runs_per_gpu",
                 "plugins",
+                "defaults",
                 "claims",
                 "findings",
                 "mixed_versions",
@@ -214,7 +214,6 @@ _SHOWN: Schema = {
 
 def check_schema(config: Mapping) -> None:
     """Raise a UserError for the first value in the config that its schema does not allow."""
-    check_size(config)
     errors = sorted(_Validator(config_schema()).iter_errors(config), key=lambda e: e.json_path)
     if errors:
         raise UserError(_in_one_line(errors[0]))

@@ -22,6 +22,7 @@ from ngo.common.fields import (
     whole,
     within,
 )
+from ngo.common.former import FORMER
 from ngo.common.options import DECLARED, reserve
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
@@ -81,7 +82,7 @@ class RunSpec:
     u: float | None = number(
         "probability of an edge in a random graph", 0.4, above(0, 1), owners=("topology",)
     )
-    method: str = choice("method: how workers learn together", "ngo", METHODS)
+    method: str = choice("how workers learn together", "ngo", METHODS)
     local_rule: str = choice(
         "how a worker moves along its gradient", "sgd", LOCAL_RULES, optional=True
     )
@@ -97,7 +98,7 @@ class RunSpec:
     compression: str | None = choice(
         "compression of what a worker sends", "none", COMPRESSIONS, **_METHOD, optional=True
     )
-    gamma: float | None = number("synchronization rate γ", 0.1, _RATE, **_METHOD)
+    gamma: float | None = number("synchronization rate γ", 1.0, _RATE, **_METHOD)
     gamma_decay: float | None = number(
         "γ at step t is γ / (1 + t)^decay; 0 is constant", 0.0, within(0, 10), **_METHOD
     )
@@ -164,6 +165,7 @@ class RunSpec:
             for name, value in self.values().items()
             if name not in NEUTRAL or value not in (None, NEUTRAL[name])
         }
+        canonical["protocol"] = canonical.pop("method")  # the former name, which older ids have
         return "-".join([*filter(None, [*parts, exponent]), f"s{self.seed}", digest(canonical)])
 
     @property
@@ -223,15 +225,14 @@ NEUTRAL = {name: field.default for name, field in _CORE.items() if field.optiona
 _OPTIONS = (
     *("spec", "spec_file", "partition_file", "data_root", "device", "runs_per_gpu", "threads"),
     *("snapshot", "snapshots", "checkpoint_seconds", "distributed", "processes", "timeout"),
-    *("on_failure", "asynchronous", "overwrite", "out", "plugin", "help", "method", "loss"),
+    *("on_failure", "asynchronous", "overwrite", "out", "plugin", "help", "loss", *FORMER),
     *("progress", "module"),
 )
 _FACTS = (
     *("run", "tier", "version", "code", "torch", "instructions", "kernels", "parts", "data"),
     *("train_samples", "test_samples", "classes_covered", "parameters"),
 )
-_ATTRIBUTES = (name for name in vars(RunSpec) if not name.startswith("_"))
-reserve([*_CORE, *_OPTIONS, *_FACTS, *_ATTRIBUTES])
+reserve([*_CORE, *_OPTIONS, *_FACTS, *(n for n in vars(RunSpec) if not n.startswith("_"))])
 
 
 class _OfAll(Mapping[str, T]):
