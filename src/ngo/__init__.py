@@ -53,6 +53,8 @@ __all__ = ["__version__", *_INTERFACE]
 
 
 def __getattr__(name: str) -> object:
+    if name == "setting":  # of plugins' files from before options had one name
+        raise AttributeError("ngo.setting is called ngo.number, ngo.whole or ngo.choice now")
     if name not in _INTERFACE:
         raise AttributeError(f"module 'ngo' has no attribute {name!r}")
     module, attribute = _INTERFACE[name]
