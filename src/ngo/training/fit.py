@@ -40,7 +40,7 @@ from ngo.training.spec import DEFAULTS, RunSpec
 if TYPE_CHECKING:
     import pandas as pd
 
-_THREADS = Field(int, "threads", **at_least(1))
+_THREADS = Field(int, "threads", at_least(1))
 
 
 @dataclass(frozen=True, repr=False)

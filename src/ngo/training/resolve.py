@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ngo.common.fields import checked, wanted
+from ngo.common.options import DECLARED
 from ngo.common.registry import UserError, unknown
-from ngo.common.settings import DECLARED
 from ngo.data.dataset import DATASETS, Source
 from ngo.data.partition import PARTITIONS
 from ngo.gossip.compression import COMPRESSIONS
@@ -41,7 +41,7 @@ def resolve(
     """The checked run with the values ``given``, and those of ``defaults`` elsewhere.
 
     Where ``defaults`` lacks a field, its neutral value is used, or the default of a declared
-    setting. A default without a meaning for this run is dropped; a value given for such a field is
+    option. A default without a meaning for this run is dropped; a value given for such a field is
     an error, since no result would show it. So is a field that has a meaning but no value.
     ``source`` and ``model`` are facts of a data set and a model that no registry knows; their names
     are not checked then. Raises a one-line UserError.

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
 
-from ngo.common.fields import at_least
-from ngo.common.settings import whole
+from ngo.common.fields import at_least, whole
 from ngo.gossip.topology import topology
 
 Round = list[tuple[Sequence[int], float]]
@@ -25,7 +24,7 @@ PEERS = {"peers": whole("neighbours of a worker in a step, at most", 1, at_least
     period=lambda n, peers: len(_rounds(n, peers)),
     exact=True,
     matching=lambda n, peers: peers == 1,
-    settings=PEERS,
+    options=PEERS,
 )
 def base_graph(n: int, t: int, peers: int) -> list[list[float]]:
     """The Base-(k+1) graph (Takezawa et al. 2023): k = ``peers`` neighbours at most in each step.
