@@ -17,7 +17,7 @@ from ngo.common.registry import UserError, shown, unknown
 from ngo.common.versions import MIXED
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.section import check_entry
-from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, published, tidy_table, tier_folder
+from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, tidy_table, tier_folder
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
 from ngo.pipeline.schema_check import check_schema
@@ -25,8 +25,6 @@ from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
 from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims
-
-CLAIMS_FILE = "config/reference/claims.yaml"
 
 # Folders of results/ that all tiers share, or shared once: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
@@ -56,7 +54,7 @@ class Plan:
     claims: str
     #: Runs that different versions of a library made, in one table: ``refuse`` or ``tell``.
     mixed_versions: str
-    #: The file of findings for the page of results; None for the paper's.
+    #: The file of findings for the page of results; None if there is none.
     findings: str | None
     #: Networks on which runs are priced: latency, bandwidth and so on, by name.
     network: dict[str, dict]
@@ -67,8 +65,7 @@ class Plan:
     def ledger(self) -> ClaimsFile:
         """The claims; a one-line UserError for the first mistake in their file."""
         ledger = read_claims(self.claims).with_named("network", self.network)
-        # The paper's claims are about all of its experiments, also those that a config lacks.
-        check_tables(ledger, None if self.claims == CLAIMS_FILE else self.defined)
+        check_tables(ledger, self.defined)
         check_filters(ledger, self.training)
         return ledger
 
@@ -106,7 +103,8 @@ class Plan:
         if artefact != CLAIMS:
             return dict(ARTEFACTS[artefact].inputs(self.tier))
         tables = [tidy_table(self.tier, name) for name in self.tables(CLAIMS)]
-        return {"metrics": tables, "reference": self.claims, "published": published()}
+        printed = [str(path) for path in self.ledger.printed]
+        return {"metrics": tables, "reference": self.claims, "published": printed}
 
     def parameters(self, artefact: str) -> dict[str, object]:
         """The parameters of an artefact's notebook."""
@@ -148,9 +146,9 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
     """The checked plan of a config; a one-line UserError for the first mistake in it.
 
     The config's plugins are imported first, so that names which they register are known. ``schema``
-    is a file to check the config against, in place of the package's own schema. An experiment that
-    is None, or that the list ``only`` lacks, is left out, and with it its measurements, tables and
-    figures.
+    is a file to check the config against, in place of the package's own schema. A key that is None
+    is left out. So is an experiment that is None or that the list ``only`` lacks, and with it its
+    measurements, tables and figures.
     """
     load_plugins(config)
     whole, config = config, _without_left_out(config)
@@ -193,7 +191,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
         partitions=partitions,
         measures=measures,
         shown=dict(config["artefacts"]),
-        claims=config.get("claims", CLAIMS_FILE),
+        claims=config["claims"],
         mixed_versions=config.get("mixed_versions", MIXED[0]),
         findings=config.get("findings"),
         network=dict(config.get("network", {})),
@@ -208,11 +206,11 @@ def _tables(training: Iterable[str], partitions: Iterable[str], measures: Mappin
 
 
 def _without_left_out(config: Mapping) -> dict:
-    """The config without the entries that are None or that ``only`` leaves out.
+    """The config without keys and entries that are None, and those that ``only`` leaves out.
 
     Measurements on the models of such runs are left out with them.
     """
-    kept = dict(config)
+    kept = {key: value for key, value in config.items() if value is not None}
     training = config["training"] if isinstance(config.get("training"), Mapping) else {}
     sections = {
         kind: config[kind]

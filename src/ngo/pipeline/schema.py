@@ -95,7 +95,6 @@ def config_schema(*, values: bool = True) -> Schema:
             optional=(
                 "runs_per_gpu",
                 "plugins",
-                "claims",
                 "findings",
                 "mixed_versions",
                 "only",
