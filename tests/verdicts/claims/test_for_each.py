@@ -67,6 +67,7 @@ def test_a_value_may_have_parts():
         ({"a": {"for_each": {"d": ["x", "y"]}}}, "claims: the id 'a' occurs twice; it needs {d}"),
         ({"a-{e}": {"for_each": {"d": ["x"]}}}, "{e} has no value in for_each"),
         ({"a-{d.f}": {"for_each": {"d": ["x"]}}}, "{d.f} has no value in for_each"),
+        ({"{d}": {"for_each": {"d": [{"x": 1}]}}}, "claims.{d}: {'x': 1} is not allowed as an id"),
         ({"a": {"for_each": []}}, "for_each: [] is not allowed; give NAME: [values]"),
         ({"a": {"for_each": {"d": "x"}}}, "for_each.d: 'x' is not allowed; give a list"),
         ({"a": {"for_each": {"d": []}}}, "for_each.d: [] is not allowed; give a list"),
