@@ -45,7 +45,11 @@ KINDS = {
 
 def read_claims(path: str | Path) -> ClaimsFile:
     """The checked claims of a file; a one-line UserError for the first mistake in it."""
-    content = read_mapping(path, "claims")
+    return claims_of(read_mapping(path, "claims"), Path(path).parent)
+
+
+def claims_of(content: Mapping, folder: Path) -> ClaimsFile:
+    """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
     _check_keys("claims", content, SECTIONS, ("claims",))
     sections = {name: _mapping(name, content.get(name, {})) for name in SECTIONS}
     named = {
@@ -60,7 +64,7 @@ def read_claims(path: str | Path) -> ClaimsFile:
         for name, entry in expanded("gates", sections["gates"], named).items()
     }
     short = _with_defaults(sections["claims"], sections["defaults"])
-    printed = PrintedNumbers(Path(path).parent)
+    printed = PrintedNumbers(folder)
     claims = {
         name: _claim(f"claims.{name}", name, printed.numbers(f"claims.{name}", entry), gates)
         for name, entry in expanded("claims", short, named).items()
