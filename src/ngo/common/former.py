@@ -46,8 +46,13 @@ def renamed_throughout(value: object, place: str) -> object:
         return [renamed_throughout(each, place) for each in value]
     if not isinstance(value, str):
         return value
-    braced = re.sub(r"(?<={)\w+(?=[}.])", lambda found: present(found[0], place), value)
+    braced = re.sub(r"{[\w.]+}", lambda found: _present_path(found[0], place), value)
     return present(braced, place)
+
+
+def _present_path(braced: str, place: str) -> str:
+    """``{data.method}``, in place of ``{data.protocol}``."""
+    return re.sub(r"\w+", lambda found: present(found[0], place), braced)
 
 
 def read_claims(path: str | Path) -> ClaimsFile:
