@@ -13,6 +13,7 @@ from pathlib import Path
 
 from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate
 from verdicts.claims.for_each import expanded
+from verdicts.claims.printed import PrintedNumbers
 from verdicts.quantity import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
 from verdicts.rows.selection import Selection
@@ -23,6 +24,7 @@ CLAIM_KEYS = (
     *("place", "says", "kind", "from", "where", "quantity", "with", *RELATIONS, "margin", "unit"),
     *("family", "gate", "shows", "cells", "every_cell"),
 )
+SECTIONS = ("values", "defaults", "gates", "claims")
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
 OWN_OF_A_CELL = (*RELATIONS, "margin")
 
@@ -43,21 +45,42 @@ KINDS = {
 
 def read_claims(path: str | Path) -> ClaimsFile:
     """The checked claims of a file; a one-line UserError for the first mistake in it."""
-    return claims_of(read_mapping(path, "claims"))
+    return claims_of(read_mapping(path, "claims"), Path(path).parent)
 
 
-def claims_of(content: Mapping) -> ClaimsFile:
-    """The checked claims in the ``content`` of a file."""
-    _check_keys("claims", content, ("gates", "claims"), ("claims",))
+def claims_of(content: Mapping, folder: Path) -> ClaimsFile:
+    """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
+    _check_keys("claims", content, SECTIONS, ("claims",))
+    sections = {name: _mapping(name, content.get(name, {})) for name in SECTIONS}
+    named = {
+        name: {
+            value: _mapping(f"values.{name}.{value}", entry)
+            for value, entry in _mapping(f"values.{name}", values).items()
+        }
+        for name, values in sections["values"].items()
+    }
     gates = {
         name: _gate(f"gates.{name}", name, entry)
-        for name, entry in _mapping("gates", content.get("gates", {})).items()
+        for name, entry in expanded("gates", sections["gates"], named).items()
     }
+    short = _with_defaults(sections["claims"], sections["defaults"])
+    printed = PrintedNumbers(folder)
     claims = {
-        name: _claim(f"claims.{name}", name, entry, gates)
-        for name, entry in expanded(_mapping("claims", content["claims"])).items()
+        name: _claim(f"claims.{name}", name, printed.numbers(f"claims.{name}", entry), gates)
+        for name, entry in expanded("claims", short, named).items()
     }
-    return ClaimsFile(claims, gates)
+    return ClaimsFile(claims, gates, tuple(sorted(printed.files)))
+
+
+def _with_defaults(claims: Mapping, defaults: Mapping) -> dict[object, object]:
+    """The claims, each with what it does not give from the defaults that it names."""
+    found = dict(claims)
+    for name, entry in claims.items():
+        if isinstance(entry, Mapping) and "defaults" in entry:
+            chosen = _one_of(f"claims.{name}.defaults", entry["defaults"], defaults)
+            own = {key: value for key, value in entry.items() if key != "defaults"}
+            found[name] = {**_mapping(f"defaults.{chosen}", defaults[chosen]), **own}
+    return found
 
 
 def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate]) -> Claim:
