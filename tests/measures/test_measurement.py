@@ -21,7 +21,7 @@ def test_the_measurements_are_found():
     assert MEASUREMENTS.definitions["spectra"] == "ngo.measures.spectra:spectral_table"
 
 
-@pytest.mark.parametrize("module", ["ngo.measures.measurement", "ngo.measures.theory"])
+@pytest.mark.parametrize("module", ["ngo.measures.measurement", "ngo.measures.theory_table"])
 def test_the_registry_is_read_without_heavy_imports(module):
     heavy = {"torch", "pandas", "numpy", "networkx", "scipy", "matplotlib"}
     code = f"import sys, {module}; print({heavy} & set(sys.modules))"
