@@ -5,7 +5,7 @@ from functools import cache
 import pandas as pd
 
 from ngo.measures.theory_table import TheorySettings
-from ngo.theorems.parts import PARTS
+from ngo.theorems.theorem import PARTS
 from verdicts.quantity import QUANTITIES
 
 SETTINGS = TheorySettings(

@@ -7,7 +7,7 @@ from small_theory import SETTINGS
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.measures.theory_table import ORDER, TheorySettings, theory_table
-from ngo.theorems.parts import PARTS, rows_of
+from ngo.theorems.theorem import PARTS, rows_of
 
 
 def test_each_kind_keeps_its_own_columns(tmp_path):

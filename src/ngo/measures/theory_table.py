@@ -12,7 +12,7 @@ from ngo.common.registry import UserError
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import Case, measured, measurement
 from ngo.measures.settings import limit_product, setting
-from ngo.theorems.parts import PARTS
+from ngo.theorems.theorem import PARTS
 
 if TYPE_CHECKING:
     import pandas as pd

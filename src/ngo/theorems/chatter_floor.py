@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.theorems.graphs import graphs
-from ngo.theorems.parts import part, rows_of
 from ngo.theorems.residual import FACTOR
+from ngo.theorems.theorem import part, rows_of
 from verdicts.quantity import quantity
 from verdicts.statistics.cases import cases
 

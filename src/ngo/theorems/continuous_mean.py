@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ngo.theorems.graphs import graphs, states
-from ngo.theorems.parts import part, rows_of
+from ngo.theorems.theorem import part, rows_of
 from verdicts.quantity import quantity
 from verdicts.statistics.cases import cases
 

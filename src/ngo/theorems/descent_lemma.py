@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ngo.common.seeding import torch_stream
-from ngo.theorems.parts import checked_form, part, rows_of
+from ngo.theorems.theorem import checked_form, part, rows_of
 from verdicts.quantity import quantity
 from verdicts.statistics.cases import cases
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ngo.theorems.graphs import sgd_graph
-from ngo.theorems.parts import checked_form, part, rows_of
 from ngo.theorems.sgd_problem import problem, spaced
+from ngo.theorems.theorem import checked_form, part, rows_of
 from verdicts.quantity import quantity
 from verdicts.statistics.cases import cases
 

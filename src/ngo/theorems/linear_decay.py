@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ngo.common.seeding import torch_stream
 from ngo.theorems.graphs import graphs
-from ngo.theorems.parts import part, rows_of
+from ngo.theorems.theorem import part, rows_of
 from verdicts.quantity import quantity
 from verdicts.statistics.cases import cases
 

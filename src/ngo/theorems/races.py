@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ngo.theorems.graphs import graph, sgd_graph
-from ngo.theorems.parts import by_seed, part, rows_of
 from ngo.theorems.sgd_problem import problem, spaced
+from ngo.theorems.theorem import by_seed, part, rows_of
 from verdicts.quantity import quantity
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from ngo.common.seeding import torch_stream
 from ngo.gossip.topology import Mixing
 from ngo.theorems.graphs import unit_spread
-from ngo.theorems.parts import checked_form, part, rows_of
 from ngo.theorems.residual import VANISHED, residual
+from ngo.theorems.theorem import checked_form, part, rows_of
 from verdicts.quantity import quantity
 from verdicts.statistics.cases import cases
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ngo.common.seeding import torch_stream
 from ngo.theorems.graphs import graph, graphs
-from ngo.theorems.parts import by_seed, part, rows_of
+from ngo.theorems.theorem import by_seed, part, rows_of
 from verdicts.quantity import quantity
 from verdicts.statistics.cases import cases
 

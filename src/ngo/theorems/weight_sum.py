@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ngo.theorems.parts import part, rows_of
 from ngo.theorems.sgd_problem import spaced
+from ngo.theorems.theorem import part, rows_of
 from verdicts.quantity import quantity
 from verdicts.statistics.cases import cases
 

@@ -15,7 +15,7 @@ from ngo.figures import plots
 from ngo.figures.output import Output
 from ngo.figures.style import PROTOCOL_STYLES, house_style, kth_style
 from ngo.theorems.convergence import DRAWN
-from ngo.theorems.parts import rows_of
+from ngo.theorems.theorem import rows_of
 
 KINDS = ("bounds", "delays", "gaps", "floors")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError
 from ngo.theorems.graphs import sgd_graph
-from ngo.theorems.parts import by_seed, part, rows_of
+from ngo.theorems.theorem import by_seed, part, rows_of
 from verdicts.quantity import quantity
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @part("speedup", "seed", "n", "T", "gap")
-def speedup(s: TheorySettings) -> Iterator[dict]:
+def gaps_by_workers(s: TheorySettings) -> Iterator[dict]:
     """The gap f(x_avg^T) − f* of gossip after ``trial_steps`` steps, for each n and seed.
 
     All workers draw from the same samples, so that f, its constants and the learning rates do not

@@ -3,7 +3,7 @@ import pytest
 from small_theory import SETTINGS
 
 from ngo.common.registry import UserError
-from ngo.theorems.parts import PARTS, Part, by_seed, checked_form, rows_of
+from ngo.theorems.theorem import PARTS, Part, by_seed, checked_form, rows_of
 from verdicts.quantity import QUANTITIES
 
 
