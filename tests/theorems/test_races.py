@@ -3,23 +3,23 @@ import pytest
 from small_theory import asked, small_rows
 
 
-def test_protocols_of_a_seed_share_the_problem_and_differ_in_v():
+def test_methods_of_a_seed_share_the_problem_and_differ_in_v():
     races = small_rows("races")
-    first = races[races["T"] == 1].pivot(index="seed", columns="protocol", values="gap")
+    first = races[races["T"] == 1].pivot(index="seed", columns="method", values="gap")
     assert first.shape == (3, 4)
     assert np.allclose(first.max(axis=1), first.min(axis=1))
-    last = races[races["T"] == 200].pivot(index="seed", columns="protocol", values="sync_term")
+    last = races[races["T"] == 200].pivot(index="seed", columns="method", values="sync_term")
     assert (last["centralized"] < 1e-20).all()
     assert (last["synchronized"] < last["ngo"]).all()
     assert (last["ngo"] < last["gossip"]).all()
 
 
 def races(**of):
-    """Gaps by protocol at the last T; those of an earlier T are all 1."""
+    """Gaps by method at the last T; those of an earlier T are all 1."""
     return [
-        {"protocol": protocol, "seed": 3, "T": T, "gap": gap if T == 9 else 1.0,
+        {"method": method, "seed": 3, "T": T, "gap": gap if T == 9 else 1.0,
          "noise_term": 1.0, "sync_term": of.get("sync_term", 0.01)}
-        for protocol, gap in of.items() if protocol != "sync_term"
+        for method, gap in of.items() if method != "sync_term"
         for T in (1, 9)
     ]  # fmt: skip
 

@@ -35,7 +35,7 @@ BOUNDS = {"printed": "printed", "amended": "bound"}
 CONVERGED = 1e-3
 
 
-@part("gaps", "protocol", "n", "T", "gap", "bound", "printed", "V", "topology", "distance")
+@part("gaps", "method", "n", "T", "gap", "bound", "printed", "V", "topology", "distance")
 def gaps(s: TheorySettings) -> Iterator[dict]:
     """The gap f(x_avg^T) − f* of SGD, mean over ``repeats``, and its bounds.
 
@@ -66,15 +66,15 @@ def gaps(s: TheorySettings) -> Iterator[dict]:
     ]
     for distance in s.sgd_distance:
         moved = least_squares.at_distance(near, distance)
-        for protocol, topology, matrices, p in runs:
-            for row in _gaps(s, moved, protocol, matrices(), W, p):
+        for method, topology, matrices, p in runs:
+            for row in _gaps(s, moved, method, matrices(), W, p):
                 yield {**row, "topology": topology, "distance": distance}
 
 
 def _gaps(
     s: TheorySettings,
     problem: LeastSquares,
-    protocol: str,
+    method: str,
     matrices: torch.Tensor | Iterable[torch.Tensor] | None,
     W: torch.Tensor,
     p: float,
@@ -100,7 +100,7 @@ def _gaps(
     V = run.V.mean(1)
     weighted = ((a + torch.arange(s.steps, dtype=torch.float64)) ** 2 * V).cumsum(0)
     last, printed_distance2 = s.steps - 1, 1.0
-    if protocol == "ngo":
+    if method == "ngo":
         last = int(bounds.finite_time_bound(float(V[0]), W, p, s.sgd_gamma, "paper"))
         printed_distance2 = run.distance2
 
@@ -118,7 +118,7 @@ def _gaps(
 
     for k, T in enumerate(run.T):
         yield {
-            "protocol": protocol,
+            "method": method,
             "n": s.sgd_workers,
             "T": T,
             "gap": float(run.gap[k].mean()),
@@ -128,16 +128,16 @@ def _gaps(
         }
 
 
-@quantity("theory_bound", example="{form: printed, protocol: centralized}", cases=True)
-def within_bound(table: pd.DataFrame, protocol: str, form: str, least_T: int = 1) -> pd.DataFrame:
+@quantity("theory_bound", example="{form: printed, method: centralized}", cases=True)
+def within_bound(table: pd.DataFrame, method: str, form: str, least_T: int = 1) -> pd.DataFrame:
     """The gap f(x_avg^T) − f* is below the bound of Theorem 2.1 (NGO: 3.2), for T ≥ ``least_T``.
 
     ``form``: printed or amended, the columns ``printed`` and ``bound`` of ``convergence.gaps``.
     """
     rows = rows_of(table, "gaps")
     column = BOUNDS[checked_form(form, BOUNDS)]
-    rows = rows[(rows["protocol"] == protocol) & (rows["T"] >= least_T)].fillna({"topology": ""})
-    names = ("topology", "distance", "T") if protocol != "centralized" else ("distance", "T")
+    rows = rows[(rows["method"] == method) & (rows["T"] >= least_T)].fillna({"topology": ""})
+    names = ("topology", "distance", "T") if method != "centralized" else ("distance", "T")
     return cases(rows, names, rows["gap"], rows[column], rows["gap"] <= rows[column])
 
 
@@ -145,7 +145,7 @@ def within_bound(table: pd.DataFrame, protocol: str, form: str, least_T: int = 1
 def index_vanishes(table: pd.DataFrame) -> pd.DataFrame:
     """Under SGD with NGO, V is 0 after T* (Supplement A); T* is 0, since workers start alike."""
     rows = rows_of(table, "gaps")
-    rows = rows[(rows["protocol"] == "ngo") & (rows["T"] > 1)]
+    rows = rows[(rows["method"] == "ngo") & (rows["T"] > 1)]
     return cases(rows, ("topology", "distance", "T"), rows["V"], 0.0, rows["V"] == 0)
 
 
@@ -153,8 +153,8 @@ def index_vanishes(table: pd.DataFrame) -> pd.DataFrame:
 def convergence(table: pd.DataFrame) -> pd.DataFrame:
     """Gossip-type SGD converges (second lemma of Section 3.3): the gap falls to 1/1000."""
     rows = rows_of(table, "gaps")
-    rows = rows[rows["protocol"] != "centralized"]
-    names = ["protocol", "topology", "distance"]
+    rows = rows[rows["method"] != "centralized"]
+    names = ["method", "topology", "distance"]
     curves = rows.sort_values("T").groupby(names)["gap"]
     share = (curves.last() / curves.first()).rename("share").reset_index()
     return cases(share, names, share["share"], CONVERGED, share["share"] < CONVERGED)

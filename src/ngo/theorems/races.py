@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 SMALL_TERM = 0.1
 
 
-@part("races", "protocol", "seed", "n", "T", "gap", "noise_term", "sync_term")
+@part("races", "method", "seed", "n", "T", "gap", "noise_term", "sync_term")
 def races(s: TheorySettings) -> Iterator[dict]:
-    """The gap f(x_avg^T) − f* of each protocol, on a problem for each of ``trials`` seeds.
+    """The gap f(x_avg^T) − f* of each method, on a problem for each of ``trials`` seeds.
 
     - ``centralized``; ``gossip`` and ``ngo`` on ``sgd_topology`` with γ = ``sgd_gamma``;
     - ``synchronized``: gossip on the complete graph with γ = ``sync_gamma``, which keeps V small.
@@ -38,7 +38,7 @@ def races(s: TheorySettings) -> Iterator[dict]:
 
     W, n = sgd_graph(s), s.sgd_workers
     complete = graph("complete", n, s.u, s.seed)
-    protocols = {
+    methods = {
         "centralized": {},
         "synchronized": {"W": complete, "gamma": s.sync_gamma, "p": 1.0},
         "gossip": {"W": W, "gamma": s.sgd_gamma, "p": 1.0},
@@ -48,7 +48,7 @@ def races(s: TheorySettings) -> Iterator[dict]:
         raced = problem(s, seed)
         a = bounds.step_offset(raced.mu, raced.L, s.sgd_gamma, W)
         facts = {"mu": raced.mu, "L": raced.L, "a": a, "n": n, "distance2": 0.0}
-        for protocol, consensus in protocols.items():
+        for method, consensus in methods.items():
             run = least_squares.sgd(
                 raced,
                 s.trial_steps,
@@ -64,7 +64,7 @@ def races(s: TheorySettings) -> Iterator[dict]:
             for k, T in enumerate(run.T):
                 sync = float(weighted[T - 1])
                 yield {
-                    "protocol": protocol,
+                    "method": method,
                     "seed": seed,
                     "n": n,
                     "T": T,
@@ -84,8 +84,8 @@ def synchronized_gap(table: pd.DataFrame) -> pd.Series:
     import numpy as np
 
     last = _last(table)
-    ours = last.xs("synchronized", level="protocol")
-    ratio = np.log(ours["gap"] / last.xs("centralized", level="protocol")["gap"])
+    ours = last.xs("synchronized", level="method")
+    ratio = np.log(ours["gap"] / last.xs("centralized", level="method")["gap"])
     return by_seed(ratio.where(ours["sync_term"] < SMALL_TERM * ours["noise_term"]))
 
 
@@ -95,10 +95,10 @@ def gap_ratio(table: pd.DataFrame) -> pd.Series:
     import numpy as np
 
     gap = _last(table)["gap"]
-    return by_seed(np.log(gap.xs("ngo", level="protocol") / gap.xs("gossip", level="protocol")))
+    return by_seed(np.log(gap.xs("ngo", level="method") / gap.xs("gossip", level="method")))
 
 
 def _last(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the last T, by protocol and seed."""
+    """The rows of the last T, by method and seed."""
     rows = rows_of(table, "races")
-    return rows[rows["T"] == rows["T"].max()].set_index(["protocol", "seed"]).sort_index()
+    return rows[rows["T"] == rows["T"].max()].set_index(["method", "seed"]).sort_index()
