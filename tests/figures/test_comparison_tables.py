@@ -26,7 +26,9 @@ def test_methods_are_saved(tmp_path):
         cell("ring", "gossip", [0.62, 0.61, 0.63]) + cell("ring", "ngo", [0.65, 0.64, 0.661])
     )
     stem = f"{tmp_path}/t"
-    printed = comparison_tables.save_comparison(runs, TABLE1, [ACCURACY], "test", stem, "A caption.")
+    printed = comparison_tables.save_comparison(
+        runs, TABLE1, [ACCURACY], "test", stem, "A caption."
+    )
     assert printed["NGO − gossip"].tolist() == ["–", "+3.03 ± 0.14"]
     assert set(pd.read_csv(f"{stem}.csv")["tier"]) == {"test"}
     assert (tmp_path / "t.md").read_text().startswith("A caption.\n\n| Data")

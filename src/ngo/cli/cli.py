@@ -7,6 +7,7 @@ import click
 import ngo
 from ngo.cli import plugin_option, process
 from ngo.cli.group import Commands, Lazy
+from ngo.common.former import present
 
 COMMANDS = {
     "data": Lazy(
@@ -70,7 +71,10 @@ COMMANDS = {
     lazy=COMMANDS,
     registered="ngo.cli.measures:commands",
     params=[plugin_option.OPTION],
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: present(name, "command line"),
+    },
 )
 @click.version_option(ngo.__version__)
 def main() -> None:

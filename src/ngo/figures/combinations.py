@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.combinations import LINEAR, TUNED
 from ngo.figures import captions, plots
-from ngo.figures.output import Output
 from ngo.figures.comparison_tables import diverged, with_interval
+from ngo.figures.output import Output
 from ngo.figures.style import Style, kth_style
 from ngo.figures.tables import save_table
 from verdicts.row import ABSENT

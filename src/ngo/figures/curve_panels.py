@@ -40,8 +40,7 @@ def by_method(table: pd.DataFrame) -> Cases:
     others = sorted(set(table["method"]) - set(METHOD_STYLES))
     own = {name: kth_style(k, name) for k, name in enumerate(others, start=len(METHOD_STYLES))}
     cases = [
-        (look, table[table["method"] == name])
-        for name, look in {**METHOD_STYLES, **own}.items()
+        (look, table[table["method"] == name]) for name, look in {**METHOD_STYLES, **own}.items()
     ]
     return [(look, rows) for look, rows in cases if len(rows)]
 

@@ -53,9 +53,7 @@ def throughput_table(
     The table has a row for each measurement of --steps steps, with the fields of the run, the
     device, the number of cores, the seconds and the samples per second.
     """
-    specs = [
-        make_run(method=name, workers=max(2, *settings.workers)) for name in settings.method
-    ]
+    specs = [make_run(method=name, workers=max(2, *settings.workers)) for name in settings.method]
 
     import pandas as pd
 

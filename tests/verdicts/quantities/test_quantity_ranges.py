@@ -10,8 +10,7 @@ NGO, GOSSIP = {"method": "ngo"}, {"method": "gossip"}
 
 def rates(accuracies, method="ngo", lost=()):
     return [
-        ended(method=method, gamma=g, accuracy=a, diverged=g in lost)
-        for g, a in accuracies.items()
+        ended(method=method, gamma=g, accuracy=a, diverged=g in lost) for g, a in accuracies.items()
     ]
 
 

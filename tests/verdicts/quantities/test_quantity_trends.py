@@ -34,9 +34,7 @@ def test_the_slope_of_a_difference():
             for s in (0, 1, 2) for q in ("ngo", "gossip") for n in (4, 16, 64)
         )
     )  # fmt: skip
-    found = slope(
-        rows, "workers", log_along=True, of={"method": "ngo"}, minus={"method": "gossip"}
-    )
+    found = slope(rows, "workers", log_along=True, of={"method": "ngo"}, minus={"method": "gossip"})
     assert found.to_dict() == pytest.approx({0: 0, 1: 1, 2: 2})
 
 

@@ -30,9 +30,7 @@ def test_runs_are_compared_after_the_bytes_of_the_run_that_sent_least():
 
 
 def test_the_budget_is_that_of_the_seed_and_of_the_partition():
-    other = metrics(
-        run(0.7, method="gossip", seed=1), run(0.7, method="gossip", partition="iid")
-    )
+    other = metrics(run(0.7, method="gossip", seed=1), run(0.7, method="gossip", partition="iid"))
     table = at_equal_bytes(pd.concat([two(0.25), other], ignore_index=True), ["consensus_accuracy"])
     alone = (table["seed"] == 1) | (table["partition"] == "iid")
     assert table.loc[alone, "consensus_accuracy"].tolist() == pytest.approx([0.7, 0.7])

@@ -9,8 +9,8 @@ import pandas as pd
 from ngo.analysis.criteria import ACCURACY
 from ngo.analysis.published import sole_dataset
 from ngo.figures import captions
-from ngo.figures.output import Output
 from ngo.figures.comparison_tables import save_comparison
+from ngo.figures.output import Output
 
 
 def make(metrics: str | Path, reference: str | Path, tier: str, out: str | Path) -> Output:

@@ -10,7 +10,6 @@ from ngo.analysis.comparisons import KEYS
 from ngo.analysis.criteria import ACCURACY
 from ngo.analysis.tuning import best_settings, tuned_table, tuning_grid
 from ngo.figures import captions
-from ngo.figures.output import Output
 from ngo.figures.comparison_tables import (
     cell,
     digits,
@@ -18,6 +17,7 @@ from ngo.figures.comparison_tables import (
     numbers,
     with_interval,
 )
+from ngo.figures.output import Output
 from ngo.figures.tables import save_table
 from verdicts.row import ABSENT
 

@@ -13,8 +13,8 @@ from ngo.analysis.criteria import ACCURACY, HITTING_TIME, TEST_LOSS, TRAIN_LOSS
 from ngo.analysis.hitting_times import hitting_table, with_first_hitting
 from ngo.analysis.published import sole_dataset
 from ngo.figures import captions
-from ngo.figures.output import Output
 from ngo.figures.comparison_tables import print_comparison
+from ngo.figures.output import Output
 from ngo.figures.tables import number, save_table
 from verdicts.row import ABSENT
 

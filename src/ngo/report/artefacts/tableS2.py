@@ -10,8 +10,8 @@ from ngo.analysis.comparisons import comparison_table
 from ngo.analysis.criteria import NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO
 from ngo.analysis.published import sole_dataset
 from ngo.figures import captions
-from ngo.figures.output import Output
 from ngo.figures.comparison_tables import print_comparison
+from ngo.figures.output import Output
 from ngo.figures.tables import save_table
 
 CRITERIA = (NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO)
