@@ -5,7 +5,7 @@ import pytest
 from made_up_speed import trajectories
 
 from ngo.common.registry import UserError
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 
 GRAPH = {"topology": "ring", "n": 5}
 

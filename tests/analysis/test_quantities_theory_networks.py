@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from ngo.common.registry import UserError
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 
 GRAPH = {"topology": "ring", "n": 5}
 

@@ -2,7 +2,7 @@ import pytest
 from small_theory import small_table
 
 from ngo.analysis.theory_verdicts import STATEMENTS, verdicts
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 
 FAILS = {
     "Theorem 3.1: consensus by T*, as printed",

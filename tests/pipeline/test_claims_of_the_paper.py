@@ -16,7 +16,7 @@ from ngo.pipeline.config_files import read_config
 from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import judged
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.row import as_table
 from verdicts.rows.selection import selected
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN

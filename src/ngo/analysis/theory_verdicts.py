@@ -7,7 +7,7 @@ import math
 import pandas as pd
 
 from ngo.analysis.theory_cases import hardest, part
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 
 # A statement, the quantity that gives its cases, and the quantity's arguments.
 STATEMENTS: tuple[tuple[str, str, dict[str, object]], ...] = (

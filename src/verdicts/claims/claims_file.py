@@ -10,10 +10,11 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate
 from verdicts.claims.for_each import expanded
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.expectation import RELATIONS, Expectation
@@ -49,11 +50,9 @@ def read_claims(path: str | Path) -> ClaimsFile:
         name: _gate(f"gates.{name}", name, entry)
         for name, entry in _mapping("gates", content.get("gates", {})).items()
     }
-    claims = {
-        name: _claim(f"claims.{name}", name, entry, gates)
-        for name, entry in expanded(_mapping("claims", content["claims"])).items()
-    }
-    return ClaimsFile(claims, gates)
+    entries = expanded(_mapping("claims", content["claims"]))
+    claims = [_claim(f"claims.{name}", name, entry, gates) for name, entry in entries.items()]
+    return ClaimsFile({claim.id: claim for claim in claims}, gates)
 
 
 def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate]) -> Claim:
@@ -199,7 +198,9 @@ def _where(key: str, value: object) -> Selection:
     return selection
 
 
-def _check_keys(key: str, values: Mapping, known: Iterable[str], required: Iterable[str]) -> None:
+def _check_keys(
+    key: str, values: Mapping[Any, object], known: Iterable[str], required: Iterable[str]
+) -> None:
     for name in values:
         if name not in known:
             raise unknown(key, name, known)
@@ -214,7 +215,7 @@ def _one_of(key: str, value: object, known: Iterable[str]) -> str:
     return value
 
 
-def _mapping(key: str, value: object) -> Mapping:
+def _mapping(key: str, value: object) -> Mapping[Any, object]:
     if not isinstance(value, Mapping):
         raise UserError(f"{key}: {shown(value)} is not allowed; it must be a mapping.")
     return value

@@ -35,7 +35,7 @@ def expanded(entries: Mapping[object, object]) -> dict[object, object]:
     return found
 
 
-def _each(key: str, name: object, entry: dict) -> dict[object, object]:
+def _each(key: str, name: object, entry: dict[object, object]) -> dict[object, object]:
     names = entry.pop(FOR_EACH)
     if not isinstance(names, Mapping) or not names:
         raise UserError(f"{key}.{FOR_EACH}: {shown(names)} is not allowed; give NAME: [values].")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verdicts.claims.claims_file import KINDS, TAKEN
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.statistics.expectation import RELATIONS
 
 NUMBER = {"type": "number"}

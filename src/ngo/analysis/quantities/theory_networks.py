@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ngo.analysis.theory_cases import FACTOR, RESIDUAL, by_seed, cases, part
 from ngo.common.registry import UserError
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 
 if TYPE_CHECKING:
     import pandas as pd
