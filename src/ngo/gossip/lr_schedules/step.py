@@ -2,7 +2,8 @@
 
 from ngo.common.fields import above
 from ngo.common.settings import number
-from ngo.gossip.lr_schedule import Run, lr_schedule
+from ngo.gossip.lr_schedule import lr_schedule
+from ngo.gossip.step import Run
 
 DROPS = {
     "lr_drop_factor": number("factor of η at each drop", 0.1, above(0, 1)),
