@@ -181,6 +181,7 @@ class Mixing:
     ) -> None:
         """``fields`` holds the fields of the run as attributes; ``generator`` is changed."""
         self._topology = TOPOLOGIES[name]
+        self.directed = self._topology.directed
         self._n = n
         for key in self._topology.fields:
             if not hasattr(fields, key):

@@ -10,6 +10,7 @@ import json
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from ngo.common.fields import Field, above, at_least, below, within
 from ngo.common.settings import DECLARED, reserve
@@ -159,7 +160,7 @@ class RunSpec:
         own = tuple(sorted((name, value) for name, value in values.items() if name not in _CORE))
         return cls(**core, own=own)
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         """A declared setting as an attribute, as the package's own fields are; else None."""
         if name.startswith("_") or name not in DECLARED:
             raise AttributeError(f"a run has no field {name!r}")

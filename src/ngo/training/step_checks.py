@@ -25,7 +25,7 @@ def check_step(spec: RunSpec, method: Method) -> None:
     if spec.topology is None:
         return
     topology = TOPOLOGIES[spec.topology]
-    _check_topology(spec, method)
+    _check_topology(spec, topology, method)
     values = {name: getattr(spec, name) for name in topology.fields}
     topology.check_values(spec.workers, **values)
     _check_matching(spec, topology, values)
@@ -43,8 +43,7 @@ def check_argument(key: str, entry: str, name: str) -> None:
         )
 
 
-def _check_topology(spec: RunSpec, method: Method) -> None:
-    topology = TOPOLOGIES[spec.topology]
+def _check_topology(spec: RunSpec, topology: Topology, method: Method) -> None:
     if topology.directed and not method.directed:
         able = sorted(name for name, entry in METHODS.items() if entry.directed)
         raise UserError(
@@ -52,7 +51,7 @@ def _check_topology(spec: RunSpec, method: Method) -> None:
             f"symmetric weights; protocols for directed graphs: {', '.join(able) or 'none'}."
         )
     for name in topology.fields:
-        check_argument("topology", spec.topology, name)
+        check_argument("topology", topology.name, name)
     if method.graph != "any" and topology.varies:
         fixed = (name for name, each in TOPOLOGIES.items() if not (each.varies or each.directed))
         raise UserError(
