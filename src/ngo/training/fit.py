@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
@@ -162,7 +162,7 @@ def _check_backend(spec: RunSpec) -> None:
 
 
 @contextmanager
-def _progress_bar(training: Training, *, shown: bool) -> Iterator[dict[str, Callable]]:
+def _progress_bar(training: Training, *, shown: bool) -> Iterator[dict[str, Any]]:
     """The callbacks of a progress bar on standard error, which disappears at the end."""
     if not shown:
         yield {}

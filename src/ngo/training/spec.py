@@ -156,7 +156,7 @@ class RunSpec:
     @classmethod
     def of(cls, values: Mapping[str, object]) -> RunSpec:
         """The run with these ``values()``."""
-        core = {name: value for name, value in values.items() if name in _CORE}
+        core: dict[str, Any] = {name: value for name, value in values.items() if name in _CORE}
         own = tuple(sorted((name, value) for name, value in values.items() if name not in _CORE))
         return cls(**core, own=own)
 
