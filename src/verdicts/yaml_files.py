@@ -23,7 +23,8 @@ class TooLarge(Exception):
     """A file is beyond the limits; the message says how."""
 
 
-class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # it depends on how PyYAML was built
+# PyYAML may have been built without its faster loader.
+class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """The loader of configs. Raises RepeatedKey, where PyYAML would use the last value.
 
     A key may override one from a merge (``<<: *other``). Raises TooLarge if aliases stand for too
