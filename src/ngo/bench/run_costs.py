@@ -78,7 +78,7 @@ class Costs(Measured):
 def step_key(spec: RunSpec) -> Key:
     """Runs with the same key have steps of the same cost per sample."""
     names = ("dataset", "model", "task", "augmentation", "local_rule", "precision", "backend")
-    exchange = (spec.protocol, spec.topology, spec.coupling, spec.p == 1, spec.local_steps)
+    exchange = (spec.method, spec.topology, spec.coupling, spec.p == 1, spec.local_steps)
     return *(getattr(spec, name) for name in names), spec.batch_size, spec.workers, *exchange
 
 
@@ -161,7 +161,7 @@ def _medians(shares: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
 # A run whose cost beside steps and evaluations shows what the start of a process costs.
 _TINY = "tiny"
 _TINY_RUN = ("--dataset", "least_squares", "--model", "linear", "--task", "regression")
-_TINY_RUN += ("--protocol", "centralized", "--workers", "1", "--batch-size", "1")
+_TINY_RUN += ("--method", "centralized", "--workers", "1", "--batch-size", "1")
 
 
 def _measure(
@@ -202,7 +202,7 @@ def _measure(
     if clock is time.perf_counter:
         wall = cpu  # their ratio has no meaning
     tiny = {"dataset": "least_squares", "model": "linear", "task": "regression"}
-    tiny |= {"protocol": "centralized", "workers": 1, "batch_size": 1}
+    tiny |= {"method": "centralized", "workers": 1, "batch_size": 1}
     around[_TINY] = _around(resolve(tiny), root, device, threads, clock)
     return Share(samples, images, around, sizes, wall, cpu)
 

@@ -7,6 +7,7 @@ import click
 import ngo
 from ngo.cli import plugin_option, process
 from ngo.cli.group import Commands, Lazy
+from ngo.common.former import present
 
 MEASURES = "ngo.cli.measures:commands"
 
@@ -81,7 +82,10 @@ COMMANDS = {
     lazy=COMMANDS,
     registered=MEASURES,
     params=[plugin_option.OPTION],
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: present(name, "command line"),
+    },
 )
 @click.version_option(ngo.__version__)
 def main() -> None:
@@ -92,11 +96,11 @@ def main() -> None:
 
     \b
     Train one run, with no data to download:
-      ngo train --dataset digits --protocol ngo --p 0.9 --batch-size 16 \\
+      ngo train --dataset digits --method ngo --p 0.9 --batch-size 16 \\
         --epochs 20 --out out/
     Compare with linear gossip, on the same partition, batches and initial
     parameters:
-      ngo train --dataset digits --protocol gossip --batch-size 16 \\
+      ngo train --dataset digits --method gossip --batch-size 16 \\
         --epochs 20 --out out2/
     List the runs that a config would train:
       ngo runs --config config/config.yaml --config config/demo.yaml

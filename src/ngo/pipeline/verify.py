@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from ngo.common.former import present
 from ngo.pipeline.archive import Members
 from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.carried import CARRIED, listed
@@ -110,7 +111,7 @@ def _other_table(content: bytes, wanted: set[str], folder: Path, mixed_versions:
 
     from ngo.analysis import results
 
-    table = pd.read_parquet(io.BytesIO(content))
+    table = pd.read_parquet(io.BytesIO(content)).rename(columns=present)
     if set(table["run"]) != wanted:
         return "it has other runs than the config"
     if absent := sorted(run for run in wanted if not (folder / run).exists()):

@@ -58,7 +58,7 @@ def work(spec: RunSpec, test_samples: int = TEST_SAMPLES, train_samples: int | N
     m = DATASETS[spec.dataset].train_samples if train_samples is None else train_samples
     steps = spec.steps(owned := spec.owned_of(m))
     evaluations = evaluation_count(spec, owned)
-    models = spec.workers + 1 if METHODS[spec.protocol].decentralized else 1
+    models = spec.workers + 1 if METHODS[spec.method].decentralized else 1
     part = min(spec.eval_images or test_samples, test_samples)
     images = part + (evaluations - 2) * part * models + test_samples * models
     held = evaluations * (m - spec.kept(m))

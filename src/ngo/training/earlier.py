@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ngo.common.former import renamed
 from ngo.common.registry import UserError, shown
 from ngo.common.untrusted import read_limited
 from ngo.training.spec import NEUTRAL
@@ -40,6 +41,7 @@ def remade(its: About, ours: About) -> str | None:
 
 
 def _difference(its: About, ours: About, keys: list[str] | tuple[str, ...]) -> str | None:
+    its = renamed(its)
     for key in keys:
         if key not in its and ours.get(key) in (None, NEUTRAL.get(key)):
             continue  # a field that was added after the other run

@@ -22,7 +22,7 @@ from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, implied
 
 # The registries of the entries whose choice gives other fields a meaning.
 _OWNERS: dict[str, Registry[Any]] = {
-    "protocol": METHODS,
+    "method": METHODS,
     "topology": TOPOLOGIES,
     "coupling": COUPLINGS,
     "compression": COMPRESSIONS,
@@ -58,26 +58,26 @@ def resolve(
             raise UserError(f"{name} has no value; it must be {wanted(FIELDS[name])}.")
         return stated[name] if name in free else check_field(name, stated[name])
 
-    chosen = {name: stated_value(name) for name in ("protocol", "partition", "lr_schedule")}
-    method = METHODS[chosen["protocol"]]
-    check_method(chosen["protocol"], method)
+    chosen = {name: stated_value(name) for name in ("method", "partition", "lr_schedule")}
+    entry = METHODS[chosen["method"]]
+    check_method(chosen["method"], entry)
     for name in ("topology", "coupling", "compression", "local_rule"):
-        used = name in method.fields or name in method.fixed or not FIELDS[name].owners
-        chosen[name] = method.fixed.get(name, stated_value(name)) if used else None
+        used = name in entry.fields or name in entry.fixed or not FIELDS[name].owners
+        chosen[name] = entry.fixed.get(name, stated_value(name)) if used else None
     values: dict[str, object] = {}
-    for name, entry in FIELDS.items():
-        unused = [owner for owner in entry.owners if name not in _read_by(owner, chosen[owner])]
-        if name in method.fixed and not entry.owners:
-            unused = ["protocol"]
+    for name, field in FIELDS.items():
+        unused = [owner for owner in field.owners if name not in _read_by(owner, chosen[owner])]
+        if name in entry.fixed and not field.owners:
+            unused = ["method"]
         if not unused:
             values[name] = stated_value(name)
             continue
-        values[name] = method.fixed.get(name)
+        values[name] = entry.fixed.get(name)
         if name in given and given[name] != values[name]:
             value = check_field(name, given[name])
             raise _without_effect(name, value, values[name], unused[0], chosen)
     spec = RunSpec.of({k: v for k, v in values.items() if v is not None or k not in DECLARED})
-    check_fit(spec, source or DATASETS[spec.dataset], model or MODELS[spec.model], method)
+    check_fit(spec, source or DATASETS[spec.dataset], model or MODELS[spec.model], entry)
     return spec
 
 
@@ -100,7 +100,7 @@ def _without_effect(
     name: str, value: object, fixed: object, owner: str, chosen: Mapping[str, str | None]
 ) -> UserError:
     users = sorted(key for key, entry in _OWNERS[owner].items() if name in entry.fields)
-    choice = f"{owner} {chosen[owner]!r}" if chosen[owner] else f"protocol {chosen['protocol']!r}"
+    choice = f"{owner} {chosen[owner]!r}" if chosen[owner] else f"method {chosen['method']!r}"
     is_fixed = "" if fixed is None else f" (it is {in_words(fixed)} there)"
     readers = f"; {name} is read with {owner} {', '.join(users)}" if users else ""
     return UserError(f"{name}: {value!r} has no effect with {choice}{is_fixed}{readers}.")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ngo.common.fields import Field, above, at_least, below, within
+from ngo.common.former import FORMER
 from ngo.common.settings import DECLARED, reserve
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
@@ -47,7 +48,7 @@ def _field(
 
 _COUNT, _RATE, _FROM_ZERO = at_least(1), above(0), at_least(0)
 _EPOCHS = within(1e-9, 10**9)
-_METHOD = {"owners": ("protocol",)}
+_METHOD = {"owners": ("method",)}
 _PARTITION = {"owners": ("partition",)}
 _FAILS = {"default": 0.0, "neutral": 0.0, **below(0, 1), **_METHOD}
 
@@ -92,7 +93,7 @@ class RunSpec:
         **above(0, 1),
         owners=("topology",),
     )
-    protocol: str = _field(str, "method: how workers learn together", "ngo", names=METHODS)
+    method: str = _field(str, "how workers learn together", "ngo", names=METHODS)
     local_rule: str = _field(
         str, "how a worker moves along its gradient", "sgd", names=LOCAL_RULES, neutral="sgd"
     )
@@ -104,7 +105,7 @@ class RunSpec:
         "exponent of the coupling φ_p; 1 is linear",
         0.9,
         **within(0.5, 1),
-        owners=("protocol", "coupling"),
+        owners=("method", "coupling"),
     )
     compression: str | None = _field(
         str,
@@ -114,7 +115,7 @@ class RunSpec:
         **_METHOD,
         neutral="none",
     )
-    gamma: float | None = _field(float, "synchronization rate γ", 0.1, **_RATE, **_METHOD)
+    gamma: float | None = _field(float, "synchronization rate γ", 1.0, **_RATE, **_METHOD)
     gamma_decay: float | None = _field(
         float, "γ at step t is γ / (1 + t)^decay; 0 is constant", 0.0, **within(0, 10), **_METHOD
     )
@@ -173,9 +174,9 @@ class RunSpec:
     @property
     def id(self) -> str:
         """For example ``mnist-shards-ring-ngo-p0.9-s0-1f3a9c2e``."""
-        reads_p = self.p is not None and "p" in METHODS[self.protocol].fields
+        reads_p = self.p is not None and "p" in METHODS[self.method].fields
         exponent = f"p{self.p:g}" if reads_p else None
-        parts = [self.dataset, self.partition, self.topology, self.protocol]
+        parts = [self.dataset, self.partition, self.topology, self.method]
         for name in ("coupling", "compression", "local_rule"):
             if (value := getattr(self, name)) != NEUTRAL[name]:
                 parts.append(value)
@@ -184,6 +185,7 @@ class RunSpec:
             for name, value in self.values().items()
             if name not in NEUTRAL or value not in (None, NEUTRAL[name])
         }
+        canonical["protocol"] = canonical.pop("method")  # the former name, which older ids have
         return "-".join([*filter(None, [*parts, exponent]), f"s{self.seed}", digest(canonical)])
 
     @property
@@ -224,7 +226,7 @@ class RunSpec:
 
     def flags(self) -> list[str]:
         """The options of ``ngo train`` that give this run."""
-        fixed = METHODS[self.protocol].fixed
+        fixed = METHODS[self.method].fixed
         return [
             word
             for name, value in self.values().items()
@@ -245,15 +247,14 @@ NEUTRAL = {
 _OPTIONS = (
     *("spec", "spec_file", "partition_file", "data_root", "device", "runs_per_gpu", "threads"),
     *("snapshot", "snapshots", "checkpoint_seconds", "distributed", "processes", "timeout"),
-    *("on_failure", "asynchronous", "overwrite", "out", "plugin", "help", "method", "loss"),
+    *("on_failure", "asynchronous", "overwrite", "out", "plugin", "help", "loss", *FORMER),
     *("progress", "module"),
 )
 _FACTS = (
     *("run", "tier", "version", "code", "torch", "instructions", "kernels", "parts", "data"),
     *("train_samples", "test_samples", "classes_covered", "parameters"),
 )
-_ATTRIBUTES = (name for name in vars(RunSpec) if not name.startswith("_"))
-reserve([*_CORE, *_OPTIONS, *_FACTS, *_ATTRIBUTES])
+reserve([*_CORE, *_OPTIONS, *_FACTS, *(n for n in vars(RunSpec) if not n.startswith("_"))])
 
 
 class _Declared(Mapping):
