@@ -11,11 +11,11 @@ import yaml
 from click.testing import CliRunner
 from finished_runs import campaign
 from runs import run_in
-from small_theory import SETTINGS
+from small_theory import OPTIONS
 
 from ngo.analysis import results
 from ngo.cli import cli
-from ngo.measures.spectra import SpectraSettings, spectral_table
+from ngo.measures.spectra import SpectraOptions, spectral_table
 from ngo.measures.theorems import parts
 from ngo.measures.theory import theory_table
 from ngo.pipeline.archive import runs_of, write_archive
@@ -42,16 +42,16 @@ CLAIMS = {
 }  # fmt: skip
 
 
-def _entry(settings: object) -> dict:
-    values = dataclasses.asdict(settings).items()
+def _entry(options: object) -> dict:
+    values = dataclasses.asdict(options).items()
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
 
 def small_campaign(folder: Path):
     """The configs of the campaign and its plan."""
     (folder / "claims.yaml").write_text(yaml.safe_dump({"claims": CLAIMS}))
-    spectra = SpectraSettings(topology=("ring", "random"), workers=(4, 6), draws=3)
-    sections = {"theory": {"theory": _entry(SETTINGS)}, "spectra": {"own": _entry(spectra)}}
+    spectra = SpectraOptions(topology=("ring", "random"), workers=(4, 6), draws=3)
+    sections = {"theory": {"theory": _entry(OPTIONS)}, "spectra": {"own": _entry(spectra)}}
     return campaign(folder, claims="claims.yaml", **sections)
 
 
@@ -68,9 +68,9 @@ def train(folder: Path, *, measured: bool = False) -> None:
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts, "PARTS", PARTS)
-        results.write(theory_table(SETTINGS), folder / THEORY)
-    settings = SpectraSettings(topology=("ring", "random"), workers=(4, 6), draws=3)
-    results.write(spectral_table(settings), folder / SPECTRA)
+        results.write(theory_table(OPTIONS), folder / THEORY)
+    options = SpectraOptions(topology=("ring", "random"), workers=(4, 6), draws=3)
+    results.write(spectral_table(options), folder / SPECTRA)
 
 
 def members_in(folder: Path) -> dict[str, bytes]:

@@ -5,9 +5,9 @@ from functools import cache
 import pandas as pd
 
 from ngo.analysis.theory_verdicts import split
-from ngo.measures.theory import TheorySettings, theory_table
+from ngo.measures.theory import TheoryOptions, theory_table
 
-SETTINGS = TheorySettings(
+OPTIONS = TheoryOptions(
     topologies=("ring", "random", "complete"), workers=(2, 5), u=0.4, p=(0.5, 0.75), seed=0,
     tol=1e-10, draws=2, delay_step=0.2, delay_rounds=250, delay_share=0.01,
     marginal_delay=(5,), starts=4, order_p=(0.5, 1.0, 2.0), order_share=0.01,
@@ -24,7 +24,7 @@ SETTINGS = TheorySettings(
 @cache
 def small_table() -> pd.DataFrame:
     """The whole table."""
-    return theory_table(SETTINGS)
+    return theory_table(OPTIONS)
 
 
 def small_parts(folder) -> dict[str, pd.DataFrame]:

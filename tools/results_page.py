@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.options import FOLDER, INPUT, trust_option
+from ngo.cli.parameters import FOLDER, INPUT, trust_option
 from ngo.common.files import atomic_file, write_text
 from ngo.common.registry import UserError
 from ngo.pipeline.archive import about_of, read_archive, unpack

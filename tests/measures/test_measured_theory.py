@@ -5,7 +5,7 @@ from small_theory import small_parts, small_table
 
 from ngo.common.registry import UserError
 from ngo.measures.theorems.parts import PARTS
-from ngo.measures.theory import TheorySettings
+from ngo.measures.theory import TheoryOptions
 
 
 def test_each_part_keeps_its_own_columns(tmp_path):
@@ -22,7 +22,7 @@ def test_each_part_keeps_its_own_columns(tmp_path):
 
 def test_the_largest_value_of_a_list_counts():
     with pytest.raises(UserError, match="^delay_rounds: workers × delay_rounds is 20,000,000; it"):
-        TheorySettings(workers=(2, 200), delay_rounds=100_000)
+        TheoryOptions(workers=(2, 200), delay_rounds=100_000)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,6 @@ def test_the_largest_value_of_a_list_counts():
         ({"samples": 4}, "^dimension: 5 is more than a worker's 4 samples.* it must be 4 or less"),
     ],
 )
-def test_settings_that_ask_for_too_much_together_are_refused(values, message):
+def test_options_that_ask_for_too_much_together_are_refused(values, message):
     with pytest.raises(UserError, match=message):
-        replace(TheorySettings(), **values)
+        replace(TheoryOptions(), **values)

@@ -37,8 +37,7 @@ def made(tmp_path, monkeypatch):
     """A folder with what SHOWN are made from; its configs."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(REPOSITORY / "config", "config")
-    for name in ("schemas", "rules"):
-        shutil.copytree(REPOSITORY / "workflow" / name, f"workflow/{name}")
+    shutil.copytree(REPOSITORY / "workflow/rules", "workflow/rules")
     shutil.copy(REPOSITORY / "Snakefile", "Snakefile")
     (tmp_path / "own.yaml").write_text(yaml.safe_dump({"tier": "own"}))
     configs = ["config/config.yaml", "config/demo.yaml", "own.yaml"]

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pandas as pd
 import torch
 
-from ngo.common.settings import DECLARED
+from ngo.common.options import DECLARED
 from ngo.gossip.rounds import Chebyshev
 from ngo.gossip.theory import finite_time_bound
 from ngo.gossip.topology import TOPOLOGIES, Mixing
@@ -53,6 +53,6 @@ def _is_random(topology: str) -> bool:
 
 
 def _mixing(topology: str, n: int) -> Mixing:
-    """The matrices of a topology whose settings have their defaults."""
-    fields = SimpleNamespace(**{name: each.default for name, each in DECLARED.items()})
+    """The matrices of a topology whose options have their defaults."""
+    fields = SimpleNamespace(**{name: option.default for name, option in DECLARED.items()})
     return Mixing(topology, n, fields)

@@ -10,7 +10,7 @@ import click
 
 from ngo.cli.field_options import data_root_option
 from ngo.cli.log import LOG
-from ngo.cli.options import FOLDER, INPUT, RESULT, schema_option, trust_option
+from ngo.cli.parameters import FOLDER, INPUT, RESULT, trust_option
 from ngo.cli.train_command import SECONDS, THREADS
 from ngo.cli.verify_command import SEED
 from ngo.common.registry import UserError
@@ -43,7 +43,6 @@ from ngo.data import download
 )
 @click.option("--threads", type=THREADS, help="Threads: 1 to 1024  [default: all cores]")
 @trust_option
-@schema_option
 @data_root_option
 def carry(
     archive: Path,
@@ -55,7 +54,6 @@ def carry(
     kept: Path,
     threads: int | None,
     trusted: bool,
-    schema: Path | None,
     data_root: Path | None,
 ) -> None:
     """Carry the runs of an ARCHIVE over to the present code, if it does not change them.
@@ -75,7 +73,7 @@ def carry(
     out = out or archive
     place, kept = out.resolve(), kept.resolve()
     root = download.data_root(data_root).resolve()
-    own = archived_plan(archive, members, trusted=trusted, tell=click.echo, schema=schema)
+    own = archived_plan(archive, members, trusted=trusted, tell=click.echo)
     planned = click.get_current_context().with_resource(own)
     strata, refused = stage.strata(runs, planned)
     total = sum(len(each.runs) for each in strata)

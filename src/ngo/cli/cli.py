@@ -28,6 +28,13 @@ COMMANDS = {
         "ngo.cli.methods_command:methods",
         "List methods and other parts of a step, and which go together.",
     ),
+    "fields": Lazy(
+        "ngo.cli.fields_command:fields", "List the fields of a run, and the choices that read them."
+    ),
+    "schema": Lazy(
+        "ngo.cli.fields_command:schema",
+        "Print the JSON Schema of a config, for editors: they complete and check keys and names.",
+    ),
     "aggregate": Lazy(
         "ngo.cli.aggregate_command:aggregate", "Join the metrics files of runs into one tidy table."
     ),

@@ -8,7 +8,7 @@ import click
 
 from ngo.cli.field_options import data_root_option
 from ngo.cli.log import LOG
-from ngo.cli.options import INPUT, schema_option, trust_option
+from ngo.cli.parameters import INPUT, trust_option
 from ngo.common.registry import UserError
 from ngo.data import download
 
@@ -23,13 +23,11 @@ from ngo.data import download
     help="Config file of yours; later ones override  [default: those in the archive]",
 )
 @trust_option
-@schema_option
 @data_root_option
 def restore(
     archive: Path,
     configs: tuple[Path, ...],
     trusted: bool,
-    schema: Path | None,
     data_root: Path | None,
 ) -> None:
     """Put the finished runs of an ARCHIVE back into results/runs.
@@ -46,7 +44,7 @@ def restore(
 
     root = download.data_root(data_root)
     members = read_archive(archive)
-    choice = stage.chosen(archive, members, configs, schema, trusted=trusted, tell=click.echo)
+    choice = stage.chosen(archive, members, configs, trusted=trusted, tell=click.echo)
     with choice as (planned, overlays):
         found = stage.restore(archive, members, planned, root)
         stage.record(found.files, overlays)

@@ -10,7 +10,7 @@ import click
 
 from ngo.cli.field_options import data_root_option
 from ngo.cli.log import LOG
-from ngo.cli.options import INPUT, FieldType, schema_option, trust_option
+from ngo.cli.parameters import INPUT, FieldType, trust_option
 from ngo.cli.train_command import SECONDS, THREADS
 from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
@@ -19,8 +19,8 @@ from ngo.data import download
 if TYPE_CHECKING:
     from ngo.pipeline.verification import Verification
 
-SAMPLE = FieldType(Field(int, "runs or cases", **within(0, 1_000_000)))
-SEED = FieldType(Field(int, "seed", **within(0, 2**63 - 1)))
+SAMPLE = FieldType(Field(int, "runs or cases", within(0, 1_000_000)))
+SEED = FieldType(Field(int, "seed", within(0, 2**63 - 1)))
 
 
 @click.command()
@@ -51,7 +51,6 @@ SEED = FieldType(Field(int, "seed", **within(0, 2**63 - 1)))
 )
 @click.option("--threads", type=THREADS, help="Threads: 1 to 1024  [default: all cores]")
 @trust_option
-@schema_option
 @data_root_option
 def verify(
     archive: Path,
@@ -63,7 +62,6 @@ def verify(
     other_code: bool,
     threads: int | None,
     trusted: bool,
-    schema: Path | None,
     data_root: Path | None,
 ) -> None:
     """Check an ARCHIVE: its sums, its tables, and runs and measurements that the seed draws.
@@ -84,7 +82,7 @@ def verify(
     members = read_archive(archive)
     runs = runs_of(archive, members)
     root = download.data_root(data_root).resolve()
-    own = archived_plan(archive, members, trusted=trusted, tell=click.echo, schema=schema)
+    own = archived_plan(archive, members, trusted=trusted, tell=click.echo)
     planned = click.get_current_context().with_resource(own)
     checks = Verification(members, runs, planned, root, longest, other_code, threads)
     groups = checks.groups(claims)

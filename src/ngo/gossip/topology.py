@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry, UserError, in_a_line
-from ngo.common.settings import Setting, declare
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -117,6 +117,7 @@ class Topology:
 TOPOLOGIES: Registry[Topology] = Registry("topology")
 
 
+@takes_options
 def topology(
     name: str,
     *,
@@ -127,7 +128,7 @@ def topology(
     matching: bool | Callable[..., bool] = False,
     check: Callable[..., object] | None = None,
     connected: bool = True,
-    settings: Mapping[str, Setting] | None = None,
+    options: Options | None = None,
 ) -> Callable[[Callable[..., object]], Callable[..., nx.Graph]]:
     """Register a function ``(n, …) → edges`` under the name that configs and commands use.
 
@@ -139,7 +140,7 @@ def topology(
 
     A ``directed`` topology has edges (from, to), and needs a method that allows it. A ``weighted``
     one returns the mixing matrix instead: doubly stochastic and symmetric, or column-stochastic if
-    it is directed. ``settings`` are fields of a run that it adds. The decorated function returns
+    it is directed. ``options`` are fields of a run that it adds. The decorated function returns
     the networkx graph.
 
     Three facts about it are values, or functions of ``n`` and of fields by name: the ``period`` of
@@ -151,7 +152,7 @@ def topology(
     """
 
     def register(function: Callable[..., object]) -> Callable[..., nx.Graph]:
-        declare("topology", name, settings or {})
+        declare("topology", name, options)
         arguments = tuple(inspect.signature(function).parameters)[1:]
         facts = {"period": period, "exact": exact, "matching": matching}
         entry = Topology(name, function, directed, weighted, arguments, facts, check, connected)

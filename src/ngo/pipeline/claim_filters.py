@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 
-from ngo.common.fields import Field, checked
+from ngo.common.fields import Field, checked, fields_of
 from ngo.common.registry import UserError, shown, unknown
 from ngo.data.partition import PARTITIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.measures.settings import settings_of
 from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
@@ -83,8 +82,7 @@ class Table:
             entry = MEASUREMENTS[kind]
             #: The names of its columns; empty if they are not known.
             self.columns = entry.known_columns()
-            own = settings_of(entry.settings)
-            self.fields |= {name: setting.field for name, setting in own.items()}
+            self.fields |= fields_of(entry.options)
         elif kind == "classes":
             read = {name for rule in PARTITIONS.values() for name in rule.fields}
             self.columns = OF_PARTITIONS | read

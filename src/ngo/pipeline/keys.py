@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common import versions
-from ngo.common.fields import Field
+from ngo.common.fields import Field, fields_of
 from ngo.common.fingerprint import PACKAGE, fingerprint
 from ngo.common.registry import Registry
 from ngo.data.dataset import DATASETS
@@ -23,7 +23,6 @@ from ngo.data.described import identity
 from ngo.data.owners import OWNERS, by_owner
 from ngo.data.partition import PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.measures.settings import settings_of
 from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, published
 from ngo.training.code import named_files, run_fingerprint
 from ngo.training.earlier import RECORD
@@ -101,8 +100,8 @@ class Keys:
         """The key of a measurement's tidy table."""
         values = self.plan.measures.get(kind, {}).get(name, {})
         entry = MEASUREMENTS[kind]
-        own = {each: value.field for each, value in settings_of(entry.settings).items()}
-        code = fingerprint(MEASUREMENTS.definitions[kind], *_chosen(values, {**FIELDS, **own}))
+        fields = {**FIELDS, **fields_of(entry.options)}
+        code = fingerprint(MEASUREMENTS.definitions[kind], *_chosen(values, fields))
         kept = self.plan.training.get(name, ()) if entry.on_models else ()
         return key(code, values, [self.run(spec.id) for spec in kept], versions.installed())
 

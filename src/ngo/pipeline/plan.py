@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from ngo.analysis.apart import pooled
 from ngo.common import plugins
@@ -17,11 +16,11 @@ from ngo.common.former import read_claims, renamed_throughout
 from ngo.common.registry import UserError, shown, unknown
 from ngo.common.versions import MIXED
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.measures.section import check_entry
 from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, published, tidy_table, tier_folder
 from ngo.pipeline.claim_filters import check_filters, check_tables
+from ngo.pipeline.config_files import check_size
+from ngo.pipeline.config_schema import check_schema
 from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
-from ngo.pipeline.schema_check import check_schema, check_size
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
 from verdicts.claims.claim import ClaimsFile
@@ -144,19 +143,18 @@ class Plan:
         return {spec.partition_id: spec for spec in [*self.runs.values(), *drawn]}
 
 
-def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
+def plan(config: Mapping) -> Plan:
     """The checked plan of a config; a one-line UserError for the first mistake in it.
 
-    The config's plugins are imported first, so that names which they register are known. ``schema``
-    is a file to check the config against, in place of the package's own schema. An experiment that
-    is None, or that the list ``only`` lacks, is left out, and with it its measurements, tables and
-    figures.
+    The config's plugins are imported first, so that names which they register are known. An
+    experiment that is None, or that the list ``only`` lacks, is left out, and with it its
+    measurements, tables and figures.
     """
     check_size(config)
     config = renamed_throughout(config, "config")
     load_plugins(config)
     whole, config = config, _without_left_out(config)
-    check_schema(config, schema)
+    check_schema(config)
     if config["tier"] in SHARED:
         raise UserError(
             f"tier: {config['tier']!r} is a folder of results/ that all tiers share; choose a name "
@@ -169,7 +167,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
     training = experiments(config)
     for kind, measurement in MEASUREMENTS.items():
         for name, entry in config.get(kind, {}).items():
-            check_entry(f"{kind}.{name}", measurement, entry)
+            measurement.read(f"{kind}.{name}", entry)
     partitions = {
         name: _partitions(f"partitions.{name}", config, entry)
         for name, entry in config["partitions"].items()
@@ -284,7 +282,7 @@ def _partitions(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
 def _measure_flags(
     key: str, config: Mapping, fields: Iterable[str], entry: Mapping
 ) -> dict[str, object]:
-    """The flags of a measurement: its settings, and fields of NGO's run in its setting."""
+    """The flags of a measurement: its options, and fields of NGO's run in its setting."""
     if not fields:
         return dict(entry)
     (setting,) = named_settings(key, config, [entry["setting"]])

@@ -23,7 +23,6 @@ from verdicts.row import read_rows
 def report_contents(
     configs: Sequence[Path],
     captions: Path,
-    schema: str | Path | None = None,
 ) -> Contents:
     """The contents of the page of the tier that ``configs`` describe.
 
@@ -32,7 +31,7 @@ def report_contents(
     Raises a UserError for the first file that is absent.
     """
     config = read_config(configs)
-    planned = plan(config, schema)
+    planned = plan(config)
     folder = Path(tier_folder(planned.tier))
     left_out = set(ARTEFACTS) - set(planned.artefacts)
     rows = [

@@ -92,7 +92,6 @@ def chosen(
     path: str | Path,
     members: Members,
     configs: Sequence[str | Path] = (),
-    schema: str | Path | None = None,
     *,
     trusted: bool,
     tell: Callable[[str], object],
@@ -104,10 +103,10 @@ def chosen(
     in this folder: a UserError unless they are here, as they are in the archive.
     """
     if configs:
-        yield plan(read_config(configs), schema), [Path(each) for each in configs[1:]]
+        yield plan(read_config(configs)), [Path(each) for each in configs[1:]]
         return
     here, names = Path.cwd(), about_of(path, members)["configs"]
-    with archived_plan(path, members, trusted=trusted, tell=tell, schema=schema) as planned:
+    with archived_plan(path, members, trusted=trusted, tell=tell) as planned:
         overlays = [Path.cwd() / name for name in names]
         with chdir(here):
             _check_here(path, members, planned)

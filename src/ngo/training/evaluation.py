@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ngo.common.settings import reserve
+from ngo.common.options import reserve
 from ngo.training.spec import RunSpec
 
 if TYPE_CHECKING:

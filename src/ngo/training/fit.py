@@ -40,7 +40,7 @@ from ngo.training.spec import DEFAULTS, RunSpec
 if TYPE_CHECKING:
     import pandas as pd
 
-_THREADS = Field(int, "threads", **at_least(1))
+_THREADS = Field(int, "threads", at_least(1))
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,7 +116,6 @@ def fit(
     Raises a UserError with a message of one line for an argument that is not allowed.
     """
     fields = renamed(fields, "fit")
-    method = fields.pop("method", method)
     for name in ("dataset", "model", "task"):
         if name in fields:
             raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ngo.common.fields import checked, wanted
+from ngo.common.options import DECLARED
 from ngo.common.registry import Registry, UserError, unknown
-from ngo.common.settings import DECLARED
 from ngo.data.dataset import DATASETS, Source
 from ngo.data.partition import PARTITIONS
 from ngo.gossip.compression import COMPRESSIONS
@@ -42,7 +42,7 @@ def resolve(
     """The checked run with the values ``given``, and those of ``defaults`` elsewhere.
 
     Where ``defaults`` lacks a field, its neutral value is used, or the default of a declared
-    setting. A default without a meaning for this run is dropped; a value given for such a field is
+    option. A default without a meaning for this run is dropped; a value given for such a field is
     an error, since no result would show it. So is a field that has a meaning but no value.
     ``source`` and ``model`` are facts of a data set and a model that no registry knows; their names
     are not checked then. Raises a one-line UserError.

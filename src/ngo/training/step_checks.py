@@ -39,7 +39,7 @@ def check_argument(key: str, entry: str, name: str) -> None:
     if name not in FIELDS:
         raise UserError(
             f"{key}: {entry!r} takes an argument {name!r}, which is not a field of a run; declare "
-            f"it in its settings."
+            f"it in its options."
         )
 
 

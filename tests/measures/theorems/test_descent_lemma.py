@@ -1,17 +1,17 @@
 import pytest
 import torch
-from small_theory import SETTINGS, small_parts
+from small_theory import OPTIONS, small_parts
 
 from ngo.measures.theorems.descent_lemma import curved_problem, sides
 
 
 def test_curvatures_are_those_asked_for():
-    problem = curved_problem(SETTINGS, 2)
+    problem = curved_problem(OPTIONS, 2)
     assert (problem.mu, problem.L) == pytest.approx((1, 10))
 
 
 def test_the_left_side_is_the_mean_over_simulated_steps():
-    problem, eta, batch = curved_problem(SETTINGS, 2), 0.02, 3
+    problem, eta, batch = curved_problem(OPTIONS, 2), 0.02, 3
     X = torch.tensor([[[0.7]], [[-0.4]]], dtype=torch.float64)
     left, right = sides(problem, X, eta, batch)
     draws = 200_000

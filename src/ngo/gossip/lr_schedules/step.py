@@ -1,7 +1,6 @@
 """A learning rate that drops twice."""
 
-from ngo.common.fields import above
-from ngo.common.settings import number
+from ngo.common.fields import above, number
 from ngo.gossip.lr_schedule import lr_schedule
 from ngo.gossip.step import Run
 
@@ -14,7 +13,7 @@ DROPS = {
 }
 
 
-@lr_schedule("step", settings=DROPS)
+@lr_schedule("step", options=DROPS)
 def step(share: float, run: Run) -> float:
     """Two drops: η_t = η f^k after the k-th, f = ``lr_drop_factor``.
 

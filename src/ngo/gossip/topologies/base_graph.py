@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
 
-from ngo.common.fields import at_least
-from ngo.common.settings import whole
+from ngo.common.fields import at_least, whole
 from ngo.gossip.topology import topology
 
 Round = list[tuple[Sequence[int], float]]
@@ -38,7 +37,7 @@ def _rounds(n: int, k: int) -> list[Round]:
     period=lambda n, peers: len(_rounds(n, peers)),
     exact=True,
     matching=lambda n, peers: peers == 1,
-    settings=PEERS,
+    options=PEERS,
 )
 def base_graph(n: int, t: int, peers: int) -> list[list[float]]:
     """The Base-(k+1) graph (Takezawa et al. 2023): k = ``peers`` neighbours at most in each step.

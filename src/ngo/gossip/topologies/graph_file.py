@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ngo.common.fields import file
 from ngo.common.paths import check_readable
 from ngo.common.registry import UserError, in_a_line, shown
-from ngo.common.settings import file
 from ngo.gossip.topology import topology
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ TOLERANCE = 1e-9
 DIRECTED = {"graph_file": False, "directed_graph_file": True}
 
 
-@topology("graph_file", weighted=True, settings=GRAPH, check=lambda n, graph: read(n, graph, False))
+@topology("graph_file", weighted=True, options=GRAPH, check=lambda n, graph: read(n, graph, False))
 def graph_file(n: int, graph: str) -> torch.Tensor:
     """An undirected graph from a file.
 
@@ -48,7 +48,7 @@ def graph_file(n: int, graph: str) -> torch.Tensor:
     "directed_graph_file",
     directed=True,
     weighted=True,
-    settings=GRAPH,
+    options=GRAPH,
     check=lambda n, graph: read(n, graph, True),
 )
 def directed_graph_file(n: int, graph: str) -> torch.Tensor:

@@ -14,7 +14,7 @@ from ngo.gossip import consensus, theory
 from ngo.measures.theorems.connected_graphs import connected_graphs
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 # Rounds over which a floor is averaged.
 FLOOR_ROUNDS = 100
@@ -23,23 +23,23 @@ FLOOR_ROUNDS = 100
 MAX_NUMBERS = 10**9
 
 
-def chatter_floors(settings: TheorySettings) -> pd.DataFrame:
+def chatter_floors(options: TheoryOptions) -> pd.DataFrame:
     """V at the end of rounds of NGO from a Gaussian state, and V of the largest two-cycle.
 
     Each run lasts for twice the sharp T* of the continuous system, in rounds; ``measured`` is the
     mean over the next ``FLOOR_ROUNDS``. p = 1/2 is left out: no floor is predicted there.
     """
-    dimension = settings.floor_dimension
+    dimension = options.floor_dimension
     records = []
-    graphs = connected_graphs(settings.topologies, settings.workers, settings.u, settings.seed)
+    graphs = connected_graphs(options.topologies, options.workers, options.u, options.seed)
     for topology, n, W in graphs:
-        generator = torch_stream(settings.seed, "theory states", n)
+        generator = torch_stream(options.seed, "theory states", n)
         X0 = torch.randn(n, dimension, generator=generator, dtype=torch.float64)
         V0 = float(consensus.synchronization_index(X0))
-        for p in settings.p:
+        for p in options.p:
             if p == 0.5:
                 continue
-            for gamma in settings.floor_gamma:
+            for gamma in options.floor_gamma:
                 bound = theory.finite_time_bound(V0, W, p, gamma, "sharp")
                 if 2 * bound * X0.numel() > MAX_NUMBERS:
                     raise UserError(

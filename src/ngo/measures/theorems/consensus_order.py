@@ -13,19 +13,19 @@ from ngo.gossip import consensus
 from ngo.measures.theorems.connected_graphs import connected_graphs
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 # Far beyond the time of any coupling.
 T_END = 1e12
 
 
-def consensus_order(settings: TheorySettings) -> pd.DataFrame:
+def consensus_order(options: TheoryOptions) -> pd.DataFrame:
     """The time at which V ≤ ``order_share`` · V(0) in continuous time, for each start and p.
 
     The ``starts`` are Gaussian states of ``sgd_workers`` workers on ``sgd_topology``; each has a
     stream of its own, (seed + start, "theory orders").
     """
-    s = settings
+    s = options
     ((_, n, W),) = connected_graphs([s.sgd_topology], [s.sgd_workers], s.u, s.seed)
     records = []
     for start in range(s.starts):

@@ -13,27 +13,27 @@ from ngo.gossip import consensus, theory
 from ngo.measures.theorems.connected_graphs import connected_graphs
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 # The synchronization rate only sets the unit of time.
 GAMMA = 1.0
 
 
-def consensus_times(settings: TheorySettings) -> pd.DataFrame:
+def consensus_times(options: TheoryOptions) -> pd.DataFrame:
     """The time at which the continuous system reaches V ≤ ``tol`` · V(0), and T* in each form.
 
     One row for each graph, p and Gaussian initial state. V reaches 0 slightly later than
     ``measured``, so a T* below ``measured`` is refuted.
     """
     records = []
-    graphs = connected_graphs(settings.topologies, settings.workers, settings.u, settings.seed)
+    graphs = connected_graphs(options.topologies, options.workers, options.u, options.seed)
     for topology, n, W in graphs:
-        generator = torch_stream(settings.seed, "theory states", n)
+        generator = torch_stream(options.seed, "theory states", n)
         states = [
             torch.randn(n, 1, generator=generator, dtype=torch.float64)
-            for _ in range(settings.draws)
+            for _ in range(options.draws)
         ]
-        for p in settings.p:
+        for p in options.p:
             for draw, X0 in enumerate(states):
                 V0 = float(consensus.synchronization_index(X0))
                 bounds = {
@@ -41,7 +41,7 @@ def consensus_times(settings: TheorySettings) -> pd.DataFrame:
                     for form in ("paper", "corrected", "sharp")
                 }
                 flow = consensus.integrate(
-                    X0, W, p, GAMMA, t_end=4 * bounds["sharp"], tol=settings.tol
+                    X0, W, p, GAMMA, t_end=4 * bounds["sharp"], tol=options.tol
                 )
                 measured = math.inf if flow.consensus_time is None else flow.consensus_time
                 records.append(

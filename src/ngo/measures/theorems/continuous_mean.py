@@ -13,7 +13,7 @@ from ngo.gossip.spectrum import algebraic_connectivity
 from ngo.measures.theorems.connected_graphs import connected_graphs
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 # The solution ends when the slowest mode has decayed by e to this power, to 1e-13.
 DECAYS = 30
@@ -21,7 +21,7 @@ DECAYS = 30
 RELATIVE, ABSOLUTE = 1e-12, 1e-14
 
 
-def continuous_mean(settings: TheorySettings) -> pd.DataFrame:
+def continuous_mean(options: TheoryOptions) -> pd.DataFrame:
     """The distance of the last state of dx_i/dt = Σ_j W_ij (x_j − x_i) from the initial mean.
 
     ``measured`` is the largest |x_i − x̄(0)| as a share of its initial value, for each graph and
@@ -30,16 +30,16 @@ def continuous_mean(settings: TheorySettings) -> pd.DataFrame:
     from scipy.integrate import solve_ivp
 
     records = []
-    graphs = connected_graphs(settings.topologies, settings.workers, settings.u, settings.seed)
+    graphs = connected_graphs(options.topologies, options.workers, options.u, options.seed)
     for topology, n, W in graphs:
-        generator = torch_stream(settings.seed, "theory means", n)
+        generator = torch_stream(options.seed, "theory means", n)
         weights = W.numpy()
         t_end = DECAYS / algebraic_connectivity(W)
 
         def velocity(t: float, x: np.ndarray, weights: np.ndarray = weights) -> np.ndarray:
             return (weights * (x[None, :] - x[:, None])).sum(1)
 
-        for draw in range(settings.draws):
+        for draw in range(options.draws):
             x0 = torch.randn(n, generator=generator, dtype=torch.float64).numpy()
             solved = solve_ivp(
                 velocity, (0, t_end), x0, method="DOP853", rtol=RELATIVE, atol=ABSOLUTE

@@ -16,13 +16,13 @@ from ngo.gossip.topology import Mixing
 from ngo.measures.theorems.connected_graphs import connected_graphs
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 # The column topology of runs on a random graph that is drawn anew in each step.
 DRAWN = "redrawn"
 
 
-def convergence_gaps(settings: TheorySettings) -> pd.DataFrame:
+def convergence_gaps(options: TheoryOptions) -> pd.DataFrame:
     """The gap f(x_avg^T) − f* of SGD, mean over ``repeats``, and its bounds.
 
     Centralized SGD, linear gossip and NGO on ``sgd_topology``, and both of these on a random graph
@@ -34,7 +34,7 @@ def convergence_gaps(settings: TheorySettings) -> pd.DataFrame:
     rounds because all workers start at the same point. ``V`` is the index of the last step, which
     should then be 0.
     """
-    s = settings
+    s = options
     problem = least_squares.gaussian_problem(
         s.sgd_workers, s.samples, s.dimension, s.noise, s.heterogeneity, s.seed
     )
@@ -60,7 +60,7 @@ def convergence_gaps(settings: TheorySettings) -> pd.DataFrame:
 
 
 def _gaps(
-    s: TheorySettings,
+    s: TheoryOptions,
     problem: least_squares.LeastSquares,
     method: str,
     matrices: torch.Tensor | Iterable[torch.Tensor] | None,

@@ -12,10 +12,10 @@ from ngo.measures.theorems.connected_graphs import connected_graphs
 from ngo.measures.theorems.residual import residual
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 
-def degree_limit(settings: TheorySettings) -> pd.DataFrame:
+def degree_limit(options: TheoryOptions) -> pd.DataFrame:
     """What is left of V after ``delay_rounds`` rounds with γ = ``degree_share`` / Δ.
 
     Δ is the largest weighted degree, max_i Σ_{j≠i} W_ij, with two kinds of weights: Metropolis
@@ -24,14 +24,14 @@ def degree_limit(settings: TheorySettings) -> pd.DataFrame:
     for all smaller γ.
     """
     records = []
-    graphs = connected_graphs(settings.topologies, settings.workers, settings.u, settings.seed)
+    graphs = connected_graphs(options.topologies, options.workers, options.u, options.seed)
     for topology, n, W in graphs:
         between = W - torch.diag(W.diagonal())
         for weights, A in (("metropolis", between), ("unit", (between > 0).double())):
             degree = float(A.sum(1).max())
             values, vectors = torch.linalg.eigh(laplacian(A))
             X0 = vectors[:, [1, -1]].sum(1, keepdim=True) if n > 2 else vectors[:, -1:]
-            for share in settings.degree_share:
+            for share in options.degree_share:
                 gamma = share / degree
                 records.append(
                     {
@@ -41,7 +41,7 @@ def degree_limit(settings: TheorySettings) -> pd.DataFrame:
                         "share": share,
                         "gamma": gamma,
                         "limit": 2 / float(values[-1]),
-                        "residual": residual(X0, A, 1.0, gamma, settings.delay_rounds),
+                        "residual": residual(X0, A, 1.0, gamma, options.delay_rounds),
                     }
                 )
     return pd.DataFrame(records)

@@ -14,10 +14,10 @@ from ngo.measures.theorems.connected_graphs import connected_graphs
 from ngo.measures.theorems.residual import residual
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 
-def delay_tolerances(settings: TheorySettings) -> pd.DataFrame:
+def delay_tolerances(options: TheoryOptions) -> pd.DataFrame:
     """The largest delay under which consensus in rounds is reached, and its limits, for p = 1 too.
 
     - ``tolerated``, for p = 1: the largest delay under which V decays, since it then vanishes. A
@@ -29,15 +29,15 @@ def delay_tolerances(settings: TheorySettings) -> pd.DataFrame:
     The initial state is the eigenvector of λ_n, the first to become unstable, with unit spread. For
     p ≠ 1 the results depend on the spread.
     """
-    gamma, rounds = settings.delay_step, settings.delay_rounds
+    gamma, rounds = options.delay_step, options.delay_rounds
     records = []
-    graphs = connected_graphs(settings.topologies, settings.workers, settings.u, settings.seed)
+    graphs = connected_graphs(options.topologies, options.workers, options.u, options.seed)
     for topology, n, W in graphs:
         _, vectors = torch.linalg.eigh(laplacian(W))
         X0 = vectors[:, -1:] * math.sqrt(n)
         limit = theory.delay_limit(W)
-        for p in (*settings.p, 1.0):
-            share = 1.0 if p == 1 else settings.delay_share
+        for p in (*options.p, 1.0):
+            share = 1.0 if p == 1 else options.delay_share
             records.append(
                 {
                     "topology": topology,

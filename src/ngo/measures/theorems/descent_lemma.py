@@ -12,7 +12,7 @@ from ngo.gossip import least_squares
 from ngo.gossip.consensus import synchronization_index
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 # Learning rates, times L. The theorems have 1/4 or less.
 RATES = (0.01, 0.05, 0.25)
@@ -20,7 +20,7 @@ RATES = (0.01, 0.05, 0.25)
 DECADES = 1.5
 
 
-def descent_lemma(settings: TheorySettings) -> pd.DataFrame:
+def descent_lemma(options: TheoryOptions) -> pd.DataFrame:
     """E‖x̄^(t+1) − x*‖² after a step of SGD, and the lemma's bound, at the hardest random state.
 
     The expectation is exact: a step's noise has the variance (η²/n²) Σσ_i². There is a row for each
@@ -33,11 +33,11 @@ def descent_lemma(settings: TheorySettings) -> pd.DataFrame:
     one with the largest ratio of left and right is recorded.
     """
     records = []
-    for n in sorted({2, settings.sgd_workers}):
-        problem = curved_problem(settings, n)
-        X = _states(settings, problem, n)
+    for n in sorted({2, options.sgd_workers}):
+        problem = curved_problem(options, n)
+        X = _states(options, problem, n)
         for rate in RATES:
-            left, right = sides(problem, X, rate / problem.L, settings.batch_size)
+            left, right = sides(problem, X, rate / problem.L, options.batch_size)
             for form, bound in right.items():
                 worst = int((left / bound).argmax())
                 records.append(
@@ -53,9 +53,9 @@ def descent_lemma(settings: TheorySettings) -> pd.DataFrame:
     return pd.DataFrame(records)
 
 
-def curved_problem(settings: TheorySettings, n: int) -> least_squares.LeastSquares:
+def curved_problem(options: TheoryOptions, n: int) -> least_squares.LeastSquares:
     """One-dimensional least squares on n workers, with curvatures of a ratio ``curvature``."""
-    s = settings
+    s = options
     flat = least_squares.gaussian_problem(n, s.samples, 1, s.noise, s.heterogeneity, s.seed)
     curvature = s.curvature ** torch.linspace(0, 1, n, dtype=torch.float64)
     scale = (curvature / flat.A.square().mean((1, 2))).sqrt()
@@ -83,9 +83,9 @@ def sides(
     return left, right
 
 
-def _states(settings: TheorySettings, problem: least_squares.LeastSquares, n: int) -> torch.Tensor:
-    generator = torch_stream(settings.seed, "theory lemma", n)
-    count = settings.lemma_states
+def _states(options: TheoryOptions, problem: least_squares.LeastSquares, n: int) -> torch.Tensor:
+    generator = torch_stream(options.seed, "theory lemma", n)
+    count = options.lemma_states
 
     def scale() -> torch.Tensor:
         drawn = torch.rand(count, 1, generator=generator, dtype=torch.float64)

@@ -13,25 +13,25 @@ from ngo.gossip import consensus
 from ngo.measures.theorems.connected_graphs import connected_graphs
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 SAMPLES = 100
 T_END = 1e12
 
 
-def exponential_decay(settings: TheorySettings) -> pd.DataFrame:
+def exponential_decay(options: TheoryOptions) -> pd.DataFrame:
     """How far log V is from a straight line in t, for each graph and Gaussian initial state.
 
     ``measured`` is the largest distance of log V from its line of least squares, over the second
     half of the fall of log V to ``tol``, as a share of that half. The coupling is linear.
     """
     records = []
-    graphs = connected_graphs(settings.topologies, settings.workers, settings.u, settings.seed)
+    graphs = connected_graphs(options.topologies, options.workers, options.u, options.seed)
     for topology, n, W in graphs:
-        generator = torch_stream(settings.seed, "theory logs", n)
-        for draw in range(settings.draws):
+        generator = torch_stream(options.seed, "theory logs", n)
+        for draw in range(options.draws):
             X0 = torch.randn(n, 1, generator=generator, dtype=torch.float64)
-            flow = consensus.integrate(X0, W, 1.0, t_end=T_END, tol=settings.tol, samples=SAMPLES)
+            flow = consensus.integrate(X0, W, 1.0, t_end=T_END, tol=options.tol, samples=SAMPLES)
             measured = distance_from_line(flow.times.numpy(), flow.V.log().numpy())
             records.append(
                 {"topology": topology, "n": n, "p": 1.0, "draw": draw, "measured": measured}

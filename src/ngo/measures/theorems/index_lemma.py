@@ -12,10 +12,10 @@ from ngo.gossip.spectrum import algebraic_connectivity
 from ngo.measures.theorems.connected_graphs import connected_graphs
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 
-def index_lemma(settings: TheorySettings) -> pd.DataFrame:
+def index_lemma(options: TheoryOptions) -> pd.DataFrame:
     """E V^(t+1) of SGD with gossip, and 40 η_t² n G²/β², for each γ of ``floor_gamma``.
 
     ``form`` is printed, β = 1 − γλ₂(L(W)), or amended, β = γλ₂(L(W)), the spectral gap of a step.
@@ -23,7 +23,7 @@ def index_lemma(settings: TheorySettings) -> pd.DataFrame:
     2 to ``trial_steps``. The workers start at x*, so that G², the largest E‖∇F_i‖² of the run, is
     not that of a distant start.
     """
-    s = settings
+    s = options
     problem = least_squares.at_distance(
         least_squares.gaussian_problem(
             s.sgd_workers, s.samples, s.dimension, s.noise, s.heterogeneity, s.seed

@@ -13,20 +13,20 @@ from ngo.measures.theorems.connected_graphs import connected_graphs
 from ngo.measures.theorems.residual import residual, unit_spread
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 # Linear consensus has this many times the rounds.
 LONGER = 4
 
 
-def link_failures(settings: TheorySettings) -> pd.DataFrame:
+def link_failures(options: TheoryOptions) -> pd.DataFrame:
     """What is left of V after rounds in which each link fails with probability ``link_loss``.
 
     Links fail independently in each round; the rest has Metropolis weights, and γ is ``sgd_gamma``.
     ``without`` is the residual of as many rounds without failures. One row for each graph and
     exponent: ``sgd_p`` with ``delay_rounds`` rounds; 1, which is slower, with ``LONGER`` as many.
     """
-    s = settings
+    s = options
     records = []
     for topology, n, W in connected_graphs(s.topologies, s.workers, s.u, s.seed):
         generator = torch_stream(s.seed, "theory failures", n)

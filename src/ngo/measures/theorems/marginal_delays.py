@@ -13,7 +13,7 @@ from ngo.measures.theorems.connected_graphs import connected_graphs
 from ngo.measures.theorems.residual import residual
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 # Delays as shares of the limit.
 SHARES = (0.9, 1.0)
@@ -21,7 +21,7 @@ SHARES = (0.9, 1.0)
 DELAYS = 200
 
 
-def marginal_delays(settings: TheorySettings) -> pd.DataFrame:
+def marginal_delays(options: TheoryOptions) -> pd.DataFrame:
     """What is left of V with a delay at the limit, and at 0.9 of it, for each ``marginal_delay``.
 
     A delay of k rounds is the limit of linear consensus in rounds of length γ =
@@ -29,10 +29,10 @@ def marginal_delays(settings: TheorySettings) -> pd.DataFrame:
     start is the eigenvector of λ_n.
     """
     records = []
-    graphs = connected_graphs(settings.topologies, settings.workers, settings.u, settings.seed)
+    graphs = connected_graphs(options.topologies, options.workers, options.u, options.seed)
     for topology, n, W in graphs:
         values, vectors = torch.linalg.eigh(laplacian(W))
-        for delay in settings.marginal_delay:
+        for delay in options.marginal_delay:
             at_limit = 2 * math.sin(math.pi / (2 * (2 * delay + 1))) / float(values[-1])
             for share in SHARES:
                 left = residual(vectors[:, -1:], W, 1.0, share * at_limit, DELAYS * delay, delay)

@@ -29,9 +29,9 @@ from ngo.measures.theorems.weight_sums import weight_sums
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
-PARTS: Mapping[str, Callable[[TheorySettings], pd.DataFrame]] = {
+PARTS: Mapping[str, Callable[[TheoryOptions], pd.DataFrame]] = {
     "bounds": consensus_times,
     "delays": delay_tolerances,
     "gaps": convergence_gaps,

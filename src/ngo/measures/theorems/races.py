@@ -12,10 +12,10 @@ from ngo.gossip import least_squares, theory
 from ngo.measures.theorems.connected_graphs import connected_graphs
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 
-def races(settings: TheorySettings) -> pd.DataFrame:
+def races(options: TheoryOptions) -> pd.DataFrame:
     """The gap f(x_avg^T) − f* of each method, on a problem for each of ``trials`` seeds.
 
     - ``centralized``; ``gossip`` and ``ngo`` on ``sgd_topology`` with γ = ``sgd_gamma``;
@@ -24,7 +24,7 @@ def races(settings: TheorySettings) -> pd.DataFrame:
     ``gap`` is a mean over ``trial_repeats`` runs. ``noise_term`` and ``sync_term`` are the terms II
     and III of Theorem 2.1 at T, with σ̄² and V as measured.
     """
-    s = settings
+    s = options
     ((_, _, W),) = connected_graphs([s.sgd_topology], [s.sgd_workers], s.u, s.seed)
     ((_, _, complete),) = connected_graphs(["complete"], [s.sgd_workers], s.u, s.seed)
     methods = {

@@ -13,17 +13,17 @@ from ngo.gossip.topology import Mixing
 from ngo.measures.theorems.residual import residual, unit_spread
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 
-def random_system(settings: TheorySettings) -> pd.DataFrame:
+def random_system(options: TheoryOptions) -> pd.DataFrame:
     """What is left of V after ``random_rounds`` rounds on draws of G(n, u).
 
     ``form`` printed: weights of 0 or 1 and no γ, as in the paper's equations (aijp) and (random);
     amended: Metropolis weights and γ = ``sgd_gamma``. Both see the same draws, with the exponents
     ``sgd_p`` and 1.
     """
-    s = settings
+    s = options
     records = []
     for n in s.workers:
         for draw in range(s.draws):

@@ -10,16 +10,16 @@ from ngo.gossip import least_squares, theory
 from ngo.measures.theorems.connected_graphs import connected_graphs
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 
-def speedup(settings: TheorySettings) -> pd.DataFrame:
+def speedup(options: TheoryOptions) -> pd.DataFrame:
     """The gap f(x_avg^T) − f* of gossip after ``trial_steps`` steps, for each n and seed.
 
     All workers draw from the same samples, so that f, its constants and the learning rates do not
     depend on n: iid data in the sense of Section 2. ``gap`` is a mean over ``trial_repeats`` runs.
     """
-    s = settings
+    s = options
     records = []
     for trial in range(s.trials):
         seed = s.seed + trial

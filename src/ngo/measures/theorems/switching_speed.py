@@ -13,7 +13,7 @@ from ngo.gossip.spectrum import algebraic_connectivity, laplacian
 from ngo.measures.theorems.connected_graphs import connected_graphs
 
 if TYPE_CHECKING:
-    from ngo.measures.theory import TheorySettings
+    from ngo.measures.theory import TheoryOptions
 
 # Random graphs of the family, beside one of each topology.
 MORE_GRAPHS = 3
@@ -21,7 +21,7 @@ MORE_GRAPHS = 3
 SWITCHES, MEAN_DWELL = 50, 1.0
 
 
-def switching_speed(settings: TheorySettings) -> pd.DataFrame:
+def switching_speed(options: TheoryOptions) -> pd.DataFrame:
     """The rate of decay of ‖x − x̄‖ in continuous time, dx/dt = −L(W_s(t)) x, and λ₂*.
 
     The family has a connected graph of each topology, and further random ones, on ``sgd_workers``
@@ -29,7 +29,7 @@ def switching_speed(settings: TheorySettings) -> pd.DataFrame:
     each of ``trials`` seeds. ``signal`` slowest never leaves the graph of λ₂*, and starts at its
     eigenvector: this is the equality.
     """
-    s = settings
+    s = options
     family = [W for _, _, W in connected_graphs(s.topologies, [s.sgd_workers], s.u, s.seed)]
     for k in range(MORE_GRAPHS):
         ((_, _, W),) = connected_graphs(["random"], [s.sgd_workers], s.u, s.seed + 1 + k)

@@ -88,10 +88,6 @@ configs_option = click.option(
     help="Config file; later ones override.",
 )
 
-schema_option = click.option(
-    "--schema", type=INPUT, help="Schema of the config  [default: the workflow's]"
-)
-
 trust_option = click.option(
     "--trust-plugins", "trusted", is_flag=True, help="Run the plugins that the archive contains."
 )

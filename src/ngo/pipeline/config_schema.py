@@ -1,28 +1,20 @@
-"""The JSON Schema of a config, from the definitions of its fields and measurements."""
+"""The keys of a config: their JSON Schema, and the check of a config, with errors of one line."""
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Mapping
-from pathlib import Path
+from typing import Any
 
-import yaml
+from jsonschema import Draft202012Validator, ValidationError, validators
 
 from ngo.common.devices import DEVICES
+from ngo.common.fields import Schema, as_number, mapping_schema
+from ngo.common.registry import UserError, nearest, shown
 from ngo.common.versions import MIXED
 from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS, Measurement
-from ngo.measures.section import entry_schema
 from ngo.training.spec import FIELDS, FINAL
-
-SCHEMA = Path("workflow/schemas/config.schema.yaml")
-
-Schema = dict[str, object]
-
-HEADER = """\
-# Written by `make schema` from the definitions of runs (ngo.training.spec), of measurements
-# (ngo.measures), and of the config's other keys (ngo.pipeline.schema).
-"""
 
 _TEXT: Schema = {"type": "string"}
 _SEED: Schema = {"type": "integer", "minimum": 0}
@@ -45,7 +37,7 @@ _PATH: Schema = {
 }
 
 
-def config_schema(*, values: bool = True) -> Schema:
+def config_schema(*, values: bool = False) -> Schema:
     """The schema of a config, with the entries that plugins have registered.
 
     Without ``values``, the values of runs and measurements are free: their own checks explain
@@ -56,7 +48,7 @@ def config_schema(*, values: bool = True) -> Schema:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "description": "The config of the pipeline. config/README.md explains every key.",
-        **_mapping(
+        **mapping_schema(
             {
                 "tier": {
                     "type": "string",
@@ -72,10 +64,10 @@ def config_schema(*, values: bool = True) -> Schema:
                 "findings": _PATH,
                 "mixed_versions": {"enum": list(MIXED), "description": " or ".join(MIXED)},
                 "only": _ref("names"),
-                "resources": _mapping(
+                "resources": mapping_schema(
                     {"train": _resources_of_runs(), "measure": _ref("resources")}
                 ),
-                "data": _mapping({"root": _PATH}),
+                "data": mapping_schema({"root": _PATH}),
                 "seeds": _ref("seeds"),
                 "defaults": _ref("run"),
                 "settings": {
@@ -84,13 +76,13 @@ def config_schema(*, values: bool = True) -> Schema:
                     "additionalProperties": _ref("run"),
                 },
                 "training": _named(_training()),
-                "partitions": _named(_mapping({"settings": _ref("names"), "seed": _SEED})),
+                "partitions": _named(mapping_schema({"settings": _ref("names"), "seed": _SEED})),
                 **{
                     name: _named(_measurement(entry, values))
                     for name, entry in MEASUREMENTS.items()
                 },
-                "artefacts": _named(_mapping(_SHOWN, required=())),
-                "network": _named(_mapping(_NETWORK, optional=("slow", "slowdown"))),
+                "artefacts": _named(mapping_schema(_SHOWN, _SHOWN)),
+                "network": _named(mapping_schema(_NETWORK, optional=("slow", "slowdown"))),
             },
             optional=(
                 "runs_per_gpu",
@@ -108,28 +100,41 @@ def config_schema(*, values: bool = True) -> Schema:
             "id": _ID,
             "names": _list(_TEXT, unique=True),
             "seeds": _seeds("array", "integer"),
-            "resources": _mapping(_RESOURCES),
-            "run": _mapping(run, required=()),
-            "case": _mapping(case, required=()),
+            "resources": mapping_schema(_RESOURCES),
+            "run": mapping_schema(run, run),
+            "case": mapping_schema(case, case),
         },
     }
 
 
-def as_yaml() -> str:
-    """The text of the schema's file."""
-    schema = json.loads(json.dumps(config_schema()))  # parts that are used twice are written twice
-    return HEADER + yaml.safe_dump(schema, sort_keys=False, allow_unicode=True, width=100)
+def overlay_schema() -> Schema:
+    """The schema of a config or an overlay, for editors.
+
+    An overlay may leave out any key, and null leaves out an experiment.
+    """
+
+    def partial(part: Any) -> Any:
+        if isinstance(part, list):
+            return [partial(each) for each in part]
+        if not isinstance(part, Mapping):
+            return part
+        found = {key: partial(value) for key, value in part.items() if key != "required"}
+        return {**found, "type": ["object", "null"]} if found.get("type") == "object" else found
+
+    return partial(config_schema(values=True))
 
 
 def _resources_of_runs() -> Schema:
     """What a run requests: some data sets may need more memory than the others."""
-    by_dataset = _mapping({name: _RESOURCES["mem_mb"] for name in DATASETS}, required=())
-    return _mapping({**_RESOURCES, "mem_mb_of": by_dataset}, optional=("mem_mb_of",))
+    memory = {name: _RESOURCES["mem_mb"] for name in DATASETS}
+    return mapping_schema(
+        {**_RESOURCES, "mem_mb_of": mapping_schema(memory, memory)}, optional=("mem_mb_of",)
+    )
 
 
 def _training() -> Schema:
     step = {"anyOf": [_SEED, {"const": FINAL}]}
-    return _mapping(
+    return mapping_schema(
         {
             "settings": _ref("names"),
             "compare": _list(_ref("case")),
@@ -146,25 +151,9 @@ def _training() -> Schema:
 
 def _measurement(entry: Measurement, values: bool) -> Schema:
     if values:
-        return entry_schema(entry)
+        return entry.schema
     own = {"setting": _TEXT} if entry.run_fields else {}
     return {"type": "object", "required": [*own], "properties": own}
-
-
-def _mapping(
-    properties: Mapping[str, object],
-    *,
-    required: tuple[str, ...] | None = None,
-    optional: tuple[str, ...] | list[str] = (),
-) -> Schema:
-    """A mapping with these keys and no others; all are required but the ``optional`` ones."""
-    needed = [key for key in properties if key not in optional] if required is None else required
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        **({"required": list(needed)} if needed else {}),
-        "properties": dict(properties),
-    }
 
 
 def _named(entry: Schema) -> Schema:
@@ -221,3 +210,72 @@ _SHOWN: Schema = {
     "late_accuracy": _PERCENT,
     "target_accuracy": _SHARE,
 }
+
+
+def check_schema(config: Mapping) -> None:
+    """Raise a UserError for the first value in the config that its schema does not allow."""
+    errors = sorted(_Validator(config_schema()).iter_errors(config), key=lambda e: e.json_path)
+    if errors:
+        raise UserError(_in_one_line(errors[0]))
+
+
+# By default, 2.0 is a whole number, and NaN is a number within all bounds.
+_Validator = validators.extend(
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {
+            "integer": lambda _, value: type(value) is int,
+            "number": lambda _, value: (
+                type(value) is int or (type(value) is float and math.isfinite(value))
+            ),
+        }
+    ),
+)
+
+
+def _in_one_line(error: ValidationError) -> str:
+    key = error.json_path.removeprefix("$").removeprefix(".") or "config"
+    value = error.instance
+    if error.validator == "additionalProperties":
+        known = error.schema.get("properties", {})
+        name = next(name for name in value if name not in known)
+        return (
+            f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}.{nearest(name, known)}"
+        )
+    if error.validator == "required":
+        missing = next(name for name in error.validator_value if name not in value)
+        return f"{key}: {missing!r} is missing."
+    if error.validator == "uniqueItems":
+        return f"{key}: {shown(value)} repeats a value; name each one once."
+    what = "the name " if "propertyNames" in error.schema_path else ""
+    hint = as_number(value) if error.validator == "type" else ""
+    return f"{key}: {what}{shown(value)} is not allowed; it must be {_wanted(error.schema)}.{hint}"
+
+
+_TYPES = {
+    "object": "a mapping of keys to values",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+}
+
+_BOUNDS = {
+    "minimum": "{} or more",
+    "exclusiveMinimum": "above {}",
+    "maximum": "{} or less",
+    "exclusiveMaximum": "below {}",
+    "minItems": "of {} or more",
+    "maxItems": "of {} or less",
+}
+
+
+def _wanted(schema: Mapping) -> str:
+    """What a part of the schema allows, in words: its description, if it has one."""
+    if "anyOf" in schema:
+        return ", or ".join(map(_wanted, schema["anyOf"]))
+    if "const" in schema:
+        return repr(schema["const"])
+    bounds = [words.format(schema[name]) for name, words in _BOUNDS.items() if name in schema]
+    return schema.get("description") or ", ".join([_TYPES[schema["type"]], *bounds])
