@@ -14,21 +14,18 @@ from ngo.pipeline.config_schema import config_schema
 
 def test_the_measurements_are_found():
     assert {"spectra", "theory"} <= set(MEASUREMENTS)
-    assert (MEASUREMENTS["alignment"].on_models, MEASUREMENTS["spectra"].on_models) == (True, False)
-    assert (MEASUREMENTS["throughput"].exclusive, MEASUREMENTS["spectra"].exclusive) == (
-        True,
-        False,
-    )
+    assert MEASUREMENTS["alignment"].on_models
+    assert MEASUREMENTS["throughput"].exclusive
+    assert not MEASUREMENTS["spectra"].on_models
+    assert not MEASUREMENTS["spectra"].exclusive
     assert MEASUREMENTS.definitions["spectra"] == "ngo.measures.spectra:spectral_table"
 
 
 @pytest.mark.parametrize("kind", MEASUREMENTS)
-def test_a_measurement_is_a_command_whose_help_names_its_settings(kind):
+def test_a_measurement_is_a_command_with_its_options(kind):
     command = main.get_command(None, kind)
     assert command.name == kind
-    assert {option.name for option in command.params} >= set(
-        settings_of(MEASUREMENTS[kind].settings)
-    )
+    assert {each.name for each in command.params} >= set(fields_of(MEASUREMENTS[kind].options))
 
 
 @pytest.mark.parametrize("module", ["ngo.measures.measurement", "ngo.measures.theory_table"])
