@@ -78,10 +78,11 @@ test-slurm: cluster ## The pipeline on a real Slurm of one node, started for the
 verify-shipped: setup ## Some runs and measurements of the shipped archives, made again and compared: 2 minutes
 	$(BIN)/python tools/verify_shipped.py
 
-check: setup ## Style, import order, workflow lint, and consistency of lock files and environments: 1 minute
+check: setup ## Style, import order, types, workflow lint, and consistency of lock files and environments: 1 minute
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --lint
 	$(BIN)/python tools/results_page.py --check

@@ -6,7 +6,7 @@ import pandas as pd
 
 from ngo.measures.theory_table import TheoryOptions
 from ngo.theorems.theorem import PARTS
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 
 OPTIONS = TheoryOptions(
     topologies=("ring", "random", "complete"), workers=(2, 5), u=0.4, p=(0.5, 0.75), seed=0,

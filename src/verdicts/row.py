@@ -202,7 +202,7 @@ def read_rows(path: str | Path) -> list[Row]:
         if name not in table:
             raise UserError(f"claims: {str(path)!r} has no column {name!r}.")
     table = table.fillna(dict.fromkeys(_TEXTS, ""))
-    rows = [Row(**record) for record in table[COLUMNS].to_dict("records")]
+    rows = [Row(*values) for values in table[COLUMNS].itertuples(index=False, name=None)]
     for row in rows:
         if row.verdict not in VERDICTS:
             raise unknown(f"claims: verdict of {row.claim}", row.verdict, VERDICTS)

@@ -26,7 +26,7 @@ from ngo.pipeline.config_files import read_config
 from ngo.pipeline.crate import CRATE
 from ngo.pipeline.packed_runs import METRICS, RECORDS, write_run
 from ngo.pipeline.plan import plan
-from verdicts.quantity import QUANTITIES, Quantity
+from verdicts.quantity_registry import QUANTITIES, Quantity
 
 RULES = list((REPOSITORY / "workflow/rules").glob("*.smk"))
 SHOWN = ["tableS1", "figS6"]  # measured, and trained with samples of its own

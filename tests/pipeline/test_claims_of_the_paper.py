@@ -17,7 +17,7 @@ from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims
 from verdicts.claims.schema import schema
 from verdicts.ledger import judged
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.row import as_table
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN
 

@@ -16,7 +16,7 @@ from ngo.pipeline.keys import PAGE_TEXTS, Keys, _sha256, content, key
 from ngo.pipeline.packed_runs import write_run
 from ngo.pipeline.plan import plan
 from ngo.training.resolve import resolve
-from verdicts.quantity import QUANTITIES, Quantity
+from verdicts.quantity_registry import QUANTITIES, Quantity
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks/table1.ipynb"
 

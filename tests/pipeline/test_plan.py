@@ -7,7 +7,7 @@ from tier_artefacts import OF_A_TIER
 from ngo.common.registry import UserError
 from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import read_config, tiers
-from verdicts.quantity import QUANTITIES, Quantity
+from verdicts.quantity_registry import QUANTITIES, Quantity
 
 
 @pytest.mark.parametrize("tier", TIERS)

@@ -4,7 +4,7 @@ from small_theory import OPTIONS
 
 from ngo.common.registry import UserError
 from ngo.theorems.theorem import PARTS, Part, by_seed, checked_form, rows_of
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 
 
 def test_each_file_that_measures_a_theorem_judges_it():

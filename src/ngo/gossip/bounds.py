@@ -7,6 +7,7 @@ of a Laplacian L(·) = D − ·.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 
@@ -17,7 +18,11 @@ CYCLE_STARTS = 64
 CYCLE_STEPS = 200
 
 # The constant c in dV/dt ≤ −c γ λ₂(L(B))^p V^p, by form of the bound.
-_RATES = {"paper": lambda p: 4.0, "corrected": lambda p: 2.0**p, "sharp": lambda p: 2.0}
+_RATES: dict[str, Callable[[float], float]] = {
+    "paper": lambda p: 4.0,
+    "corrected": lambda p: 2.0**p,
+    "sharp": lambda p: 2.0,
+}
 
 
 def finite_time_bound(

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
-
-
-class Run(Protocol):
-    """The fields of a run that decide its learning rates."""
-
-    lr: float
-    lr_schedule: str
-    warmup: float
-
+from ngo.gossip.step import Run
 
 #: From the share of the run's steps already taken, in [0, 1), and the run, to the factor of η.
 Factor = Callable[[float, Run], float]

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry, UserError, in_a_line
@@ -95,17 +95,17 @@ class Topology:
         edges = self._edges_of(n, found)
         return outgoing_shares(n, edges) if self.directed else metropolis_hastings(n, edges)
 
-    def _fact(self, name: str, n: int, values: Mapping[str, object]) -> object:
+    def _fact(self, name: str, n: int, values: Mapping[str, object]) -> Any:
         fact = self.facts.get(name)
         return _call(fact, n, values) if callable(fact) else fact
 
-    def _define(self, n: int, values: Mapping[str, object]) -> object:
+    def _define(self, n: int, values: Mapping[str, object]) -> Any:
         self.check_values(n, **values)
         if n == 1:
             return []
         return self.define(n, **{name: values[name] for name in self.arguments})
 
-    def _edges_of(self, n: int, found: object) -> Edges:
+    def _edges_of(self, n: int, found: Any) -> Edges:
         if self.weighted and n > 1:
             from ngo.gossip.weights import checked_matrix
 
@@ -182,6 +182,7 @@ class Mixing:
     ) -> None:
         """``fields`` holds the fields of the run as attributes; ``generator`` is changed."""
         self._topology = TOPOLOGIES[name]
+        self.directed = self._topology.directed
         self._n = n
         for key in self._topology.fields:
             if not hasattr(fields, key):

@@ -19,7 +19,7 @@ from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts.claims.claim import Claim, ClaimsFile, Gate
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.rows.run_values import parsed
 
 # The columns of an experiment's tidy table, beside the fields of its runs.

@@ -27,7 +27,7 @@ from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS
 from ngo.training.code import named_files, run_fingerprint
 from ngo.training.earlier import RECORD
 from ngo.training.spec import FIELDS, RunSpec
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 
 if TYPE_CHECKING:
     from ngo.pipeline.plan import Plan

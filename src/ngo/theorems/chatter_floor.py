@@ -14,7 +14,7 @@ from ngo.common.seeding import torch_stream
 from ngo.theorems.graphs import graphs
 from ngo.theorems.residual import FACTOR
 from ngo.theorems.theorem import part, rows_of
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ngo.gossip.topology import Mixing
 from ngo.theorems.graphs import sgd_graph
 from ngo.theorems.sgd_problem import problem, spaced
 from ngo.theorems.theorem import checked_form, part, rows_of
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
 if TYPE_CHECKING:

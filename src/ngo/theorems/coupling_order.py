@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ngo.common.registry import UserError
 from ngo.theorems.graphs import sgd_graph, states
 from ngo.theorems.theorem import by_seed, part, rows_of
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ngo.theorems.graphs import graphs, states
 from ngo.theorems.residual import FACTOR, VANISHED, residual
 from ngo.theorems.theorem import checked_form, part, rows_of
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
 if TYPE_CHECKING:

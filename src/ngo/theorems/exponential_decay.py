@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ngo.theorems.graphs import graphs, states
 from ngo.theorems.theorem import part, rows_of
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
 if TYPE_CHECKING:

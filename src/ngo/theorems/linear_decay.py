@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ngo.common.seeding import torch_stream
 from ngo.theorems.graphs import graphs
 from ngo.theorems.theorem import part, rows_of
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ngo.common.registry import UserError
 from ngo.theorems.graphs import sgd_graph
 from ngo.theorems.theorem import by_seed, part, rows_of
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 
 if TYPE_CHECKING:
     import pandas as pd

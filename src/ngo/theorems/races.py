@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ngo.theorems.graphs import graph, sgd_graph
 from ngo.theorems.sgd_problem import problem, spaced
 from ngo.theorems.theorem import by_seed, part, rows_of
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 
 if TYPE_CHECKING:
     import pandas as pd

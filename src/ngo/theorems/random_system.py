@@ -11,7 +11,7 @@ from ngo.gossip.topology import Mixing
 from ngo.theorems.graphs import unit_spread
 from ngo.theorems.residual import VANISHED, residual
 from ngo.theorems.theorem import checked_form, part, rows_of
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 from verdicts.statistics.cases import cases
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ngo.common.fields import (
     Field,
@@ -137,11 +137,11 @@ class RunSpec:
     @classmethod
     def of(cls, values: Mapping[str, object]) -> RunSpec:
         """The run with these ``values()``."""
-        core = {name: value for name, value in values.items() if name in _CORE}
+        core: dict[str, Any] = {name: value for name, value in values.items() if name in _CORE}
         own = tuple(sorted((name, value) for name, value in values.items() if name not in _CORE))
         return cls(**core, own=own)
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         """An option as an attribute, as the package's own fields are; else None."""
         if name.startswith("_") or name not in DECLARED:
             raise AttributeError(f"a run has no field {name!r}")

@@ -79,7 +79,7 @@ class ClaimsFile:
     @property
     def quantities(self) -> tuple[str, ...]:
         """The names of all quantities that claims and gates use, sorted."""
-        entries = [*self.claims.values(), *self.gates.values()]
+        entries: list[Claim | Gate] = [*self.claims.values(), *self.gates.values()]
         return tuple(sorted({each.quantity for each in entries if each.quantity}))
 
     def with_named(self, argument: str, values: Mapping[str, object]) -> ClaimsFile:

@@ -10,11 +10,12 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate
 from verdicts.claims.for_each import expanded
 from verdicts.claims.printed import PrintedNumbers
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.expectation import RELATIONS, Expectation
@@ -48,7 +49,7 @@ def read_claims(path: str | Path) -> ClaimsFile:
     return claims_of(read_mapping(path, "claims"), Path(path).parent)
 
 
-def claims_of(content: Mapping, folder: Path) -> ClaimsFile:
+def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
     _check_keys("claims", content, SECTIONS, ("claims",))
     sections = {name: _mapping(name, content.get(name, {})) for name in SECTIONS}
@@ -60,19 +61,21 @@ def claims_of(content: Mapping, folder: Path) -> ClaimsFile:
         for name, values in sections["values"].items()
     }
     gates = {
-        name: _gate(f"gates.{name}", name, entry)
+        str(name): _gate(f"gates.{name}", name, entry)
         for name, entry in expanded("gates", sections["gates"], named).items()
     }
     short = _with_defaults(sections["claims"], sections["defaults"])
     printed = PrintedNumbers(folder)
-    claims = {
-        name: _claim(f"claims.{name}", name, printed.numbers(f"claims.{name}", entry), gates)
+    claims = [
+        _claim(f"claims.{name}", name, printed.numbers(f"claims.{name}", entry), gates)
         for name, entry in expanded("claims", short, named).items()
-    }
-    return ClaimsFile(claims, gates, tuple(sorted(printed.files)))
+    ]
+    return ClaimsFile({claim.id: claim for claim in claims}, gates, tuple(sorted(printed.files)))
 
 
-def _with_defaults(claims: Mapping, defaults: Mapping) -> dict[object, object]:
+def _with_defaults(
+    claims: Mapping[Any, object], defaults: Mapping[Any, object]
+) -> dict[object, object]:
     """The claims, each with what it does not give from the defaults that it names."""
     found = dict(claims)
     for name, entry in claims.items():
@@ -226,7 +229,9 @@ def _where(key: str, value: object) -> Selection:
     return selection
 
 
-def _check_keys(key: str, values: Mapping, known: Iterable[str], required: Iterable[str]) -> None:
+def _check_keys(
+    key: str, values: Mapping[Any, object], known: Iterable[str], required: Iterable[str]
+) -> None:
     for name in values:
         if name not in known:
             raise unknown(key, name, known)
@@ -241,7 +246,7 @@ def _one_of(key: str, value: object, known: Iterable[str]) -> str:
     return value
 
 
-def _mapping(key: str, value: object) -> Mapping:
+def _mapping(key: str, value: object) -> Mapping[Any, object]:
     if not isinstance(value, Mapping):
         raise UserError(f"{key}: {shown(value)} is not allowed; it must be a mapping.")
     return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import product
+from typing import Any
 
 from verdicts.registry import UserError, shown, unknown
 
@@ -31,12 +32,18 @@ def expanded(
     return _Writer(named or {}).mapping(section, entries, {})
 
 
+#: The value of each name in scope.
+Chosen = Mapping[Any, Any]
+
+
 class _Writer:
     def __init__(self, named: Mapping[str, Mapping[str, Mapping[str, object]]]) -> None:
         self.named = named
         self.written = 0
 
-    def mapping(self, key: str, entries: Mapping, chosen: Mapping) -> dict[object, object]:
+    def mapping(
+        self, key: str, entries: Mapping[Any, object], chosen: Chosen
+    ) -> dict[object, object]:
         """The entries with the values of ``chosen`` and of their own names."""
         found: dict[object, object] = {}
         for name, entry in entries.items():
@@ -52,7 +59,7 @@ class _Writer:
                 found[identifier] = self.filled(place, entry, values)
         return found
 
-    def choices(self, key: str, entry: object, chosen: Mapping) -> Iterator[Mapping]:
+    def choices(self, key: str, entry: object, chosen: Chosen) -> Iterator[Chosen]:
         """The values of all names in scope, for each combination of the entry's own."""
         if not isinstance(entry, Mapping) or FOR_EACH not in entry:
             yield chosen
@@ -64,9 +71,9 @@ class _Writer:
         for values in product(*lists):
             yield {**chosen, **dict(zip(names, values, strict=True))}
 
-    def listed(self, key: str, name: object, values: object) -> list:
+    def listed(self, key: str, name: object, values: object) -> list[Any]:
         """The values of a name."""
-        known = self.named.get(name)
+        known = self.named.get(str(name), {})
         if known and values == ALL:
             return list(known)
         if not isinstance(values, list) or not values:
@@ -76,7 +83,7 @@ class _Writer:
                 raise unknown(key, value, known)
         return values
 
-    def filled(self, key: str, value: object, chosen: Mapping) -> object:
+    def filled(self, key: str, value: object, chosen: Chosen) -> object:
         """A value with all names replaced."""
         self.written += 1
         if isinstance(value, Mapping):
@@ -97,7 +104,7 @@ class _Writer:
             raise UserError(f"{key}: {FOR_EACH} writes out more than {MOST:,} values.")
         return value
 
-    def value(self, key: str, path: str, chosen: Mapping) -> object:
+    def value(self, key: str, path: str, chosen: Chosen) -> object:
         """The value of a name, or of an entry of it (``data.label``)."""
         name, *parts = path.split(".")
         value: object = chosen.get(name)

@@ -51,7 +51,7 @@ class PrintedNumbers:
         found = [row for row in rows if wanted.items() <= row.items()]
         if len(found) != 1:
             raise UserError(f"{key}: {len(found)} rows of {file!r} have {shown(wanted)}; one must.")
-        text = found[0][column]
+        text = found[0][str(column)]
         if not re.fullmatch(r"[+-]?[\d.]+(e[+-]?\d+)?", text) or not math.isfinite(float(text)):
             raise UserError(f"{key}: {shown(text)} in {file!r} is not a number.")
         return float(text)

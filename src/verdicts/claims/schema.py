@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from verdicts.claims.claims_file import KINDS, TAKEN
 from verdicts.claims.for_each import ALL, FOR_EACH
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.statistics.expectation import RELATIONS
 
 VALUE = {"type": "string", "pattern": r"^\{[\w.]+\}$", "description": "a value of for_each"}

@@ -3,7 +3,7 @@
 import pandas as pd
 from made_up_speed import trajectories
 
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 
 
 def test_linear_trajectories_reach_consensus_up_to_the_limit():

@@ -1,7 +1,8 @@
 """A learning rate that drops twice."""
 
 from ngo.common.fields import above, number
-from ngo.gossip.lr_schedule import Run, lr_schedule
+from ngo.gossip.lr_schedule import lr_schedule
+from ngo.gossip.step import Run
 
 DROPS = {
     "lr_drop_factor": number("factor of η at each drop", 0.1, above(0, 1)),

@@ -18,6 +18,19 @@ Round = list[tuple[Sequence[int], float]]
 PEERS = {"peers": whole("neighbours of a worker in a step, at most", 1, at_least(1))}
 
 
+@cache
+def _rounds(n: int, k: int) -> list[Round]:
+    q = n
+    for factor in range(k + 1, 1, -1):
+        while q % factor == 0:
+            q //= factor
+    blocks = [range(start, start + q) for start in range(0, n, q)]
+    inside = together([simple(list(block), k) for block in blocks])
+    across = together([hypercube([block[i] for block in blocks], k) for i in range(q)])
+    one = simple(list(range(n)), k)
+    return min(one, [*inside, *across], key=len)
+
+
 @topology(
     "base_graph",
     weighted=True,
@@ -36,19 +49,6 @@ def base_graph(n: int, t: int, peers: int) -> list[list[float]]:
     """
     rounds = _rounds(n, peers)
     return matrix(n, rounds[t % len(rounds)])
-
-
-@cache
-def _rounds(n: int, k: int) -> list[Round]:
-    q = n
-    for factor in range(k + 1, 1, -1):
-        while q % factor == 0:
-            q //= factor
-    blocks = [range(start, start + q) for start in range(0, n, q)]
-    inside = together([simple(list(block), k) for block in blocks])
-    across = together([hypercube([block[i] for block in blocks], k) for i in range(q)])
-    one = simple(list(range(n)), k)
-    return min(one, [*inside, *across], key=len)
 
 
 def hypercube(workers: Sequence[int], k: int) -> list[Round]:
@@ -102,7 +102,7 @@ def _merge(blocks: Sequence[tuple[Sequence[int], int]], k: int) -> list[Round]:
     others = [worker for block, _ in smaller for worker in block]
     weight = part / (len(largest) + len(others))
     parts = [largest[start : start + part] for start in range(0, len(largest), part)]
-    links = [((one, other), weight) for each in parts for one, other in zip(each, others)]  # noqa: B905
+    links: Round = [((one, other), weight) for each in parts for one, other in zip(each, others)]  # noqa: B905
     rest = together([*(hypercube(each, k) for each in parts), _merge(smaller, k)])
     return [links, *rest]
 

@@ -67,7 +67,7 @@ def node_names(topology: str | None, n: int, graph: str | None) -> list[str] | N
 
     None for a ``topology`` that is not of a file.
     """
-    if topology not in DIRECTED:
+    if topology not in DIRECTED or graph is None:
         return None
     return read(n, graph, DIRECTED[topology]).graph["names"]
 
@@ -141,8 +141,9 @@ def _load(path: str, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
 def _in_order(names: Iterable[object]) -> list[object]:
     """Names of nodes in the order of the workers (see above)."""
     numbers = {name: _whole_number(name) for name in names}
-    if None not in numbers.values() and len(set(numbers.values())) == len(numbers):
-        return sorted(numbers, key=numbers.get)
+    whole = {name: number for name, number in numbers.items() if number is not None}
+    if len(set(whole.values())) == len(numbers):
+        return sorted(whole, key=whole.__getitem__)
     return sorted(numbers, key=lambda name: (str(name), repr(name)))
 
 

@@ -26,14 +26,16 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from verdicts.registry import Registry
+from verdicts.registry import Registry, UserError
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 Function = Callable[..., "pd.Series | pd.DataFrame"]
+F = TypeVar("F", bound=Function)
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,14 @@ class Quantity:
         lines += [f"          with: {self.example}"] if self.example else []
         return "\n".join(lines)
 
+    def per_seed(self, key: str, result: object) -> np.ndarray:
+        """The numbers that the function returned; a UserError if they are not one per seed."""
+        import pandas as pd
+
+        if not isinstance(result, pd.Series) or result.index.has_duplicates:
+            raise UserError(f"{key}: {self.name!r} must return one number per seed.")
+        return result.to_numpy(dtype=float)
+
 
 _REQUIRED = inspect.Parameter.empty
 
@@ -87,13 +97,13 @@ QUANTITIES: Registry[Quantity] = Registry("quantity")
 
 def quantity(
     name: str, *, cases: bool = False, unit: str = "", example: str = ""
-) -> Callable[[Function], Function]:
+) -> Callable[[F], F]:
     """Register ``f(rows, **arguments)`` as a quantity; arguments are named in its signature.
 
     ``unit`` is that of its numbers, in words; ``example`` its arguments in a claim, as YAML.
     """
 
-    def register(function: Function) -> Function:
+    def register(function: F) -> F:
         QUANTITIES.add(name, Quantity(name, function, cases, unit, example), function)
         return function
 

@@ -1,8 +1,11 @@
 """The registry of quantities."""
 
+from importlib.util import find_spec
+
 import pytest
 
-from verdicts.quantity import QUANTITIES, quantity
+import verdicts
+from verdicts.quantity_registry import QUANTITIES, quantity
 from verdicts.registry import UserError
 
 
@@ -21,3 +24,7 @@ def test_a_quantity_knows_its_arguments(monkeypatch):
 def test_an_unknown_quantity_is_named():
     with pytest.raises(UserError, match="quantity: 'no_such' is unknown"):
         QUANTITIES["no_such"]
+
+
+def test_no_name_of_the_package_is_also_a_module():
+    assert [name for name in verdicts.__all__ if find_spec(f"verdicts.{name}")] == []
