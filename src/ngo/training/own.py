@@ -25,8 +25,7 @@ Make = Callable[[], nn.Module]
 Loss = Callable[[Any, torch.Tensor], torch.Tensor]
 Pair = tuple[Any, Any]
 
-# The name of the data set in ids and metrics.
-NAME = "own"
+NAME = "own"  # the name of the data set in ids and metrics
 
 
 def own_dataset(
