@@ -15,9 +15,8 @@ from small_theory import OPTIONS
 
 from ngo.analysis import results
 from ngo.cli import cli
+from ngo.measures import theory_table as theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
-from ngo.measures.theorems import parts
-from ngo.measures.theory import theory_table
 from ngo.pipeline.archive import runs_of, write_archive
 from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.collect import RUNS, collect_finished, with_runs
@@ -30,7 +29,7 @@ THEORY = tidy_table("test", "theory_theory")
 SPECTRA = tidy_table("test", "spectra_own")
 
 # The parts of the theory measurement that are quick.
-PARTS = {name: parts.PARTS[name] for name in ("bounds", "sums")}
+PARTS = {name: theory.PARTS[name] for name in ("bounds", "sums")}
 
 ABOUT = {"place": "here", "says": "something", "kind": "order", "above": 0}
 CLAIMS = {
@@ -67,8 +66,8 @@ def train(folder: Path, *, measured: bool = False) -> None:
     if not measured:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "PARTS", PARTS)
-        results.write(theory_table(OPTIONS), folder / THEORY)
+        patch.setattr(theory, "PARTS", PARTS)
+        results.write(theory.theory_table(OPTIONS), folder / THEORY)
     options = SpectraOptions(topology=("ring", "random"), workers=(4, 6), draws=3)
     results.write(spectral_table(options), folder / SPECTRA)
 
@@ -89,7 +88,7 @@ def fitted(members: dict[str, bytes]) -> dict[str, bytes]:
 
 def in_this_process(monkeypatch, folder: Path) -> None:
     """Runs are trained and cases are measured again in this process, once for each."""
-    monkeypatch.setattr(parts, "PARTS", PARTS)
+    monkeypatch.setattr(theory, "PARTS", PARTS)
     monkeypatch.setattr(Retraining, "trained", lambda self, spec, how: _again(folder, spec, how))
 
     def measured(self, table, number, environment):

@@ -19,12 +19,11 @@ from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, in_a_line
 from verdicts.row import NAN, Row
 from verdicts.rows.selection import Selection, Tables, joined, selected
+from verdicts.statistics.cases import COLUMNS
 from verdicts.statistics.evidence import Evidence, evidence
 from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.judgement import NOT_RUN, Verdict, judge, judge_cases, judge_every
 from verdicts.statistics.power import detectable, seeds_needed
-
-CASES = ("case", "measured", "limit", "met")
 
 
 def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
@@ -96,10 +95,10 @@ def _examined(
 
 def _checked_cases(claim: Claim, cases: object) -> pd.DataFrame:
     """The cases of a quantity; a UserError if they lack a column."""
-    if not isinstance(cases, pd.DataFrame) or not set(CASES) <= set(cases):
+    if not isinstance(cases, pd.DataFrame) or not set(COLUMNS) <= set(cases):
         raise UserError(
             f"claims.{claim.id}.quantity: {claim.quantity!r} must return a table with the columns "
-            f"{', '.join(CASES)}."
+            f"{', '.join(COLUMNS)}."
         )
     return cases
 
@@ -124,6 +123,9 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         p_equivalent_adjusted=verdict.p_equivalent_adjusted,
         met=NAN if verdict.met is None else verdict.met,
         cases=NAN if verdict.cases is None else verdict.cases,
+        hardest=verdict.hardest,
+        hardest_measured=verdict.hardest_measured,
+        hardest_limit=verdict.hardest_limit,
         family=claim.id if cell else claim.family,
         family_size=verdict.family,
         shows=claim.shows,

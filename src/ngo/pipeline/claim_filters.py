@@ -35,16 +35,16 @@ OF_PARTITIONS = {"dataset", "holdout", "partition", "workers", "seed", "worker",
 MIXERS = ("linear", "NGO", "chebyshev")
 
 
-def check_tables(claims: ClaimsFile, defined: Collection[str] | None) -> None:
+def check_tables(claims: ClaimsFile, defined: Collection[str]) -> None:
     """Raise a UserError for a claim from a tidy table, or shown in a figure, that there is not.
 
-    ``defined`` are the names of the config's tidy tables; None allows any.
+    ``defined`` are the names of the config's tidy tables, those that it leaves out included.
     """
     for claim in claims.claims.values():
         if claim.shows and claim.shows not in ARTEFACTS:
             raise unknown(f"claims.{claim.id}.shows", claim.shows, ARTEFACTS)
         for table in claim.tables:
-            if defined is not None and table not in defined:
+            if table not in defined:
                 raise unknown(f"claims.{claim.id}.from", table, defined)
 
 

@@ -61,7 +61,7 @@ def config_schema(*, values: bool = False) -> Schema:
                 "warm": {"type": "boolean"},
                 "plugins": _list(_TEXT, unique=True, least=0),
                 "claims": _PATH,
-                "findings": _PATH,
+                "findings": {**_PATH, "type": ["string", "null"], "description": "a path, or null"},
                 "mixed_versions": {"enum": list(MIXED), "description": " or ".join(MIXED)},
                 "only": _ref("names"),
                 "resources": mapping_schema(
@@ -88,7 +88,6 @@ def config_schema(*, values: bool = False) -> Schema:
                 "runs_per_gpu",
                 "plugins",
                 "defaults",
-                "claims",
                 "findings",
                 "mixed_versions",
                 "only",

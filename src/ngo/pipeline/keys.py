@@ -23,7 +23,7 @@ from ngo.data.described import identity
 from ngo.data.owners import OWNERS, by_owner
 from ngo.data.partition import PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, published
+from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS
 from ngo.training.code import named_files, run_fingerprint
 from ngo.training.earlier import RECORD
 from ngo.training.spec import FIELDS, RunSpec
@@ -39,7 +39,7 @@ AGGREGATE = "ngo.analysis.results:aggregate"
 CLASSES = "ngo.analysis.results:class_counts"
 ASSUMPTIONS = "ngo.pipeline.assumptions"
 PAGE = ("ngo.pipeline.report_contents", "ngo.report.html_page")
-PAGE_TEXTS = ("report/findings.yaml", "report/page/page.html.jinja", "report/page/page.css")
+PAGE_TEXTS = ("report/page/page.html.jinja", "report/page/page.css")
 
 
 class Keys:
@@ -112,7 +112,7 @@ class Keys:
         read = [entry.published] if entry.reference else []
         code = [fingerprint(notebook)]
         if name == CLAIMS:
-            read = [self.plan.claims, *published()]
+            read = [self.plan.claims, *map(str, self.plan.ledger.printed)]
             used = self.plan.ledger.quantities
             code += [fingerprint(QUANTITIES.definitions[each]) for each in used]
         return key(code, list(values), tables, content(read))

@@ -16,7 +16,7 @@ from ngo.common.former import read_claims, renamed_throughout
 from ngo.common.registry import UserError, shown, unknown
 from ngo.common.versions import MIXED
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, published, tidy_table, tier_folder
+from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, tidy_table, tier_folder
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.config_files import check_size
 from ngo.pipeline.config_schema import check_schema
@@ -24,8 +24,6 @@ from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
 from verdicts.claims.claim import ClaimsFile
-
-CLAIMS_FILE = "config/reference/claims.yaml"
 
 # Folders of results/ that all tiers share, or shared once: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
@@ -55,7 +53,7 @@ class Plan:
     claims: str
     #: Runs that different versions of a library made, in one table: ``refuse`` or ``tell``.
     mixed_versions: str
-    #: The file of findings for the page of results; None for the paper's.
+    #: The file of findings for the page of results; None if there is none.
     findings: str | None
     #: Networks on which runs are priced: latency, bandwidth and so on, by name.
     network: dict[str, dict]
@@ -66,8 +64,7 @@ class Plan:
     def ledger(self) -> ClaimsFile:
         """The claims; a one-line UserError for the first mistake in their file."""
         ledger = read_claims(self.claims).with_named("network", self.network)
-        # The paper's claims are about all of its experiments, also those that a config lacks.
-        check_tables(ledger, None if self.claims == CLAIMS_FILE else self.defined)
+        check_tables(ledger, self.defined)
         check_filters(ledger, self.training)
         return ledger
 
@@ -105,7 +102,8 @@ class Plan:
         if artefact != CLAIMS:
             return dict(ARTEFACTS[artefact].inputs(self.tier))
         tables = [tidy_table(self.tier, name) for name in self.tables(CLAIMS)]
-        return {"metrics": tables, "reference": self.claims, "published": published()}
+        printed = [str(path) for path in self.ledger.printed]
+        return {"metrics": tables, "reference": self.claims, "published": printed}
 
     def parameters(self, artefact: str) -> dict[str, object]:
         """The parameters of an artefact's notebook."""
@@ -193,7 +191,7 @@ def plan(config: Mapping) -> Plan:
         partitions=partitions,
         measures=measures,
         shown=dict(config["artefacts"]),
-        claims=config.get("claims", CLAIMS_FILE),
+        claims=config["claims"],
         mixed_versions=config.get("mixed_versions", MIXED[0]),
         findings=config.get("findings"),
         network=dict(config.get("network", {})),

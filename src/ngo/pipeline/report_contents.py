@@ -15,7 +15,7 @@ from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, tier_folder
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
 from ngo.report.contents import Contents, Shown, text
-from ngo.report.findings import FINDINGS, findings
+from ngo.report.findings import findings
 from ngo.report.provenance import provenance
 from verdicts.row import read_rows
 
@@ -43,7 +43,7 @@ def report_contents(
     contents = Contents(
         tier=planned.tier,
         rows=rows,
-        findings=findings(rows, planned.findings or FINDINGS),
+        findings=findings(rows, planned.findings),
         shown=[
             _shown(name, entry, folder, caption(captions / f"{name}.rst", config))
             for name, entry in entries

@@ -26,7 +26,7 @@ from ngo.pipeline.archive import Members, about_of, runs_of
 from ngo.pipeline.archive_plan import archived_plan
 from ngo.pipeline.collect import RUNS, of_this_code
 from ngo.pipeline.config_files import read_config
-from ngo.pipeline.members import named_members
+from ngo.pipeline.members import deciding_members
 from ngo.pipeline.packed_runs import FinishedRun, is_finished, read_run, revisions, write_run
 from ngo.pipeline.plan import Plan, plan
 from ngo.training import earlier
@@ -115,8 +115,7 @@ def chosen(
 
 def _check_here(path: str | Path, members: Members, planned: Plan) -> None:
     """Raise a UserError if a file that decides runs is not here as it is in the archive."""
-    deciding = named_members(planned).keys() - {planned.claims, planned.findings}
-    for name in sorted(deciding):
+    for name in sorted(deciding_members(planned)):
         place = Path(name)
         if not place.is_file() or place.read_bytes() != members[name]:
             raise UserError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from verdicts.registry import unknown
 from verdicts.rows.selection import Selection
@@ -64,6 +65,8 @@ class ClaimsFile:
 
     claims: Mapping[str, Claim]
     gates: Mapping[str, Gate]
+    #: The files with printed numbers that claims name.
+    printed: tuple[Path, ...] = ()
 
     @property
     def tables(self) -> tuple[str, ...]:

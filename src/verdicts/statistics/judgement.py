@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from verdicts.statistics.cases import hardest
 from verdicts.statistics.evidence import ALPHA, Evidence
 from verdicts.statistics.holm import adjusted
 
@@ -42,6 +43,11 @@ class Verdict:
     met: int | None = None
     """Number of cases in which the claim is met, for a claim that is judged by cases."""
     cases: int | None = None
+    hardest: str = ""
+    """The name of the case that is the hardest on the claim, …"""
+    hardest_measured: float = float("nan")
+    hardest_limit: float = float("nan")
+    """… what was measured in it, and its limit."""
 
 
 def judge(family: Sequence[Evidence]) -> list[Verdict]:
@@ -55,16 +61,23 @@ def judge(family: Sequence[Evidence]) -> list[Verdict]:
 
 
 def judge_cases(cases: pd.DataFrame) -> Verdict:
-    """The verdict of a table of cases with the column ``met``: holds if all are met."""
+    """The verdict of a table of cases (``statistics.cases``): holds if all are met."""
     met_in = cases["met"].eq(True)
     count, met = len(cases), int(met_in.sum())
     if not count:
         return Verdict(NOT_RUN, "there are no cases")
+    worst = hardest(cases)
+    facts: dict[str, Any] = {
+        "met": met,
+        "cases": count,
+        "hardest": str(worst["case"]),
+        "hardest_measured": float(worst["measured"]),
+        "hardest_limit": float(worst["limit"]),
+    }
     if met == count:
-        return Verdict(HOLDS, met=met, cases=count)
+        return Verdict(HOLDS, **facts)
     first = cases[~met_in].iloc[0]
-    reason = f"met in {met} of {count} cases; not in {first['case']}"
-    return Verdict(FAILS, reason, met=met, cases=count)
+    return Verdict(FAILS, f"met in {met} of {count} cases; not in {first['case']}", **facts)
 
 
 def judge_every(cells: Sequence[Verdict]) -> Verdict:
