@@ -26,7 +26,7 @@ def test_the_measurements_are_found():
 def test_a_measurement_is_a_command_whose_help_names_its_settings(kind):
     command = main.get_command(None, kind)
     assert command.name == kind
-    assert {option.name for option in command.params} >= set(fields_of(MEASUREMENTS[kind].settings))
+    assert {option.name for option in command.params} >= set(fields_of(MEASUREMENTS[kind].options))
 
 
 @pytest.mark.parametrize("module", ["ngo.measures.measurement", "ngo.measures.theory_table"])

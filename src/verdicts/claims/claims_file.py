@@ -10,9 +10,10 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate
-from verdicts.claims.for_each import Entries, expanded
+from verdicts.claims.for_each import expanded
 from verdicts.claims.printed import PrintedNumbers
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
@@ -48,7 +49,7 @@ def read_claims(path: str | Path) -> ClaimsFile:
     return claims_of(read_mapping(path, "claims"), Path(path).parent)
 
 
-def claims_of(content: Entries, folder: Path) -> ClaimsFile:
+def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
     _check_keys("claims", content, SECTIONS, ("claims",))
     sections = {name: _mapping(name, content.get(name, {})) for name in SECTIONS}
@@ -59,22 +60,22 @@ def claims_of(content: Entries, folder: Path) -> ClaimsFile:
         }
         for name, values in sections["values"].items()
     }
-    gates = [
-        _gate(f"gates.{name}", name, entry)
+    gates = {
+        str(name): _gate(f"gates.{name}", name, entry)
         for name, entry in expanded("gates", sections["gates"], named).items()
-    ]
-    gate_of = {gate.name: gate for gate in gates}
+    }
     short = _with_defaults(sections["claims"], sections["defaults"])
     printed = PrintedNumbers(folder)
     claims = [
-        _claim(f"claims.{name}", name, printed.numbers(f"claims.{name}", entry), gate_of)
+        _claim(f"claims.{name}", name, printed.numbers(f"claims.{name}", entry), gates)
         for name, entry in expanded("claims", short, named).items()
     ]
-    claim_of = {claim.id: claim for claim in claims}
-    return ClaimsFile(claim_of, gate_of, tuple(sorted(printed.files)))
+    return ClaimsFile({claim.id: claim for claim in claims}, gates, tuple(sorted(printed.files)))
 
 
-def _with_defaults(claims: Entries, defaults: Entries) -> dict[object, object]:
+def _with_defaults(
+    claims: Mapping[Any, object], defaults: Mapping[Any, object]
+) -> dict[object, object]:
     """The claims, each with what it does not give from the defaults that it names."""
     found = dict(claims)
     for name, entry in claims.items():
@@ -228,7 +229,9 @@ def _where(key: str, value: object) -> Selection:
     return selection
 
 
-def _check_keys(key: str, values: Entries, known: Iterable[str], required: Iterable[str]) -> None:
+def _check_keys(
+    key: str, values: Mapping[Any, object], known: Iterable[str], required: Iterable[str]
+) -> None:
     for name in values:
         if name not in known:
             raise unknown(key, name, known)
@@ -243,7 +246,7 @@ def _one_of(key: str, value: object, known: Iterable[str]) -> str:
     return value
 
 
-def _mapping(key: str, value: object) -> Entries:
+def _mapping(key: str, value: object) -> Mapping[Any, object]:
     if not isinstance(value, Mapping):
         raise UserError(f"{key}: {shown(value)} is not allowed; it must be a mapping.")
     return value

@@ -9,9 +9,6 @@ from typing import Any
 
 from verdicts.registry import UserError, shown, unknown
 
-Entries = Mapping[Any, Any]
-"""A mapping from a file; its keys are of any type."""
-
 FOR_EACH, ALL = "for_each", "all"
 
 MOST = 10**7
@@ -20,8 +17,8 @@ MOST = 10**7
 
 def expanded(
     section: str,
-    entries: Entries,
-    named: Mapping[str, Mapping[str, Entries]] | None = None,
+    entries: Mapping[object, object],
+    named: Mapping[str, Mapping[str, Mapping[str, object]]] | None = None,
 ) -> dict[object, object]:
     """The entries of a section, those with ``for_each`` once for each combination of its values.
 
@@ -35,12 +32,18 @@ def expanded(
     return _Writer(named or {}).mapping(section, entries, {})
 
 
+#: The value of each name in scope.
+Chosen = Mapping[Any, Any]
+
+
 class _Writer:
-    def __init__(self, named: Mapping[Any, Mapping[Any, Entries]]) -> None:
+    def __init__(self, named: Mapping[str, Mapping[str, Mapping[str, object]]]) -> None:
         self.named = named
         self.written = 0
 
-    def mapping(self, key: str, entries: Entries, chosen: Entries) -> dict[object, object]:
+    def mapping(
+        self, key: str, entries: Mapping[Any, object], chosen: Chosen
+    ) -> dict[object, object]:
         """The entries with the values of ``chosen`` and of their own names."""
         found: dict[object, object] = {}
         for name, entry in entries.items():
@@ -56,7 +59,7 @@ class _Writer:
                 found[identifier] = self.filled(place, entry, values)
         return found
 
-    def choices(self, key: str, entry: object, chosen: Entries) -> Iterator[Entries]:
+    def choices(self, key: str, entry: object, chosen: Chosen) -> Iterator[Chosen]:
         """The values of all names in scope, for each combination of the entry's own."""
         if not isinstance(entry, Mapping) or FOR_EACH not in entry:
             yield chosen
@@ -70,7 +73,7 @@ class _Writer:
 
     def listed(self, key: str, name: object, values: object) -> list[Any]:
         """The values of a name."""
-        known = self.named.get(name, {})
+        known = self.named.get(str(name), {})
         if known and values == ALL:
             return list(known)
         if not isinstance(values, list) or not values:
@@ -80,7 +83,7 @@ class _Writer:
                 raise unknown(key, value, map(str, known))
         return values
 
-    def filled(self, key: str, value: object, chosen: Entries) -> object:
+    def filled(self, key: str, value: object, chosen: Chosen) -> object:
         """A value with all names replaced."""
         self.written += 1
         if isinstance(value, Mapping):
@@ -101,7 +104,7 @@ class _Writer:
             raise UserError(f"{key}: {FOR_EACH} writes out more than {MOST:,} values.")
         return value
 
-    def value(self, key: str, path: str, chosen: Entries) -> object:
+    def value(self, key: str, path: str, chosen: Chosen) -> object:
         """The value of a name, or of an entry of it (``data.label``)."""
         name, *parts = path.split(".")
         value: object = chosen.get(name)

@@ -54,9 +54,11 @@ def hardest(cases: pd.DataFrame) -> pd.Series:
     for name in ("measured", "limit"):
         table[name] = pd.to_numeric(table[name], errors="coerce").astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        distance = pd.Series(np.log(table["measured"] / table["limit"])).abs().fillna(np.inf)
+        ratio = pd.Series(np.log(table["measured"] / table["limit"]))
+    distance = ratio.abs().fillna(np.inf)
     broken = ~table["met"].eq(True)
-    return table.iloc[distance.where(broken, -1).argmax() if broken.any() else distance.argmin()]
+    at = distance[broken].argmax() if broken.any() else distance.argmin()
+    return (table[broken] if broken.any() else table).iloc[int(at)]
 
 
 def _shown(value: object) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from verdicts.statistics.cases import hardest
 from verdicts.statistics.evidence import ALPHA, Evidence
@@ -66,18 +66,17 @@ def judge_cases(cases: pd.DataFrame) -> Verdict:
     count, met = len(cases), int(met_in.sum())
     if not count:
         return Verdict(NOT_RUN, "there are no cases")
+    first = None if met == count else cases[~met_in].iloc[0]["case"]
     worst = hardest(cases)
-    facts: dict[str, Any] = {
-        "met": met,
-        "cases": count,
-        "hardest": str(worst["case"]),
-        "hardest_measured": float(worst["measured"]),
-        "hardest_limit": float(worst["limit"]),
-    }
-    if met == count:
-        return Verdict(HOLDS, **facts)
-    first = cases[~met_in].iloc[0]
-    return Verdict(FAILS, f"met in {met} of {count} cases; not in {first['case']}", **facts)
+    return Verdict(
+        HOLDS if first is None else FAILS,
+        "" if first is None else f"met in {met} of {count} cases; not in {first}",
+        met=met,
+        cases=count,
+        hardest=str(worst["case"]),
+        hardest_measured=float(worst["measured"]),
+        hardest_limit=float(worst["limit"]),
+    )
 
 
 def judge_every(cells: Sequence[Verdict]) -> Verdict:
