@@ -52,17 +52,20 @@ def work(spec: RunSpec, test_samples: int = TEST_SAMPLES, train_samples: int | N
     """The work of a run that does not diverge.
 
     ``train_samples`` is the size of the training set, by default the one that the data set states.
-    Centralized training has one model to evaluate; any other method has those of n workers and
-    their mean, and one at the start, where all agree.
+    The first evaluation has one model, since all workers agree.
     """
     m = DATASETS[spec.dataset].train_samples if train_samples is None else train_samples
     steps = spec.steps(owned := spec.owned_of(m))
     evaluations = evaluation_count(spec, owned)
-    models = spec.workers + 1 if METHODS[spec.protocol].decentralized else 1
     part = min(spec.eval_images or test_samples, test_samples)
-    images = part + (evaluations - 2) * part * models + test_samples * models
+    images = part + ((evaluations - 2) * part + test_samples) * models(spec)
     held = evaluations * (m - spec.kept(m))
     return Work(steps, steps * spec.workers * spec.batch_size, evaluations, images + held)
+
+
+def models(spec: RunSpec) -> int:
+    """How many models an evaluation has: the workers' and their mean, or the one of all."""
+    return spec.workers + 1 if METHODS[spec.protocol].decentralized else 1
 
 
 def evaluation_count(spec: RunSpec, owned: int) -> int:
@@ -105,9 +108,3 @@ def recorded(run: str, results: Path) -> Recorded | None:
         )
     except (OSError, ValueError, LookupError, TypeError):
         return None  # damaged, or of another version, or of a distributed run
-
-
-def evaluation_share(records: list[Recorded]) -> float:
-    """The share of evaluations in the time of finished runs; NaN without any."""
-    seconds = sum(each.seconds for each in records)
-    return sum(each.evaluating for each in records) / seconds if seconds else math.nan
