@@ -75,7 +75,7 @@ def test_the_table_of_claims_follows_its_file_and_its_quantities(keys, tmp_path,
         changed("claims: {}"),
         changed(text),
         changed(text.replace("0", "1")),
-        changed(text, "ngo.analysis.order:ordered"),
+        changed(text, "ngo.analysis.row_order:ordered"),
     }
     assert len(found) == 4
     assert changed(text) in found

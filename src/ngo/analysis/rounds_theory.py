@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 
 from ngo.common.settings import DECLARED
-from ngo.gossip.rounds import Chebyshev
+from ngo.gossip.disturbance import Chebyshev
 from ngo.gossip.theory import finite_time_bound
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 

@@ -8,7 +8,7 @@ import ngo
 from ngo.cli import plugin_option, process
 from ngo.cli.group import Commands, Lazy
 
-MEASURES = "ngo.cli.measures:commands"
+MEASURES = "ngo.cli.measurement_commands:commands"
 
 COMMANDS = {
     "data": Lazy(

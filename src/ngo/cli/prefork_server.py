@@ -27,7 +27,7 @@ FIRST = ("ngo.cli.cli", "ngo.cli.train_command", "ngo.cli.local_run")
 REST = (
     "ngo.cli.partition_command",
     "ngo.cli.aggregate_command",
-    "ngo.cli.measures",
+    "ngo.cli.measurement_commands",
     "ngo.cli.notebook_command",
     "ngo.training.partition_file",
     "ngo.analysis.results",

@@ -5,7 +5,6 @@ Light: the workflow imports this module at every start, so it imports no torch.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 from ngo.data.dataset import DATASETS
 from ngo.gossip.method import METHODS
 from ngo.pipeline.grid import training_runs
-from ngo.training.earlier import METRICS, RECORD
+from ngo.training.earlier import METRICS, record_of
 from ngo.training.spec import RunSpec
 
 # Test samples of a data set of which no run has been recorded: as many as MNIST and CIFAR-10 have.
@@ -95,10 +94,8 @@ def runs_by_setting(config: Mapping) -> Iterator[tuple[str, str, list[RunSpec]]]
 def recorded(run: str, results: Path) -> Recorded | None:
     """The record of a run's time in ``results/runs``; None if it has not finished."""
     folder = results / "runs" / run
+    record = record_of(folder) if (folder / METRICS).exists() else {}
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        if not (folder / METRICS).exists():
-            return None
         return Recorded(
             seconds=float(record["evaluation_seconds"][-1]),
             evaluating=float(record["seconds_evaluating"]),
@@ -106,5 +103,5 @@ def recorded(run: str, results: Path) -> Recorded | None:
             code=record["about"]["code"],
             test_samples=int(record["about"]["test_samples"]),
         )
-    except (OSError, ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError):
         return None  # damaged, or of another version, or of a distributed run

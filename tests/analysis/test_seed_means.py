@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from made_up import cell, run
 
-from ngo.analysis.evaluations import check_apart, over_seeds
+from ngo.analysis.seed_means import check_apart, over_seeds
 from ngo.common.registry import UserError
 from verdicts.rows.evaluations import final
 

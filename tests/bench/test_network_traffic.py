@@ -1,6 +1,6 @@
 import pytest
 
-from ngo.bench import traffic
+from ngo.bench import network_traffic
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.method import METHODS
 from ngo.gossip.traffic import sent
@@ -9,14 +9,14 @@ from ngo.training.resolve import resolve
 
 def test_each_method_and_compression_that_states_what_it_sends_has_a_row():
     methods = {name for name in METHODS if METHODS[name].sends and METHODS[name].decentralized}
-    assert {row.partition(",")[0] for row in traffic.RUNS} >= methods
-    compressions = {fields.get("compression", "none") for fields in traffic.RUNS.values()}
+    assert {row.partition(",")[0] for row in network_traffic.RUNS} >= methods
+    compressions = {fields.get("compression", "none") for fields in network_traffic.RUNS.values()}
     assert compressions == set(COMPRESSIONS)
 
 
-@pytest.mark.parametrize("row", traffic.RUNS)
+@pytest.mark.parametrize("row", network_traffic.RUNS)
 def test_each_row_is_a_run_that_states_its_messages(row):
-    assert sent(resolve(traffic.fields_of(row, 4)), 100)
+    assert sent(resolve(network_traffic.fields_of(row, 4)), 100)
 
 
 def test_bytes_that_differ_miss_the_target(monkeypatch):
@@ -27,8 +27,10 @@ def test_bytes_that_differ_miss_the_target(monkeypatch):
         final = {"messages": 2, "bytes_sent": 40}
         return {"parameters": 10, "final": final, "distributed": crossed}
 
-    monkeypatch.setattr(traffic, "_record", record)
-    found = traffic.traffic(3)
+    monkeypatch.setattr(network_traffic, "_record", record)
+    found = network_traffic.traffic(3)
     assert [row["sends"] for row in found.rows[:2]] == ["40", "40"]
-    assert [target.value for target in found.targets] == [pytest.approx(0.1)] * len(traffic.RUNS)
+    assert [target.value for target in found.targets] == [pytest.approx(0.1)] * len(
+        network_traffic.RUNS
+    )
     assert not any(target.met for target in found.targets)

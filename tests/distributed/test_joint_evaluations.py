@@ -7,7 +7,7 @@ from participants import convex_spec, store_here
 
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
-from ngo.distributed.ledger import COUNTS, Ledger, pack_report
+from ngo.distributed.joint_evaluations import COUNTS, Evaluations, pack_report
 from ngo.engine.population import Population
 from ngo.gossip.consensus import synchronization_index
 from ngo.training.problem import make_problem
@@ -27,7 +27,7 @@ def population(problem, rows):
 
 def ledger_of(problem, store, rows):
     network = SimpleNamespace(group=SimpleNamespace(store=store), shares=[range(1), range(1, 3)])
-    return Ledger(problem, network, population(problem, torch.zeros(1, 10)), rows.append)
+    return Evaluations(problem, network, population(problem, torch.zeros(1, 10)), rows.append)
 
 
 def reports(problem, X, counts, processes=(0, 1)):
@@ -43,13 +43,13 @@ def reports(problem, X, counts, processes=(0, 1)):
 def test_an_evaluation_is_that_of_all_workers(problem):
     X = torch.randn(3, 10, generator=torch_stream(0, "X"))
     store, seen = store_here(), []
-    ledger = ledger_of(problem, store, seen)
+    evaluations = ledger_of(problem, store, seen)
     counts = {"samples": 16, "loss": 1.5, "losses": 1, "messages": 4, "message_bytes": 160}
     counts |= {"models": 2, "bytes": 80, "other": 7, "stale": 3, "pulls": 2}
-    assert not ledger.record(0, reports(problem, X, {}))
-    assert not ledger.record(5, reports(problem, X, counts))
-    assert not ledger.record(9, reports(problem, X, counts))
-    rows, traffic = ledger.read_rows()
+    assert not evaluations.record(0, reports(problem, X, {}))
+    assert not evaluations.record(5, reports(problem, X, counts))
+    assert not evaluations.record(9, reports(problem, X, counts))
+    rows, traffic = evaluations.read_rows()
     assert [str(row) for row in rows] == [str(row) for row in seen]
     assert [row.step for row in rows] == [0, 5, 9]
     assert [row.samples for row in rows] == [0, 32, 64]
@@ -72,9 +72,9 @@ def test_an_evaluation_is_that_of_all_workers(problem):
 
 
 def test_nothing_is_recorded_after_divergence(problem):
-    ledger = ledger_of(problem, store_here(), [])
+    evaluations = ledger_of(problem, store_here(), [])
     broken = reports(problem, torch.full((3, 10), math.nan), {})
-    assert ledger.record(4, broken)
-    assert ledger.record(8, broken)
-    assert [row.step for row in ledger.read_rows()[0]] == [4]
-    assert not ledger.written
+    assert evaluations.record(4, broken)
+    assert evaluations.record(8, broken)
+    assert [row.step for row in evaluations.read_rows()[0]] == [4]
+    assert not evaluations.written

@@ -45,7 +45,7 @@ def pack_report(
     return torch.cat([head, mean.cpu(), population.buffers.double().mean(0).cpu()])
 
 
-class Ledger:
+class Evaluations:
     """The evaluations so far. They are kept in the store, where a new leader finds them."""
 
     def __init__(

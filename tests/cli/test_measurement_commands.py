@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from ngo.cli.measures import commands
+from ngo.cli.measurement_commands import commands
 from ngo.cli.options import FieldType
 from ngo.common import plugins
 from ngo.common.fields import checked

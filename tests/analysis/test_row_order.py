@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ngo.analysis.order import ordered
+from ngo.analysis.row_order import ordered
 
 
 def test_iid_and_centralized_come_first_and_others_last():

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from verdicts.rows.evaluations import final
+from verdicts.rows.evaluations import final, last_evaluations
 
 CURVES = pd.DataFrame(
     {
@@ -25,3 +25,7 @@ def test_a_diverged_run_has_no_loss_and_keeps_its_V():
     assert math.isnan(last["test_loss"][0])
     assert last["V"].tolist() == [4, 6]
     assert last["test_loss"][1] == 3
+
+
+def test_all_rows_of_a_table_without_runs_are_last():
+    assert len(last_evaluations(CURVES.drop(columns="run"))) == 3

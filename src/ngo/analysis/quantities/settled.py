@@ -9,7 +9,7 @@ from verdicts.quantity import quantity
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ngo.analysis.rounds import Mixer
+    from ngo.analysis.mixers import Mixer
     from verdicts.rows.selection import Column
 
 
@@ -19,15 +19,15 @@ def settled_ratio(
 ) -> pd.Series:
     """The log V of the mixer ``of`` − that of ``minus``, each at its own best p and γ, by seed.
 
-    The best are found on half of the seeds, and the others compared (``rounds.at_best``). A mean
+    The best are found on half of the seeds, and the others compared (``mixers.best_rows``). A mean
     over the situations (disturbance, strength, topology) in which both were measured.
     """
     import numpy as np
 
-    from ngo.analysis.rounds import SITUATION, at_best, ends, with_mixers
+    from ngo.analysis.mixers import SITUATION, best_rows, ends, with_mixers
     from ngo.common.registry import UserError
 
-    chosen = ends(at_best(with_mixers(rows), value)).set_index([*SITUATION, "seed"])
+    chosen = ends(best_rows(with_mixers(rows), value)).set_index([*SITUATION, "seed"])
     logs = np.log(chosen[value].astype(float).fillna(np.inf))  # ∞ − ∞ is NaN: it diverged
     sides = [logs[chosen["mixer"] == name] for name in (of, minus)]
     for name, side in zip((of, minus), sides, strict=True):

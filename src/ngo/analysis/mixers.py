@@ -65,7 +65,7 @@ def _halves(table: pd.DataFrame) -> tuple[list[int], list[int]]:
     return seeds[:half], seeds[half:] or seeds
 
 
-def at_best(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
+def best_rows(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     """The rows of each mixer's best case, of the seeds that did not choose it."""
     return others(table).merge(best_cases(table, value), on=[*MIXER, *TUNED])
 
@@ -76,7 +76,7 @@ def comparison(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     Columns: ``MIXER``, ``TUNED``; mean, low, high of ``value`` (geometric, ``curves.points``); and
     the same of its ratio to linear gossip's on the same topology, paired by seed.
     """
-    chosen = ends(at_best(with_mixers(table), value))
+    chosen = ends(best_rows(with_mixers(table), value))
     linear = chosen.loc[chosen["mixer"] == "linear", [*SITUATION, "seed", value]]
     linear = linear.rename(columns={value: "linear"})
     chosen = chosen.merge(linear, on=[*SITUATION, "seed"], how="left")
