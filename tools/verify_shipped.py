@@ -19,7 +19,8 @@ from ngo.common.registry import UserError
 from ngo.data import download
 from ngo.pipeline.archive import OLDER, about_of, read_archive, runs_of
 from ngo.pipeline.archive_plan import archived_plan
-from ngo.pipeline.verification import Drawn, Verification
+from ngo.pipeline.drawing import Drawn
+from ngo.pipeline.verification import Verification
 from ngo.report.contents import text
 from ngo.report.results_markdown import warned_of
 

@@ -13,6 +13,7 @@ from ngo.common.locks import exclusive_lock
 from ngo.common.registry import UserError
 from ngo.data.loading import train_labels
 from ngo.data.manifest import manifest_text
+from ngo.data.partition import parts_digest
 from ngo.pipeline import restore as stage
 from ngo.pipeline.archive import read_archive, write_archive
 from ngo.pipeline.collect import RUNS, collect_finished
@@ -157,7 +158,7 @@ def test_a_digest_of_parts_is_that_of_a_trained_run(tmp_path):
     run_in(spec, tmp_path)
     record = json.loads((tmp_path / "run.json").read_text())
     parts = draw(spec, train_labels(spec.dataset, tmp_path))
-    assert record["about"]["parts"] == stage.parts_digest(parts)
+    assert record["about"]["parts"] == parts_digest(parts)
 
 
 def named(path, members, configs=(), trusted=False):

@@ -37,8 +37,8 @@ def test_honest_measurements_pass_and_the_odds_are_told(own):
     assert out.count("bit for bit") == 2
     assert "FAIL" not in out
     assert (
-        "1 of 2 cases of theory_theory measured again; the probability of missing a single forged "
-        "case: 50.0 %" in out
+        "1 of 2 cases of theory_theory measured again; the probability of missing a forgery, by "
+        "the share of them that is forged: 1 %: 50.0 %" in out
     )
     assert "1 of 4 cases of spectra_own measured again" in out
     assert "75.0 %" in out

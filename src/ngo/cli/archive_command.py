@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.options import FOLDER, INPUT, RESULT, configs_option, schema_option, trust_option
+from ngo.cli.archive_options import trust_option
+from ngo.cli.options import FOLDER, INPUT, RESULT, configs_option, schema_option
 from ngo.common.registry import UserError
 from ngo.pipeline import rebuilding
 from ngo.pipeline.archive import about_of, read_archive, unpack, write_archive
@@ -17,7 +18,7 @@ from ngo.pipeline.collect import collect, collect_finished
 
 @click.command()
 @click.argument("artefacts", nargs=-1)
-@configs_option
+@configs_option()
 @schema_option
 @click.option(
     "--finished", is_flag=True, help="Pack the runs that are finished, without tables or figures."

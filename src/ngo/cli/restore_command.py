@@ -6,25 +6,17 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.field_options import data_root_option
+from ngo.cli.archive_options import plan_options
 from ngo.cli.log import LOG
-from ngo.cli.options import INPUT, schema_option, trust_option
+from ngo.cli.options import INPUT, configs_option
 from ngo.common.registry import UserError
 from ngo.data import download
 
 
 @click.command()
 @click.argument("archive", type=INPUT)
-@click.option(
-    "--config",
-    "configs",
-    multiple=True,
-    type=INPUT,
-    help="Config file of yours; later ones override  [default: those in the archive]",
-)
-@trust_option
-@schema_option
-@data_root_option
+@configs_option("those in the archive")
+@plan_options
 def restore(
     archive: Path,
     configs: tuple[Path, ...],

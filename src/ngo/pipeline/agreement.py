@@ -14,6 +14,7 @@ from ngo.pipeline.packed_runs import FinishedRun
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
 # What the bits of a run's metrics depend on, besides its values and its code.
 KIND = ("torch", "device", "instructions", "kernels")
@@ -73,12 +74,18 @@ def difference_beyond_rounding(
             allowed = np.zeros(len(a))
         else:
             allowed = tolerance(name, a, b, spread, one.about["test_samples"])
-        far = _distances(theirs, a, b) > allowed
+        far = distances(theirs, a, b) > allowed
         if far.any():
             row = int(np.argmax(far))
             here = f"{a[row]} and {b[row]} with two roundings here"
             return _named(name, archived, row, f"{theirs[row]} in the archive, {here}")
     return None
+
+
+def unequal_row(archived: pd.Series, again: pd.Series) -> int | None:
+    """The first row in which two columns of tables differ; NaN equals NaN."""
+    unequal = (archived != again) & ~(archived.isna() & again.isna())
+    return int(unequal.idxmax()) if unequal.any() else None
 
 
 def spread_of(one: FinishedRun, two: FinishedRun) -> float:
@@ -87,18 +94,23 @@ def spread_of(one: FinishedRun, two: FinishedRun) -> float:
     The largest difference over all evaluations and columns: of accuracies as it is, of other
     columns relative to the larger of the two values.
     """
-    import numpy as np
-
     largest = 0.0
     for name, column in one.columns.items():
         if column.dtype.kind != "f" or name in EXACT:
             continue
         a, b, rated = column, two.columns[name], "accuracy" in name
-        with np.errstate(invalid="ignore", divide="ignore"):
-            apart = np.abs(a - b) / (1.0 if rated else np.fmax(np.abs(a), np.abs(b)))
-        apart = apart[np.fmax(np.abs(a), np.abs(b)) > SMALL]
-        largest = np.max(apart[np.isfinite(apart)], initial=largest)
-    return float(largest)
+        largest = max(largest, largest_difference(a, b, SMALL, relative=not rated))
+    return largest
+
+
+def largest_difference(a: np.ndarray, b: np.ndarray, small: float, *, relative: bool) -> float:
+    """The largest finite difference of values above ``small``, maybe relative to the larger."""
+    import numpy as np
+
+    size = np.fmax(np.abs(a), np.abs(b))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        apart = (np.abs(a - b) / (size if relative else 1.0))[size > small]
+    return float(np.max(apart[np.isfinite(apart)], initial=0.0))
 
 
 def tolerance(
@@ -113,7 +125,7 @@ def tolerance(
     return np.where(np.isfinite(size), max(MULTIPLE * spread, RELATIVE) * size + SMALL, 0.0)
 
 
-def _distances(theirs: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def distances(theirs: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The distance to the nearer of ``a`` and ``b``; values that are not finite agree if equal."""
     import numpy as np
 

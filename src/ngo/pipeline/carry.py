@@ -22,17 +22,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ngo.common.registry import UserError
-from ngo.data.described import identity
 from ngo.pipeline.agreement import bit_difference, difference_beyond_rounding, same_kind
 from ngo.pipeline.archive import ABOUT, OLDER, Members
 from ngo.pipeline.carried import rekeyed
-from ngo.pipeline.collect import with_runs
+from ngo.pipeline.collect import has_values, with_runs
 from ngo.pipeline.earlier_code import earlier_package
 from ngo.pipeline.packed_runs import FinishedRun, is_finished, read_run, revisions
 from ngo.pipeline.plan import Plan
 from ngo.pipeline.retraining import BITS, ROUNDINGS, Retraining, other_rounding
 from ngo.training.code import run_fingerprint
-from ngo.training.earlier import difference
 from ngo.training.spec import RunSpec
 
 EARLIER = "bit for bit with the earlier code on this processor"
@@ -66,8 +64,7 @@ def strata(runs: Mapping[str, FinishedRun], planned: Plan) -> tuple[list[Stratum
         if spec is None:
             refused["not in the archive's config"] += 1
             continue
-        ours = {**spec.values(), "distributed": None, "data": identity(spec.dataset)}
-        if difference(run.about, ours) is not None:
+        if not has_values(run, spec):
             refused["of other values"] += 1
         elif (new := run_fingerprint(spec)) != run.about["code"]:
             found.setdefault((run.about["code"], new), []).append(name)

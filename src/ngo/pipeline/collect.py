@@ -98,9 +98,13 @@ def with_runs(
 
 def of_this_code(run: FinishedRun, spec: RunSpec) -> bool:
     """Whether ``run`` is the run ``spec``, made by this code and these libraries in one process."""
+    same = run.about["code"] == run_fingerprint(spec) and not versions.others(run.record)
+    return same and has_values(run, spec)
+
+
+def has_values(run: FinishedRun, spec: RunSpec) -> bool:
+    """Whether one process made ``run``, with the values of ``spec`` and on the same data."""
     ours = {**spec.values(), "distributed": None, "data": identity(spec.dataset)}
-    if run.about["code"] != run_fingerprint(spec) or versions.others(run.record):
-        return False
     return difference(run.about, ours) is None
 
 

@@ -25,7 +25,13 @@ from typing import TYPE_CHECKING
 from ngo.common.registry import UserError, in_a_line
 from ngo.measures.measurement import MEASUREMENTS, Case
 from ngo.measures.section import settings_from
-from ngo.pipeline.agreement import KIND, MULTIPLE
+from ngo.pipeline.agreement import (
+    KIND,
+    MULTIPLE,
+    distances,
+    largest_difference,
+    unequal_row,
+)
 from ngo.pipeline.archive import Members
 from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.packed_runs import FinishedRun
@@ -34,7 +40,6 @@ from ngo.pipeline.rebuilding import ENVIRONMENT
 from ngo.pipeline.retraining import BITS, ROUNDINGS
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 # What is allowed where the spread of a column is smaller: a share of the value.
@@ -172,12 +177,8 @@ class Remeasuring:
 def bit_difference(archived: pd.DataFrame, again: pd.DataFrame) -> str | None:
     """The first value of a case that is another; None if all are equal."""
     for name in again:
-        a, b = archived[name], again[name]
-        equal = (a == b) | (a.isna() & b.isna())
-        if not equal.all():
-            return _named(
-                name, archived, int((~equal).idxmax()), f"{b[(~equal).idxmax()]} measured"
-            )
+        if (row := unequal_row(archived[name], again[name])) is not None:
+            return _named(name, archived, row, f"{again[name][row]} measured")
     return None
 
 
@@ -199,29 +200,15 @@ def difference_beyond_rounding(
             x, y, z = (each.to_numpy(float) for each in (a, b, theirs))
             size = np.fmax(np.abs(x), np.abs(y))
             largest = np.max(size[np.isfinite(size)], initial=0.0)
-            share = max(MULTIPLE * _spread(x, y, size, SMALL * largest), RELATIVE)
+            spread = largest_difference(x, y, SMALL * largest, relative=True)
+            share = max(MULTIPLE * spread, RELATIVE)
             allowed = np.where(np.isfinite(size), share * size, 0) + SMALL * largest
-            far = ~(_near(z, x, allowed) | _near(z, y, allowed))
+            far = distances(z, x, y) > allowed
         if far.any():
             row = int(np.argmax(far))
             told = f"{a[row]} and {b[row]} measured with two roundings"
             return _named(name, archived, row, told)
     return None
-
-
-def _spread(x: np.ndarray, y: np.ndarray, size: np.ndarray, small: float) -> float:
-    import numpy as np
-
-    with np.errstate(invalid="ignore", divide="ignore"):
-        apart = (np.abs(x - y) / size)[size > small]
-    return float(np.max(apart[np.isfinite(apart)], initial=0.0))
-
-
-def _near(z: np.ndarray, x: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    import numpy as np
-
-    with np.errstate(invalid="ignore"):
-        return (np.abs(z - x) <= allowed) | (z == x) | (np.isnan(z) & np.isnan(x))
 
 
 def _other_shape(archived: pd.DataFrame, again: pd.DataFrame) -> str | None:

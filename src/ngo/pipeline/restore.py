@@ -8,7 +8,6 @@ records.
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from ngo.common.locks import exclusive_lock
 from ngo.common.registry import UserError
 from ngo.data.download import prepare
 from ngo.data.manifest import manifest_text
-from ngo.data.partition import Parts
+from ngo.data.partition import Parts, parts_digest
 from ngo.pipeline.archive import Members, about_of, runs_of
 from ngo.pipeline.archive_plan import archived_plan
 from ngo.pipeline.collect import RUNS, of_this_code
@@ -238,11 +237,3 @@ def _partition(path: Path, spec: RunSpec, root: Path) -> Parts:
     parts = parts_by_owner(spec, root) or draw(spec, labels)
     write(path, spec, labels, parts)
     return parts
-
-
-def parts_digest(parts: Parts) -> str:
-    """16 hex digits of a partition, as in the record of a run (``about.parts``)."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "big") + part.tobytes())
-    return digest.hexdigest()[:16]

@@ -1,17 +1,23 @@
-"""The course of ``ngo verify``: what is checked, what is drawn, and how much that says."""
+"""The checks of ``ngo verify``.
+
+A forger can compute the sums of changed files. So tables are joined again from the rows of their
+runs (``consistency``), and some runs and measured cases, drawn by the verifier's seed, are made
+again and compared (``drawing``, ``retraining``, ``remeasuring``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline import verify as stage
 from ngo.pipeline.archive import Members
 from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.claim_basis import bases
+from ngo.pipeline.collect import of_this_code
+from ngo.pipeline.consistency import faults
+from ngo.pipeline.drawing import Drawn, Group
 from ngo.pipeline.packed_runs import FinishedRun, revisions
 from ngo.pipeline.plan import Plan
 from ngo.pipeline.remeasuring import Remeasuring, measured_tables
@@ -19,64 +25,6 @@ from ngo.pipeline.retraining import Retraining
 
 # What was checked, how, and what differs, if anything does.
 Check = tuple[str, str, str | None]
-
-# The shares of forged runs or cases of a claim for which the odds are printed.
-OF_A_CLAIM = (0.1, 0.5, 1)
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """The runs and the cases of each table that are made again."""
-
-    runs: Sequence[str]
-    cases: Mapping[str, Sequence[int]]
-
-
-@dataclass(frozen=True)
-class Group:
-    """What is drawn from: everything in an archive, or what one claim rests on."""
-
-    #: Empty: the whole archive.
-    claim: str
-    #: How many runs it has.
-    size: int
-    #: The runs that can be drawn.
-    runs: Sequence[str]
-    #: The numbers of cases that can be drawn, by the name of the table.
-    cases: Mapping[str, Sequence[int]]
-    #: Tables of a claim that can't be made again.
-    unchecked: Sequence[str] = ()
-
-    def drawn(self, sample: int, cases: int, seed: int | None) -> Drawn:
-        """``sample`` runs, and ``cases`` of each table, by ``seed``; None if nothing is drawn."""
-        runs = stage.drawn(self.runs, sample, seed) if sample else []
-        found = {
-            name: stage.drawn(numbers, cases, seed) if cases else []
-            for name, numbers in self.cases.items()
-        }
-        return Drawn(runs, found)
-
-    def odds(self, drawn: Drawn) -> Iterator[str]:
-        """What was made again, and how likely that misses a forgery."""
-        if not self.claim:
-            yield _odds_of_runs(len(drawn.runs), len(self.runs))
-            for name, numbers in self.cases.items():
-                count = len(drawn.cases[name])
-                lost = _percent(stage.missed(len(numbers), count, 0))
-                yield (
-                    f"{count} of {len(numbers)} cases of {name} measured again; the probability of "
-                    f"missing a single forged case: {lost}"
-                )
-            return
-        rests = [f"{self.size} runs"] if self.size else []
-        rests += [f"{len(numbers)} cases of {name}" for name, numbers in self.cases.items()]
-        rests += [f"{name}, which is not checked" for name in self.unchecked]
-        yield f"claim {self.claim} rests on {' and '.join(rests) or 'nothing in this archive'}"
-        if self.runs:
-            yield _odds_of_claim("runs", len(drawn.runs), len(self.runs), "retrained")
-        for name, numbers in self.cases.items():
-            what, count = f"cases of {name}", len(drawn.cases[name])
-            yield _odds_of_claim(what, count, len(numbers), "measured again")
 
 
 class Verification:
@@ -94,9 +42,7 @@ class Verification:
     ) -> None:
         """``runs`` and ``planned`` are those of the archive. Data sets are read below ``root``."""
         self.members, self.runs, self.planned, self._root = members, runs, planned, root
-        self.names, self.unchecked_runs = stage.drawable(
-            self.runs, self.planned, longest, other_code
-        )
+        self.names, self.unchecked_runs = drawable(runs, planned, longest, other_code)
         found, self.unchecked_tables = measured_tables(self.members, self.planned)
         self._faults = {each.id: each.fault() for each in found}
         self.measured = {each.id: each for each in found if self._faults[each.id] is None}
@@ -109,7 +55,7 @@ class Verification:
     def without_training(self) -> Iterator[Check]:
         """The checks of what the archive says of itself."""
         yield "sums", f"{len(self.members)} files of the archive are intact", None
-        for name, fault in stage.faults(self.members, self.runs, self.planned):
+        for name, fault in faults(self.members, self.runs, self.planned):
             yield name, "as in the runs", fault
         for name, fault in self._faults.items():
             yield name, "its cases are those of the config", fault
@@ -155,21 +101,22 @@ class Verification:
             yield each.said(number), *self._remeasuring.difference(each, number)
 
 
-def _odds_of_runs(count: int, names: int) -> str:
-    odds = (f"{100 * f:g} %: {_percent(stage.caught(count, f))}" for f in stage.SHARES)
-    return (
-        f"{count} of {names} runs retrained; the probability of drawing a forged run, by the share "
-        f"of runs that are forged: {', '.join(odds)}"
-    )
+def drawable(
+    runs: Mapping[str, FinishedRun], planned: Plan, longest: float | None, other_code: bool
+) -> tuple[list[str], dict[str, int]]:
+    """The runs that can be retrained here, sorted, and how many can't be, by reason.
 
-
-def _odds_of_claim(what: str, count: int, size: int, done: str) -> str:
-    lost = (f"{100 * f:g} %: {_percent(stage.missed(size, count, f))}" for f in OF_A_CLAIM)
-    return (
-        f"  {count} of {size} {what} {done}; the probability of missing a forgery, by the share of "
-        f"them that is forged: {', '.join(lost)}"
-    )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    Runs of other code are among them if ``other_code``.
+    """
+    unchecked = {"not in the archive's config": 0, "of other code": 0, "too long": 0}
+    found = []
+    for name, run in sorted(runs.items()):
+        if name not in planned.runs:
+            unchecked["not in the archive's config"] += 1
+        elif not (other_code or of_this_code(run, planned.runs[name])):
+            unchecked["of other code"] += 1
+        elif longest is not None and run.seconds > longest:
+            unchecked["too long"] += 1
+        else:
+            found.append(name)
+    return found, {reason: count for reason, count in unchecked.items() if count}

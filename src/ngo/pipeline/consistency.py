@@ -1,79 +1,25 @@
-"""Checks of an archive beyond its sums, which a forger could compute anew.
-
-Tables are joined again from the rows of their runs and compared. Some runs and measured cases,
-drawn by the verifier's seed, are made again and compared (``retraining``, ``remeasuring``).
-"""
+"""Whether the parts of an archive agree: provenance, records, rows of runs, tidy tables."""
 
 from __future__ import annotations
 
 import io
-import math
-import random
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
 
+from ngo.pipeline.agreement import unequal_row
 from ngo.pipeline.archive import Members
 from ngo.pipeline.artefacts import tidy_table
 from ngo.pipeline.carried import CARRIED, listed
-from ngo.pipeline.collect import of_this_code
 from ngo.pipeline.crate import crate_fault
 from ngo.pipeline.packed_runs import FinishedRun, write_run
 from ngo.pipeline.plan import Plan
 from ngo.training.earlier import METRICS
 
-# The shares of forged runs for which the probability of detection is printed.
-SHARES = (0.01, 0.05, 0.1, 0.5)
 
-Runs = Mapping[str, FinishedRun]
-T = TypeVar("T", str, int)
-
-
-def caught(sample: int, share: float) -> float:
-    """How likely a sample of runs has a forged one, if this ``share`` of all runs is forged.
-
-    1 − (1 − f)^k for k runs drawn with replacement; without, it is more likely.
-    """
-    return 1 - (1 - share) ** sample
-
-
-def missed(drawable: int, sample: int, share: float) -> float:
-    """How likely no forged one is among ``sample`` of the ``drawable``, drawn without replacement.
-
-    This ``share`` of them is forged, at least one.
-    """
-    forged = max(1, math.ceil(share * drawable))
-    return math.comb(drawable - forged, sample) / math.comb(drawable, sample) if drawable else 1.0
-
-
-def drawable(
-    runs: Runs, planned: Plan, longest: float | None = None, other_code: bool = False
-) -> tuple[list[str], dict[str, int]]:
-    """The runs that can be retrained here, sorted, and how many can't be, by reason.
-
-    Runs of other code are among them if ``other_code``.
-    """
-    unchecked = {"not in the archive's config": 0, "of other code": 0, "too long": 0}
-    found = []
-    for name, run in sorted(runs.items()):
-        if name not in planned.runs:
-            unchecked["not in the archive's config"] += 1
-        elif not (other_code or of_this_code(run, planned.runs[name])):
-            unchecked["of other code"] += 1
-        elif longest is not None and run.seconds > longest:
-            unchecked["too long"] += 1
-        else:
-            found.append(name)
-    return found, {reason: count for reason, count in unchecked.items() if count}
-
-
-def drawn(names: Sequence[T], sample: int, seed: int) -> list[T]:
-    """``sample`` of the ``names``, or all, uniformly by ``seed``; sorted."""
-    return sorted(random.Random(seed).sample(sorted(names), min(sample, len(names))))
-
-
-def faults(members: Members, runs: Runs, planned: Plan) -> Iterator[tuple[str, str | None]]:
+def faults(
+    members: Members, runs: Mapping[str, FinishedRun], planned: Plan
+) -> Iterator[tuple[str, str | None]]:
     """What is compared without training, each with the first difference in it, if any."""
     yield "provenance", crate_fault(members, bool(runs))
     if CARRIED in members or listed(runs.values()):
@@ -127,10 +73,7 @@ def _other_table(content: bytes, wanted: set[str], folder: Path, mixed_versions:
     if set(table.columns) != set(joined.columns) or len(table) != len(joined):
         return "it has other columns or rows than its runs"
     for name in joined:
-        a, b = table[name], joined[name]
-        equal = (a == b) | (a.isna() & b.isna())
-        if not equal.all():
-            row = (~equal).idxmax()
+        if (row := unequal_row(table[name], joined[name])) is not None:
             where = f"{name} of {joined['run'][row]} at step {joined['step'][row]}"
-            return f"{where} is {a[row]} in the table, {b[row]} in the run"
+            return f"{where} is {table[name][row]} in the table, {joined[name][row]} in the run"
     return None
