@@ -15,10 +15,10 @@ from __future__ import annotations
 import hashlib
 import io
 import shutil
-import stat
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from ngo.common.files import PARTIAL, atomic_file
@@ -48,47 +48,50 @@ def write_archive(path: str | Path, members: Members) -> str:
 def read_archive(path: str | Path) -> Members:
     """The members of an archive; a UserError that names the first fault in it."""
     content = _bounded(Path(path))
-    try:
-        members = _members(content)
-    except (tarfile.TarError, ValueError) as error:
-        raise _refused(path, f"it is not a metrics archive, or it is truncated ({error})") from None
-    except UserError as error:
-        raise _refused(path, str(error)) from None
-    sums = members.pop(SUMS, None)
-    if sums is None:
-        raise _refused(path, f"it has no {SUMS}; it is not a metrics archive, or it is truncated")
-    _check_sums(path, _listed(path, sums), members)
-    packed = _packed(members)
-    if packed != content:
-        first = next(
-            (k for k, (a, b) in enumerate(zip(packed, content, strict=False)) if a != b),
-            min(len(packed), len(content)),
-        )
-        raise _refused(
-            path,
-            f"from byte {first} on, it differs from an archive of its members (expected sha256 "
-            f"{sha256(packed)}, found {sha256(content)})",
-        )
-    if ABOUT not in members:
-        raise _refused(path, f"it has no {ABOUT}")
-    _check_tables(path, members)
+    with refusing(path):
+        try:
+            members = _members(content)
+        except (tarfile.TarError, ValueError) as error:
+            raise UserError(f"it is not a metrics archive, or it is truncated ({error})") from None
+        if SUMS not in members:
+            raise UserError(f"it has no {SUMS}; it is not a metrics archive, or it is truncated")
+        _check_sums(_listed(members.pop(SUMS)), members)
+        packed = _packed(members)
+        if packed != content:
+            first = next(
+                (k for k, (a, b) in enumerate(zip(packed, content, strict=False)) if a != b),
+                min(len(packed), len(content)),
+            )
+            raise UserError(
+                f"from byte {first} on, it differs from an archive of its members (expected sha256 "
+                f"{sha256(packed)}, found {sha256(content)})"
+            )
+        if ABOUT not in members:
+            raise UserError(f"it has no {ABOUT}")
+        _check_tables(members)
     return members
 
 
 def about_of(path: str | Path, members: Members) -> dict:
     """What ``archive.json`` says, checked; a UserError if it is no description of ``members``."""
-    try:
+    with refusing(path, f"{ABOUT} can't be read ({{}})"):
         return described(members)
-    except UserError as error:
-        raise _refused(path, f"{ABOUT} can't be read ({error})") from None
 
 
 def runs_of(path: str | Path, members: Members) -> dict[str, FinishedRun]:
     """The finished runs in an archive, by id."""
-    try:
+    with refusing(path):
         return packed_runs.unpacked(members)
+
+
+@contextmanager
+def refusing(path: str | Path, reason: str = "{}") -> Iterator[None]:
+    """Within it, a UserError is the ``reason`` why an archive is refused."""
+    try:
+        yield
     except UserError as error:
-        raise _refused(path, str(error)) from None
+        told = reason.format(str(error).rstrip("."))
+        raise UserError(f"archive: {str(path)!r} is refused: {told}.") from None
 
 
 def unpack(path: str | Path, out: str | Path) -> Path:
@@ -186,41 +189,35 @@ def _entries(content: bytes) -> Iterator[tuple[tarfile.TarInfo, memoryview]]:
         place += -(-entry.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
 
 
-def _check_tables(path: str | Path, members: Members) -> None:
+def _check_tables(members: Members) -> None:
     """Raise a UserError for a table that is damaged, or if all are too large when decoded."""
     left = limits.TABLES
     for name in filter(is_table, members):
         try:
             left -= decoded_bytes(members[name], left)
         except ValueError as error:
-            raise _refused(path, f"{name!r} can't be read ({error})") from None
+            raise UserError(f"{name!r} can't be read ({error})") from None
 
 
-def _listed(path: str | Path, sums: bytes) -> dict[str, str]:
+def _listed(sums: bytes) -> dict[str, str]:
     """The sums of the members by name."""
     try:
         pairs = [line.split("  ", 1) for line in sums.decode().splitlines()]
         return {name: value for value, name in pairs}
     except ValueError:
-        raise _refused(path, f"{SUMS} has a line without a sum and a name") from None
+        raise UserError(f"{SUMS} has a line without a sum and a name") from None
 
 
-def _check_sums(path: str | Path, wanted: Mapping[str, str], members: Members) -> None:
+def _check_sums(wanted: Mapping[str, str], members: Members) -> None:
     for name in sorted(wanted.keys() - members.keys()):
-        raise _refused(path, f"{name!r} is missing (expected sha256 {wanted[name]})")
+        raise UserError(f"{name!r} is missing (expected sha256 {wanted[name]})")
     for name in sorted(members.keys() - wanted.keys()):
-        raise _refused(path, f"{name!r} is not listed in {SUMS}")
+        raise UserError(f"{name!r} is not listed in {SUMS}")
     for name, content in members.items():
-        if sha256(content) != wanted[name]:
-            raise _refused(
-                path,
-                f"{name!r} has been changed (expected sha256 {wanted[name]}, found "
-                f"{sha256(content)})",
+        if (found := sha256(content)) != wanted[name]:
+            raise UserError(
+                f"{name!r} has been changed (expected sha256 {wanted[name]}, found {found})"
             )
-
-
-def _refused(path: str | Path, reason: str) -> UserError:
-    return UserError(f"archive: {str(path)!r} is refused: {reason}.")
 
 
 def sha256(content: bytes) -> str:
@@ -230,12 +227,9 @@ def sha256(content: bytes) -> str:
 
 def _bounded(path: Path) -> bytes:
     """The bytes of a file of an allowed size."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise UserError(f"archive: {str(path)!r} can't be read: {error.strerror}") from None
-    if not stat.S_ISREG(status.st_mode) or status.st_size > limits.ARCHIVE:
-        raise _refused(path, f"it is no file of at most {limits.ARCHIVE} bytes")
+    if path.exists() and not (path.is_file() and path.stat().st_size <= limits.ARCHIVE):
+        with refusing(path):
+            raise UserError(f"it is no file of at most {limits.ARCHIVE} bytes")
     return content_of(path)
 
 

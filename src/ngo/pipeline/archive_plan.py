@@ -13,7 +13,7 @@ from contextlib import chdir, contextmanager
 from pathlib import Path
 
 from ngo.common.registry import UserError, in_a_line
-from ngo.pipeline.archive import Members, about_of, sha256
+from ngo.pipeline.archive import Members, about_of, refusing, sha256
 from ngo.pipeline.archive_description import plugin_code
 from ngo.pipeline.members import check_expected, is_result, is_workflow
 from ngo.pipeline.plan import Plan, plan
@@ -75,19 +75,18 @@ def check_plugins(
 
 def _planned(path: str | Path, members: Members, about: dict, schema: Path | None) -> Plan:
     """The checked plan, in the folder of its files."""
-    try:
-        planned = plan(about["config"], schema)
-        check_expected(members, planned, about["configs"])
-        planned.ledger  # noqa: B018 (its file is checked)
-        if planned.findings is not None:
-            read_findings(planned.findings)
+    with refusing(path):
+        try:
+            planned = plan(about["config"], schema)
+            check_expected(members, planned, about["configs"])
+            planned.ledger  # noqa: B018 (its file is checked)
+            if planned.findings is not None:
+                read_findings(planned.findings)
+        except UserError:
+            raise
+        except Exception as error:  # a config that breaks our own checks is refused all the same
+            told = f"{type(error).__name__}: {in_a_line(error)[:200]}"
+            raise UserError(f"its config can't be planned ({told})") from None
         if not {*about["artefacts"]} <= planned.artefacts.keys():
             raise UserError("archive.json names an artefact whose tables the config does not make")
-    except UserError as error:
-        raise UserError(f"archive: {str(path)!r} is refused: {str(error).rstrip('.')}.") from None
-    except Exception as error:  # a config that breaks our own checks is refused all the same
-        raise UserError(
-            f"archive: {str(path)!r} is refused: its config can't be planned "
-            f"({type(error).__name__}: {in_a_line(error)[:200]})."
-        ) from None
     return planned

@@ -133,36 +133,28 @@ def _software(runs: list[Mapping]) -> list[Entity]:
             "version": version("snakemake"),
         },
         {"@id": SNAKEMAKE, "@type": "WebSite", "name": "Snakemake"},
-        {
-            "@id": "#ngo",
-            "@type": "SoftwareApplication",
-            "name": "ngo",
-            "description": "The command ngo train trains one run.",
-            "softwareVersion": ", ".join(versions["ngo"]),
-            "softwareRequirements": _refs(needed),
-        },
+        _application(
+            "#ngo",
+            "ngo",
+            ", ".join(versions["ngo"]),
+            description="The command ngo train trains one run.",
+            softwareRequirements=_refs(needed),
+        ),
         *(
-            {
-                "@id": f"{PYPI}/{name}/{each}/",
-                "@type": "SoftwareApplication",
-                "name": name,
-                "url": f"{PYPI}/{name}/{each}/",
-                "softwareVersion": each,
-            }
+            _application(url := f"{PYPI}/{name}/{each}/", name, each, url=url)
             for name in ("torch", "numpy")
             for each in versions[name]
         ),
         *(
-            {
-                "@id": f"#python-{each}",
-                "@type": "SoftwareApplication",
-                "name": "Python",
-                "url": "https://www.python.org/",
-                "softwareVersion": each,
-            }
+            _application(f"#python-{each}", "Python", each, url="https://www.python.org/")
             for each in versions["python"]
         ),
     ]
+
+
+def _application(identifier: str, name: str, version: str, **more: object) -> Entity:
+    named = {"@id": identifier, "@type": "SoftwareApplication", "name": name}
+    return {**named, "softwareVersion": version, **more}
 
 
 _NAMED = ("ngo", "python", "torch", "numpy")
