@@ -9,8 +9,8 @@ from conftest import REPOSITORY
 
 from ngo.common import versions
 from ngo.data.partition import Parts, parts_digest
+from ngo.pipeline.archives.packed_runs import FinishedRun
 from ngo.pipeline.config_files import read_config
-from ngo.pipeline.packed_runs import FinishedRun
 from ngo.pipeline.plan import plan
 from ngo.training.code import run_fingerprint
 

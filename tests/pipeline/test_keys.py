@@ -11,9 +11,9 @@ from ngo.common import versions
 from ngo.common.fingerprint import PACKAGE
 from ngo.common.settings import file
 from ngo.data.partition import partition
+from ngo.pipeline.archives.packed_runs import write_run
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.keys import PAGE_TEXTS, Keys, _sha256, content, key
-from ngo.pipeline.packed_runs import write_run
 from ngo.pipeline.plan import plan
 from ngo.training.resolve import resolve
 from verdicts.quantity import QUANTITIES, Quantity

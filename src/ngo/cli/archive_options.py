@@ -13,7 +13,7 @@ from ngo.cli.options import SECONDS, FieldType, schema_option
 from ngo.common.fields import Field, within
 
 if TYPE_CHECKING:
-    from ngo.pipeline.archive import Members
+    from ngo.pipeline.archives.archive import Members
     from ngo.pipeline.plan import Plan
 
 SEED = FieldType(Field(int, "seed", **within(0, 2**63 - 1)))
@@ -35,7 +35,7 @@ def plan_options(command: Callable) -> Callable:
 
 def plan_of(path: Path, members: Members, *, trusted: bool, schema: Path | None) -> Plan:
     """The plan of an archive; its folder is the working directory until the command ends."""
-    from ngo.pipeline.archive_plan import archived_plan
+    from ngo.pipeline.archives.archive_plan import archived_plan
 
     own = archived_plan(path, members, trusted=trusted, tell=click.echo, schema=schema)
     return click.get_current_context().with_resource(own)

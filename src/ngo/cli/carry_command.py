@@ -56,9 +56,9 @@ def carry(
     how that was shown. Otherwise they are named and must be trained again: the exit status is 1,
     and nothing is written unless --partial is given (docs/archives.md).
     """
-    from ngo.pipeline import carry as stage
-    from ngo.pipeline.archive import about_of, read_archive, runs_of, write_archive
-    from ngo.pipeline.retraining import Retraining
+    from ngo.pipeline.archives import carry as stage
+    from ngo.pipeline.archives.archive import about_of, read_archive, runs_of, write_archive
+    from ngo.pipeline.archives.retraining import Retraining
 
     members = read_archive(archive)
     about, runs = about_of(archive, members), runs_of(archive, members)

@@ -33,8 +33,8 @@ def restore(
     """
     if not Path("Snakefile").exists():
         raise UserError("restore: no Snakefile in this folder; run it in the repository's folder.")
-    from ngo.pipeline import restore as stage
-    from ngo.pipeline.archive import read_archive
+    from ngo.pipeline.archives import restore as stage
+    from ngo.pipeline.archives.archive import read_archive
 
     root = download.data_root(data_root)
     members = read_archive(archive)

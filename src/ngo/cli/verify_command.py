@@ -16,7 +16,7 @@ from ngo.common.registry import UserError
 from ngo.data import download
 
 if TYPE_CHECKING:
-    from ngo.pipeline.verification import Verification
+    from ngo.pipeline.archives.verification import Verification
 
 SAMPLE = FieldType(Field(int, "runs or cases", **within(0, 1_000_000)))
 
@@ -71,8 +71,8 @@ def verify(
     cases = (1 if sample else 0) if measurements is None else measurements
     if seed is None and (sample or cases):
         raise UserError("seed: it is missing; name one, or draw nothing with --sample 0.")
-    from ngo.pipeline.archive import read_archive, runs_of
-    from ngo.pipeline.verification import Verification
+    from ngo.pipeline.archives.archive import read_archive, runs_of
+    from ngo.pipeline.archives.verification import Verification
 
     members = read_archive(archive)
     runs = runs_of(archive, members)
