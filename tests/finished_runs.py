@@ -23,7 +23,7 @@ CAMPAIGN = {
                  "eval_every": 0.1, "batch_size": 16, "workers": 3},
     },
     "training": {
-        "own": {"settings": ["tiny"], "compare": [{"protocol": ["gossip", "ngo"],
+        "own": {"settings": ["tiny"], "compare": [{"method": ["gossip", "ngo"],
                                                    "topology": "ring"}]},
     },
 }  # fmt: skip

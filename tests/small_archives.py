@@ -35,8 +35,8 @@ PARTS = {name: parts.PARTS[name] for name in ("bounds", "sums")}
 ABOUT = {"place": "here", "says": "something", "kind": "order", "above": 0}
 CLAIMS = {
     "ngo-wins": {**ABOUT, "from": "own", "quantity": "difference",
-                 "with": {"of": {"protocol": "ngo"}, "minus": {"protocol": "gossip"}}},
-    "gossip-learns": {**ABOUT, "from": "own", "quantity": "level", "where": {"protocol": "gossip"}},
+                 "with": {"of": {"method": "ngo"}, "minus": {"method": "gossip"}}},
+    "gossip-learns": {**ABOUT, "from": "own", "quantity": "level", "where": {"method": "gossip"}},
     "time": {"place": "here", "says": "V is 0 after T*", "kind": "theorem", "from": "theory_theory",
              "quantity": "theory_consensus_time", "with": {"form": "paper"}},
 }  # fmt: skip

@@ -44,8 +44,8 @@ a verdict on each. This page explains how a verdict is made, and how often verdi
 ## From runs to a verdict
 
 **One number per seed.** Seeds are independent; values within a seed are not. So the quantity of a
-claim combines all runs of a seed in one number: the difference of two protocols, the logarithm of
-a ratio, a slope, Fisher's z of a correlation. Within a seed, all protocols have the same data,
+claim combines all runs of a seed in one number: the difference of two methods, the logarithm of
+a ratio, a slope, Fisher's z of a correlation. Within a seed, all methods have the same data,
 initial parameters, batches and graphs.
 
 **The claim** says that the mean of this number over seeds is `above` a value, `below` it, or
@@ -109,7 +109,7 @@ verdict.
 
 With normal, heavy-tailed and paired noise, the rates are at most {100 * ALPHA:g} %, up to the
 error of simulation. With skewed noise, they are not: both tests assume symmetry. A difference of
-two protocols within a seed is symmetric if the protocols do equally well, whatever the
+two methods within a seed is symmetric if the methods do equally well, whatever the
 distribution of their scores (paired). Other quantities need not be, and an outlying seed deserves
 a look.
 

@@ -33,7 +33,7 @@ def test_the_pooled_correlation_differs_from_that_within_a_seed():
 def test_correlations_leave_diverged_runs_out_and_need_a_spread():
     found = correlations(levels(lambda seed: seed == 1)).iloc[0]
     assert found["runs"] == 17
-    flat = metrics(*(run(0.5, 1.0 + s, seed=s, protocol=q) for q in BOTH for s in SEEDS))
+    flat = metrics(*(run(0.5, 1.0 + s, seed=s, method=q) for q in BOTH for s in SEEDS))
     found = correlations(flat).iloc[0]
     assert math.isnan(found["pearson"])
     assert math.isnan(found["spearman"])
@@ -53,7 +53,7 @@ def test_runs_of_one_seed_in_the_same_cell_are_refused():
 
 
 def test_a_run_without_a_positive_v_is_on_no_log_axis():
-    ends = run_ends(metrics(run(0.5, 0.0), run(0.5, 2.0, protocol="gossip")))
+    ends = run_ends(metrics(run(0.5, 0.0), run(0.5, 2.0, method="gossip")))
     assert on_log_axis(ends).tolist() == [False, True]
 
 

@@ -11,7 +11,7 @@ def test_the_course_is_that_at_the_nearest_edge_probability():
     assert found.probabilities == [0.2, 0.5]
     assert found.shown == 0.5
     assert set(found.course["u"].dropna()) == {0.5}
-    assert set(found.course["protocol"]) == {"centralized", "gossip", "ngo"}
+    assert set(found.course["method"]) == {"centralized", "gossip", "ngo"}
 
 
 def test_a_fixed_graph_has_its_share_of_all_edges():

@@ -44,5 +44,5 @@ def test_runs_of_one_seed_are_refused():
     ((case, part),) = groups(aligned())
     assert case == ("digits", "gossip", "ring")
     assert len(part) == len(aligned())
-    with pytest.raises(UserError, match="dataset, protocol, topology and seed alone.* r0, r1;"):
+    with pytest.raises(UserError, match="dataset, method, topology and seed alone.* r0, r1;"):
         groups(aligned().assign(seed=0))

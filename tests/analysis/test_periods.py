@@ -8,15 +8,15 @@ from ngo.analysis.periods import with_coupling
 from ngo.common.registry import UserError
 
 
-def test_couplings_are_named_whatever_the_protocol():
+def test_couplings_are_named_whatever_the_method():
     rows = metrics(
-        run(0.5, protocol="gossip"),
-        run(0.5, protocol="gossip", gamma=1),
-        run(0.5, protocol="ngo", gamma=1),
-        run(0.5, protocol="local_sgd", p=1.0, local_steps=5),
-        run(0.5, protocol="local_sgd", p=0.9, local_steps=5),
-        run(0.5, protocol="local_sgd", p=1.0, gamma=1, local_steps=5),
-        run(0.5, protocol="centralized", local_steps=None),
+        run(0.5, method="gossip"),
+        run(0.5, method="gossip", gamma=1),
+        run(0.5, method="ngo", gamma=1),
+        run(0.5, method="local_sgd", p=1.0, local_steps=5),
+        run(0.5, method="local_sgd", p=0.9, local_steps=5),
+        run(0.5, method="local_sgd", p=1.0, gamma=1, local_steps=5),
+        run(0.5, method="centralized", local_steps=None),
     )
     found = with_coupling(rows).drop_duplicates("run")
     assert found["coupling"].tolist() == [
@@ -37,6 +37,6 @@ def test_accuracy_at_the_end_and_at_equal_bytes():
 
 
 def test_runs_that_differ_otherwise_are_no_seeds():
-    twice = metrics(run(0.5, protocol="ngo"), run(0.5, protocol="ngo", workers=4))
+    twice = metrics(run(0.5, method="ngo"), run(0.5, method="ngo", workers=4))
     with pytest.raises(UserError, match="gamma, local_steps and seed alone"):
         by_period(twice)

@@ -12,29 +12,29 @@ def asked(name, rows, kind, **arguments):
     return QUANTITIES[name].function(pd.DataFrame(rows).assign(kind=kind), **arguments)
 
 
-def gaps(protocol="gossip", **columns):
+def gaps(method="gossip", **columns):
     steps = {"T": [1, 10, 100, 1000], "gap": [5.0, 0.5, 0.05, 0.001], "V": 0.1}
-    known = {"topology": "ring", "distance": 3.0, "protocol": protocol, "n": 5}
+    known = {"topology": "ring", "distance": 3.0, "method": method, "n": 5}
     return pd.DataFrame({**known, **steps, "bound": 6.0, "printed": 4.0, **columns})
 
 
 def test_a_bound_is_judged_in_its_form_and_from_its_least_t():
-    asked_for = {"protocol": "gossip", "form": "printed"}
+    asked_for = {"method": "gossip", "form": "printed"}
     assert asked("theory_bound", gaps(), "gaps", **asked_for)["met"].tolist() == [
         False, True, True, True
     ]  # fmt: skip
-    assert asked("theory_bound", gaps(), "gaps", protocol="gossip", form="amended")["met"].all()
+    assert asked("theory_bound", gaps(), "gaps", method="gossip", form="amended")["met"].all()
     late = asked("theory_bound", gaps(printed=0.01), "gaps", **asked_for, least_T=100)
     assert late["met"].tolist() == [False, True]
     with pytest.raises(UserError, match="^form: 'print' is not allowed; it must be printed or am"):
-        asked("theory_bound", gaps(), "gaps", protocol="gossip", form="print")
+        asked("theory_bound", gaps(), "gaps", method="gossip", form="print")
     with pytest.raises(UserError, match="^cases: the theory table has no row"):
-        asked("theory_bound", gaps(), "gaps", protocol="ngo", form="printed")
+        asked("theory_bound", gaps(), "gaps", method="ngo", form="printed")
 
 
 def test_a_centralized_run_has_no_topology():
     rows = gaps("centralized", topology="")
-    found = asked("theory_bound", rows, "gaps", protocol="centralized", form="amended")
+    found = asked("theory_bound", rows, "gaps", method="centralized", form="amended")
     assert found["case"].iloc[0] == "distance 3, T 1"
 
 
@@ -44,8 +44,8 @@ def test_v_must_be_zero_and_the_gap_must_fall():
     rows = pd.concat([gaps("ngo"), gaps(gap=[5.0, 1, 0.5, 0.3]), gaps("centralized", gap=1.0)])
     found = asked("theory_convergence", rows, "gaps").set_index("case")["met"]
     assert found.to_dict() == {
-        "protocol gossip, topology ring, distance 3": False,
-        "protocol ngo, topology ring, distance 3": True,
+        "method gossip, topology ring, distance 3": False,
+        "method ngo, topology ring, distance 3": True,
     }
 
 
@@ -84,11 +84,11 @@ def test_the_slope_of_a_seed_is_its_power_of_n():
 
 
 def races(**of):
-    """Gaps by protocol at the last T; those of an earlier T are all 1."""
+    """Gaps by method at the last T; those of an earlier T are all 1."""
     return [
-        {"protocol": protocol, "seed": 3, "T": T, "gap": gap if T == 9 else 1.0,
+        {"method": method, "seed": 3, "T": T, "gap": gap if T == 9 else 1.0,
          "noise_term": 1.0, "sync_term": of.get("sync_term", 0.01)}
-        for protocol, gap in of.items() if protocol != "sync_term"
+        for method, gap in of.items() if method != "sync_term"
         for T in (1, 9)
     ]  # fmt: skip
 

@@ -15,7 +15,7 @@ def test_iid_and_centralized_come_first_and_others_last():
         ("iid", "complete", "mine"),
         ("shards", "ring", "gossip"),
     ]
-    rows = pd.DataFrame(cells, columns=["partition", "topology", "protocol"])
+    rows = pd.DataFrame(cells, columns=["partition", "topology", "method"])
     rows = rows.assign(dataset="mnist")
     found = ordered(rows.iloc[::-1].reset_index(drop=True))
-    assert found[["partition", "protocol"]].values.tolist() == [[c[0], c[2]] for c in cells]
+    assert found[["partition", "method"]].values.tolist() == [[c[0], c[2]] for c in cells]

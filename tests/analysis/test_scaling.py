@@ -12,11 +12,11 @@ from ngo.analysis.scaling import best_accuracies, equal_steps, steps_to_target, 
 
 def test_the_best_accuracy_and_the_difference_by_seed():
     best, gain = best_accuracies(sizes())
-    means = best.set_index(["protocol", "workers"])["mean"]
+    means = best.set_index(["method", "workers"])["mean"]
     assert means["gossip", 4] == pytest.approx(70)
     assert means["ngo", 16] == pytest.approx(86)
     assert gain["mean"].tolist() == pytest.approx([4, 16])
-    # The seeds differ by 10 points, the protocols always by the same: the interval is empty.
+    # The seeds differ by 10 points, the methods always by the same: the interval is empty.
     assert (gain["high"] - gain["low"]).tolist() == pytest.approx([0, 0], abs=1e-9)
 
 
@@ -30,7 +30,7 @@ def test_a_diverged_run_has_no_difference():
 
 def test_a_missing_run_has_no_difference_and_is_not_a_diverged_one():
     rows = sizes()
-    missing = (rows["protocol"] == "ngo") & (rows["workers"] == 4) & (rows["seed"] == 0)
+    missing = (rows["method"] == "ngo") & (rows["workers"] == 4) & (rows["seed"] == 0)
     _, gain = best_accuracies(rows[~missing])
     assert gain.set_index("workers")["seeds"].to_dict() == {4: 2, 16: 3}
     assert gain["diverged"].tolist() == [0, 0]
@@ -58,7 +58,7 @@ def test_runs_of_several_sizes_at_equal_steps():
     found = equal_steps(rows, 0.3)
     assert found.steps == 20
     assert found.course["step"].max() == 20
-    key = ["protocol", "topology", "workers"]
+    key = ["method", "topology", "workers"]
     ends = found.ends[found.ends["value"] == "accuracy"].set_index(key)["mean"]
     assert ends["gossip", "ring", 4] == pytest.approx(50)  # its second evaluation
     assert ends["gossip", "ring", 16] == pytest.approx(40)
@@ -73,7 +73,7 @@ def test_a_mean_of_times_is_that_of_all_runs_or_none():
     rows = graphs_of_sizes(lambda seed: seed == 2)
     late = rows[(rows["seed"] == 1) & (rows["topology"] == "ring")].index
     rows.loc[late, "consensus_accuracy"] = 0.1
-    times = equal_steps(rows, 0.3).times.set_index(["topology", "protocol", "workers"])
+    times = equal_steps(rows, 0.3).times.set_index(["topology", "method", "workers"])
     ring, other = times.loc["ring", "ngo", 4], times.loc["random", "ngo", 4]
     assert (ring["late"], ring["diverged"]) == (1, 1)
     assert math.isnan(ring["mean"])

@@ -21,13 +21,13 @@ def test_the_last_evaluation_of_a_diverged_run_has_no_scores():
 
 def test_means_over_seeds_keep_groups_without_a_topology():
     last = final(pd.DataFrame(cell(None, "centralized", [0.7, 0.9])))
-    (row,) = over_seeds(last, ["topology", "protocol"], "consensus_accuracy").to_dict("records")
+    (row,) = over_seeds(last, ["topology", "method"], "consensus_accuracy").to_dict("records")
     assert row["mean"] == pytest.approx(0.8)
     assert row["count"] == 2
 
 
 def test_two_runs_of_one_seed_are_not_seeds():
     runs = pd.DataFrame([*run(0.5, lr=0.1)[-1:], *run(0.5, lr=0.2)[-1:]])
-    check_apart(runs, ["protocol", "lr"])
-    with pytest.raises(UserError, match=r"protocol and seed alone, but there are 0.1-0, 0.2-0;"):
-        check_apart(runs, ["protocol"])
+    check_apart(runs, ["method", "lr"])
+    with pytest.raises(UserError, match=r"method and seed alone, but there are 0.1-0, 0.2-0;"):
+        check_apart(runs, ["method"])

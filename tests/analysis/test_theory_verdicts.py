@@ -29,7 +29,7 @@ def test_verdicts_are_those_of_the_numbers():
 
 def test_a_spoilt_measurement_changes_its_verdict_alone():
     table = small_table()
-    gossip = (table["kind"] == "gaps") & (table["protocol"] == "gossip") & (table["T"] > 1)
+    gossip = (table["kind"] == "gaps") & (table["method"] == "gossip") & (table["T"] > 1)
     spoilt = table.assign(gap=table["gap"].where(~gossip, 1000 * table["gap"]))
     before, after = (verdicts(each).set_index("statement")["verdict"] for each in (table, spoilt))
     assert set(before.index[before != after]) == {

@@ -22,10 +22,10 @@ def config_of(**values):
         "defaults": {**DEFAULTS, **small},
         "settings": {"a": {}, "b": {"lr": 0.1}},
         "training": {
-            "first": {"settings": ["a"], "compare": [{"protocol": "ngo", "topology": "ring"}]},
+            "first": {"settings": ["a"], "compare": [{"method": "ngo", "topology": "ring"}]},
             "second": {
                 "settings": ["a", "b"],
-                "compare": [{"protocol": ["gossip", "ngo"], "topology": "ring"}],
+                "compare": [{"method": ["gossip", "ngo"], "topology": "ring"}],
             },
         },
         **values,

@@ -9,7 +9,7 @@ from ngo.common.registry import UserError
 
 
 def test_runs_that_differ_in_no_cost_are_measured_once():
-    spec = digits_run(protocol="ngo", p=0.9)
+    spec = digits_run(method="ngo", p=0.9)
     for values in ({"seed": 7}, {"lr": 0.3}, {"epochs": 9.0}, {"p": 0.7}, {"gamma": 0.4}):
         assert step_key(replace(spec, **values)) == step_key(spec)
     for values in (
@@ -21,7 +21,7 @@ def test_runs_that_differ_in_no_cost_are_measured_once():
 
 def test_a_measurement_in_two_processes(tmp_path):
     """Every cost is there, and above 0; an image costs less than a training step's sample."""
-    specs = [digits_run(), digits_run(seed=1), digits_run(protocol="centralized", topology=None)]
+    specs = [digits_run(), digits_run(seed=1), digits_run(method="centralized", topology=None)]
     specs = [*specs, digits_run(local_steps=2), tiny()]
     costs = run_costs(specs, tmp_path, jobs=2)
     assert set(costs.kinds) == {step_key(spec) for spec in specs}

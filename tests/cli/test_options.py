@@ -49,7 +49,7 @@ def with_a(kind):
         (["spectra", "--u", "nan"], "u: nan is not finite"),
         (["alignment", "--scale", "nan"], "scale: nan is not finite"),
         (["samples", "--images", "0"], "images: 0 is out of range; .* 1 to 10,000"),
-        (["throughput", "--protocol", "nog"], "protocol: 'nog' is unknown.*Did you mean 'ngo'"),
+        (["throughput", "--method", "nog"], "method: 'nog' is unknown.*Did you mean 'ngo'"),
         (["theory", "--p", "2"], "p: 2.0 is out of range; it must be a number, 0.5 to 0.99"),
         (["theory", "--sgd-workers", "-3"], "sgd_workers: -3 is out of range; .* 2 to 200"),
         (["bench", "engine", "--repeats", "0"], "Invalid value for '--repeats'"),

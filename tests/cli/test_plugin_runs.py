@@ -123,9 +123,9 @@ def test_a_plugin_of_an_installed_package(tmp_path):
         ),
         (
             ("rotating_partners", "push_diging"),
-            ["--topology", "rotating_partners", "--protocol", "push_diging"],
+            ["--topology", "rotating_partners", "--method", "push_diging"],
         ),
-        (("slowmo",), ["--protocol", "slowmo", "--local-steps", 2]),
+        (("slowmo",), ["--method", "slowmo", "--local-steps", 2]),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
 )

@@ -33,7 +33,7 @@ def recipes(own_entries, tmp_path):
 def test_a_run_with_the_recipes(recipes, tmp_path):
     words = {
         "--topology": "wheel",
-        "--protocol": "gossip_first",
+        "--method": "gossip_first",
         "--local-rule": "heavy_ball",
         "--mass": 0.5,
         "--coupling": "tanh",

@@ -23,11 +23,11 @@ def test_a_declared_setting_belongs_to_its_registry():
 
 def test_entries_of_one_registry_share_a_setting_and_others_do_not():
     shared = {"window": whole("steps that are averaged", 3, within(1, 100))}
-    declare("protocol", "one", shared)
-    declare("protocol", "other", shared)
+    declare("method", "one", shared)
+    declare("method", "other", shared)
     assert DECLARED["window"].default == 3
     for kind, settings in (
-        ("protocol", {"window": whole("another window", 5, within(1, 9))}),
+        ("method", {"window": whole("another window", 5, within(1, 9))}),
         ("coupling", shared),
     ):
         with pytest.raises(UserError, match="field of a run: 'window' is registered already"):
@@ -37,5 +37,5 @@ def test_entries_of_one_registry_share_a_setting_and_others_do_not():
 def test_an_entry_may_declare_its_settings_again():
     """As a notebook's cell does that is run twice."""
     for default in (0.1, 0.2):
-        declare("protocol", "mine", {"rate": number("a rate", default, above(0))})
+        declare("method", "mine", {"rate": number("a rate", default, above(0))})
     assert DECLARED["rate"].default == 0.2

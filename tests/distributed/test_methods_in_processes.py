@@ -46,7 +46,7 @@ def specs(workers):
     common = {"workers": workers, "gamma": 0.3, "backend": "loop"}
     return {
         name: convex_spec(
-            protocol=name.partition("-")[0],
+            method=name.partition("-")[0],
             **{**common, **how},
             **({"kept_share": 0.3} if how.get("compression") in ("top_k", "random_k") else {}),
         )

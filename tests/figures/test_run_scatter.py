@@ -10,7 +10,7 @@ from ngo.figures.run_scatter import scatter
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
 
-def test_markers_tell_protocols_and_topologies_apart():
+def test_markers_tell_methods_and_topologies_apart():
     axis = plots.new_figure(2).subplots()
     scatter(axis, run_ends(levels()))
     assert sum(len(line.get_xdata()) for line in axis.lines) == 2 * 3 * len(SEEDS)

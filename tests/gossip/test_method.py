@@ -14,7 +14,7 @@ def test_definitions_name_the_functions():
     assert METHODS.definitions["ngo"] == METHODS.definitions["gossip"]
     assert METHODS.definitions["exact_diffusion"] == "ngo.gossip.methods.d2:exact_diffusion"
     assert METHODS.definitions.keys() == METHODS.keys()
-    with pytest.raises(UserError, match=r"protocol: 'gosip' is unknown.*Did you mean 'gossip'"):
+    with pytest.raises(UserError, match=r"method: 'gosip' is unknown.*Did you mean 'gossip'"):
         METHODS["gosip"]
 
 
@@ -49,8 +49,8 @@ def test_a_method_is_registered_with_its_facts_and_settings(own_entries):
     assert (entry.linear_rule, entry.needs_every_message) == (True, "adds up what it has received")
     assert entry.fixed == {"local_steps": 1}
     assert (entry.decentralized, entry.directed, entry.asynchronous) == (True, True, False)
-    assert DECLARED["mass"].field.owners == ("protocol",)
-    with pytest.raises(UserError, match="protocol: 'heavy' is registered already"):
+    assert DECLARED["mass"].field.owners == ("method",)
+    with pytest.raises(UserError, match="method: 'heavy' is registered already"):
         method("heavy")(lambda step: None)
     method("heavy", fields=("topology",))(heavy)  # the same definition again replaces the entry
     assert METHODS["heavy"].fields == ("topology", *FAILURES)

@@ -25,7 +25,7 @@ def counted(method, steps, **values):
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"gossip_until", "choco"}))
 def test_declared_messages_are_those_that_are_counted(method):
-    sizes = sent(fields(protocol=method), D)
+    sizes = sent(fields(method=method), D)
     first = method == "gradient_tracking"  # its first y is the gradient: nothing to mix
     if first:
         once, twice = counted(method, 1), counted(method, 2)
@@ -37,15 +37,15 @@ def test_declared_messages_are_those_that_are_counted(method):
 
 @pytest.mark.parametrize("name", sorted(COMPRESSIONS))
 def test_compressed_messages(name):
-    sizes = sent(fields(protocol="choco", compression=name, **SETTINGS), D)
+    sizes = sent(fields(method="choco", compression=name, **SETTINGS), D)
     assert counted("choco", 2, compression=name) == (1, *sizes)
 
 
 def test_one_method_cannot_tell():
-    assert sent(fields(protocol="gossip_until"), D) is None
+    assert sent(fields(method="gossip_until"), D) is None
 
 
 def test_numbers_are_wide_as_told():
-    assert sent(fields(protocol="push_sum"), D, number=8) == [8 * (D + 1)]
-    assert sent(fields(protocol="relay_sum"), D) == [4 * D + 4]
+    assert sent(fields(method="push_sum"), D, number=8) == [8 * (D + 1)]
+    assert sent(fields(method="relay_sum"), D) == [4 * D + 4]
     assert {each for entry in METHODS.values() for each in entry.sends} <= set(NUMBERS)

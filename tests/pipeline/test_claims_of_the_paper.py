@@ -160,7 +160,7 @@ def test_the_tuned_comparison_sees_the_effect():
 def test_printed_numbers_far_from_ours_fail():
     some = ClaimsFile({"38-mnist-iid": claims().claims["38-mnist-iid"]}, claims().gates)
     table = tidy_tables(planned("laptop"), ["table1"], 1)["table1"]
-    decentralized = table["protocol"] != "centralized"
+    decentralized = table["method"] != "centralized"
     table.loc[decentralized, "consensus_accuracy"] -= 0.1
     found = as_table(judged(some, {"table1": table})).set_index("cell")["verdict"]
     assert found["ring-gossip"] == FAILS

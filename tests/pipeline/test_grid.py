@@ -9,7 +9,7 @@ def test_a_run_in_two_experiments_exists_once():
     before = plan_of(config).runs
     config["training"]["again"] = {
         "settings": ["digits_iid"],
-        "compare": [{"protocol": "ngo", "p": [0.8, 0.95]}],
+        "compare": [{"method": "ngo", "p": [0.8, 0.95]}],
     }
     plan = plan_of(config)
     assert len(plan.runs) == len(before) + 2  # p = 0.8, two seeds
@@ -22,7 +22,7 @@ def test_lists_are_crossed_and_a_seed_list_is_an_experiments_own():
         "sweep": {
             "settings": ["digits_iid"],
             "seeds": [7],
-            "compare": [{"protocol": "ngo", "p": [0.5, 0.75], "gamma": [0.1, 0.2, 0.3]}],
+            "compare": [{"method": "ngo", "p": [0.5, 0.75], "gamma": [0.1, 0.2, 0.3]}],
         }
     }
     runs = plan_of(config).training["sweep"]
@@ -38,7 +38,7 @@ def test_lists_are_crossed_and_a_seed_list_is_an_experiments_own():
             {
                 "compare": [
                     {
-                        "protocol": "ngo",
+                        "method": "ngo",
                         "p": [0.5 + k / 10_000 for k in range(2_000)],
                         "gamma": [k / 10_000 for k in range(1, 3_001)],
                     }
@@ -46,7 +46,7 @@ def test_lists_are_crossed_and_a_seed_list_is_an_experiments_own():
             },
             "12,000,000",
         ),
-        ({"seeds": 10**6, "compare": [{"protocol": "ngo"}]}, "1,000,000"),
+        ({"seeds": 10**6, "compare": [{"method": "ngo"}]}, "1,000,000"),
     ],
 )
 def test_a_grid_of_too_many_runs_is_refused_before_it_is_expanded(entry, runs):

@@ -30,7 +30,7 @@ def test_the_work_of_a_run_is_that_of_its_loop():
 
 
 def test_centralized_training_has_one_model_to_evaluate():
-    spec = digits_run(protocol="centralized", topology=None)
+    spec = digits_run(method="centralized", topology=None)
     assert work(spec, TEST).images == 3 * TEST
 
 
@@ -51,7 +51,7 @@ def test_a_part_larger_than_the_test_set_is_all_of_it():
 @given(st.floats(0.01, 5), st.floats(0.001, 7), st.integers(1, 9))
 def test_evaluations_are_counted_as_the_loop_makes_them(epochs, eval_every, workers):
     spec = digits_run(
-        epochs=epochs, eval_every=eval_every, workers=workers, protocol="centralized", topology=None
+        epochs=epochs, eval_every=eval_every, workers=workers, method="centralized", topology=None
     )
     assert evaluation_count(spec, 1437) == len(evaluation_steps(spec, 1437))
 

@@ -26,8 +26,8 @@ def test_ids_are_readable_and_unique_by_value():
     assert len(spec.id.rsplit("-", 1)[1]) == 8
     others = [
         {"p": 0.8}, {"gamma": 0.2}, {"lr": 0.01}, {"seed": 1}, {"epochs": 3}, {"batch_size": 8},
-        {"topology": "complete"}, {"protocol": "gossip"}, {"workers": 5}, {"shards": 200},
-        {"eval_every": 2}, {"partition": "iid"}, {"protocol": "centralized"},
+        {"topology": "complete"}, {"method": "gossip"}, {"workers": 5}, {"shards": 200},
+        {"eval_every": 2}, {"partition": "iid"}, {"method": "centralized"},
     ]  # fmt: skip
     ids = {resolve({}, {**DEFAULTS, "partition": "shards", **other}).id for other in others}
     assert len(ids | {spec.id}) == len(others) + 1
@@ -51,15 +51,15 @@ def test_fields_added_later_have_changed_no_id():
         "warmup": 0.0,
         "weight_decay": 0.0,
     }
-    for protocol in ("ngo", "gossip", "centralized"):
-        spec = resolve({"protocol": protocol})
+    for method in ("ngo", "gossip", "centralized"):
+        spec = resolve({"method": method})
         old = {k: v for k, v in spec.values().items() if k not in NEUTRAL}
         assert spec.id.endswith(digest(old))
-    assert resolve({**NEUTRAL, "protocol": "choco"}).id == resolve({"protocol": "choco"}).id
+    assert resolve({**NEUTRAL, "method": "choco"}).id == resolve({"method": "choco"}).id
 
 
 def test_runs_that_share_a_partition_share_its_id():
-    one = resolve({"protocol": "centralized", "lr": 0.2})
+    one = resolve({"method": "centralized", "lr": 0.2})
     other = resolve({"topology": "complete", "batch_size": 8})
     assert one.partition_id == other.partition_id
     assert resolve({"seed": 1}).partition_id != one.partition_id
@@ -75,9 +75,9 @@ def from_flags(words):
 @pytest.mark.parametrize(
     "values",
     [
-        {"protocol": "centralized"},
-        {"protocol": "gossip", "topology": "random"},
-        {"protocol": "local_sgd", "local_steps": 5, "p": 0.75, "lr": 1e-05},
+        {"method": "centralized"},
+        {"method": "gossip", "topology": "random"},
+        {"method": "local_sgd", "local_steps": 5, "p": 0.75, "lr": 1e-05},
         {"partition": "dirichlet", "beta": 0.3},
     ],
 )

@@ -10,28 +10,28 @@ from ngo.analysis.seed_means import check_apart, over_seeds
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final
 
-SITUATION = ["dataset", "partition", "topology", "method"]
+SITUATION = ["dataset", "partition", "topology", "algorithm"]
 CELL = [*SITUATION, "mixer"]
 TUNED = ["p", "gamma", "lr"]
 
 LINEAR, NGO = "linear", "NGO"
 PLAIN = ("gossip", "ngo")
-"""Protocols whose method is the local rule alone."""
+"""Methods whose method is the local rule alone."""
 
 
 def with_parts(metrics: pd.DataFrame) -> pd.DataFrame:
     """The metrics with the columns ``method`` and ``mixer``.
 
-    The method is the protocol's correction with the local rule, such as ``d2`` or ``d2 +
+    The method is the method's correction with the local rule, such as ``d2`` or ``d2 +
     momentum``; of gossip and NGO, which have none, the local rule. The mixer is ``linear``, ``NGO``
     (both coupling power), or the coupling; NaN without a topology.
     """
-    plain = metrics["protocol"].isin(PLAIN)
-    rule, protocol = metrics["local_rule"], metrics["protocol"]
-    both = protocol.where(rule == "sgd", protocol + " + " + rule)
+    plain = metrics["method"].isin(PLAIN)
+    rule, method = metrics["local_rule"], metrics["method"]
+    both = method.where(rule == "sgd", method + " + " + rule)
     linear = metrics["coupling"].eq("power") & metrics["p"].eq(1)
     mixer = metrics["coupling"].replace("power", NGO).mask(linear, LINEAR)
-    return metrics.assign(method=both.mask(plain, rule), mixer=mixer)
+    return metrics.assign(algorithm=both.mask(plain, rule), mixer=mixer)
 
 
 def combination_table(metrics: pd.DataFrame, beside: Sequence[str] = ()) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Protocols beside each other and beside the paper's numbers."""
+"""Methods beside each other and beside the paper's numbers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from verdicts.rows.evaluations import final
 
 KEYS = [*CELL]
 HALVES = ["dataset", "partition"]
-"""Protocols are compared within the same data set and partition."""
+"""Methods are compared within the same data set and partition."""
 
 
-def protocol_table(
+def comparison_table(
     metrics: pd.DataFrame, reference: str | Path, criteria: Sequence[Criterion]
 ) -> pd.DataFrame:
-    """For each criterion, one row per data set, partition, topology and protocol.
+    """For each criterion, one row per data set, partition, topology and method.
 
     Columns: ``consensus`` and ``workers``, means over seeds with 95 % half-widths (``_ci95``);
     ``paper``, and consensus − paper if the units are equal; ``ngo_minus_gossip``, paired by seed,
@@ -47,7 +47,7 @@ def protocol_table(
         table["paper"] = beside_published(table, reference, criterion.published)
         minus_paper = table["consensus"] - table["paper"]
         table["consensus_minus_paper"] = minus_paper if criterion.same_unit else float("nan")
-        difference = paired(values, criterion.compared, "ngo", "gossip").assign(protocol="ngo")
+        difference = paired(values, criterion.compared, "ngo", "gossip").assign(method="ngo")
         table = _with_estimate(table, difference, "ngo_minus_gossip")
         tables.append(table.merge(counts.reset_index(), on=KEYS, how="left"))
     return pd.concat(tables, ignore_index=True)
@@ -56,11 +56,11 @@ def protocol_table(
 def paired(rows: pd.DataFrame, value: str, treatment: str, control: str) -> pd.DataFrame:
     """``treatment`` − ``control`` of ``value``, seed by seed, for each partition and topology.
 
-    Within a seed, both protocols saw the same partition, initial parameters, batches and graphs,
-    so the difference is due to the protocols.
+    Within a seed, both methods saw the same partition, initial parameters, batches and graphs,
+    so the difference is due to the methods.
     """
     by = [*HALVES, "topology"]
-    wide = rows.pivot(index=[*by, "seed"], columns="protocol", values=value)
+    wide = rows.pivot(index=[*by, "seed"], columns="method", values=value)
     wide = wide.reindex(columns=[treatment, control])
     difference = (wide[treatment] - wide[control]).rename("difference").reset_index()
     difference = difference[difference["topology"].notna()]

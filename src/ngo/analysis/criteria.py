@@ -1,4 +1,4 @@
-"""The criteria by which tables compare protocols: accuracy, losses, hitting time."""
+"""The criteria by which tables compare methods: accuracy, losses, hitting time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Criterion:
-    """A number by which protocols are compared."""
+    """A number by which methods are compared."""
 
     name: str
     consensus: str | None

@@ -17,7 +17,7 @@ APART = [*TASK, "topology", "p", "delay"]
 
 @dataclass(frozen=True)
 class DelayedTraining:
-    """The ends of runs by data set, partition, topology, coupling (``protocol``) and τ."""
+    """The ends of runs by data set, partition, topology, coupling (``method``) and τ."""
 
     ends: pd.DataFrame
     """``curves.points`` of accuracy and V."""
@@ -34,16 +34,16 @@ def delayed_training(metrics: pd.DataFrame) -> DelayedTraining:
     check_apart(last, APART)
     by = [*TASK, "topology", "delay"]
     return DelayedTraining(
-        points(last, [*by, "protocol"], ["accuracy", "V"]),
-        points(gains(last, by, "accuracy"), [*by, "protocol"], ["difference"]),
+        points(last, [*by, "method"], ["accuracy", "V"]),
+        points(gains(last, by, "accuracy"), [*by, "method"], ["difference"]),
     )
 
 
 def with_delay(metrics: pd.DataFrame) -> pd.DataFrame:
-    """``metrics`` with ``delay`` (τ, 0 for gossip and NGO) and the coupling as ``protocol``.
+    """``metrics`` with ``delay`` (τ, 0 for gossip and NGO) and the coupling as ``method``.
 
     A linear coupling (p = 1) is ``gossip``, another ``ngo``, late or not.
     """
     coupled = metrics["p"].notna()
-    coupling = metrics["protocol"].mask(coupled, "ngo").mask(metrics["p"] == 1, "gossip")
-    return metrics.assign(protocol=coupling, delay=metrics["delay"].fillna(0).astype(int))
+    coupling = metrics["method"].mask(coupled, "ngo").mask(metrics["p"] == 1, "gossip")
+    return metrics.assign(method=coupling, delay=metrics["delay"].fillna(0).astype(int))

@@ -10,7 +10,7 @@ from ngo.analysis.curves import along, points, scores
 from verdicts.rows.equal_budgets import at_equal_bytes
 from verdicts.rows.evaluations import final
 
-KEYS = ["protocol", "topology", "u"]
+KEYS = ["method", "topology", "u"]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pandas as pd
 from ngo.analysis.seed_means import check_apart
 from verdicts.statistics.estimates import estimate
 
-BY = ("dataset", "protocol", "topology")
+BY = ("dataset", "method", "topology")
 """Runs are seeds of one if they agree on these fields."""
 
 

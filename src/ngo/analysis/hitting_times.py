@@ -34,7 +34,7 @@ def with_first_hitting(metrics: pd.DataFrame, targets: Mapping[str, float]) -> p
 
 
 def hitting_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
-    """The rows of ``comparisons.protocol_table`` for ``first_hitting``, which may be censored.
+    """The rows of ``comparisons.comparison_table`` for ``first_hitting``, which may be censored.
 
     ``consensus`` is the median over seeds: inf if half of the runs or more never reach the target.
     ``ngo_minus_gossip`` is the median of the differences paired by seed, −inf if NGO alone reaches
@@ -65,8 +65,8 @@ def _differences(rows: pd.DataFrame, table: pd.DataFrame) -> list[float]:
             (rows["dataset"] == line.dataset)
             & (rows["partition"] == line.partition)
             & (rows["topology"] == line.topology)
-        ].pivot(index="seed", columns="protocol", values="first_hitting")
-        if line.protocol != "ngo" or not {"ngo", "gossip"} <= set(own):
+        ].pivot(index="seed", columns="method", values="first_hitting")
+        if line.method != "ngo" or not {"ngo", "gossip"} <= set(own):
             found.append(np.nan)
             continue
         either = own[np.isfinite(own[["ngo", "gossip"]]).any(axis=1)]

@@ -11,9 +11,9 @@ from ngo.analysis.stability import chatter_floor
 from ngo.analysis.tuning import best_settings, tuning_grid
 from verdicts.rows.evaluations import final
 
-BY = ["protocol", "p", "gamma"]
-OWN = ["protocol", "p"]
-"""Each p of a protocol has a best γ of its own."""
+BY = ["method", "p", "gamma"]
+OWN = ["method", "p"]
+"""Each p of a method has a best γ of its own."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Nonlinearity:
     """The numbers of Figure 4."""
 
     ends: pd.DataFrame
-    """``curves.points`` of accuracy and V at the end, by protocol, p and γ."""
+    """``curves.points`` of accuracy and V at the end, by method, p and γ."""
     floor: pd.DataFrame
     """The predicted floor of NGO's V (``stability.chatter_floor``)."""
     best: pd.DataFrame
@@ -37,11 +37,11 @@ def nonlinearity(metrics: pd.DataFrame) -> Nonlinearity:
     best = own_best_gammas(metrics)
     chosen = every.merge(best[BY], on=BY) if len(best) else every[every["gamma"].isna()]
     course = along(chosen, BY, "epoch", ["accuracy", "V"]) if len(chosen) else chosen
-    return Nonlinearity(ends, chatter_floor(metrics[metrics["protocol"] == "ngo"]), best, course)
+    return Nonlinearity(ends, chatter_floor(metrics[metrics["method"] == "ngo"]), best, course)
 
 
 def own_best_gammas(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The best γ of each protocol and p by held-out accuracy (``tuning.best_settings``)."""
+    """The best γ of each method and p by held-out accuracy (``tuning.best_settings``)."""
     if "holdout_accuracy" not in metrics or metrics["holdout_accuracy"].isna().all():
         return pd.DataFrame(columns=[*BY, "edge", "held_out"])
     return best_settings(tuning_grid(metrics), OWN)[[*BY, "edge", "held_out"]]

@@ -12,7 +12,7 @@ from verdicts.rows.equal_budgets import at_equal_bytes
 from verdicts.rows.evaluations import final
 
 CASE = ["dataset", "partition", "coupling", "local_steps"]
-APART = ["dataset", "partition", "protocol", "p", "gamma", "local_steps"]
+APART = ["dataset", "partition", "method", "p", "gamma", "local_steps"]
 AVERAGING = "averaging"
 """Linear coupling with γ = 1; on a complete graph, every worker takes the mean of all models."""
 
@@ -46,11 +46,11 @@ def with_coupling(metrics: pd.DataFrame) -> pd.DataFrame:
     """``metrics`` with the column ``coupling``, whatever H is.
 
     ``averaging`` is linear with γ = 1, ``gossip`` linear with another γ, ``ngo`` nonlinear; every
-    other protocol is named after itself. A run without H (``local_steps``) has H = 1.
+    other method is named after itself. A run without H (``local_steps``) has H = 1.
     """
-    coupled = metrics["protocol"].isin(["gossip", "ngo", "local_sgd"])
+    coupled = metrics["method"].isin(["gossip", "ngo", "local_sgd"])
     linear = coupled & (metrics["p"] == 1)
-    coupling = metrics["protocol"].mask(coupled, "ngo").mask(linear, "gossip")
+    coupling = metrics["method"].mask(coupled, "ngo").mask(linear, "gossip")
     coupling = coupling.mask(linear & (metrics["gamma"] == 1), AVERAGING)
     steps = metrics["local_steps"].fillna(1).astype(int)
     return metrics.assign(coupling=coupling, local_steps=steps)

@@ -26,7 +26,7 @@ def case_names(metrics: pd.DataFrame) -> pd.Series:
 
 
 def _case_name(run: pd.Series) -> str:
-    method = "" if run["method"] == run["local_rule"] == "sgd" else run["method"]
+    method = "" if run["algorithm"] == run["local_rule"] == "sgd" else run["algorithm"]
     parts = [f"{method} {run['mixer']}" if known(run, "mixer", None) else method]
     if known(run, "local_steps", 1):
         parts.append(f"H = {run['local_steps']:g}")

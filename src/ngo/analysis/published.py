@@ -36,13 +36,13 @@ def beside_published(rows: pd.DataFrame, reference: str | Path, column: str | No
     for dataset in rows["dataset"].unique() if column else ():
         for line in published(reference, dataset).itertuples():
             topology = None if pd.isna(line.topology) else line.topology
-            lookup[dataset, line.partition, topology, line.protocol] = getattr(line, column)
+            lookup[dataset, line.partition, topology, line.method] = getattr(line, column)
     keys = [
         (
             row.dataset,
             "noniid" if PARTITIONS[row.partition].by_label else "iid",
             None if pd.isna(row.topology) else row.topology,
-            row.protocol,
+            row.method,
         )
         for row in rows.itertuples()
     ]

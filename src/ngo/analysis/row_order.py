@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 TOPOLOGY_ORDER = ("ring", "random", "complete")
-PROTOCOL_ORDER = ("centralized", "gossip", "ngo")
+METHOD_ORDER = ("centralized", "gossip", "ngo")
 
 
 def ordered(rows: pd.DataFrame) -> pd.DataFrame:
@@ -16,7 +16,7 @@ def ordered(rows: pd.DataFrame) -> pd.DataFrame:
     ranks = rows.assign(
         _noniid=rows["partition"] != "iid",
         _topology=rows["topology"].map({t: k for k, t in enumerate(TOPOLOGY_ORDER)}).fillna(-1),
-        _protocol=rows["protocol"].map({p: k for k, p in enumerate(PROTOCOL_ORDER)}),
+        _method=rows["method"].map({p: k for k, p in enumerate(METHOD_ORDER)}),
     )
-    order = ranks.sort_values(["dataset", "_noniid", "_topology", "_protocol"], kind="stable")
+    order = ranks.sort_values(["dataset", "_noniid", "_topology", "_method"], kind="stable")
     return rows.loc[order.index].reset_index(drop=True)

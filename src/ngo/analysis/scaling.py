@@ -12,12 +12,12 @@ from ngo.analysis.seed_means import check_apart
 from verdicts.rows.equal_budgets import at_equal_steps, shared_steps
 from verdicts.rows.evaluations import final
 
-SIZES = ["protocol", "workers"]
-GRAPHS = ["protocol", "topology", "workers"]
+SIZES = ["method", "workers"]
+GRAPHS = ["method", "topology", "workers"]
 
 
 def best_accuracies(metrics: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """``curves.points`` of ``best`` and of ``difference`` by protocol and number of workers.
+    """``curves.points`` of ``best`` and of ``difference`` by method and number of workers.
 
     ``best`` is that of ``with_best``, ``difference`` NGO − gossip, paired by seed.
     """
@@ -50,18 +50,18 @@ def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     """NGO − gossip of ``value``, by seed, for each group ``by``, in the column ``difference``.
 
     Each row of ``runs`` is one run; a seed with one of the two alone is left out. Columns: ``by``,
-    seed, difference, diverged (whether either run diverged), protocol (``ngo``), run.
+    seed, difference, diverged (whether either run diverged), method (``ngo``), run.
     """
-    rows = runs[runs["protocol"].isin(["gossip", "ngo"])]
+    rows = runs[runs["method"].isin(["gossip", "ngo"])]
     value_or_nan = rows[value].where(~rows["diverged"])
     wide = rows.assign(**{value: value_or_nan}).pivot(
-        index=[*by, "seed"], columns="protocol", values=value
+        index=[*by, "seed"], columns="method", values=value
     )
     wide = wide.reindex(columns=["gossip", "ngo"])
-    both = rows.groupby([*by, "seed"])["protocol"].nunique().reindex(wide.index) == 2
+    both = rows.groupby([*by, "seed"])["method"].nunique().reindex(wide.index) == 2
     pairs = (wide["ngo"] - wide["gossip"])[both].rename("difference").reset_index()
     name = pairs[[*by, "seed"]].astype(str).agg("-".join, axis=1)
-    return pairs.assign(diverged=pairs["difference"].isna(), protocol="ngo", run=name)
+    return pairs.assign(diverged=pairs["difference"].isna(), method="ngo", run=name)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class EqualSteps:
     steps: int
     """The number of steps that all runs took."""
     course: pd.DataFrame
-    """``curves.along`` of accuracy and V against the step, by protocol, topology and workers."""
+    """``curves.along`` of accuracy and V against the step, by method, topology and workers."""
     ends: pd.DataFrame
     """``curves.points`` of accuracy and V after ``steps``."""
     times: pd.DataFrame

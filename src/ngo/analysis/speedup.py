@@ -6,12 +6,12 @@ import pandas as pd
 
 
 def speedups(table: pd.DataFrame) -> pd.DataFrame:
-    """``throughput.throughput_table`` by protocol and workers, over the repeats.
+    """``throughput.throughput_table`` by method and workers, over the repeats.
 
     Columns: ``median``, ``low`` and ``high`` of the samples per second, and ``base``, the median
-    of the same protocol with the fewest workers.
+    of the same method with the fewest workers.
     """
-    found = table.groupby(["protocol", "workers"], sort=False)["samples_per_second"]
+    found = table.groupby(["method", "workers"], sort=False)["samples_per_second"]
     found = found.agg(median="median", low="min", high="max").reset_index()
-    fewest = found[found["workers"] == found["workers"].min()].set_index("protocol")["median"]
-    return found.assign(base=found["protocol"].map(fewest))
+    fewest = found[found["workers"] == found["workers"].min()].set_index("method")["median"]
+    return found.assign(base=found["method"].map(fewest))

@@ -28,7 +28,7 @@ class Stability:
     swept: str
     """The topology with most values of γ."""
     by_gamma: pd.DataFrame
-    """``curves.points`` of accuracy and V on that topology, by protocol and γ."""
+    """``curves.points`` of accuracy and V on that topology, by method and γ."""
     floor: pd.DataFrame
     """The predicted floor of NGO's V on that topology, by γ."""
 
@@ -36,7 +36,7 @@ class Stability:
 def stability(metrics: pd.DataFrame) -> Stability:
     """The numbers of Figure 8. Raises a UserError for runs of one seed that it can't tell apart."""
     last = final(scores(metrics))
-    check_apart(last, ["protocol", "topology", "gamma"])
+    check_apart(last, ["method", "topology", "gamma"])
     rates = last.groupby("topology")["gamma"].unique()
     shared = set.intersection(*map(set, rates))
     swept = rates.map(len).idxmax()
@@ -46,8 +46,8 @@ def stability(metrics: pd.DataFrame) -> Stability:
         last.assign(at_shared=last["gamma"].isin(shared)),
         pooled_correlation(within_seeds(last, "loss")),
         swept,
-        points(sweep, ["protocol", "gamma"], ["accuracy", "V"]),
-        chatter_floor(sweep[sweep["protocol"] == "ngo"]),
+        points(sweep, ["method", "gamma"], ["accuracy", "V"]),
+        chatter_floor(sweep[sweep["method"] == "ngo"]),
     )
 
 

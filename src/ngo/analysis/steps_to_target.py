@@ -12,22 +12,22 @@ from verdicts.rows.evaluations import final
 from verdicts.rows.times import time_to
 from verdicts.statistics.estimates import estimate
 
-BY = ["protocol", "workers"]
+BY = ["method", "workers"]
 
 
 def steps_to_targets(metrics: pd.DataFrame, targets: Mapping[str, float]) -> pd.DataFrame:
     """The steps after which each run reaches each of ``targets``, accuracies in percent by name.
 
-    A row for each run and target. Columns: target, accuracy, protocol, workers, seed; ``steps``,
-    inf for a run that never gets there; ``speedup``, the steps of the same protocol and seed with
+    A row for each run and target. Columns: target, accuracy, method, workers, seed; ``steps``,
+    inf for a run that never gets there; ``speedup``, the steps of the same method and seed with
     the fewest workers over these, 0 for inf, NaN if the fewest never get there. Centralized runs
-    are a row of every protocol: one worker has no neighbour, and that is its training.
+    are a row of every method: one worker has no neighbour, and that is its training.
     """
     last = final(metrics)
     check_apart(last, BY)
-    alone = last[last["protocol"] == "centralized"]
-    last = last[last["protocol"] != "centralized"]
-    copies = [alone.assign(protocol=name) for name in last["protocol"].unique()]
+    alone = last[last["method"] == "centralized"]
+    last = last[last["method"] != "centralized"]
+    copies = [alone.assign(method=name) for name in last["method"].unique()]
     last = pd.concat([last, *copies])
     tables = []
     for name, accuracy in targets.items():
@@ -35,8 +35,8 @@ def steps_to_targets(metrics: pd.DataFrame, targets: Mapping[str, float]) -> pd.
         table = last[[*BY, "seed"]].assign(target=name, accuracy=accuracy)
         table["steps"] = last["run"].map(steps)
         fewest = table[table["workers"] == table["workers"].min()]
-        base = fewest.set_index(["protocol", "seed"])["steps"].rename("base")
-        table = table.merge(base, on=["protocol", "seed"], how="left")
+        base = fewest.set_index(["method", "seed"])["steps"].rename("base")
+        table = table.merge(base, on=["method", "seed"], how="left")
         table["speedup"] = (table["base"] / table["steps"]).where(np.isfinite(table["base"]))
         tables.append(table.drop(columns="base"))
     whole = pd.concat(tables, ignore_index=True)
@@ -46,7 +46,7 @@ def steps_to_targets(metrics: pd.DataFrame, targets: Mapping[str, float]) -> pd.
 def speedup_means(table: pd.DataFrame) -> pd.DataFrame:
     """Geometric means over seeds of ``steps_to_targets``, with 95 % intervals.
 
-    Columns: target, accuracy, protocol, workers; ``steps`` and ``speedup``, each with ``_low`` and
+    Columns: target, accuracy, method, workers; ``steps`` and ``speedup``, each with ``_low`` and
     ``_high``; seeds; ``reached``, how many of them reach the target. NaN unless all do.
     """
     records = []

@@ -25,15 +25,15 @@ STATEMENTS: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("Figure 3: log V straight in time, p = 1", "theory_log_linear", {}),
     ("Figure 3: the smaller p, the sooner consensus", "theory_order", {}),
     *(
-        (f"Theorem 2.1: the gap, {protocol}, {name}", "theory_bound",
-         {"protocol": protocol, "form": form})
-        for protocol in ("centralized", "gossip")
+        (f"Theorem 2.1: the gap, {method}, {name}", "theory_bound",
+         {"method": method, "form": form})
+        for method in ("centralized", "gossip")
         for form, name in (("printed", "as printed"), ("amended", "with ‖x⁰ − x*‖²"))
     ),
     ("Theorem 3.2: the gap, NGO, V summed over all steps, T ≥ 100", "theory_bound",
-     {"protocol": "ngo", "form": "amended", "least_T": 100}),
+     {"method": "ngo", "form": "amended", "least_T": 100}),
     ("Theorem 3.2: the gap, NGO, V summed to T*, as printed, T ≥ 100", "theory_bound",
-     {"protocol": "ngo", "form": "printed", "least_T": 100}),
+     {"method": "ngo", "form": "printed", "least_T": 100}),
     ("Theorem 3.2: the sum S_T", "theory_weight_sum", {}),
     ("Theorem 3.2: V is 0 after T*", "theory_index_vanishes", {}),
     ("Section 3.3: the descent lemma, main text", "theory_descent_lemma", {"form": "printed"}),

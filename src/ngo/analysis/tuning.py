@@ -1,4 +1,4 @@
-"""Each protocol at its best exponent p and synchronization rate γ, chosen by held-out accuracy."""
+"""Each method at its best exponent p and synchronization rate γ, chosen by held-out accuracy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.comparisons import KEYS, protocol_table
+from ngo.analysis.comparisons import KEYS, comparison_table
 from ngo.analysis.criteria import ACCURACY, HELD_OUT
 from ngo.analysis.published import beside_published
 from ngo.analysis.row_order import ordered
@@ -19,7 +19,7 @@ TUNED = ["p", "gamma"]
 
 
 def tuning_grid(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Accuracies of the consensus model by data set, partition, topology, protocol, p and γ.
+    """Accuracies of the consensus model by data set, partition, topology, method, p and γ.
 
     Held-out and test accuracy in percent, each as mean and 95 % half-width over seeds, and the
     number of diverged runs. The mean is NaN if a run diverged; p and γ are NaN for centralized
@@ -55,19 +55,19 @@ def best_settings(grid: pd.DataFrame, keys: Sequence[str] = KEYS) -> pd.DataFram
 
 
 def tuned_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
-    """Table 1 with each protocol at its own best p and γ (``comparisons.protocol_table``).
+    """Table 1 with each method at its own best p and γ (``comparisons.comparison_table``).
 
     Further columns: that ``p`` and ``gamma``, whether they are at an edge of the grid, and the
     held-out accuracy; the paper's NGO − gossip.
     """
     chosen = best_settings(tuning_grid(metrics))
     columns = list(dict.fromkeys([*KEYS, *TUNED]))
-    table = protocol_table(metrics.merge(chosen[columns], on=columns), reference, [ACCURACY])
+    table = comparison_table(metrics.merge(chosen[columns], on=columns), reference, [ACCURACY])
     chosen = chosen[[*KEYS, *TUNED, "edge", "p_edge", "held_out", "held_out_ci95"]]
     table = chosen.merge(table, on=KEYS, how="right")
     gossip = beside_published(
-        table.assign(protocol="gossip"), reference, "test_accuracy_percent"
-    ).where(table["protocol"] == "ngo")
+        table.assign(method="gossip"), reference, "test_accuracy_percent"
+    ).where(table["method"] == "ngo")
     table["paper_ngo_minus_gossip"] = table["paper"] - gossip
     return table
 

@@ -69,7 +69,7 @@ def traffic(processes: int = 4) -> Bench:
 
 def fields_of(way: str, workers: int) -> dict[str, object]:
     """The fields of the run of a row."""
-    return {**COMMON, "protocol": way.partition(",")[0], "workers": workers, **RUNS[way]}
+    return {**COMMON, "method": way.partition(",")[0], "workers": workers, **RUNS[way]}
 
 
 def _record(values: Mapping[str, object], *options: str) -> dict:

@@ -75,7 +75,7 @@ class Costs:
 def step_key(spec: RunSpec) -> Key:
     """Runs with the same key have steps of the same cost per sample."""
     names = ("dataset", "model", "task", "augmentation", "local_rule", "precision", "backend")
-    exchange = (spec.protocol, spec.topology, spec.coupling, spec.p == 1, spec.local_steps)
+    exchange = (spec.method, spec.topology, spec.coupling, spec.p == 1, spec.local_steps)
     return *(getattr(spec, name) for name in names), spec.batch_size, spec.workers, *exchange
 
 
@@ -184,7 +184,7 @@ def _short(spec: RunSpec) -> RunSpec:
 def _start(warm: bool) -> float:
     """CPU seconds of the start of a job, with or without a prefork server."""
     tiny = ["--dataset", "least_squares", "--model", "linear", "--task", "regression"]
-    tiny += ["--protocol", "centralized", "--workers", "1", "--epochs", "1e-9", "--threads", "1"]
+    tiny += ["--method", "centralized", "--workers", "1", "--epochs", "1e-9", "--threads", "1"]
     with tempfile.TemporaryDirectory() as out:
         train = ["-m", "ngo", "train", *tiny, "--device", "cpu", "--overwrite", "--out", out]
         command = [sys.executable, *(["-c", "import ngo.cli.prefork"] if warm else train)]

@@ -92,11 +92,11 @@ def main() -> None:
 
     \b
     Train one run, with no data to download:
-      ngo train --dataset digits --protocol ngo --p 0.9 --batch-size 16 \\
+      ngo train --dataset digits --method ngo --p 0.9 --batch-size 16 \\
         --epochs 20 --out out/
     Compare with linear gossip, on the same partition, batches and initial
     parameters:
-      ngo train --dataset digits --protocol gossip --batch-size 16 \\
+      ngo train --dataset digits --method gossip --batch-size 16 \\
         --epochs 20 --out out2/
     List the runs that a config would train:
       ngo runs --config config/config.yaml --config config/demo.yaml

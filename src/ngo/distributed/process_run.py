@@ -56,9 +56,9 @@ def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failu
             f"{spec.workers} or less."
         )
     able = sorted(name for name, entry in METHODS.items() if entry.asynchronous)
-    if asynchronous and spec.protocol not in able:
+    if asynchronous and spec.method not in able:
         raise UserError(
-            f"asynchronous: the workers of protocol {spec.protocol!r} have to wait; allowed: "
+            f"asynchronous: the workers of method {spec.method!r} have to wait; allowed: "
             f"{', '.join(able)}."
         )
     for name in FAILURES:

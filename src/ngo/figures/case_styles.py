@@ -6,23 +6,23 @@ from dataclasses import replace
 
 import pandas as pd
 
-from ngo.figures.style import COLOURS, PROTOCOL_STYLES, Style, kth_style
+from ngo.figures.style import COLOURS, METHOD_STYLES, Style, kth_style
 
 
 def case_styles(found: pd.DataFrame) -> dict[str, Style]:
     """The look of each case: a colour for the method, a line and a marker for the topology."""
     runs = found.drop_duplicates("case").fillna({"topology": ""}).sort_values("case")
     graphs = sorted(runs["topology"].unique(), key=lambda name: (name != "ring", name))
-    runs["method"] = [
+    runs["algorithm"] = [
         case.removesuffix(graph.replace("_", " ")).rstrip(", ")
         for case, graph in zip(runs["case"], runs["topology"], strict=True)
     ]
-    others = sorted(set(runs["method"]) - {"centralized", "linear", "NGO"})
+    others = sorted(set(runs["algorithm"]) - {"centralized", "linear", "NGO"})
     methods = ["linear", "NGO", *others]
     looks = {}
     for run in runs.itertuples():
         if run.method == "centralized":
-            looks[run.case] = PROTOCOL_STYLES["centralized"]
+            looks[run.case] = METHOD_STYLES["centralized"]
             continue
         again, place = divmod(methods.index(run.method), len(COLOURS))
         drawn = kth_style(graphs.index(run.topology) + again, run.case)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from ngo.analysis.curves import together
 from ngo.analysis.scaling import best_accuracies
 from ngo.figures import plots
-from ngo.figures.curve_panels import by_protocol, dots
+from ngo.figures.curve_panels import by_method, dots
 
 
 def draw_scaling(metrics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
@@ -20,8 +20,8 @@ def draw_scaling(metrics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     for axis in axes:
         plots.value_ticks(axis, sizes, base=2)
         axis.set_xlabel("workers $n$")
-    dots(axes[0], by_protocol(best), "workers", "best")
-    dots(axes[1], by_protocol(gain), "workers", "difference")
+    dots(axes[0], by_method(best), "workers", "best")
+    dots(axes[1], by_method(gain), "workers", "difference")
     axes[1].axhline(0, color="0.6", lw=0.6, zorder=0)
     plots.titles(axes.flat, "best accuracy", "difference, paired by seed")
     plots.legend(figure, axes[0])

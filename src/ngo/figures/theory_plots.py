@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo.figures.plots import new_figure, titles
-from ngo.figures.style import PROTOCOL_STYLES, kth_style
+from ngo.figures.style import METHOD_STYLES, kth_style
 
 # The topology of gaps that is drawn anew in each step (``convergence_gaps.DRAWN``).
 DRAWN = "redrawn"
@@ -54,8 +54,8 @@ def _times(axis: Axes, bounds: pd.DataFrame) -> None:
 def _gaps(axis: Axes, gaps: pd.DataFrame) -> None:
     """The gaps on the fixed graph, from the nearest start."""
     gaps = gaps[(gaps["topology"] != DRAWN) & (gaps["distance"] == gaps["distance"].min())]
-    for protocol, group in gaps.groupby("protocol"):
-        look = PROTOCOL_STYLES[protocol]
+    for method, group in gaps.groupby("method"):
+        look = METHOD_STYLES[method]
         line = {"color": look.colour, "linestyle": look.line}
         axis.plot(group["T"], group["gap"], label=look.label, **line)
         axis.plot(group["T"], group["bound"], linewidth=0.6, **line)

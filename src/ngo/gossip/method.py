@@ -58,7 +58,7 @@ class Method:
         return "topology" in self.fields
 
 
-METHODS: Registry[Method] = Registry("protocol")
+METHODS: Registry[Method] = Registry("method")
 
 
 def method(
@@ -74,7 +74,7 @@ def method(
     settings: Mapping[str, Setting] | None = None,
     **fixed: object,
 ) -> Callable[[Update], Update]:
-    """Register a method under the name that configs and commands use (key ``protocol``).
+    """Register a method under the name that configs and commands use (key ``method``).
 
     ``fields`` are the fields of a run that it reads, beside the learning rate; ``settings`` are
     those that it adds; ``fixed`` are fields with one value here. Declare it ``asynchronous`` only
@@ -83,12 +83,12 @@ def method(
     mixing matrix, and its ``graph`` ``fixed`` (or a ``tree``) if a step builds on what the same
     neighbours have sent before. ``linear_rule``: it is biased with a local rule that is not linear
     in the gradients. ``needs_every_message`` is the reason why it cannot lose a message, if it
-    cannot: it completes the sentence "protocol 'NAME' …". ``sends`` lists its messages (see
+    cannot: it completes the sentence "method 'NAME' …". ``sends`` lists its messages (see
     ``traffic.NUMBERS``).
     """
 
     def register(update: Update) -> Update:
-        own = declare("protocol", name, settings or {})
+        own = declare("method", name, settings or {})
         failures = FAILURES if "topology" in fields else ()
         entry = Method(
             update,

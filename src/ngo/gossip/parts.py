@@ -89,7 +89,7 @@ def _method(name: str) -> MethodPart:
         return tuple(sorted(able & fixed)) if used else ()
 
     return MethodPart(
-        **vars(_part("protocol", name)),
+        **vars(_part("method", name)),
         fixed=dict(entry.fixed),
         coupling=allowed("coupling", set(COUPLINGS)),
         compression=allowed("compression", set(COMPRESSIONS)),

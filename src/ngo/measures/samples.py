@@ -79,7 +79,7 @@ def _run_tables(settings: SamplesSettings, path: Path, data_root: Path) -> list[
     if spec.task not in OUTPUTS:
         raise unknown("task of the models", spec.task, OUTPUTS)
     data = loading.load(spec.dataset, data_root)
-    fields = ("dataset", "model", "partition", "protocol", "topology", "p", "gamma", "workers")
+    fields = ("dataset", "model", "partition", "method", "topology", "p", "gamma", "workers")
     fields += ("epochs", "seed")
     facts = {name: getattr(spec, name) for name in fields}
     facts = {name: value for name, value in facts.items() if value is not None}

@@ -120,7 +120,7 @@ class TheorySettings:
 
 COLUMNS = (
     *("kind", "topology", "n", "p", "gamma", "draw", "V0", "measured", "paper", "corrected"),
-    *("sharp", "tolerated", "limit", "limit_of_rounds", "residual", "floor", "protocol", "T"),
+    *("sharp", "tolerated", "limit", "limit_of_rounds", "residual", "floor", "method", "T"),
     *("gap", "bound", "printed", "V", "distance", "predicted", "time", "a", "summed", "closed"),
     *("least", "noise_term", "sync_term", "form", "eta_L", "left", "right", "broken", "weights"),
     *("share", "step", "delay", "signal", "rate", "loss", "without"),

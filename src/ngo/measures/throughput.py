@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class ThroughputSettings:
     """Settings of ``throughput_table``."""
 
-    protocol: tuple[str, ...] = setting("protocol", ("gossip", "ngo"), names=METHODS)
+    method: tuple[str, ...] = setting("method", ("gossip", "ngo"), names=METHODS)
     workers: tuple[int, ...] = setting("number of workers n", (1, 2, 4, 8), **within(1, 2000))
     steps: int = setting("training steps per measurement", 20, **within(1, 1_000_000))
     repeats: int = setting("measurements of each case", 5, **within(1, 10_000))
@@ -45,7 +45,7 @@ def throughput_table(
 ) -> pd.DataFrame:
     """Measure how many samples per second n workers train on.
 
-    A case is a --protocol and a number of --workers, on this machine. A step is what training does
+    A case is a --method and a number of --workers, on this machine. A step is what training does
     between evaluations: batches, gradients, SGD and consensus. Every worker has the whole data set.
     The cases take turns, --repeats times, so that other load on the machine affects all of them
     alike.
@@ -53,9 +53,7 @@ def throughput_table(
     The table has a row for each measurement of --steps steps, with the fields of the run, the
     device, the number of cores, the seconds and the samples per second.
     """
-    specs = [
-        make_run(protocol=name, workers=max(2, *settings.workers)) for name in settings.protocol
-    ]
+    specs = [make_run(method=name, workers=max(2, *settings.workers)) for name in settings.method]
 
     import pandas as pd
 
@@ -89,7 +87,7 @@ def throughput_table(
                         "seed": spec.seed,
                         "device": device,
                         "cores": cores(),
-                        "protocol": spec.protocol,
+                        "method": spec.method,
                         "workers": n,
                         "repeat": repeat,
                         "steps": steps,

@@ -286,7 +286,7 @@ def _measure_flags(
     if not fields:
         return dict(entry)
     (setting,) = named_settings(key, config, [entry["setting"]])
-    given = {"seed": 0, "topology": "ring", "protocol": "ngo"}
+    given = {"seed": 0, "topology": "ring", "method": "ngo"}
     spec = resolve_run(key, given, config, setting)
     own = {name: value for name, value in entry.items() if name != "setting"}
     return {**{name: getattr(spec, name) for name in fields}, **own}

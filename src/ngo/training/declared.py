@@ -37,9 +37,9 @@ class Undeclared:
 
 def undeclared(spec: RunSpec, name: str) -> UserError:
     """The error for a method that reads the field ``name`` of a run and does not declare it."""
-    owner = next((key for key in FIELDS[name].owners if key != "protocol"), "protocol")
+    owner = next((key for key in FIELDS[name].owners if key != "method"), "method")
     if name in GOSSIP_FIELDS or getattr(spec, owner) is None:
-        owner = "protocol"
+        owner = "method"
     also = f"; step.gossip() reads {', '.join(GOSSIP_FIELDS)}" if name in GOSSIP_FIELDS else ""
     return UserError(
         f"{owner}: {getattr(spec, owner)!r} uses the field {name!r} of a run and does not declare "

@@ -89,7 +89,7 @@ def fit(
         Pairs (inputs, targets) of tensors or NumPy arrays with one row per sample. Targets are
         classes (int64 ``[m]``, from 0) or float32 numbers ``[m, …]``; with a ``loss``, any tensor.
     ``method``
-        The name of the method, ``protocol`` in configs: ``ngo``, ``gossip``, ``centralized``, …
+        The name of the method, ``method`` in configs: ``ngo``, ``gossip``, ``centralized``, …
     ``loss``
         A function ``(outputs, targets)`` that returns the mean loss of the samples, or a loss for
         each (``reduction="mean"`` or ``"none"``); a sum, whose gradient would grow with the batch,
@@ -114,7 +114,7 @@ def fit(
 
     Raises a UserError with a message of one line for an argument that is not allowed.
     """
-    for name in ("dataset", "model", "task", "protocol"):
+    for name in ("dataset", "model", "task", "method"):
         if name in fields:
             raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")
     fields = {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
@@ -128,7 +128,7 @@ def fit(
         own = template(module, seed)
         model = own_model(own, data, task_name)
         named = {"dataset": NAME, "model": type(own).__name__, "task": task_name}
-        spec = resolve({**named, "protocol": method, **fields}, source=source, model=model)
+        spec = resolve({**named, "method": method, **fields}, source=source, model=model)
         spec = replace(spec, own=(*spec.own, ("module", module_digest(own))))
         task, draws = try_out(model, data, task, spec.batch_size)
         if loss is not None:

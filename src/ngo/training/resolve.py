@@ -21,7 +21,7 @@ from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, implied
 
 # The registries of the entries whose choice gives other fields a meaning.
 _OWNERS = {
-    "protocol": METHODS,
+    "method": METHODS,
     "topology": TOPOLOGIES,
     "coupling": COUPLINGS,
     "compression": COMPRESSIONS,
@@ -57,9 +57,9 @@ def resolve(
             raise UserError(f"{name} has no value; it must be {wanted(FIELDS[name])}.")
         return stated[name] if name in free else check_field(name, stated[name])
 
-    chosen = {name: stated_value(name) for name in ("protocol", "partition", "lr_schedule")}
-    method = METHODS[chosen["protocol"]]
-    check_method(chosen["protocol"], method)
+    chosen = {name: stated_value(name) for name in ("method", "partition", "lr_schedule")}
+    method = METHODS[chosen["method"]]
+    check_method(chosen["method"], method)
     for name in ("topology", "coupling", "compression", "local_rule"):
         used = name in method.fields or name in method.fixed or not FIELDS[name].owners
         chosen[name] = method.fixed.get(name, stated_value(name)) if used else None
@@ -67,7 +67,7 @@ def resolve(
     for name, entry in FIELDS.items():
         unused = [owner for owner in entry.owners if name not in _read_by(owner, chosen[owner])]
         if name in method.fixed and not entry.owners:
-            unused = ["protocol"]
+            unused = ["method"]
         if not unused:
             values[name] = stated_value(name)
             continue
@@ -99,7 +99,7 @@ def _without_effect(
     name: str, value: object, fixed: object, owner: str, chosen: Mapping[str, str | None]
 ) -> UserError:
     users = sorted(key for key, entry in _OWNERS[owner].items() if name in entry.fields)
-    choice = f"{owner} {chosen[owner]!r}" if chosen[owner] else f"protocol {chosen['protocol']!r}"
+    choice = f"{owner} {chosen[owner]!r}" if chosen[owner] else f"method {chosen['method']!r}"
     is_fixed = "" if fixed is None else f" (it is {in_words(fixed)} there)"
     readers = f"; {name} is read with {owner} {', '.join(users)}" if users else ""
     return UserError(f"{name}: {value!r} has no effect with {choice}{is_fixed}{readers}.")

@@ -46,7 +46,7 @@ def _field(
 
 _COUNT, _RATE, _FROM_ZERO = at_least(1), above(0), at_least(0)
 _EPOCHS = within(1e-9, 10**9)
-_METHOD = {"owners": ("protocol",)}
+_METHOD = {"owners": ("method",)}
 _PARTITION = {"owners": ("partition",)}
 _FAILS = {"default": 0.0, "neutral": 0.0, **below(0, 1), **_METHOD}
 
@@ -91,7 +91,7 @@ class RunSpec:
         **above(0, 1),
         owners=("topology",),
     )
-    protocol: str = _field(str, "method: how workers learn together", "ngo", names=METHODS)
+    method: str = _field(str, "method: how workers learn together", "ngo", names=METHODS)
     local_rule: str = _field(
         str, "how a worker moves along its gradient", "sgd", names=LOCAL_RULES, neutral="sgd"
     )
@@ -103,7 +103,7 @@ class RunSpec:
         "exponent of the coupling φ_p; 1 is linear",
         0.9,
         **within(0.5, 1),
-        owners=("protocol", "coupling"),
+        owners=("method", "coupling"),
     )
     compression: str | None = _field(
         str,
@@ -172,9 +172,9 @@ class RunSpec:
     @property
     def id(self) -> str:
         """For example ``mnist-shards-ring-ngo-p0.9-s0-1f3a9c2e``."""
-        reads_p = self.p is not None and "p" in METHODS[self.protocol].fields
+        reads_p = self.p is not None and "p" in METHODS[self.method].fields
         exponent = f"p{self.p:g}" if reads_p else None
-        parts = [self.dataset, self.partition, self.topology, self.protocol]
+        parts = [self.dataset, self.partition, self.topology, self.method]
         for name in ("coupling", "compression", "local_rule"):
             if (value := getattr(self, name)) != NEUTRAL[name]:
                 parts.append(value)
@@ -223,7 +223,7 @@ class RunSpec:
 
     def flags(self) -> list[str]:
         """The options of ``ngo train`` that give this run."""
-        fixed = METHODS[self.protocol].fixed
+        fixed = METHODS[self.method].fixed
         return [
             word
             for name, value in self.values().items()

@@ -17,8 +17,8 @@ def check_step(spec: RunSpec, method: Method) -> None:
     """Raise unless method, graph, coupling and local rule go together."""
     if method.decentralized and spec.workers < 2:
         raise UserError(
-            f"workers: {spec.workers} is too few for protocol {spec.protocol!r}; it must be 2 or "
-            f"more (1 is allowed with protocol centralized)."
+            f"workers: {spec.workers} is too few for method {spec.method!r}; it must be 2 or "
+            f"more (1 is allowed with method centralized)."
         )
     _check_rule(spec, method)
     _check_failures(spec, method)
@@ -48,15 +48,15 @@ def _check_topology(spec: RunSpec, method: Method) -> None:
     if topology.directed and not method.directed:
         able = sorted(name for name, entry in METHODS.items() if entry.directed)
         raise UserError(
-            f"topology: {spec.topology!r} is directed, and protocol {spec.protocol!r} needs "
-            f"symmetric weights; protocols for directed graphs: {', '.join(able) or 'none'}."
+            f"topology: {spec.topology!r} is directed, and method {spec.method!r} needs "
+            f"symmetric weights; methods for directed graphs: {', '.join(able) or 'none'}."
         )
     for name in topology.fields:
         check_argument("topology", spec.topology, name)
     if method.graph != "any" and topology.varies:
         fixed = (name for name, each in TOPOLOGIES.items() if not (each.varies or each.directed))
         raise UserError(
-            f"topology: {spec.topology!r} may change at each step, and protocol {spec.protocol!r} "
+            f"topology: {spec.topology!r} may change at each step, and method {spec.method!r} "
             f"builds on earlier steps with the same neighbours; fixed topologies: "
             f"{', '.join(sorted(fixed))}."
         )
@@ -94,7 +94,7 @@ def _check_tree(spec: RunSpec, topology: Topology, values: Mapping[str, object])
     if len(edges) != spec.workers - 1 or not is_connected(graph):
         raise UserError(
             f"topology: {spec.topology!r} is no tree, with {len(edges)} edges on {spec.workers} "
-            f"workers, and protocol {spec.protocol!r} needs one: {spec.workers - 1} edges without "
+            f"workers, and method {spec.method!r} needs one: {spec.workers - 1} edges without "
             f"a cycle, such as those of chain and star."
         )
 
@@ -103,8 +103,8 @@ def _check_rule(spec: RunSpec, method: Method) -> None:
     if method.linear_rule and not LOCAL_RULES[spec.local_rule].linear:
         able = sorted(name for name, entry in LOCAL_RULES.items() if entry.linear)
         raise UserError(
-            f"local_rule: {spec.local_rule!r} is not linear in the gradients, and with it protocol "
-            f"{spec.protocol!r} would end at a biased point; allowed: {', '.join(able)}."
+            f"local_rule: {spec.local_rule!r} is not linear in the gradients, and with it method "
+            f"{spec.method!r} would end at a biased point; allowed: {', '.join(able)}."
         )
 
 
@@ -113,6 +113,6 @@ def _check_failures(spec: RunSpec, method: Method) -> None:
         rate = getattr(spec, name)
         if rate and method.needs_every_message:
             raise UserError(
-                f"{name}: {rate:g} is not possible with protocol {spec.protocol!r}, which "
+                f"{name}: {rate:g} is not possible with method {spec.method!r}, which "
                 f"{method.needs_every_message}; it must be 0."
             )

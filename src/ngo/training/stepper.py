@@ -65,7 +65,7 @@ class Stepper:
         self.steps = steps
         self.t = 0  # the number of steps taken
         self._spec = spec
-        self._method = METHODS[spec.protocol]
+        self._method = METHODS[spec.method]
         self._rule = LOCAL_RULES[spec.local_rule]
         self._fields = DeclaredFields(spec)
         self._coupling = COUPLINGS[spec.coupling] if spec.coupling else None

@@ -81,26 +81,26 @@ def test_what_is_left_out_is_sent_later():
 
 
 def test_it_needs_a_fixed_graph():
-    assert resolve({"protocol": "choco"}).compression == "none"
-    assert resolve({"protocol": "choco", "topology": "erdos_renyi"}).topology == "erdos_renyi"
+    assert resolve({"method": "choco"}).compression == "none"
+    assert resolve({"method": "choco", "topology": "erdos_renyi"}).topology == "erdos_renyi"
     for topology in ("random", "one_peer_hypercube"):
         with pytest.raises(UserError) as error:
-            resolve({"protocol": "choco", "topology": topology, "workers": 8})
+            resolve({"method": "choco", "topology": topology, "workers": 8})
         assert str(error.value).startswith(
-            f"topology: {topology!r} may change at each step, and protocol 'choco' builds on "
+            f"topology: {topology!r} may change at each step, and method 'choco' builds on "
             f"earlier steps with the same neighbours; fixed topologies: chain, complete, "
         )
         assert "\n" not in str(error.value)
 
 
 def test_other_methods_send_whole_rows():
-    for protocol in ("ngo", "gossip", "d2", "centralized"):
+    for method in ("ngo", "gossip", "d2", "centralized"):
         with pytest.raises(UserError, match="compression: 'top_k' has no effect with") as error:
-            resolve({"protocol": protocol, "compression": "top_k"})
-        assert "compression is read with protocol choco" in str(error.value)
+            resolve({"method": method, "compression": "top_k"})
+        assert "compression is read with method choco" in str(error.value)
     with pytest.raises(UserError, match="kept_share: 0.1 has no effect with compression 'sign'"):
-        resolve({"protocol": "choco", "compression": "sign", "kept_share": 0.1})
-    spec = resolve({"protocol": "choco", "compression": "top_k", "kept_share": 0.1})
+        resolve({"method": "choco", "compression": "sign", "kept_share": 0.1})
+    spec = resolve({"method": "choco", "compression": "top_k", "kept_share": 0.1})
     assert spec.id.startswith("mnist-iid-ring-choco-top_k-p0.9-s0-")
 
 

@@ -47,7 +47,7 @@ def of_code(members, gossip=BEFORE, ngo=OTHER, **about):
     """The archive with runs that say that other code made them."""
     changed = []
     for run in runs_of("own.tar", members).values():
-        code = gossip if run.record["spec"]["protocol"] == "gossip" else ngo
+        code = gossip if run.record["spec"]["method"] == "gossip" else ngo
         its = {**run.record["about"], "code": code, **about}
         changed.append(dataclasses.replace(run, record={**run.record, "about": its}))
     return with_runs(members, json.loads(members[ABOUT]), changed)
@@ -154,7 +154,7 @@ def test_elsewhere_the_earlier_code_is_trained_too(trained, tmp_path, monkeypatc
         run_in(spec, folder)
         if "PYTHONPATH" in environment:
             record = json.loads((folder / "run.json").read_text())
-            record["about"]["code"] = made_by[spec.protocol]
+            record["about"]["code"] = made_by[spec.method]
             (folder / "run.json").write_text(json.dumps(record))
         return read_run(folder)
 

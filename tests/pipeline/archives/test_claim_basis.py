@@ -28,9 +28,9 @@ def basis(planned, claim, measured=()):
 def test_a_difference_rests_on_both_sides_and_no_other_runs(planned):
     found = basis(planned, "37-mnist-noniid")
     specs = [planned.runs[name] for name in found.runs]
-    assert {spec.protocol for spec in specs} == {"gossip", "ngo"}
+    assert {spec.method for spec in specs} == {"gossip", "ngo"}
     assert {(spec.dataset, spec.partition) for spec in specs} == {("mnist", "shards")}
-    sides = [spec for spec in planned.training["table1"] if spec.protocol in ("gossip", "ngo")]
+    sides = [spec for spec in planned.training["table1"] if spec.method in ("gossip", "ngo")]
     wanted = {spec.id for spec in sides if (spec.dataset, spec.partition) == ("mnist", "shards")}
     assert set(found.runs) == wanted
 

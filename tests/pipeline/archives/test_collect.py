@@ -27,7 +27,7 @@ def finish(*specs, **record):
 
 def test_a_runs_graph_is_in_the_archive_and_a_run_with_another_graph_is_not(own, tmp_path):
     (tmp_path / "graph.edgelist").write_text("0 1\n1 2\n")
-    case = {"protocol": "ngo", "topology": "graph_file", "graph": "graph.edgelist"}
+    case = {"method": "ngo", "topology": "graph_file", "graph": "graph.edgelist"}
     training = {"own": {"settings": ["tiny"], "compare": [case]}}
     configs, planned = campaign(tmp_path, training=training)
     finish(*planned.runs.values())

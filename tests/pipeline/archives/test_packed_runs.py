@@ -24,7 +24,7 @@ FILES = ("metrics.parquet", "run.json")
 
 
 def test_the_files_of_trained_runs_come_back_byte_for_byte(tmp_path):
-    specs = [tiny(), tiny(protocol="centralized"), tiny(lr=1e9, seed=1), tiny(holdout=0.2)]
+    specs = [tiny(), tiny(method="centralized"), tiny(lr=1e9, seed=1), tiny(holdout=0.2)]
     for spec in specs:
         run_in(spec, tmp_path / "made" / spec.id)
     runs = [read_run(tmp_path / "made" / spec.id) for spec in specs]

@@ -179,7 +179,7 @@ def test_by_default_the_configs_are_those_in_the_archive(own, tmp_path):
 
 
 def test_a_file_that_decides_runs_is_here_as_it_is_in_the_archive(own, tmp_path):
-    case = {"protocol": "ngo", "topology": "graph_file", "graph": "graph.edgelist"}
+    case = {"method": "ngo", "topology": "graph_file", "graph": "graph.edgelist"}
     Path("graph.edgelist").write_text("0 1\n1 2\n")
     training = {"own": {"settings": ["tiny"], "compare": [case]}}
     configs, planned = campaign(tmp_path, training=training)

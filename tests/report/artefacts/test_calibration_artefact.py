@@ -20,7 +20,7 @@ def tables(tmp_path):
         kept = runs["topology"].isin(["random", "complete"])
         runs[~kept].to_parquet(files[dataset])
         runs[kept].to_parquet(files[f"{dataset}_confirm"])
-    centralized = runs[(runs["protocol"] == "centralized") & (runs["partition"] == "iid")]
+    centralized = runs[(runs["method"] == "centralized") & (runs["partition"] == "iid")]
     centralized.to_parquet(files["cifar10_centralized"])
     return files
 
@@ -59,7 +59,7 @@ def test_a_way_of_training_in_words():
         augmentation="crop_flip", cells=CALIBRATED,
     )  # fmt: skip
     table = accuracies(pd.DataFrame(rows), TABLE1)
-    (row,) = table.query("protocol == 'ngo' and half == 'iid' and reading == 'workers'").to_dict(
+    (row,) = table.query("method == 'ngo' and half == 'iid' and reading == 'workers'").to_dict(
         "records"
     )
     words = "momentum 0.9, η = 0.05, batch 32, cosine schedule, crop and flip"

@@ -19,7 +19,7 @@ def reference(tmp_path, monkeypatch):
     name = CLAIM["quantity"]
     monkeypatch.setitem(QUANTITIES, name, Quantity(name, at_end, cases=False))
     entries = {
-        "learns": {**CLAIM, "from": "own", "above": 0.1, "cells": {"ngo": {"protocol": "ngo"}}},
+        "learns": {**CLAIM, "from": "own", "above": 0.1, "cells": {"ngo": {"method": "ngo"}}},
         "elsewhere": {**CLAIM, "from": "none", "above": 0.1},
     }
     path = tmp_path / "claims.yaml"

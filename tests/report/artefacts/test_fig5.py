@@ -15,7 +15,7 @@ def test_fig5_shows_the_edge_probability_nearest_to_the_papers_and_the_budget():
     ends = panel(figure, "(b) at the end")
     assert [label.get_text() for label in ends.get_xticklabels()] == ["0.2\n(20)", "0.5\n(20)"]
     assert line(ends, "centralized")[1] == [pytest.approx(70)] * 2
-    assert shown[shown["protocol"] == "centralized"]["value"].nunique() == 4
+    assert shown[shown["method"] == "centralized"]["value"].nunique() == 4
     assert set(shown["at"]) == {"epoch", "end", "equal bytes"}
 
 

@@ -33,10 +33,10 @@ def test_fig6_shows_the_end_beside_equal_bytes():
     assert set(shown["at"]) == {"epoch", "end", "equal bytes"}
 
 
-def test_fig6_draws_protocols_without_a_period_too():
-    given = ({"protocol": "centralized"}, {"protocol": "gossip"}, {"protocol": "delayed", "p": 1.0})
+def test_fig6_draws_methods_without_a_period_too():
+    given = ({"method": "centralized"}, {"method": "gossip"}, {"method": "delayed", "p": 1.0})
     runs = [run(0.5, **how, seed=s) for how in given for s in SEEDS]
-    runs += [run(0.5, protocol="local_sgd", p=1.0, local_steps=5, seed=s) for s in SEEDS]
+    runs += [run(0.5, method="local_sgd", p=1.0, local_steps=5, seed=s) for s in SEEDS]
     figure, _ = fig6.draw(metrics(*runs))
     assert labels(figure.axes[0]) == [
         "centralized", "gossip, $H = 1$", "gossip, $H = 5$", "delayed, $H = 1$",

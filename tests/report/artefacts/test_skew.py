@@ -33,7 +33,7 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
     )
     assert output.picture.stat().st_size > 10_000
     (printed,) = output.tables
-    rows = printed.set_index(["β", "Method", "Mixing"])
+    rows = printed.set_index(["β", "Algorithm", "Mixing"])
     assert rows.loc[("10", "sgd", "NGO"), ["Hellinger", "Entropy"]].tolist() == ["0.000", "0.693"]
     assert rows.loc[("0.1", "sgd", "NGO"), ["Hellinger", "Entropy"]].tolist() == ["0.541", "0.000"]
     assert rows.loc[("0.1", "momentum", "capped"), "Gain"].startswith("+5.00")

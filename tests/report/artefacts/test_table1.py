@@ -11,7 +11,7 @@ def test_the_table_is_saved(tmp_path):
     pd.DataFrame(rows).to_parquet(tmp_path / "metrics.parquet")
     made = table1.make(tmp_path / "metrics.parquet", TABLE1, tier="test", out=tmp_path)
     (printed,) = made.tables
-    assert list(printed["Protocol"].unique()) == ["gossip", "ngo"]
+    assert list(printed["Method"].unique()) == ["gossip", "ngo"]
     assert printed["Paper"].tolist() == ["96.47", "96.52"]
     files = {path.name for path in (tmp_path / "tables").iterdir()}
     kinds = ("csv", "md", "tex", "html")

@@ -1,4 +1,4 @@
-"""Table 1 with each protocol at its own best p and γ."""
+"""Table 1 with each method at its own best p and γ."""
 
 from made_up import TABLE1, tuned_runs, tuned_runs_without_a_stable_gamma
 
@@ -7,7 +7,7 @@ from ngo.report.artefacts import table1_tuned
 
 
 def test_the_best_gamma_is_printed_with_its_edge():
-    printed = table1_tuned.print_tuned(tuned_table(tuned_runs(), TABLE1)).set_index("Protocol")
+    printed = table1_tuned.print_tuned(tuned_table(tuned_runs(), TABLE1)).set_index("Method")
     assert printed["Best γ"].to_dict() == {
         "centralized": "–", "gossip": "0.1 (smallest)", "ngo": "0.3"
     }  # fmt: skip
@@ -15,7 +15,7 @@ def test_the_best_gamma_is_printed_with_its_edge():
 
 
 def test_the_grid_has_a_row_for_each_p_and_marks_the_best():
-    printed = table1_tuned.print_grid(tuning_grid(tuned_runs())).set_index(["Protocol", "p"])
+    printed = table1_tuned.print_grid(tuning_grid(tuned_runs())).set_index(["Method", "p"])
     assert list(printed.index) == [("gossip", "1"), ("ngo", "0.9"), ("ngo", "0.7")]
     assert printed.loc[("ngo", "0.9"), "γ = 1"] == "1 of 3 diverged"
     assert printed.loc[("ngo", "0.7"), "γ = 1"] == "–"
@@ -25,7 +25,7 @@ def test_the_grid_has_a_row_for_each_p_and_marks_the_best():
     assert starred.loc[("gossip", "1"), "γ = 0.1"]
 
 
-def test_a_protocol_that_diverges_at_every_gamma_has_a_dash():
+def test_a_method_that_diverges_at_every_gamma_has_a_dash():
     table = tuned_table(tuned_runs_without_a_stable_gamma(), TABLE1)
     assert table1_tuned.print_tuned(table)["Test"].tolist()[-1] == "–"
 

@@ -18,7 +18,7 @@ def test_the_table_shows_hitting_times_and_runs_that_never_get_there(tmp_path):
         out=tmp_path,
     )
     (printed,) = made.tables
-    assert list(printed["Protocol"].unique()) == ["gossip", "ngo"]
+    assert list(printed["Method"].unique()) == ["gossip", "ngo"]
     assert list(printed["Measure"].unique()) == [
         "test accuracy (%)", "test loss", "training loss", "first hitting time (epochs)"
     ]  # fmt: skip

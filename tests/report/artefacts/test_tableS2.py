@@ -20,7 +20,7 @@ def test_the_table_shows_both_models_and_both_losses(tmp_path):
         out=tmp_path,
     )
     (printed,) = made.tables
-    shown = printed.set_index(["Model", "Measure", "Protocol"])
+    shown = printed.set_index(["Model", "Measure", "Method"])
     test, training = printed["Measure"].unique()
     assert shown.loc[("mnist_vae", test), "Paper"].tolist() == ["124.35", "113.27"]
     assert shown.loc[("mnist_vae", test, "ngo"), "NGO − gossip"].startswith("−0.20 ±")

@@ -21,8 +21,8 @@ CONVERGED = 1e-3
 SMALL_TERM = 0.1
 
 
-@quantity("theory_bound", example="{form: printed, protocol: centralized}", cases=True)
-def bound(table: pd.DataFrame, protocol: str, form: str, least_T: int = 1) -> pd.DataFrame:
+@quantity("theory_bound", example="{form: printed, method: centralized}", cases=True)
+def bound(table: pd.DataFrame, method: str, form: str, least_T: int = 1) -> pd.DataFrame:
     """The gap f(x_avg^T) − f* is below the bound of Theorem 2.1 (NGO: 3.2), for T ≥ ``least_T``.
 
     ``form``: printed or amended, the columns ``printed`` and ``bound`` of
@@ -30,8 +30,8 @@ def bound(table: pd.DataFrame, protocol: str, form: str, least_T: int = 1) -> pd
     """
     rows = part(table, "gaps")
     column = _column(form, {"printed": "printed", "amended": "bound"})
-    rows = rows[(rows["protocol"] == protocol) & (rows["T"] >= least_T)].fillna({"topology": ""})
-    names = ("topology", "distance", "T") if protocol != "centralized" else ("distance", "T")
+    rows = rows[(rows["method"] == method) & (rows["T"] >= least_T)].fillna({"topology": ""})
+    names = ("topology", "distance", "T") if method != "centralized" else ("distance", "T")
     return cases(rows, names, rows["gap"], rows[column], rows["gap"] <= rows[column])
 
 
@@ -52,7 +52,7 @@ def weight_sum(table: pd.DataFrame) -> pd.DataFrame:
 def index_vanishes(table: pd.DataFrame) -> pd.DataFrame:
     """Under SGD with NGO, V is 0 after T* (Supplement A); T* is 0, since workers start alike."""
     rows = part(table, "gaps")
-    rows = rows[(rows["protocol"] == "ngo") & (rows["T"] > 1)]
+    rows = rows[(rows["method"] == "ngo") & (rows["T"] > 1)]
     return cases(rows, ("topology", "distance", "T"), rows["V"], 0.0, rows["V"] == 0)
 
 
@@ -60,10 +60,10 @@ def index_vanishes(table: pd.DataFrame) -> pd.DataFrame:
 def convergence(table: pd.DataFrame) -> pd.DataFrame:
     """Gossip-type SGD converges (second lemma of Section 3.3): the gap falls to 1/1000."""
     rows = part(table, "gaps")
-    rows = rows[rows["protocol"] != "centralized"]
-    curves = rows.sort_values("T").groupby(["protocol", "topology", "distance"])["gap"]
+    rows = rows[rows["method"] != "centralized"]
+    curves = rows.sort_values("T").groupby(["method", "topology", "distance"])["gap"]
     share = (curves.last() / curves.first()).rename("share").reset_index()
-    names = ("protocol", "topology", "distance")
+    names = ("method", "topology", "distance")
     return cases(share, names, share["share"], CONVERGED, share["share"] < CONVERGED)
 
 
@@ -110,8 +110,8 @@ def synchronized_gap(table: pd.DataFrame) -> pd.Series:
     import numpy as np
 
     last = _last(table)
-    ours = last.xs("synchronized", level="protocol")
-    ratio = np.log(ours["gap"] / last.xs("centralized", level="protocol")["gap"])
+    ours = last.xs("synchronized", level="method")
+    ratio = np.log(ours["gap"] / last.xs("centralized", level="method")["gap"])
     return by_seed(ratio.where(ours["sync_term"] < SMALL_TERM * ours["noise_term"]))
 
 
@@ -121,13 +121,13 @@ def gap_ratio(table: pd.DataFrame) -> pd.Series:
     import numpy as np
 
     gap = _last(table)["gap"]
-    return by_seed(np.log(gap.xs("ngo", level="protocol") / gap.xs("gossip", level="protocol")))
+    return by_seed(np.log(gap.xs("ngo", level="method") / gap.xs("gossip", level="method")))
 
 
 def _last(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the last T, by protocol and seed."""
+    """The rows of the last T, by method and seed."""
     rows = part(table, "races")
-    return rows[rows["T"] == rows["T"].max()].set_index(["protocol", "seed"]).sort_index()
+    return rows[rows["T"] == rows["T"].max()].set_index(["method", "seed"]).sort_index()
 
 
 def _column(form: str, columns: dict[str, str]) -> str:

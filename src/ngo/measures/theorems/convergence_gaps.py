@@ -53,8 +53,8 @@ def convergence_gaps(settings: TheorySettings) -> pd.DataFrame:
     tables = []
     for distance in s.sgd_distance:
         moved = least_squares.at_distance(problem, distance)
-        for protocol, topology, matrices, p in cases:
-            rows = _gaps(s, moved, protocol, matrices(), W, p)
+        for method, topology, matrices, p in cases:
+            rows = _gaps(s, moved, method, matrices(), W, p)
             tables.append(rows.assign(topology=topology, distance=distance))
     return pd.concat(tables, ignore_index=True)
 
@@ -62,7 +62,7 @@ def convergence_gaps(settings: TheorySettings) -> pd.DataFrame:
 def _gaps(
     s: TheorySettings,
     problem: least_squares.LeastSquares,
-    protocol: str,
+    method: str,
     matrices: torch.Tensor | Iterable[torch.Tensor] | None,
     W: torch.Tensor,
     p: float,
@@ -84,7 +84,7 @@ def _gaps(
     V = run.V.mean(1)
     weighted = ((a + torch.arange(s.steps, dtype=torch.float64)) ** 2 * V).cumsum(0)
     last, printed_distance2 = s.steps - 1, 1.0
-    if protocol == "ngo":
+    if method == "ngo":
         last = int(theory.finite_time_bound(float(V[0]), W, p, s.sgd_gamma, "paper"))
         printed_distance2 = run.distance2
     records = []
@@ -107,7 +107,7 @@ def _gaps(
         )
         records.append(
             {
-                "protocol": protocol,
+                "method": method,
                 "n": s.sgd_workers,
                 "T": T,
                 "gap": float(run.gap[k].mean()),

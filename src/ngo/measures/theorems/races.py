@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def races(settings: TheorySettings) -> pd.DataFrame:
-    """The gap f(x_avg^T) − f* of each protocol, on a problem for each of ``trials`` seeds.
+    """The gap f(x_avg^T) − f* of each method, on a problem for each of ``trials`` seeds.
 
     - ``centralized``; ``gossip`` and ``ngo`` on ``sgd_topology`` with γ = ``sgd_gamma``;
     - ``synchronized``: gossip on the complete graph with γ = ``sync_gamma``, which keeps V small.
@@ -27,7 +27,7 @@ def races(settings: TheorySettings) -> pd.DataFrame:
     s = settings
     ((_, _, W),) = connected_graphs([s.sgd_topology], [s.sgd_workers], s.u, s.seed)
     ((_, _, complete),) = connected_graphs(["complete"], [s.sgd_workers], s.u, s.seed)
-    protocols = {
+    methods = {
         "centralized": {},
         "synchronized": {"W": complete, "gamma": s.sync_gamma, "p": 1.0},
         "gossip": {"W": W, "gamma": s.sgd_gamma, "p": 1.0},
@@ -42,7 +42,7 @@ def races(settings: TheorySettings) -> pd.DataFrame:
         )
         a = theory.step_offset(problem.mu, problem.L, s.sgd_gamma, W)
         facts = {"mu": problem.mu, "L": problem.L, "a": a, "n": s.sgd_workers, "distance2": 0.0}
-        for protocol, consensus in protocols.items():
+        for method, consensus in methods.items():
             run = least_squares.sgd(
                 problem,
                 s.trial_steps,
@@ -60,7 +60,7 @@ def races(settings: TheorySettings) -> pd.DataFrame:
                 sync = theory.sgd_bound(T, sigma2=0.0, weighted_V=float(weighted[T - 1]), **facts)
                 records.append(
                     {
-                        "protocol": protocol,
+                        "method": method,
                         "seed": seed,
                         "n": s.sgd_workers,
                         "T": T,

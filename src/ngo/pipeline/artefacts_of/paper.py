@@ -62,14 +62,14 @@ _figure(
     "fig1",
     SETUP,
     "Figure 1: gossip until V ≤ V_th on least squares",
-    apart=("dataset", "protocol", "v_threshold"),
+    apart=("dataset", "method", "v_threshold"),
 )
 _figure(
     "fig2",
     SETUP,
     "Figure 2: alignment of the workers' gradients with the gradient at their mean, against V",
     kind="alignment",
-    apart=("dataset", "protocol", "topology"),
+    apart=("dataset", "method", "topology"),
 )
 _figure(
     "fig3",
@@ -96,38 +96,38 @@ _figure(
 _table(
     "table1",
     COMPARISON,
-    "Table 1: test accuracy by topology and protocol",
+    "Table 1: test accuracy by topology and method",
     "table1_classification",
 )
 _figure(
     "fig4",
     NONLINEARITY,
     "Figure 4: accuracy and V against p, for several synchronization rates γ",
-    apart=("protocol", "p", "gamma"),
+    apart=("method", "p", "gamma"),
 )
 _figure(
     "fig5",
     RANDOM,
     "Figure 5: accuracy and V on random graphs, beside the ring",
-    apart=("protocol", "topology", "u"),
+    apart=("method", "topology", "u"),
 )
 _figure(
     "fig6",
     COMMUNICATION,
     "Figure 6: consensus every 1, 2 and 5 steps, and accuracy at equal bytes",
-    apart=("dataset", "partition", "protocol", "p", "gamma", "local_steps"),
+    apart=("dataset", "partition", "method", "p", "gamma", "local_steps"),
 )
 _figure(
     "fig7",
     SCALING,
     "Figure 7: scaling, the same data for each worker",
-    apart=("protocol", "workers"),
+    apart=("method", "workers"),
 )
 _figure(
     "fig8",
     STABILITY,
     "Figure 8: V against loss; stability against the synchronization rate γ",
-    apart=("protocol", "topology", "gamma"),
+    apart=("method", "topology", "gamma"),
     course="fig8_course",
 )
 _figure("figS1", SUPPLEMENT, "Figure S1: consensus with and without delay", kind="consensus")
@@ -149,7 +149,7 @@ _figure(
     "figS3",
     SUPPLEMENT,
     "Figure S3: scaling, the whole data set split evenly",
-    apart=("protocol", "topology", "workers"),
+    apart=("method", "topology", "workers"),
 )
 _figure("figS4", SUPPLEMENT, "Figure S4: correlation of V and test accuracy", apart=CELL)
 _figure(
@@ -169,7 +169,7 @@ _figure(
     "figS6",
     SUPPLEMENT,
     "Figure S6: a noisy sine learned by five workers",
-    apart=("protocol",),
+    apart=("method",),
     samples="samples_figS6",
 )
 _table(
@@ -189,12 +189,12 @@ _figure(
     "figA2",
     ORIGINAL,
     "Figure A2: steps to an early and to a late target by the number of workers",
-    apart=("protocol", "workers"),
+    apart=("method", "workers"),
 )
 ARTEFACTS.add(
     "table1_tuned",
     Artefact(
-        "Table 1 with each protocol at its own best p and γ",
+        "Table 1 with each method at its own best p and γ",
         BEYOND,
         {"metrics": "table1_tuned"},
         tables=("table1_tuned", "table1_tuned_grid"),

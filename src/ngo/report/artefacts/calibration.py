@@ -19,7 +19,7 @@ from ngo.analysis.calibration import (
 )
 from ngo.figures import captions, plots
 from ngo.figures.output import Output
-from ngo.figures.style import PROTOCOL_STYLES, house_style
+from ngo.figures.style import METHOD_STYLES, house_style
 from ngo.figures.tables import number, save_table
 from verdicts.row import ABSENT
 
@@ -30,7 +30,7 @@ LEAST = 3
 """Seeds from which on a spread is shown."""
 
 MARKERS = {None: "D", "ring": "o", "random": "^", "complete": "s"}
-"""The marker of each topology; its colour shows the protocol."""
+"""The marker of each topology; its colour shows the method."""
 
 READING = {"consensus": "consensus model", "workers": "workers' mean"}
 
@@ -138,7 +138,7 @@ def print_cells(cells: pd.DataFrame) -> pd.DataFrame:
             "Data": cells["dataset"],
             "Partition": cells["half"].map(HALF),
             "Topology": cells["topology"].fillna(ABSENT),
-            "Protocol": cells["protocol"],
+            "Method": cells["method"],
             "Paper": [number(value) for value in cells["paper"]],
             "Nearest candidate": [number(value) for value in cells["candidate"]],
             "Std. over seeds": [
@@ -160,7 +160,7 @@ def values(trial: dict) -> str:
         if trial[name] is not None
     ]
     parts.append(f"{trial['epochs']:g} epochs")
-    if trial["protocol"] != "centralized":
+    if trial["method"] != "centralized":
         parts.append(READING[trial["reading"]])
     return ", ".join(parts)
 
@@ -211,8 +211,8 @@ def _compare(axis: Axes, cells: pd.DataFrame) -> None:
     ends = values.min() - margin, values.max() + margin
     axis.axline((ends[0], ends[0]), slope=1, color="0.7", linewidth=0.8, zorder=0)
     for cell in cells.to_dict("records"):
-        style = PROTOCOL_STYLES[cell["protocol"]]
-        used = (cell["topology"], cell["protocol"]) in CALIBRATED
+        style = METHOD_STYLES[cell["method"]]
+        used = (cell["topology"], cell["method"]) in CALIBRATED
         where = f", {cell['topology']}" if cell["topology"] else ""
         axis.plot(
             cell["paper"],

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ngo.analysis.curves import together
 from ngo.analysis.delayed_training import TASK, delayed_training
 from ngo.figures import plots
-from ngo.figures.curve_panels import by_protocol, dots
+from ngo.figures.curve_panels import by_method, dots
 from ngo.figures.output import Output
 from ngo.figures.run_figure import make_run_figure
 from ngo.figures.style import house_style
@@ -34,7 +34,7 @@ def draw(metrics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
         for axis, value in zip(row, ("accuracy", "V", "difference"), strict=True):
             table = found.gain if value == "difference" else found.ends
             own = table[(table[by] == list(task)).all(axis=1)]
-            dots(axis, by_protocol(own), "delay", value)
+            dots(axis, by_method(own), "delay", value)
             axis.set_xticks(delays)
         row[2].axhline(0, color="0.6", lw=0.6, zorder=0)
     for axis in axes[-1]:

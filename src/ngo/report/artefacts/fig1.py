@@ -18,7 +18,7 @@ from ngo.figures.style import house_style, kth_style
 from ngo.gossip.topology import TOPOLOGIES
 from verdicts.rows.evaluations import final
 
-BY = ["dataset", "protocol", "v_threshold"]
+BY = ["dataset", "method", "v_threshold"]
 NAMES = {"least_squares": "least squares", "sine": "sine net"}
 
 
@@ -75,11 +75,11 @@ def draw(metrics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
 
 
 def _by_threshold(table: pd.DataFrame) -> Cases:
-    """The rows of each threshold with its style; other protocols by their name."""
+    """The rows of each threshold with its style; other methods by their name."""
     return [
         (kth_style(k, rf"$V_\mathrm{{th}} = {threshold:g}$" if threshold > 0 else name), rows)
         for k, ((name, threshold), rows) in enumerate(
-            table.groupby(["protocol", "v_threshold"], dropna=False)
+            table.groupby(["method", "v_threshold"], dropna=False)
         )
     ]
 

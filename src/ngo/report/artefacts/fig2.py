@@ -13,7 +13,7 @@ from matplotlib.ticker import NullLocator
 from ngo.analysis.gradient_alignment import Alignment, alignment, groups, trained_V
 from ngo.figures import captions, plots
 from ngo.figures.output import Output
-from ngo.figures.style import COLOURS, PROTOCOL_STYLES, house_style
+from ngo.figures.style import COLOURS, METHOD_STYLES, house_style
 
 
 @house_style()
@@ -35,20 +35,20 @@ def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Directions and lengths, a row of panels for each data set, protocol and topology.
+    """Directions and lengths, a row of panels for each data set, method and topology.
 
     Diverged runs are counted and left out of the curves.
     """
     cases = groups(table)
     figure = plots.new_figure(2.4 * len(cases) + 0.3)
     axes = figure.subplots(len(cases), 2, squeeze=False)
-    for row, ((dataset, protocol, topology), part) in zip(axes, cases, strict=True):
+    for row, ((dataset, method, topology), part) in zip(axes, cases, strict=True):
         finite = part[~part["diverged"]]
         for axis, value in zip(row, ("cosine", "relative_norm"), strict=True):
             log = value == "relative_norm"
             axis.axvline(trained_V(part), color="0.5", linestyle=":", linewidth=1)
             _draw_against_V(axis, alignment(finite, value, log=log), log=log)
-        where = ", ".join([dataset, PROTOCOL_STYLES[protocol].label, *filter(pd.notna, [topology])])
+        where = ", ".join([dataset, METHOD_STYLES[method].label, *filter(pd.notna, [topology])])
         row[0].set(title=f"direction: {where}", ylabel="cosine with the gradient at $\\bar{x}$")
         row[0].set_ylim(-1.05, 1.05)
         row[1].set(title=f"length: {where}", ylabel="length / length of that at $\\bar{x}$")

@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 from ngo.analysis.curves import together
 from ngo.analysis.nonlinearity import nonlinearity
 from ngo.figures import plots
-from ngo.figures.curve_panels import LABELS, Cases, by_protocol, decentralized, dots, lines
+from ngo.figures.curve_panels import LABELS, Cases, by_method, decentralized, dots, lines
 from ngo.figures.output import Output
 from ngo.figures.run_figure import make_run_figure
-from ngo.figures.style import PROTOCOL_STYLES, Style, house_style, kth_style
+from ngo.figures.style import METHOD_STYLES, Style, house_style, kth_style
 
 NOTE = (
     "p = 1: gossip. Left: the end of training, a line for each γ; circles: the γ of each p with "
@@ -42,7 +42,7 @@ def draw(metrics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
         (_solid(kth_style(k, rf"$\gamma = {rate:g}$")), spread[spread["gamma"] == rate])
         for k, rate in enumerate(rates)
     ]
-    levels = by_protocol(found.ends[found.ends["p"].isna()])
+    levels = by_method(found.ends[found.ends["p"].isna()])
     figure = plots.new_figure(5)
     axes = figure.subplots(2, 2, width_ratios=[1.2, 1])
     courses = _by_exponent(found.course) if len(found.course) else []
@@ -75,7 +75,7 @@ def draw(metrics: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
 
 def _mark_best(axis: Axes, best: pd.DataFrame, ends: pd.DataFrame) -> None:
     """A circle around the marker of each p at its own best γ."""
-    chosen = ends.merge(best[["protocol", "p", "gamma"]], on=["protocol", "p", "gamma"])
+    chosen = ends.merge(best[["method", "p", "gamma"]], on=["method", "p", "gamma"])
     look = {"markerfacecolor": "none", "markeredgecolor": "black", "markersize": 9}
     axis.plot(chosen["p"], chosen["mean"], "o", **look, label="best $\\gamma$ of $p$", zorder=4)
 
@@ -94,12 +94,12 @@ def _solid(style: Style) -> Style:
 
 
 def _by_exponent(table: pd.DataFrame) -> Cases:
-    """The rows of each protocol and p with a style, which names its γ; shades for NGO."""
+    """The rows of each method and p with a style, which names its γ; shades for NGO."""
     cases: Cases = []
-    for style, rows in by_protocol(table):
+    for style, rows in by_method(table):
         exponents = sorted(rows["p"].dropna().unique(), reverse=True)
         parts = [rows[rows["p"] == p] for p in exponents] or [rows]
-        shades = style == PROTOCOL_STYLES["ngo"]
+        shades = style == METHOD_STYLES["ngo"]
         looks = _shades(exponents) if shades else [style] * len(parts)
         for look, part in zip(looks, parts, strict=True):
             p, gamma = part["p"].iloc[0], part["gamma"].iloc[0]
@@ -110,7 +110,7 @@ def _by_exponent(table: pd.DataFrame) -> Cases:
 
 def _shades(exponents: Iterable[float]) -> list[Style]:
     """NGO's style for each p, darker for smaller p."""
-    base = np.array(to_rgb(PROTOCOL_STYLES["ngo"].colour))
+    base = np.array(to_rgb(METHOD_STYLES["ngo"].colour))
     values = list(exponents)
     light = np.linspace(0.35, -0.65, len(values)) if len(values) > 1 else [0.0]
     return [

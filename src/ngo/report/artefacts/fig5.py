@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from ngo.analysis.curves import together
 from ngo.analysis.edge_probabilities import EdgeProbabilities, edge_probabilities
 from ngo.figures import captions, plots
-from ngo.figures.curve_panels import Cases, by_protocol, decentralized, dots, lines
+from ngo.figures.curve_panels import Cases, by_method, decentralized, dots, lines
 from ngo.figures.output import Output
 from ngo.figures.style import house_style
 
@@ -48,7 +48,7 @@ def draw(metrics: pd.DataFrame, u: float = SHOWN_U) -> tuple[Figure, pd.DataFram
     figure = plots.new_figure(4.4)
     axes = figure.subplots(2, 3, width_ratios=[1.2, 1, 1])
     for row, value in zip(axes, ("accuracy", "V"), strict=True):
-        cases = by_protocol(found.course)
+        cases = by_method(found.course)
         lines(row[0], cases if value != "V" else decentralized(cases), "epoch", value)
         for axis, table in ((row[1], found.ends), (row[2], found.equal)):
             _by_edges(axis, table, value, found)
@@ -77,18 +77,18 @@ def _by_edges(axis: Axes, table: pd.DataFrame, value: str, found: EdgeProbabilit
     """``value`` against u; a fixed graph stands at its share of all edges."""
     plots.value_ticks(axis, found.probabilities, base=2)
     random = table[table["u"].notna()]
-    levels = by_protocol(table[table["topology"].isna()]) if value != "V" else []
-    dots(axis, by_protocol(random) + _fixed(table), "share", value, levels)
+    levels = by_method(table[table["topology"].isna()]) if value != "V" else []
+    dots(axis, by_method(random) + _fixed(table), "share", value, levels)
     budget = [f"{u:g}\n({found.budget[u]:.0f})" for u in found.probabilities]
     axis.set_xticklabels(budget)
 
 
 def _fixed(table: pd.DataFrame) -> Cases:
-    """The rows on each fixed graph, by protocol; markers without a line."""
+    """The rows on each fixed graph, by method; markers without a line."""
     cases: Cases = []
     rows = table[table["u"].isna() & table["topology"].notna()]
     for topology, part in rows.groupby("topology", sort=False):
-        for k, (style, own) in enumerate(by_protocol(part)):
+        for k, (style, own) in enumerate(by_method(part)):
             look = replace(
                 style,
                 label=f"{style.label}, {topology}",

@@ -19,7 +19,7 @@ from ngo.figures.style import (
     COLOURS,
     LINES,
     MARKERS,
-    PROTOCOL_STYLES,
+    METHOD_STYLES,
     Style,
     house_style,
     kth_style,
@@ -88,7 +88,7 @@ def _of(table: pd.DataFrame, half: tuple[str, str]) -> pd.DataFrame:
 
 def _by_coupling(table: pd.DataFrame) -> Cases:
     """The rows of each coupling with its style."""
-    known = {**PROTOCOL_STYLES, AVERAGING: AVERAGING_STYLE}
+    known = {**METHOD_STYLES, AVERAGING: AVERAGING_STYLE}
     others = sorted(set(table["coupling"]) - set(known))
     looks = {**known, **{name: kth_style(k + 4, name) for k, name in enumerate(others)}}
     cases = [(look, table[table["coupling"] == name]) for name, look in looks.items()]
@@ -100,7 +100,7 @@ def _by_period(table: pd.DataFrame) -> Cases:
     counts = sorted(table["local_steps"].unique())
     cases: Cases = []
     for look, rows in _by_coupling(table):
-        if look == PROTOCOL_STYLES["centralized"]:
+        if look == METHOD_STYLES["centralized"]:
             cases.append((look, rows))
             continue
         for every, part in rows.groupby("local_steps"):
@@ -124,7 +124,7 @@ def _against_period(axis: Axes, ends: pd.DataFrame, equal: pd.DataFrame) -> None
     """The accuracy against H, with a level for centralized learning."""
     counts = sorted(ends["local_steps"].unique())
     plots.value_ticks(axis, counts, base=2)
-    central = PROTOCOL_STYLES["centralized"]
+    central = METHOD_STYLES["centralized"]
     levels = [case for case in _by_coupling(ends) if case[0] == central]
     cases = [
         (replace(look, label="", line=line), rows)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from ngo.analysis.curves import along, scores, together
 from ngo.analysis.stability import stability
 from ngo.figures import plots
-from ngo.figures.curve_panels import by_protocol, dots, lines
+from ngo.figures.curve_panels import by_method, dots, lines
 from ngo.figures.output import Output
 from ngo.figures.run_figure import make_run_figure
 from ngo.figures.run_scatter import scatter
@@ -46,16 +46,16 @@ def draw(metrics: pd.DataFrame, course: pd.DataFrame) -> tuple[Figure, pd.DataFr
     scatter(runs, found.runs, "loss", ~found.runs["at_shared"])
     for axis, value in ((accuracy, "accuracy"), (index, "V")):
         plots.value_ticks(axis, sorted(found.by_gamma["gamma"].unique()))
-        dots(axis, by_protocol(found.by_gamma), "gamma", value)
+        dots(axis, by_method(found.by_gamma), "gamma", value)
         axis.set_xlabel(r"synchronization rate $\gamma$")
     index.autoscale(False)
     index.plot(found.floor["gamma"], found.floor["mean"], ":", color="0.3", lw=1)
     panels = bottom.subplots(1, len(rates), squeeze=False)[0]
-    table = along(scores(course), ["protocol", "gamma"], "epoch", ["accuracy"])
+    table = along(scores(course), ["method", "gamma"], "epoch", ["accuracy"])
     for axis, rate in zip(panels, rates, strict=True):
         own = course["gamma"] == rate
         _single_runs(axis, scores(course[own]))
-        lines(axis, by_protocol(table[table["gamma"] == rate]), "epoch", "accuracy")
+        lines(axis, by_method(table[table["gamma"] == rate]), "epoch", "accuracy")
         axis.set_xlabel("epoch")
     plots.share_limits(*panels)
     rate = ", ".join(f"{gamma:g}" for gamma in found.shared)
@@ -67,12 +67,12 @@ def draw(metrics: pd.DataFrame, course: pd.DataFrame) -> tuple[Figure, pd.DataFr
         *(rf"{course['topology'].iloc[0]}, $\gamma = {gamma:g}$" for gamma in rates),
     )
     plots.legend(figure, runs)
-    columns = ["protocol", "topology", "gamma", "seed", "loss", "accuracy", "V", "diverged"]
+    columns = ["method", "topology", "gamma", "seed", "loss", "accuracy", "V", "diverged"]
     return figure, together(found.by_gamma, found.floor, found.runs[columns], table)
 
 
 def _single_runs(axis: Axes, course: pd.DataFrame) -> None:
-    for style, rows in by_protocol(course):
+    for style, rows in by_method(course):
         for _, run in rows.groupby("run"):
             axis.plot(run["epoch"], run["accuracy"], color=style.colour, lw=0.4, alpha=0.5)
 

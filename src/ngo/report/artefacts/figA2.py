@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from ngo.analysis.steps_to_target import speedup_means, steps_to_targets
 from ngo.figures import captions, plots
 from ngo.figures.output import Output
-from ngo.figures.style import PROTOCOL_STYLES, house_style
+from ngo.figures.style import METHOD_STYLES, house_style
 
 FILLS = {"early": "full", "late": "none"}
-"""The filling of a marker shows the target; colour and shape show the protocol."""
+"""The filling of a marker shows the target; colour and shape show the method."""
 
 
 @house_style()
@@ -43,21 +43,21 @@ def make(
 
 
 def draw(found: pd.DataFrame) -> Figure:
-    """Steps of all, and the speed-up of each protocol beside a linear one (grey)."""
+    """Steps of all, and the speed-up of each method beside a linear one (grey)."""
     counts = sorted(found["workers"].unique())
-    protocols = [name for name in PROTOCOL_STYLES if name in set(found["protocol"])]
+    methods = [name for name in METHOD_STYLES if name in set(found["method"])]
     figure = plots.new_figure(2.8)
-    axes = figure.subplots(1, 1 + len(protocols))
+    axes = figure.subplots(1, 1 + len(methods))
     for axis in axes:
         plots.value_ticks(axis, counts, base=2)
         axis.set_xlabel("workers $n$")
     plots.log_axis(axes[0].yaxis)
     axes[0].set_ylabel("steps")
-    for axis, protocol in zip(axes[1:], protocols, strict=True):
+    for axis, method in zip(axes[1:], methods, strict=True):
         axis.set_yscale("log", base=2)
         axis.yaxis.set_major_formatter("{x:g}")
         axis.plot(counts, np.array(counts) / counts[0], color="0.6", lw=1, label="linear")
-        own = found[found["protocol"] == protocol]
+        own = found[found["method"] == method]
         _draw(axes[0], own, "steps")
         _draw(axis, own, "speedup")
         axis.set_ylabel("speed-up")
@@ -65,16 +65,16 @@ def draw(found: pd.DataFrame) -> Figure:
     plots.titles(
         axes,
         "steps to a target",
-        *(f"speed-up, {PROTOCOL_STYLES[protocol].label}" for protocol in protocols),
+        *(f"speed-up, {METHOD_STYLES[method].label}" for method in methods),
     )
     plots.legend(figure, axes[0], axes[1])
     return figure
 
 
 def _draw(axis: Axes, rows: pd.DataFrame, value: str) -> None:
-    for (target, protocol), part in rows.groupby(["target", "protocol"], sort=False):
+    for (target, method), part in rows.groupby(["target", "method"], sort=False):
         part = part[part[value].notna()].sort_values("workers")
-        style = PROTOCOL_STYLES[protocol]
+        style = METHOD_STYLES[method]
         axis.errorbar(
             part["workers"],
             part[value],

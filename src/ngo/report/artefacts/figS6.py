@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, scores, together
 from ngo.figures import captions, plots
-from ngo.figures.curve_panels import by_protocol, decentralized, lines
+from ngo.figures.curve_panels import by_method, decentralized, lines
 from ngo.figures.output import Output
 from ngo.figures.style import Style, house_style
 
@@ -37,13 +37,13 @@ def draw(metrics: pd.DataFrame, samples: pd.DataFrame) -> tuple[Figure, pd.DataF
     training.
     """
     values = ["loss", "workers_loss", "V"]
-    table = along(scores(metrics), ["protocol"], "epoch", values)
-    cases = by_protocol(table)
+    table = along(scores(metrics), ["method"], "epoch", values)
+    cases = by_method(table)
     fits = samples[samples["seed"] == samples["seed"].min()]
     figure = plots.new_figure(4.4)
     axes = figure.subplots(2, 3)
     for axis, (style, rows) in zip(axes[0], cases, strict=True):
-        _draw_fits(axis, fits[fits["protocol"] == rows["protocol"].iloc[0]], style)
+        _draw_fits(axis, fits[fits["method"] == rows["method"].iloc[0]], style)
         axis.set(xlabel="$x$", ylabel="$y$")
     for axis, value in zip(axes[1], values, strict=True):
         lines(axis, cases if value != "V" else decentralized(cases), "epoch", value)
@@ -53,7 +53,7 @@ def draw(metrics: pd.DataFrame, samples: pd.DataFrame) -> tuple[Figure, pd.DataF
     plots.titles(axes.flat, *names)
     axes[0, 0].legend(loc="lower right", fontsize="small")
     plots.legend(figure, axes[1, 0])
-    return figure, together(table, fits[["protocol", "seed", "kind", "worker", "x", "y"]])
+    return figure, together(table, fits[["method", "seed", "kind", "worker", "x", "y"]])
 
 
 def _draw_fits(axis: Axes, rows: pd.DataFrame, style: Style) -> None:

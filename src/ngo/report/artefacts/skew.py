@@ -62,7 +62,7 @@ def skew_table(runs: pd.DataFrame, classes: pd.DataFrame) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Accuracy, and the gain over linear gossip, against heterogeneity, for each data set."""
-    table = table.assign(name=table["method"] + (" " + table["mixer"]).fillna(""))
+    table = table.assign(name=table["algorithm"] + (" " + table["mixer"]).fillna(""))
     sets = list(table.groupby(["dataset", "partition"], sort=False))
     names = sorted(set(table["name"]), key=lambda name: (LINEAR not in name, name))
     styles = {name: kth_style(k, name) for k, name in enumerate(names)}

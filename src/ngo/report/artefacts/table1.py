@@ -1,4 +1,4 @@
-"""Table 1: test accuracy by topology and protocol."""
+"""Table 1: test accuracy by topology and method."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pandas as pd
 from ngo.analysis.criteria import ACCURACY
 from ngo.analysis.published import sole_dataset
 from ngo.figures import captions
+from ngo.figures.comparison_tables import save_comparison
 from ngo.figures.output import Output
-from ngo.figures.protocol_tables import save_protocols
 
 
 def make(metrics: str | Path, reference: str | Path, tier: str, out: str | Path) -> Output:
     """Compute and save the table from the metrics of runs and the paper's numbers."""
     runs = pd.read_parquet(metrics)
     made_by = captions.made_by(tier, runs, sole_dataset(reference))
-    printed = save_protocols(
+    printed = save_comparison(
         runs,
         reference,
         [ACCURACY],

@@ -1,4 +1,4 @@
-"""Table 1 with each protocol at its own best exponent p and synchronization rate γ."""
+"""Table 1 with each method at its own best exponent p and synchronization rate γ."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ngo.analysis.comparisons import KEYS
 from ngo.analysis.criteria import ACCURACY
 from ngo.analysis.tuning import best_settings, tuned_table, tuning_grid
 from ngo.figures import captions
-from ngo.figures.output import Output
-from ngo.figures.protocol_tables import (
+from ngo.figures.comparison_tables import (
     cell,
     digits,
     diverged,
     numbers,
     with_interval,
 )
+from ngo.figures.output import Output
 from ngo.figures.tables import save_table
 from verdicts.row import ABSENT
 
@@ -32,7 +32,7 @@ def make(metrics: str | Path, reference: str | Path, tier: str, out: str | Path)
         table,
         printed,
         f"{out}/tables/table1_tuned",
-        "Table 1 with each protocol at its own best p and γ: those with the highest mean accuracy "
+        "Table 1 with each method at its own best p and γ: those with the highest mean accuracy "
         "over seeds on training samples that were held out (of equals the smaller γ; a setting at "
         "which a run diverged comes last; smallest or largest: at the edge of the grid, and a "
         "better value may lie beyond). Accuracy in percent of the consensus model, "
@@ -46,7 +46,7 @@ def make(metrics: str | Path, reference: str | Path, tier: str, out: str | Path)
         tried,
         f"{out}/tables/table1_tuned_grid",
         "Test accuracy in percent of the consensus model at every p and γ that was tried, "
-        f"{captions.mean_over_seeds(runs)}. *: the best held-out accuracy of the protocol on that "
+        f"{captions.mean_over_seeds(runs)}. *: the best held-out accuracy of the method on that "
         f"topology. {made_by}",
     )
     return Output(tables=(printed, tried))

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ngo.analysis.comparisons import protocol_table
+from ngo.analysis.comparisons import comparison_table
 from ngo.analysis.criteria import ACCURACY, HITTING_TIME, TEST_LOSS, TRAIN_LOSS
 from ngo.analysis.hitting_times import hitting_table, with_first_hitting
 from ngo.analysis.published import sole_dataset
 from ngo.figures import captions
+from ngo.figures.comparison_tables import print_comparison
 from ngo.figures.output import Output
-from ngo.figures.protocol_tables import print_protocols
 from ngo.figures.tables import number, save_table
 from verdicts.row import ABSENT
 
@@ -35,7 +35,7 @@ def make(
     """
     targets = {"iid": target_loss_iid, "noniid": target_loss_noniid}
     runs = with_first_hitting(pd.read_parquet(metrics), targets)
-    ends = protocol_table(runs, reference, CRITERIA)
+    ends = comparison_table(runs, reference, CRITERIA)
     table = pd.concat([ends, hitting_table(runs, reference)], ignore_index=True).assign(tier=tier)
     printed = print_censored(table)
     paper = sole_dataset(reference)
@@ -55,8 +55,8 @@ def make(
 
 
 def print_censored(table: pd.DataFrame) -> pd.DataFrame:
-    """The printed form: as ``protocol_tables.print_protocols``, and hitting times with ``>``."""
-    printed = print_protocols(table)
+    """The printed form: as ``comparison_tables.print_comparison``, and hitting times with ``>``."""
+    printed = print_comparison(table)
     times = table["measure"] == HITTING_TIME.name
     rows = table[times]
     digits, _ = HITTING_TIME.digits

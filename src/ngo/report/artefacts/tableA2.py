@@ -9,8 +9,8 @@ import pandas as pd
 from ngo.analysis.criteria import TEST_LOSS, TRAIN_LOSS
 from ngo.analysis.published import sole_dataset
 from ngo.figures import captions
+from ngo.figures.comparison_tables import save_comparison
 from ngo.figures.output import Output
-from ngo.figures.protocol_tables import save_protocols
 
 
 def make(metrics: str | Path, reference: str | Path, tier: str, out: str | Path) -> Output:
@@ -18,7 +18,7 @@ def make(metrics: str | Path, reference: str | Path, tier: str, out: str | Path)
     runs = pd.read_parquet(metrics)
     paper = sole_dataset(reference)
     made_by = captions.made_by(tier, runs, paper)
-    printed = save_protocols(
+    printed = save_comparison(
         runs,
         reference,
         [TEST_LOSS, TRAIN_LOSS],

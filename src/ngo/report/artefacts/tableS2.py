@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.comparisons import protocol_table
+from ngo.analysis.comparisons import comparison_table
 from ngo.analysis.criteria import NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO
 from ngo.analysis.published import sole_dataset
 from ngo.figures import captions
+from ngo.figures.comparison_tables import print_comparison
 from ngo.figures.output import Output
-from ngo.figures.protocol_tables import print_protocols
 from ngo.figures.tables import save_table
 
 CRITERIA = (NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO)
@@ -26,7 +26,7 @@ def make(
     """
     runs = pd.concat([pd.read_parquet(metrics), pd.read_parquet(codes)], ignore_index=True)
     table = elbo_table(runs, reference).assign(tier=tier)
-    printed = print_protocols(table)
+    printed = print_comparison(table)
     printed.insert(0, "Model", table["model"])
     paper = sole_dataset(reference)
     save_table(
@@ -44,9 +44,9 @@ def make(
 
 
 def elbo_table(runs: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
-    """The rows of ``comparisons.protocol_table`` for each model, with the column ``model``."""
+    """The rows of ``comparisons.comparison_table`` for each model, with the column ``model``."""
     tables = [
-        protocol_table(rows, reference, CRITERIA).assign(model=model)
+        comparison_table(rows, reference, CRITERIA).assign(model=model)
         for model, rows in runs.groupby("model", sort=True)
     ]
     return pd.concat(tables, ignore_index=True)

@@ -12,7 +12,7 @@ from matplotlib.ticker import NullLocator
 from ngo.analysis.speedup import speedups
 from ngo.figures import captions, plots
 from ngo.figures.output import Output
-from ngo.figures.style import PROTOCOL_STYLES, house_style
+from ngo.figures.style import METHOD_STYLES, house_style
 
 
 @house_style()
@@ -42,9 +42,9 @@ def draw(table: pd.DataFrame) -> Figure:
     fewest = counts[0]
     figure = plots.new_figure(2.6)
     left, right = figure.subplots(1, 2)
-    for protocol, part in found.groupby("protocol", sort=False):
+    for method, part in found.groupby("method", sort=False):
         part = part.sort_values("workers")
-        style = PROTOCOL_STYLES[protocol]
+        style = METHOD_STYLES[method]
         for axis, unit in ((left, 1.0), (right, part["base"].iloc[0])):
             axis.errorbar(
                 part["workers"],

@@ -1,4 +1,4 @@
-"""Tables of protocols beside the paper's numbers."""
+"""Tables of methods beside the paper's numbers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.comparisons import protocol_table
+from ngo.analysis.comparisons import comparison_table
 from ngo.analysis.criteria import CRITERIA, Criterion
 from ngo.figures.tables import number, plus_minus, save_table
 from verdicts.row import ABSENT
 
 
-def save_protocols(
+def save_comparison(
     runs: pd.DataFrame,
     reference: str | Path,
     criteria: Sequence[Criterion],
@@ -21,18 +21,18 @@ def save_protocols(
     stem: str,
     caption: str,
 ) -> pd.DataFrame:
-    """Compute and save ``stem``, the table of protocols; returns it as printed.
+    """Compute and save ``stem``, the table of methods; returns it as printed.
 
     ``runs`` are tidy metrics, ``reference`` is the file with the paper's numbers.
     """
-    table = protocol_table(runs, reference, criteria).assign(tier=tier)
-    printed = print_protocols(table)
+    table = comparison_table(runs, reference, criteria).assign(tier=tier)
+    printed = print_comparison(table)
     save_table(table, printed, stem, caption)
     return printed
 
 
-def print_protocols(table: pd.DataFrame) -> pd.DataFrame:
-    """The printed form of ``comparisons.protocol_table``."""
+def print_comparison(table: pd.DataFrame) -> pd.DataFrame:
+    """The printed form of ``comparisons.comparison_table``."""
     ours, theirs = digits(table)
     return pd.DataFrame(
         {
@@ -53,12 +53,12 @@ def print_protocols(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def cell(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """The columns that name the data set, partition, topology and protocol."""
+    """The columns that name the data set, partition, topology and method."""
     return {
         "Data": table["dataset"],
         "Partition": table["partition"],
         "Topology": table["topology"].fillna(ABSENT),
-        "Protocol": table["protocol"],
+        "Method": table["method"],
     }
 
 
