@@ -21,7 +21,7 @@ def test_definitions_name_the_functions():
 def test_facts_of_methods():
     assert {name for name, each in METHODS.items() if not each.decentralized} == {"centralized"}
     assert {name for name, each in METHODS.items() if each.asynchronous} == {
-        "gossip", "ngo", "local_sgd",
+        "dsgd", "gossip", "ngo", "local_sgd",
     }  # fmt: skip
     assert {name for name, each in METHODS.items() if each.directed} == {"push_sum"}
     assert METHODS["gossip"].fixed["p"] == 1

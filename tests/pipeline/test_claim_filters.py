@@ -50,7 +50,7 @@ THEORY = {"from": "theory_theory", "quantity": "log_quotient"}
         ({"where": {"seconds": 1}}, "where: 'seconds' is unknown"),
         ({"cells": {"x": {"topologi": "ring"}}}, "cells.x: 'topologi' is unknown; .*'topology'"),
         ({"cells": {"x": {"topology": "rin"}}}, "cells.x.topology: 'rin' is unknown"),
-        ({"with": {**SIDES, "of": {"protokol": "ngo"}}}, "with.of: 'protokol' .*mean 'method'"),
+        ({"with": {**SIDES, "of": {"methode": "ngo"}}}, "with.of: 'methode' .*mean 'method'"),
         ({"with": {**SIDES, "minus": {"method": "gosip"}}}, "with.minus.method: 'gosip' is"),
         ({"with": {**SIDES, "minus": "gossip"}}, "with.minus: 'gossip' is not allowed; .*mapping"),
         ({"with": {**SIDES, "value": "los"}}, "with.value: 'los' is unknown; .*mean 'loss'"),
@@ -91,7 +91,7 @@ def test_a_typing_error_is_one_line_with_the_nearest_match(tmp_path, changes, me
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
-        ({"where": {"protocl": "ngo"}}, "where: 'protocl' is unknown; .*mean 'method'"),
+        ({"where": {"methd": "ngo"}}, "where: 'methd' is unknown; .*mean 'method'"),
         ({"where": {"method": "nogo"}}, "where.method: 'nogo' is unknown"),
         ({"column": "consensus_acuracy"}, "column: .*mean 'consensus_accuracy'"),
         ({"from": "spectra_s", "column": "p"}, "column: 'p' is unknown; allowed: connected, "),

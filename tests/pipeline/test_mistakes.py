@@ -55,16 +55,6 @@ SINE_SHARDS = {
         ("training.table1.compare.1.method", ["gosip"], r"compare\[1\]: method: 'gosip'"),
         ("training.table1.compare.1.p", 0.9, r"p: 0.9 has no effect with method 'gossip'"),
         ("training.table1.compare.1.u", 0.4, r"u: 0.4 has no effect with topology 'ring'"),
-        (
-            "settings.digits_noniid.shards",
-            "DELETE",
-            "shards has no value; it must be a whole number, 1 or more",
-        ),
-        (
-            "defaults.lr",
-            "DELETE",
-            "lr has no value; it must be a number, above 0",
-        ),
         ("settings.digits_iid.workers", 1, "workers: 1 is too few for method 'gossip'"),
         (
             "consensus.fig3.p",

@@ -82,8 +82,8 @@ def test_corrections_conserve_their_sums(least_squares):
     tracking = made(least_squares, method="gradient_tracking")
     for _, _, (_, matrices) in advanced(tracking, 12):
         assert torch.allclose(matrices["y"].sum(0), matrices["g"].sum(0), rtol=0, atol=1e-4)
-    for method in ("d2", "exact_diffusion"):
-        for _, _, (X, matrices) in advanced(made(least_squares, method=method), 12):
+    for name in ("d2", "exact_diffusion"):
+        for _, _, (X, matrices) in advanced(made(least_squares, method=name), 12):
             assert torch.allclose(X.sum(0), matrices["psi"].sum(0), rtol=0, atol=1e-4)
     for _, _, (_, matrices) in advanced(made(least_squares, method="push_sum"), 12):
         assert float(matrices["w"].sum()) == pytest.approx(N, abs=1e-5)

@@ -159,7 +159,7 @@ def test_gradients_are_float32():
         ({"method": "gosip"}, "method: 'gosip' is unknown; allowed: "),
         ({"topolgy": "ring"}, "'topolgy' is unknown"),
         ({"topology": "rong"}, "Did you mean 'ring'?"),
-        ({"method": "ngo"}, "method: not an argument of fit"),
+        ({"protocol": "gosip"}, "method: 'gosip' is unknown; allowed: "),  # the former name
         ({"lr": "fast"}, "lr: 'fast' is not a number; it must be a number, above 0"),
         ({"seed": -1}, "seed: -1 is out of range"),
         ({"threads": 0}, "threads: 0 is out of range; it must be a whole number, 1 or more"),

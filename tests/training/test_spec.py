@@ -54,6 +54,7 @@ def test_fields_added_later_have_changed_no_id():
     for method in ("ngo", "gossip", "centralized"):
         spec = resolve({"method": method})
         old = {k: v for k, v in spec.values().items() if k not in NEUTRAL}
+        old["protocol"] = old.pop("method")  # the former name
         assert spec.id.endswith(digest(old))
     assert resolve({**NEUTRAL, "method": "choco"}).id == resolve({"method": "choco"}).id
 

@@ -14,11 +14,11 @@ def directed_methods():
 
 def test_a_directed_topology_needs_a_method_that_allows_it(own_entries):
     topology("circle", directed=True)(lambda n: [(i, (i + 1) % n) for i in range(n)])
-    for method in ("ngo", "gossip", "local_sgd", "delayed", "gossip_until"):
+    for name in ("ngo", "gossip", "local_sgd", "delayed", "gossip_until"):
         with pytest.raises(UserError) as error:
-            resolve({"topology": "circle", "method": method})
+            resolve({"topology": "circle", "method": name})
         assert str(error.value) == (
-            f"topology: 'circle' is directed, and method {method!r} needs symmetric weights; "
+            f"topology: 'circle' is directed, and method {name!r} needs symmetric weights; "
             f"methods for directed graphs: {', '.join(directed_methods())}."
         )
     assert resolve({"method": "centralized"}).topology is None
@@ -93,9 +93,9 @@ def test_a_method_that_needs_every_message_says_why(own_entries, name):
         f"{name}: 0.25 is not possible with method 'remembering', which adds up messages; it "
         f"must be 0."
     )
-    for method in ("delayed", "gossip_until"):
-        with pytest.raises(UserError, match=f"{name}: 0.25 is not possible with prot.*must be 0"):
-            resolve({"method": method, name: 0.25})
+    for each in ("delayed", "gossip_until"):
+        with pytest.raises(UserError, match=f"{name}: 0.25 is not possible with meth.*must be 0"):
+            resolve({"method": each, name: 0.25})
     assert resolve({"method": "remembering", name: 0}).id
     assert getattr(resolve({"method": "d2", name: 0.25}), name) == 0.25
 

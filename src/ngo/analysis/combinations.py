@@ -15,14 +15,14 @@ CELL = [*SITUATION, "mixer"]
 TUNED = ["p", "gamma", "lr"]
 
 LINEAR, NGO = "linear", "NGO"
-PLAIN = ("gossip", "ngo")
-"""Methods whose method is the local rule alone."""
+PLAIN = ("dsgd", "gossip", "ngo")
+"""Methods that add nothing to the local rule."""
 
 
 def with_parts(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The metrics with the columns ``method`` and ``mixer``.
+    """The metrics with the columns ``algorithm`` and ``mixer``.
 
-    The method is the method's correction with the local rule, such as ``d2`` or ``d2 +
+    The algorithm is the method's correction with the local rule, such as ``d2`` or ``d2 +
     momentum``; of gossip and NGO, which have none, the local rule. The mixer is ``linear``, ``NGO``
     (both coupling power), or the coupling; NaN without a topology.
     """
@@ -35,7 +35,7 @@ def with_parts(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def combination_table(metrics: pd.DataFrame, beside: Sequence[str] = ()) -> pd.DataFrame:
-    """One row for each data set, partition, topology, method and mixer (``CELL``), in this order.
+    """One row for each data set, partition, topology, algorithm and mixer (``CELL``), sorted so.
 
     ``beside`` are further columns that distinguish situations, and come first. Linear gossip is the
     first mixer. Each cell is at its own best ``TUNED``, by held-out accuracy

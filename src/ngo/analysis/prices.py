@@ -26,8 +26,8 @@ def case_names(metrics: pd.DataFrame) -> pd.Series:
 
 
 def _case_name(run: pd.Series) -> str:
-    method = "" if run["algorithm"] == run["local_rule"] == "sgd" else run["algorithm"]
-    parts = [f"{method} {run['mixer']}" if known(run, "mixer", None) else method]
+    algorithm = "" if run["algorithm"] == run["local_rule"] == "sgd" else run["algorithm"]
+    parts = [f"{algorithm} {run['mixer']}" if known(run, "mixer", None) else algorithm]
     if known(run, "local_steps", 1):
         parts.append(f"H = {run['local_steps']:g}")
     if known(run, "delay", 0):

@@ -7,6 +7,7 @@ import click
 import ngo
 from ngo.cli import plugin_option, process
 from ngo.cli.group import Commands, Lazy
+from ngo.common.former import present
 
 MEASURES = "ngo.cli.measurement_commands:commands"
 
@@ -81,7 +82,10 @@ COMMANDS = {
     lazy=COMMANDS,
     registered=MEASURES,
     params=[plugin_option.OPTION],
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: present(name, "command line"),
+    },
 )
 @click.version_option(ngo.__version__)
 def main() -> None:

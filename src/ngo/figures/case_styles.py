@@ -10,7 +10,7 @@ from ngo.figures.style import COLOURS, METHOD_STYLES, Style, kth_style
 
 
 def case_styles(found: pd.DataFrame) -> dict[str, Style]:
-    """The look of each case: a colour for the method, a line and a marker for the topology."""
+    """The look of each case: a colour for the algorithm, a line and a marker for the topology."""
     runs = found.drop_duplicates("case").fillna({"topology": ""}).sort_values("case")
     graphs = sorted(runs["topology"].unique(), key=lambda name: (name != "ring", name))
     runs["algorithm"] = [
@@ -18,13 +18,13 @@ def case_styles(found: pd.DataFrame) -> dict[str, Style]:
         for case, graph in zip(runs["case"], runs["topology"], strict=True)
     ]
     others = sorted(set(runs["algorithm"]) - {"centralized", "linear", "NGO"})
-    methods = ["linear", "NGO", *others]
+    algorithms = ["linear", "NGO", *others]
     looks = {}
     for run in runs.itertuples():
-        if run.method == "centralized":
+        if run.algorithm == "centralized":
             looks[run.case] = METHOD_STYLES["centralized"]
             continue
-        again, place = divmod(methods.index(run.method), len(COLOURS))
+        again, place = divmod(algorithms.index(run.algorithm), len(COLOURS))
         drawn = kth_style(graphs.index(run.topology) + again, run.case)
         looks[run.case] = replace(drawn, colour=COLOURS[place])
     return looks

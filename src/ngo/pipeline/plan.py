@@ -13,6 +13,7 @@ from pathlib import Path
 from ngo.analysis.apart import pooled
 from ngo.common import plugins
 from ngo.common.devices import check_device
+from ngo.common.former import read_claims, renamed_throughout
 from ngo.common.registry import UserError, shown, unknown
 from ngo.common.versions import MIXED
 from ngo.measures.measurement import MEASUREMENTS
@@ -20,11 +21,10 @@ from ngo.measures.section import check_entry
 from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, published, tidy_table, tier_folder
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
-from ngo.pipeline.schema_check import check_schema
+from ngo.pipeline.schema_check import check_schema, check_size
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
 from verdicts.claims.claim import ClaimsFile
-from verdicts.claims.claims_file import read_claims
 
 CLAIMS_FILE = "config/reference/claims.yaml"
 
@@ -152,6 +152,8 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
     is None, or that the list ``only`` lacks, is left out, and with it its measurements, tables and
     figures.
     """
+    check_size(config)
+    config = renamed_throughout(config, "config")
     load_plugins(config)
     whole, config = config, _without_left_out(config)
     check_schema(config, schema)
@@ -161,7 +163,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
             f"other than {', '.join(SHARED)}."
         )
     check_device(config["device"])
-    check_fields("defaults", config["defaults"])
+    check_fields("defaults", config.get("defaults", {}))
     for name, setting in config["settings"].items():
         check_fields(f"settings.{name}", setting)
     training = experiments(config)

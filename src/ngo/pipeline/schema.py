@@ -95,6 +95,7 @@ def config_schema(*, values: bool = True) -> Schema:
             optional=(
                 "runs_per_gpu",
                 "plugins",
+                "defaults",
                 "claims",
                 "findings",
                 "mixed_versions",

@@ -18,9 +18,9 @@ from ngo.training.step_checks import check_argument, check_step
 MOST_STEPS, MOST_EVALUATIONS = 10**9, 10**5
 
 
-def check_fit(spec: RunSpec, source: Source, model: Model, method: Method) -> None:
+def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> None:
     """Raise unless method, network, model and data go together, with enough samples for all."""
-    check_step(spec, method)
+    check_step(spec, entry)
     _check_model(spec, source, model)
     if PARTITIONS[spec.partition].by_label and source.classes is None:
         raise UserError(
@@ -42,12 +42,12 @@ def check_fit(spec: RunSpec, source: Source, model: Model, method: Method) -> No
     _check_length(spec, spec.owned_of(m))
 
 
-def check_method(name: str, method: Method) -> None:
+def check_method(name: str, entry: Method) -> None:
     """Raise unless fields of a run, graphs and messages have the names that a method declares."""
     declared = {
-        "field": ((*method.fields, *method.fixed), FIELDS),
-        "graph": ((method.graph,), GRAPHS),
-        "sends": (method.sends, NUMBERS),
+        "field": ((*entry.fields, *entry.fixed), FIELDS),
+        "graph": ((entry.graph,), GRAPHS),
+        "sends": (entry.sends, NUMBERS),
     }
     for key, (names, known) in declared.items():
         for each in names:

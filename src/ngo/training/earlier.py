@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from ngo.common.former import renamed
 from ngo.common.registry import UserError, shown
 from ngo.common.untrusted import read_limited
 from ngo.training.spec import NEUTRAL
@@ -39,6 +40,7 @@ def remade(its: About, ours: About) -> str | None:
 
 
 def _difference(its: About, ours: About, keys: list[str] | tuple[str, ...]) -> str | None:
+    its = renamed(its)
     for key in keys:
         if key not in its and ours.get(key) in (None, NEUTRAL.get(key)):
             continue  # a field that was added after the other run

@@ -13,6 +13,7 @@ from torch import nn
 
 from ngo.common.devices import chosen, usable
 from ngo.common.fields import Field, at_least, checked
+from ngo.common.former import renamed
 from ngo.common.registry import UserError
 from ngo.common.seeding import stream_seed
 from ngo.training.evaluation import Evaluation, as_columns
@@ -89,7 +90,7 @@ def fit(
         Pairs (inputs, targets) of tensors or NumPy arrays with one row per sample. Targets are
         classes (int64 ``[m]``, from 0) or float32 numbers ``[m, …]``; with a ``loss``, any tensor.
     ``method``
-        The name of the method, ``method`` in configs: ``ngo``, ``gossip``, ``centralized``, …
+        The name of the method: ``ngo``, ``dsgd``, ``gossip``, ``centralized``, …
     ``loss``
         A function ``(outputs, targets)`` that returns the mean loss of the samples, or a loss for
         each (``reduction="mean"`` or ``"none"``); a sum, whose gradient would grow with the batch,
@@ -114,7 +115,9 @@ def fit(
 
     Raises a UserError with a message of one line for an argument that is not allowed.
     """
-    for name in ("dataset", "model", "task", "method"):
+    fields = renamed(fields, "fit")
+    method = fields.pop("method", method)
+    for name in ("dataset", "model", "task"):
         if name in fields:
             raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")
     fields = {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}

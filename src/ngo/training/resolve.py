@@ -58,25 +58,25 @@ def resolve(
         return stated[name] if name in free else check_field(name, stated[name])
 
     chosen = {name: stated_value(name) for name in ("method", "partition", "lr_schedule")}
-    method = METHODS[chosen["method"]]
-    check_method(chosen["method"], method)
+    entry = METHODS[chosen["method"]]
+    check_method(chosen["method"], entry)
     for name in ("topology", "coupling", "compression", "local_rule"):
-        used = name in method.fields or name in method.fixed or not FIELDS[name].owners
-        chosen[name] = method.fixed.get(name, stated_value(name)) if used else None
+        used = name in entry.fields or name in entry.fixed or not FIELDS[name].owners
+        chosen[name] = entry.fixed.get(name, stated_value(name)) if used else None
     values: dict[str, object] = {}
-    for name, entry in FIELDS.items():
-        unused = [owner for owner in entry.owners if name not in _read_by(owner, chosen[owner])]
-        if name in method.fixed and not entry.owners:
+    for name, field in FIELDS.items():
+        unused = [owner for owner in field.owners if name not in _read_by(owner, chosen[owner])]
+        if name in entry.fixed and not field.owners:
             unused = ["method"]
         if not unused:
             values[name] = stated_value(name)
             continue
-        values[name] = method.fixed.get(name)
+        values[name] = entry.fixed.get(name)
         if name in given and given[name] != values[name]:
             value = check_field(name, given[name])
             raise _without_effect(name, value, values[name], unused[0], chosen)
     spec = RunSpec.of({k: v for k, v in values.items() if v is not None or k not in DECLARED})
-    check_fit(spec, source or DATASETS[spec.dataset], model or MODELS[spec.model], method)
+    check_fit(spec, source or DATASETS[spec.dataset], model or MODELS[spec.model], entry)
     return spec
 
 

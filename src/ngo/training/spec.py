@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 
 from ngo.common.fields import Field, above, at_least, below, within
+from ngo.common.former import FORMER
 from ngo.common.settings import DECLARED, reserve
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
@@ -91,7 +92,7 @@ class RunSpec:
         **above(0, 1),
         owners=("topology",),
     )
-    method: str = _field(str, "method: how workers learn together", "ngo", names=METHODS)
+    method: str = _field(str, "how workers learn together", "ngo", names=METHODS)
     local_rule: str = _field(
         str, "how a worker moves along its gradient", "sgd", names=LOCAL_RULES, neutral="sgd"
     )
@@ -113,7 +114,7 @@ class RunSpec:
         **_METHOD,
         neutral="none",
     )
-    gamma: float | None = _field(float, "synchronization rate γ", 0.1, **_RATE, **_METHOD)
+    gamma: float | None = _field(float, "synchronization rate γ", 1.0, **_RATE, **_METHOD)
     gamma_decay: float | None = _field(
         float, "γ at step t is γ / (1 + t)^decay; 0 is constant", 0.0, **within(0, 10), **_METHOD
     )
@@ -183,6 +184,7 @@ class RunSpec:
             for name, value in self.values().items()
             if name not in NEUTRAL or value not in (None, NEUTRAL[name])
         }
+        canonical["protocol"] = canonical.pop("method")  # the former name, which older ids have
         return "-".join([*filter(None, [*parts, exponent]), f"s{self.seed}", digest(canonical)])
 
     @property
@@ -244,15 +246,14 @@ NEUTRAL = {
 _OPTIONS = (
     *("spec", "spec_file", "partition_file", "data_root", "device", "runs_per_gpu", "threads"),
     *("snapshot", "snapshots", "checkpoint_seconds", "distributed", "processes", "timeout"),
-    *("on_failure", "asynchronous", "overwrite", "out", "plugin", "help", "method", "loss"),
+    *("on_failure", "asynchronous", "overwrite", "out", "plugin", "help", "loss", *FORMER),
     *("progress", "module"),
 )
 _FACTS = (
     *("run", "tier", "version", "code", "torch", "instructions", "kernels", "parts", "data"),
     *("train_samples", "test_samples", "classes_covered", "parameters"),
 )
-_ATTRIBUTES = (name for name in vars(RunSpec) if not name.startswith("_"))
-reserve([*_CORE, *_OPTIONS, *_FACTS, *_ATTRIBUTES])
+reserve([*_CORE, *_OPTIONS, *_FACTS, *(n for n in vars(RunSpec) if not n.startswith("_"))])
 
 
 class _Declared(Mapping):

@@ -43,7 +43,11 @@ KINDS = {
 
 def read_claims(path: str | Path) -> ClaimsFile:
     """The checked claims of a file; a one-line UserError for the first mistake in it."""
-    content = read_mapping(path, "claims")
+    return claims_of(read_mapping(path, "claims"))
+
+
+def claims_of(content: Mapping) -> ClaimsFile:
+    """The checked claims in the ``content`` of a file."""
     _check_keys("claims", content, ("gates", "claims"), ("claims",))
     gates = {
         name: _gate(f"gates.{name}", name, entry)

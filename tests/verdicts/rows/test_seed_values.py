@@ -32,8 +32,8 @@ def test_two_runs_of_a_seed_are_refused():
     rows = pairs([0.5], [0.1])
     with pytest.raises(UserError, match="have the same seed; select one of them, or name"):
         by_seed(rows, {}, "accuracy")
-    with pytest.raises(UserError, match="over: there is no column 'protocl'. Did you mean"):
-        runs_by_seed(rows, "accuracy", ["protocl"])
+    with pytest.raises(UserError, match="over: there is no column 'methd'. Did you mean"):
+        runs_by_seed(rows, "accuracy", ["methd"])
 
 
 def test_sums_by_key():

@@ -28,7 +28,7 @@ from ngo.pipeline.archives import limits, packed_runs
 from ngo.pipeline.archives.archive_description import described
 from ngo.pipeline.archives.members import ABOUT, SUMS, check_member, is_table, is_workflow
 from ngo.pipeline.archives.packed_runs import FinishedRun
-from ngo.pipeline.archives.parquet_check import decoded_bytes
+from ngo.pipeline.archives.parquet_check import decoded_bytes, renamed_columns
 
 # The key of ``archive.json`` that marks an archive as made by an earlier revision, which it names.
 OLDER = "older"
@@ -97,10 +97,11 @@ def refusing(path: str | Path, reason: str = "{}") -> Iterator[None]:
 def unpack(path: str | Path, out: str | Path) -> Path:
     """Verify an archive, and unpack it into ``out``/TIER-SUM; returns that folder.
 
-    The records of runs become files of their own. The sources of the workflow stay in the archive:
-    nothing in the folder is run but the config's plugins, if they are trusted. The folder appears
-    only when it is complete. An existing folder must contain these files unchanged. Raises a
-    UserError if the archive or the folder has been changed.
+    The records of runs become files of their own, and the columns of tables get present names. The
+    sources of the workflow stay in the archive: nothing in the folder is run but the config's
+    plugins, if they are trusted. The folder appears only when it is complete. An existing folder
+    must contain these files unchanged. Raises a UserError if the archive or the folder has been
+    changed.
     """
     members = read_archive(path)
     about = about_of(path, members)
@@ -110,7 +111,11 @@ def unpack(path: str | Path, out: str | Path) -> Path:
             "the runs back."
         )
     folder = writable_folder(out) / f"{about['tier']}-{sha256(_packed(members))[:8]}"
-    members = {name: content for name, content in members.items() if not is_workflow(name)}
+    members = {
+        name: _renamed(path, name, content) if is_table(name) else content
+        for name, content in members.items()
+        if not is_workflow(name)
+    }
     if packed_runs.RECORDS in members:  # one file for each, as pages of results read them
         members |= {
             f"results/runs/{run.id}/run.json": run.record_text.encode()
@@ -135,6 +140,15 @@ def unpack(path: str | Path, out: str | Path) -> Path:
                 f"sha256 {sha256(content)}, found {sha256(found)}); remove the folder."
             )
     return folder
+
+
+def _renamed(path: str | Path, name: str, content: bytes) -> bytes:
+    """The table ``name`` with present names (``ngo.common.former``)."""
+    try:
+        return renamed_columns(content, f"archive, {str(path)!r}")
+    except ValueError as error:
+        with refusing(path):
+            raise UserError(f"{name!r} can't be read ({error})") from None
 
 
 def _packed(members: Mapping[str, bytes]) -> bytes:

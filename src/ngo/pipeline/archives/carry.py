@@ -121,14 +121,13 @@ class Carrying:
             return read_run(folder)
         except UserError:
             pass
-        unknown = [name for name in spec.values() if name not in archived.record["spec"]]
         with tempfile.TemporaryDirectory(prefix="ngo-carry-") as unpacked:
             package = earlier_package(archived.record.get("source"), Path(unpacked))
             if package is None:
                 return None
             where = {"PYTHONPATH": str(package)}
             try:
-                found = self._retraining.trained_in(folder, spec, where, unknown)
+                found = self._retraining.trained_in(folder, spec, where, archived.record["spec"])
             except UserError:  # it does not run with the libraries that are here
                 return None
         if found.about["code"] == stratum.old:

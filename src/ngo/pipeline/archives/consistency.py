@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from ngo.common.former import present
 from ngo.pipeline.archives.agreement import unequal_row
 from ngo.pipeline.archives.archive import Members
 from ngo.pipeline.archives.carried import CARRIED, listed
@@ -56,7 +57,7 @@ def _other_table(content: bytes, wanted: set[str], folder: Path, mixed_versions:
 
     from ngo.analysis import results
 
-    table = pd.read_parquet(io.BytesIO(content))
+    table = pd.read_parquet(io.BytesIO(content)).rename(columns=present)
     if set(table["run"]) != wanted:
         return "it has other runs than the config"
     if absent := sorted(run for run in wanted if not (folder / run).exists()):

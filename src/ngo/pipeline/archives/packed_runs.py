@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from ngo.common import versions
 from ngo.common.files import write_text
+from ngo.common.former import renamed
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import limits, strict_json
 from ngo.training import earlier
@@ -82,7 +83,7 @@ class FinishedRun:
     def facts(self) -> dict[str, object]:
         """The facts in its metrics file."""
         size = {name: self.record[name] for name in _SIZE}
-        return {"run": self.id, **self.record["spec"], **size}
+        return {"run": self.id, **renamed(self.record["spec"]), **size}
 
     @property
     def seconds(self) -> float:

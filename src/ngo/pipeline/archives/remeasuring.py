@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ngo.common.former import present
 from ngo.common.registry import UserError, in_a_line
 from ngo.measures.measurement import MEASUREMENTS, Case
 from ngo.measures.section import settings_from
@@ -121,7 +122,7 @@ def measured_tables(members: Members, planned: Plan) -> tuple[list[Measured], di
                 unchecked[f"{kind}_{name}"] = "it measures time, or runs"
             else:
                 try:
-                    table = pd.read_parquet(io.BytesIO(members[path]))
+                    table = pd.read_parquet(io.BytesIO(members[path])).rename(columns=present)
                 except (ValueError, OSError) as error:
                     raise UserError(f"verify: {path}: {in_a_line(error)}.") from None
                 cases = entry.parts(_settings(kind, name, values))

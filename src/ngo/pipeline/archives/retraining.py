@@ -6,9 +6,10 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from ngo.common.former import present
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.agreement import bit_difference, difference_beyond_rounding, same_kind
 from ngo.pipeline.archives.packed_runs import FinishedRun, read_run
@@ -48,13 +49,14 @@ class Retraining:
         folder: Path,
         spec: RunSpec,
         environment: Mapping[str, str],
-        without: Sequence[str] = (),
+        known: Iterable[str] | None = None,
     ) -> FinishedRun:
         """The same, with its files in ``folder``, where an interrupted run is resumed.
 
-        The fields ``without`` are not among the options: an earlier version does not know them.
+        The options are those of the fields ``known``, under these names, as an earlier version
+        has them; by default those of all fields.
         """
-        command = [sys.executable, "-m", "ngo", "train", *_options(spec, without)]
+        command = [sys.executable, "-m", "ngo", "train", *_options(spec, known)]
         command += ["--device", "cpu", "--data-root", str(self._root), "--out", str(folder)]
         command += [word for path in self._plugins for word in ("--plugin", path)]
         if self._threads is not None:
@@ -85,7 +87,10 @@ def other_rounding(run: FinishedRun) -> dict[str, str]:
     return {"NGO_MARCH": march, **(narrow if widest else narrower)}
 
 
-def _options(spec: RunSpec, without: Sequence[str]) -> list[str]:
-    words, left_out = spec.flags(), {flag(name) for name in without}
+def _options(spec: RunSpec, known: Iterable[str] | None) -> list[str]:
+    words = spec.flags()
+    if known is None:
+        return words
+    own = {flag(present(name)): flag(name) for name in known}
     pairs = zip(words[::2], words[1::2], strict=True)
-    return [word for name, value in pairs if name not in left_out for word in (name, value)]
+    return [word for name, value in pairs if name in own for word in (own[name], value)]

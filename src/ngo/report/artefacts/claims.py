@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from ngo.common.former import read_claims
 from ngo.figures.captions import mixed_versions
 from ngo.figures.output import Output
 from ngo.figures.tables import save_table
-from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import judged
 from verdicts.render.board import EXPLAINED, counted, print_board
 from verdicts.row import as_table
