@@ -16,6 +16,7 @@ from ngo.training.resolve import resolve
 # Fields of a run, by the name of the row.
 RUNS: Mapping[str, Mapping[str, object]] = {
     "gossip": {},
+    "dsgd": {},
     "ngo": {},
     "ngo, capped": {"coupling": "capped"},
     "ngo, implicit": {"coupling": "implicit", "topology": "alternating_matching"},

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from good_archive import TABLE, good_archive
-from ngo.pipeline.verify import faults
 
 from ngo.common import former
 from ngo.common.registry import UserError
@@ -16,6 +15,7 @@ from ngo.pipeline.archives import restore
 from ngo.pipeline.archives.archive import read_archive, runs_of, unpack, write_archive
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.collect import of_this_code, with_runs
+from ngo.pipeline.archives.consistency import faults
 from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.packed_runs import packed, read_run
 
