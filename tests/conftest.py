@@ -12,8 +12,8 @@ import torch
 from hypothesis import settings
 
 from ngo.common import plugins
+from ngo.common.options import DECLARED
 from ngo.common.seeding import torch_stream
-from ngo.common.settings import DECLARED
 from ngo.data import loading
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS

@@ -21,7 +21,7 @@ from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.models.model import MODELS
 from ngo.pipeline.artefacts import ARTEFACTS
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 found = (DATASETS, PARTITIONS, COUPLINGS, METHODS, TOPOLOGIES, MEASUREMENTS, MODELS, ARTEFACTS)
 print(json.dumps([list(each) for each in found]))
 """

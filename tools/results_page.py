@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from ngo.cli.archive_options import trust_option
-from ngo.cli.options import FOLDER, INPUT
+from ngo.cli.parameters import FOLDER, INPUT
 from ngo.common.files import atomic_file, write_text
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import about_of, read_archive, unpack

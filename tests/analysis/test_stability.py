@@ -4,7 +4,7 @@ import pytest
 from made_up import SEEDS, exponents, rates
 
 from ngo.analysis.stability import chatter_floor, stability
-from ngo.gossip.theory import chatter_V
+from ngo.gossip.bounds import chatter_V
 from ngo.gossip.topologies.ring import ring
 from ngo.gossip.weights import mixing_matrix
 from ngo.native.pool import one_intra_op_thread

@@ -8,18 +8,14 @@ import pytest
 from click.testing import CliRunner
 
 from ngo.cli.measurement_commands import commands
-from ngo.cli.options import FieldType
+from ngo.cli.parameters import FieldType
 from ngo.common import plugins
-from ngo.common.fields import checked
+from ngo.common.fields import checked, fields_of
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.measures.section import check_entry, entry_schema
-from ngo.measures.settings import settings_of
 
-SETTINGS = [
-    (kind, name)
-    for kind in sorted(MEASUREMENTS)
-    for name in settings_of(MEASUREMENTS[kind].settings)
+OPTIONS = [
+    (kind, name) for kind in sorted(MEASUREMENTS) for name in fields_of(MEASUREMENTS[kind].options)
 ]
 
 PLUGIN = '''\
@@ -27,31 +23,30 @@ PLUGIN = '''\
 
 from dataclasses import dataclass
 
-from ngo.common.fields import within
+from ngo.common.fields import choice, whole, within
 from ngo.common.registry import UserError
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import measurement
-from ngo.measures.settings import setting
 
 
 @dataclass(frozen=True)
-class EdgeSettings:
-    topology: tuple[str, ...] = setting("topology", ("ring",), names=TOPOLOGIES)
-    workers: int = setting("number of workers n", 8, **within(2, 100))
+class EdgeOptions:
+    topology: tuple[str, ...] = choice("topology", ("ring",), TOPOLOGIES)
+    workers: int = whole("number of workers n", 8, within(2, 100))
 
     def __post_init__(self):
         if self.workers == 13:
             raise UserError("workers: 13 is bad luck.")
 
 
-@measurement("edges", EdgeSettings)
-def edge_table(settings):
+@measurement("edges", EdgeOptions)
+def edge_table(options):
     """Count the edges of topologies."""
     import pandas as pd
 
-    n = settings.workers
-    counts = [len(TOPOLOGIES[name].edges(n)) for name in settings.topology]
-    return pd.DataFrame({"topology": settings.topology, "n": n, "edges": counts})
+    n = options.workers
+    counts = [len(TOPOLOGIES[name].edges(n)) for name in options.topology]
+    return pd.DataFrame({"topology": options.topology, "n": n, "edges": counts})
 '''
 
 
@@ -73,29 +68,29 @@ def run(kind, *arguments):
 def entry_of(kind):
     """A config's entry with all defaults."""
     found = {
-        name: list(each.default) if each.many else each.default
-        for name, each in settings_of(MEASUREMENTS[kind].settings).items()
+        name: list(field.default) if field.many else field.default
+        for name, field in fields_of(MEASUREMENTS[kind].options).items()
     }
     return {"setting": "any", **found} if MEASUREMENTS[kind].run_fields else found
 
 
-@pytest.mark.parametrize(("kind", "name"), SETTINGS)
+@pytest.mark.parametrize(("kind", "name"), OPTIONS)
 def test_a_command_and_its_config_refuse_the_same_in_the_same_words(kind, name):
-    each = settings_of(MEASUREMENTS[kind].settings)[name]
+    field = fields_of(MEASUREMENTS[kind].options)[name]
     (option,) = (param for param in commands()[kind].params if param.name == name)
     assert isinstance(option.type, FieldType)
-    assert option.type.field is each.field
-    assert option.multiple == each.many
-    for wrong in ("nosuch",) if each.field.names else (each.field.kind(-1), math.nan, -math.inf):
+    assert option.type.field is field
+    assert option.multiple == field.many
+    for wrong in ("nosuch",) if field.names else (field.kind(-1), math.nan, -math.inf):
         with pytest.raises(UserError) as told:
-            checked(name, wrong, each.field)
+            checked(name, wrong, field)
         result = run(kind, f"{option.opts[0]}={wrong}")
         assert isinstance(result.exception, UserError)
         assert str(result.exception) == str(told.value)
-        given = [wrong] if each.many else wrong
+        given = [wrong] if field.many else wrong
         with pytest.raises(UserError) as again:
-            check_entry("entry", MEASUREMENTS[kind], {**entry_of(kind), name: given})
-        key = f"entry.{name}[0]" if each.many else f"entry.{name}"
+            MEASUREMENTS[kind].read("entry", {**entry_of(kind), name: given})
+        key = f"entry.{name}[0]" if field.many else f"entry.{name}"
         assert str(again.value) == key + str(told.value).removeprefix(name)
 
 
@@ -124,14 +119,14 @@ def test_throughput_notes_the_options_without_effect(tmp_path, caplog):
 
 
 def test_a_plugin_measurement_has_a_check_and_a_schema(edges):
-    check_entry("edges.mine", edges, {"topology": ["ring", "complete"], "workers": 5})
+    edges.read("edges.mine", {"topology": ["ring", "complete"], "workers": 5})
     with pytest.raises(UserError, match=r"^edges.mine.workers: 1 is out of range; .* 2 to 100\.$"):
-        check_entry("edges.mine", edges, {"topology": ["ring"], "workers": 1})
+        edges.read("edges.mine", {"topology": ["ring"], "workers": 1})
     with pytest.raises(UserError, match=r"^edges.mine.workers: 13 is bad luck\.$"):
-        check_entry("edges.mine", edges, {"topology": ["ring"], "workers": 13})
+        edges.read("edges.mine", {"topology": ["ring"], "workers": 13})
     with pytest.raises(UserError, match="^edges.mine: 'wrkers' is unknown.*Did you mean 'workers'"):
-        check_entry("edges.mine", edges, {"wrkers": 1})
-    assert entry_schema(edges)["properties"]["workers"]["maximum"] == 100
+        edges.read("edges.mine", {"wrkers": 1})
+    assert edges.schema["properties"]["workers"]["maximum"] == 100
     assert MEASUREMENTS.definitions["edges"] == "ngo_plugin_edges:edge_table"
 
 

@@ -9,7 +9,7 @@ CONFIG = ["--config", "config/config.yaml"]
 
 
 def test_the_page_is_written(tmp_path, monkeypatch):
-    def made(configs, captions, schema):
+    def made(configs, captions):
         assert [path.name for path in configs] == ["config.yaml"]
         assert str(captions) == "workflow/report"
         return contents(tmp_path)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from ngo.common.registry import UserError
-from ngo.measures.rounds import RoundsSettings, _summary, rounds_table
+from ngo.measures.rounds import RoundsOptions, _summary, rounds_table
 
 
 @pytest.fixture(scope="module")
 def table():
     return rounds_table(
-        RoundsSettings(
+        RoundsOptions(
             topology=("ring", "one_peer_hypercube"),
             workers=8,
             dimension=5,
@@ -72,7 +72,7 @@ def test_what_settles_is_the_last_quarter(table):
 
 def test_an_early_round_is_one_of_all():
     with pytest.raises(UserError, match="early: 50 must be 40"):
-        RoundsSettings(rounds=40)
+        RoundsOptions(rounds=40)
 
 
 def test_the_summary_has_a_line_for_each_condition_and_coupling(table):

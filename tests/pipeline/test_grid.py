@@ -2,6 +2,7 @@ import pytest
 from configs import config_of, plan_of
 
 from ngo.common.registry import UserError
+from ngo.training.resolve import resolve
 
 
 def test_a_run_in_two_experiments_exists_once():
@@ -56,3 +57,14 @@ def test_a_grid_of_too_many_runs_is_refused_before_it_is_expanded(entry, runs):
         plan_of(config)
     assert str(told.value).startswith(f"training.sweep: its grid has {runs} runs, and the config ")
     assert str(told.value).endswith("; the limit is 100,000.")
+
+
+def test_a_config_without_defaults_has_those_of_the_command_and_of_fit():
+    config = config_of()
+    del config["defaults"]
+    config["settings"] = {"plain": {"dataset": "mnist"}}
+    config["training"] = {"mine": {"settings": ["plain"], "compare": [{}], "seeds": 1}}
+    config |= {"partitions": {}, "throughput": {}, "alignment": {}, "samples": {}}
+    (spec,) = plan_of(config).training["mine"]
+    assert spec == resolve({})
+    assert spec.gamma == 1

@@ -7,7 +7,7 @@ from tier_artefacts import OF_A_TIER
 from ngo.common.registry import UserError
 from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import read_config, tiers
-from verdicts.quantity import QUANTITIES, Quantity
+from verdicts.quantity_registry import QUANTITIES, Quantity
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -144,13 +144,17 @@ def test_the_table_of_claims_reads_the_tables_that_its_file_names(tmp_path):
     assert plan.inputs("claims") == {
         "metrics": [f"results/demo/metrics/{name}.parquet" for name in made],
         "reference": str(tmp_path / "own.yaml"),
-        "published": sorted({each.published for each in ARTEFACTS.values() if each.reference}),
+        "published": [],
     }
     assert plan.parameters("claims") == {
         "metrics": "results/demo/metrics", "reference": str(tmp_path / "own.yaml"),
         "tables": made, "network": {}, "tier": "demo", "out": "results/demo",
     }  # fmt: skip
     assert plan.inputs("tableS1") == ARTEFACTS["tableS1"].inputs("demo")
+    assert (
+        "config/reference/tableA2_cifar10_loss.csv"
+        in plan_of(config_of()).inputs("claims")["published"]
+    )
 
 
 def test_a_network_is_a_parameter_of_what_is_priced():

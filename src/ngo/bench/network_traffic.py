@@ -10,29 +10,22 @@ from pathlib import Path
 
 from ngo.bench.commands import seconds_of
 from ngo.bench.costs import Bench, Target
+from ngo.gossip.compression import COMPRESSIONS
+from ngo.gossip.method import METHODS
 from ngo.gossip.traffic import sent
 from ngo.training.resolve import resolve
 
-# Fields of a run, by the name of the row.
-RUNS: Mapping[str, Mapping[str, object]] = {
-    "gossip": {},
-    "dsgd": {},
-    "ngo": {},
+# Rows of other parts, by their names.
+OTHERS: Mapping[str, Mapping[str, object]] = {
     "ngo, capped": {"coupling": "capped"},
     "ngo, implicit": {"coupling": "implicit", "topology": "alternating_matching"},
+}
+
+# What methods need to send as they usually do.
+NEEDED: Mapping[str, Mapping[str, object]] = {
     "delayed": {"delay": 2},
     "local_sgd": {"local_steps": 4},
-    "d2": {},
-    "exact_diffusion": {},
-    "gradient_tracking": {},
-    "quasi_global": {},
     "push_sum": {"topology": "one_peer_exponential"},
-    "relay_sum": {"topology": "chain"},
-    "choco, none": {"compression": "none"},
-    "choco, top_k": {"compression": "top_k"},
-    "choco, random_k": {"compression": "random_k"},
-    "choco, sign": {"compression": "sign"},
-    "choco, qsgd": {"compression": "qsgd"},
 }
 
 COMMON = {
@@ -47,8 +40,8 @@ COMMON = {
 def traffic(processes: int = 4) -> Bench:
     """One epoch on scikit-learn's digits with each method, one worker per process."""
     rows, targets = [], []
-    for way in RUNS:
-        run = fields_of(way, processes)
+    for way, fields in runs().items():
+        run = {**COMMON, "workers": processes, **fields}
         simulated = _record(run)
         distributed = _record(run, "--distributed", "--processes", str(processes))
         sizes = sent(resolve(run), simulated["parameters"])
@@ -68,9 +61,20 @@ def traffic(processes: int = 4) -> Bench:
     return Bench(rows, targets)
 
 
-def fields_of(way: str, workers: int) -> dict[str, object]:
-    """The fields of the run of a row."""
-    return {**COMMON, "method": way.partition(",")[0], "workers": workers, **RUNS[way]}
+def runs() -> dict[str, dict[str, object]]:
+    """The fields of each row's run: of a method that states its messages, and its compressions."""
+    found = {}
+    for name, entry in METHODS.items():
+        if not (entry.sends and entry.decentralized):
+            continue
+        tree = {"topology": "chain"} if entry.graph == "tree" else {}
+        fields = {"method": name, **tree, **NEEDED.get(name, {})}
+        if "compression" in entry.fields:
+            found |= {f"{name}, {each}": {**fields, "compression": each} for each in COMPRESSIONS}
+        else:
+            found[name] = fields
+    others = {way: {"method": way.partition(",")[0], **more} for way, more in OTHERS.items()}
+    return {**found, **others}
 
 
 def _record(values: Mapping[str, object], *options: str) -> dict:

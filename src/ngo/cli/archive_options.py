@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from ngo.cli.field_options import data_root_option
-from ngo.cli.options import SECONDS, FieldType, schema_option
+from ngo.cli.parameters import SECONDS, FieldType
 from ngo.common.fields import Field, within
 
 if TYPE_CHECKING:
     from ngo.pipeline.archives.archive import Members
     from ngo.pipeline.plan import Plan
 
-SEED = FieldType(Field(int, "seed", **within(0, 2**63 - 1)))
+SEED = FieldType(Field(int, "seed", within(0, 2**63 - 1)))
 
 trust_option = click.option(
     "--trust-plugins", "trusted", is_flag=True, help="Run the plugins that the archive contains."
@@ -30,12 +30,12 @@ def longest_option(text: str) -> Callable:
 
 def plan_options(command: Callable) -> Callable:
     """The options of a command that plans the config of an archive."""
-    return trust_option(schema_option(data_root_option(command)))
+    return trust_option(data_root_option(command))
 
 
-def plan_of(path: Path, members: Members, *, trusted: bool, schema: Path | None) -> Plan:
+def plan_of(path: Path, members: Members, *, trusted: bool) -> Plan:
     """The plan of an archive; its folder is the working directory until the command ends."""
     from ngo.pipeline.archives.archive_plan import archived_plan
 
-    own = archived_plan(path, members, trusted=trusted, tell=click.echo, schema=schema)
+    own = archived_plan(path, members, trusted=trusted, tell=click.echo)
     return click.get_current_context().with_resource(own)

@@ -10,7 +10,7 @@ import click
 
 from ngo.cli.archive_options import SEED, longest_option, plan_of, plan_options
 from ngo.cli.log import LOG
-from ngo.cli.options import FOLDER, INPUT, RESULT, threads_option
+from ngo.cli.parameters import FOLDER, INPUT, RESULT, threads_option
 from ngo.common.registry import UserError
 from ngo.data import download
 
@@ -46,7 +46,6 @@ def carry(
     kept: Path,
     threads: int | None,
     trusted: bool,
-    schema: Path | None,
     data_root: Path | None,
 ) -> None:
     """Carry the runs of an ARCHIVE over to the present code, if it does not change them.
@@ -65,7 +64,7 @@ def carry(
     out = out or archive
     place, kept = out.resolve(), kept.resolve()
     root = download.data_root(data_root).resolve()
-    planned = plan_of(archive, members, trusted=trusted, schema=schema)
+    planned = plan_of(archive, members, trusted=trusted)
     strata, refused = stage.strata(runs, planned)
     total = sum(len(each.runs) for each in strata)
     if mark_older:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import click
 
-from ngo.cli.field_options import data_root_option, field_options, run_fields
-from ngo.cli.options import INPUT, device_option, table_option
+from ngo.cli.field_options import data_root_option, default_text, field_options, run_fields
+from ngo.cli.parameters import INPUT, device_option, table_option
 from ngo.cli.run_spec import spec_of_options
 from ngo.common.devices import chosen, claimed
+from ngo.common.fields import fields_of
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS, Measurement
-from ngo.measures.settings import settings_of
 
 
 def commands() -> dict[str, click.Command]:
@@ -26,9 +26,9 @@ def commands() -> dict[str, click.Command]:
 @cache
 def _command(entry: Measurement) -> click.Command:
     def measure(out: Path, **values: object) -> None:
-        settings = entry.settings(**{name: values.pop(name) for name in options})
+        options = entry.options(**{name: values.pop(name) for name in known})
         with _inputs(entry, values) as inputs:
-            table = entry.measure(settings, **inputs)
+            table = entry.measure(options, **inputs)
         from ngo.analysis.results import write
 
         entry.check_columns(table)
@@ -38,13 +38,18 @@ def _command(entry: Measurement) -> click.Command:
         click.echo(f"{len(table):,} rows → {out}")
 
     measure.__doc__ = entry.help
-    options = settings_of(entry.settings)
+    known = fields_of(entry.options)
     command = table_option(measure)
     if entry.on_models or entry.run_fields:
         command = data_root_option(command)
     if entry.run_fields:
         command = device_option(command)
-    command = _settings_options(entry)(command)
+    command = field_options(
+        {
+            name: (field, default_text(field), {"default": field.default, "multiple": field.many})
+            for name, field in known.items()
+        }
+    )(command)
     if entry.run_fields:
         command = run_fields(*entry.run_fields)(command)
     if entry.on_models:
@@ -52,18 +57,9 @@ def _command(entry: Measurement) -> click.Command:
     return click.command(entry.name)(command)
 
 
-def _settings_options(entry: Measurement) -> Callable:
-    facts = {}
-    for name, each in settings_of(entry.settings).items():
-        repeated = "; may be repeated" if each.many else ""
-        text = f"[default: {each.shown_default}{repeated}]"
-        facts[name] = (each.field, text, {"default": each.default, "multiple": each.many})
-    return field_options(facts)
-
-
 @contextmanager
 def _inputs(entry: Measurement, values: dict[str, object]) -> Iterator[dict[str, object]]:
-    """The arguments of ``entry.measure`` after the settings; the device is in use meanwhile."""
+    """The arguments of ``entry.measure`` after the options; the device is in use meanwhile."""
     if entry.on_models:
         root = download.data_root(values["data_root"])
         yield {"models": values["models"], "data_root": root}

@@ -32,7 +32,8 @@ REST = (
     "ngo.cli.notebook_command",
     "ngo.training.partition_file",
     "ngo.pipeline.notebooks",
-    "ngo.measures.theorems",
+    "ngo.gossip.bounds",
+    "ngo.gossip.least_squares",
     "ngo.report.artefacts",
     # What notebooks and libraries import when they are used.
     "fontTools.subset",

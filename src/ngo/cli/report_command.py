@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.options import RESULT, ROOT, configs_option, schema_option
+from ngo.cli.parameters import RESULT, ROOT, configs_option
 from ngo.common.files import write_text
 
 
 @click.command()
 @configs_option()
-@schema_option
 @click.option(
     "--captions",
     type=ROOT,
@@ -21,7 +20,7 @@ from ngo.common.files import write_text
     help="Folder with a description of each table and figure.",
 )
 @click.option("--out", type=RESULT, required=True, help="Page to write (HTML).")
-def report(configs: tuple[Path, ...], schema: Path | None, captions: Path, out: Path) -> None:
+def report(configs: tuple[Path, ...], captions: Path, out: Path) -> None:
     """Write the results of a tier as one HTML file.
 
     The file needs no other file and no network. It has the verdict on each claim, the findings,
@@ -31,6 +30,6 @@ def report(configs: tuple[Path, ...], schema: Path | None, captions: Path, out: 
     from ngo.pipeline.report_contents import report_contents
     from ngo.report.html_page import html_page
 
-    contents = report_contents(configs, captions, schema)
+    contents = report_contents(configs, captions)
     write_text(out, html_page(contents))
     click.echo(f"{len(contents.rows)} claims, {len(contents.shown)} tables and figures → {out}")

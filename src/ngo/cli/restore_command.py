@@ -8,7 +8,7 @@ import click
 
 from ngo.cli.archive_options import plan_options
 from ngo.cli.log import LOG
-from ngo.cli.options import INPUT, configs_option
+from ngo.cli.parameters import INPUT, configs_option
 from ngo.common.registry import UserError
 from ngo.data import download
 
@@ -21,7 +21,6 @@ def restore(
     archive: Path,
     configs: tuple[Path, ...],
     trusted: bool,
-    schema: Path | None,
     data_root: Path | None,
 ) -> None:
     """Put the finished runs of an ARCHIVE back into results/runs.
@@ -38,7 +37,7 @@ def restore(
 
     root = download.data_root(data_root)
     members = read_archive(archive)
-    choice = stage.chosen(archive, members, configs, schema, trusted=trusted, tell=click.echo)
+    choice = stage.chosen(archive, members, configs, trusted=trusted, tell=click.echo)
     with choice as (planned, overlays):
         found = stage.restore(archive, members, planned, root)
         stage.record(found.files, overlays)

@@ -10,7 +10,7 @@ import click
 
 from ngo.cli.field_options import RunCommand, data_root_option, run_fields
 from ngo.cli.log import LOG
-from ngo.cli.options import (
+from ngo.cli.parameters import (
     FOLDER,
     INPUT,
     SECONDS,
@@ -21,14 +21,14 @@ from ngo.cli.options import (
 from ngo.cli.run_spec import read_spec_values, spec_of_options
 from ngo.common.devices import chosen, claimed
 from ngo.common.fields import Field, within
+from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
-from ngo.common.settings import DECLARED
 from ngo.data import download
 from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL
 
-PROCESSES = FieldType(Field(int, "processes", **within(1, 1024)))
-RUNS_PER_GPU = FieldType(Field(int, "runs", **within(1, 1024)))
-TIMEOUT = FieldType(Field(float, "seconds", **within(1, 1_000_000)))
+PROCESSES = FieldType(Field(int, "processes", within(1, 1024)))
+RUNS_PER_GPU = FieldType(Field(int, "runs", within(1, 1024)))
+TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
 
 
 def distributed_options(command: Callable) -> Callable:

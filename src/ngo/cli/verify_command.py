@@ -10,7 +10,7 @@ import click
 
 from ngo.cli.archive_options import SEED, longest_option, plan_of, plan_options
 from ngo.cli.log import LOG
-from ngo.cli.options import INPUT, FieldType, threads_option
+from ngo.cli.parameters import INPUT, FieldType, threads_option
 from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
 from ngo.data import download
@@ -18,7 +18,7 @@ from ngo.data import download
 if TYPE_CHECKING:
     from ngo.pipeline.archives.verification import Verification
 
-SAMPLE = FieldType(Field(int, "runs or cases", **within(0, 1_000_000)))
+SAMPLE = FieldType(Field(int, "runs or cases", within(0, 1_000_000)))
 
 
 @click.command()
@@ -57,7 +57,6 @@ def verify(
     other_code: bool,
     threads: int | None,
     trusted: bool,
-    schema: Path | None,
     data_root: Path | None,
 ) -> None:
     """Check an ARCHIVE: its sums, its tables, and runs and measurements that the seed draws.
@@ -77,7 +76,7 @@ def verify(
     members = read_archive(archive)
     runs = runs_of(archive, members)
     root = download.data_root(data_root).resolve()
-    planned = plan_of(archive, members, trusted=trusted, schema=schema)
+    planned = plan_of(archive, members, trusted=trusted)
     checks = Verification(members, runs, planned, root, longest, other_code, threads)
     groups = checks.groups(claims)
     failed = []

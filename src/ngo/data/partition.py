@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ngo.common.fields import at_least
+from ngo.common.fields import at_least, whole
+from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry, UserError
-from ngo.common.settings import Setting, declare, whole
 
 Parts = list[np.ndarray]
 Assign = Callable[..., Parts]
@@ -58,28 +58,29 @@ class Rule:
 PARTITIONS: Registry[Rule] = Registry("partition")
 
 
+@takes_options
 def partition(
     name: str,
     *,
     smallest_share: Callable[..., int] | None = None,
     owned: Callable[..., int] = all_samples,
     by_label: bool = False,
-    settings: Mapping[str, Setting] | None = None,
+    options: Options | None = None,
 ) -> Callable[[Assign], Assign]:
     """Register the decorated function as a rule. The arguments are those of ``Rule``.
 
-    ``settings`` are fields of a run that it adds.
+    ``options`` are fields of a run that it adds.
     """
 
     def register(assign: Assign) -> Assign:
-        declare("partition", name, settings or {})
+        declare("partition", name, options)
         PARTITIONS.add(name, Rule(assign, smallest_share, owned, by_label), definition=assign)
         return assign
 
     return register
 
 
-# A setting that partitions share.
+# An option that partitions share.
 SMALLEST = {"smallest": whole("samples that each worker has at least", 32, at_least(1))}
 
 

@@ -50,6 +50,7 @@ def disturbed_rounds(
     drift = disturbance.drift * (drift - drift.mean(0))
     noise = torch_stream(seed, "noise")
     links = torch_stream(seed, "links")
+    past: list[torch.Tensor]
     X, known, past = X0.clone(), torch.zeros_like(X0), []
     V = [synchronization_index(X)]
     for t in range(rounds):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common import versions
-from ngo.common.fields import Field
+from ngo.common.fields import Field, fields_of
 from ngo.common.fingerprint import PACKAGE, fingerprint
 from ngo.common.registry import Registry
 from ngo.data.dataset import DATASETS
@@ -23,12 +23,11 @@ from ngo.data.described import identity
 from ngo.data.owners import OWNERS, by_owner
 from ngo.data.partition import PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.measures.settings import settings_of
-from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, published
+from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS
 from ngo.training.code import named_files, run_fingerprint
 from ngo.training.earlier import record_of
 from ngo.training.spec import FIELDS, RunSpec
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 
 if TYPE_CHECKING:
     from ngo.pipeline.plan import Plan
@@ -40,7 +39,7 @@ AGGREGATE = "ngo.analysis.results:aggregate"
 CLASSES = "ngo.analysis.results:class_counts"
 ASSUMPTIONS = "ngo.pipeline.assumptions"
 PAGE = ("ngo.pipeline.report_contents", "ngo.report.html_page")
-PAGE_TEXTS = ("report/findings.yaml", "report/page/page.html.jinja", "report/page/page.css")
+PAGE_TEXTS = ("report/page/page.html.jinja", "report/page/page.css")
 
 
 class Keys:
@@ -103,8 +102,8 @@ class Keys:
         """The key of a measurement's tidy table."""
         values = self.plan.measures.get(kind, {}).get(name, {})
         entry = MEASUREMENTS[kind]
-        own = {each: value.field for each, value in settings_of(entry.settings).items()}
-        code = fingerprint(MEASUREMENTS.definitions[kind], *_chosen(values, {**FIELDS, **own}))
+        fields = {**FIELDS, **fields_of(entry.options)}
+        code = fingerprint(MEASUREMENTS.definitions[kind], *_chosen(values, fields))
         kept = self.plan.training.get(name, ()) if entry.on_models else ()
         return key(code, values, [self.run(spec.id) for spec in kept], versions.installed())
 
@@ -115,7 +114,7 @@ class Keys:
         read = [entry.published] if entry.reference else []
         code = [fingerprint(notebook)]
         if name == CLAIMS:
-            read = [self.plan.claims, *published()]
+            read = [self.plan.claims, *map(str, self.plan.ledger.printed)]
             used = self.plan.ledger.quantities
             code += [fingerprint(QUANTITIES.definitions[each]) for each in used]
         return key(code, list(values), tables, content(read))

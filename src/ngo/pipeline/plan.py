@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from ngo.analysis.apart import pooled
 from ngo.common import plugins
@@ -17,16 +16,14 @@ from ngo.common.former import read_claims, renamed_throughout
 from ngo.common.registry import UserError, shown, unknown
 from ngo.common.versions import MIXED
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.measures.section import check_entry
-from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, published, tidy_table, tier_folder
+from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, tidy_table, tier_folder
 from ngo.pipeline.claim_filters import check_filters, check_tables
+from ngo.pipeline.config_files import check_size
+from ngo.pipeline.config_schema import check_schema
 from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
-from ngo.pipeline.schema_check import check_schema, check_size
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
 from verdicts.claims.claim import ClaimsFile
-
-CLAIMS_FILE = "config/reference/claims.yaml"
 
 # Folders of results/ that all tiers share, or shared once: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
@@ -56,7 +53,7 @@ class Plan:
     claims: str
     #: Runs that different versions of a library made, in one table: ``refuse`` or ``tell``.
     mixed_versions: str
-    #: The file of findings for the page of results; None for the paper's.
+    #: The file of findings for the page of results; None if there is none.
     findings: str | None
     #: Networks on which runs are priced: latency, bandwidth and so on, by name.
     network: dict[str, dict]
@@ -67,8 +64,7 @@ class Plan:
     def ledger(self) -> ClaimsFile:
         """The claims; a one-line UserError for the first mistake in their file."""
         ledger = read_claims(self.claims).with_named("network", self.network)
-        # The paper's claims are about all of its experiments, also those that a config lacks.
-        check_tables(ledger, None if self.claims == CLAIMS_FILE else self.defined)
+        check_tables(ledger, self.defined)
         check_filters(ledger, self.training)
         return ledger
 
@@ -106,7 +102,8 @@ class Plan:
         if artefact != CLAIMS:
             return dict(ARTEFACTS[artefact].inputs(self.tier))
         tables = [tidy_table(self.tier, name) for name in self.tables(CLAIMS)]
-        return {"metrics": tables, "reference": self.claims, "published": published()}
+        printed = [str(path) for path in self.ledger.printed]
+        return {"metrics": tables, "reference": self.claims, "published": printed}
 
     def parameters(self, artefact: str) -> dict[str, object]:
         """The parameters of an artefact's notebook."""
@@ -144,19 +141,18 @@ class Plan:
         return {spec.partition_id: spec for spec in [*self.runs.values(), *drawn]}
 
 
-def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
+def plan(config: Mapping) -> Plan:
     """The checked plan of a config; a one-line UserError for the first mistake in it.
 
-    The config's plugins are imported first, so that names which they register are known. ``schema``
-    is a file to check the config against, in place of the package's own schema. An experiment that
-    is None, or that the list ``only`` lacks, is left out, and with it its measurements, tables and
-    figures.
+    The config's plugins are imported first, so that names which they register are known. An
+    experiment that is None, or that the list ``only`` lacks, is left out, and with it its
+    measurements, tables and figures.
     """
     check_size(config)
     config = renamed_throughout(config, "config")
     load_plugins(config)
     whole, config = config, _without_left_out(config)
-    check_schema(config, schema)
+    check_schema(config)
     if config["tier"] in SHARED:
         raise UserError(
             f"tier: {config['tier']!r} is a folder of results/ that all tiers share; choose a name "
@@ -169,7 +165,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
     training = experiments(config)
     for kind, measurement in MEASUREMENTS.items():
         for name, entry in config.get(kind, {}).items():
-            check_entry(f"{kind}.{name}", measurement, entry)
+            measurement.read(f"{kind}.{name}", entry)
     partitions = {
         name: _partitions(f"partitions.{name}", config, entry)
         for name, entry in config["partitions"].items()
@@ -195,7 +191,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
         partitions=partitions,
         measures=measures,
         shown=dict(config["artefacts"]),
-        claims=config.get("claims", CLAIMS_FILE),
+        claims=config["claims"],
         mixed_versions=config.get("mixed_versions", MIXED[0]),
         findings=config.get("findings"),
         network=dict(config.get("network", {})),
@@ -284,7 +280,7 @@ def _partitions(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
 def _measure_flags(
     key: str, config: Mapping, fields: Iterable[str], entry: Mapping
 ) -> dict[str, object]:
-    """The flags of a measurement: its settings, and fields of NGO's run in its setting."""
+    """The flags of a measurement: its options, and fields of NGO's run in its setting."""
     if not fields:
         return dict(entry)
     (setting,) = named_settings(key, config, [entry["setting"]])

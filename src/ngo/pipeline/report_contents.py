@@ -15,7 +15,7 @@ from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, tier_folder
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
 from ngo.report.contents import Contents, Shown, text
-from ngo.report.findings import FINDINGS, findings
+from ngo.report.findings import findings
 from ngo.report.provenance import provenance
 from verdicts.row import read_rows
 
@@ -23,7 +23,6 @@ from verdicts.row import read_rows
 def report_contents(
     configs: Sequence[Path],
     captions: Path,
-    schema: str | Path | None = None,
 ) -> Contents:
     """The contents of the page of the tier that ``configs`` describe.
 
@@ -32,7 +31,7 @@ def report_contents(
     Raises a UserError for the first file that is absent.
     """
     config = read_config(configs)
-    planned = plan(config, schema)
+    planned = plan(config)
     folder = Path(tier_folder(planned.tier))
     left_out = set(ARTEFACTS) - set(planned.artefacts)
     rows = [
@@ -44,7 +43,7 @@ def report_contents(
     contents = Contents(
         tier=planned.tier,
         rows=rows,
-        findings=findings(rows, planned.findings or FINDINGS),
+        findings=findings(rows, planned.findings),
         shown=[
             _shown(name, entry, folder, caption(captions / f"{name}.rst", config))
             for name, entry in entries

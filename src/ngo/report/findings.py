@@ -1,7 +1,7 @@
 """What was found: sentences by topic, whose words and numbers follow from the verdicts.
 
-``findings.yaml`` lists topics and, in each, claims by id. A sentence is the claim's statement, its
-verdict in words, and the measured numbers, so it never says more than its verdict.
+A file lists topics and, in each, claims by id. A sentence is the claim's statement, its verdict in
+words, and the measured numbers, so it never says more than its verdict.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from ngo.common.registry import UserError, shown
 from verdicts.row import ABSENT, Row, counts
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
 from verdicts.yaml_files import read_mapping
-
-FINDINGS = Path(__file__).with_name("findings.yaml")
 
 _WORDS = {
     HOLDS: "holds",
@@ -65,12 +63,13 @@ class Findings:
     """The title of the page; empty if the file names none."""
 
 
-def findings(rows: Sequence[Row], path: str | Path = FINDINGS) -> Findings:
-    """The findings that ``path`` lists, from the verdicts.
+def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
+    """The findings that ``path`` lists, from the verdicts; without a file, all under one heading.
 
     A claim that the ledger does not have is left out, and so is a topic without claims.
     """
-    listed = read_findings(path)
+    alone = {"title": "All claims", "about": "", "claims": [row.claim for row in rows]}
+    listed = read_findings(path) if path else {"topics": [alone], "first": [], "figure": ""}
     by_id = {row.claim: row for row in rows}
 
     def told(ids: Iterable[str]) -> tuple[Sentence, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ngo.common.former import renamed
 from ngo.common.registry import UserError, shown
@@ -26,7 +27,7 @@ MOST_BYTES = 2**26  # of a record
 
 INSTEAD = "choose another folder, or train over it with --overwrite."
 
-About = Mapping[str, object]
+About = Mapping[str, Any]
 
 
 def difference(its: About, ours: About) -> str | None:

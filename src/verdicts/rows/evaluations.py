@@ -25,6 +25,6 @@ def final(metrics: pd.DataFrame) -> pd.DataFrame:
         run = last.loc[last["run"].duplicated(), "run"].iloc[0]
         raise UserError(f"step: there is no such column, and the run {run!r} has several rows.")
     if "diverged" in last:
-        scores = [name for name in last if "accuracy" in name or "loss" in name]
+        scores = [name for name in last.columns if "accuracy" in name or "loss" in name]
         last.loc[last["diverged"], scores] = float("nan")
     return last.reset_index(drop=True)

@@ -26,7 +26,7 @@ from ngo.pipeline.archives.packed_runs import METRICS, RECORDS, write_run
 from ngo.pipeline.artefacts import ARTEFACTS
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
-from verdicts.quantity import QUANTITIES, Quantity
+from verdicts.quantity_registry import QUANTITIES, Quantity
 
 RULES = list((REPOSITORY / "workflow/rules").glob("*.smk"))
 SHOWN = ["tableS1", "figS6"]  # measured, and trained with samples of its own
@@ -37,8 +37,7 @@ def made(tmp_path, monkeypatch):
     """A folder with what SHOWN are made from; its configs."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(REPOSITORY / "config", "config")
-    for name in ("schemas", "rules"):
-        shutil.copytree(REPOSITORY / "workflow" / name, f"workflow/{name}")
+    shutil.copytree(REPOSITORY / "workflow/rules", "workflow/rules")
     shutil.copy(REPOSITORY / "Snakefile", "Snakefile")
     (tmp_path / "own.yaml").write_text(yaml.safe_dump({"tier": "own"}))
     configs = ["config/config.yaml", "config/demo.yaml", "own.yaml"]
@@ -85,7 +84,9 @@ def test_it_holds_what_the_artefacts_are_made_from_and_no_weights(packed, made):
     assert len(runs) == about["runs"]
     rest = set(members) - inputs - {"archive.json", *about["configs"]}
     workflow = {"Snakefile", *(f"workflow/rules/{path.name}" for path in RULES)}
-    files = {"results/data/sine.json", "config/reference/claims.yaml"}
+    named = {"config/reference/claims.yaml", "config/reference/findings.yaml"}
+    named |= {str(path) for path in plan(read_config(made)).ledger.printed}
+    files = {"results/data/sine.json", *named}
     assert rest == {METRICS, RECORDS, CRATE, *workflow, *files}
 
 

@@ -77,7 +77,8 @@ def changed(members, **config):
     [
         ({"tires": "a"}, "'tires' is unknown; allowed: "),
         ({"seeds": "many"}, "seeds: 'many' is not allowed"),
-        ({"claims": "other.yaml"}, "'config/reference/claims.yaml' is no part of an archive of i"),
+        ({"claims": "other.yaml"}, "claims: 'other.yaml' can't be read"),
+        ({"claims": "/etc/hosts"}, "its config names a path outside of it, '/etc/hosts'"),
         ({"training": []}, "training: "),
     ],
 )

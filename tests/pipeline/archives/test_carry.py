@@ -34,7 +34,7 @@ def asked(trained, tmp_path, monkeypatch):
     monkeypatch.chdir(trained)
     found = []
 
-    def trained_in(self, folder, spec, environment, without=()):
+    def trained_in(self, folder, spec, environment, known=None):
         found.append(spec.id)
         run_in(spec, folder)
         return read_run(folder)
@@ -149,7 +149,7 @@ def test_elsewhere_the_earlier_code_is_trained_too(trained, tmp_path, monkeypatc
     members = of_code(members_in(trained), instructions="NEON")
     where = []
 
-    def trained_in(self, folder, spec, environment, without=()):
+    def trained_in(self, folder, spec, environment, known=None):
         where.append(environment.get("PYTHONPATH"))
         run_in(spec, folder)
         if "PYTHONPATH" in environment:

@@ -8,7 +8,7 @@ import pytest
 from finished_runs import campaign, made_up_run
 
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.measures.spectra import SpectraSettings
+from ngo.measures.spectra import SpectraOptions
 from ngo.pipeline.archives.remeasuring import (
     Measured,
     Remeasuring,
@@ -16,18 +16,18 @@ from ngo.pipeline.archives.remeasuring import (
     difference_beyond_rounding,
 )
 
-SETTINGS = SpectraSettings(topology=("ring", "random"), workers=(4,), draws=3)
+OPTIONS = SpectraOptions(topology=("ring", "random"), workers=(4,), draws=3)
 
 
 @pytest.fixture(scope="module")
 def measured():
     entry = MEASUREMENTS["spectra"]
-    return Measured("spectra", "own", entry.measure(SETTINGS), entry.parts(SETTINGS))
+    return Measured("spectra", "own", entry.measure(OPTIONS), entry.parts(OPTIONS))
 
 
 @pytest.fixture
 def planned(tmp_path):
-    entry = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(SETTINGS).items()}
+    entry = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(OPTIONS).items()}
     return campaign(tmp_path, spectra={"own": entry})[1]
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import subprocess
 
 import pytest
 from finished_runs import campaign
@@ -66,3 +67,22 @@ def test_a_run_is_retrained_in_a_process_of_its_own(trained, tmp_path, how):
     assert same == (not how)
     assert (again.about["kernels"] is None) == bool(how)
     assert json.loads(again.record_text)["id"] == spec.id
+
+
+def test_an_earlier_version_gets_the_fields_that_it_knows_under_its_names(
+    trained, tmp_path, monkeypatch
+):
+    folder, spec = trained
+    asked = []
+
+    def run(command, **how):
+        asked.extend(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    place = folder / RUNS / spec.id
+    Retraining(tmp_path).trained_in(place, spec, {}, ["dataset", "protocol"])
+    place_of = asked.index("--protocol")
+    assert asked[place_of + 1] == spec.method
+    assert "--dataset" in asked
+    assert not {"--method", "--lr", "--workers"} & {*asked}

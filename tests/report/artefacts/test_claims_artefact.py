@@ -6,7 +6,7 @@ import yaml
 from made_up import cell
 
 from ngo.report.artefacts import claims
-from verdicts.quantity import QUANTITIES, Quantity
+from verdicts.quantity_registry import QUANTITIES, Quantity
 
 CLAIM = {"place": "Table 1", "says": "NGO learns", "kind": "order", "quantity": "accuracy_at_end"}
 

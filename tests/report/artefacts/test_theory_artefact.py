@@ -1,16 +1,32 @@
-"""Theory beside measurement: the figure and the table."""
+"""Measured values against theory: the figure and its numbers."""
 
 import pandas as pd
-from small_theory import small_table
+from small_theory import small_rows
 
 from ngo.report.artefacts import theory
 
 
-def test_the_figure_and_the_table_are_made_from_a_file(tmp_path):
-    small_table().to_parquet(tmp_path / "metrics.parquet")
+def measured():
+    return pd.concat([small_rows(kind).assign(kind=kind) for kind in (*theory.KINDS, "sums")])
+
+
+def test_the_figure_is_made_from_a_file(tmp_path):
+    measured().to_parquet(tmp_path / "metrics.parquet")
     made = theory.make(tmp_path / "metrics.parquet", tier="test", out=tmp_path)
     assert made.picture == tmp_path / "figures/theory.png"
-    (printed,) = made.tables
-    assert set(printed["Verdict"]) <= {"holds", "fails"}
-    assert len(pd.read_csv(tmp_path / "tables/theory.csv")) == len(printed)
-    assert set(pd.read_csv(tmp_path / "figures/theory.csv")["tier"]) == {"test"}
+    saved = pd.read_csv(tmp_path / "figures/theory.csv")
+    assert set(saved["tier"]) == {"test"}
+    assert set(saved["kind"]) == set(theory.KINDS)
+
+
+def test_the_figure_has_a_panel_and_the_data_of_each_kind():
+    numbers = theory.numbers(measured())
+    assert not numbers.isna().all().any()
+    figure = theory.draw(numbers)
+    assert len(figure.axes) == 4
+    assert [len(axis.get_legend().get_texts()) for axis in figure.axes] == [3, 3, 3, 1]
+    times = next(line for line in figure.axes[0].lines if "printed" in line.get_label())
+    bounds = small_rows("bounds")
+    assert times.get_ydata().tolist() == (bounds["measured"] / bounds["paper"]).tolist()
+    gaps = figure.axes[2]
+    assert [len(line.get_xdata()) for line in gaps.lines] == [8] * 6  # one graph, one start

@@ -29,7 +29,6 @@ def archived_plan(
     *,
     trusted: bool,
     tell: Callable[[str], object],
-    schema: str | Path | None = None,
 ) -> Iterator[Plan]:
     """The plan of an archive's config, in a temporary folder with what the config is made from.
 
@@ -40,7 +39,6 @@ def archived_plan(
     """
     about = about_of(path, members)
     check_plugins(path, members, about["config"], trusted=trusted, tell=tell)
-    schema = schema and Path(schema).resolve()
     with tempfile.TemporaryDirectory(prefix="ngo-archive-") as folder:
         for name, content in members.items():
             if not (is_result(name) or is_workflow(name)):
@@ -48,7 +46,7 @@ def archived_plan(
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
         with chdir(folder):
-            yield _planned(path, members, about, schema)
+            yield _planned(path, members, about)
 
 
 def check_plugins(
@@ -73,11 +71,11 @@ def check_plugins(
         tell(f"runs the plugin {plugin} of the archive")
 
 
-def _planned(path: str | Path, members: Members, about: dict, schema: Path | None) -> Plan:
+def _planned(path: str | Path, members: Members, about: dict) -> Plan:
     """The checked plan, in the folder of its files."""
     with refusing(path):
         try:
-            planned = plan(about["config"], schema)
+            planned = plan(about["config"])
             check_expected(members, planned, about["configs"])
             planned.ledger  # noqa: B018 (its file is checked)
             if planned.findings is not None:

@@ -16,7 +16,7 @@ from ngo.common.registry import UserError, unknown
 from ngo.pipeline.archives.remeasuring import Measured
 from ngo.pipeline.plan import Plan
 from verdicts.claims.claim import Claim
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.rows.selection import Selection, matches
 
 if TYPE_CHECKING:

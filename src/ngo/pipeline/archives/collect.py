@@ -25,9 +25,7 @@ from ngo.training.spec import RunSpec
 RUNS = Path("results/runs")
 
 
-def collect(
-    configs: Sequence[Path], artefacts: Iterable[str] = (), schema: str | Path | None = None
-) -> Members:
+def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
     """The files from which ``artefacts`` (by default all) and the assumptions are made.
 
     ``configs`` are the tier's config files, overlays last; results are read from ``results``. An
@@ -35,7 +33,7 @@ def collect(
     and for metrics of runs that the configs do not contain.
     """
     named = list(artefacts)
-    config, planned, places = _planned(configs, schema)
+    config, planned, places = _planned(configs)
     shown = {name: ARTEFACTS[name] for name in named or planned.artefacts}
     trained = {name for name in shown if name in planned.training}
     trained |= {table for name in shown for table in planned.tables(name)}
@@ -54,15 +52,13 @@ def collect(
     )
 
 
-def collect_finished(
-    configs: Sequence[Path], schema: str | Path | None = None
-) -> tuple[Members, dict[str, int]]:
+def collect_finished(configs: Sequence[Path]) -> tuple[Members, dict[str, int]]:
     """The finished runs of a campaign that may be unfinished, without tables; counts of runs.
 
     Runs that other code made are left out, and so are those that are not finished. Raises a
     UserError if no run is left.
     """
-    config, planned, places = _planned(configs, schema)
+    config, planned, places = _planned(configs)
     finished = [run for run in sorted(planned.runs) if is_finished(RUNS / run)]
     found = [read_run(RUNS / run) for run in finished]
     runs = [run for run in found if of_this_code(run, planned.runs[run.id])]
@@ -108,12 +104,10 @@ def has_values(run: FinishedRun, spec: RunSpec) -> bool:
     return difference(run.about, ours) is None
 
 
-def _planned(
-    configs: Sequence[Path], schema: str | Path | None
-) -> tuple[dict, Plan, dict[str, Path]]:
+def _planned(configs: Sequence[Path]) -> tuple[dict, Plan, dict[str, Path]]:
     """The config, its plan, and where its files are, by their names in the archive."""
     config = read_config(configs)
-    planned = plan(config, schema)
+    planned = plan(config)
     if configs[0].name != CONFIG.name:
         raise UserError(f"config: {str(configs[0])!r} is first; {CONFIG.name} must be.")
     places = {f"{CONFIG.parent}/{path.name}": path for path in configs}

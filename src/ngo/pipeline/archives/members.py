@@ -84,13 +84,21 @@ def named_members(planned: Plan) -> dict[str, Path]:
 
     Raises a UserError for a file outside the working directory.
     """
+    places = deciding_members(planned)
+    places[carried("claims", planned.claims)] = Path(planned.claims)
+    for path in planned.ledger.printed:  # read from the file of claims, which is inside
+        places[carried("claims", str(path))] = path
+    if planned.findings is not None:
+        places[carried("findings", planned.findings)] = Path(planned.findings)
+    return places
+
+
+def deciding_members(planned: Plan) -> dict[str, Path]:
+    """Those of the files that decide runs: plugins, and the files that runs name."""
     places = {carried("plugins", path): Path(path) for path in planned.plugins}
     for spec in planned.runs.values():
         files = named_files(spec.values())
         places |= {carried(key, str(path)): path for key, path in files.items()}
-    places[carried("claims", planned.claims)] = Path(planned.claims)  # the workflow checks it
-    if planned.findings is not None:
-        places[carried("findings", planned.findings)] = Path(planned.findings)
     return places
 
 

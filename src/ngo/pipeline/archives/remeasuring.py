@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 from ngo.common.former import present
 from ngo.common.registry import UserError, in_a_line
 from ngo.measures.measurement import MEASUREMENTS, Case
-from ngo.measures.section import settings_from
 from ngo.pipeline.archives.agreement import (
     KIND,
     MULTIPLE,
@@ -125,7 +124,7 @@ def measured_tables(members: Members, planned: Plan) -> tuple[list[Measured], di
                     table = pd.read_parquet(io.BytesIO(members[path])).rename(columns=present)
                 except (ValueError, OSError) as error:
                     raise UserError(f"verify: {path}: {in_a_line(error)}.") from None
-                cases = entry.parts(_settings(kind, name, values))
+                cases = entry.parts(entry.read(f"{kind}.{name}", values))
                 found.append(Measured(kind, name, table, cases))
     return found, unchecked
 
@@ -225,16 +224,13 @@ def _named(column: str, archived: pd.DataFrame, row: int, told: str) -> str:
     return f"{column} in row {row}: {archived[column][row]} in the archive, {told}"
 
 
-def _settings(kind: str, name: str, entry: Mapping[str, object]) -> object:
-    return settings_from(MEASUREMENTS[kind].settings, entry, f"{kind}.{name}")
-
-
 def _main(out: str) -> None:
     """Measure the case that standard input names, and print where."""
     asked = json.load(sys.stdin)
     load_plugins(asked)
-    settings = _settings(asked["kind"], asked["name"], asked["entry"])
-    table = MEASUREMENTS[asked["kind"]].parts(settings)[asked["number"]].measure()
+    entry = MEASUREMENTS[asked["kind"]]
+    options = entry.read(f"{asked['kind']}.{asked['name']}", asked["entry"])
+    table = entry.parts(options)[asked["number"]].measure()
     table.to_parquet(out, index=False)
 
     from ngo.training.record import kind, processor

@@ -24,7 +24,7 @@ from ngo.data.partition import Parts, parts_digest
 from ngo.pipeline.archives.archive import Members, about_of, runs_of
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.collect import RUNS, of_this_code
-from ngo.pipeline.archives.members import named_members
+from ngo.pipeline.archives.members import deciding_members
 from ngo.pipeline.archives.packed_runs import (
     FinishedRun,
     is_finished,
@@ -97,7 +97,6 @@ def chosen(
     path: str | Path,
     members: Members,
     configs: Sequence[str | Path] = (),
-    schema: str | Path | None = None,
     *,
     trusted: bool,
     tell: Callable[[str], object],
@@ -109,10 +108,10 @@ def chosen(
     in this folder: a UserError unless they are here, as they are in the archive.
     """
     if configs:
-        yield plan(read_config(configs), schema), [Path(each) for each in configs[1:]]
+        yield plan(read_config(configs)), [Path(each) for each in configs[1:]]
         return
     here, names = Path.cwd(), about_of(path, members)["configs"]
-    with archived_plan(path, members, trusted=trusted, tell=tell, schema=schema) as planned:
+    with archived_plan(path, members, trusted=trusted, tell=tell) as planned:
         overlays = [Path.cwd() / name for name in names]
         with chdir(here):
             _check_here(path, members, planned)
@@ -121,8 +120,7 @@ def chosen(
 
 def _check_here(path: str | Path, members: Members, planned: Plan) -> None:
     """Raise a UserError if a file that decides runs is not here as it is in the archive."""
-    deciding = named_members(planned).keys() - {planned.claims, planned.findings}
-    for name in sorted(deciding):
+    for name in sorted(deciding_members(planned)):
         place = Path(name)
         if not place.is_file() or place.read_bytes() != members[name]:
             raise UserError(

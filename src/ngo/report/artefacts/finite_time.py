@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import points
 from ngo.analysis.mixers import best_rows, comparison, with_mixers
-from ngo.analysis.rounds_theory import with_theory
+from ngo.analysis.rounds_bounds import with_bounds
 from ngo.figures import plots
 from ngo.figures.curve_panels import Cases, dots, lines
 from ngo.figures.output import Output
@@ -80,12 +80,12 @@ def make(
 def numbers(table: pd.DataFrame) -> pd.DataFrame:
     """``rounds.comparison`` by ``V_early``, by ``V_settled`` under disturbances that leave a floor.
 
-    Undisturbed rounds have theory beside them (``with_theory``).
+    Undisturbed rounds have bounds too (``with_bounds``).
     """
     clean, floor = table["disturbance"] == "none", table["disturbance"].isin(FLOORS)
     start = table[clean & (table["round"] == 0)]
     n, early = int(table["workers"].iloc[0]), int(table["early"].iloc[0])
-    parts = [with_theory(comparison(table[clean], "V_early"), n, early, start["V"].mean())]
+    parts = [with_bounds(comparison(table[clean], "V_early"), n, early, start["V"].mean())]
     for rows, value in ((~clean & ~floor, "V_early"), (floor, "V_settled")):
         if rows.any():
             parts.append(comparison(table[rows], value))

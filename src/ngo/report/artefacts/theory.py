@@ -1,36 +1,100 @@
-"""Theory beside measurement: a figure, and a verdict on each statement."""
+"""Measured values against theory: consensus time, tolerated delay, convergence gap, chatter floor.
+
+The claims about the theorems are judged in the table of claims.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from ngo.analysis.theory_verdicts import split, verdicts
 from ngo.figures import plots
 from ngo.figures.output import Output
-from ngo.figures.style import house_style
-from ngo.figures.tables import save_table
-from ngo.figures.theory_plots import theory_figure
-from ngo.figures.theory_table import printed as printed_table
+from ngo.figures.style import METHOD_STYLES, house_style, kth_style
+from ngo.theorems.convergence import DRAWN
+from ngo.theorems.theorem import rows_of
+
+KINDS = ("bounds", "delays", "gaps", "floors")
 
 
 @house_style()
 def make(metrics: str | Path, tier: str, out: str | Path) -> Output:
-    """Draw and save the figure and the table from the measurements."""
-    shown = pd.read_parquet(metrics).assign(tier=tier)
-    measured = shown.drop(columns="tier")
-    parts = split(measured)
-    figure = theory_figure(*(parts[kind] for kind in ("bounds", "delays", "gaps", "floors")))
+    """Draw and save the figure from the measurements."""
+    shown = numbers(pd.read_parquet(metrics))
+    figure = draw(shown)
     plots.caption(figure, "Grey: measured as theory says.", f"Tier {tier}; no data set.")
-    picture = plots.save_figure(figure, f"{out}/figures/theory", shown)
-    table = verdicts(measured).assign(tier=tier)
-    printed = printed_table(table)
-    save_table(
-        table,
-        printed,
-        f"{out}/tables/theory",
-        "Theory beside measurement. The case that is hardest on each statement, and in how many of "
-        f"the cases it is met. Tier {tier}; no data set.",
+    return Output(plots.save_figure(figure, f"{out}/figures/theory", shown.assign(tier=tier)))
+
+
+def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the table of theory that the figure shows."""
+    return metrics[metrics["kind"].isin(KINDS)].dropna(axis=1, how="all")
+
+
+def draw(numbers: pd.DataFrame) -> Figure:
+    """A panel for each of ``KINDS``."""
+    times, delays, gaps, floors = (rows_of(numbers, kind) for kind in KINDS)
+    figure = plots.new_figure(4.6)
+    axes = figure.subplots(2, 2)
+    _times(axes[0, 0], times)
+    _by_p(axes[0, 1], delays, "limit", "tolerated")
+    axes[0, 1].set(xlabel=r"limit $\pi/2\lambda_n$", ylabel="measured")
+    _gaps(axes[1, 0], gaps)
+    _by_p(axes[1, 1], floors, "predicted", "measured")
+    axes[1, 1].set(xlabel="$V$ of the largest cycle", ylabel="measured", xscale="log", yscale="log")
+    plots.titles(
+        axes.flat,
+        "consensus time",
+        "tolerated delay",
+        "gap (bound: thin)",
+        "floor of $V$ in rounds",
     )
-    return Output(picture, (printed,))
+    return figure
+
+
+def _times(axis: Axes, bounds: pd.DataFrame) -> None:
+    for k, form in enumerate(("paper", "corrected", "sharp")):
+        look = kth_style(k, f"$T^*$ {'as printed' if form == 'paper' else form}")
+        axis.plot(
+            bounds["p"] + 0.012 * (k - 1),
+            bounds["measured"] / bounds[form],
+            look.marker,
+            color=look.colour,
+            markersize=3,
+            label=look.label,
+        )
+    axis.axhline(1, color="0.5", linewidth=0.8)
+    axis.set(xlabel="$p$", ylabel="measured / $T^*$", ylim=(0, 3.6))  # room for the legend
+    axis.legend()
+
+
+def _gaps(axis: Axes, gaps: pd.DataFrame) -> None:
+    """The gaps on the fixed graph, from the nearest start."""
+    gaps = gaps[(gaps["topology"] != DRAWN) & (gaps["distance"] == gaps["distance"].min())]
+    for method, group in gaps.groupby("method"):
+        look = METHOD_STYLES[method]
+        line = {"color": look.colour, "linestyle": look.line}
+        axis.plot(group["T"], group["gap"], label=look.label, **line)
+        axis.plot(group["T"], group["bound"], linewidth=0.6, **line)
+    axis.set(xlabel="steps $T$", ylabel=r"$f(x_\mathrm{avg}^T)-f^*$", xscale="log", yscale="log")
+    axis.legend()
+
+
+def _by_p(axis: Axes, table: pd.DataFrame, theory: str, measured: str) -> None:
+    """``measured`` against ``theory``, with the line on which they are equal."""
+    for k, (p, group) in enumerate(table.groupby("p")):
+        look = kth_style(k, f"$p={p:g}$")
+        axis.plot(
+            group[theory],
+            group[measured],
+            look.marker,
+            color=look.colour,
+            markersize=3.5,
+            label=look.label,
+        )
+    ends = [table[theory].min(), table[theory].max()]
+    axis.plot(ends, ends, color="0.5", linewidth=0.8, zorder=0)
+    axis.legend(loc="center left", bbox_to_anchor=(1, 0.5), handlelength=1)
