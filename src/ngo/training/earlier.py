@@ -80,7 +80,7 @@ def finished(out: Path, about: About) -> tuple[float, str] | None:
     return seconds, f"already finished in {str(out)!r}{made}; --overwrite trains it again"
 
 
-def record_of(folder: Path) -> dict:
+def record_of(folder: Path) -> dict[str, Any]:
     """The record of the finished run in ``folder``; empty if it has none that can be read."""
     try:
         found = json.loads((folder / RECORD).read_text(encoding="utf-8"))
