@@ -23,7 +23,7 @@ def test_the_measurements_are_found():
 
 
 @pytest.mark.parametrize("kind", MEASUREMENTS)
-def test_a_measurement_is_a_command_whose_help_names_its_settings(kind):
+def test_a_measurement_is_a_command_with_its_options(kind):
     command = main.get_command(None, kind)
     assert command.name == kind
     assert {option.name for option in command.params} >= set(fields_of(MEASUREMENTS[kind].options))

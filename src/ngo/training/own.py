@@ -25,8 +25,7 @@ Make = Callable[[], nn.Module]
 Loss = Callable[[Any, torch.Tensor], torch.Tensor]
 Pair = tuple[Any, Any]
 
-# The name of the data set in ids and metrics.
-NAME = "own"
+NAME = "own"  # the name of the data set in ids and metrics
 
 
 def own_dataset(
@@ -256,8 +255,7 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
     """Inputs and targets."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise UserError(f"{key}: a {_type(pair)} is not a pair (inputs, targets).")
-    names = ("inputs", "targets")
-    X, y = (_tensor(f"{key} {name}", each) for name, each in zip(names, pair, strict=True))
+    X, y = _tensor(f"{key} inputs", pair[0]), _tensor(f"{key} targets", pair[1])
     if len(X) != len(y) or len(X) == 0:
         raise UserError(
             f"{key}: there are {len(X)} inputs and {len(y)} targets; their numbers must be equal, "

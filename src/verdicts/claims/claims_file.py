@@ -242,7 +242,7 @@ def _check_keys(
 
 def _one_of(key: str, value: object, known: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in known:
-        raise unknown(key, value, known)
+        raise unknown(key, value, map(str, known))
     return value
 
 

@@ -80,7 +80,7 @@ class _Writer:
             raise UserError(f"{key}: {shown(values)} is not allowed; give a list of values.")
         for value in values if known else ():
             if not isinstance(value, str) or value not in known:
-                raise unknown(key, value, known)
+                raise unknown(key, value, map(str, known))
         return values
 
     def filled(self, key: str, value: object, chosen: Chosen) -> object:

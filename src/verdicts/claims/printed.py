@@ -10,6 +10,8 @@ from pathlib import Path
 
 from verdicts.registry import UserError, in_a_line, shown, unknown
 
+_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?"
+
 
 class PrintedNumbers:
     """The CSV files in the folder of a claims file."""
@@ -52,7 +54,7 @@ class PrintedNumbers:
         if len(found) != 1:
             raise UserError(f"{key}: {len(found)} rows of {file!r} have {shown(wanted)}; one must.")
         text = found[0][str(column)]
-        if not re.fullmatch(r"[+-]?[\d.]+(e[+-]?\d+)?", text) or not math.isfinite(float(text)):
+        if not re.fullmatch(_NUMBER, text) or not math.isfinite(float(text)):
             raise UserError(f"{key}: {shown(text)} in {file!r} is not a number.")
         return float(text)
 
@@ -70,5 +72,7 @@ class PrintedNumbers:
                 raise UserError(f"{key}: {name!r} can't be read: {in_a_line(error)}.") from None
             if not rows:
                 raise UserError(f"{key}: {name!r} has no rows.")
+            if any(None in row for row in rows):
+                raise UserError(f"{key}: {name!r} has a row with more values than columns.")
             self.files[path] = rows
         return self.files[path]

@@ -82,3 +82,12 @@ def test_mistakes_are_named_in_one_line(entries, said):
         expanded("claims", entries, HALVES)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_values_whose_names_are_numbers_are_told():
+    named = {"n": {1: {"x": 2}}}
+    assert expanded("claims", {"a{n}": {"for_each": {"n": "all"}, "k": "{n.x}"}}, named) == {
+        "a1": {"k": 2}
+    }
+    with pytest.raises(UserError, match="n: 'one' is unknown; allowed: 1"):
+        expanded("claims", {"a{n}": {"for_each": {"n": ["one"]}}}, named)

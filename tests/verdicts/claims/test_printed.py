@@ -13,6 +13,8 @@ def printed(tmp_path):
     (tmp_path / "table.csv").write_text(TABLE)
     (tmp_path / "empty.csv").write_text("data\n")
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe,\n\xff,1\n")
+    (tmp_path / "dots.csv").write_text("accuracy\n1.2.3\n")
+    (tmp_path / "wide.csv").write_text("accuracy\n1,2\n")
     return PrintedNumbers(tmp_path)
 
 
@@ -53,6 +55,8 @@ def test_claims_and_cells_get_their_numbers(printed):
         (entry(data="mnist"), "k: 3 rows of 'table.csv' have {'data': 'mnist'}; one must"),
         (entry(graph="star"), "k: 0 rows of 'table.csv' have {'graph': 'star'}; one must"),
         (entry(graph="grid"), "k: 'about 90' in 'table.csv' is not a number"),
+        (entry("dots.csv"), "k: '1.2.3' in 'dots.csv' is not a number"),
+        (entry("wide.csv"), "k.file: 'wide.csv' has a row with more values than columns"),
     ],
 )
 def test_mistakes_are_named_in_one_line(printed, wrong, said):
