@@ -8,12 +8,11 @@ import yaml
 from conftest import REPOSITORY
 
 from ngo.common import versions
-from ngo.data.partition import Parts
+from ngo.data.partition import Parts, parts_digest
 from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline.archives.packed_runs import FinishedRun
 from ngo.pipeline.config_files import read_config
-from ngo.pipeline.packed_runs import FinishedRun
 from ngo.pipeline.plan import plan
-from ngo.pipeline.restore import parts_digest
 from ngo.training.code import run_fingerprint
 
 CAMPAIGN = {

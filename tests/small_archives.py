@@ -17,12 +17,12 @@ from ngo.analysis import results
 from ngo.cli import cli
 from ngo.measures import theory_table as theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
-from ngo.pipeline.archive import runs_of, write_archive
+from ngo.pipeline.archives.archive import runs_of, write_archive
+from ngo.pipeline.archives.collect import RUNS, collect_finished, with_runs
+from ngo.pipeline.archives.packed_runs import packed, read_run, write_run
+from ngo.pipeline.archives.remeasuring import Remeasuring
+from ngo.pipeline.archives.retraining import Retraining
 from ngo.pipeline.artefacts import tidy_table
-from ngo.pipeline.collect import RUNS, collect_finished, with_runs
-from ngo.pipeline.packed_runs import packed, read_run, write_run
-from ngo.pipeline.remeasuring import Remeasuring
-from ngo.pipeline.retraining import Retraining
 
 TABLE = tidy_table("test", "own")
 THEORY = tidy_table("test", "theory_theory")

@@ -12,7 +12,7 @@ from PIL import Image
 
 from ngo.analysis.calibration import VALUES, accuracies, centralized, jointly
 from ngo.figures.tables import number
-from ngo.pipeline.archive import OLDER, about_of, read_archive
+from ngo.pipeline.archives.archive import OLDER, about_of, read_archive
 from ngo.pipeline.artefacts import ARTEFACTS, tier_folder
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan

@@ -9,7 +9,8 @@ import pandas as pd
 
 from ngo.common.files import write_text
 from verdicts.statistics.error_rates import MARGIN, SEEDS, error_rates
-from verdicts.statistics.evidence import ALPHA, EXACT_FROM, FEWEST, RANKED_FROM
+from verdicts.statistics.estimates import ALPHA, FEWEST
+from verdicts.statistics.evidence import EXACT_FROM, RANKED_FROM
 from verdicts.statistics.power import POWER
 from verdicts.statistics.sign_flip import DRAWS, EXACT
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from verdicts.registry import UserError, unknown
-from verdicts.statistics.evidence import FEWEST
+from verdicts.statistics.estimates import FEWEST
 from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.judgement import EQUIVALENT, HOLDS, UNDECIDED, VERDICTS
 

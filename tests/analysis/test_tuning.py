@@ -33,10 +33,8 @@ def test_p_is_chosen_with_gamma(metrics):
     best = tuning.best_settings(tuning.tuning_grid(better)).set_index("method")
     assert best.loc["ngo", ["p", "gamma", "p_edge"]].tolist() == [0.7, 0.1, "smallest"]
     assert pd.isna(best.loc["ngo", "edge"])  # p = 0.7 was tried at one γ only
-    chosen = tuning.at_best(better).drop_duplicates("run")
-    assert chosen.groupby("method")["run"].count().to_dict() == {
-        "centralized": 3, "gossip": 3, "ngo": 3
-    }  # fmt: skip
+    table = tuning.tuned_table(better, TABLE1).set_index("method")
+    assert table["seeds"].to_dict() == {"centralized": 3, "gossip": 3, "ngo": 3}
 
 
 def test_each_p_can_have_its_own_best_gamma(metrics):

@@ -11,9 +11,9 @@ from ngo.common import versions
 from ngo.common.fields import file
 from ngo.common.fingerprint import PACKAGE
 from ngo.data.partition import partition
+from ngo.pipeline.archives.packed_runs import write_run
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.keys import PAGE_TEXTS, Keys, _sha256, content, key
-from ngo.pipeline.packed_runs import write_run
 from ngo.pipeline.plan import plan
 from ngo.training.resolve import resolve
 from verdicts.quantity_registry import QUANTITIES, Quantity
@@ -75,7 +75,7 @@ def test_the_table_of_claims_follows_its_file_and_its_quantities(keys, tmp_path,
         changed("claims: {}"),
         changed(text),
         changed(text.replace("0", "1")),
-        changed(text, "ngo.analysis.order:ordered"),
+        changed(text, "ngo.analysis.row_order:ordered"),
     }
     assert len(found) == 4
     assert changed(text) in found

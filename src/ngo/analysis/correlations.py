@@ -10,7 +10,7 @@ import pandas as pd
 
 from ngo.analysis.apart import CELL
 from ngo.analysis.curves import scores
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from verdicts.rows.evaluations import final
 from verdicts.statistics.estimates import ROUNDING, estimate
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ngo.analysis.curves import points, scores
-from ngo.analysis.evaluations import check_apart
 from ngo.analysis.scaling import gains
+from ngo.analysis.seed_means import check_apart
 from verdicts.rows.evaluations import final
 
 TASK = ["dataset", "partition"]

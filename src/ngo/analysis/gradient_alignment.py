@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from verdicts.statistics.estimates import estimate
 
 BY = ("dataset", "method", "topology")

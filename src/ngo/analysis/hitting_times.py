@@ -10,9 +10,9 @@ import pandas as pd
 
 from ngo.analysis.apart import CELL
 from ngo.analysis.criteria import HITTING_TIME
-from ngo.analysis.evaluations import check_apart
-from ngo.analysis.order import ordered
 from ngo.analysis.published import beside_published
+from ngo.analysis.row_order import ordered
+from ngo.analysis.seed_means import check_apart
 from ngo.data.partition import PARTITIONS
 from verdicts.rows.evaluations import final
 from verdicts.rows.times import time_to

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ngo.analysis.curves import along, points, scores
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from verdicts.rows.equal_budgets import at_equal_bytes
 from verdicts.rows.evaluations import final
 

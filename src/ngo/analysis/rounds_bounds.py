@@ -10,7 +10,7 @@ import torch
 
 from ngo.common.options import DECLARED
 from ngo.gossip.bounds import finite_time_bound
-from ngo.gossip.rounds import Chebyshev
+from ngo.gossip.disturbance import Chebyshev
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 
 

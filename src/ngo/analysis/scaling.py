@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ngo.analysis.curves import along, points, scores
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from verdicts.rows.equal_budgets import at_equal_steps, shared_steps
 from verdicts.rows.evaluations import final
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ngo.analysis.correlations import Pooled, pooled_correlation, within_seeds
 from ngo.analysis.curves import points, scores
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from verdicts.rows.evaluations import final
 
 FLOOR = "predicted floor of V"

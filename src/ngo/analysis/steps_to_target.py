@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from verdicts.rows.evaluations import final
 from verdicts.rows.times import time_to
 from verdicts.statistics.estimates import estimate

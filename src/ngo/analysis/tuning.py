@@ -9,9 +9,9 @@ import pandas as pd
 
 from ngo.analysis.comparisons import KEYS, comparison_table
 from ngo.analysis.criteria import ACCURACY, HELD_OUT
-from ngo.analysis.evaluations import check_apart, over_seeds
-from ngo.analysis.order import ordered
 from ngo.analysis.published import beside_published
+from ngo.analysis.row_order import ordered
+from ngo.analysis.seed_means import check_apart, over_seeds
 from verdicts.rows.best_fields import best
 from verdicts.rows.evaluations import final
 
@@ -54,11 +54,6 @@ def best_settings(grid: pd.DataFrame, keys: Sequence[str] = KEYS) -> pd.DataFram
     return found.assign(**edges)
 
 
-def at_best(metrics: pd.DataFrame, keys: Sequence[str] = KEYS) -> pd.DataFrame:
-    """The metrics of the runs at the best p and γ for each value of ``keys``."""
-    return _runs_of(metrics, best_settings(tuning_grid(metrics), keys), keys)
-
-
 def tuned_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
     """Table 1 with each method at its own best p and γ (``comparisons.comparison_table``).
 
@@ -66,7 +61,8 @@ def tuned_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
     held-out accuracy; the paper's NGO − gossip.
     """
     chosen = best_settings(tuning_grid(metrics))
-    table = comparison_table(_runs_of(metrics, chosen, KEYS), reference, [ACCURACY])
+    columns = list(dict.fromkeys([*KEYS, *TUNED]))
+    table = comparison_table(metrics.merge(chosen[columns], on=columns), reference, [ACCURACY])
     chosen = chosen[[*KEYS, *TUNED, "edge", "p_edge", "held_out", "held_out_ci95"]]
     table = chosen.merge(table, on=KEYS, how="right")
     gossip = beside_published(
@@ -74,11 +70,6 @@ def tuned_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
     ).where(table["method"] == "ngo")
     table["paper_ngo_minus_gossip"] = table["paper"] - gossip
     return table
-
-
-def _runs_of(metrics: pd.DataFrame, chosen: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    columns = list(dict.fromkeys([*keys, *TUNED]))
-    return metrics.merge(chosen[columns], on=columns)
 
 
 def _edge(best: pd.DataFrame, grid: pd.DataFrame, name: str, keys: list[str]) -> pd.Series:

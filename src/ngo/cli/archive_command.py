@@ -7,17 +7,18 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.parameters import FOLDER, INPUT, RESULT, configs_option, trust_option
+from ngo.cli.archive_options import trust_option
+from ngo.cli.parameters import FOLDER, INPUT, RESULT, configs_option
 from ngo.common.registry import UserError
-from ngo.pipeline import rebuilding
-from ngo.pipeline.archive import about_of, read_archive, unpack, write_archive
-from ngo.pipeline.archive_plan import archived_plan
-from ngo.pipeline.collect import collect, collect_finished
+from ngo.pipeline.archives import rebuilding
+from ngo.pipeline.archives.archive import about_of, read_archive, unpack, write_archive
+from ngo.pipeline.archives.archive_plan import archived_plan
+from ngo.pipeline.archives.collect import collect, collect_finished
 
 
 @click.command()
 @click.argument("artefacts", nargs=-1)
-@configs_option
+@configs_option()
 @click.option(
     "--finished", is_flag=True, help="Pack the runs that are finished, without tables or figures."
 )

@@ -14,7 +14,7 @@ from ngo.pipeline.config_files import read_config
 
 
 @click.command()
-@configs_option
+@configs_option()
 @click.option(
     "--out",
     "outs",

@@ -76,7 +76,7 @@ COMMANDS = {
 @click.group(
     cls=Commands,
     lazy=COMMANDS,
-    registered="ngo.cli.measures:commands",
+    registered="ngo.cli.measurement_commands:commands",
     params=[plugin_option.OPTION],
     context_settings={
         "help_option_names": ["-h", "--help"],

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ngo.common.devices import DEVICES
-from ngo.common.fields import Field, checked, wanted
+from ngo.common.fields import Field, checked, wanted, within
 from ngo.common.paths import check_path, check_readable, check_writable
 from ngo.common.registry import UserError
 
@@ -60,6 +60,8 @@ class PathType(click.ParamType):
         return value if isinstance(value, Path) else self.check(value, _key(param))
 
 
+SECONDS = FieldType(Field(float, "seconds", within(0, 1_000_000)))
+
 RESULT = PathType(check_writable)  # a file to write
 FOLDER = PathType(partial(check_writable, folder=True))  # a folder to write to
 INPUT = PathType(check_readable)  # a file to read
@@ -75,19 +77,25 @@ device_option = click.option(
     "--device", default="auto", show_default=True, help=f"One of {', '.join(DEVICES)}."
 )
 
+threads_option = click.option(
+    "--threads",
+    type=FieldType(Field(int, "threads", within(1, 1024))),
+    help="Threads: 1 to 1024  [default: all cores]",
+)
+
 table_option = click.option(
     "--out", type=RESULT, required=True, help="Tidy table to write (parquet)."
 )
 
-configs_option = click.option(
-    "--config",
-    "configs",
-    multiple=True,
-    required=True,
-    type=INPUT,
-    help="Config file; later ones override.",
-)
 
-trust_option = click.option(
-    "--trust-plugins", "trusted", is_flag=True, help="Run the plugins that the archive contains."
-)
+def configs_option(absent: str | None = None) -> Callable:
+    """The option --config; ``absent`` says what no config means, by default that one is needed."""
+    told = f"  [default: {absent}]" if absent else "."
+    return click.option(
+        "--config",
+        "configs",
+        multiple=True,
+        required=absent is None,
+        type=INPUT,
+        help=f"Config file; later ones override{told}",
+    )

@@ -11,7 +11,7 @@ from ngo.common.files import write_text
 
 
 @click.command()
-@configs_option
+@configs_option()
 @click.option(
     "--captions",
     type=ROOT,

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ngo.cli.field_options import data_root_option
-from ngo.cli.parameters import INPUT, ROOT, FieldType
+from ngo.cli.parameters import ROOT, FieldType, configs_option
 from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
 from ngo.data import download
@@ -20,13 +20,7 @@ CORES = FieldType(Field(int, "cores", within(1, 1024)))
 
 
 @click.command()
-@click.option(
-    "--config",
-    "configs",
-    multiple=True,
-    type=INPUT,
-    help="Config file; later ones override  [default: one line per tier of config/]",
-)
+@configs_option("one line per tier of config/")
 @click.option("--time", "timed", is_flag=True, help="Forecast the hours on this machine's CPU.")
 @click.option("--cores", type=CORES, help="With --time: cores to use  [default: all]")
 @click.option(

@@ -7,6 +7,7 @@ in a plugin. Its other keyword-only parameters have the names of fields of a run
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -104,6 +105,14 @@ def summary(labels: np.ndarray, parts: Parts, classes: int) -> Summary:
 def sorted_parts(parts: Parts) -> Parts:
     """The parts, each sorted."""
     return [np.sort(part) for part in parts]
+
+
+def parts_digest(parts: Parts) -> str:
+    """16 hex digits of a partition, as in the record of a run (``about.parts``)."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big") + part.tobytes())
+    return digest.hexdigest()[:16]
 
 
 def check_parts(name: str, parts: Parts, n: int, m: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from ngo.analysis.order import TOPOLOGY_ORDER
+from ngo.analysis.row_order import TOPOLOGY_ORDER
 from ngo.figures.curve_panels import Cases, by_method
 from ngo.figures.style import LINES, MARKERS
 

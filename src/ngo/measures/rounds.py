@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import torch
 
-    from ngo.gossip.rounds import Round
+    from ngo.gossip.disturbance import Round
     from ngo.gossip.topology import Mixing
 
 CHEBYSHEV = "chebyshev"
@@ -156,8 +156,8 @@ def _measured(
     import torch
 
     from ngo.common.seeding import torch_stream
+    from ngo.gossip.disturbance import Disturbance, disturbed_rounds
     from ngo.gossip.network import edges
-    from ngo.gossip.rounds import Disturbance, disturbed_rounds
     from ngo.gossip.topology import Mixing
 
     n, rounds = options.workers, options.rounds
@@ -196,7 +196,7 @@ def _fields(p: float, seed: int) -> SimpleNamespace:
 
 
 def _round(mix: Mix, mixing: Mixing, fields: SimpleNamespace) -> Round:
-    from ngo.gossip.rounds import Chebyshev
+    from ngo.gossip.disturbance import Chebyshev
 
     if mix.coupling == CHEBYSHEV:
         return Chebyshev(mixing.at(0), mix.gamma)

@@ -25,7 +25,7 @@ from ngo.data.partition import PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS
 from ngo.training.code import named_files, run_fingerprint
-from ngo.training.earlier import RECORD
+from ngo.training.earlier import record_of
 from ngo.training.spec import FIELDS, RunSpec
 from verdicts.quantity_registry import QUANTITIES
 
@@ -79,8 +79,10 @@ class Keys:
 
         Where a table may mix versions, a finished run has those that made it, and stays.
         """
-        made = _record(spec.id) if self.plan.mixed_versions == "tell" else {}
-        if not made or made["about"].get("code") != code:
+        made = (
+            record_of(Path("results/runs", spec.id)) if self.plan.mixed_versions == "tell" else {}
+        )
+        if made.get("about", {}).get("code") != code:
             return versions.installed()
         return {**versions.installed(), **versions.recorded(made)}
 
@@ -140,15 +142,6 @@ def key(*parts: object) -> str:
 def content(paths: Iterable[str]) -> Mapping[str, str | None]:
     """The SHA-256 of each file by its path; None for one that is absent."""
     return {str(path): _sha256(Path(path)) for path in paths}
-
-
-def _record(run: str) -> Mapping:
-    """The record of a run that is finished here; empty for others."""
-    try:
-        found = json.loads(Path("results/runs", run, RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, Mapping) and "about" in found else {}
 
 
 @cache

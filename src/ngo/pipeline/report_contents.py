@@ -10,7 +10,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined, TemplateError
 
 from ngo.common.registry import UserError
-from ngo.pipeline.archive import ABOUT, OLDER
+from ngo.pipeline.archives.archive import ABOUT, OLDER
 from ngo.pipeline.artefacts import ARTEFACTS, CLAIMS, Artefact, tier_folder
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan

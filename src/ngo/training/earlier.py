@@ -80,6 +80,15 @@ def finished(out: Path, about: About) -> tuple[float, str] | None:
     return seconds, f"already finished in {str(out)!r}{made}; --overwrite trains it again"
 
 
+def record_of(folder: Path) -> dict[str, Any]:
+    """The record of the finished run in ``folder``; empty if it has none that can be read."""
+    try:
+        found = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def clear(out: Path) -> None:
     """Remove the results of a finished run, first its record, which marks them as complete."""
     for name in (RECORD, METRICS, MODELS):

@@ -8,7 +8,8 @@ import pandas as pd
 from verdicts.claims.claim import Gate
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
-from verdicts.rows.selection import Tables, joined, last_evaluations, selected
+from verdicts.rows.evaluations import last_evaluations
+from verdicts.rows.selection import Tables, joined, selected
 
 
 def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from verdicts.statistics.cases import hardest
-from verdicts.statistics.evidence import ALPHA, Evidence
+from verdicts.statistics.estimates import ALPHA
+from verdicts.statistics.evidence import Evidence
 from verdicts.statistics.holm import adjusted
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from verdicts.statistics.evidence import ALPHA, FEWEST, Evidence
+from verdicts.statistics.estimates import ALPHA, FEWEST
+from verdicts.statistics.evidence import Evidence
 
 POWER = 0.8
 MOST_SEEDS = 10_000

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo.analysis.curves import points
-from ngo.analysis.rounds import at_best, comparison, with_mixers
+from ngo.analysis.mixers import best_rows, comparison, with_mixers
 from ngo.analysis.rounds_bounds import with_bounds
 from ngo.figures import plots
 from ngo.figures.curve_panels import Cases, dots, lines
@@ -95,7 +95,7 @@ def numbers(table: pd.DataFrame) -> pd.DataFrame:
 def draw(table: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """V by rounds and by messages, undisturbed; V that settles under each disturbance."""
     known = with_mixers(table)
-    clean = at_best(known[known["disturbance"] == "none"], "V_early")
+    clean = best_rows(known[known["disturbance"] == "none"], "V_early")
     by = ["mixer", "topology", "p", "gamma", "round"]
     rows = clean.assign(diverged=~np.isfinite(clean["V"]), run=clean["seed"])
     course = points(rows, by, ["V"])
