@@ -9,9 +9,9 @@ from runs import run_in
 from ngo.analysis import results
 from ngo.data.loading import train_labels
 from ngo.data.manifest import manifest_text
-from ngo.pipeline.archive import write_archive
-from ngo.pipeline.collect import RUNS, collect
-from ngo.pipeline.packed_runs import write_run
+from ngo.pipeline.archives.archive import write_archive
+from ngo.pipeline.archives.collect import RUNS, collect
+from ngo.pipeline.archives.packed_runs import write_run
 from ngo.pipeline.places import tidy_table
 from ngo.training.partition_file import draw
 

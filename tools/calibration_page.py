@@ -13,7 +13,7 @@ from PIL import Image
 from ngo.analysis.calibration import VALUES, accuracies, centralized, jointly
 from ngo.figures.making import Opened
 from ngo.figures.tables import number
-from ngo.pipeline.archive import OLDER, about_of, read_archive
+from ngo.pipeline.archives.archive import OLDER, about_of, read_archive
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.places import tidy_table, tier_folder
 from ngo.pipeline.plan import plan

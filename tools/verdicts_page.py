@@ -9,7 +9,8 @@ import pandas as pd
 
 from ngo.common.files import write_text
 from verdicts.statistics.error_rates import MARGIN, SEEDS, error_rates
-from verdicts.statistics.evidence import ALPHA, EXACT_FROM, FEWEST, RANKED_FROM
+from verdicts.statistics.estimates import ALPHA, FEWEST
+from verdicts.statistics.evidence import EXACT_FROM, RANKED_FROM
 from verdicts.statistics.power import POWER
 from verdicts.statistics.sign_flip import DRAWS, EXACT
 
@@ -88,7 +89,9 @@ median, and the p values are those of Wilcoxon's signed-rank test, exact; it tak
 seeds. A `paper` claim is undecided.
 
 **Cases.** A theorem, a bound or an arithmetic statement is a list of cases. It holds if all of
-them are met, and fails otherwise. A printed theorem and its corrected form are two claims.
+them are met, and fails otherwise. The row has its hardest case, with what was measured and its
+limit: the case furthest beyond its limit, or the nearest to it if all are met. A printed theorem
+and its corrected form are two claims.
 
 **What the seeds could show.** The smallest effect is the difference that so many seeds show with
 a power of {100 * POWER:g} %, by the noncentral t distribution with the spread that was seen, at the

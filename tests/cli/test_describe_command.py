@@ -12,10 +12,10 @@ from ngo.common import plugins
 from ngo.data.dataset import DATASETS
 from ngo.data.described import DESCRIBED, identity
 from ngo.data.owners import OWNERS
-from ngo.pipeline.collect import of_this_code
+from ngo.pipeline.archives.collect import of_this_code
+from ngo.pipeline.archives.packed_runs import read_run
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.keys import Keys
-from ngo.pipeline.packed_runs import read_run
 from ngo.pipeline.plan import plan
 
 pytestmark = pytest.mark.usefixtures("own_entries")

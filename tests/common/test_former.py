@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 
 import pytest
 import torch
@@ -73,8 +74,9 @@ def test_a_config_is_planned_as_before(told):
 def test_claims_are_those_under_the_present_name(tmp_path, told):
     path = REPOSITORY / "config/reference/claims.yaml"
     old = path.read_text(encoding="utf-8").replace("method", "protocol")
-    (tmp_path / "claims.yaml").write_text(old, encoding="utf-8")
-    wanted, found = read_claims(path).claims, read_claims(tmp_path / "claims.yaml").claims
+    former = shutil.copytree(path.parent, tmp_path / "former") / "claims.yaml"
+    former.write_text(old, encoding="utf-8")
+    wanted, found = read_claims(path).claims, read_claims(former).claims
     for name, claim in wanted.items():
         assert (found[name].where, found[name].arguments) == (claim.where, claim.arguments)
         assert found[name].cells == claim.cells

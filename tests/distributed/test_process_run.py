@@ -27,6 +27,8 @@ from ngo.gossip.method import METHODS, Method
 from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.training import run as simulated_run
 
+ASYNCHRONOUS = ", ".join(sorted(name for name in METHODS if METHODS[name].asynchronous))
+
 
 @pytest.mark.parametrize(
     ("processes", "fields"),
@@ -196,7 +198,7 @@ def test_mistakes_are_one_line(tmp_path):
     assert refusal(processes=5).startswith("processes: 5 is more than the 4 workers; it must be 4")
     assert refusal(on_failure="dorp").endswith("Did you mean 'drop'?")
     assert refusal(asynchronous=True, method="delayed").endswith(
-        "the workers of method 'delayed' have to wait; allowed: gossip, local_sgd, ngo."
+        f"the workers of method 'delayed' have to wait; allowed: {ASYNCHRONOUS}."
     )
     for name in ("link_failure", "absence"):
         assert refusal(**{name: 0.1}) == ""
@@ -208,7 +210,7 @@ def test_a_method_is_asynchronous_only_if_it_says_so(tmp_path, monkeypatch):
     """Its fields do not decide: gradient tracking has those of NGO, and exchanges two matrices."""
     ngo = METHODS["ngo"]
     monkeypatch.setitem(METHODS, "tracking", Method(ngo.update, ngo.fields, ngo.fixed))
-    message = "method 'tracking' have to wait; allowed: gossip, local_sgd, ngo."
+    message = f"method 'tracking' have to wait; allowed: {ASYNCHRONOUS}."
     assert message in refused(tmp_path, asynchronous=True, method="tracking")
     assert refused(tmp_path, asynchronous=True) == ""
 

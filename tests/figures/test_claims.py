@@ -7,7 +7,7 @@ from made_up import cell
 
 from ngo.figures import claims
 from ngo.figures.making import Opened
-from verdicts.quantity import QUANTITIES, Quantity
+from verdicts.quantity_registry import QUANTITIES, Quantity
 
 CLAIM = {"place": "Table 1", "says": "NGO learns", "kind": "order", "quantity": "accuracy_at_end"}
 

@@ -2,9 +2,9 @@ import pytest
 import torch
 from stepping import Stepping, states
 
-from ngo.common.fields import Field, above
+from ngo.common.fields import above, number
+from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
-from ngo.common.settings import DECLARED, Setting
 from ngo.gossip.method import FAILURES, METHODS, method
 from ngo.gossip.weights import outgoing_shares
 
@@ -28,13 +28,13 @@ def test_facts_of_methods():
     assert "p" not in METHODS["gossip_until"].fields
 
 
-def test_a_method_is_registered_with_its_facts_and_settings(own_entries):
-    mass = Setting(Field(float, "share of the momentum", **above(0)), 0.9)
+def test_a_method_is_registered_with_its_facts_and_options(own_entries):
+    mass = number("share of the momentum", 0.9, above(0))
 
     @method(
         "heavy",
         fields=("topology",),
-        settings={"mass": mass},
+        options={"mass": mass},
         directed=True,
         linear_rule=True,
         needs_every_message="adds up what it has received",
@@ -49,7 +49,7 @@ def test_a_method_is_registered_with_its_facts_and_settings(own_entries):
     assert (entry.linear_rule, entry.needs_every_message) == (True, "adds up what it has received")
     assert entry.fixed == {"local_steps": 1}
     assert (entry.decentralized, entry.directed, entry.asynchronous) == (True, True, False)
-    assert DECLARED["mass"].field.owners == ("method",)
+    assert DECLARED["mass"].owners == ("method",)
     with pytest.raises(UserError, match="method: 'heavy' is registered already"):
         method("heavy")(lambda step: None)
     method("heavy", fields=("topology",))(heavy)  # the same definition again replaces the entry

@@ -9,14 +9,14 @@ from ngo.gossip.traffic import NUMBERS, sent
 from ngo.gossip.weights import mixing_matrix
 
 N, D = 5, 23
-SETTINGS = {"kept_share": 0.1, "levels": 5, "qg_momentum": 0.9}
+OPTIONS = {"kept_share": 0.1, "levels": 5}
 
 
 def counted(method, steps, **values):
     """The messages and their bytes, on each edge in a step."""
     W = mixing_matrix(chain(N)) if METHODS[method].graph == "tree" else ring_matrix(N)
     edges = 2 * N if method == "centralized" else int((W != 0).sum()) - N
-    stepping = Stepping(method, torch.zeros(N, D), W, **SETTINGS, **values)
+    stepping = Stepping(method, torch.zeros(N, D), W, **OPTIONS, **values)
     for _ in range(steps):
         stepping.advance()
     network = stepping.network
@@ -37,7 +37,7 @@ def test_declared_messages_are_those_that_are_counted(method):
 
 @pytest.mark.parametrize("name", sorted(COMPRESSIONS))
 def test_compressed_messages(name):
-    sizes = sent(fields(method="choco", compression=name, **SETTINGS), D)
+    sizes = sent(fields(method="choco", compression=name, **OPTIONS), D)
     assert counted("choco", 2, compression=name) == (1, *sizes)
 
 

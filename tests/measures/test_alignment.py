@@ -5,13 +5,13 @@ from kept_models import keep_models
 
 from ngo.common.registry import UserError
 from ngo.data import loading
-from ngo.measures.alignment import AlignmentSettings, alignment_table
+from ngo.measures.alignment import AlignmentOptions, alignment_table
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 
 def table_of(folder, **values):
-    return alignment_table(AlignmentSettings(**values), [folder / "m.pt"], folder)
+    return alignment_table(AlignmentOptions(**values), [folder / "m.pt"], folder)
 
 
 def test_the_gradients_of_least_squares_are_those_of_the_formula(tmp_path):

@@ -1,6 +1,6 @@
 import pytest
 
-from ngo.measures.throughput import ThroughputSettings, throughput_table
+from ngo.measures.throughput import ThroughputOptions, throughput_table
 from ngo.training.resolve import resolve
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -15,8 +15,8 @@ def test_throughput_counts_all_workers_samples_in_turns(tmp_path):
         return resolve({**sine, "method": values["method"]})
 
     methods = ("centralized", "gossip", "ngo")
-    settings = ThroughputSettings(method=methods, workers=(1, 3), steps=2, repeats=2)
-    table = throughput_table(settings, make_run, tmp_path)
+    options = ThroughputOptions(method=methods, workers=(1, 3), steps=2, repeats=2)
+    table = throughput_table(options, make_run, tmp_path)
     assert made == [3, 3, 3]
     cases = [("centralized", 1), ("centralized", 3), ("gossip", 1), ("gossip", 3), ("ngo", 1)]
     cases.append(("ngo", 3))

@@ -7,7 +7,7 @@ from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, measurement
-from ngo.measures.spectra import SpectraSettings
+from ngo.measures.spectra import SpectraOptions
 from ngo.pipeline.claim_filters import check_filters
 from verdicts.claims.claims_file import read_claims
 
@@ -123,10 +123,10 @@ def test_values_that_may_be_are_left_to_the_runs(tmp_path, changes):
 @pytest.mark.usefixtures("own_entries")
 def test_a_plugins_measurement_is_checked_if_it_declares_its_columns(tmp_path):
     where = {"from": "mine_x", "where": {"dgree": 1}}
-    measurement("mine", SpectraSettings)(lambda settings: None)
+    measurement("mine", SpectraOptions)(lambda options: None)
     check(tmp_path, **where)
     del MEASUREMENTS["mine"]
-    measurement("mine", SpectraSettings, columns=("degree",))(lambda settings: None)
+    measurement("mine", SpectraOptions, columns=("degree",))(lambda options: None)
     with pytest.raises(UserError, match=r"where: 'dgree' is unknown; .*mean 'degree'"):
         check(tmp_path, **where)
     with pytest.raises(UserError, match="'mine' has a column 'gap', which its columns="):

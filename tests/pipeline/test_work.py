@@ -1,16 +1,14 @@
-import math
 from collections import Counter
 
 import pytest
 from configs import config_of, plan_of
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded_runs import made_up, write
+from recorded_runs import write
 from runs import digits_run, run_in, tiny
 
 from ngo.pipeline.work import (
     evaluation_count,
-    evaluation_share,
     recorded,
     runs_by_setting,
     work,
@@ -106,8 +104,3 @@ def test_a_record_without_metrics_is_none(tmp_path):
     folder = write(tmp_path, spec := tiny(), seconds=2, evaluating=1, steps=3)
     (folder / "metrics.parquet").unlink()
     assert recorded(spec.id, tmp_path) is None
-
-
-def test_the_share_of_evaluations_is_of_all_the_time():
-    assert evaluation_share([made_up(10, 2), made_up(30, 2)]) == 0.1
-    assert math.isnan(evaluation_share([]))

@@ -4,9 +4,8 @@ import sys
 import pytest
 from running import finished, start
 
-from ngo.common.fields import Field, at_least
+from ngo.common.fields import at_least, whole
 from ngo.common.registry import UserError
-from ngo.common.settings import Setting
 from ngo.data.dataset import DATASETS
 from ngo.gossip.coupling import coupling
 from ngo.gossip.local_rule import local_rule
@@ -110,8 +109,8 @@ def test_defaults_without_neutral_fields_give_the_same_run():
 
 
 def test_a_declared_setting_has_a_default_and_is_checked(own_entries):
-    steps = Setting(Field(int, "steps of warm-up", **at_least(1)), 10)
-    local_rule("ramp", settings={"ramp_steps": steps})(lambda step: None)
+    steps = whole("steps of warm-up", 10, at_least(1))
+    local_rule("ramp", options={"ramp_steps": steps})(lambda step: None)
     before = {name: value for name, value in DEFAULTS.items() if name != "ramp_steps"}
     assert resolve({"local_rule": "ramp"}, before).ramp_steps == 10
     assert resolve({}, {**DEFAULTS, "ramp_steps": 3}).ramp_steps is None

@@ -25,7 +25,7 @@ LR = 0.02
 
 
 def made(data, *, workers=None, **values):
-    spec = digits_run(**{**CONVEX, "lr": LR, **values})
+    spec = digits_run(**{**CONVEX, "lr": LR, "gamma": 0.1, **values})
     problem = make_problem(spec, data)
     if workers is not None:
         problem = problem.restricted_to(workers)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import points, scores, together
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from ngo.figures import plots
 from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import by_method, dots

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from ngo.analysis.chatter import chatter_floor
 from ngo.analysis.correlations import pooled_correlation, within_seeds
 from ngo.analysis.curves import along, part, points, scores, together
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import by_method, dots, lines

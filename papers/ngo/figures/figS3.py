@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import along, part, points, scores, together
-from ngo.analysis.evaluations import check_apart
-from ngo.analysis.order import TOPOLOGY_ORDER
+from ngo.analysis.row_order import TOPOLOGY_ORDER
+from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import Cases, by_method, dots, lines

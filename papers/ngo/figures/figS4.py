@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from ngo.analysis.apart import CELL
 from ngo.analysis.correlations import on_log_axis, pearson, pooled_correlation, within_seeds
 from ngo.analysis.curves import scores
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
 from ngo.figures.run_scatter import scatter

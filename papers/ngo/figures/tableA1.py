@@ -18,9 +18,9 @@ import pandas as pd
 from ngo.analysis.apart import CELL
 from ngo.analysis.comparisons import comparison_table
 from ngo.analysis.criteria import ACCURACY, HITTING_TIME, TEST_LOSS, TRAIN_LOSS
-from ngo.analysis.evaluations import check_apart
-from ngo.analysis.order import ordered
 from ngo.analysis.published import beside_published, sole_dataset
+from ngo.analysis.row_order import ordered
+from ngo.analysis.seed_means import check_apart
 from ngo.data.partition import PARTITIONS
 from ngo.figures import captions
 from ngo.figures.artefact import table

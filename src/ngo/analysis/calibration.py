@@ -16,8 +16,8 @@ import pandas as pd
 
 from ngo.analysis.apart import CELL
 from ngo.analysis.criteria import ACCURACY
-from ngo.analysis.evaluations import check_apart
 from ngo.analysis.published import beside_published
+from ngo.analysis.seed_means import check_apart
 
 TRAINING = ("lr", "batch_size", "local_rule", "momentum", "lr_schedule", "augmentation")
 """The fields of a run that say how a model is trained."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ngo.analysis.evaluations import check_apart, over_seeds
+from ngo.analysis.seed_means import check_apart, over_seeds
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final
 

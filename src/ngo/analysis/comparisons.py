@@ -9,9 +9,9 @@ import pandas as pd
 
 from ngo.analysis.apart import CELL
 from ngo.analysis.criteria import Criterion
-from ngo.analysis.evaluations import check_apart, over_seeds
-from ngo.analysis.order import ordered
 from ngo.analysis.published import beside_published
+from ngo.analysis.row_order import ordered
+from ngo.analysis.seed_means import check_apart, over_seeds
 from verdicts.rows.evaluations import final
 
 KEYS = [*CELL]
@@ -29,7 +29,9 @@ def comparison_table(
     in the rows of NGO; the number of runs and of diverged runs; the fewest and most classes that a
     partition covers. Raises a UserError for runs that differ in no field of the table.
     """
-    rows = last_evaluations(metrics)
+    rows = final(metrics)
+    check_apart(rows, KEYS)
+    rows = ordered(rows)
     counts = rows.groupby(KEYS, dropna=False, sort=False).agg(
         seeds=("seed", "nunique"),
         diverged=("diverged", "sum"),
@@ -81,16 +83,6 @@ def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     pairs = (wide["ngo"] - wide["gossip"])[both].rename("difference").reset_index()
     name = pairs[[*by, "seed"]].astype(str).agg("-".join, axis=1)
     return pairs.assign(diverged=pairs["difference"].isna(), method="ngo", run=name)
-
-
-def last_evaluations(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The last evaluation of every run, in the order of the paper's tables.
-
-    Raises a UserError if two runs of one seed fall into the same cell.
-    """
-    rows = final(metrics)
-    check_apart(rows, KEYS)
-    return ordered(rows)
 
 
 def values_by(criterion: Criterion, rows: pd.DataFrame) -> pd.DataFrame:

@@ -8,8 +8,8 @@ import pandas as pd
 
 from ngo.analysis.comparisons import KEYS
 from ngo.analysis.criteria import ACCURACY, HELD_OUT
-from ngo.analysis.evaluations import check_apart, over_seeds
-from ngo.analysis.order import ordered
+from ngo.analysis.row_order import ordered
+from ngo.analysis.seed_means import check_apart, over_seeds
 from verdicts.rows.best_fields import best
 from verdicts.rows.evaluations import final
 

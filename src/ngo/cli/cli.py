@@ -1,4 +1,4 @@
-"""The command ``ngo``: its commands, in the order of the pipeline."""
+"""The command ``ngo``: its commands in the order of the pipeline, and those of measurements."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import ngo
 from ngo.cli import plugin_option, process
 from ngo.cli.group import Commands, Lazy
 from ngo.common.former import present
-
-MEASURES = "ngo.cli.measures:commands"
 
 COMMANDS = {
     "data": Lazy(
@@ -28,6 +26,13 @@ COMMANDS = {
         "ngo.cli.methods_command:methods",
         "List methods and other parts of a step, and which go together.",
     ),
+    "fields": Lazy(
+        "ngo.cli.fields_command:fields", "List the fields of a run, and the choices that read them."
+    ),
+    "schema": Lazy(
+        "ngo.cli.fields_command:schema",
+        "Print the JSON Schema of a config, for editors: they complete and check keys and names.",
+    ),
     "aggregate": Lazy(
         "ngo.cli.aggregate_command:aggregate", "Join the metrics files of runs into one tidy table."
     ),
@@ -35,19 +40,10 @@ COMMANDS = {
         "ngo.cli.aggregate_command:classes",
         "Count the samples per class and worker of partition files.",
     ),
-    "consensus": Lazy(MEASURES, "Simulate consensus with no learning."),
-    "rounds": Lazy(
-        MEASURES, "Measure how fast and how far workers agree without learning, for each coupling."
-    ),
-    "spectra": Lazy(MEASURES, "Measure degrees and spectral gaps of topologies."),
-    "alignment": Lazy(MEASURES, "Compare workers' gradients with the gradient at their mean."),
-    "samples": Lazy(MEASURES, "Show what kept models generate, reconstruct or predict."),
-    "throughput": Lazy(MEASURES, "Measure how many samples per second n workers train on."),
     "notebook": Lazy(
         "ngo.cli.notebook_command:notebook", "Execute the notebook of a figure or table."
     ),
     "kernel": Lazy("ngo.cli.notebook_command:kernel", None),
-    "theory": Lazy(MEASURES, "Measure what the theorems bound."),
     "bench": Lazy(
         "ngo.cli.bench_command:bench", "Measure costs, and compare them with the project's targets."
     ),
@@ -82,7 +78,7 @@ COMMANDS = {
 @click.group(
     cls=Commands,
     lazy=COMMANDS,
-    registered=MEASURES,
+    registered="ngo.cli.measurement_commands:commands",
     params=[plugin_option.OPTION],
     context_settings={
         "help_option_names": ["-h", "--help"],

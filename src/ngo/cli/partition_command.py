@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ngo.cli.field_options import RunCommand, data_root_option, run_fields
-from ngo.cli.options import RESULT
+from ngo.cli.parameters import RESULT
 from ngo.cli.run_spec import spec_of_options
 from ngo.common.registry import UserError
 from ngo.data import download, loading

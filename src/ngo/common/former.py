@@ -46,8 +46,13 @@ def renamed_throughout(value: object, place: str) -> object:
         return [renamed_throughout(each, place) for each in value]
     if not isinstance(value, str):
         return value
-    braced = re.sub(r"(?<={)\w+(?=[}.])", lambda found: present(found[0], place), value)
+    braced = re.sub(r"{[\w.]+}", lambda found: _present_path(found[0], place), value)
     return present(braced, place)
+
+
+def _present_path(braced: str, place: str) -> str:
+    """``{data.method}``, in place of ``{data.protocol}``."""
+    return re.sub(r"\w+", lambda found: present(found[0], place), braced)
 
 
 def read_claims(path: str | Path) -> ClaimsFile:
@@ -55,4 +60,5 @@ def read_claims(path: str | Path) -> ClaimsFile:
     from verdicts.claims.claims_file import claims_of
     from verdicts.yaml_files import read_mapping
 
-    return claims_of(renamed_throughout(read_mapping(path, "claims"), f"claims, {str(path)!r}"))
+    content = renamed_throughout(read_mapping(path, "claims"), f"claims, {str(path)!r}")
+    return claims_of(content, Path(path).parent)

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from ngo.analysis.correlations import on_log_axis
-from ngo.analysis.order import TOPOLOGY_ORDER
+from ngo.analysis.row_order import TOPOLOGY_ORDER
 from ngo.figures.curve_panels import LABELS, by_method
 from ngo.figures.plots import log_axis
 

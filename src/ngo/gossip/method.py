@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
-from ngo.common.settings import Setting, declare
 
 if TYPE_CHECKING:
     from ngo.gossip.step import Step
@@ -61,6 +61,7 @@ class Method:
 METHODS: Registry[Method] = Registry("method")
 
 
+@takes_options
 def method(
     name: str,
     *,
@@ -71,12 +72,12 @@ def method(
     sends: tuple[str, ...] = ("d",),
     linear_rule: bool = False,
     needs_every_message: str = "",
-    settings: Mapping[str, Setting] | None = None,
+    options: Options | None = None,
     **fixed: object,
 ) -> Callable[[Update], Update]:
     """Register a method under the name that configs and commands use (key ``method``).
 
-    ``fields`` are the fields of a run that it reads, beside the learning rate; ``settings`` are
+    ``fields`` are the fields of a run that it reads, beside the learning rate; ``options`` are
     those that it adds; ``fixed`` are fields with one value here. Declare it ``asynchronous`` only
     if each step exchanges one matrix at most, with the same meaning each time, since a neighbour's
     newest model may be any number of steps old. Declare it ``directed`` if it needs no symmetric
@@ -88,7 +89,7 @@ def method(
     """
 
     def register(update: Update) -> Update:
-        own = declare("method", name, settings or {})
+        own = declare("method", name, options)
         failures = FAILURES if "topology" in fields else ()
         entry = Method(
             update,

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ngo.common.registry import Registry
 from ngo.gossip.compression import COMPRESSIONS
@@ -19,7 +20,7 @@ from ngo.gossip.method import METHODS
 from ngo.gossip.topology import TOPOLOGIES
 
 #: The registries by the field of a run that names an entry of theirs.
-REGISTRIES: Mapping[str, Registry] = {
+REGISTRIES: Mapping[str, Registry[Any]] = {
     each.kind: each
     for each in (METHODS, COUPLINGS, LOCAL_RULES, LR_SCHEDULES, COMPRESSIONS, TOPOLOGIES)
 }

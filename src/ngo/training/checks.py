@@ -81,10 +81,10 @@ def _check_samples(spec: RunSpec, m: int) -> None:
     """Raise unless ``m`` samples are enough for the partition."""
     if spec.workers > m:
         raise UserError(f"workers: {spec.workers} is more than {spec.dataset}'s {m} samples.")
-    if spec.shards is not None:
+    if spec.shards is not None and spec.shards > m:
+        raise UserError(f"shards: {spec.shards} is more than {spec.dataset}'s {m} samples.")
+    if spec.shards is not None and spec.shards_per_worker is not None:
         wanted = spec.workers * spec.shards_per_worker
-        if spec.shards > m:
-            raise UserError(f"shards: {spec.shards} is more than {spec.dataset}'s {m} samples.")
         if wanted > spec.shards:
             raise UserError(
                 f"shards_per_worker: {spec.shards_per_worker} for each of {spec.workers} workers "
@@ -131,7 +131,7 @@ def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], owned: int) -
     """Raise unless the run, on ``owned`` samples of all workers, reaches these steps."""
     last = spec.steps(owned)
     for step in snapshots:
-        if step != FINAL and step > last:
+        if isinstance(step, int) and step > last:
             raise UserError(
                 f"snapshots: step {step} is after the last step of {spec.id}, {last}; it must be "
                 f"{last} or less, or {FINAL!r}."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ngo.common.registry import UserError
 from ngo.gossip.method import GOSSIP_FIELDS
 from ngo.training.spec import FIELDS, RunSpec
@@ -13,7 +15,7 @@ class DeclaredFields:
     def __init__(self, spec: RunSpec) -> None:
         self._spec = spec
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         value = getattr(self._spec, name)
         if value is None and name in FIELDS:
             raise undeclared(self._spec, name)

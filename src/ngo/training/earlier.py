@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ngo.common.former import renamed
 from ngo.common.registry import UserError, shown
@@ -26,7 +27,7 @@ MOST_BYTES = 2**26  # of a record
 
 INSTEAD = "choose another folder, or train over it with --overwrite."
 
-About = Mapping[str, object]
+About = Mapping[str, Any]
 
 
 def difference(its: About, ours: About) -> str | None:
@@ -77,6 +78,15 @@ def finished(out: Path, about: About) -> tuple[float, str] | None:
     by = remade(its, about)
     made = f", made with {by}" if by else ""
     return seconds, f"already finished in {str(out)!r}{made}; --overwrite trains it again"
+
+
+def record_of(folder: Path) -> dict[str, Any]:
+    """The record of the finished run in ``folder``; empty if it has none that can be read."""
+    try:
+        found = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def clear(out: Path) -> None:

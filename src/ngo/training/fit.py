@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
@@ -40,7 +40,7 @@ from ngo.training.spec import DEFAULTS, RunSpec
 if TYPE_CHECKING:
     import pandas as pd
 
-_THREADS = Field(int, "threads", **at_least(1))
+_THREADS = Field(int, "threads", at_least(1))
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +76,7 @@ def fit(
     device: str = "cpu",
     threads: int | None = None,
     progress: bool = True,
-    **fields: object,
+    **fields: Any,
 ) -> Fit:
     """Train ``module`` with n workers, each on its own part of the training data.
 
@@ -116,7 +116,6 @@ def fit(
     Raises a UserError with a message of one line for an argument that is not allowed.
     """
     fields = renamed(fields, "fit")
-    method = fields.pop("method", method)
     for name in ("dataset", "model", "task"):
         if name in fields:
             raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")
@@ -165,7 +164,7 @@ def _check_backend(spec: RunSpec) -> None:
 
 
 @contextmanager
-def _progress_bar(training: Training, *, shown: bool) -> Iterator[dict[str, Callable]]:
+def _progress_bar(training: Training, *, shown: bool) -> Iterator[dict[str, Any]]:
     """The callbacks of a progress bar on standard error, which disappears at the end."""
     if not shown:
         yield {}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ngo.common.fields import checked, wanted
-from ngo.common.registry import UserError, unknown
-from ngo.common.settings import DECLARED
+from ngo.common.options import DECLARED
+from ngo.common.registry import Registry, UserError, unknown
 from ngo.data.dataset import DATASETS, Source
 from ngo.data.partition import PARTITIONS
 from ngo.gossip.compression import COMPRESSIONS
@@ -20,7 +21,7 @@ from ngo.training.checks import check_fit, check_method
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, implied
 
 # The registries of the entries whose choice gives other fields a meaning.
-_OWNERS = {
+_OWNERS: dict[str, Registry[Any]] = {
     "method": METHODS,
     "topology": TOPOLOGIES,
     "coupling": COUPLINGS,
@@ -41,7 +42,7 @@ def resolve(
     """The checked run with the values ``given``, and those of ``defaults`` elsewhere.
 
     Where ``defaults`` lacks a field, its neutral value is used, or the default of a declared
-    setting. A default without a meaning for this run is dropped; a value given for such a field is
+    option. A default without a meaning for this run is dropped; a value given for such a field is
     an error, since no result would show it. So is a field that has a meaning but no value.
     ``source`` and ``model`` are facts of a data set and a model that no registry knows; their names
     are not checked then. Raises a one-line UserError.
@@ -52,7 +53,7 @@ def resolve(
     stated = {**implied(), **defaults, **given}
     free = {key for key, entry in (("dataset", source), ("model", model)) if entry is not None}
 
-    def stated_value(name: str) -> object:
+    def stated_value(name: str) -> Any:
         if name not in stated:
             raise UserError(f"{name} has no value; it must be {wanted(FIELDS[name])}.")
         return stated[name] if name in free else check_field(name, stated[name])
@@ -80,7 +81,7 @@ def resolve(
     return spec
 
 
-def check_field(name: str, value: object) -> object:
+def check_field(name: str, value: object) -> Any:
     """``value`` as the field's own type; a UserError if it is not allowed."""
     return checked(name, value, FIELDS[name])
 

@@ -25,7 +25,7 @@ def check_step(spec: RunSpec, entry: Method) -> None:
     if spec.topology is None:
         return
     topology = TOPOLOGIES[spec.topology]
-    _check_topology(spec, entry)
+    _check_topology(spec, topology, entry)
     values = {name: getattr(spec, name) for name in topology.fields}
     topology.check_values(spec.workers, **values)
     _check_matching(spec, topology, values)
@@ -39,12 +39,11 @@ def check_argument(key: str, entry: str, name: str) -> None:
     if name not in FIELDS:
         raise UserError(
             f"{key}: {entry!r} takes an argument {name!r}, which is not a field of a run; declare "
-            f"it in its settings."
+            f"it in its options."
         )
 
 
-def _check_topology(spec: RunSpec, entry: Method) -> None:
-    topology = TOPOLOGIES[spec.topology]
+def _check_topology(spec: RunSpec, topology: Topology, entry: Method) -> None:
     if topology.directed and not entry.directed:
         able = sorted(name for name, each in METHODS.items() if each.directed)
         raise UserError(
@@ -52,7 +51,7 @@ def _check_topology(spec: RunSpec, entry: Method) -> None:
             f"symmetric weights; methods for directed graphs: {', '.join(able) or 'none'}."
         )
     for name in topology.fields:
-        check_argument("topology", spec.topology, name)
+        check_argument("topology", topology.name, name)
     if entry.graph != "any" and topology.varies:
         fixed = (name for name, each in TOPOLOGIES.items() if not (each.varies or each.directed))
         raise UserError(

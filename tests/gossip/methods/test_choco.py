@@ -17,7 +17,7 @@ from ngo.gossip.weights import mixing_matrix
 from ngo.training.resolve import resolve
 
 KEPT = {"kept_share": 0.5}
-SETTINGS = {**KEPT, "levels": 5}
+OPTIONS = {**KEPT, "levels": 5}
 
 
 def reference_of(name):
@@ -25,7 +25,7 @@ def reference_of(name):
     own = {"none": lambda z: z, "top_k": lambda z: by_worker.top(z, 2), "sign": by_worker.signs}
     if name in own:
         return lambda i, z: own[name](z)
-    run = Stepping("choco", torch.zeros(1, by_worker.D), **SETTINGS).run
+    run = Stepping("choco", torch.zeros(1, by_worker.D), **OPTIONS).run
     codecs = [
         COMPRESSIONS[name].codec(
             by_worker.D, torch.float64, run, [torch_stream(0, "compression", i)]
@@ -40,7 +40,7 @@ def reference_of(name):
 @pytest.mark.parametrize("name", sorted(COMPRESSIONS))
 def test_it_is_its_reference(name, graph, p):
     W = mixing_matrix(graph(by_worker.N))
-    found = trained("choco", W, 50, lr=LR, gamma=0.3, p=p, compression=name, **SETTINGS)
+    found = trained("choco", W, 50, lr=LR, gamma=0.3, p=p, compression=name, **OPTIONS)
     expected = by_worker.choco(W.numpy(), grad, 50, LR, 0.3, p, reference_of(name))
     assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-6)
 
@@ -60,7 +60,7 @@ def test_without_compression_it_is_gossip(coupling):
 def test_the_mean_is_conserved_and_the_workers_agree(name):
     """Without gradients: theorem 2 of Koloskova et al. 2019, with any contraction."""
     X, _ = states()
-    stepping = Stepping("choco", X, ring_matrix(), compression=name, gamma=0.4, p=1.0, **SETTINGS)
+    stepping = Stepping("choco", X, ring_matrix(), compression=name, gamma=0.4, p=1.0, **OPTIONS)
     for _ in range(150):
         stepping.advance()
     assert torch.allclose(stepping.X.mean(0), X.mean(0), atol=1e-12)
