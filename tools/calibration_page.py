@@ -57,7 +57,7 @@ evaluation before a run's end uses {images:,} test images, the last one all of t
 schedule, only the end counts. A candidate with a diverged run has no distance.
 
 The seed decides the partition, and the partition decides much of a non-iid accuracy. Candidates
-whose distances differ by less than the standard deviations below can't be told apart by these
+whose distances differ by less than the standard deviations below can't be distinguished by these
 seeds.
 
 | Data | Values tried | Candidates | Runs | Seeds, iid | Seeds, non-iid |

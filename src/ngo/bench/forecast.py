@@ -47,9 +47,9 @@ class Row:
     setting: str
     #: Runs that are not trained yet, as a forecast.
     left: Times = field(default_factory=Times)
-    #: Runs that are, as they are on record: without the start of a job.
+    #: Trained runs, with the times in their records: without the start of a job.
     finished: Times = field(default_factory=Times)
-    #: The seconds that were to be expected of these.
+    #: The seconds that a forecast of the trained runs would have given.
     expected: float = 0.0
 
 
@@ -113,7 +113,7 @@ class Forecast:
                 "long, if that does not change. They also share its caches: on an idle machine, a "
                 "new measurement is shorter and more exact."
             )
-        lines.append("Tables, figures and measurements beside training are not included.")
+        lines.append("Tables, figures, and measurements other than training are not included.")
         return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The cost of a training step with each method and local rule, beside that of NGO with SGD."""
+"""The cost of a training step with each method and local rule, relative to NGO with SGD."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LIMIT = 1.3
 def method_steps(
     model: str = "mnist_cnn", n: int = 10, b: int = 32, device: str = "cpu", repeats: int = 5
 ) -> Bench:
-    """Training steps with each of ``WAYS``; the exchange of rows is timed apart."""
+    """Training steps with each of ``WAYS``; the exchange of rows is timed separately."""
     case = {"model": model, "n": n, "b": b, "device": device}
     backend = "threads" if device == "cpu" else "auto"
     ways = {

@@ -33,10 +33,10 @@ def archive(
 
     The archive holds tidy metrics, the metrics and records of runs, configs and the paper's
     numbers, all from results/, and no model weights. Without ARTEFACTS it is for all tables and
-    figures. Archives are deterministic. `ngo rebuild` makes the tables and figures from one.
+    figures. Archives are deterministic. `ngo rebuild` makes the tables and figures again.
 
     With --finished it holds the finished runs of a config whose other runs are not trained yet.
-    `ngo restore` puts the runs of an archive of either kind back, `ngo verify` checks them.
+    For both kinds of archives, `ngo restore` puts the runs back and `ngo verify` checks them.
     """
     if finished and artefacts:
         raise UserError(f"finished: it packs no artefacts; leave out {artefacts[0]!r}.")

@@ -22,7 +22,7 @@ TITLES = {
     "topology": "Topologies",
 }
 
-# Under a title: what the entries' lines take for granted.
+# The text under each title: the notation and the terms of the entries.
 NOTES = {
     "method": "In a half step, each worker follows the local rule on its own gradient. In a "
     "pull, it moves towards its neighbours, by the coupling. All methods but the centralized one "
@@ -54,9 +54,9 @@ IN_TABLE = ("topology", "coupling", "compression", *FAILURES)
 def methods(as_json: bool) -> None:
     """List methods and other parts of a step, and which go together.
 
-    Each part is a value of the option in brackets: a method is named by --method. With it stand
-    its source, and the fields of a run that it reads; `ngo train --help` explains these. Entries of
-    plugins are listed too.
+    Each part is a value of the option in brackets: --method names a method. Its text ends with its
+    source and the fields of a run that it reads; `ngo fields` explains fields. Entries of plugins
+    are listed too.
     """
     found = {kind: parts(kind) for kind in REGISTRIES}
     found["method"] = all_methods()

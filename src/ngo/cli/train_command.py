@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -29,39 +28,6 @@ from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL
 PROCESSES = FieldType(Field(int, "processes", within(1, 1024)))
 RUNS_PER_GPU = FieldType(Field(int, "runs", within(1, 1024)))
 TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
-
-
-def distributed_options(command: Callable) -> Callable:
-    """Options of a distributed run: how its processes start, and what happens if one is lost."""
-    options = (
-        click.option("--distributed", is_flag=True, help="Train in several processes."),
-        click.option(
-            "--processes",
-            type=PROCESSES,
-            metavar="N",
-            help="Start N processes here, 1 to 1024  [default: join those of torchrun]",
-        ),
-        click.option(
-            "--timeout",
-            type=TIMEOUT,
-            default=120.0,
-            show_default=True,
-            metavar="SECONDS",
-            help="A process that is silent for longer is lost.",
-        ),
-        click.option(
-            "--on-failure",
-            default="stop",
-            show_default=True,
-            help="When a process is lost: all stop (stop), or the rest continue (drop).",
-        ),
-        click.option(
-            "--asynchronous", is_flag=True, help="Workers mix the newest models they have."
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @click.command(cls=RunCommand)
@@ -94,7 +60,28 @@ def distributed_options(command: Callable) -> Callable:
     show_default=True,
     help="Longest time between checkpoints; 0: only at evaluations.",
 )
-@distributed_options
+@click.option("--distributed", is_flag=True, help="Train in several processes.")
+@click.option(
+    "--processes",
+    type=PROCESSES,
+    metavar="N",
+    help="Start N processes here, 1 to 1024  [default: join those of torchrun]",
+)
+@click.option(
+    "--timeout",
+    type=TIMEOUT,
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="A process that is silent for longer is lost.",
+)
+@click.option(
+    "--on-failure",
+    default="stop",
+    show_default=True,
+    help="When a process is lost: all stop (stop), or the rest continue (drop).",
+)
+@click.option("--asynchronous", is_flag=True, help="Workers mix the newest models they have.")
 @click.option("--overwrite", is_flag=True, help="Train even if --out holds another run.")
 @click.option("--out", type=FOLDER, required=True, help="Folder for metrics.parquet and run.json.")
 def train(

@@ -62,10 +62,10 @@ def verify(
     """Check an ARCHIVE: its sums, its tables, and runs and measurements that the seed draws.
 
     Tables must equal the rows of their runs. The drawn runs are trained again, and the drawn cases
-    of measurements are measured again. They must be the same bit for bit on the kind of processor
-    that made them, and elsewhere within what two roundings differ by (docs/archives.md). Runs that
-    other code made are not drawn: check out the revision that made them. With --claim, --sample
-    runs are drawn for each claim. Exit status 1 if a check fails.
+    of measurements are measured again. On the kind of processor that made them, they must be the
+    same bit for bit. Elsewhere, the tolerance is the difference between two roundings
+    (docs/archives.md). Runs that other code made are not drawn: check out the revision that made
+    them. With --claim, --sample runs are drawn for each claim. Exit status 1 if a check fails.
     """
     cases = (1 if sample else 0) if measurements is None else measurements
     if seed is None and (sample or cases):
