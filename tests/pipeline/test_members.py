@@ -25,7 +25,8 @@ REFUSED = (
     "pandas.so", "profiles/default/config.yaml", "workflow/profiles/local/config.yaml",
     "workflow/rules/a.py", "workflow/Snakefile", "notebooks/fig1.ipynb", "logs/a.json", "a b.py",
     "papers/own/figures/fig1.py", "papers/own/figures/claims.yaml", "papers/a/b/figures/c.py",
-    "papers/d2/notebooks/d2.ipynb", "a;b.yaml", "a\nb.yaml", "{a}.yaml", "$(a).yaml", "config/", "", "a" * 300,
+    "papers/d2/notebooks/d2.ipynb", "a;b.yaml", "a\nb.yaml",
+    "{a}.yaml", "$(a).yaml", "config/", "", "a" * 300,
 )  # fmt: skip
 
 

@@ -24,8 +24,9 @@ def without_left_out(config: Mapping) -> dict:
     if isinstance(only, list):
         known = {name for entries in sections.values() for name in entries}
         for name in only:
-            if not isinstance(name, str):
-                raise UserError(f"only: {shown(name)} is not allowed; it must be a name.")
+            if not isinstance(name, str):  # not even printable, perhaps
+                allowed = ", ".join(sorted(known))
+                raise UserError(f"only: {shown(name)} is unknown; allowed: {allowed}.")
             if name not in known:
                 raise unknown("only", name, known)
     for kind, entries in sections.items():
