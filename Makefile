@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page beyond report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped check format lock schema notebooks results-page verdicts-page tinyimagenet-page clean
+.PHONY: demo laptop paper calibration calibration-page beyond report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped check format lock notebooks results-page verdicts-page tinyimagenet-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -78,10 +78,11 @@ test-slurm: cluster ## The pipeline on a real Slurm of one node, started for the
 verify-shipped: setup ## Some runs and measurements of the shipped archives, made again and compared: 2 minutes
 	$(BIN)/python tools/verify_shipped.py
 
-check: setup ## Style, import order, workflow lint, and consistency of lock files and environments: 1 minute
+check: setup ## Style, import order, types, workflow lint, and consistency of lock files and environments: 1 minute
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --lint
 	$(BIN)/python tools/results_page.py --check
@@ -126,9 +127,6 @@ format: setup ## Format all code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
-
-schema: setup ## The schema of the config and the table of fields, from their definitions
-	$(BIN)/python tools/config_reference.py
 
 notebooks: setup ## The notebooks of all figures and tables, from their files
 	$(BIN)/python tools/notebooks.py

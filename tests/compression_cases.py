@@ -8,12 +8,12 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
 
 N, D = 4, 41
-SETTINGS = {"kept_share": 0.2, "levels": 5}
+OPTIONS = {"kept_share": 0.2, "levels": 5}
 NAMES = ("none", "top_k", "random_k", "sign", "qsgd")
 
 
-def codec_of(name, *, n=N, d=D, dtype=torch.float64, seed=0, **settings):
-    run = SimpleNamespace(**{**SETTINGS, **settings})
+def codec_of(name, *, n=N, d=D, dtype=torch.float64, seed=0, **options):
+    run = SimpleNamespace(**{**OPTIONS, **options})
     streams = [torch_stream(seed, "compression", i) for i in range(n)]
     return COMPRESSIONS[name].codec(d, dtype, run, streams)
 
@@ -27,8 +27,8 @@ def sent(codec, z):
     return codec.decode(codec.encode(z))
 
 
-def mean_of_draws(name, z, draws=4000, **settings):
+def mean_of_draws(name, z, draws=4000, **options):
     """The mean of C(z), and of ‖C(z) − z‖², over draws, for one row ``z`` ``[d]``."""
-    codec = codec_of(name, n=draws, d=len(z), **settings)
+    codec = codec_of(name, n=draws, d=len(z), **options)
     found = sent(codec, z.expand(draws, -1).contiguous())
     return found.mean(0), float((found - z).square().sum(1).mean())

@@ -12,8 +12,8 @@ import torch
 from hypothesis import settings
 
 from ngo.common import plugins
+from ngo.common.options import DECLARED
 from ngo.common.seeding import torch_stream
-from ngo.common.settings import DECLARED
 from ngo.data import loading
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
@@ -32,6 +32,8 @@ from ngo.measures.measurement import MEASUREMENTS
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 from ngo.native import pool
+from ngo.theorems.theorem import PARTS
+from verdicts.quantity_registry import QUANTITIES
 
 # No test has a deadline: machines are busy.
 settings.register_profile("untimed", deadline=None)
@@ -92,7 +94,7 @@ def own_entries(monkeypatch):
     monkeypatch.setattr(plugins, "_loaded", {})
     kinds = (METHODS, TOPOLOGIES, COUPLINGS, LOCAL_RULES, LR_SCHEDULES, BACKENDS, MODELS, TASKS)
     registries = (*kinds, COMPRESSIONS, DATASETS, AUGMENTATIONS, PARTITIONS, MEASUREMENTS, DECLARED)
-    registries += (DESCRIBED, OWNERS)
+    registries += (DESCRIBED, OWNERS, PARTS, QUANTITIES)
     before = [(dict(registry), dict(registry.definitions)) for registry in registries]
     yield
     for registry, (entries, definitions) in zip(registries, before, strict=True):

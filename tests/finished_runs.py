@@ -8,11 +8,11 @@ import yaml
 from conftest import REPOSITORY
 
 from ngo.common import versions
-from ngo.data.partition import Parts
+from ngo.data.partition import Parts, parts_digest
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline.archives.packed_runs import FinishedRun
 from ngo.pipeline.config_files import read_config
-from ngo.pipeline.packed_runs import FinishedRun
 from ngo.pipeline.plan import plan
-from ngo.pipeline.restore import parts_digest
 from ngo.training.code import run_fingerprint
 
 CAMPAIGN = {
@@ -24,7 +24,7 @@ CAMPAIGN = {
                  "eval_every": 0.1, "batch_size": 16, "workers": 3},
     },
     "training": {
-        "own": {"settings": ["tiny"], "compare": [{"protocol": ["gossip", "ngo"],
+        "own": {"settings": ["tiny"], "compare": [{"method": ["gossip", "ngo"],
                                                    "topology": "ring"}]},
     },
 }  # fmt: skip
@@ -67,10 +67,10 @@ def campaign(folder: Path, **changes: object):
     if not (folder / "Snakefile").exists():
         (folder / "Snakefile").write_bytes((REPOSITORY / "Snakefile").read_bytes())
     base = read_config([REPOSITORY / "config/config.yaml"])
-    base["training"] = {}
-    # A base of its own: overlays can't remove experiments.
-    small = {**base, **CAMPAIGN, "consensus": {}, "spectra": {}, "theory": {}}
-    small |= {"alignment": {}, "samples": {}, "throughput": {}, "partitions": {}, **changes}
+    small = {**base, **CAMPAIGN, **changes}
+    for kind in ("training", "partitions", *MEASUREMENTS):  # it leaves out what is not its own
+        own = {**CAMPAIGN, **changes}.get(kind, {})
+        small[kind] = {**dict.fromkeys(base.get(kind, {})), **own}
     (folder / "config.yaml").write_text(yaml.safe_dump(small))
     configs = [folder / "config.yaml"]
     return configs, plan(read_config(configs))

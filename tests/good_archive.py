@@ -9,14 +9,14 @@ from runs import run_in
 from ngo.analysis import results
 from ngo.data.loading import train_labels
 from ngo.data.manifest import manifest_text
-from ngo.pipeline.archive import write_archive
-from ngo.pipeline.collect import RUNS, collect
-from ngo.pipeline.packed_runs import write_run
+from ngo.pipeline.archives.archive import write_archive
+from ngo.pipeline.archives.collect import RUNS, collect
+from ngo.pipeline.archives.packed_runs import write_run
 from ngo.pipeline.places import tidy_table
 from ngo.training.partition_file import draw
 
 CLAIM = {"place": "Figure 1", "kind": "order", "from": "own", "quantity": "log_ratio", "below": 0}
-SIDES = {"of": {"protocol": "ngo"}, "to": {"protocol": "gossip"}, "value": "V"}
+SIDES = {"of": {"method": "ngo"}, "to": {"method": "gossip"}, "value": "V"}
 CLAIMS = {
     "own-1": {**CLAIM, "says": "NGO agrees better", "where": {"topology": "ring"}, "with": SIDES},
     "own-2": {**CLAIM, "says": "NGO agrees worse", "where": {"topology": "ring"}, "with":
@@ -25,8 +25,8 @@ CLAIMS = {
 FINDINGS = {"title": "Own", "first": ["own-1"], "figure": "none", "topics": [
     {"title": "Agreement", "about": "Who agrees.", "claims": ["own-1", "own-2"]}]}  # fmt: skip
 CASES = [
-    {"protocol": ["gossip", "ngo"], "topology": "ring"},
-    {"protocol": "gossip", "topology": "graph_file", "graph": "own/graph.edgelist"},
+    {"method": ["gossip", "ngo"], "topology": "ring"},
+    {"method": "gossip", "topology": "graph_file", "graph": "own/graph.edgelist"},
 ]
 TABLE = tidy_table("test", "own")
 
@@ -61,7 +61,7 @@ def good_archive(folder: Path, *, trained: bool = False, **config: object) -> Pa
 def _made_up(spec, parts):
     """A made-up run in which NGO agrees better than gossip."""
     run = made_up_run(spec, parts)
-    if spec.protocol == "ngo":
+    if spec.method == "ngo":
         run.columns["V"][:] *= 0.01 * (1 + 0.1 * spec.seed)
         run.record["final"]["V"] = float(run.columns["V"][-1])
     return run

@@ -15,8 +15,8 @@ from good_archive import TABLE
 from mutations import CANARY, mutated
 
 from ngo.cli import cli
-from ngo.pipeline import restore, schema_check
-from ngo.pipeline.archive import Members, read_archive
+from ngo.pipeline.archives import restore
+from ngo.pipeline.archives.archive import Members, read_archive
 
 #: The memory that no changed archive may take beyond that of the good one, in bytes.
 ROOM = 2**30
@@ -38,8 +38,6 @@ class Trial:
         self.started: list[list[str]] = []
         monkeypatch.setattr(os, "execve", lambda _, command, environment: self.start(command))
         monkeypatch.setattr(restore, "record", lambda files, overlays: None)
-        # Our own schema is no archive's: that it is one need not be checked thousands of times.
-        monkeypatch.setattr(schema_check._Validator, "check_schema", lambda schema: None)
         self.table = pd.read_parquet(io.BytesIO(self.good[TABLE]))
 
     def start(self, command: list[str]) -> None:
@@ -77,7 +75,7 @@ class Trial:
 
 def survived(trial: Trial, seeds: range) -> Counter:
     """How many changed archives of each kind were refused, failed and passed."""
-    from ngo.pipeline.archive import _packed
+    from ngo.pipeline.archives.archive import _packed
 
     assert trial.codes(_packed(trial.good)) == (0, 0, 0)
     before, found = memory(), Counter()

@@ -18,7 +18,7 @@ THREE = ("centralized", *BOTH)
 
 FACTS = {
     "dataset": "digits", "partition": "shards", "workers": 10, "topology": "ring", "u": math.nan,
-    "protocol": "ngo", "p": 0.9, "gamma": 0.1, "local_steps": 1, "v_threshold": math.nan,
+    "method": "ngo", "p": 0.9, "gamma": 0.1, "local_steps": 1, "v_threshold": math.nan,
     "delay": 0,
     "train_samples": 1437, "classes_covered": 10.0, "parameters": 100,
 }  # fmt: skip
@@ -28,7 +28,7 @@ FIXED = {
 }
 
 
-def cell(topology, protocol, scores, *, partition="iid", dataset="mnist", diverged=(), **fields):
+def cell(topology, method, scores, *, partition="iid", dataset="mnist", diverged=(), **fields):
     """Two evaluations of the runs of a table's cell, one run per seed; the first is at chance.
 
     ``scores`` are final accuracies; losses are 1 − accuracy.
@@ -38,11 +38,11 @@ def cell(topology, protocol, scores, *, partition="iid", dataset="mnist", diverg
         for step, accuracy in ((0, 0.1), (9, score)):
             rows.append(
                 {
-                    "run": f"{dataset}-{partition}-{topology}-{protocol}-{seed}-{fields}",
+                    "run": f"{dataset}-{partition}-{topology}-{method}-{seed}-{fields}",
                     "dataset": dataset,
                     "partition": partition,
                     "topology": topology,
-                    "protocol": protocol,
+                    "method": method,
                     "seed": seed,
                     "classes_covered": 10 - seed,
                     "step": step,
@@ -59,10 +59,10 @@ def cell(topology, protocol, scores, *, partition="iid", dataset="mnist", diverg
     return rows
 
 
-def tuned_cell(topology, protocol, gamma, held_out, test, **fields):
+def tuned_cell(topology, method, gamma, held_out, test, **fields):
     """The runs of a cell at one p and γ, a seed for each held-out and test accuracy."""
-    p = {"gossip": 1.0, "ngo": 0.9}.get(protocol)
-    rows = cell(topology, protocol, test, gamma=gamma, partition="shards", **{"p": p, **fields})
+    p = {"gossip": 1.0, "ngo": 0.9}.get(method)
+    rows = cell(topology, method, test, gamma=gamma, partition="shards", **{"p": p, **fields})
     return [{**row, "holdout_accuracy": held_out[row["seed"]]} for row in rows]
 
 
@@ -83,7 +83,7 @@ def tuned_runs():
 def tuned_runs_without_a_stable_gamma():
     """NGO diverges at every γ."""
     runs = tuned_runs()
-    rows = runs[runs["protocol"] != "ngo"].to_dict("records")
+    rows = runs[runs["method"] != "ngo"].to_dict("records")
     for gamma in (0.1, 0.3):
         rows += tuned_cell("ring", "ngo", gamma, [0.9], [0.9], diverged=[0])
     return pd.DataFrame(rows)
@@ -91,7 +91,7 @@ def tuned_runs_without_a_stable_gamma():
 
 def run(accuracy, V=1.0, *, seed=0, diverged=False, **given):
     """Three evaluations of a run: its best accuracy is the second one, its last is 0.1 lower."""
-    facts = {**FACTS, **FIXED.get(given.get("protocol"), {}), **given, "seed": seed}
+    facts = {**FACTS, **FIXED.get(given.get("method"), {}), **given, "seed": seed}
     facts["run"] = "-".join(str(facts[name]) for name in (*given, "seed"))
     rows = []
     for k, (score, index) in enumerate(((0.1, 0.0), (accuracy + 0.1, V), (accuracy, V))):
@@ -124,7 +124,7 @@ def none_lost(seed):
 def thresholds(lost=none_lost):
     """Runs for Figure 1; ``lost`` says whether those of a seed diverge."""
     return metrics(*(
-        run(0.5, v, seed=s, diverged=lost(s), protocol="gossip_until", v_threshold=v, workers=5,
+        run(0.5, v, seed=s, diverged=lost(s), method="gossip_until", v_threshold=v, workers=5,
             dataset=d)
         for d in ("least_squares", "sine") for v in (1.0, 5.0) for s in SEEDS
     ))  # fmt: skip
@@ -135,7 +135,7 @@ def exponents(lost=none_lost):
     best = {1.0: 0.3, 0.9: 0.3, 0.7: 0.1}
     return metrics(*(
         run(0.5 + 0.1 * (g == best[p]), 8 * p**2 / g, seed=s, p=p, gamma=g,
-            protocol="gossip" if p == 1 else "ngo", diverged=lost(s) and p < 1,
+            method="gossip" if p == 1 else "ngo", diverged=lost(s) and p < 1,
             holdout_accuracy=0.4 + 0.1 * (g == best[p]))
         for p in best for g in (0.1, 0.3) for s in SEEDS
     ))  # fmt: skip
@@ -144,29 +144,29 @@ def exponents(lost=none_lost):
 def random_graphs(lost=none_lost):
     """Runs for Figure 5."""
     drawn = (
-        run(0.5, 2 / u, seed=s, diverged=lost(s), protocol=q, topology="random", u=u)
+        run(0.5, 2 / u, seed=s, diverged=lost(s), method=q, topology="random", u=u)
         for q in BOTH for u in (0.2, 0.5) for s in SEEDS
     )  # fmt: skip
-    ring = (run(0.4, 12, seed=s, protocol=q) for q in BOTH for s in SEEDS)
-    return metrics(*(run(0.7, 0.0, seed=s, protocol="centralized") for s in SEEDS), *drawn, *ring)
+    ring = (run(0.4, 12, seed=s, method=q) for q in BOTH for s in SEEDS)
+    return metrics(*(run(0.7, 0.0, seed=s, method="centralized") for s in SEEDS), *drawn, *ring)
 
 
 def periods(lost=none_lost):
     """Runs for Figure 6; local SGD sends less."""
     runs = []
     for partition, s in ((x, s) for x in ("shards", "iid") for s in SEEDS):
-        runs += [run(0.6, 1.0, seed=s, protocol=q, partition=partition) for q in BOTH]
+        runs += [run(0.6, 1.0, seed=s, method=q, partition=partition) for q in BOTH]
         for p, gamma, h in ((p, g, h) for p, g in COUPLINGS for h in (2, 5)):
             given = {"p": p, "gamma": gamma, "local_steps": h, "partition": partition}
-            rows = run(0.4, 9.0, seed=s, diverged=lost(s), protocol="local_sgd", **given)
+            rows = run(0.4, 9.0, seed=s, diverged=lost(s), method="local_sgd", **given)
             runs.append([{**row, "bytes_sent": row["bytes_sent"] // h} for row in rows])
     return metrics(*runs)
 
 
 def sizes(lost=none_lost):
-    """Runs for Figure 7. The seeds differ by 10 points, the protocols by n."""
+    """Runs for Figure 7. The seeds differ by 10 points, the methods by n."""
     return metrics(*(
-        run(0.5 + (q == "ngo") * n / 100 + s / 10, 1.0, seed=s, diverged=lost(s), protocol=q,
+        run(0.5 + (q == "ngo") * n / 100 + s / 10, 1.0, seed=s, diverged=lost(s), method=q,
             workers=n, samples_per_worker=80)
         for q in THREE for n in (4, 16) for s in SEEDS
     ))  # fmt: skip
@@ -175,9 +175,9 @@ def sizes(lost=none_lost):
 def rates(lost=none_lost):
     """Runs for Figure 8."""
     return metrics(
-        *(run(0.5, 2.0, seed=s, protocol=q, topology=t) for q in BOTH
+        *(run(0.5, 2.0, seed=s, method=q, topology=t) for q in BOTH
           for t in ("random", "complete") for s in SEEDS),
-        *(run(0.4, 3.0, seed=s, diverged=lost(s), protocol=q, gamma=g)
+        *(run(0.4, 3.0, seed=s, diverged=lost(s), method=q, gamma=g)
           for q in BOTH for g in (0.1, 0.5) for s in SEEDS),
     )  # fmt: skip
 
@@ -186,7 +186,7 @@ def levels(lost=none_lost):
     """Runs for Figure S4: accuracy falls with log V within a seed; the seeds' levels hide it."""
     return metrics(*(
         run(0.5 - 0.02 * k + 0.1 * s, 10.0**k * 100**s, seed=s, diverged=lost(s) and k == 0,
-            protocol=q, topology=t)
+            method=q, topology=t)
         for s in SEEDS
         for k, (q, t) in enumerate((q, t) for q in BOTH for t in ("ring", "random", "complete"))
     ))  # fmt: skip
@@ -201,7 +201,7 @@ def straight_line():
 def sines(lost=none_lost):
     """Runs for Figure S6."""
     return metrics(
-        *(run(math.nan, 1.0, seed=s, diverged=lost(s), protocol=q) for q in THREE for s in SEEDS)
+        *(run(math.nan, 1.0, seed=s, diverged=lost(s), method=q) for q in THREE for s in SEEDS)
     )
 
 
@@ -209,12 +209,12 @@ def sine_fits(lost=False):
     """Fits for Figure S6; that of NGO diverged if ``lost``."""
     x = np.linspace(-3, 3, 5)
     parts = []
-    for protocol in THREE:
+    for method in THREE:
         for who, worker, kind in (
             ("consensus", -1, "prediction"), ("worker", 0, "prediction"), ("data", -1, "target")
         ):  # fmt: skip
-            y = np.full(5, math.nan) if lost and protocol == "ngo" else np.sin(x)
-            facts = {"protocol": protocol, "seed": 0, "who": who, "worker": worker, "kind": kind}
+            y = np.full(5, math.nan) if lost and method == "ngo" else np.sin(x)
+            facts = {"method": method, "seed": 0, "who": who, "worker": worker, "kind": kind}
             parts.append(pd.DataFrame({**facts, "x": x, "y": y}))
     return pd.concat(parts)
 
@@ -222,7 +222,7 @@ def sine_fits(lost=False):
 def aligned(seeds=2, diverged=()):
     """Alignment for Figure 2: three workers at three scales."""
     rows = [
-        {"run": f"r{seed}", "dataset": "digits", "protocol": "gossip", "topology": "ring",
+        {"run": f"r{seed}", "dataset": "digits", "method": "gossip", "topology": "ring",
          "seed": seed, "diverged": seed in diverged, "scale": scale, "worker": worker,
          "V": math.nan if seed in diverged else (1 + seed) * scale**2,
          "cosine": math.nan if seed in diverged else 1 / (1 + scale) + 0.01 * worker,

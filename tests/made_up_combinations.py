@@ -16,13 +16,13 @@ def combinations(diverged=()):
     The gain of NGO is 3 points and that of the cap 5, but none with D². Seed k is k points better.
     """
     rows = []
-    for method, (protocol, rule) in METHODS.items():
+    for algorithm, (method, rule) in METHODS.items():
         for coupling, p in (("power", 1.0), *GAINS):
             for gamma, worse in ((0.2, 0.1), (0.4, 0.0)):
-                gain = 0 if method == "d2" else GAINS.get((coupling, p), 0)
-                scores = [LEVELS[method] + gain - worse + 0.01 * seed for seed in range(4)]
-                lost = (1,) if (method, coupling, gamma) in diverged else ()
-                name = "gossip" if (coupling, p, protocol) == ("power", 1.0, "ngo") else protocol
+                gain = 0 if algorithm == "d2" else GAINS.get((coupling, p), 0)
+                scores = [LEVELS[algorithm] + gain - worse + 0.01 * seed for seed in range(4)]
+                lost = (1,) if (algorithm, coupling, gamma) in diverged else ()
+                name = "gossip" if (coupling, p, method) == ("power", 1.0, "ngo") else method
                 found = cell(
                     "ring", name, scores, partition="shards", diverged=lost, local_rule=rule,
                     coupling=coupling, p=p, gamma=gamma, lr=0.05, bytes_sent=1e6, messages=10,

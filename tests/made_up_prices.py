@@ -7,14 +7,14 @@ import pandas as pd
 
 N, ROW, STEPS = 4, 1000.0, np.arange(0, 101, 20)
 CASES = {
-    "linear, ring": {"protocol": "gossip", "topology": "ring", "p": 1.0, "messages": 8},
-    "NGO, ring": {"protocol": "ngo", "topology": "ring", "p": 0.8, "messages": 8},
-    "linear, complete": {"protocol": "gossip", "topology": "complete", "p": 1.0, "messages": 12},
+    "linear, ring": {"method": "gossip", "topology": "ring", "p": 1.0, "messages": 8},
+    "NGO, ring": {"method": "ngo", "topology": "ring", "p": 0.8, "messages": 8},
+    "linear, complete": {"method": "gossip", "topology": "complete", "p": 1.0, "messages": 12},
     "local_sgd linear, H = 5, ring": {
-        "protocol": "local_sgd", "topology": "ring", "p": 1.0, "messages": 8 / 5, "local_steps": 5,
+        "method": "local_sgd", "topology": "ring", "p": 1.0, "messages": 8 / 5, "local_steps": 5,
     },
     "centralized": {
-        "protocol": "centralized", "topology": None, "p": math.nan, "gamma": math.nan,
+        "method": "centralized", "topology": None, "p": math.nan, "gamma": math.nan,
         "coupling": None, "messages": 8,
     },
 }  # fmt: skip

@@ -10,10 +10,10 @@ def speeding_up():
     """
     rates = {("centralized", 1): 0.1, ("gossip", 2): 0.2, ("ngo", 2): 0.4}
     rows = []
-    for (protocol, n), rate in rates.items():
+    for (method, n), rate in rates.items():
         for seed in SEEDS:
-            facts = {**FACTS, **FIXED.get(protocol, {}), "protocol": protocol, "seed": seed}
-            facts |= {"workers": n, "run": f"{protocol}-{n}-{seed}", "diverged": False}
+            facts = {**FACTS, **FIXED.get(method, {}), "method": method, "seed": seed}
+            facts |= {"workers": n, "run": f"{method}-{n}-{seed}", "diverged": False}
             for k in range(11):
                 rows.append({**facts, "step": 10 * k, "consensus_accuracy": min(rate * k, 0.99)})
     return pd.DataFrame(rows)
@@ -22,8 +22,8 @@ def speeding_up():
 def throughputs():
     """Three repeats of the throughput; the medians are 20 n for gossip and 10 n for NGO."""
     return pd.DataFrame(
-        {"protocol": protocol, "workers": n, "repeat": k, "samples_per_second": rate * n * (k + 1)}
-        for protocol, rate in (("gossip", 10.0), ("ngo", 5.0))
+        {"method": method, "workers": n, "repeat": k, "samples_per_second": rate * n * (k + 1)}
+        for method, rate in (("gossip", 10.0), ("ngo", 5.0))
         for n in (1, 2, 4)
         for k in range(3)
     )

@@ -11,11 +11,11 @@ EVERY = 2.0
 
 
 def paper(dataset, half):
-    """The paper's accuracies of one half, by topology and protocol."""
+    """The paper's accuracies of one half, by topology and method."""
     numbers = pd.read_csv(TABLE1)
     rows = numbers[(numbers["dataset"] == dataset) & (numbers["partition"] == half)]
     return {
-        (None if pd.isna(row.topology) else row.topology, row.protocol): row.test_accuracy_percent
+        (None if pd.isna(row.topology) else row.topology, row.method): row.test_accuracy_percent
         for row in rows.itertuples()
     }
 
@@ -26,15 +26,15 @@ def trial(cell, half, score, *, dataset="mnist", epochs=4.0, seeds=(0,), lost=()
     The workers' mean is 20 points below the consensus model. Seeds in ``lost`` end diverged at the
     second epoch.
     """
-    topology, protocol = cell
+    topology, method = cell
     facts = {"lr": 0.05, "batch_size": 32, "gamma": 0.1, "p": 0.9, **values}
-    if protocol == "centralized":
+    if method == "centralized":
         facts |= {"gamma": math.nan}
-    if protocol != "ngo":
-        facts |= {"p": 1.0 if protocol == "gossip" else math.nan}
+    if method != "ngo":
+        facts |= {"p": 1.0 if method == "gossip" else math.nan}
     rows = []
     for seed in seeds:
-        run = f"{dataset}-{half}-{topology}-{protocol}-{epochs}-{seed}-{sorted(facts.items())}"
+        run = f"{dataset}-{half}-{topology}-{method}-{epochs}-{seed}-{sorted(facts.items())}"
         for step in range(int(epochs / EVERY) + 1):
             epoch = EVERY * step
             gone = seed in lost and step > 0
@@ -42,7 +42,7 @@ def trial(cell, half, score, *, dataset="mnist", epochs=4.0, seeds=(0,), lost=()
                 {
                     "run": run, "dataset": dataset, "seed": seed, "step": step,
                     "partition": "iid" if half == "iid" else "shards",
-                    "topology": topology, "protocol": protocol, "epochs": epochs,
+                    "topology": topology, "method": method, "epochs": epochs,
                     "eval_every": EVERY, "train_samples": 60000, "classes_covered": 10.0,
                     "epoch": epoch - 0.01 * (step > 0),  # steps are whole
                     "consensus_accuracy": math.nan if gone else score(epoch, seed) / 100,
@@ -85,6 +85,6 @@ def trials(dataset="mnist"):
     rows += [
         row
         for row in candidate(lambda half, epoch: 10.0, dataset=dataset, cells=CALIBRATED, gamma=0.2)
-        if row["protocol"] != "centralized"
+        if row["method"] != "centralized"
     ]
     return pd.DataFrame(rows)

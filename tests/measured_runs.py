@@ -48,10 +48,10 @@ def table(*runs):
 def pairs(ours, theirs, *, value="accuracy", lost_ours=(), lost_theirs=(), **fields):
     """One run of NGO and one of gossip for each seed, with these final values."""
     rows = []
-    for protocol, values, lost in (("ngo", ours, lost_ours), ("gossip", theirs, lost_theirs)):
+    for method, values, lost in (("ngo", ours, lost_ours), ("gossip", theirs, lost_theirs)):
         for seed, number in enumerate(values):
             rows.append(
-                ended(seed=seed, diverged=seed in lost, protocol=protocol, **fields,
+                ended(seed=seed, diverged=seed in lost, method=method, **fields,
                       **{value: number})
             )  # fmt: skip
     return table(*rows)

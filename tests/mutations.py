@@ -19,10 +19,10 @@ import yaml
 from good_archive import TABLE
 from pyarrow import parquet
 
-from ngo.pipeline.archive import Members, _packed, sha256
-from ngo.pipeline.crate import CRATE
-from ngo.pipeline.members import ABOUT
-from ngo.pipeline.packed_runs import METRICS, RECORDS
+from ngo.pipeline.archives.archive import Members, _packed, sha256
+from ngo.pipeline.archives.crate import CRATE
+from ngo.pipeline.archives.members import ABOUT
+from ngo.pipeline.archives.packed_runs import METRICS, RECORDS
 
 KINDS: dict[str, Callable[[Members, random.Random], bytes]] = {}
 

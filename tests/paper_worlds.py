@@ -72,16 +72,16 @@ def _evaluations(spec, effect, shares):
     by_label = spec.partition in ("shards", "dirichlet")
     top = BASE.get((spec.dataset, by_label), 60.0) + shared.normal(0, 1) - 2 * by_label
     V = 0.0
-    if spec.protocol != "centralized":
+    if spec.method != "centralized":
         level = log_V(spec, effect) + noise.normal(0, NOISE)
         V = math.exp(level)
         top -= (1.5 if by_label else 0.4) * (3 + level)
     top += noise.normal(0, NOISE) + 0.8 * math.log(spec.workers / 10)
     steps = 600
     models = 0.0
-    if spec.protocol != "centralized":
+    if spec.method != "centralized":
         models = 2 * edges(spec.workers, spec.topology, spec.u) / (spec.local_steps or 1)
-    chatters = spec.protocol == "ngo" and spec.gamma and spec.gamma > 0.5
+    chatters = spec.method == "ngo" and spec.gamma and spec.gamma > 0.5
     rows = []
     for k, share in enumerate(shares):
         accuracy = 10 + (top - 10) * (1 - math.exp(-5 * share)) / (1 - math.exp(-5))

@@ -19,7 +19,7 @@ from torch import nn
 from ngo.common.columns import read_columns
 from ngo.distributed import process_run
 from ngo.distributed.environment import Place
-from ngo.distributed.ledger import Ledger
+from ngo.distributed.joint_evaluations import Evaluations
 from ngo.distributed.meeting import Meeting
 from ngo.distributed.process_group import Group
 from ngo.distributed.process_network import ProcessNetwork
@@ -185,7 +185,11 @@ def in_evaluation(step, process, moment, work):
     sends) the answer of the leader; and, as the leader, before it writes the files.
     """
     me = int(os.environ["RANK"]) == process
-    send_report, exchange, record = ProcessNetwork.send_report, Group.exchange, Ledger.record
+    send_report, exchange, record = (
+        ProcessNetwork.send_report,
+        Group.exchange,
+        Evaluations.record,
+    )
     now = []
 
     def sending(network, t, report, recorded):
@@ -201,17 +205,21 @@ def in_evaluation(step, process, moment, work):
             end()
         return exchange(group, send, *rest)
 
-    def recording(ledger, t, reports):
-        ends = record(ledger, t, reports)
+    def recording(evaluations, t, reports):
+        ends = record(evaluations, t, reports)
         if t == step and moment == "before the answer":
             if me:
                 end()
-            store = ledger._store
+            store = evaluations._store
             store.set("recorded", "")
             wait_for(lambda: store.check([f"ended/{process}"]))
         return ends
 
-    ProcessNetwork.send_report, Group.exchange, Ledger.record = sending, exchanging, recording
+    ProcessNetwork.send_report, Group.exchange, Evaluations.record = (
+        sending,
+        exchanging,
+        recording,
+    )
     if me and moment == "before the files":
         process_run.write_results = lambda *arguments, **named: end()
     work()

@@ -2,7 +2,7 @@
 
 import json
 
-from ngo.bench.run_costs import Costs, image_key, step_key
+from ngo.bench.run_costs import Cost, Costs, step_key
 from ngo.pipeline.work import Recorded
 from ngo.training.code import run_fingerprint
 
@@ -26,18 +26,15 @@ def write(results, spec, *, seconds, evaluating, steps, code=None, test_samples=
     return folder
 
 
-SAMPLE, IMAGE, AROUND, COLD, WARM = 1e-3, 1e-4, 0.5, 3.0, 0.25
+SAMPLE, IMAGE, SETUP, COLD, WARM = 1e-3, 1e-4, 0.5, 3.0, 0.25
 
 
-def made_up_costs(specs, root, **how):
+def made_up_costs(specs, root, *, slowdown=1.0, sizes=(1437, 359), **how):
     """Costs that are the same for each kind of run, on digits."""
     made_up_costs.how = how
+    cost = Cost(SAMPLE, IMAGE, SETUP, slowdown)
     return Costs(
-        samples={step_key(spec): SAMPLE for spec in specs},
-        images={image_key(spec): IMAGE for spec in specs},
-        around={image_key(spec): AROUND for spec in specs},
-        sizes={name: (1437, 359) for name in {spec.dataset for spec in specs}},
-        cold=COLD,
-        warm=WARM,
-        slowdown=1.0,
+        kinds={step_key(spec): cost for spec in specs},
+        sizes={name: sizes for name in {spec.dataset for spec in specs}},
+        start=WARM if how["warm"] else COLD,
     )

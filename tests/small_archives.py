@@ -11,47 +11,46 @@ import yaml
 from click.testing import CliRunner
 from finished_runs import campaign
 from runs import run_in
-from small_theory import SETTINGS
+from small_theory import OPTIONS
 
 from ngo.analysis import results
 from ngo.cli import cli
-from ngo.measures.spectra import SpectraSettings, spectral_table
-from ngo.measures.theorems import parts
-from ngo.measures.theory import theory_table
-from ngo.pipeline.archive import runs_of, write_archive
-from ngo.pipeline.collect import RUNS, collect_finished, with_runs
-from ngo.pipeline.packed_runs import packed, read_run, write_run
+from ngo.measures import theory_table as theory
+from ngo.measures.spectra import SpectraOptions, spectral_table
+from ngo.pipeline.archives.archive import runs_of, write_archive
+from ngo.pipeline.archives.collect import RUNS, collect_finished, with_runs
+from ngo.pipeline.archives.packed_runs import packed, read_run, write_run
+from ngo.pipeline.archives.remeasuring import Remeasuring
+from ngo.pipeline.archives.retraining import Retraining
 from ngo.pipeline.places import tidy_table
-from ngo.pipeline.remeasuring import Remeasuring
-from ngo.pipeline.retraining import Retraining
 
 TABLE = tidy_table("test", "own")
 THEORY = tidy_table("test", "theory_theory")
 SPECTRA = tidy_table("test", "spectra_own")
 
 # The parts of the theory measurement that are quick.
-PARTS = {name: parts.PARTS[name] for name in ("bounds", "sums")}
+PARTS = {name: theory.PARTS[name] for name in ("bounds", "sums")}
 
 ABOUT = {"place": "here", "says": "something", "kind": "order", "above": 0}
 CLAIMS = {
     "ngo-wins": {**ABOUT, "from": "own", "quantity": "difference",
-                 "with": {"of": {"protocol": "ngo"}, "minus": {"protocol": "gossip"}}},
-    "gossip-learns": {**ABOUT, "from": "own", "quantity": "level", "where": {"protocol": "gossip"}},
+                 "with": {"of": {"method": "ngo"}, "minus": {"method": "gossip"}}},
+    "gossip-learns": {**ABOUT, "from": "own", "quantity": "level", "where": {"method": "gossip"}},
     "time": {"place": "here", "says": "V is 0 after T*", "kind": "theorem", "from": "theory_theory",
              "quantity": "theory_consensus_time", "with": {"form": "paper"}},
 }  # fmt: skip
 
 
-def _entry(settings: object) -> dict:
-    values = dataclasses.asdict(settings).items()
+def _entry(options: object) -> dict:
+    values = dataclasses.asdict(options).items()
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
 
 def small_campaign(folder: Path):
     """The configs of the campaign and its plan."""
     (folder / "claims.yaml").write_text(yaml.safe_dump({"claims": CLAIMS}))
-    spectra = SpectraSettings(topology=("ring", "random"), workers=(4, 6), draws=3)
-    sections = {"theory": {"theory": _entry(SETTINGS)}, "spectra": {"own": _entry(spectra)}}
+    spectra = SpectraOptions(topology=("ring", "random"), workers=(4, 6), draws=3)
+    sections = {"theory": {"theory": _entry(OPTIONS)}, "spectra": {"own": _entry(spectra)}}
     return campaign(folder, claims="claims.yaml", **sections)
 
 
@@ -67,10 +66,10 @@ def train(folder: Path, *, measured: bool = False) -> None:
     if not measured:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "PARTS", PARTS)
-        results.write(theory_table(SETTINGS), folder / THEORY)
-    settings = SpectraSettings(topology=("ring", "random"), workers=(4, 6), draws=3)
-    results.write(spectral_table(settings), folder / SPECTRA)
+        patch.setattr(theory, "PARTS", PARTS)
+        results.write(theory.theory_table(OPTIONS), folder / THEORY)
+    options = SpectraOptions(topology=("ring", "random"), workers=(4, 6), draws=3)
+    results.write(spectral_table(options), folder / SPECTRA)
 
 
 def members_in(folder: Path) -> dict[str, bytes]:
@@ -89,7 +88,7 @@ def fitted(members: dict[str, bytes]) -> dict[str, bytes]:
 
 def in_this_process(monkeypatch, folder: Path) -> None:
     """Runs are trained and cases are measured again in this process, once for each."""
-    monkeypatch.setattr(parts, "PARTS", PARTS)
+    monkeypatch.setattr(theory, "PARTS", PARTS)
     monkeypatch.setattr(Retraining, "trained", lambda self, spec, how: _again(folder, spec, how))
 
     def measured(self, table, number, environment):

@@ -1,13 +1,14 @@
-"""The theory measurement with small settings, measured once per process."""
+"""The measurement ``theory`` with small options, each kind measured once per process."""
 
 from functools import cache
 
 import pandas as pd
 
-from ngo.analysis.theory_cases import part
-from ngo.measures.theory import TheorySettings, theory_table
+from ngo.measures.theory_table import TheoryOptions
+from ngo.theorems.theorem import PARTS
+from verdicts.quantity_registry import QUANTITIES
 
-SETTINGS = TheorySettings(
+OPTIONS = TheoryOptions(
     topologies=("ring", "random", "complete"), workers=(2, 5), u=0.4, p=(0.5, 0.75), seed=0,
     tol=1e-10, draws=2, delay_step=0.2, delay_rounds=250, delay_share=0.01,
     marginal_delay=(5,), starts=4, order_p=(0.5, 1.0, 2.0), order_share=0.01,
@@ -22,13 +23,20 @@ SETTINGS = TheorySettings(
 
 
 @cache
-def small_table() -> pd.DataFrame:
-    """The whole table."""
-    return theory_table(SETTINGS)
+def small_rows(kind: str) -> pd.DataFrame:
+    """The rows of ``kind``."""
+    return PARTS[kind].table(OPTIONS)
 
 
-def small_parts(folder) -> dict[str, pd.DataFrame]:
-    """The parts of the table, by kind, read back from a file in ``folder``."""
-    small_table().to_parquet(folder / "theory.parquet")
-    whole = pd.read_parquet(folder / "theory.parquet")
-    return {kind: part(whole, kind) for kind in whole["kind"].unique()}
+def asked(name: str, kind: str, rows: object, **arguments: object) -> pd.DataFrame | pd.Series:
+    """What the quantity ``name`` says of rows of ``kind``, a graph's if they name none."""
+    table = pd.DataFrame(rows).assign(kind=kind)
+    for column, value in (("topology", "ring"), ("n", 5)):
+        if column not in table:
+            table[column] = value
+    return QUANTITIES[name].function(table, **arguments)
+
+
+def holds(name: str, kind: str, **arguments: object) -> bool:
+    """Whether the quantity is met in all cases that were measured with these options."""
+    return asked(name, kind, small_rows(kind), **arguments)["met"].all()

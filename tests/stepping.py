@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import torch
 
+from ngo.common.options import DECLARED
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
@@ -19,8 +20,10 @@ N, D = 5, 7
 
 def fields(**values):
     """The fields of a run that methods read."""
+    options = {name: option.default for name, option in DECLARED.items()}
     common = {"lr": 0.1, "gamma": 0.2, "gamma_decay": 0.0, "p": 0.8, "local_steps": 1, "delay": 0}
-    return SimpleNamespace(**{**common, "v_threshold": 1.0, "weight_decay": 0.0, **values})
+    common |= {"v_threshold": 1.0, "weight_decay": 0.0}
+    return SimpleNamespace(**{**options, **common, **values})
 
 
 def ring_matrix(n=N):

@@ -20,7 +20,7 @@ from ngo.gossip.method import METHODS
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.models.model import MODELS
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 found = (DATASETS, PARTITIONS, COUPLINGS, METHODS, TOPOLOGIES, MEASUREMENTS, MODELS)
 print(json.dumps([list(each) for each in found]))
 """

@@ -181,7 +181,7 @@ def test_the_disagreement_of_kept_models(tmp_path, norm, expected):
     spec = resolve({"workers": 2})
     save_snapshots(tmp_path / "models.pt", spec, kept)
     entry = MEASUREMENTS["disagreement"]
-    table = entry.measure(entry.settings(norm=norm), [tmp_path / "models.pt"], tmp_path)
+    table = entry.measure(entry.options(norm=norm), [tmp_path / "models.pt"], tmp_path)
     assert table["distance"].tolist() == [expected, expected]
     assert table["worker"].tolist() == [0, 1]
     assert set(table["run"]) == {spec.id}

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from conftest import REPOSITORY
 from made_up_page import contents
 
-from ngo.pipeline.archive import write_archive
+from ngo.pipeline.archives.archive import write_archive
 from ngo.report.results_markdown import BEGIN, END, summary_of
 
 

@@ -8,8 +8,8 @@ from click.testing import CliRunner
 from conftest import REPOSITORY
 from small_archives import in_this_process, members_in, train
 
-from ngo.pipeline.archive import ABOUT, OLDER, runs_of, write_archive
-from ngo.pipeline.collect import with_runs
+from ngo.pipeline.archives.archive import ABOUT, OLDER, runs_of, write_archive
+from ngo.pipeline.archives.collect import with_runs
 from ngo.report.results_markdown import BEGIN
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 from ngo.analysis.calibration import VALUES, accuracies, centralized, jointly
 from ngo.figures.making import Opened
 from ngo.figures.tables import number
-from ngo.pipeline.archive import OLDER, about_of, read_archive
+from ngo.pipeline.archives.archive import OLDER, about_of, read_archive
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.places import tidy_table, tier_folder
 from ngo.pipeline.plan import plan
@@ -143,7 +143,7 @@ def tried(dataset: str, runs: pd.DataFrame, ranked: pd.DataFrame) -> str:
     """A row of the table of what was tried."""
     own = runs[runs["dataset"] == dataset]
     symbols = {"lr": "η", "batch_size": "batch", "gamma": "γ", "local_rule": "rule"}
-    read = {"gamma": own["protocol"] != "centralized", "p": own["protocol"] == "ngo"}
+    read = {"gamma": own["method"] != "centralized", "p": own["method"] == "ngo"}
     lists = []
     for name in VALUES:
         found = own[read[name]] if name in read else own
@@ -202,7 +202,7 @@ def taken(dataset: str, ranked: pd.DataFrame, specs: list[RunSpec]) -> str:
     spec = next(
         spec
         for spec in specs
-        if (spec.dataset, spec.protocol, spec.topology) == (dataset, "ngo", "ring")
+        if (spec.dataset, spec.method, spec.topology) == (dataset, "ngo", "ring")
     )
     same = rows["reading"] == "consensus"
     for name in VALUES:
@@ -230,8 +230,8 @@ def missed(dataset: str, table: pd.DataFrame) -> str:
     """The cells that no trial comes near to, and the trial nearest to all graphs."""
     own = table[table["dataset"] == dataset]
     lines = []
-    for (half, topology, protocol), cell in own.groupby(
-        ["half", "topology", "protocol"], dropna=False, sort=False
+    for (half, topology, method), cell in own.groupby(
+        ["half", "topology", "method"], dropna=False, sort=False
     ):
         cell = cell.dropna(subset="measured")
         if cell.empty:
@@ -241,19 +241,19 @@ def missed(dataset: str, table: pd.DataFrame) -> str:
             continue
         where = "" if topology is None or pd.isna(topology) else f", {topology} graph"
         lines.append(
-            f"- {HERE.HALF[half]}, {protocol}{where}: {number(best['paper'])} % in the paper, "
+            f"- {HERE.HALF[half]}, {method}{where}: {number(best['paper'])} % in the paper, "
             f"{number(best['measured'])} % in the nearest trial ({HERE.values(best)})."
         )
-    for protocol in ("gossip", "ngo"):
-        for best in jointly(own, protocol, "noniid").head(1).to_dict("records"):
+    for method in ("gossip", "ngo"):
+        for best in jointly(own, method, "noniid").head(1).to_dict("records"):
             ours, theirs = (
                 ", ".join(number(best[f"{of}{name}"]) for name in ("ring", "random", "complete"))
                 for of in ("", "paper_")
             )
             lines.append(
-                f"- non-iid, {protocol}, ring, random and complete graph at once: {theirs} % in "
+                f"- non-iid, {method}, ring, random and complete graph at once: {theirs} % in "
                 f"the paper, {ours} % in the nearest trial, at a distance of "
-                f"{number(best['distance'])} ({HERE.values({**best, 'protocol': protocol})})."
+                f"{number(best['distance'])} ({HERE.values({**best, 'method': method})})."
             )
     head = f"**{NAMES[dataset]}.** Cells that no trial meets within {NEAR:g} points, and the one "
     return head + "trial nearest to all graphs:\n\n" + "\n".join(lines) + "\n"

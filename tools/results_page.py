@@ -13,11 +13,12 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.options import FOLDER, INPUT, trust_option
+from ngo.cli.archive_options import trust_option
+from ngo.cli.parameters import FOLDER, INPUT
 from ngo.common.files import atomic_file, write_text
 from ngo.common.registry import UserError
-from ngo.pipeline.archive import about_of, read_archive, unpack
-from ngo.pipeline.archive_plan import check_plugins
+from ngo.pipeline.archives.archive import about_of, read_archive, unpack
+from ngo.pipeline.archives.archive_plan import check_plugins
 from ngo.pipeline.config_files import CONFIG, PAPERS
 from ngo.pipeline.places import tier_folder
 from ngo.pipeline.report_contents import report_contents

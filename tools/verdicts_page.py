@@ -9,7 +9,8 @@ import pandas as pd
 
 from ngo.common.files import write_text
 from verdicts.statistics.error_rates import MARGIN, SEEDS, error_rates
-from verdicts.statistics.evidence import ALPHA, EXACT_FROM, FEWEST, RANKED_FROM
+from verdicts.statistics.estimates import ALPHA, FEWEST
+from verdicts.statistics.evidence import EXACT_FROM, RANKED_FROM
 from verdicts.statistics.power import POWER
 from verdicts.statistics.sign_flip import DRAWS, EXACT
 
@@ -43,8 +44,8 @@ a verdict on each. This page explains how a verdict is made, and how often verdi
 ## From runs to a verdict
 
 **One number per seed.** Seeds are independent; values within a seed are not. So the quantity of a
-claim combines all runs of a seed in one number: the difference of two protocols, the logarithm of
-a ratio, a slope, Fisher's z of a correlation. Within a seed, all protocols have the same data,
+claim combines all runs of a seed in one number: the difference of two methods, the logarithm of
+a ratio, a slope, Fisher's z of a correlation. Within a seed, all methods have the same data,
 initial parameters, batches and graphs.
 
 **The claim** says that the mean of this number over seeds is `above` a value, `below` it, or
@@ -88,7 +89,9 @@ median, and the p values are those of Wilcoxon's signed-rank test, exact; it tak
 seeds. A `paper` claim is undecided.
 
 **Cases.** A theorem, a bound or an arithmetic statement is a list of cases. It holds if all of
-them are met, and fails otherwise. A printed theorem and its corrected form are two claims.
+them are met, and fails otherwise. The row has its hardest case, with what was measured and its
+limit: the case furthest beyond its limit, or the nearest to it if all are met. A printed theorem
+and its corrected form are two claims.
 
 **What the seeds could show.** The smallest effect is the difference that so many seeds show with
 a power of {100 * POWER:g} %, by the noncentral t distribution with the spread that was seen, at the
@@ -108,7 +111,7 @@ verdict.
 
 With normal, heavy-tailed and paired noise, the rates are at most {100 * ALPHA:g} %, up to the
 error of simulation. With skewed noise, they are not: both tests assume symmetry. A difference of
-two protocols within a seed is symmetric if the protocols do equally well, whatever the
+two methods within a seed is symmetric if the methods do equally well, whatever the
 distribution of their scores (paired). Other quantities need not be, and an outlying seed deserves
 a look.
 

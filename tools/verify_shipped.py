@@ -17,9 +17,10 @@ from results_page import REPOSITORY, SHOWN
 from ngo.cli.field_options import data_root_option
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.archive import OLDER, about_of, read_archive, runs_of
-from ngo.pipeline.archive_plan import archived_plan
-from ngo.pipeline.verification import Drawn, Verification
+from ngo.pipeline.archives.archive import OLDER, about_of, read_archive, runs_of
+from ngo.pipeline.archives.archive_plan import archived_plan
+from ngo.pipeline.archives.drawing import Drawn
+from ngo.pipeline.archives.verification import Verification
 from ngo.report.contents import text
 from ngo.report.results_markdown import warned_of
 

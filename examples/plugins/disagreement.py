@@ -6,14 +6,14 @@ import ngo
 
 
 @dataclass(frozen=True)
-class DisagreementSettings:
-    """Settings of ``disagreement``."""
+class DisagreementOptions:
+    """Options of ``disagreement``."""
 
-    norm: float = ngo.setting("order of the norm", 2.0, **ngo.at_least(1))
+    norm: float = ngo.number("order of the norm", 2.0, ngo.at_least(1))
 
 
-@ngo.measurement("disagreement", DisagreementSettings, on_models=True)
-def disagreement(settings, models, data_root):
+@ngo.measurement("disagreement", DisagreementOptions, on_models=True)
+def disagreement(options, models, data_root):
     """Measure the distance of each worker's model from the mean of all."""
     import pandas as pd
     from torch.linalg import vector_norm
@@ -23,6 +23,6 @@ def disagreement(settings, models, data_root):
     rows = []
     for spec, snapshots in map(load_snapshots, models):
         for step, X in ((step, kept["X"].double()) for step, kept in snapshots.items()):
-            distances = vector_norm(X - X.mean(0), ord=settings.norm, dim=1).tolist()
+            distances = vector_norm(X - X.mean(0), ord=options.norm, dim=1).tolist()
             rows += [(spec.id, step, i, distance) for i, distance in enumerate(distances)]
     return pd.DataFrame(rows, columns=["run", "step", "worker", "distance"])

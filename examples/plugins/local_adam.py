@@ -10,7 +10,7 @@ DECAY = {
 }
 
 
-@ngo.local_rule("adam_cosine", settings=DECAY)
+@ngo.local_rule("adam_cosine", options=DECAY)
 def adam_cosine(step):
     """Kingma and Ba (2015); η falls from ``lr`` to 0 along half a cosine."""
     m, v = step.matrix("m"), step.matrix("v")

@@ -8,7 +8,7 @@ SLOW = {
 }
 
 
-@ngo.method("slowmo", fields=("topology", "local_steps"), settings=SLOW)
+@ngo.method("slowmo", fields=("topology", "local_steps"), options=SLOW)
 def slowmo(step):
     """Slow momentum around τ steps of gossip. A step is x ← W (x − η g); after τ = ``local_steps``:
 

@@ -2,9 +2,9 @@
 
 ``fit`` trains a ``torch.nn.Module`` with n workers. The decorators (``topology``, ``method``,
 ``local_rule``, ``lr_schedule``, ``coupling``, ``compression``, ``model``, ``task``, ``dataset``,
-``partition``, ``measurement``) register entries of a user's own, whose settings are declared with
-``number``, ``whole`` and their ranges, or ``file``; ``load_plugins`` imports files that register
-entries. A wrong value raises a ``UserError``.
+``partition``, ``measurement``) register entries of a user's own, whose options are declared with
+``number`` or ``whole`` and their ranges, ``choice`` or ``file``; ``load_plugins`` imports files
+that register entries. A wrong value raises a ``UserError``.
 
 Importing the package is quick: a name's module is imported when the name is first used.
 """
@@ -36,11 +36,11 @@ _INTERFACE = {
     "partition": ("ngo.data.partition", "partition"),
     "task": ("ngo.models.task", "task"),
     "measurement": ("ngo.measures.measurement", "measurement"),
-    "setting": ("ngo.measures.settings", "setting"),
     "Arrays": ("ngo.data.dataset", "Arrays"),
-    "number": ("ngo.common.settings", "number"),
-    "whole": ("ngo.common.settings", "whole"),
-    "file": ("ngo.common.settings", "file"),
+    "number": ("ngo.common.fields", "number"),
+    "whole": ("ngo.common.fields", "whole"),
+    "choice": ("ngo.common.fields", "choice"),
+    "file": ("ngo.common.fields", "file"),
     "within": ("ngo.common.fields", "within"),
     "above": ("ngo.common.fields", "above"),
     "below": ("ngo.common.fields", "below"),
@@ -53,6 +53,8 @@ __all__ = ["__version__", *_INTERFACE]
 
 
 def __getattr__(name: str) -> object:
+    if name == "setting":  # of plugins' files from before options had one name
+        raise AttributeError("ngo.setting is called ngo.number, ngo.whole or ngo.choice now")
     if name not in _INTERFACE:
         raise AttributeError(f"module 'ngo' has no attribute {name!r}")
     module, attribute = _INTERFACE[name]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from verdicts.quantity import Quantity, quantity
+from verdicts.quantity_registry import Quantity, quantity
 from verdicts.registry import UserError, load_entries
 
 if TYPE_CHECKING:

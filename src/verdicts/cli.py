@@ -127,7 +127,7 @@ def _check(given: argparse.Namespace) -> int:
 
 
 def _quantities(given: argparse.Namespace) -> int:
-    from verdicts.quantity import QUANTITIES
+    from verdicts.quantity_registry import QUANTITIES
 
     names = [given.name] if given.name else sorted(QUANTITIES)
     print("\n\n".join(QUANTITIES[name].description for name in names))

@@ -19,6 +19,8 @@ def load(name: str) -> None:
             load_entries(name)
             return
         spec = importlib.util.spec_from_file_location(Path(name).stem, name)
+        assert spec is not None  # nor is its loader, for a path that ends in .py
+        assert spec.loader is not None
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
     except UserError:
         raise

@@ -1,7 +1,7 @@
 """The ledger: every claim of a file, with a verdict, judged on tidy tables.
 
 A claim selects rows (``from``, ``where``), reduces them to one number per seed or to cases
-(``quantity``, see ``quantity``), and is judged by statistics (``evidence``, ``verdicts``) or by
+(``quantity_registry``), and is judged by statistics (``evidence``, ``judgement``) or by
 whether all cases are met. It is ``not run`` where a table, its rows, or a gate is missing: a data
 set that was not trained, for example. p values are adjusted within the claim's family; those of its
 cells within the claim.
@@ -15,35 +15,35 @@ import pandas as pd
 
 from verdicts.claims.claim import Claim, ClaimsFile
 from verdicts.claims.gates import check_gate
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, in_a_line
 from verdicts.row import NAN, Row
 from verdicts.rows.selection import Selection, Tables, joined, selected
+from verdicts.statistics.cases import COLUMNS
 from verdicts.statistics.evidence import Evidence, evidence
 from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.judgement import NOT_RUN, Verdict, judge, judge_cases, judge_every
 from verdicts.statistics.power import detectable, seeds_needed
 
-CASES = ("case", "measured", "limit", "met")
-
 
 def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     """A row for each claim, in the order of the file, each followed by those of its cells."""
     cells = {claim.id: _cells(claim, claims, tables) for claim in claims.claims.values()}
-    found = {}
+    found: dict[str, Evidence | Verdict] = {}
     for claim in claims.claims.values():
         if claim.every_cell:
             found[claim.id] = judge_every(list(cells[claim.id].values()))
         else:
             found[claim.id] = _examined(claim, {}, claim.expectation, claims, tables)
     by_family = sorted(claims.claims.values(), key=lambda claim: claim.family)
+    decided: dict[str, Verdict] = {}
     for _, members in groupby(by_family, key=lambda claim: claim.family):
-        found |= _decided({claim.id: found[claim.id] for claim in members})
+        decided |= _decided({claim.id: found[claim.id] for claim in members})
     return [
         row
         for claim in claims.claims.values()
         for row in (
-            _row(claim, "", claim.expectation, found[claim.id]),
+            _row(claim, "", claim.expectation, decided[claim.id]),
             *(
                 _row(claim, name, claim.cells[name].expectation, verdict)
                 for name, verdict in cells[claim.id].items()
@@ -65,7 +65,8 @@ def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdic
 def _decided(found: dict[str, Evidence | Verdict]) -> dict[str, Verdict]:
     """Verdicts on all the evidence of a family; verdicts that stand already are kept."""
     open_ = {name: each for name, each in found.items() if isinstance(each, Evidence)}
-    return {**found, **dict(zip(open_, judge(list(open_.values())), strict=True))}
+    verdicts = dict(zip(open_, judge(list(open_.values())), strict=True))
+    return {k: each if isinstance(each, Verdict) else verdicts[k] for k, each in found.items()}
 
 
 def _examined(
@@ -88,24 +89,16 @@ def _examined(
         return Verdict(NOT_RUN, f"{claim.quantity!r} finds no {in_a_line(error)}")
     if quantity.cases:
         return judge_cases(_checked_cases(claim, result))
-    return evidence(_checked_seeds(claim, result), expectation)
-
-
-def _checked_seeds(claim: Claim, values: object) -> object:
-    """The values of a quantity; a UserError if they are not one number per seed."""
-    if not isinstance(values, pd.Series) or values.index.has_duplicates:
-        raise UserError(
-            f"claims.{claim.id}.quantity: {claim.quantity!r} must return one number per seed."
-        )
-    return values.to_numpy(dtype=float)
+    assert expectation is not None  # claims files without one are refused
+    return evidence(quantity.per_seed(f"claims.{claim.id}.quantity", result), expectation)
 
 
 def _checked_cases(claim: Claim, cases: object) -> pd.DataFrame:
     """The cases of a quantity; a UserError if they lack a column."""
-    if not isinstance(cases, pd.DataFrame) or not set(CASES) <= set(cases):
+    if not isinstance(cases, pd.DataFrame) or not set(COLUMNS) <= set(cases):
         raise UserError(
             f"claims.{claim.id}.quantity: {claim.quantity!r} must return a table with the columns "
-            f"{', '.join(CASES)}."
+            f"{', '.join(COLUMNS)}."
         )
     return cases
 
@@ -130,6 +123,9 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         p_equivalent_adjusted=verdict.p_equivalent_adjusted,
         met=NAN if verdict.met is None else verdict.met,
         cases=NAN if verdict.cases is None else verdict.cases,
+        hardest=verdict.hardest,
+        hardest_measured=verdict.hardest_measured,
+        hardest_limit=verdict.hardest_limit,
         family=claim.id if cell else claim.family,
         family_size=verdict.family,
         shows=claim.shows,

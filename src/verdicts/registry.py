@@ -26,7 +26,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
-def nearest(name: object, known: Iterable[str]) -> str:
+def nearest(name: object, known: Iterable[object]) -> str:
     """`` Did you mean 'ring'?`` with the known name closest to ``name``; empty if none is close."""
     names = {str(each).lower(): each for each in known}
     close = difflib.get_close_matches(str(name).lower(), list(names), n=1, cutoff=0.5)
@@ -56,7 +56,7 @@ class Registry(dict[str, T]):
     def __missing__(self, name: object) -> T:
         raise unknown(self.kind, name, self)
 
-    def add(self, name: str, entry: T, definition: Callable | None = None) -> T:
+    def add(self, name: str, entry: T, definition: Callable[..., object] | None = None) -> T:
         """Register ``entry``, whose function is ``definition``, under ``name``.
 
         A UserError if another entry has that name. The same definition may come again, as in a

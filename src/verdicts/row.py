@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from verdicts.registry import UserError, unknown
-from verdicts.statistics.evidence import FEWEST
+from verdicts.statistics.estimates import FEWEST
 from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.judgement import EQUIVALENT, HOLDS, UNDECIDED, VERDICTS
 
@@ -68,6 +68,10 @@ class Row:
     met: float
     """In how many cases the claim is met."""
     cases: float
+    hardest: str
+    """The name of the case furthest beyond its limit, or nearest to it if all are met."""
+    hardest_measured: float
+    hardest_limit: float
     family: str
     family_size: int
     """The number of claims whose p values were adjusted together."""
@@ -112,6 +116,16 @@ class Row:
         ratio = self.unit.startswith("log ratio") and abs(self.estimate) < 10
         factor = f" (a factor of {number(math.exp(self.estimate))})" if ratio else ""
         return self.with_unit(self.estimate) + factor
+
+    @property
+    def hardest_case(self) -> str:
+        """The hardest case: what was measured, its limit and their ratio; empty without cases."""
+        if not self.hardest:
+            return ""
+        limit = self.hardest_limit
+        ratio = self.hardest_measured / limit if limit else NAN
+        against = f"{number(self.hardest_measured)} for a limit of {number(limit)}"
+        return f"hardest: {self.hardest}, {against} (ratio {number(ratio)})"
 
     @property
     def interval(self) -> str:
@@ -188,7 +202,7 @@ def read_rows(path: str | Path) -> list[Row]:
         if name not in table:
             raise UserError(f"claims: {str(path)!r} has no column {name!r}.")
     table = table.fillna(dict.fromkeys(_TEXTS, ""))
-    rows = [Row(**record) for record in table[COLUMNS].to_dict("records")]
+    rows = [Row(*values) for values in table[COLUMNS].itertuples(index=False, name=None)]
     for row in rows:
         if row.verdict not in VERDICTS:
             raise unknown(f"claims: verdict of {row.claim}", row.verdict, VERDICTS)

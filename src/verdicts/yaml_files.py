@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -22,7 +23,8 @@ class TooLarge(Exception):
     """A file is beyond the limits; the message says how."""
 
 
-class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+# PyYAML may have been built without its faster loader.
+class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """The loader of configs. Raises RepeatedKey, where PyYAML would use the last value.
 
     A key may override one from a merge (``<<: *other``). Raises TooLarge if aliases stand for too
@@ -84,7 +86,7 @@ DEEPEST = 50
 LONGEST = 20_000
 
 
-def read_mapping(path: str | Path, key: str) -> dict:
+def read_mapping(path: str | Path, key: str) -> dict[Any, Any]:
     """The mapping in a YAML file; a UserError, under ``key``, for a file without one."""
     try:
         values = yaml.load(_text(Path(path)), UniqueKeys)

@@ -37,7 +37,7 @@ def test_the_root_mean_square():
 def test_an_accuracy_is_a_mean_over_seeds_beside_the_papers():
     table = accuracies(trials(), TABLE1)
     row = table[
-        (table["protocol"] == "gossip") & (table["topology"] == "ring") & (table["gamma"] == 0.1)
+        (table["method"] == "gossip") & (table["topology"] == "ring") & (table["gamma"] == 0.1)
         & (table["half"] == "iid") & (table["epochs"] == 2) & (table["reading"] == "consensus")
     ]  # fmt: skip
     (row,) = row.to_dict("records")
@@ -67,7 +67,7 @@ def test_each_half_may_have_its_own_number_of_epochs():
 def test_the_workers_mean_wins_where_it_is_nearer():
     runs = pd.DataFrame(candidate(lambda half, epoch: 20.0))
     best = first(accuracies(runs, TABLE1))
-    shared = runs["protocol"] == "centralized"
+    shared = runs["method"] == "centralized"
     assert best["reading"] == "workers"
     assert best["calibrated"] == pytest.approx(0)
     runs.loc[shared, "workers_accuracy_mean"] = runs["consensus_accuracy"]
@@ -96,7 +96,7 @@ def test_a_candidate_without_all_cells_to_confirm_says_so():
 
 def test_a_diverged_run_puts_its_candidate_last():
     runs = trials()
-    healthy = (runs["gamma"] != 0.1) | (runs["protocol"] != "ngo") | (runs["topology"] != "ring")
+    healthy = (runs["gamma"] != 0.1) | (runs["method"] != "ngo") | (runs["topology"] != "ring")
     lost = [
         row
         for half in ("iid", "noniid")
@@ -168,14 +168,14 @@ def test_the_cells_of_the_winner_are_the_papers():
     cells = cells_of(table, first(table, common=False))
     assert len(cells) == 14
     assert cells["chosen_by"].sum() == 6
-    found = cells.set_index(["half", "topology", "protocol"])["measured"]
+    found = cells.set_index(["half", "topology", "method"])["measured"]
     gossip = ("noniid", "complete", "gossip")
     assert found[gossip] == pytest.approx(paper("mnist", "noniid")["complete", "gossip"] + 1)
     assert len(cells_of(table, ranking(table).query("gamma == 0.2").iloc[0])) == 6
 
 
 def test_the_nearest_trial_of_each_cell():
-    found = nearest(accuracies(trials(), TABLE1)).set_index(["half", "topology", "protocol"])
+    found = nearest(accuracies(trials(), TABLE1)).set_index(["half", "topology", "method"])
     assert len(found) == 14
     gaps = (found["measured"] - found["paper"]).abs()
     assert gaps["iid"].to_numpy() == pytest.approx(np.full(7, 3.0))
@@ -208,7 +208,7 @@ def test_each_cell_beside_the_paper():
     cells = beside_each_cell(table, ranking(table))
     assert len(cells) == 14
     assert cells["topology"].tolist()[:3] == [None, "ring", "ring"]
-    by = cells.set_index(["half", "topology", "protocol"])
+    by = cells.set_index(["half", "topology", "method"])
     row = by.loc[("noniid", "complete", "ngo")]
     assert row["candidate"] == pytest.approx(row["paper"] + 3)  # after 2 epochs, as the iid half
     assert row["nearest"] == pytest.approx(row["paper"] + 1)

@@ -3,21 +3,22 @@
 import numpy as np
 import pandas as pd
 from made_up_combinations import combinations
+from made_up_prices import CASES, prices
 
-from ngo.analysis.combinations import combination_table, with_parts
+from ngo.analysis.combinations import case_names, combination_table, with_parts
 
 
 def test_a_method_is_its_correction_and_local_rule():
-    parts = with_parts(combinations())[["protocol", "local_rule", "p", "method", "mixer"]]
+    parts = with_parts(combinations())[["method", "local_rule", "p", "algorithm", "mixer"]]
     found = {tuple(row)[3:] for row in parts.dropna().itertuples(index=False, name=None)}
     methods = ("sgd", "momentum", "d2")
     assert found == {(method, mixer) for method in methods for mixer in ("linear", "NGO", "capped")}
     both = with_parts(combinations().assign(local_rule="momentum"))
-    assert set(both["method"]) == {"momentum", "d2 + momentum", "centralized + momentum"}
+    assert set(both["algorithm"]) == {"momentum", "d2 + momentum", "centralized + momentum"}
 
 
 def test_each_is_at_its_best_and_compared_with_linear_gossip():
-    table = combination_table(combinations()).set_index(["method", "mixer"])
+    table = combination_table(combinations()).set_index(["algorithm", "mixer"])
     assert (table.loc[("sgd", "linear"), ["gamma", "p", "lr"]] == [0.4, 1, 0.05]).all()
     assert np.isclose(table.loc[("momentum", "linear"), "accuracy"], 71.5)
     gains = table["gain"].dropna()
@@ -30,7 +31,7 @@ def test_each_is_at_its_best_and_compared_with_linear_gossip():
 
 def test_a_value_at_which_a_run_diverged_comes_last():
     table = combination_table(combinations(diverged={("sgd", "capped", 0.4)}))
-    table = table.set_index(["method", "mixer"])
+    table = table.set_index(["algorithm", "mixer"])
     assert table.loc[("sgd", "capped"), "gamma"] == 0.2
     assert table.loc[("sgd", "capped"), "diverged"] == 0
     assert table.loc[("sgd", "NGO"), "gamma"] == 0.4
@@ -38,7 +39,7 @@ def test_a_value_at_which_a_run_diverged_comes_last():
 
 def test_training_without_a_topology_has_a_row():
     table = combination_table(combinations())
-    (row,) = table[table["method"] == "centralized"].to_dict("records")
+    (row,) = table[table["algorithm"] == "centralized"].to_dict("records")
     assert row["accuracy"] == 80
     assert np.isnan(row["gain"])
 
@@ -52,5 +53,11 @@ def test_situations_are_apart_by_further_columns():
     assert (table.groupby("beta")["gain"].max().round(6) == 5).all()
     assert table["beta"].is_monotonic_increasing
     ring = table[(table["beta"] == 1) & table["mixer"].notna()]
-    assert ring["method"].is_monotonic_increasing
-    assert (ring.groupby("method")["mixer"].first() == "linear").all()
+    assert ring["algorithm"].is_monotonic_increasing
+    assert (ring.groupby("algorithm")["mixer"].first() == "linear").all()
+
+
+def test_a_case_is_named_by_its_parts():
+    assert set(case_names(prices())) == set(CASES)
+    some = prices().assign(compression="top_k", kept_share=0.05, delay=2)
+    assert "NGO, τ = 2, top_k 0.05, ring" in set(case_names(some))

@@ -1,4 +1,4 @@
-"""Protocols beside each other and beside the paper's numbers."""
+"""Methods beside each other and beside the paper's numbers."""
 
 import math
 
@@ -21,8 +21,8 @@ def test_table1_sets_ours_beside_the_papers():
         + cell("ring", "gossip", [0.90, 0.92, 0.94])
         + cell(None, "centralized", [0.97, 0.98, 0.99])
     )
-    table = comparisons.protocol_table(runs, TABLE1, [ACCURACY])
-    assert table["protocol"].tolist() == ["centralized", "gossip", "ngo"]
+    table = comparisons.comparison_table(runs, TABLE1, [ACCURACY])
+    assert table["method"].tolist() == ["centralized", "gossip", "ngo"]
     assert table["paper"].tolist() == [97.47, 96.47, 96.52]
     assert table["consensus"].tolist() == pytest.approx([98, 92, 94])
     assert table["workers"].tolist() == pytest.approx([93, 87, 89])
@@ -36,7 +36,7 @@ def test_table1_sets_ours_beside_the_papers():
 
 
 def test_pairing_is_by_seed():
-    """The seeds differ by 20 points, the protocols by exactly 1: the paired interval is empty."""
+    """The seeds differ by 20 points, the methods by exactly 1: the paired interval is empty."""
     runs = pd.DataFrame(
         cell("ring", "gossip", [0.5, 0.7, 0.9]) + cell("ring", "ngo", [0.51, 0.71, 0.91])
     )
@@ -47,7 +47,7 @@ def test_pairing_is_by_seed():
 
 def test_a_table_without_gossip_has_no_difference():
     runs = pd.DataFrame(cell("ring", "ngo", [0.9, 0.8]))
-    table = comparisons.protocol_table(runs, TABLE1, [ACCURACY])
+    table = comparisons.comparison_table(runs, TABLE1, [ACCURACY])
     assert table["ngo_minus_gossip"].isna().all()
     assert table["consensus"].tolist() == pytest.approx([85])
 
@@ -56,7 +56,7 @@ def test_criteria_follow_each_other_in_one_table():
     runs = pd.DataFrame(
         cell("ring", "gossip", [0.3, 0.4, 0.5]) + cell("ring", "ngo", [0.5, 0.6, 0.7])
     )
-    table = comparisons.protocol_table(runs, TABLE_A1, [TEST_LOSS, TRAIN_LOSS])
+    table = comparisons.comparison_table(runs, TABLE_A1, [TEST_LOSS, TRAIN_LOSS])
     assert table["measure"].tolist() == ["test loss"] * 2 + ["training loss"] * 2
     assert table["consensus"].tolist()[:2] == pytest.approx([0.6, 0.4])
     assert table["consensus"].tolist()[2:] == pytest.approx([math.nan] * 2, nan_ok=True)
@@ -67,13 +67,13 @@ def test_criteria_follow_each_other_in_one_table():
 
 def test_a_lower_elbo_is_the_same_difference():
     rows = cell("ring", "gossip", [0.3, 0.4, 0.5]) + cell("ring", "ngo", [0.49, 0.6, 0.71])
-    table = comparisons.protocol_table(pd.DataFrame(rows), TABLE_S2, [NEGATIVE_ELBO])
+    table = comparisons.comparison_table(pd.DataFrame(rows), TABLE_S2, [NEGATIVE_ELBO])
     assert table["ngo_minus_gossip"].tolist()[1] == pytest.approx(-0.2)
 
 
 def test_a_diverged_run_leaves_no_mean():
     rows = cell("ring", "gossip", [0.9] * 3) + cell("ring", "ngo", [0.9, 0.1, 0.9], diverged=[1])
-    table = comparisons.protocol_table(pd.DataFrame(rows), TABLE1, [ACCURACY])
+    table = comparisons.comparison_table(pd.DataFrame(rows), TABLE1, [ACCURACY])
     assert table["diverged"].tolist() == [0, 1]
     assert math.isnan(table["consensus"].iloc[1])
 
@@ -81,7 +81,7 @@ def test_a_diverged_run_leaves_no_mean():
 def test_runs_that_differ_in_no_column_are_refused():
     runs = pd.DataFrame(cell("ring", "ngo", [0.9], gamma=0.1) + cell("ring", "ngo", [0.8], gamma=1))
     with pytest.raises(UserError, match="there are mnist-iid-ring-ngo-0-.*0.1.*, mnist-iid.* 1"):
-        comparisons.protocol_table(runs, TABLE1, [ACCURACY])
+        comparisons.comparison_table(runs, TABLE1, [ACCURACY])
 
 
 def gain(runs):
@@ -104,7 +104,7 @@ def test_a_diverged_run_has_no_gain():
 
 def test_a_missing_run_has_no_gain_and_is_not_a_diverged_one():
     rows = sizes()
-    missing = (rows["protocol"] == "ngo") & (rows["workers"] == 4) & (rows["seed"] == 0)
+    missing = (rows["method"] == "ngo") & (rows["workers"] == 4) & (rows["seed"] == 0)
     found = gain(rows[~missing])
     assert (4, 0) not in found.index
     assert len(found) == 5

@@ -17,7 +17,7 @@ from verdicts.rows.evaluations import final
 
 
 def test_a_run_without_a_positive_v_is_on_no_log_axis():
-    ends = final(scores(metrics(run(0.5, 0.0), run(0.5, 2.0, protocol="gossip"))))
+    ends = final(scores(metrics(run(0.5, 0.0), run(0.5, 2.0, method="gossip"))))
     assert on_log_axis(ends).tolist() == [False, True]
 
 

@@ -1,4 +1,4 @@
-"""The criteria by which protocols are compared."""
+"""The criteria by which methods are compared."""
 
 from ngo.analysis.criteria import ACCURACY, CRITERIA, TRAIN_LOSS
 

@@ -15,7 +15,7 @@ def rows(values, *, diverged=(), name="V"):
         {
             "run": [f"r{seed}" for seed in seeds],
             "seed": seeds,
-            "protocol": "ngo",
+            "method": "ngo",
             name: values,
             "diverged": [seed in diverged for seed in seeds],
         }
@@ -28,14 +28,14 @@ def course(V_of_seeds, step=10):
     for seed, values in enumerate(V_of_seeds):
         for k, V in enumerate(values):
             table.append(
-                {"run": f"r{seed}", "protocol": "ngo", "seed": seed, "step": k * (step + seed),
+                {"run": f"r{seed}", "method": "ngo", "seed": seed, "step": k * (step + seed),
                  "V": V, "diverged": math.isnan(V)}
             )  # fmt: skip
     return pd.DataFrame(table)
 
 
 def test_points_against_a_t_table():
-    found = curves.points(rows([11.0, 12.0, 13.0], name="accuracy"), ["protocol"], ["accuracy"])
+    found = curves.points(rows([11.0, 12.0, 13.0], name="accuracy"), ["method"], ["accuracy"])
     point = found.iloc[0]
     half = 4.302653 / math.sqrt(3)  # t(0.975, 2)
     assert (point["mean"], point["seeds"], point["diverged"]) == (12, 3, 0)
@@ -43,7 +43,7 @@ def test_points_against_a_t_table():
 
 
 def test_v_has_its_geometric_mean():
-    point = curves.points(rows([1.0, 10.0, 100.0]), ["protocol"], ["V"]).iloc[0]
+    point = curves.points(rows([1.0, 10.0, 100.0]), ["method"], ["V"]).iloc[0]
     assert point["mean"] == pytest.approx(10)
     assert point["low"] * point["high"] == pytest.approx(100)
     assert point["low"] > 0
@@ -51,25 +51,25 @@ def test_v_has_its_geometric_mean():
 
 def test_a_diverged_run_is_counted_and_not_averaged():
     values = rows([1.0, math.inf, math.nan, 4.0], diverged=[3])
-    point = curves.points(values, ["protocol"], ["V"]).iloc[0]
+    point = curves.points(values, ["method"], ["V"]).iloc[0]
     assert (point["mean"], point["seeds"], point["diverged"]) == (1, 1, 3)
 
 
 def test_evaluations_are_matched_by_their_number():
-    table = curves.along(course([[0, 2, 4], [0, 8, 16]]), ["protocol"], "step", ["V"])
+    table = curves.along(course([[0, 2, 4], [0, 8, 16]]), ["method"], "step", ["V"])
     assert table["step"].tolist() == [0, 10.5, 21]  # seeds own unequal numbers of samples
     assert table["mean"].tolist() == pytest.approx([0, 4, 8])
 
 
 def test_a_run_that_ended_stays_diverged():
-    table = curves.along(course([[0, 2, math.nan], [0, 2, 3, 5]]), ["protocol"], "step", ["V"])
+    table = curves.along(course([[0, 2, math.nan], [0, 2, 3, 5]]), ["method"], "step", ["V"])
     assert table["diverged"].tolist() == [0, 0, 1, 1]
     assert table["mean"].tolist() == pytest.approx([0, 2, 3, 5])
 
 
 def test_two_seeds_have_no_interval():
     for name in ("accuracy", "V"):
-        point = curves.points(rows([3.0, 99.0], name=name), ["protocol"], [name]).iloc[0]
+        point = curves.points(rows([3.0, 99.0], name=name), ["method"], [name]).iloc[0]
         assert point["mean"] > 0
         assert math.isnan(point["low"])
         assert math.isnan(point["high"])
@@ -77,7 +77,7 @@ def test_two_seeds_have_no_interval():
 
 def test_intervals_end_where_the_value_does():
     for name, ends in (("accuracy", [0, 100]), ("difference", [-100, 100])):
-        point = curves.points(rows([-90.0, 0.0, 99.0], name=name), ["protocol"], [name]).iloc[0]
+        point = curves.points(rows([-90.0, 0.0, 99.0], name=name), ["method"], [name]).iloc[0]
         assert [point["low"], point["high"]] == ends
 
 

@@ -15,7 +15,7 @@ N, ROW = 4, 1000.0
 PLAIN = NetworkModel(latency=0.5, bandwidth=2000, step=3)
 
 
-def run(protocol="ngo", topology="ring", edges=2 * N, rounds=1, steps=(0, 10, 20), **fields):
+def run(method="ngo", topology="ring", edges=2 * N, rounds=1, steps=(0, 10, 20), **fields):
     """Evaluations of a run that sends ``rounds`` messages along each edge in each step.
 
     ``edges`` is their number in a step, or that up to each evaluation.
@@ -23,7 +23,7 @@ def run(protocol="ngo", topology="ring", edges=2 * N, rounds=1, steps=(0, 10, 20
     sent = np.array(edges if np.ndim(edges) else np.array(steps) * edges) * rounds
     return pd.DataFrame(
         {
-            "run": f"{protocol}-{topology}", "protocol": protocol, "topology": topology,
+            "run": f"{method}-{topology}", "method": method, "topology": topology,
             "workers": N, "seed": 0, "step": steps, "messages": sent, "bytes_sent": sent * ROW,
             "local_steps": 1, "delay": 0, **fields,
         }
@@ -65,7 +65,7 @@ def test_local_steps_take_a_graph_for_each_exchange():
 
 def test_seconds_do_not_depend_on_how_often_a_run_is_evaluated():
     """Base-2 on five workers has 4, 4, 2, 4 and 4 directed edges in its steps."""
-    base = {"protocol": "gossip", "topology": "base_graph", "workers": 5, "peers": 1}
+    base = {"method": "gossip", "topology": "base_graph", "workers": 5, "peers": 1}
     often = run(**base, edges=[0, 4, 8, 10, 14, 18], steps=range(6))
     seldom = run(**base, edges=[0, 18], steps=(0, 5))
     assert network_seconds(seldom, PLAIN).iloc[-1] == network_seconds(often, PLAIN).iloc[-1]

@@ -94,7 +94,7 @@ def test_runs_that_different_versions_made_are_refused_or_told_apart(tmp_path):
     with pytest.raises(UserError) as told:
         results.aggregate(files)
     assert str(told.value) == (
-        "metrics: different versions made the runs: torch 2.14.0 (1 run), torch 2.15.0 (2 runs); "
+        "metrics: different versions made the runs: torch 2.15.0 (2 runs), torch 2.14.0 (1 run); "
         "train them again with one version, or have tables say it (mixed_versions: tell in the "
         "config)."
     )

@@ -5,12 +5,12 @@ import pytest
 from made_up import TABLE_S1 as REFERENCE
 
 from ngo.analysis.spectra import spectral_comparison
-from ngo.measures.spectra import SpectraSettings, spectral_table
+from ngo.measures.spectra import SpectraOptions, spectral_table
 
 
 def measured():
     """Rings and complete graphs as ``ngo spectra`` measures them, and a random graph."""
-    return spectral_table(SpectraSettings(topology=("ring", "random", "complete"), draws=3))
+    return spectral_table(SpectraOptions(topology=("ring", "random", "complete"), draws=3))
 
 
 def test_table_s1_agrees_with_the_papers_digits():
@@ -49,6 +49,6 @@ def test_a_random_graphs_degree_is_judged_by_its_standard_error(degree, draws, p
 
 
 def test_drawn_graphs_have_the_degree_u_times_n_minus_1():
-    drawn = spectral_table(SpectraSettings(topology=("random",), workers=(64,), draws=200))
+    drawn = spectral_table(SpectraOptions(topology=("random",), workers=(64,), draws=200))
     (row,) = spectral_comparison(drawn, REFERENCE).to_dict("records")
     assert (row["degree_agrees"], row["true_degree_agrees"]) == ("no", "yes")

@@ -1,12 +1,12 @@
 """The sums of a forecast, with costs that are made up."""
 
+from functools import partial
+
 import pytest
-from recorded_runs import AROUND, COLD, IMAGE, SAMPLE, WARM, made_up_costs, write
+from recorded_runs import COLD, IMAGE, SAMPLE, SETUP, WARM, made_up_costs, write
 from runs import digits_run
 
-from ngo.bench import forecast as module
-from ngo.bench.forecast import JOB, forecast, run_seconds
-from ngo.bench.run_costs import Costs
+from ngo.bench.forecast import JOB, forecast
 from ngo.pipeline.grid import training_runs
 from ngo.pipeline.work import work
 from ngo.training.spec import DEFAULTS
@@ -22,38 +22,37 @@ def config_of(**values):
         "defaults": {**DEFAULTS, **small},
         "settings": {"a": {}, "b": {"lr": 0.1}},
         "training": {
-            "first": {"settings": ["a"], "compare": [{"protocol": "ngo", "topology": "ring"}]},
+            "first": {"settings": ["a"], "compare": [{"method": "ngo", "topology": "ring"}]},
             "second": {
                 "settings": ["a", "b"],
-                "compare": [{"protocol": ["gossip", "ngo"], "topology": "ring"}],
+                "compare": [{"method": ["gossip", "ngo"], "topology": "ring"}],
             },
         },
         **values,
     }
 
 
-def made(tmp_path, cores=1, **values):
-    return forecast(
-        config_of(**values), tmp_path, results=tmp_path, cores=cores, measure=made_up_costs
-    )
+def made(tmp_path, cores=1, measure=made_up_costs, **values):
+    return forecast(config_of(**values), tmp_path, results=tmp_path, cores=cores, measure=measure)
 
 
-def of_one(spec, start=COLD):
+def trained(spec):
+    """The seconds of a run's steps and evaluations."""
     each = work(spec, 359, 1437)
-    return JOB + start + AROUND + SAMPLE * each.samples + IMAGE * each.images
+    return SAMPLE * each.samples + IMAGE * each.images
 
 
 def test_a_run_costs_its_start_its_files_its_samples_and_its_evaluations(tmp_path):
     (spec,) = training_runs("first", config_of(seeds=[0]), config_of()["training"]["first"])
-    first = made(tmp_path, seeds=[0]).rows[0]
-    assert first.seconds == pytest.approx(of_one(spec))
+    first = made(tmp_path, seeds=[0]).rows[0].left
+    assert first.seconds == pytest.approx(JOB + COLD + SETUP + trained(spec))
     assert first.evaluating == pytest.approx(IMAGE * work(spec, 359, 1437).images)
     assert first.samples == work(spec, 359, 1437).samples
 
 
 def test_a_shared_run_counts_in_its_first_experiment(tmp_path):
     rows = made(tmp_path).rows
-    assert [(row.experiment, row.setting, row.runs) for row in rows] == [
+    assert [(row.experiment, row.setting, row.left.runs) for row in rows] == [
         ("first", "a", 2),
         ("second", "a", 2),
         ("second", "b", 4),
@@ -66,9 +65,9 @@ def test_a_finished_run_of_the_same_code_is_not_left(tmp_path):
     write(tmp_path, spec, seconds=8.0, evaluating=2.0, steps=work(spec, 359).steps)
     write(tmp_path, other, seconds=8.0, evaluating=2.0, steps=9, code="another")
     first = made(tmp_path).rows[0]
-    assert (first.runs, first.finished, first.took, first.took_share) == (1, 1, 8.0, 0.25)
-    training, evaluating = run_seconds(spec, work(spec, 359, 1437), made_up_costs([spec], tmp_path))
-    assert first.expected == pytest.approx(training + evaluating)
+    assert (first.left.runs, first.finished.runs) == (1, 1)
+    assert (first.finished.seconds, first.finished.share) == (8.0, "25%")
+    assert first.expected == pytest.approx(trained(spec))
     text = made(tmp_path).as_text()
     assert "its evaluation" in text
     assert "25%" in text  # of the 8 seconds
@@ -79,9 +78,8 @@ def test_of_a_run_that_diverged_only_its_steps_were_expected(tmp_path):
     spec, _ = training_runs("first", config, config["training"]["first"])
     half = work(spec, 359).steps // 2
     write(tmp_path, spec, seconds=8.0, evaluating=2.0, steps=half)
-    whole = sum(run_seconds(spec, work(spec, 359, 1437), made_up_costs([spec], tmp_path)))
     share = half / work(spec, 359).steps
-    assert made(tmp_path).rows[0].expected == pytest.approx(whole * share)
+    assert made(tmp_path).rows[0].expected == pytest.approx(trained(spec) * share)
 
 
 def test_jobs_share_the_time_and_threads_the_cores(tmp_path):
@@ -93,27 +91,20 @@ def test_jobs_share_the_time_and_threads_the_cores(tmp_path):
 
 
 def test_a_prefork_server_starts_jobs_faster(tmp_path):
-    cold, warm = (made(tmp_path, warm=warm).rows[0] for warm in (False, True))
+    cold, warm = (made(tmp_path, warm=warm).rows[0].left for warm in (False, True))
     assert cold.seconds - warm.seconds == pytest.approx(2 * (COLD - WARM))
 
 
 def test_a_part_of_a_data_set_costs_its_own_size(tmp_path):
-    def measure(specs, root, **how):
-        return Costs(**{**vars(made_up_costs(specs, root)), "sizes": {"digits": (700, 50)}})
-
-    row = forecast(config_of(), tmp_path, results=tmp_path, measure=measure).rows[0]
-    assert row.samples == 2 * work(digits_run(epochs=2.0), 50, 700).samples
+    row = made(tmp_path, measure=partial(made_up_costs, sizes=(700, 50))).rows[0]
+    assert row.left.samples == 2 * work(digits_run(epochs=2.0), 50, 700).samples
 
 
 def test_the_text_has_the_total_and_what_slows_it_down(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "processor", lambda: "a processor")
+    monkeypatch.setattr("ngo.training.record.processor", lambda: "a processor")
     text = made(tmp_path, cores=2).as_text()
     assert "mine: 8 runs to train, 2 at a time, on a processor: " in text
     assert "Other programs" not in text
     assert "finished" not in text
-
-    def measure(specs, root, **how):
-        return Costs(**{**vars(made_up_costs(specs, root)), "slowdown": 2.0})
-
-    slow = forecast(config_of(), tmp_path, results=tmp_path, measure=measure).as_text()
+    slow = made(tmp_path, measure=partial(made_up_costs, slowdown=2.0)).as_text()
     assert "2.0 times as long" in slow

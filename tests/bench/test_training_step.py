@@ -29,7 +29,7 @@ def test_a_step_is_the_packages_own(backend, topology, monkeypatch):
 def test_the_spec_is_that_of_the_case():
     spec = make_spec("mnist_cnn", 10, 32, topology="ring")
     assert (spec.model, spec.workers, spec.batch_size) == ("mnist_cnn", 10, 32)
-    assert (spec.protocol, spec.topology, spec.p) == ("ngo", "ring", training_step.P)
+    assert (spec.method, spec.topology, spec.p) == ("ngo", "ring", training_step.P)
 
 
 def test_random_images_have_the_shape_of_the_models_inputs():

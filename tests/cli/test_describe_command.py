@@ -12,10 +12,10 @@ from ngo.common import plugins
 from ngo.data.dataset import DATASETS
 from ngo.data.described import DESCRIBED, identity
 from ngo.data.owners import OWNERS
-from ngo.pipeline.collect import of_this_code
+from ngo.pipeline.archives.collect import of_this_code
+from ngo.pipeline.archives.packed_runs import read_run
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.keys import Keys
-from ngo.pipeline.packed_runs import read_run
 from ngo.pipeline.plan import plan
 
 pytestmark = pytest.mark.usefixtures("own_entries")
@@ -63,7 +63,7 @@ def test_the_example_of_the_docs_trains(study):
     told = ngo(*example()[0])
     facts = "72 training samples of 1 × 28 × 28, 3 classes, with owners"
     assert told == f"marks: {facts} → marks.yaml\n"
-    runs = {spec.protocol: spec for spec in planned().training["mymarks"] if spec.seed == 0}
+    runs = {spec.method: spec for spec in planned().training["mymarks"] if spec.seed == 0}
     assert set(runs) == {"gossip", "ngo"}
     flags = runs["ngo"].flags()
     ngo("train", "--plugin", "marks.yaml", *flags, "--device", "cpu", "--out", "run")

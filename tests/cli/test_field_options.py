@@ -1,4 +1,4 @@
-"""Options for the fields of runs and the settings of measurements."""
+"""Options for the fields of runs and the options of measurements."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def test_a_value_out_of_range_is_named_with_its_option():
 
 @pytest.mark.parametrize("many", [False, True])
 def test_the_help_has_the_range_and_the_default(many):
-    facts = {"k": (Field(int, "places", **within(1, 9)), "[default: 3]", {"multiple": many})}
+    facts = {"k": (Field(int, "places", within(1, 9)), "[default: 3]", {"multiple": many})}
     text = CliRunner().invoke(command_of(field_options(facts)), ["--help"]).output
     assert "Places (1 to 9)  [default: 3]" in " ".join(text.split()).replace("  ", " ") or (
         "Places (1 to 9) [default: 3]" in " ".join(text.split())

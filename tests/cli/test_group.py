@@ -6,7 +6,6 @@ from click.testing import CliRunner
 from command_line import mistake
 
 from ngo.cli.group import Commands, Lazy
-from ngo.common import plugins
 
 
 @click.command()
@@ -58,7 +57,7 @@ def test_an_interrupted_command_says_so():
     assert (result.exit_code, result.stderr) == (130, "ngo: interrupted\n")
 
 
-def test_a_command_comes_from_its_place_or_from_the_registry():
+def test_a_command_comes_from_its_place():
     group = Commands(
         "g",
         lazy={"early": Lazy(f"{__name__}:late", "Be early."), "late": Lazy("nosuch:added", None)},
@@ -66,8 +65,6 @@ def test_a_command_comes_from_its_place_or_from_the_registry():
     assert group.list_commands() == ["early", "late"]
     assert group.get_command(None, "early") is late
     assert group.get_command(None, "nosuch") is None
-    group = Commands("g", lazy={"late": Lazy(f"{__name__}:added", "Be late.")})
-    assert group.get_command(None, "late") is late
 
 
 def test_help_imports_no_command():
@@ -76,11 +73,8 @@ def test_help_imports_no_command():
     assert lines[-1].split(maxsplit=1) == ["a", "Do a."]
 
 
-def test_a_registry_is_asked_if_there_are_plugins(monkeypatch):
+def test_measurements_have_a_section_of_the_help():
     group = Commands("g", registered=f"{__name__}:added")
-    assert group.list_commands() == []
-    assert "No such command 'late'" in mistake("late", group=group)
-    monkeypatch.setattr(plugins, "loaded", lambda: ("a plugin",))
     assert group.list_commands() == ["late"]
     assert CliRunner().invoke(group, ["late"]).stdout == "here\n"
-    assert "late  Come late.\n" in CliRunner().invoke(group, ["--help"]).stdout
+    assert "Measurements:\n  late  Come late.\n" in CliRunner().invoke(group, ["--help"]).stdout

@@ -65,7 +65,7 @@ def test_json_has_all_facts():
     assert {kind: [each["name"] for each in listed] for kind, listed in found.items()} == {
         kind: sorted(registry) for kind, registry in REGISTRIES.items()
     }
-    d2 = next(each for each in found["protocol"] if each["name"] == "d2")
+    d2 = next(each for each in found["method"] if each["name"] == "d2")
     assert d2["local_rule"] == ["momentum", "nesterov", "sgd"]
     assert d2["needs_every_message"] == ""
 

@@ -9,7 +9,7 @@ from ngo.gossip.topology import TOPOLOGIES
 
 NAMES = {
     "topology": "from ngo.gossip.topology import TOPOLOGIES as registry\nname = 'ring'",
-    "protocol": "from ngo.gossip.method import METHODS as registry\nname = 'ngo'",
+    "method": "from ngo.gossip.method import METHODS as registry\nname = 'ngo'",
     "dataset": "from ngo.data.dataset import DATASETS as registry\nname = 'digits'",
 }
 

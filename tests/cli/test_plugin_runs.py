@@ -1,4 +1,4 @@
-"""Runs with plugins: settings as options, checkpoints, entry points, processes; and mistakes."""
+"""Runs with plugins: their options, checkpoints, entry points, processes; and mistakes."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from command_line import mistake, ngo
 from conftest import REPOSITORY
 from running import ended, finished, start
 
-from ngo.common.settings import DECLARED
+from ngo.common.options import DECLARED
 
 EXAMPLES = REPOSITORY / "examples/plugins"
 SMALL = ["--dataset", "flowers", "--workers", 4, "--batch-size", 8, "--device", "cpu"]
@@ -31,7 +31,7 @@ def losses(folder):
     return pd.read_parquet(folder / "metrics.parquet")["consensus_loss"].tolist()
 
 
-def test_a_setting_of_a_plugin_is_an_option(own_entries, tmp_path):
+def test_an_option_of_a_plugin_is_one_of_the_command(own_entries, tmp_path):
     """Also of a command that was imported before the plugin."""
     assert "--beta1" not in ngo("train", "--help")
     run = ["train", *examples("csv_data", "local_adam"), *SMALL, *SHORT]
@@ -52,12 +52,12 @@ def test_a_setting_of_a_plugin_is_an_option(own_entries, tmp_path):
     assert "--beta1" not in ngo("train", "--help")
 
 
-def test_a_partition_may_have_settings(own_entries, tmp_path):
+def test_a_partition_may_have_options(own_entries, tmp_path):
     """They are options of ``ngo partition`` too."""
     (tmp_path / "strided.py").write_text(
         "import numpy as np, ngo\n"
         "OWN = {'stride': ngo.whole('distance of samples', 2, ngo.at_least(1))}\n"
-        "@ngo.partition('strided', settings=OWN)\n"
+        "@ngo.partition('strided', options=OWN)\n"
         "def strided(labels, n, *, stride, generator):\n"
         "    return [np.arange(i, len(labels), n * stride) for i in range(n)]\n"
     )
@@ -123,9 +123,9 @@ def test_a_plugin_of_an_installed_package(tmp_path):
         ),
         (
             ("rotating_partners", "push_diging"),
-            ["--topology", "rotating_partners", "--protocol", "push_diging"],
+            ["--topology", "rotating_partners", "--method", "push_diging"],
         ),
-        (("slowmo",), ["--protocol", "slowmo", "--local-steps", 2]),
+        (("slowmo",), ["--method", "slowmo", "--local-steps", 2]),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
 )
@@ -155,11 +155,11 @@ MISTAKES = {
 
 def setting(name, default=1.0):
     own = f"{{'{name}': ngo.number('a number', {default}, ngo.above(0))}}"
-    return f"@ngo.local_rule('{name}_rule', settings={own})\ndef {name}_rule(step): ...\n"
+    return f"@ngo.local_rule('{name}_rule', options={own})\ndef {name}_rule(step): ...\n"
 
 
 for taken in ("lr", "threads", "step", "run"):
-    MISTAKES[setting(taken)] = f"setting: '{taken}' is a name of the package's own; choose"
+    MISTAKES[setting(taken)] = f"option: '{taken}' is a name of the package's own; choose"
 
 
 @pytest.mark.usefixtures("own_entries")
@@ -174,11 +174,11 @@ def test_a_mistake_in_a_plugin_is_a_line(tmp_path, code, message):
 
 
 @pytest.mark.parametrize("name", ["lr", "threads"])
-def test_a_setting_of_a_taken_name_is_refused_at_the_start_of_a_command(tmp_path, name):
+def test_an_option_of_a_taken_name_is_refused_at_the_start_of_a_command(tmp_path, name):
     """The plugin is loaded before the package's own fields."""
     (tmp_path / "bad.py").write_text("import ngo\n" + setting(name))
     process = command("--plugin", tmp_path / "bad.py", "--out", tmp_path / "run")
     _, err = ended(process)
     assert process.returncode == 2
-    assert err.startswith(f"ngo: setting: '{name}' is a name of the package's own")
+    assert err.startswith(f"ngo: option: '{name}' is a name of the package's own")
     assert err.count("\n") == 1

@@ -121,7 +121,7 @@ def test_a_plugin_is_loaded_for_its_own_job_only(server, only_prefork, tmp_path)
     assert outcome(before)[0].startswith("digits-iid-mine-ngo-")
 
 
-def test_settings_of_a_plugin_are_options_of_a_job(server, only_prefork, tmp_path):
+def test_options_of_a_plugin_are_options_of_a_job(server, only_prefork, tmp_path):
     """The server has imported the command before the plugin is loaded."""
     plugin = REPOSITORY / "examples/plugins/local_adam.py"
     rule = ["--local-rule", "adam_cosine", "--beta1", "0.8", "--epochs", "0.2"]

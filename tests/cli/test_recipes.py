@@ -18,6 +18,10 @@ import numpy as np
 
 import ngo
 from ngo.gossip.topology import TOPOLOGIES
+from ngo.theorems.graphs import graphs, states
+from ngo.theorems.theorem import part, rows_of
+from verdicts.quantity_registry import quantity
+from verdicts.statistics.cases import cases
 
 """
 
@@ -31,7 +35,7 @@ def code():
 def recipes(own_entries, tmp_path):
     """The plugin that consists of all recipes, as an option."""
     blocks = [block for block in code() if "@figure" not in block]
-    assert len(blocks) == 10
+    assert len(blocks) == 11
     (tmp_path / "recipes.py").write_text("\n\n".join([HEAD, *blocks]))
     return ["--plugin", tmp_path / "recipes.py"]
 
@@ -39,7 +43,7 @@ def recipes(own_entries, tmp_path):
 def test_a_run_with_the_recipes(recipes, tmp_path):
     words = {
         "--topology": "wheel",
-        "--protocol": "gossip_first",
+        "--method": "gossip_first",
         "--local-rule": "heavy_ball",
         "--mass": 0.5,
         "--coupling": "tanh",

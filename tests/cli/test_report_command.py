@@ -9,7 +9,7 @@ CONFIG = ["--config", "config/config.yaml"]
 
 
 def test_the_page_is_written(tmp_path, monkeypatch):
-    def made(configs, schema):
+    def made(configs):
         assert [path.name for path in configs] == ["config.yaml"]
         return contents(tmp_path)
 

@@ -7,11 +7,11 @@ from ngo.cli.run_spec import spec_of_options
 
 
 def test_a_value_without_effect_is_named(tmp_path):
-    out = ngo("train", *SMALL, "--protocol", "gossip", "--p", "0.8", "--out", tmp_path / "a")
+    out = ngo("train", *SMALL, "--method", "gossip", "--p", "0.8", "--out", tmp_path / "a")
     assert "note: p 0.8 has no effect here: it is 1" in out
-    out = ngo("train", *SMALL, "--protocol", "centralized", "--topology", "ring", "--out", tmp_path)
+    out = ngo("train", *SMALL, "--method", "centralized", "--topology", "ring", "--out", tmp_path)
     assert "note: topology ring has no effect here: it is not used" in out
-    own_rule = ("--protocol", "quasi_global", "--local-rule", "adam")
+    own_rule = ("--method", "quasi_global", "--local-rule", "adam")
     out = ngo("train", *SMALL, *own_rule, "--out", tmp_path / "b")
     assert "note: local_rule adam has no effect here: it is 'sgd'" in out
 

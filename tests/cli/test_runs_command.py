@@ -20,7 +20,6 @@ def test_runs_lists_what_a_config_trains():
 
 
 def test_runs_alone_lists_the_tiers_beside_files_that_are_none(tmp_path, monkeypatch):
-    shutil.copytree("workflow/schemas", tmp_path / "workflow/schemas")
     (tmp_path / "config").mkdir()
     for path in CONFIGS:
         shutil.copy(path, tmp_path / "config")

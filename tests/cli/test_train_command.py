@@ -6,7 +6,7 @@ from command_line import SMALL, mistake, ngo
 
 
 def test_a_run_by_flags_and_again_by_its_record(tmp_path):
-    out = ngo("train", *SMALL, "--protocol", "ngo", "--p", "0.8", "--out", tmp_path / "a")
+    out = ngo("train", *SMALL, "--method", "ngo", "--p", "0.8", "--out", tmp_path / "a")
     assert "digits-iid-ring-ngo-p0.8-s0-" in out
     ngo("train", "--spec", tmp_path / "a/run.json", "--device", "cpu", "--out", tmp_path / "b")
     first, second = (pd.read_parquet(tmp_path / name / "metrics.parquet") for name in ("a", "b"))
@@ -25,7 +25,7 @@ def test_a_run_by_flags_and_again_by_its_record(tmp_path):
         (["--lr", "nan"], "lr: nan is not finite"),
         (["--gamma", "-1"], "gamma: -1.0 is out of range"),
         (["--topology", "rign"], "Did you mean 'ring'?"),
-        (["--protocol", "mgo"], "Did you mean 'ngo'?"),
+        (["--method", "mgo"], "Did you mean 'ngo'?"),
         (["--dataset", "digts"], "Did you mean 'digits'?"),
         (["--partition", "dirichlet", "--beta", "0"], "beta: 0.0 is out of range"),
         (["--topology", "random", "--u", "1.5"], "u: 1.5 is out of range"),

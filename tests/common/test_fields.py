@@ -1,18 +1,50 @@
 import math
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
-from ngo.common.fields import Field, above, as_number, at_least, below, checked, wanted, within
+from ngo.common.fields import (
+    Field,
+    above,
+    as_number,
+    at_least,
+    below,
+    checked,
+    choice,
+    fields_of,
+    from_mapping,
+    number,
+    wanted,
+    whole,
+    within,
+)
 from ngo.common.registry import Registry, UserError
 
 NAMES = Registry("topology")
 NAMES.add("ring", 1)
 NAMES.add("complete", 2)
 
-WORKERS = Field(int, "number of workers", **within(1, 2000))
-RATE = Field(float, "learning rate", **above(0, 10))
+WORKERS = Field(int, "number of workers", within(1, 2000))
+RATE = Field(float, "learning rate", above(0, 10))
 TOPOLOGY = Field(str, "topology", names=NAMES)
+
+
+@dataclass(frozen=True)
+class Things:
+    shape: str = choice("shape of a thing", "ring", NAMES)
+    size: tuple[int, ...] = whole("sizes", (1, 2), within(1, 1000))
+    rate: float = number("rate", 0.5, above(0, 1))
+    rounds: int = whole("rounds", 3, at_least(0), optional=True)
+    color: str = "red"
+
+    def __post_init__(self) -> None:
+        if self.rounds == 13:
+            raise UserError("rounds: 13 is bad luck.")
+
+
+ENTRY = {"shape": "complete", "size": [3, 4], "rate": 1}
 
 
 @pytest.mark.parametrize(
@@ -26,9 +58,12 @@ TOPOLOGY = Field(str, "topology", names=NAMES)
     ],
 )
 def test_ranges(limits, inside, outside, words):
-    assert all(map(limits["allowed"], inside))
-    assert not any(map(limits["allowed"], outside))
-    assert limits["range"] == words
+    assert all(value in limits for value in inside)
+    assert not any(value in limits for value in outside)
+    assert str(limits) == words
+    is_valid = Draft202012Validator({"type": "number", **limits.schema}).is_valid
+    assert all(map(is_valid, inside))
+    assert not any(map(is_valid, outside))
 
 
 def test_a_file_must_be_there(tmp_path):
@@ -89,3 +124,54 @@ def test_allowed_values_in_words():
 def test_numbers_that_were_read_as_text():
     assert as_number("1e-3") == " It was read as text: write 0.001."
     assert as_number("nan") == as_number("x") == as_number(1) == ""
+
+
+def test_a_class_declares_its_fields():
+    known = fields_of(Things)
+    assert list(known) == ["shape", "size", "rate", "rounds"]
+    assert [each.kind for each in known.values()] == [str, int, float, int]
+    assert [each.many for each in known.values()] == [False, True, False, False]
+    assert [each.optional for each in known.values()] == [False, False, False, True]
+    assert known["size"].default == Things().size == (1, 2)
+
+
+def test_a_mapping_becomes_values_of_the_right_types():
+    found = from_mapping(Things, ENTRY, "entry")
+    assert found == Things("complete", (3, 4), 1.0, 3)
+    assert isinstance(found.rate, float)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"sze": 1}, "^entry: 'sze' is unknown; .*Did you mean 'size'"),
+        ({"color": "blue"}, "^entry: 'color' is unknown"),
+        ({"shape": "rign"}, "^entry.shape: 'rign' is unknown; .*Did you mean 'ring'"),
+        ({"size": 3}, "^entry.size: 3 is not allowed; .* a list"),
+        ({"size": []}, r"^entry.size: \[\] is not allowed; .* a list of one or more values"),
+        ({"size": [4, 4.0]}, r"^entry.size: \[4, 4.0\] repeats 4.0"),
+        ({"size": [1, 0]}, r"^entry.size\[1\]: 0 is out of range; .* a whole number, 1 to 1,000"),
+        ({"rate": [0]}, r"^entry.rate: \[0\] is not a number"),
+        ({"rate": None}, "^entry.rate: None is not a number"),
+        ({"rate": "1e-3"}, "^entry.rate: '1e-3' is not a number.*write 0.001"),
+        ({"rounds": 10**400}, "^entry.rounds: 1000.*… is too large"),
+        ({"rounds": 13}, "^entry.rounds: 13 is bad luck"),
+    ],
+)
+def test_a_mistake_in_a_mapping_is_named(values, message):
+    with pytest.raises(UserError, match=message):
+        from_mapping(Things, {**ENTRY, **values}, "entry")
+
+
+def test_only_optional_fields_may_be_left_out():
+    with pytest.raises(UserError, match="^entry: 'rate' is missing"):
+        from_mapping(Things, {"shape": "ring", "size": [1]}, "entry")
+
+
+def test_a_list_may_be_empty_if_its_default_is():
+    @dataclass(frozen=True)
+    class Empty:
+        delay: tuple[int, ...] = whole("delays", (), at_least(1))
+
+    assert from_mapping(Empty, {"delay": []}, "entry").delay == ()
+    assert fields_of(Empty)["delay"].schema["minItems"] == 0

@@ -19,6 +19,7 @@ from ngo.distributed.meeting import open_meeting
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.distributed.processes import launch
 from ngo.gossip.compression import COMPRESSIONS
+from ngo.gossip.method import METHODS
 from ngo.gossip.traffic import sent
 from ngo.native.pool import in_order
 from ngo.training.problem import make_problem
@@ -27,10 +28,7 @@ from ngo.training.stepper import Stepper
 PROCESSES, STEPS, D, TIMEOUT = 3, 6, 10, 30.0
 
 RUNS = {
-    "d2": {},
-    "exact_diffusion": {},
-    "gradient_tracking": {},
-    "quasi_global": {},
+    **{name: {} for name, entry in METHODS.items() if entry.decentralized and entry.sends},
     "push_sum": {"topology": "one_peer_exponential"},
     "push_sum-static": {"topology": "d_equi_static", "shifts": 2},
     "local_sgd-rotating": {"topology": "alternating_matching", "local_steps": 3},
@@ -46,7 +44,7 @@ def specs(workers):
     common = {"workers": workers, "gamma": 0.3, "backend": "loop"}
     return {
         name: convex_spec(
-            protocol=name.partition("-")[0],
+            method=name.partition("-")[0],
             **{**common, **how},
             **({"kept_share": 0.3} if how.get("compression") in ("top_k", "random_k") else {}),
         )

@@ -74,7 +74,7 @@ def forgotten(*mappings):
 
 
 @pytest.mark.parametrize(
-    ("processes", "protocol", "topology", "edges", "columns"),
+    ("processes", "method", "topology", "edges", "columns"),
     [
         (2, "tracking", "ring", 10, (10, 10)),
         (5, "tracking", "random", None, (10, 10)),
@@ -83,9 +83,9 @@ def forgotten(*mappings):
     ],
 )
 def test_a_method_that_mixes_two_matrices_is_the_simulated_one(
-    processes, protocol, topology, edges, columns, tmp_path
+    processes, method, topology, edges, columns, tmp_path
 ):
-    values = {"protocol": protocol, "topology": topology, "epochs": 0.375, "seed": 1}
+    values = {"method": method, "topology": topology, "epochs": 0.375, "seed": 1}
     spec = convex_spec(workers=5, **values)
     theirs = simulated(spec, tmp_path)
     ours, _, how = distributed(spec, processes, tmp_path)

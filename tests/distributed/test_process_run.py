@@ -27,18 +27,20 @@ from ngo.gossip.method import METHODS, Method
 from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.training import run as simulated_run
 
+ASYNCHRONOUS = ", ".join(sorted(name for name in METHODS if METHODS[name].asynchronous))
+
 
 @pytest.mark.parametrize(
     ("processes", "fields"),
     [
         (2, {"topology": "ring"}),
-        (2, {"topology": "random", "protocol": "gossip"}),
+        (2, {"topology": "random", "method": "gossip"}),
         (2, {"topology": "complete", "holdout": 0.2}),
-        (4, {"topology": "ring", "protocol": "delayed", "delay": 2}),
-        (4, {"topology": "random", "protocol": "delayed", "delay": 2, "p": 1.0}),
-        (4, {"topology": "complete", "protocol": "local_sgd", "local_steps": 3}),
-        (4, {"topology": "complete", "protocol": "gossip_until", "v_threshold": 0.005}),
-        (5, {"topology": "ring", "protocol": "gossip", "gamma_decay": 0.5}),
+        (4, {"topology": "ring", "method": "delayed", "delay": 2}),
+        (4, {"topology": "random", "method": "delayed", "delay": 2, "p": 1.0}),
+        (4, {"topology": "complete", "method": "local_sgd", "local_steps": 3}),
+        (4, {"topology": "complete", "method": "gossip_until", "v_threshold": 0.005}),
+        (5, {"topology": "ring", "method": "gossip", "gamma_decay": 0.5}),
         (5, {"topology": "random", "p": 0.5, "gamma": 0.001, "u": 0.3}),
         (5, {"topology": "complete", "partition": "shards", "shards": 10}),
         (4, {"topology": "ring", "link_failure": 0.3, "absence": 0.2, "weight_decay": 0.01}),
@@ -65,10 +67,10 @@ def test_a_distributed_run_is_the_simulated_one(processes, fields, tmp_path):
     assert all(row["staleness_max"] == 0 for row in traffic)
 
 
-@pytest.mark.parametrize("protocol", ["ngo", "centralized"])
-def test_a_step_of_the_digits_model_is_the_simulated_one(protocol, tmp_path):
+@pytest.mark.parametrize("method", ["ngo", "centralized"])
+def test_a_step_of_the_digits_model_is_the_simulated_one(method, tmp_path):
     """A single step: two longer runs would part at a tie in a ReLU or a pooling."""
-    spec = spec_of(model="mnist_cnn", workers=4, protocol=protocol, epochs=0.02)
+    spec = spec_of(model="mnist_cnn", workers=4, method=method, epochs=0.02)
     theirs = simulated(spec, tmp_path)
     ours, _, _ = distributed(spec, 2, tmp_path)
     assert_equal_runs(ours, theirs)
@@ -76,7 +78,7 @@ def test_a_step_of_the_digits_model_is_the_simulated_one(protocol, tmp_path):
 
 
 def test_failures_are_the_simulated_ones_where_workers_share_a_process(tmp_path):
-    failing = {"protocol": "gradient_tracking", "link_failure": 0.3, "absence": 0.3}
+    failing = {"method": "gradient_tracking", "link_failure": 0.3, "absence": 0.3}
     spec = spec_of(workers=5, topology="complete", epochs=0.2, local_rule="momentum", **failing)
     ours, _, _ = distributed(spec, 2, tmp_path)
     assert_equal_runs(ours, simulated(spec, tmp_path))
@@ -105,7 +107,7 @@ def test_several_workers_share_a_process(topology, tmp_path):
 
 
 def test_a_parameter_server_is_centralized_sgd(tmp_path):
-    spec = spec_of(workers=4, protocol="centralized")
+    spec = spec_of(workers=4, method="centralized")
     ours, _, how = distributed(spec, 4, tmp_path)
     assert_equal_runs(ours, simulated(spec, tmp_path))
     assert (ours["V"] == 0).all()
@@ -195,8 +197,8 @@ def test_mistakes_are_one_line(tmp_path):
     assert refusal() == ""
     assert refusal(processes=5).startswith("processes: 5 is more than the 4 workers; it must be 4")
     assert refusal(on_failure="dorp").endswith("Did you mean 'drop'?")
-    assert refusal(asynchronous=True, protocol="delayed").endswith(
-        "the workers of protocol 'delayed' have to wait; allowed: gossip, local_sgd, ngo."
+    assert refusal(asynchronous=True, method="delayed").endswith(
+        f"the workers of method 'delayed' have to wait; allowed: {ASYNCHRONOUS}."
     )
     for name in ("link_failure", "absence"):
         assert refusal(**{name: 0.1}) == ""
@@ -208,8 +210,8 @@ def test_a_method_is_asynchronous_only_if_it_says_so(tmp_path, monkeypatch):
     """Its fields do not decide: gradient tracking has those of NGO, and exchanges two matrices."""
     ngo = METHODS["ngo"]
     monkeypatch.setitem(METHODS, "tracking", Method(ngo.update, ngo.fields, ngo.fixed))
-    message = "protocol 'tracking' have to wait; allowed: gossip, local_sgd, ngo."
-    assert message in refused(tmp_path, asynchronous=True, protocol="tracking")
+    message = f"method 'tracking' have to wait; allowed: {ASYNCHRONOUS}."
+    assert message in refused(tmp_path, asynchronous=True, method="tracking")
     assert refused(tmp_path, asynchronous=True) == ""
 
 
@@ -219,8 +221,8 @@ def test_no_worker_is_dropped_from_directed_or_weighted_graphs(tmp_path, monkeyp
     monkeypatch.setitem(METHODS, "push", Method(ngo.update, ("topology",), directed=True))
     monkeypatch.setitem(TOPOLOGIES, "one_way", Topology("one_way", one_way, True, False, ()))
     monkeypatch.setitem(TOPOLOGIES, "own", Topology("own", weighted, False, True, ()))
-    directed = {"protocol": "push", "topology": "one_way"}
-    assert refused(tmp_path, "drop") == refused(tmp_path, "drop", protocol="centralized") == ""
+    directed = {"method": "push", "topology": "one_way"}
+    assert refused(tmp_path, "drop") == refused(tmp_path, "drop", method="centralized") == ""
     assert refused(tmp_path, "drop", **directed) == (
         "on-failure: 'drop' recomputes Metropolis–Hastings weights after a loss, but topology "
         "'one_way' is directed; allowed: stop."

@@ -69,13 +69,13 @@ def test_gradients_need_no_numbers_on_the_host(monkeypatch, model):
 
 PS = (0.5, 0.9, 1)
 RUNS = [
-    {"protocol": "centralized"},
-    {"protocol": "gossip", "topology": "ring"},
-    {"protocol": "gossip", "topology": "random"},
-    {"protocol": "gossip_until", "topology": "ring", "v_threshold": 1e-4},
-    *({"protocol": "ngo", "topology": t, "p": p} for t in ("ring", "random") for p in PS),
-    *({"protocol": "local_sgd", "topology": "ring", "p": p, "local_steps": 2} for p in PS),
-    *({"protocol": "delayed", "topology": "random", "p": p, "delay": 2} for p in PS),
+    {"method": "centralized"},
+    {"method": "gossip", "topology": "ring"},
+    {"method": "gossip", "topology": "random"},
+    {"method": "gossip_until", "topology": "ring", "v_threshold": 1e-4},
+    *({"method": "ngo", "topology": t, "p": p} for t in ("ring", "random") for p in PS),
+    *({"method": "local_sgd", "topology": "ring", "p": p, "local_steps": 2} for p in PS),
+    *({"method": "delayed", "topology": "random", "p": p, "delay": 2} for p in PS),
 ]
 
 
@@ -135,7 +135,7 @@ def test_the_host_never_waits_within_an_epoch(card, trainings, values):
         card.waits.clear()
         for _ in range(4):
             training.stepper.advance()
-    assert set(card.waits) == ({"__float__"} if values["protocol"] == "gossip_until" else set())
+    assert set(card.waits) == ({"__float__"} if values["method"] == "gossip_until" else set())
 
 
 def test_a_step_with_images_and_dropout_does_not_wait_either(card, tmp_path):

@@ -82,7 +82,7 @@ def test_a_caption_says_that_different_versions_made_the_runs():
         {"dataset": "mnist", "seed": [0, 0, 1, 2], "run": ["a", "a", "b", "c"],
          "versions": ["torch 2.0", "torch 2.0", "torch 2.1", "torch 2.1"]}
     )  # fmt: skip
-    sentence = "Different versions made the runs: torch 2.0 (1 run), torch 2.1 (2 runs)."
+    sentence = "Different versions made the runs: torch 2.1 (2 runs), torch 2.0 (1 run)."
     assert captions.made_by("laptop", runs) == f"Tier laptop; data: mnist; 3 seeds. {sentence}"
     assert captions.mixed_versions([runs, runs.drop(columns="versions")]) == sentence
     assert captions.mixed_versions([runs.drop(columns="versions")]) == ""

@@ -7,7 +7,7 @@ from made_up import cell
 
 from ngo.figures import claims
 from ngo.figures.making import Opened
-from verdicts.quantity import QUANTITIES, Quantity
+from verdicts.quantity_registry import QUANTITIES, Quantity
 
 CLAIM = {"place": "Table 1", "says": "NGO learns", "kind": "order", "quantity": "accuracy_at_end"}
 
@@ -20,7 +20,7 @@ def reference(tmp_path, monkeypatch):
     name = CLAIM["quantity"]
     monkeypatch.setitem(QUANTITIES, name, Quantity(name, at_end, cases=False))
     entries = {
-        "learns": {**CLAIM, "from": "own", "above": 0.1, "cells": {"ngo": {"protocol": "ngo"}}},
+        "learns": {**CLAIM, "from": "own", "above": 0.1, "cells": {"ngo": {"method": "ngo"}}},
         "elsewhere": {**CLAIM, "from": "none", "above": 0.1},
     }
     path = tmp_path / "claims.yaml"

@@ -19,7 +19,7 @@ def rows(values, *, diverged=(), name="V"):
         {
             "run": [f"r{seed}" for seed in seeds],
             "seed": seeds,
-            "protocol": "ngo",
+            "method": "ngo",
             name: values,
             "diverged": [seed in diverged for seed in seeds],
         }
@@ -28,11 +28,11 @@ def rows(values, *, diverged=(), name="V"):
 
 def test_markers_show_how_many_diverged_at_each_value():
     frames = [rows([1.0, 2.0, 3.0], diverged=d).assign(gamma=g) for g, d in ((0.1, []), (1, [0]))]
-    table = points(pd.concat(frames), ["protocol", "gamma"], ["V"])
+    table = points(pd.concat(frames), ["method", "gamma"], ["V"])
     figure = plots.new_figure(2)
     axis = figure.subplots()
     plots.value_ticks(axis, [0.1, 1])
-    curve_panels.dots(axis, curve_panels.by_protocol(table), "gamma", "V")
+    curve_panels.dots(axis, curve_panels.by_method(table), "gamma", "V")
     assert [text.get_text() for text in axis.texts] == ["1 of 3 diverged"]
     low, high = axis.get_xlim()
     assert low < 0.1 < 1 < high < 3
@@ -42,11 +42,11 @@ def test_markers_show_how_many_diverged_at_each_value():
 
 @pytest.mark.parametrize("name", ["V", "accuracy"])
 def test_only_diverged_runs_still_make_a_figure(name):
-    table = points(rows([math.nan] * 2, diverged=[0, 1], name=name), ["protocol"], [name])
+    table = points(rows([math.nan] * 2, diverged=[0, 1], name=name), ["method"], [name])
     figure = plots.new_figure(2)
     axes = figure.subplots(1, 2)
-    curve_panels.lines(axes[0], curve_panels.by_protocol(table.assign(step=3)), "step", name)
-    curve_panels.dots(axes[1], curve_panels.by_protocol(table.assign(step=3)), "step", name)
+    curve_panels.lines(axes[0], curve_panels.by_method(table.assign(step=3)), "step", name)
+    curve_panels.dots(axes[1], curve_panels.by_method(table.assign(step=3)), "step", name)
     assert {text.get_text() for axis in axes for text in axis.texts} == {"2 of 2 diverged"}
     figure.canvas.draw()
 
@@ -56,9 +56,9 @@ def test_limits_hold_the_means_and_a_percentage_its_range():
         [rows([3.0, 50.0, 99.0], name="accuracy").assign(step=k) for k in (0, 1)],
         ignore_index=True,
     )
-    table = points(table, ["protocol", "step"], ["accuracy"])
+    table = points(table, ["method", "step"], ["accuracy"])
     axis = plots.new_figure(4.8, 6.4).subplots()
-    curve_panels.dots(axis, curve_panels.by_protocol(table), "step", "accuracy")
+    curve_panels.dots(axis, curve_panels.by_method(table), "step", "accuracy")
     low, high = axis.get_ylim()
     assert -2 <= low < 51 < high <= 102
     assert table["low"].unique() == [0]
@@ -67,8 +67,8 @@ def test_limits_hold_the_means_and_a_percentage_its_range():
 
 def test_two_seeds_have_neither_bars_nor_bands():
     frames = [rows([3.0, 99.0], name="accuracy").assign(step=k) for k in (0, 1)]
-    table = points(pd.concat(frames), ["protocol", "step"], ["accuracy"])
-    cases = curve_panels.by_protocol(table)
+    table = points(pd.concat(frames), ["method", "step"], ["accuracy"])
+    cases = curve_panels.by_method(table)
     figure = plots.new_figure(2)
     left, right = figure.subplots(1, 2)
     curve_panels.lines(left, cases, "step", "accuracy")
@@ -83,22 +83,22 @@ def test_two_seeds_have_neither_bars_nor_bands():
     figure.canvas.draw()
 
 
-def test_a_protocol_without_a_style_of_its_own_is_shown_too():
-    table = pd.DataFrame({"protocol": ["mine", "ngo"], "x": [1, 2]})
-    assert [look.label for look, _ in curve_panels.by_protocol(table)] == ["NGO", "mine"]
+def test_a_method_without_a_style_of_its_own_is_shown_too():
+    table = pd.DataFrame({"method": ["mine", "ngo"], "x": [1, 2]})
+    assert [look.label for look, _ in curve_panels.by_method(table)] == ["NGO", "mine"]
 
 
 def test_the_line_of_the_runs_left_is_thin():
     course = [
-        {"run": f"r{seed}", "protocol": "ngo", "seed": seed, "step": 10 * k, "V": V,
+        {"run": f"r{seed}", "method": "ngo", "seed": seed, "step": 10 * k, "V": V,
          "diverged": math.isnan(V)}
         for seed, values in enumerate(([0, 2, math.nan], [0, 2, 3, 5]))
         for k, V in enumerate(values)
     ]  # fmt: skip
-    table = along(pd.DataFrame(course), ["protocol"], "step", ["V"])
+    table = along(pd.DataFrame(course), ["method"], "step", ["V"])
     figure = plots.new_figure(2)
     axis = figure.subplots()
-    curve_panels.lines(axis, curve_panels.by_protocol(table), "step", "V")
+    curve_panels.lines(axis, curve_panels.by_method(table), "step", "V")
     whole, left = axis.lines[:2]
     assert list(whole.get_ydata()) == pytest.approx([0, 2])
     assert list(left.get_ydata()) == pytest.approx([3, 5])
@@ -108,6 +108,6 @@ def test_the_line_of_the_runs_left_is_thin():
 
 
 def test_centralized_learning_is_left_out_of_v():
-    table = pd.DataFrame({"protocol": ["centralized", "ngo"], "x": [1, 2]})
-    cases = curve_panels.decentralized(curve_panels.by_protocol(table))
+    table = pd.DataFrame({"method": ["centralized", "ngo"], "x": [1, 2]})
+    cases = curve_panels.decentralized(curve_panels.by_method(table))
     assert [look.label for look, _ in cases] == ["NGO"]

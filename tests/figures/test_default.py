@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings
 def runs(diverged=lambda seed: False, seeds=SEEDS, **fields):
     given = (("centralized", math.nan), ("gossip", 1.0), ("ngo", 0.7), ("ngo", 0.9))
     every = [
-        run(0.5 + 0.1 * seed / 2, protocol=q, p=p, gamma=math.nan if q == "centralized" else 0.1,
+        run(0.5 + 0.1 * seed / 2, method=q, p=p, gamma=math.nan if q == "centralized" else 0.1,
             seed=seed, diverged=q == "ngo" and diverged(seed), **fields)
         for q, p in given for seed in seeds
     ]  # fmt: skip
@@ -28,7 +28,7 @@ def test_cases_are_told_apart_by_the_fields_that_vary():
     assert list(default.cases(table).unique()) == [
         "centralized", "gossip, p = 1", "ngo, p = 0.7", "ngo, p = 0.9"
     ]  # fmt: skip
-    one = table[table["protocol"] == "gossip"]
+    one = table[table["method"] == "gossip"]
     assert set(default.cases(one)) == {"gossip"}
 
 

@@ -11,7 +11,7 @@ from verdicts.rows.evaluations import final
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
 
-def test_markers_tell_protocols_and_topologies_apart():
+def test_markers_tell_methods_and_topologies_apart():
     axis = plots.new_figure(2).subplots()
     scatter(axis, final(scores(levels())))
     assert sum(len(line.get_xdata()) for line in axis.lines) == 2 * 3 * len(SEEDS)

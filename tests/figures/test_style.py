@@ -2,13 +2,13 @@
 
 import matplotlib as mpl
 
-from ngo.figures.style import PROTOCOL_STYLES, house_style, kth_style
+from ngo.figures.style import METHOD_STYLES, house_style, kth_style
 
 
-def test_protocols_are_told_apart_without_colour():
-    looks = {(look.line, look.marker) for look in PROTOCOL_STYLES.values()}
-    assert len(looks) == len(PROTOCOL_STYLES)
-    assert len({look.line for look in PROTOCOL_STYLES.values()}) == len(looks)
+def test_methods_are_told_apart_without_colour():
+    looks = {(look.line, look.marker) for look in METHOD_STYLES.values()}
+    assert len(looks) == len(METHOD_STYLES)
+    assert len({look.line for look in METHOD_STYLES.values()}) == len(looks)
 
 
 def test_a_style_keeps_its_look_under_another_label():

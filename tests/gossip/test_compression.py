@@ -2,11 +2,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from compression_cases import NAMES, SETTINGS, D, N, codec_of, rows, sent
+from compression_cases import NAMES, OPTIONS, D, N, codec_of, rows, sent
 
-from ngo.common.fields import Field, above
+from ngo.common.fields import above, number
+from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
-from ngo.common.settings import DECLARED, Setting
 from ngo.gossip.compression import COMPRESSIONS, Codec, compression, kept_entries
 
 
@@ -16,7 +16,7 @@ def test_the_registry():
         "top_k": ("kept_share",), "random_k": ("kept_share",), "qsgd": ("levels",),
     }  # fmt: skip
     assert COMPRESSIONS.definitions["top_k"] == "ngo.gossip.compressions.top_k:TopK"
-    assert DECLARED["kept_share"].field.owners == ("compression",)
+    assert DECLARED["kept_share"].owners == ("compression",)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -95,10 +95,10 @@ def test_at_least_one_entry_is_kept():
     assert kept_entries(D, SimpleNamespace(kept_share=1.0)) == D
 
 
-def test_a_compression_is_registered_with_its_settings(own_entries):
-    part = Setting(Field(float, "share", **above(0)), 0.5)
+def test_a_compression_is_registered_with_its_options(own_entries):
+    part = number("share", 0.5, above(0))
 
-    @compression("first", settings={"first_share": part})
+    @compression("first", options={"first_share": part})
     class First(Codec):
         pass
 
@@ -106,4 +106,4 @@ def test_a_compression_is_registered_with_its_settings(own_entries):
     assert COMPRESSIONS["first"].fields == ("first_share",)
     with pytest.raises(UserError, match=r"compression: 'topk' is unknown.*Did you mean 'top_k'"):
         COMPRESSIONS["topk"]
-    assert set(SETTINGS) == {"kept_share", "levels"}
+    assert set(OPTIONS) == {"kept_share", "levels"}

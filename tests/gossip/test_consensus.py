@@ -6,9 +6,9 @@ import torch
 from conftest import gaussian
 
 from ngo.common.seeding import torch_stream
+from ngo.gossip.bounds import delay_limit
 from ngo.gossip.consensus import delayed_tolerance, integrate, simulate, synchronization_index
 from ngo.gossip.spectrum import laplacian
-from ngo.gossip.theory import delay_limit
 from ngo.gossip.topologies.complete import complete
 from ngo.gossip.topologies.ring import ring
 from ngo.gossip.topology import Mixing

@@ -5,10 +5,10 @@ import pytest
 import torch
 from weighted import random_weights
 
-from ngo.common.fields import Field, above
+from ngo.common.fields import above, number
+from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.common.settings import DECLARED, Setting
 from ngo.gossip.coupling import COUPLINGS, coupling
 
 RUN = SimpleNamespace(p=0.8, limit=0.05)
@@ -25,15 +25,15 @@ def test_definitions_name_the_pulls():
 
 def test_a_coupling_is_registered_by_its_pull_alone(own_entries):
     """Clipped differences, with a setting of its own."""
-    limit = Setting(Field(float, "largest pull", **above(0)), 1.0)
+    limit = number("largest pull", 1.0, above(0))
 
-    @coupling("limited", fields=("p",), settings={"limit": limit})
+    @coupling("limited", fields=("p",), options={"limit": limit})
     def limited(z, weights, gamma, run):
         return gamma * weights * z.clamp_(-run.limit, run.limit)
 
     entry = COUPLINGS["limited"]
     assert entry.fields == ("p", "limit")
-    assert DECLARED["limit"].field.owners == ("coupling",)
+    assert DECLARED["limit"].owners == ("coupling",)
     X, Y = torch.randn(2, 6, 50, generator=torch_stream(0, "X"), dtype=torch.float64)
     W = random_weights(6, 0.5, 1)
     for at in (None, Y):

@@ -44,12 +44,12 @@ def test_every_entry_is_a_part_and_has_a_summary():
 @pytest.mark.parametrize(
     ("kind", "name", "source"),
     [
-        ("protocol", "ngo", "the paper, Algorithm 1"),
-        ("protocol", "d2", "Tang et al. 2018"),
-        ("protocol", "exact_diffusion", "Yuan et al. 2019"),
-        ("protocol", "gradient_tracking", "Pu and Nedić 2021"),
-        ("protocol", "delayed", 'the paper, equation "delay"'),
-        ("protocol", "centralized", ""),
+        ("method", "ngo", "the paper, Algorithm 1"),
+        ("method", "d2", "Tang et al. 2018"),
+        ("method", "exact_diffusion", "Yuan et al. 2019"),
+        ("method", "gradient_tracking", "Pu and Nedić 2021"),
+        ("method", "delayed", 'the paper, equation "delay"'),
+        ("method", "centralized", ""),
         ("compression", "qsgd", "Alistarh et al. 2017"),
         ("topology", "u_equi_static", "Song et al. 2022"),
         ("coupling", "clipped", "He, Karimireddy and Jaggi 2022"),
@@ -64,37 +64,37 @@ def test_the_source_is_the_work_that_is_cited_first(kind, name, source):
 
 
 def test_methods_local_rules_and_schedules_have_sources():
-    kinds = ("protocol", "local_rule", "lr_schedule")
+    kinds = ("method", "local_rule", "lr_schedule")
     without = {each.name for kind in kinds for each in parts(kind) if not each.source}
     assert without <= WITHOUT_SOURCE
 
 
-@pytest.mark.parametrize("protocol", sorted(METHODS))
-def test_the_parts_that_go_with_a_method_are_those_of_possible_runs(protocol):
-    found = BY_NAME[protocol]
-    fixed = METHODS[protocol].fixed
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_the_parts_that_go_with_a_method_are_those_of_possible_runs(method):
+    found = BY_NAME[method]
+    fixed = METHODS[method].fixed
     graphs = {"any": "random_matching", "fixed": "ring", "tree": "chain"}
-    graph = graphs[METHODS[protocol].graph]
-    undirected = {} if protocol == "centralized" else {"topology": graph}
+    graph = graphs[METHODS[method].graph]
+    undirected = {} if method == "centralized" else {"topology": graph}
     for name in REGISTRIES["local_rule"]:
-        allowed = possible(protocol=protocol, local_rule=name, **undirected)
+        allowed = possible(method=method, local_rule=name, **undirected)
         assert allowed == (name in found.local_rule), name
     for name in REGISTRIES["coupling"]:
-        if COUPLINGS[name].matching and METHODS[protocol].graph != "any":
+        if COUPLINGS[name].matching and METHODS[method].graph != "any":
             continue  # a fixed graph is no matching, beyond two workers
-        allowed = possible(protocol=protocol, coupling=name, **undirected)
+        allowed = possible(method=method, coupling=name, **undirected)
         assert allowed == (name in found.coupling), name
     for name in REGISTRIES["compression"]:
-        allowed = possible(protocol=protocol, compression=name, **undirected)
+        allowed = possible(method=method, compression=name, **undirected)
         assert allowed == (name in found.compression), name
-    found_possible = {name for name in DRAWN if possible(protocol=protocol, topology=name)}
-    if METHODS[protocol].graph == "tree":
+    found_possible = {name for name in DRAWN if possible(method=method, topology=name)}
+    if METHODS[method].graph == "tree":
         assert found_possible == {"chain", "star"}
     else:
         assert found_possible == set(found.topology) & DRAWN
     for name in FAILURES:
-        assert possible(protocol=protocol, **{name: 0.1}, **undirected) == found.failures
-    assert found.asynchronous == METHODS[protocol].asynchronous
+        assert possible(method=method, **{name: 0.1}, **undirected) == found.failures
+    assert found.asynchronous == METHODS[method].asynchronous
     assert found.fixed == fixed
 
 

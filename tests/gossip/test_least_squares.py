@@ -3,7 +3,7 @@ import torch
 from conftest import gaussian
 
 from ngo.common.seeding import numpy_stream
-from ngo.gossip import theory
+from ngo.gossip import bounds
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.least_squares import LeastSquares, gaussian_problem, sgd
 from ngo.native.pool import one_intra_op_thread
@@ -45,7 +45,7 @@ def test_gradient_and_noise_are_those_of_every_sample():
 @pytest.mark.parametrize("settings", [{}, {"W": TWO, "gamma": 0.3, "p": 0.8}])
 def test_sgd_equals_algorithm_1_term_by_term(settings):
     problem = gaussian_problem(2, 30, 3, noise=0.5, heterogeneity=1.0, seed=1)
-    a = theory.step_offset(problem.mu, problem.L)
+    a = bounds.step_offset(problem.mu, problem.L)
     common = {"a": a, "batch": 2, "repeats": 3, "seed": 5, "record": [1, 12]}
     run = sgd(problem, 12, **common, **settings)
     stream = numpy_stream(5, "batches")

@@ -3,9 +3,9 @@ import torch
 from stepping import Stepping, states
 from torch import optim
 
-from ngo.common.fields import Field, below
+from ngo.common.fields import below, number
+from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
-from ngo.common.settings import DECLARED, Setting
 from ngo.gossip.local_rule import LOCAL_RULES, local_rule
 
 # The rules, and the optimizers of torch that they are.
@@ -50,17 +50,17 @@ def test_sgd_keeps_nothing_and_without_decay_adds_nothing():
     assert stepping.matrices == {}
 
 
-def test_a_rule_has_memory_and_settings_of_its_own(own_entries):
-    mass = Setting(Field(float, "share of the momentum kept", **below(0, 1)), 0.9)
+def test_a_rule_has_memory_and_options(own_entries):
+    mass = number("share of the momentum kept", 0.9, below(0, 1))
 
-    @local_rule("heavy", settings={"mass": mass})
+    @local_rule("heavy", options={"mass": mass})
     def heavy(step):
         velocity = step.matrix("velocity")
         velocity.mul_(step.run.mass).add_(step.G)
         step.X.sub_(velocity, alpha=step.lr)
 
     assert LOCAL_RULES["heavy"].fields == ("mass",)
-    assert DECLARED["mass"].field.owners == ("local_rule",)
+    assert DECLARED["mass"].owners == ("local_rule",)
     X, G = states()
     found, torchs = (
         Stepping("ngo", X, rule=rule, mass=0.5, momentum=0.5) for rule in ("heavy", "momentum")

@@ -3,9 +3,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from ngo.common.fields import Field, above
+from ngo.common.fields import above, number
+from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
-from ngo.common.settings import DECLARED, Setting
 from ngo.gossip.lr_schedule import LR_SCHEDULES, learning_rate, lr_schedule
 
 T = 12
@@ -29,16 +29,16 @@ def torchs(make):
     return found
 
 
-def test_a_schedule_is_registered_by_its_name_with_settings_of_its_own(own_entries):
-    level = Setting(Field(float, "the factor", **above(0)), 0.5)
+def test_a_schedule_is_registered_by_its_name_with_options(own_entries):
+    level = number("the factor", 0.5, above(0))
 
-    @lr_schedule("level", settings={"level": level})
+    @lr_schedule("level", options={"level": level})
     def constant_factor(share, run):
         return run.level
 
     assert LR_SCHEDULES["level"].factor is constant_factor
     assert LR_SCHEDULES["level"].fields == ("level",)
-    assert DECLARED["level"].field.owners == ("lr_schedule",)
+    assert DECLARED["level"].owners == ("lr_schedule",)
     assert rates("level", level=0.25, lr=2.0) == [0.5] * T
     with pytest.raises(UserError, match=r"lr_schedule: 'cosin' is unknown.*Did you mean 'cosine'"):
         LR_SCHEDULES["cosin"]

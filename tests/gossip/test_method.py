@@ -2,9 +2,9 @@ import pytest
 import torch
 from stepping import Stepping, states
 
-from ngo.common.fields import Field, above
+from ngo.common.fields import above, number
+from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
-from ngo.common.settings import DECLARED, Setting
 from ngo.gossip.method import FAILURES, METHODS, method
 from ngo.gossip.weights import outgoing_shares
 
@@ -14,27 +14,27 @@ def test_definitions_name_the_functions():
     assert METHODS.definitions["ngo"] == METHODS.definitions["gossip"]
     assert METHODS.definitions["exact_diffusion"] == "ngo.gossip.methods.d2:exact_diffusion"
     assert METHODS.definitions.keys() == METHODS.keys()
-    with pytest.raises(UserError, match=r"protocol: 'gosip' is unknown.*Did you mean 'gossip'"):
+    with pytest.raises(UserError, match=r"method: 'gosip' is unknown.*Did you mean 'gossip'"):
         METHODS["gosip"]
 
 
 def test_facts_of_methods():
     assert {name for name, each in METHODS.items() if not each.decentralized} == {"centralized"}
     assert {name for name, each in METHODS.items() if each.asynchronous} == {
-        "gossip", "ngo", "local_sgd",
+        "dsgd", "gossip", "ngo", "local_sgd",
     }  # fmt: skip
     assert {name for name, each in METHODS.items() if each.directed} == {"push_sum"}
     assert METHODS["gossip"].fixed["p"] == 1
     assert "p" not in METHODS["gossip_until"].fields
 
 
-def test_a_method_is_registered_with_its_facts_and_settings(own_entries):
-    mass = Setting(Field(float, "share of the momentum", **above(0)), 0.9)
+def test_a_method_is_registered_with_its_facts_and_options(own_entries):
+    mass = number("share of the momentum", 0.9, above(0))
 
     @method(
         "heavy",
         fields=("topology",),
-        settings={"mass": mass},
+        options={"mass": mass},
         directed=True,
         linear_rule=True,
         needs_every_message="adds up what it has received",
@@ -49,8 +49,8 @@ def test_a_method_is_registered_with_its_facts_and_settings(own_entries):
     assert (entry.linear_rule, entry.needs_every_message) == (True, "adds up what it has received")
     assert entry.fixed == {"local_steps": 1}
     assert (entry.decentralized, entry.directed, entry.asynchronous) == (True, True, False)
-    assert DECLARED["mass"].field.owners == ("protocol",)
-    with pytest.raises(UserError, match="protocol: 'heavy' is registered already"):
+    assert DECLARED["mass"].owners == ("method",)
+    with pytest.raises(UserError, match="method: 'heavy' is registered already"):
         method("heavy")(lambda step: None)
     method("heavy", fields=("topology",))(heavy)  # the same definition again replaces the entry
     assert METHODS["heavy"].fields == ("topology", *FAILURES)

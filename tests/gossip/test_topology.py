@@ -4,10 +4,10 @@ import networkx as nx
 import pytest
 import torch
 
-from ngo.common.fields import Field, above
+from ngo.common.fields import above, whole
+from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.common.settings import DECLARED, Setting
 from ngo.gossip.topologies.complete import complete
 from ngo.gossip.topologies.random import random_graph
 from ngo.gossip.topologies.ring import ring
@@ -136,15 +136,15 @@ def test_a_check_refuses_a_graph_before_it_is_made(own_entries):
 
 
 def test_a_topology_reads_fields_by_name_and_adds_its_own(own_entries):
-    hops = Setting(Field(int, "how far edges reach", **above(0)), 2)
+    hops = whole("how far edges reach", 2, above(0))
 
-    @topology("circulant", settings={"hops": hops})
+    @topology("circulant", options={"hops": hops})
     def circulant(n, u, hops):
         return [(i, (i + k) % n) for i in range(n) for k in range(1, hops + 1)] if u < 1 else []
 
     entry = TOPOLOGIES["circulant"]
     assert (entry.fields, entry.varies) == (("u", "hops"), False)
-    assert DECLARED["hops"].field.owners == ("topology",)
+    assert DECLARED["hops"].owners == ("topology",)
     assert Mixing("circulant", 7, Fields).at(0).count_nonzero() == 7 * 5
 
 

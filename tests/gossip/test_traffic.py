@@ -9,14 +9,14 @@ from ngo.gossip.traffic import NUMBERS, sent
 from ngo.gossip.weights import mixing_matrix
 
 N, D = 5, 23
-SETTINGS = {"kept_share": 0.1, "levels": 5, "qg_momentum": 0.9}
+OPTIONS = {"kept_share": 0.1, "levels": 5}
 
 
 def counted(method, steps, **values):
     """The messages and their bytes, on each edge in a step."""
     W = mixing_matrix(chain(N)) if METHODS[method].graph == "tree" else ring_matrix(N)
     edges = 2 * N if method == "centralized" else int((W != 0).sum()) - N
-    stepping = Stepping(method, torch.zeros(N, D), W, **SETTINGS, **values)
+    stepping = Stepping(method, torch.zeros(N, D), W, **OPTIONS, **values)
     for _ in range(steps):
         stepping.advance()
     network = stepping.network
@@ -25,7 +25,7 @@ def counted(method, steps, **values):
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"gossip_until", "choco"}))
 def test_declared_messages_are_those_that_are_counted(method):
-    sizes = sent(fields(protocol=method), D)
+    sizes = sent(fields(method=method), D)
     first = method == "gradient_tracking"  # its first y is the gradient: nothing to mix
     if first:
         once, twice = counted(method, 1), counted(method, 2)
@@ -37,15 +37,15 @@ def test_declared_messages_are_those_that_are_counted(method):
 
 @pytest.mark.parametrize("name", sorted(COMPRESSIONS))
 def test_compressed_messages(name):
-    sizes = sent(fields(protocol="choco", compression=name, **SETTINGS), D)
+    sizes = sent(fields(method="choco", compression=name, **OPTIONS), D)
     assert counted("choco", 2, compression=name) == (1, *sizes)
 
 
 def test_one_method_cannot_tell():
-    assert sent(fields(protocol="gossip_until"), D) is None
+    assert sent(fields(method="gossip_until"), D) is None
 
 
 def test_numbers_are_wide_as_told():
-    assert sent(fields(protocol="push_sum"), D, number=8) == [8 * (D + 1)]
-    assert sent(fields(protocol="relay_sum"), D) == [4 * D + 4]
+    assert sent(fields(method="push_sum"), D, number=8) == [8 * (D + 1)]
+    assert sent(fields(method="relay_sum"), D) == [4 * D + 4]
     assert {each for entry in METHODS.values() for each in entry.sends} <= set(NUMBERS)

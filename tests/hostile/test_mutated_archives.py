@@ -14,7 +14,7 @@ from hostile_archives import Trial, survived
 from mutations import CANARY, CODE, mutated, packed
 from running import finished, start
 
-from ngo.pipeline.archive import read_archive
+from ngo.pipeline.archives.archive import read_archive
 
 CHUNKS, SIZE = 16, 250
 SCRIPT = "<script>x()</script> ![a](http://b) <img src=x onerror=x()>"

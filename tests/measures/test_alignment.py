@@ -5,13 +5,13 @@ from kept_models import keep_models
 
 from ngo.common.registry import UserError
 from ngo.data import loading
-from ngo.measures.alignment import AlignmentSettings, alignment_table
+from ngo.measures.alignment import AlignmentOptions, alignment_table
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 
 def table_of(folder, **values):
-    return alignment_table(AlignmentSettings(**values), [folder / "m.pt"], folder)
+    return alignment_table(AlignmentOptions(**values), [folder / "m.pt"], folder)
 
 
 def test_the_gradients_of_least_squares_are_those_of_the_formula(tmp_path):
@@ -45,7 +45,7 @@ def test_the_gradients_of_least_squares_are_those_of_the_formula(tmp_path):
 
 
 def test_synced_workers_have_the_gradient_at_their_mean_with_dropout_off(tmp_path):
-    keep_models(tmp_path / "m.pt", (2, 3), dataset="digits", model="mnist_cnn", protocol="gossip")
+    keep_models(tmp_path / "m.pt", (2, 3), dataset="digits", model="mnist_cnn", method="gossip")
     table = table_of(tmp_path, scale=[0, 1], samples=20)
     assert set(table["step"]) == {3}
     synced = table[table["scale"] == 0]
@@ -57,7 +57,7 @@ def test_synced_workers_have_the_gradient_at_their_mean_with_dropout_off(tmp_pat
     assert synced["accuracy"].nunique() == 1
     consensus = table[table["worker"] == -1]["accuracy"]
     assert consensus.nunique() == 1  # the mean does not move
-    assert table["protocol"].unique().tolist() == ["gossip"]
+    assert table["method"].unique().tolist() == ["gossip"]
     pd.testing.assert_frame_equal(table, table_of(tmp_path, scale=[0, 1], samples=20))
 
 

@@ -1,12 +1,12 @@
 import pytest
 
 from ngo.common.registry import UserError
-from ngo.measures.consensus import ConsensusSettings, consensus_table
+from ngo.measures.consensus import ConsensusOptions, consensus_table
 
 
 def test_the_table_keeps_every_state():
-    settings = ConsensusSettings(p=(0.5, 1, 2), gamma=0.02, rounds=100)
-    part = consensus_table(settings).query("p == 0.5")
+    options = ConsensusOptions(p=(0.5, 1, 2), gamma=0.02, rounds=100)
+    part = consensus_table(options).query("p == 0.5")
     assert len(part) == 101 * 10
     assert part[["delay", "topology", "workers", "gamma"]].iloc[0].tolist() == [0, "ring", 10, 0.02]
     first = part[part["round"] == 0]
@@ -15,11 +15,11 @@ def test_the_table_keeps_every_state():
 
 
 def test_all_cases_have_the_same_initial_state_and_random_graphs():
-    settings = ConsensusSettings(topology="random", workers=4, p=(1, 0.9), delay=(0, 2), rounds=3)
-    table = consensus_table(settings)
+    options = ConsensusOptions(topology="random", workers=4, p=(1, 0.9), delay=(0, 2), rounds=3)
+    table = consensus_table(options)
     start = [group["x"].tolist() for _, group in table[table["round"] == 0].groupby(["p", "delay"])]
     assert start == 4 * [start[0]]
-    assert table.equals(consensus_table(settings))
+    assert table.equals(consensus_table(options))
     # With no difference yet between states, delayed and undelayed rounds begin alike.
     first = table[table["round"] == 1].pivot(index=["p", "worker"], columns="delay", values="x")
     assert first[0].tolist() == first[2].tolist()
@@ -27,4 +27,4 @@ def test_all_cases_have_the_same_initial_state_and_random_graphs():
 
 def test_a_trajectory_that_is_too_large_is_refused():
     with pytest.raises(UserError, match="^rounds: workers × rounds is 2,000,000,000; it must be"):
-        ConsensusSettings(workers=2000, rounds=1_000_000)
+        ConsensusOptions(workers=2000, rounds=1_000_000)

@@ -3,25 +3,25 @@ import math
 import pytest
 
 from ngo.gossip.topology import topology
-from ngo.measures.spectra import SpectraSettings, spectral_table
+from ngo.measures.spectra import SpectraOptions, spectral_table
 
 
 def test_a_random_topology_has_means_over_draws_and_the_others_one_graph():
-    settings = SpectraSettings(topology=("ring", "random"), workers=(4, 16), u=0.5, draws=3)
-    table = spectral_table(settings)
+    options = SpectraOptions(topology=("ring", "random"), workers=(4, 16), u=0.5, draws=3)
+    table = spectral_table(options)
     assert table["draws"].tolist() == [1, 1, 3, 3]
     assert table["degree"].tolist()[:2] == [2, 2]
     ring = [2 / 3 * (1 - math.cos(2 * math.pi / n)) for n in (4, 16)]
     assert table["spectral_gap"].tolist()[:2] == pytest.approx(ring)
     assert table["u"].isna().tolist() == [True, True, False, False]
-    assert table.equals(spectral_table(settings))
+    assert table.equals(spectral_table(options))
 
 
 @pytest.mark.usefixtures("own_entries")
 def test_an_edge_returned_in_both_directions_counts_once():
     both = [(i, j) for i in range(6) for j in range(6)]
     topology("own")(lambda n: both)
-    settings = SpectraSettings(topology=("own",), workers=(6,), draws=1)
-    (row,) = spectral_table(settings).to_dict("records")
+    options = SpectraOptions(topology=("own",), workers=(6,), draws=1)
+    (row,) = spectral_table(options).to_dict("records")
     assert row["degree"] == 5
     assert row["spectral_gap"] == pytest.approx(1)

@@ -2,26 +2,34 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+import jsonschema
 import pytest
 
 from ngo.cli.cli import main
-from ngo.common.fields import at_least
+from ngo.common.fields import at_least, fields_of, whole, within
 from ngo.common.registry import UserError
-from ngo.measures.measurement import MEASUREMENTS, TAKEN, measurement
-from ngo.measures.settings import setting
-from ngo.pipeline.schema import config_schema
-
-KINDS = ["alignment", "consensus", "rounds", "samples", "spectra", "theory", "throughput"]
+from ngo.measures.measurement import MEASUREMENTS, TAKEN, Measurement, limit_product, measurement
+from ngo.pipeline.config_schema import config_schema
 
 
 def test_the_measurements_are_found():
-    assert sorted(MEASUREMENTS) == KINDS
-    assert [kind for kind in KINDS if MEASUREMENTS[kind].on_models] == ["alignment", "samples"]
-    assert [kind for kind in KINDS if MEASUREMENTS[kind].exclusive] == ["throughput"]
+    assert {"spectra", "theory"} <= set(MEASUREMENTS)
+    assert (MEASUREMENTS["alignment"].on_models, MEASUREMENTS["spectra"].on_models) == (True, False)
+    assert (MEASUREMENTS["throughput"].exclusive, MEASUREMENTS["spectra"].exclusive) == (
+        True,
+        False,
+    )
     assert MEASUREMENTS.definitions["spectra"] == "ngo.measures.spectra:spectral_table"
 
 
-@pytest.mark.parametrize("module", ["ngo.measures.measurement", "ngo.measures.theory"])
+@pytest.mark.parametrize("kind", MEASUREMENTS)
+def test_a_measurement_is_a_command_with_its_options(kind):
+    command = main.get_command(None, kind)
+    assert command.name == kind
+    assert {option.name for option in command.params} >= set(fields_of(MEASUREMENTS[kind].options))
+
+
+@pytest.mark.parametrize("module", ["ngo.measures.measurement", "ngo.measures.theory_table"])
 def test_the_registry_is_read_without_heavy_imports(module):
     heavy = {"torch", "pandas", "numpy", "networkx", "scipy", "matplotlib"}
     code = f"import sys, {module}; print({heavy} & set(sys.modules))"
@@ -29,8 +37,29 @@ def test_the_registry_is_read_without_heavy_imports(module):
 
 
 @dataclass(frozen=True)
-class Settings:
-    size: int = setting("size", 1, **at_least(1))
+class Sizes:
+    size: tuple[int, ...] = whole("sizes", (1, 2), within(1, 1000))
+    rounds: int = whole("rounds", 3, at_least(0), optional=True)
+
+    def __post_init__(self) -> None:
+        limit_product(self, "size", "rounds")
+
+
+@dataclass(frozen=True)
+class Undeclared:
+    size: int = 1
+
+
+SIZES = Measurement("sizes", Sizes, print, False, (), False, print)
+
+
+def entry_of(kind):
+    """A config's entry with all defaults."""
+    found = {
+        name: list(field.default) if field.many else field.default
+        for name, field in fields_of(MEASUREMENTS[kind].options).items()
+    }
+    return {"setting": "mnist_iid", **found} if MEASUREMENTS[kind].run_fields else found
 
 
 @pytest.mark.parametrize(
@@ -38,14 +67,59 @@ class Settings:
     [
         ("spectra", {}, "measurement: 'spectra' is registered already"),
         ("two_words", {}, "measurement: 'two_words' is not allowed; use lower-case letters"),
-        ("sizes", {"run_fields": ["size"]}, "measurement: 'sizes' has a setting 'size'; choose"),
+        ("sizes", {"run_fields": ["size"]}, "measurement: 'sizes' has an option 'size'; choose"),
         ("sizes", {"run_fields": ["lr"], "on_models": True}, "has both models and run fields"),
     ],
 )
 def test_a_measurement_that_can_not_be_registered_is_refused(name, how, message):
     with pytest.raises(UserError, match=message):
-        measurement(name, Settings, **how)(lambda settings: None)
-    assert sorted(MEASUREMENTS) == KINDS
+        measurement(name, Sizes, **how)(lambda options: None)
+    assert "sizes" not in MEASUREMENTS
+
+
+def test_an_option_that_is_not_declared_is_refused():
+    with pytest.raises(UserError, match="^measurement: the option 'size' of 'sizes' is not decl"):
+        measurement("sizes", Undeclared)
+
+
+def test_the_largest_value_of_a_list_counts_in_a_product():
+    Sizes(size=(1, 1000), rounds=10_000)
+    with pytest.raises(UserError, match="^rounds: size × rounds is 10,001,000; it must be 10,000,"):
+        Sizes(size=(1, 1000), rounds=10_001)
+    with pytest.raises(UserError, match="^entry.rounds: size × rounds is 20,000,000; it must be"):
+        SIZES.read("entry", {"size": [2], "rounds": 10**7})
+
+
+def test_the_schema_allows_what_the_check_allows():
+    jsonschema.Draft202012Validator.check_schema(SIZES.schema)
+    valid = jsonschema.Draft202012Validator(SIZES.schema).is_valid
+    for right in ({"size": [3, 4]}, {"size": [3], "rounds": 0}):
+        assert valid(right)
+        SIZES.read("entry", right)
+    for wrong in (
+        {}, {"size": [1], "sze": 1}, {"size": 3}, {"size": []}, {"size": [4, 4]}, {"size": [0]},
+        {"size": [1001]}, {"size": [1], "rounds": -1}, {"size": [1], "rounds": 0.5},
+    ):  # fmt: skip
+        assert not valid(wrong), wrong
+        with pytest.raises(UserError):
+            SIZES.read("entry", wrong)
+    assert SIZES.schema["properties"]["rounds"]["description"] == "a whole number, 0 or more"
+
+
+@pytest.mark.parametrize("kind", sorted(MEASUREMENTS))
+def test_the_defaults_are_allowed_by_the_check_and_the_schema(kind):
+    entry = entry_of(kind)
+    MEASUREMENTS[kind].read("entry", entry)
+    jsonschema.validate(entry, MEASUREMENTS[kind].schema, jsonschema.Draft202012Validator)
+
+
+def test_a_setting_of_runs_must_be_named_where_run_fields_are_needed():
+    entry = entry_of("throughput")
+    del entry["setting"]
+    with pytest.raises(UserError, match=r"^throughput.a: 'setting' is missing\."):
+        MEASUREMENTS["throughput"].read("throughput.a", entry)
+    with pytest.raises(UserError, match="^spectra.a: 'setting' is unknown"):
+        MEASUREMENTS["spectra"].read("spectra.a", {**entry_of("spectra"), "setting": "b"})
 
 
 def test_no_measurement_has_the_name_of_a_command_or_of_a_config_key():

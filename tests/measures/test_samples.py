@@ -6,14 +6,14 @@ from kept_models import keep_models
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
-from ngo.measures.samples import SamplesSettings, _expected, samples_table
+from ngo.measures.samples import SamplesOptions, _expected, samples_table
 from ngo.training.snapshots import restored
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 
 def table_of(folder, **values):
-    return samples_table(SamplesSettings(**values), [folder / "m.pt"], folder)
+    return samples_table(SamplesOptions(**values), [folder / "m.pt"], folder)
 
 
 def image(table, kind, worker, k, step):

@@ -47,7 +47,7 @@ fig8: # assumed: all of it
   gamma: 1
   p: 0.9 # assumed: its own
 cases:
-  - {protocol: ngo, p: 0.9} # assumed: the item
+  - {method: ngo, p: 0.9} # assumed: the item
 grid: [0.1,
   0.2, # assumed: the middle
   0.3] # assumed: the list
@@ -55,7 +55,7 @@ grid: [0.1,
     assert found(tmp_path, text) == {
         "fig8": ({"gamma": 1, "p": 0.9}, "all of it", "a"),
         "fig8.p": (0.9, "its own", "a"),
-        "cases[0]": ({"protocol": "ngo", "p": 0.9}, "the item", "a"),
+        "cases[0]": ({"method": "ngo", "p": 0.9}, "the item", "a"),
         "grid[1]": (0.2, "the middle", "a"),
         "grid": ([0.1, 0.2, 0.3], "the list", "a"),
     }

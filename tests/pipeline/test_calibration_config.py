@@ -19,23 +19,23 @@ def planned():
 
 
 def trials(*names):
-    """The runs of these experiments, by half, topology, protocol, training, γ, p and seed."""
+    """The runs of these experiments, by half, topology, method, training, γ, p and seed."""
     found = {}
     for name in names:
         for run in planned().training[f"calibration_{name}"]:
             half = "iid" if run.partition == "iid" else "noniid"
-            gamma = None if run.protocol == "centralized" else run.gamma
-            p = run.p if run.protocol == "ngo" else None
+            gamma = None if run.method == "centralized" else run.gamma
+            p = run.p if run.method == "ngo" else None
             training = tuple(getattr(run, field) for field in TRAINING)
-            key = (half, run.topology, run.protocol, training, gamma, p, run.seed)
+            key = (half, run.topology, run.method, training, gamma, p, run.seed)
             assert found.setdefault(key, run) == run
     return found
 
 
-def cell(half, topology, protocol, training, gamma, p, seed):
+def cell(half, topology, method, training, gamma, p, seed):
     """The key of the run that a candidate needs for a cell."""
-    gamma = None if protocol == "centralized" else gamma
-    return (half, topology, protocol, training, gamma, p if protocol == "ngo" else None, seed)
+    gamma = None if method == "centralized" else gamma
+    return (half, topology, method, training, gamma, p if method == "ngo" else None, seed)
 
 
 @pytest.mark.parametrize("dataset", SETS)

@@ -7,11 +7,11 @@ from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, measurement
-from ngo.measures.spectra import SpectraSettings
+from ngo.measures.spectra import SpectraOptions
 from ngo.pipeline.claim_filters import check_filters
 from verdicts.claims.claims_file import read_claims
 
-SIDES = {"of": {"protocol": "ngo"}, "minus": {"protocol": "gossip"}}
+SIDES = {"of": {"method": "ngo"}, "minus": {"method": "gossip"}}
 CLAIM = {
     **{"place": "here", "says": "a", "kind": "order", "from": "table1", "above": 0},
     **{"quantity": "difference", "with": SIDES},
@@ -50,15 +50,15 @@ THEORY = {"from": "theory_theory", "quantity": "log_quotient"}
         ({"where": {"seconds": 1}}, "where: 'seconds' is unknown"),
         ({"cells": {"x": {"topologi": "ring"}}}, "cells.x: 'topologi' is unknown; .*'topology'"),
         ({"cells": {"x": {"topology": "rin"}}}, "cells.x.topology: 'rin' is unknown"),
-        ({"with": {**SIDES, "of": {"protokol": "ngo"}}}, "with.of: 'protokol' .*mean 'protocol'"),
-        ({"with": {**SIDES, "minus": {"protocol": "gosip"}}}, "with.minus.protocol: 'gosip' is"),
+        ({"with": {**SIDES, "of": {"methode": "ngo"}}}, "with.of: 'methode' .*mean 'method'"),
+        ({"with": {**SIDES, "minus": {"method": "gosip"}}}, "with.minus.method: 'gosip' is"),
         ({"with": {**SIDES, "minus": "gossip"}}, "with.minus: 'gossip' is not allowed; .*mapping"),
         ({"with": {**SIDES, "value": "los"}}, "with.value: 'los' is unknown; .*mean 'loss'"),
         ({"with": {**SIDES, "value": {"loss": 3}}}, "with.value: 'loss' takes no argument"),
         ({"with": {**SIDES, "over": ["topolgy"]}}, "with.over: 'topolgy' is unknown; .*'topology'"),
         (
-            {"quantity": "contrast", "with": {"terms": [{"weight": 1, "protocol": "nog"}]}},
-            "with.terms.protocol: 'nog' is unknown; .*mean 'ngo'",
+            {"quantity": "contrast", "with": {"terms": [{"weight": 1, "method": "nog"}]}},
+            "with.terms.method: 'nog' is unknown; .*mean 'ngo'",
         ),
         (
             {"quantity": "slope", "with": {"along": "worker"}},
@@ -76,9 +76,9 @@ THEORY = {"from": "theory_theory", "quantity": "log_quotient"}
         (
             {
                 **{"from": "theory_theory", "quantity": "theory_bound", "above": None},
-                "with": {"protocol": "nggo", "form": "paper"},
+                "with": {"method": "nggo", "form": "paper"},
             },
-            "with.protocol: 'nggo' is unknown; .*mean 'ngo'",
+            "with.method: 'nggo' is unknown; .*mean 'ngo'",
         ),
     ],
 )
@@ -91,8 +91,8 @@ def test_a_typing_error_is_one_line_with_the_nearest_match(tmp_path, changes, me
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
-        ({"where": {"protocl": "ngo"}}, "where: 'protocl' is unknown; .*mean 'protocol'"),
-        ({"where": {"protocol": "nogo"}}, "where.protocol: 'nogo' is unknown"),
+        ({"where": {"methd": "ngo"}}, "where: 'methd' is unknown; .*mean 'method'"),
+        ({"where": {"method": "nogo"}}, "where.method: 'nogo' is unknown"),
         ({"column": "consensus_acuracy"}, "column: .*mean 'consensus_accuracy'"),
         ({"from": "spectra_s", "column": "p"}, "column: 'p' is unknown; allowed: connected, "),
     ],
@@ -123,10 +123,10 @@ def test_values_that_may_be_are_left_to_the_runs(tmp_path, changes):
 @pytest.mark.usefixtures("own_entries")
 def test_a_plugins_measurement_is_checked_if_it_declares_its_columns(tmp_path):
     where = {"from": "mine_x", "where": {"dgree": 1}}
-    measurement("mine", SpectraSettings)(lambda settings: None)
+    measurement("mine", SpectraOptions)(lambda options: None)
     check(tmp_path, **where)
     del MEASUREMENTS["mine"]
-    measurement("mine", SpectraSettings, columns=("degree",))(lambda settings: None)
+    measurement("mine", SpectraOptions, columns=("degree",))(lambda options: None)
     with pytest.raises(UserError, match=r"where: 'dgree' is unknown; .*mean 'degree'"):
         check(tmp_path, **where)
     with pytest.raises(UserError, match="'mine' has a column 'gap', which its columns="):

@@ -32,8 +32,6 @@ def test_a_file_that_is_no_config_is_named(tmp_path, content, message):
     with pytest.raises(UserError, match=message) as error:
         read_config([path])
     assert "\n" not in str(error.value)
-    with pytest.raises(UserError, match=f"schema: .*{message}"):
-        read_config([path], "schema")
 
 
 def test_what_is_laid_over_a_config_comes_after_it():

@@ -27,7 +27,7 @@ def planned(monkeypatch):
 def test_the_claims_read_the_experiment(planned):
     assert planned.tables("claims") == ["d2"]
     assert len(planned.ledger.claims) >= 4
-    assert {spec.protocol for spec in planned.training["d2"]} == {"centralized", "gossip", "d2"}
+    assert {spec.method for spec in planned.training["d2"]} == {"centralized", "gossip", "d2"}
 
 
 def test_each_worker_has_almost_only_two_classes(planned, tmp_path):
@@ -48,12 +48,12 @@ def test_three_seeds_already_show_the_headline(planned, tmp_path):
     """The loss of D² on unshuffled data is below that of gossip in each of three seeds."""
     tables = []
     for spec in planned.training["d2"]:
-        if spec.partition == "shards" and spec.seed < 3 and spec.protocol != "centralized":
+        if spec.partition == "shards" and spec.seed < 3 and spec.method != "centralized":
             run(spec, tmp_path / spec.id, tmp_path)
             table = pd.read_parquet(tmp_path / spec.id / "metrics.parquet")
-            tables.append(table.assign(run=spec.id, protocol=spec.protocol, seed=spec.seed))
+            tables.append(table.assign(run=spec.id, method=spec.method, seed=spec.seed))
     rows = pd.concat(tables, ignore_index=True)
-    ratios = log_ratio(rows, of={"protocol": "d2"}, to={"protocol": "gossip"}, value="loss")
+    ratios = log_ratio(rows, of={"method": "d2"}, to={"method": "gossip"}, value="loss")
     assert len(ratios) == 3
     assert (ratios < -0.1).all()
 

@@ -6,8 +6,8 @@ from finished_runs import campaign, made_up_run
 
 from ngo.common.columns import write_columns
 from ngo.common.files import write_text
+from ngo.pipeline.archives.packed_runs import write_run
 from ngo.pipeline.damaged import is_whole, remove_damaged
-from ngo.pipeline.packed_runs import write_run
 
 
 @pytest.fixture

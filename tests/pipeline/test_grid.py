@@ -2,6 +2,7 @@ import pytest
 from configs import config_of, plan_of
 
 from ngo.common.registry import UserError
+from ngo.training.resolve import resolve
 
 
 def test_a_run_in_two_experiments_exists_once():
@@ -9,7 +10,7 @@ def test_a_run_in_two_experiments_exists_once():
     before = plan_of(config).runs
     config["training"]["again"] = {
         "settings": ["digits_iid"],
-        "compare": [{"protocol": "ngo", "p": [0.8, 0.95]}],
+        "compare": [{"method": "ngo", "p": [0.8, 0.95]}],
     }
     plan = plan_of(config)
     assert len(plan.runs) == len(before) + 2  # p = 0.8, two seeds
@@ -22,7 +23,7 @@ def test_lists_are_crossed_and_a_seed_list_is_an_experiments_own():
         "sweep": {
             "settings": ["digits_iid"],
             "seeds": [7],
-            "compare": [{"protocol": "ngo", "p": [0.5, 0.75], "gamma": [0.1, 0.2, 0.3]}],
+            "compare": [{"method": "ngo", "p": [0.5, 0.75], "gamma": [0.1, 0.2, 0.3]}],
         }
     }
     runs = plan_of(config).training["sweep"]
@@ -38,7 +39,7 @@ def test_lists_are_crossed_and_a_seed_list_is_an_experiments_own():
             {
                 "compare": [
                     {
-                        "protocol": "ngo",
+                        "method": "ngo",
                         "p": [0.5 + k / 10_000 for k in range(2_000)],
                         "gamma": [k / 10_000 for k in range(1, 3_001)],
                     }
@@ -46,7 +47,7 @@ def test_lists_are_crossed_and_a_seed_list_is_an_experiments_own():
             },
             "12,000,000",
         ),
-        ({"seeds": 10**6, "compare": [{"protocol": "ngo"}]}, "1,000,000"),
+        ({"seeds": 10**6, "compare": [{"method": "ngo"}]}, "1,000,000"),
     ],
 )
 def test_a_grid_of_too_many_runs_is_refused_before_it_is_expanded(entry, runs):
@@ -56,3 +57,14 @@ def test_a_grid_of_too_many_runs_is_refused_before_it_is_expanded(entry, runs):
         plan_of(config)
     assert str(told.value).startswith(f"training.sweep: its grid has {runs} runs, and the config ")
     assert str(told.value).endswith("; the limit is 100,000.")
+
+
+def test_a_config_without_defaults_has_those_of_the_command_and_of_fit():
+    config = config_of()
+    del config["defaults"]
+    config["settings"] = {"plain": {"dataset": "mnist"}}
+    config["training"] = {"mine": {"settings": ["plain"], "compare": [{}], "seeds": 1}}
+    config |= {"partitions": {}, "throughput": {}, "alignment": {}, "samples": {}}
+    (spec,) = plan_of(config).training["mine"]
+    assert spec == resolve({})
+    assert spec.gamma == 1

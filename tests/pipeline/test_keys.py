@@ -9,15 +9,15 @@ from conftest import CONFIGS, REPOSITORY
 from finished_runs import made_up_run
 
 from ngo.common import versions
+from ngo.common.fields import file
 from ngo.common.fingerprint import PACKAGE
-from ngo.common.settings import file
 from ngo.data.partition import partition
+from ngo.pipeline.archives.packed_runs import write_run
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.keys import PAGE_TEXTS, Keys, _sha256, content, key
-from ngo.pipeline.packed_runs import write_run
 from ngo.pipeline.plan import plan
 from ngo.training.resolve import resolve
-from verdicts.quantity import QUANTITIES, Quantity
+from verdicts.quantity_registry import QUANTITIES, Quantity
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_the_table_of_claims_follows_its_file_and_its_quantities(keys, tmp_path,
         changed("claims: {}"),
         changed(text),
         changed(text.replace("0", "1")),
-        changed(text, "ngo.analysis.order:ordered"),
+        changed(text, "ngo.analysis.row_order:ordered"),
     }
     assert len(found) == 4
     assert changed(text) in found
@@ -107,7 +107,7 @@ def test_the_keys_of_a_run_and_of_a_partition_follow_the_files_that_they_name(
     def owners(labels, n, *, owner_file, generator):
         return np.array_split(np.arange(len(labels)), n)
 
-    partition("of_a_file", settings={"owner_file": file("who owns what")})(owners)
+    partition("of_a_file", options={"owner_file": file("who owns what")})(owners)
     (tmp_path / "graph.edgelist").write_text("0 1\n")
     (tmp_path / "owners.csv").write_text("0\n")
     values = {"partition": "of_a_file", "owner_file": str(tmp_path / "owners.csv")}

@@ -26,5 +26,3 @@ def test_only_names_the_experiments_of_a_tier():
     assert set(plan.artefacts) == {"claims", "table1", "tableS1", "figS2"}
     with pytest.raises(UserError, match="only: 'tabel1' is unknown; .*Did you mean 'table1'"):
         plan_of({**config_of("demo"), "only": ["tabel1"]})
-    with pytest.raises(UserError, match=r"only: .* is unknown; allowed: "):
-        plan_of({**config_of("demo"), "only": [10**5000]})

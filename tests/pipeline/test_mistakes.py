@@ -52,20 +52,10 @@ SINE_SHARDS = {
         ("settings.digits_noniid.batch_size", 500, "batch_size: 500 is larger than .* 70 samples"),
         ("settings.digits_iid.workers", 1438, "workers: 1438 is more than digits's 1437 samples"),
         ("training.table1.settings", ["mnist"], r"training.table1.settings: 'mnist' is unknown"),
-        ("training.table1.compare.1.protocol", ["gosip"], r"compare\[1\]: protocol: 'gosip'"),
-        ("training.table1.compare.1.p", 0.9, r"p: 0.9 has no effect with protocol 'gossip'"),
+        ("training.table1.compare.1.method", ["gosip"], r"compare\[1\]: method: 'gosip'"),
+        ("training.table1.compare.1.p", 0.9, r"p: 0.9 has no effect with method 'gossip'"),
         ("training.table1.compare.1.u", 0.4, r"u: 0.4 has no effect with topology 'ring'"),
-        (
-            "settings.digits_noniid.shards",
-            "DELETE",
-            "shards has no value; it must be a whole number, 1 or more",
-        ),
-        (
-            "defaults.lr",
-            "DELETE",
-            "lr has no value; it must be a number, above 0",
-        ),
-        ("settings.digits_iid.workers", 1, "workers: 1 is too few for protocol 'gossip'"),
+        ("settings.digits_iid.workers", 1, "workers: 1 is too few for method 'gossip'"),
         (
             "consensus.fig3.p",
             [0],
@@ -93,9 +83,9 @@ SINE_SHARDS = {
         ),
         ("settings.digits_vae_iid.task", "classification", "model: 'mnist_vae' serves task 'vae'"),
         (
-            "throughput.throughput.protocol",
+            "throughput.throughput.method",
             ["gosip"],
-            r"throughput.throughput.protocol\[0\]: 'gosip' is unknown",
+            r"throughput.throughput.method\[0\]: 'gosip' is unknown",
         ),
         (
             "throughput.throughput.setting",

@@ -28,7 +28,7 @@ OVERLAY = {
     "seeds": [0],
     "settings": {"short": SHORT},
     "training": {
-        name: {"settings": ["short"], "compare": [{"protocol": "ngo", "topology": "ring"}]}
+        name: {"settings": ["short"], "compare": [{"method": "ngo", "topology": "ring"}]}
         for name in ("first", "second")
     },
     "artefacts": {"shown": {"least": 0.5}},

@@ -1,16 +1,14 @@
-import math
 from collections import Counter
 
 import pytest
 from configs import config_of, plan_of
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded_runs import made_up, write
+from recorded_runs import write
 from runs import digits_run, run_in, tiny
 
 from ngo.pipeline.work import (
     evaluation_count,
-    evaluation_share,
     recorded,
     runs_by_setting,
     work,
@@ -32,7 +30,7 @@ def test_the_work_of_a_run_is_that_of_its_loop():
 
 
 def test_centralized_training_has_one_model_to_evaluate():
-    spec = digits_run(protocol="centralized", topology=None)
+    spec = digits_run(method="centralized", topology=None)
     assert work(spec, TEST).images == 3 * TEST
 
 
@@ -53,7 +51,7 @@ def test_a_part_larger_than_the_test_set_is_all_of_it():
 @given(st.floats(0.01, 5), st.floats(0.001, 7), st.integers(1, 9))
 def test_evaluations_are_counted_as_the_loop_makes_them(epochs, eval_every, workers):
     spec = digits_run(
-        epochs=epochs, eval_every=eval_every, workers=workers, protocol="centralized", topology=None
+        epochs=epochs, eval_every=eval_every, workers=workers, method="centralized", topology=None
     )
     assert evaluation_count(spec, 1437) == len(evaluation_steps(spec, 1437))
 
@@ -106,8 +104,3 @@ def test_a_record_without_metrics_is_none(tmp_path):
     folder = write(tmp_path, spec := tiny(), seconds=2, evaluating=1, steps=3)
     (folder / "metrics.parquet").unlink()
     assert recorded(spec.id, tmp_path) is None
-
-
-def test_the_share_of_evaluations_is_of_all_the_time():
-    assert evaluation_share([made_up(10, 2), made_up(30, 2)]) == 0.1
-    assert math.isnan(evaluation_share([]))

@@ -27,7 +27,7 @@ def pages(monkeypatch, tmp_path):
         kept = runs["topology"].isin(["random", "complete"])
         runs[~kept].to_parquet(paths[dataset])
         runs[kept].to_parquet(paths[f"{dataset}_confirm"])
-    runs[runs["protocol"] == "centralized"].to_parquet(paths["cifar10_centralized"])
+    runs[runs["method"] == "centralized"].to_parquet(paths["cifar10_centralized"])
     reference = tmp_path / "config/reference/table1_classification.csv"
     out = tmp_path / "results/calibration"
     figure = opened("calibration")

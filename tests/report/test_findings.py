@@ -1,16 +1,15 @@
 """Findings: sentences that say no more than the verdicts."""
 
 import pytest
-import yaml
 from conftest import REPOSITORY
 from made_up_page import EMPTY, FINDINGS, ROWS, row
 
 from ngo.common.registry import UserError
-from ngo.report.findings import findings, sentence, total
+from ngo.report.findings import findings, read_findings, sentence, total
+from verdicts.claims.claims_file import read_claims
 from verdicts.statistics.judgement import VERDICTS
 
-FINDINGS_OF_THE_PAPER = REPOSITORY / "config/reference/findings.yaml"
-LISTED = yaml.safe_load(FINDINGS_OF_THE_PAPER.read_text(encoding="utf-8"))
+LISTED = read_findings(REPOSITORY / "config/reference/findings.yaml")
 
 
 @pytest.fixture
@@ -24,6 +23,15 @@ def test_claims_are_told_by_topic_and_absent_ones_left_out(found):
     assert told == {"Accuracy": ["order", "same"], "Theorems": ["15"]}
     assert found.topics[1].absent == (("no rows with dataset = 'cifar10'", (ROWS[3],)),)
     assert [each.row.claim for each in found.first] == ["order"]
+
+
+def test_without_a_file_all_claims_are_told_under_one_heading():
+    found = findings(ROWS, None)
+    (topic,) = found.topics
+    assert [each.row.claim for each in topic.sentences] == ["order", "same", "15", "open"]
+    assert topic.absent == (("no rows with dataset = 'cifar10'", (ROWS[3],)),)
+    assert topic.counted == found.counted
+    assert (found.first, found.figure, found.title) == ((), "", "")
 
 
 def test_verdicts_are_counted_by_topic(found):
@@ -66,10 +74,8 @@ def test_the_counts_in_a_sentence(found):
 
 def test_the_projects_findings_are_about_claims_of_its_ledger():
     named = [*LISTED["first"], *(each for topic in LISTED["topics"] for each in topic["claims"])]
-    claims = yaml.safe_load((REPOSITORY / "config/reference/claims.yaml").read_text())["claims"]
-    if not claims:
-        pytest.skip("config/reference/claims.yaml has no claims")
-    assert [each for each in named if each not in {str(name) for name in claims}] == []
+    claims = read_claims(REPOSITORY / "config/reference/claims.yaml").claims
+    assert [each for each in named if each not in claims] == []
     assert len(LISTED["first"]) == 3
     assert (REPOSITORY / f"papers/ngo/figures/{LISTED['figure']}.py").exists()
     assert len(named) == len(set(named)) + len(LISTED["first"])

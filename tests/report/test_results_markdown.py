@@ -82,7 +82,7 @@ def test_the_summary_has_the_first_findings_with_links_to_the_page(made):
     assert "(docs/images/fig8.png)" in block
     assert "12 runs." in block
     only = [each for each in ROWS if each.claim == "open"]
-    assert "is undecided" in summary(replace(made, findings=findings(only)), "docs/images")
+    assert "is undecided" in summary(replace(made, findings=findings(only, None)), "docs/images")
 
 
 def test_a_tier_without_the_figure_has_a_summary_without_it(made):

@@ -177,7 +177,7 @@ def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
         "training": {
             "table1": {
                 "settings": ["tiny"],
-                "compare": [{"protocol": "ngo", "topology": "ring"}],
+                "compare": [{"method": "ngo", "topology": "ring"}],
             }
         },
     }

@@ -9,7 +9,7 @@ from ngo.training.resolve import resolve
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"workers": 1}, "workers: 1 is too few for protocol 'ngo'; it must be 2 or more"),
+        ({"workers": 1}, "workers: 1 is too few for method 'ngo'; it must be 2 or more"),
         ({"workers": 60_001, "batch_size": 1}, "workers: 60001 is more than mnist's 60000"),
         ({"batch_size": 6001}, "batch_size: 6001 is larger than a worker's share of 6000"),
         ({"partition": "shards", "batch_size": 401}, "a worker's share of 400"),
@@ -82,12 +82,22 @@ def test_shares_and_snapshots():
 def test_a_method_that_declares_an_unknown_name_is_refused(own_entries, declared, message):
     ngo.method("mine", **declared)(lambda step: None)
     with pytest.raises(UserError, match=message) as error:
-        resolve({"protocol": "mine"})
+        resolve({"method": "mine"})
     assert "\n" not in str(error.value)
 
 
 def test_a_method_may_fix_the_weight_decay_that_it_does_not_use(own_entries):
     ngo.method("mine", local_rule="sgd", weight_decay=0.0)(lambda step: None)
-    assert resolve({"protocol": "mine"}).weight_decay == 0
-    with pytest.raises(UserError, match="weight_decay: 0.1 has no effect with protocol 'mine'"):
-        resolve({"protocol": "mine", "weight_decay": 0.1})
+    assert resolve({"method": "mine"}).weight_decay == 0
+    with pytest.raises(UserError, match="weight_decay: 0.1 has no effect with method 'mine'"):
+        resolve({"method": "mine", "weight_decay": 0.1})
+
+
+def test_a_partition_may_read_the_number_of_shards_alone(own_entries):
+    @ngo.partition("pieces")
+    def pieces(labels, n, *, generator, shards):
+        return []
+
+    assert resolve({"partition": "pieces", "shards": 40}).shards == 40
+    with pytest.raises(UserError, match="shards: 60001 is more than mnist's 60000"):
+        resolve({"partition": "pieces", "shards": 60_001})

@@ -47,13 +47,13 @@ def test_a_run_depends_on_the_entries_that_it_names(code_of):
     assert any(name.startswith("ngo.engine.backends.vmap:") for name in code_of(backend="auto"))
 
 
-@pytest.mark.parametrize("protocol", ["ngo", "gossip", "local_sgd", "delayed", "gossip_until"])
-def test_the_coupling_decides_decentralized_runs(code_of, protocol):
-    assert code_of(protocol=protocol) >= COUPLING
+@pytest.mark.parametrize("method", ["ngo", "gossip", "local_sgd", "delayed", "gossip_until"])
+def test_the_coupling_decides_decentralized_runs(code_of, method):
+    assert code_of(method=method) >= COUPLING
 
 
 def test_the_coupling_decides_no_centralized_run(code_of):
-    assert not code_of(protocol="centralized") & COUPLING
+    assert not code_of(method="centralized") & COUPLING
 
 
 def test_files_and_records_are_no_part_of_it(code_of):

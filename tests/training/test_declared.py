@@ -33,7 +33,7 @@ def registered(fields, update):
 def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
     line = told(method=registered(fields, lambda step: step.gossip()))
     assert line == (
-        f"protocol: 'own' uses the field {missing!r} of a run and does not declare it; add "
+        f"method: 'own' uses the field {missing!r} of a run and does not declare it; add "
         f"{missing!r} to fields=(…) where it is registered; {READS}"
     )
 
@@ -50,7 +50,7 @@ def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
 )
 def test_other_uses(fields, update, missing):
     line = told(method=registered(fields, update))
-    assert line.startswith(f"protocol: 'own' uses the field {missing!r} of a run and does not decl")
+    assert line.startswith(f"method: 'own' uses the field {missing!r} of a run and does not decl")
 
 
 def test_with_all_fields_it_trains_and_a_server_needs_none():

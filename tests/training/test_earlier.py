@@ -32,7 +32,7 @@ def refused(spec, folder, **how):
     ("change", "how", "named"),
     [
         (OTHER, {}, "lr 0.05 and not 0.01"),
-        ({"protocol": "gossip"}, {}, "protocol 'ngo' and not 'gossip'"),
+        ({"method": "gossip"}, {}, "method 'ngo' and not 'gossip'"),
         ({}, {"parts": PARTS}, "parts '[0-9a-f]{16}' and not '[0-9a-f]{16}'"),
         ({}, {"snapshots": [5]}, r"snapshots \['2', 'final'\] and not \['5'\]"),
     ],

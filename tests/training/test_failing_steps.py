@@ -39,10 +39,10 @@ def advanced(stepper, steps):
         yield absent, before, (stepper.population.X, stepper.state_dict()["matrices"])
 
 
-@pytest.mark.parametrize("protocol", ABLE)
-def test_the_rows_of_absent_workers_stay_as_they_are(protocol, least_squares):
-    fixed = "local_rule" in METHODS[protocol].fixed
-    stepper = made(least_squares, protocol=protocol, local_rule="sgd" if fixed else "nesterov")
+@pytest.mark.parametrize("method", ABLE)
+def test_the_rows_of_absent_workers_stay_as_they_are(method, least_squares):
+    fixed = "local_rule" in METHODS[method].fixed
+    stepper = made(least_squares, method=method, local_rule="sgd" if fixed else "nesterov")
     seen = 0
     for absent, (X, matrices), (new, others) in advanced(stepper, 12):
         present = [i for i in range(N) if i not in absent]
@@ -59,7 +59,7 @@ def test_a_matrix_that_a_step_creates_keeps_its_fill_for_absent_workers(own_entr
     def late(step):
         step.matrix(f"m{step.t}", columns=2, fill=3.0).zero_()
 
-    stepper = made(least_squares, protocol="late")
+    stepper = made(least_squares, method="late")
     for t, (absent, _, (_, matrices)) in enumerate(advanced(stepper, 8)):
         expected = torch.zeros(N, 2)
         expected[absent] = 3.0
@@ -79,13 +79,13 @@ def test_the_mean_moves_by_the_gradients_of_those_who_are_there(least_squares):
 
 def test_corrections_conserve_their_sums(least_squares):
     """Σ y = Σ g in gradient tracking, Σ (x^(t+1) − ψ^t) = 0 in D², Σ w = n in push-sum."""
-    tracking = made(least_squares, protocol="gradient_tracking")
+    tracking = made(least_squares, method="gradient_tracking")
     for _, _, (_, matrices) in advanced(tracking, 12):
         assert torch.allclose(matrices["y"].sum(0), matrices["g"].sum(0), rtol=0, atol=1e-4)
-    for protocol in ("d2", "exact_diffusion"):
-        for _, _, (X, matrices) in advanced(made(least_squares, protocol=protocol), 12):
+    for name in ("d2", "exact_diffusion"):
+        for _, _, (X, matrices) in advanced(made(least_squares, method=name), 12):
             assert torch.allclose(X.sum(0), matrices["psi"].sum(0), rtol=0, atol=1e-4)
-    for _, _, (_, matrices) in advanced(made(least_squares, protocol="push_sum"), 12):
+    for _, _, (_, matrices) in advanced(made(least_squares, method="push_sum"), 12):
         assert float(matrices["w"].sum()) == pytest.approx(N, abs=1e-5)
 
 
@@ -125,7 +125,7 @@ def test_every_method_sees_the_same_failures(own_entries, least_squares):
             seen.append(step.network.W)
             step.network.mix(step.matrix("m", columns=columns))
 
-        stepper = made(least_squares, protocol=name)
+        stepper = made(least_squares, method=name)
         for _ in range(6):
             stepper.advance()
     assert all(torch.equal(a, b) for a, b in zip(seen[:6], seen[6:], strict=True))

@@ -155,9 +155,9 @@ def test_nothing_global_changes(error):
 
 
 CELL = """
-settings = {{"share": ngo.number("a share", 1.0, ngo.above(0))}}
+options = {{"share": ngo.number("a share", 1.0, ngo.above(0))}}
 
-@ngo.method("scaled", fields=("topology",), settings=settings)
+@ngo.method("scaled", fields=("topology",), options=options)
 def scaled(step):
     step.X.sub_(step.G, alpha={factor} * step.run.share * step.lr)
 

@@ -136,7 +136,7 @@ def test_a_single_worker():
     run = quick(workers=1, method="centralized")
     assert len(run.models) == 1
     assert torch.equal(row(run.models[0]), row(run.consensus))
-    assert "workers: 1 is too few for protocol 'ngo'" in told(workers=1)
+    assert "workers: 1 is too few for method 'ngo'" in told(workers=1)
 
 
 def test_gradients_are_float32():
@@ -156,10 +156,10 @@ def test_gradients_are_float32():
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        ({"method": "gosip"}, "protocol: 'gosip' is unknown; allowed: "),
+        ({"method": "gosip"}, "method: 'gosip' is unknown; allowed: "),
         ({"topolgy": "ring"}, "'topolgy' is unknown"),
         ({"topology": "rong"}, "Did you mean 'ring'?"),
-        ({"protocol": "ngo"}, "protocol: not an argument of fit"),
+        ({"protocol": "gosip"}, "method: 'gosip' is unknown; allowed: "),  # the former name
         ({"lr": "fast"}, "lr: 'fast' is not a number; it must be a number, above 0"),
         ({"seed": -1}, "seed: -1 is out of range"),
         ({"threads": 0}, "threads: 0 is out of range; it must be a whole number, 1 or more"),

@@ -17,9 +17,9 @@ def test_exact_averaging_on_the_complete_graph_is_centralized(tmp_path):
     """
     data = loading.load("least_squares", tmp_path)
     common = {"dataset": "least_squares", "model": "linear", "task": "regression", "lr": 0.02}
-    gossip = digits_run(protocol="gossip", topology="complete", gamma=1.0, **common)
+    gossip = digits_run(method="gossip", topology="complete", gamma=1.0, **common)
     rows, decentralized = trained(gossip, data)
-    reference, centralized = trained(digits_run(protocol="centralized", **common), data)
+    reference, centralized = trained(digits_run(method="centralized", **common), data)
     assert rows[-1].step > 20
     assert torch.allclose(decentralized.X, centralized.X, atol=1e-5)
     for ours, theirs in zip(rows, reference, strict=True):
@@ -29,7 +29,7 @@ def test_exact_averaging_on_the_complete_graph_is_centralized(tmp_path):
 
 
 def test_centralized_workers_stay_equal(digits):
-    rows, population = trained(digits_run(protocol="centralized"), digits)
+    rows, population = trained(digits_run(method="centralized"), digits)
     assert (population.X[0] == population.X).all()
     for row in rows:
         assert row.V == 0
@@ -37,19 +37,19 @@ def test_centralized_workers_stay_equal(digits):
 
 
 def test_local_sgd_with_period_1_is_gossip(digits):
-    local = digits_run(protocol="local_sgd", p=0.9, local_steps=1)
+    local = digits_run(method="local_sgd", p=0.9, local_steps=1)
     rows = trained(local, digits)[0]
     assert without_clock(rows) == without_clock(trained(digits_run(), digits)[0])
 
 
 def test_linear_local_sgd_with_period_1_is_gossip(digits):
-    local = digits_run(protocol="local_sgd", p=1.0, local_steps=1)
-    gossip = trained(digits_run(protocol="gossip"), digits)[0]
+    local = digits_run(method="local_sgd", p=1.0, local_steps=1)
+    gossip = trained(digits_run(method="gossip"), digits)[0]
     assert without_clock(trained(local, digits)[0]) == without_clock(gossip)
 
 
 def test_delay_0_is_undelayed(digits):
-    stale = trained(digits_run(protocol="delayed", delay=0), digits)[0]
+    stale = trained(digits_run(method="delayed", delay=0), digits)[0]
     assert without_clock(stale) == without_clock(trained(digits_run(), digits)[0])
 
 
@@ -98,7 +98,7 @@ def test_an_autoencoder_is_trained_by_the_same_loop(digits):
 
 
 def test_local_sgd_exchanges_every_h_steps(digits):
-    rows, _ = trained(digits_run(protocol="local_sgd", local_steps=3), digits)
+    rows, _ = trained(digits_run(method="local_sgd", local_steps=3), digits)
     edges, last = 4, rows[-1]
     assert last.messages == 2 * edges * (last.step // 3)
     assert last.bytes_sent == last.messages * 21_840 * 4
@@ -110,11 +110,11 @@ def test_the_mean_moves_by_the_mean_gradient_alone(digits):
     means = [
         trained(digits_run(**one, **how), digits)[1].X.double().mean(0)
         for how in (
-            {"protocol": "centralized"},
-            {"protocol": "gossip", "topology": "ring"},
-            {"protocol": "ngo", "p": 0.6, "topology": "complete"},
-            {"protocol": "ngo", "p": 0.5, "topology": "random"},
-            {"protocol": "local_sgd", "local_steps": 5},
+            {"method": "centralized"},
+            {"method": "gossip", "topology": "ring"},
+            {"method": "ngo", "p": 0.6, "topology": "complete"},
+            {"method": "ngo", "p": 0.5, "topology": "random"},
+            {"method": "local_sgd", "local_steps": 5},
         )
     ]
     for mean in means[1:]:
@@ -123,7 +123,7 @@ def test_the_mean_moves_by_the_mean_gradient_alone(digits):
 
 def test_methods_of_one_seed_see_the_same_batches_and_start(digits):
     names = ("centralized", "gossip", "ngo")
-    first = {name: trained(digits_run(protocol=name), digits)[0][0] for name in names}
+    first = {name: trained(digits_run(method=name), digits)[0][0] for name in names}
     assert len({row.consensus_loss for row in first.values()}) == 1
 
 
@@ -136,7 +136,7 @@ def test_any_backend_and_thread_count_gives_the_same_metrics(digits, how):
 
 
 def test_a_diverged_run_is_marked_and_ends(digits):
-    rows, _ = trained(digits_run(lr=1e6, protocol="gossip", epochs=5), digits)
+    rows, _ = trained(digits_run(lr=1e6, method="gossip", epochs=5), digits)
     assert rows[-1].diverged
     assert not any(row.diverged for row in rows[:-1])
     assert rows[-1].epoch < 5

@@ -37,7 +37,7 @@ def test_held_out_samples_have_no_owner_and_depend_on_the_seed_alone(digits):
     assert len(held) == round(0.3 * m)
     assert (np.diff(held) > 0).all()
     assert not set(held) & set(np.concatenate(draw(spec, digits.labels)))
-    assert np.array_equal(held_out(digits_run(holdout=0.3, protocol="centralized"), m), held)
+    assert np.array_equal(held_out(digits_run(holdout=0.3, method="centralized"), m), held)
     assert len(held_out(digits_run(), m)) == 0
 
 

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -68,3 +69,11 @@ def test_the_origin_depends_on_the_parts_and_the_models_to_keep(digits):
 def test_the_source_is_a_commit_or_unknown():
     revision = source_revision()
     assert revision is None or len(revision.removesuffix("-dirty")) == 40
+
+
+def test_the_processors_model_is_named():
+    name = record.processor()
+    assert name
+    cpuinfo = Path("/proc/cpuinfo")
+    text = cpuinfo.read_text() if cpuinfo.exists() else ""
+    assert "model name" not in text or f"model name\t: {name}\n" in text

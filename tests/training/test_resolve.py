@@ -4,9 +4,8 @@ import sys
 import pytest
 from running import finished, start
 
-from ngo.common.fields import Field, at_least
+from ngo.common.fields import at_least, whole
 from ngo.common.registry import UserError
-from ngo.common.settings import Setting
 from ngo.data.dataset import DATASETS
 from ngo.gossip.coupling import coupling
 from ngo.gossip.local_rule import local_rule
@@ -16,12 +15,12 @@ from ngo.training.spec import DEFAULTS, NEUTRAL
 
 
 def test_values_without_a_meaning_are_left_out():
-    centralized = resolve({"protocol": "centralized"})
+    centralized = resolve({"method": "centralized"})
     assert (centralized.topology, centralized.p, centralized.gamma) == (None, None, None)
     assert (centralized.coupling, centralized.local_rule) == (None, "sgd")
-    gossip = resolve({"protocol": "gossip"}, {**DEFAULTS, "p": 0.7, "u": 0.1})
+    gossip = resolve({"method": "gossip"}, {**DEFAULTS, "p": 0.7, "u": 0.1})
     assert (gossip.p, gossip.u, gossip.local_steps) == (1.0, None, 1)
-    assert gossip.id == resolve({"protocol": "gossip"}, {**DEFAULTS, "p": 0.9}).id
+    assert gossip.id == resolve({"method": "gossip"}, {**DEFAULTS, "p": 0.9}).id
     assert resolve({"topology": "random"}).u == 0.4
     assert resolve({"partition": "dirichlet"}).shards is None
 
@@ -34,7 +33,7 @@ def test_values_without_a_meaning_are_left_out():
             {"topology": "rng"},
             "topology: 'rng' is unknown; allowed: .*complete, .*Did you mean 'ring'",
         ),
-        ({"protocol": "NGO"}, "protocol: 'NGO' is unknown"),
+        ({"method": "NGO"}, "method: 'NGO' is unknown"),
         ({"coupling": "powr"}, "coupling: 'powr' is unknown.*Did you mean 'power'"),
         ({"local_rule": "sdg"}, "local_rule: 'sdg' is unknown.*Did you mean 'sgd'"),
         ({"dataset": "minst"}, "dataset: 'minst'.*Did you mean 'mnist'"),
@@ -58,18 +57,18 @@ def test_values_without_a_meaning_are_left_out():
         ({"topology": "random", "u": 1.01}, "u: 1.01 is out of range"),
         ({"topology": "ring", "u": 0.4}, "u: 0.4 has no effect with topology 'ring'"),
         (
-            {"protocol": "gossip", "p": 0.9},
-            r"p: 0.9 has no effect with protocol 'gossip' \(it is 1",
+            {"method": "gossip", "p": 0.9},
+            r"p: 0.9 has no effect with method 'gossip' \(it is 1",
         ),
-        ({"protocol": "ngo", "local_steps": 5}, "local_steps is read with protocol local_sgd"),
-        ({"protocol": "centralized", "coupling": "power"}, "coupling: 'power' has no effect with"),
+        ({"method": "ngo", "local_steps": 5}, "local_steps is read with method local_sgd"),
+        ({"method": "centralized", "coupling": "power"}, "coupling: 'power' has no effect with"),
         (
-            {"protocol": "quasi_global", "local_rule": "momentum"},
+            {"method": "quasi_global", "local_rule": "momentum"},
             r"local_rule: 'momentum' has no effect with .*'quasi_global' \(it is 'sgd' there\)\.$",
         ),
         (
-            {"protocol": "centralized", "absence": 0.1},
-            "absence: 0.1 has no effect with protocol 'cen",
+            {"method": "centralized", "absence": 0.1},
+            "absence: 0.1 has no effect with method 'cen",
         ),
         ({"link_failure": 1}, "link_failure: 1 is out of range; .*, 0 or more, below 1"),
         ({"warmup": 1.0}, "warmup: 1.0 is out of range"),
@@ -99,19 +98,19 @@ def test_a_field_that_has_a_meaning_needs_a_value():
     with pytest.raises(UserError, match="gamma has no value; it must be a number, above 0"):
         resolve({}, {name: value for name, value in DEFAULTS.items() if name != "gamma"})
     others = {k: v for k, v in DEFAULTS.items() if k not in ("gamma", "topology", "u", "beta")}
-    assert resolve({"protocol": "centralized"}, others).gamma is None
+    assert resolve({"method": "centralized"}, others).gamma is None
 
 
 def test_defaults_without_neutral_fields_give_the_same_run():
     """Configs that were written before a field was added keep their runs."""
     others = {name: value for name, value in DEFAULTS.items() if name not in NEUTRAL}
     assert resolve({}, others) == resolve({})
-    assert resolve({"protocol": "centralized"}, others) == resolve({"protocol": "centralized"})
+    assert resolve({"method": "centralized"}, others) == resolve({"method": "centralized"})
 
 
 def test_a_declared_setting_has_a_default_and_is_checked(own_entries):
-    steps = Setting(Field(int, "steps of warm-up", **at_least(1)), 10)
-    local_rule("ramp", settings={"ramp_steps": steps})(lambda step: None)
+    steps = whole("steps of warm-up", 10, at_least(1))
+    local_rule("ramp", options={"ramp_steps": steps})(lambda step: None)
     before = {name: value for name, value in DEFAULTS.items() if name != "ramp_steps"}
     assert resolve({"local_rule": "ramp"}, before).ramp_steps == 10
     assert resolve({}, {**DEFAULTS, "ramp_steps": 3}).ramp_steps is None
@@ -133,18 +132,18 @@ def test_a_coupling_that_does_not_read_p_leaves_it_out(own_entries):
     assert spec.id.startswith("mnist-iid-ring-ngo-sign-s0-")
     with pytest.raises(UserError, match="p: 0.8 has no effect with coupling 'sign'; p is read"):
         resolve({"coupling": "sign", "p": 0.8})
-    with pytest.raises(UserError, match="coupling: 'sign' has no effect with protocol 'gossip'"):
-        resolve({"protocol": "gossip", "coupling": "sign"})
+    with pytest.raises(UserError, match="coupling: 'sign' has no effect with method 'gossip'"):
+        resolve({"method": "gossip", "coupling": "sign"})
 
 
 def test_a_method_with_a_rule_of_its_own_ignores_the_default_one():
-    spec = resolve({"protocol": "quasi_global"}, {**DEFAULTS, "local_rule": "momentum"})
+    spec = resolve({"method": "quasi_global"}, {**DEFAULTS, "local_rule": "momentum"})
     assert (spec.local_rule, spec.momentum) == ("sgd", None)
-    assert spec == resolve({"protocol": "quasi_global"})
+    assert spec == resolve({"method": "quasi_global"})
 
 
 def test_one_worker_may_learn_alone():
-    assert resolve({"protocol": "centralized", "workers": 1}).workers == 1
+    assert resolve({"method": "centralized", "workers": 1}).workers == 1
 
 
 def test_a_data_set_and_a_model_of_ones_own_need_no_registry():

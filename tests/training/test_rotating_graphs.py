@@ -59,7 +59,7 @@ def possible():
             able = METHODS[name].directed or not TOPOLOGIES[graph].directed
             if able and METHODS[name].graph == "any":
                 for values in SELDOM.get(name, [{}]):
-                    yield {"protocol": name, "topology": graph, **values}
+                    yield {"method": name, "topology": graph, **values}
 
 
 @pytest.mark.parametrize("values", list(possible()), ids=lambda v: "-".join(map(str, v.values())))
@@ -83,7 +83,7 @@ def test_a_plugin_that_exchanges_seldom_uses_every_graph(own_entries, least_squa
         if step.t % 3 == 2:
             step.network.mix(step.X)
 
-    stepper = made(least_squares, protocol="every_third", topology="one_peer_hypercube")
+    stepper = made(least_squares, method="every_third", topology="one_peer_hypercube")
     for _ in range(9):
         stepper.advance()
     mixing = Mixing("one_peer_hypercube", 8, None)
@@ -95,7 +95,7 @@ def test_local_sgd_reaches_consensus_whatever_the_local_steps(least_squares):
     """Three steps of the hypercube's three graphs: on one graph alone V would not fall."""
     last = {}
     for local_steps in (2, 3):
-        values = {"protocol": "local_sgd", "topology": "one_peer_hypercube", "gamma": 1.0, "p": 1.0}
+        values = {"method": "local_sgd", "topology": "one_peer_hypercube", "gamma": 1.0, "p": 1.0}
         spec = digits_run(**CONVEX, **values, workers=8, lr=0.02, local_steps=local_steps, epochs=3)
         rows, _ = trained(spec, least_squares)
         last[local_steps] = rows[-1].V
@@ -104,7 +104,7 @@ def test_local_sgd_reaches_consensus_whatever_the_local_steps(least_squares):
 
 @pytest.mark.parametrize("taken", [4, 5, 6])
 def test_a_restored_run_continues_with_the_graph_that_is_due(taken, least_squares):
-    values = {"protocol": "local_sgd", "local_steps": 3, "topology": "one_peer_hypercube"}
+    values = {"method": "local_sgd", "local_steps": 3, "topology": "one_peer_hypercube"}
     whole, part = made(least_squares, **values), made(least_squares, **values)
     for _ in range(taken):
         whole.advance()
@@ -118,8 +118,8 @@ def test_a_restored_run_continues_with_the_graph_that_is_due(taken, least_square
 
 def test_graphs_that_are_drawn_are_drawn_in_every_step(least_squares):
     """Their draws do not depend on what the method does with them."""
-    seldom = made(least_squares, protocol="local_sgd", local_steps=2, topology="random", u=0.5)
-    always = made(least_squares, protocol="ngo", topology="random", u=0.5)
+    seldom = made(least_squares, method="local_sgd", local_steps=2, topology="random", u=0.5)
+    always = made(least_squares, method="ngo", topology="random", u=0.5)
     for _ in range(6):
         seldom.advance()
         always.advance()
@@ -129,10 +129,10 @@ def test_graphs_that_are_drawn_are_drawn_in_every_step(least_squares):
     )
 
 
-@pytest.mark.parametrize("protocol", sorted({*DECENTRALIZED} - {"gossip_until"}))
-def test_an_exchange_in_every_step_is_counted_in_every_step(protocol, least_squares):
-    graph = "chain" if METHODS[protocol].graph == "tree" else "ring"
-    stepper = made(least_squares, protocol=protocol, topology=graph, gamma=0.1)
+@pytest.mark.parametrize("method", sorted({*DECENTRALIZED} - {"gossip_until"}))
+def test_an_exchange_in_every_step_is_counted_in_every_step(method, least_squares):
+    graph = "chain" if METHODS[method].graph == "tree" else "ring"
+    stepper = made(least_squares, method=method, topology=graph, gamma=0.1)
     for _ in range(5):
         stepper.advance()
     assert stepper.network.exchanges == 5

@@ -152,7 +152,7 @@ def test_two_runs_take_turns_in_one_folder(tmp_path):
 
 def test_real_mnist_is_learned(mnist_root, tmp_path):
     spec = resolve(
-        {}, {**DEFAULTS, "dataset": "mnist", "protocol": "ngo", "epochs": 0.4, "eval_every": 0.4}
+        {}, {**DEFAULTS, "dataset": "mnist", "method": "ngo", "epochs": 0.4, "eval_every": 0.4}
     )
     last = run(spec, tmp_path, mnist_root)
     assert last.consensus_accuracy > 0.7

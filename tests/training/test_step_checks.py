@@ -14,17 +14,17 @@ def directed_methods():
 
 def test_a_directed_topology_needs_a_method_that_allows_it(own_entries):
     topology("circle", directed=True)(lambda n: [(i, (i + 1) % n) for i in range(n)])
-    for protocol in ("ngo", "gossip", "local_sgd", "delayed", "gossip_until"):
+    for name in ("ngo", "gossip", "local_sgd", "delayed", "gossip_until"):
         with pytest.raises(UserError) as error:
-            resolve({"topology": "circle", "protocol": protocol})
+            resolve({"topology": "circle", "method": name})
         assert str(error.value) == (
-            f"topology: 'circle' is directed, and protocol {protocol!r} needs symmetric weights; "
-            f"protocols for directed graphs: {', '.join(directed_methods())}."
+            f"topology: 'circle' is directed, and method {name!r} needs symmetric weights; "
+            f"methods for directed graphs: {', '.join(directed_methods())}."
         )
-    assert resolve({"protocol": "centralized"}).topology is None
+    assert resolve({"method": "centralized"}).topology is None
     method("push", fields=("topology",), directed=True)(lambda step: None)
-    assert resolve({"topology": "circle", "protocol": "push"}).topology == "circle"
-    assert resolve({"topology": "ring", "protocol": "push"}).topology == "ring"
+    assert resolve({"topology": "circle", "method": "push"}).topology == "circle"
+    assert resolve({"topology": "ring", "method": "push"}).topology == "ring"
     assert "push" in directed_methods()
     with pytest.raises(UserError, match=f": {', '.join(directed_methods())}"):
         resolve({"topology": "circle"})
@@ -74,13 +74,13 @@ def test_a_graph_that_is_impossible_is_refused(values, message):
 
 
 @pytest.mark.parametrize("rule", ["adam", "adamw"])
-@pytest.mark.parametrize("protocol", ["d2", "exact_diffusion"])
-def test_a_correction_that_needs_a_linear_rule_says_so(protocol, rule):
+@pytest.mark.parametrize("method", ["d2", "exact_diffusion"])
+def test_a_correction_that_needs_a_linear_rule_says_so(method, rule):
     with pytest.raises(UserError) as error:
-        resolve({"protocol": protocol, "local_rule": rule})
+        resolve({"method": method, "local_rule": rule})
     assert str(error.value) == (
-        f"local_rule: {rule!r} is not linear in the gradients, and with it protocol "
-        f"{protocol!r} would end at a biased point; allowed: momentum, nesterov, sgd."
+        f"local_rule: {rule!r} is not linear in the gradients, and with it method "
+        f"{method!r} would end at a biased point; allowed: momentum, nesterov, sgd."
     )
 
 
@@ -88,16 +88,16 @@ def test_a_correction_that_needs_a_linear_rule_says_so(protocol, rule):
 def test_a_method_that_needs_every_message_says_why(own_entries, name):
     method("remembering", fields=("topology",), needs_every_message="adds up messages")(print)
     with pytest.raises(UserError) as error:
-        resolve({"protocol": "remembering", name: 0.25})
+        resolve({"method": "remembering", name: 0.25})
     assert str(error.value) == (
-        f"{name}: 0.25 is not possible with protocol 'remembering', which adds up messages; it "
+        f"{name}: 0.25 is not possible with method 'remembering', which adds up messages; it "
         f"must be 0."
     )
-    for protocol in ("delayed", "gossip_until"):
-        with pytest.raises(UserError, match=f"{name}: 0.25 is not possible with prot.*must be 0"):
-            resolve({"protocol": protocol, name: 0.25})
-    assert resolve({"protocol": "remembering", name: 0}).id
-    assert getattr(resolve({"protocol": "d2", name: 0.25}), name) == 0.25
+    for each in ("delayed", "gossip_until"):
+        with pytest.raises(UserError, match=f"{name}: 0.25 is not possible with meth.*must be 0"):
+            resolve({"method": each, name: 0.25})
+    assert resolve({"method": "remembering", name: 0}).id
+    assert getattr(resolve({"method": "d2", name: 0.25}), name) == 0.25
 
 
 def test_a_topology_reads_known_fields_only(own_entries):

@@ -25,7 +25,7 @@ LR = 0.02
 
 
 def made(data, *, workers=None, **values):
-    spec = digits_run(**{**CONVEX, "lr": LR, **values})
+    spec = digits_run(**{**CONVEX, "lr": LR, "gamma": 0.1, **values})
     problem = make_problem(spec, data)
     if workers is not None:
         problem = problem.restricted_to(workers)
@@ -60,7 +60,7 @@ def expected(name, X, G, t, past):
 )
 def test_a_step_is_the_methods_formula(least_squares, name, values):
     """On least squares, whose losses (z·x − y)² have known gradients."""
-    stepper = made(least_squares, protocol="ngo" if name == "decaying" else name, **values)
+    stepper = made(least_squares, method="ngo" if name == "decaying" else name, **values)
     streams = [
         BatchStream(part, 16, torch_stream(0, "batches", i))
         for i, part in enumerate(make_problem(digits_run(**CONVEX), least_squares).parts)
@@ -81,7 +81,7 @@ def test_a_step_is_the_methods_formula(least_squares, name, values):
 
 def test_centralized_on_one_worker_is_plain_torch_sgd(digits):
     """Step by step, each from the same state: pooling magnifies differences of rounding."""
-    spec = digits_run(protocol="centralized", workers=1, lr=0.1, backend="loop")
+    spec = digits_run(method="centralized", workers=1, lr=0.1, backend="loop")
     problem = make_problem(spec, digits)
     stepper = Stepper(spec, problem, steps=24)
     with torch.random.fork_rng():
@@ -114,7 +114,7 @@ def test_a_restored_stepper_takes_the_same_steps(own_entries, least_squares):
         average.lerp_(step.X, 0.1)
         step.X.lerp_(average, 0.5)
 
-    values = {"protocol": "averaged", "topology": "random", "u": 0.5}
+    values = {"method": "averaged", "topology": "random", "u": 0.5}
     first, second = made(least_squares, **values), made(least_squares, **values, seed=0)
     for _ in range(3):
         first.advance()
@@ -145,9 +145,9 @@ def test_a_restored_stepper_keeps_momentum_schedule_and_augmentation(digits):
 @pytest.mark.parametrize(
     "values",
     [
-        {"protocol": "choco", "compression": "random_k", "kept_share": 0.3},
-        {"protocol": "choco", "compression": "qsgd"},
-        {"protocol": "relay_sum", "topology": "chain"},
+        {"method": "choco", "compression": "random_k", "kept_share": 0.3},
+        {"method": "choco", "compression": "qsgd"},
+        {"method": "relay_sum", "topology": "chain"},
     ],
     ids=lambda values: values.get("compression", "relay"),
 )
@@ -168,7 +168,7 @@ def test_a_restored_stepper_keeps_what_others_know_and_the_streams_of_compressio
 
 
 def test_a_worker_has_the_same_stream_of_compression_in_any_process(least_squares):
-    values = {"protocol": "choco", "compression": "qsgd"}
+    values = {"method": "choco", "compression": "qsgd"}
     whole, part = (
         made(least_squares, **values).state_dict()["compression"],
         made(least_squares, **values, workers=[2, 3]).state_dict()["compression"],
@@ -184,7 +184,7 @@ def test_the_schedule_scales_the_learning_rate(own_entries, least_squares):
     def seeing(step):
         seen.append(step.lr)
 
-    stepper = made(least_squares, protocol="seeing", lr=0.4, lr_schedule="cosine")
+    stepper = made(least_squares, method="seeing", lr=0.4, lr_schedule="cosine")
     for _ in range(3):
         stepper.advance()
     share = [k / stepper.steps for k in range(3)]
@@ -198,7 +198,7 @@ def test_a_step_knows_its_number_and_how_many_there_will_be(own_entries, least_s
     def watching(step):
         seen.append((step.t, step.steps, step.coupling, step.network.W))
 
-    stepper = made(least_squares, protocol="watching")
+    stepper = made(least_squares, method="watching")
     for _ in range(2):
         stepper.advance()
     assert seen == [(0, 100, None, None), (1, 100, None, None)]
@@ -215,7 +215,7 @@ def test_each_step_has_the_mixing_matrix_of_its_number(own_entries, least_square
     def watching(step):
         seen.append(sorted(map(tuple, step.network.W.triu(1).nonzero().tolist())))
 
-    stepper = made(least_squares, protocol="watching", topology="alternating")
+    stepper = made(least_squares, method="watching", topology="alternating")
     for _ in range(3):
         stepper.advance()
     assert seen == [[(0, 1), (2, 3)], [(0, 3), (1, 2)], [(0, 1), (2, 3)]]
@@ -230,7 +230,7 @@ def test_a_directed_topology_makes_the_network_directed(own_entries, least_squar
     def mixing(step):
         step.network.mix(step.X)
 
-    stepper = made(least_squares, protocol="mixing", topology="circle")
+    stepper = made(least_squares, method="mixing", topology="circle")
     assert stepper.network.directed
     stepper.connect(SharedMatrix())
     assert stepper.network.directed
@@ -258,7 +258,7 @@ def test_some_workers_have_the_batches_that_they_have_among_all(least_squares):
 @pytest.mark.parametrize(("graph", "lines"), [("one_peer_hypercube", 1), ("ring", 0)])
 def test_gossip_that_ends_above_its_threshold_says_so_once(graph, lines, least_squares, caplog):
     """Rounds on one matching average pairs, which stay apart from each other."""
-    values = {"protocol": "gossip_until", "topology": graph, "v_threshold": 0.001}
+    values = {"method": "gossip_until", "topology": graph, "v_threshold": 0.001}
     stepper = made(least_squares, **values, gamma=1.0)
     for _ in range(4):
         stepper.advance()
@@ -266,7 +266,7 @@ def test_gossip_that_ends_above_its_threshold_says_so_once(graph, lines, least_s
     V = float(synchronization_index(stepper.population.X))
     assert (V > 0.001) == bool(lines)
     for text in caplog.messages:
-        assert re.match(r"protocol: gossip ended at V = .*, above v_threshold 0.001, in", text)
+        assert re.match(r"method: gossip ended at V = .*, above v_threshold 0.001, in", text)
         assert "the step's graph does not connect all workers" in text
     elsewhere = made(least_squares, **values, workers=[1, 2])
     caplog.clear()
@@ -279,7 +279,7 @@ def test_a_step_counts_even_if_the_network_fails(own_entries, least_squares):
     def failing(step):
         raise ConnectionError
 
-    stepper = made(least_squares, protocol="failing")
+    stepper = made(least_squares, method="failing")
     with pytest.raises(ConnectionError):
         stepper.advance()
     assert stepper.t == 1

@@ -40,16 +40,16 @@ def assert_same_when_stopped_at_every_step(spec, folder):
 @pytest.mark.parametrize(
     "values",
     [
-        {"protocol": "centralized", "model": "mnist_cnn"},
-        {"protocol": "gossip", "model": "mnist_cnn", "holdout": 0.2},
-        {"protocol": "ngo", "model": "mnist_vae", "task": "vae", "lr": 0.003},
-        {"protocol": "ngo", "model": "mnist_cnn", "topology": "random", "u": 0.5},
-        {"protocol": "local_sgd", "model": "mnist_cnn", "local_steps": 3, "topology": "random"},
-        {"protocol": "delayed", "model": "mnist_cnn", "delay": 2},
-        {"protocol": "gossip_until", "model": "mnist_cnn", "v_threshold": 1e-3},
-        {"protocol": "gradient_tracking", "model": "mnist_cnn", **FAILING},
+        {"method": "centralized", "model": "mnist_cnn"},
+        {"method": "gossip", "model": "mnist_cnn", "holdout": 0.2},
+        {"method": "ngo", "model": "mnist_vae", "task": "vae", "lr": 0.003},
+        {"method": "ngo", "model": "mnist_cnn", "topology": "random", "u": 0.5},
+        {"method": "local_sgd", "model": "mnist_cnn", "local_steps": 3, "topology": "random"},
+        {"method": "delayed", "model": "mnist_cnn", "delay": 2},
+        {"method": "gossip_until", "model": "mnist_cnn", "v_threshold": 1e-3},
+        {"method": "gradient_tracking", "model": "mnist_cnn", **FAILING},
     ],
-    ids=lambda values: f"{values['protocol']}-{values['model']}-{values.get('topology', '')}",
+    ids=lambda values: f"{values['method']}-{values['model']}-{values.get('topology', '')}",
 )
 def test_a_run_stopped_at_every_step_is_the_run(values, tmp_path):
     """Dropout, noise, random graphs, stale models and half-used passes are restored."""
@@ -73,7 +73,7 @@ def test_the_matrices_of_a_method_and_of_a_local_rule_are_restored(own_entries, 
         count += 1
         step.X.lerp_(average, 0.1)
 
-    values = {"protocol": "averaged", "local_rule": "averaged_gradient", "lr": 0.01}
+    values = {"method": "averaged", "local_rule": "averaged_gradient", "lr": 0.01}
     assert_same_when_stopped_at_every_step(short_run(**PASSES, **values), tmp_path)
 
 

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from ngo.common.registry import UserError
-from verdicts.quantity import QUANTITIES, Quantity
+from verdicts.quantity_registry import QUANTITIES, Quantity
 
 
 def end(rows, value="score", minus=None):

@@ -5,7 +5,7 @@ from foreign import CLAIMS, write
 
 from verdicts import extensions
 from verdicts.cli import main
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
 
 MINE = """

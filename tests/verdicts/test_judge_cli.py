@@ -11,7 +11,7 @@ from foreign import CLAIMS, write
 
 import verdicts
 from verdicts.cli import main
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 
 
 def test_claims_about_a_csv_file_are_judged(tmp_path):

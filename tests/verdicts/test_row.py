@@ -37,6 +37,14 @@ def test_cases_are_counted_and_ratios_are_factors_too():
     assert (absent.measured, absent.counted) == ("–", "–")
 
 
+def test_the_hardest_case_is_printed_with_its_limit_and_their_ratio():
+    hard = row("a", **EMPTY, hardest="n = 2", hardest_measured=0.5, hardest_limit=0.25)
+    assert hard.hardest_case == "hardest: n = 2, 0.5 for a limit of 0.25 (ratio 2)"
+    zero = row("a", hardest="n = 2", hardest_measured=0.5, hardest_limit=0.0)
+    assert zero.hardest_case == "hardest: n = 2, 0.5 for a limit of 0 (ratio –)"
+    assert row("a").hardest_case == ""
+
+
 def test_an_undecided_claim_says_what_would_decide_it():
     *_, undecided = ROWS
     assert undecided.why == (

@@ -30,8 +30,8 @@ OVERLAY = {
         "table1": {
             "settings": ["tiny"],
             "compare": [
-                {"protocol": ["gossip", "ngo"], "topology": "ring"},
-                {"protocol": "gossip", "topology": "complete", "gamma": 1000.0},  # diverges
+                {"method": ["gossip", "ngo"], "topology": "ring"},
+                {"method": "gossip", "topology": "complete", "gamma": 1000.0},  # diverges
             ],
         }
     },

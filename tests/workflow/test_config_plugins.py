@@ -25,7 +25,7 @@ OVERLAY = {
     "plugins": ["mine.py"],
     "settings": {"own": {**TINY, "model": "own"}, "known": {**TINY, "model": "mnist_fc"}},
     "training": {
-        "mine": {"settings": ["own", "known"], "compare": [{"protocol": "gossip"}]},
+        "mine": {"settings": ["own", "known"], "compare": [{"method": "gossip"}]},
     },
 }
 

@@ -29,7 +29,7 @@ def test_everything_is_made(clone):
         assert content, name
     table = pd.read_csv(clone.root / "results/test/tables/table1.csv")
     assert set(table["tier"]) == {"test"}
-    assert table["protocol"].tolist() == ["gossip", "ngo", "gossip"]
+    assert table["method"].tolist() == ["gossip", "ngo", "gossip"]
     assert table["seeds"].tolist() == [2, 2, 2]
     assert table["paper"].tolist() == [62.30, 64.84, 71.28]
     assert "digits" in (clone.root / "results/test/tables/table1.md").read_text()

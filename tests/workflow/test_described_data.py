@@ -17,7 +17,7 @@ OVERLAY = {
                    "batch_size": 8, "epochs": 0.05},
     },
     "training": {
-        "mine": {"settings": ["marks", "digits"], "compare": [{"protocol": "gossip"}]},
+        "mine": {"settings": ["marks", "digits"], "compare": [{"method": "gossip"}]},
     },
 }  # fmt: skip
 

@@ -15,11 +15,11 @@ EXAMPLES = sorted(
 )
 FLOWERS = {"dataset": "flowers", "model": "flower_net", "partition": "blocks", "workers": 4}
 COMPARE = [
-    {"protocol": "gossip", "topology": ["ring", "cliques"]},
-    {"protocol": "push_diging", "topology": ["de_bruijn", "rotating_partners"]},
-    {"protocol": "slowmo", "topology": "ring", "local_steps": 3},
-    {"protocol": "gossip", "topology": "ring", "local_rule": "adam_cosine", "beta1": [0.8, 0.9]},
-    {"protocol": "ngo", "topology": "ring", "coupling": "bounded_confidence", "confidence": 0.5},
+    {"method": "gossip", "topology": ["ring", "cliques"]},
+    {"method": "push_diging", "topology": ["de_bruijn", "rotating_partners"]},
+    {"method": "slowmo", "topology": "ring", "local_steps": 3},
+    {"method": "gossip", "topology": "ring", "local_rule": "adam_cosine", "beta1": [0.8, 0.9]},
+    {"method": "ngo", "topology": "ring", "coupling": "bounded_confidence", "confidence": 0.5},
 ]
 RUNS = 8
 OVERLAY = {
@@ -35,7 +35,7 @@ OVERLAY = {
     },
     "training": {
         "mine": {"settings": ["flowers"], "compare": COMPARE, "snapshots": [0, "final"]},
-        "svm": {"settings": ["svm"], "compare": [{"protocol": "gossip", "topology": "ring"}]},
+        "svm": {"settings": ["svm"], "compare": [{"method": "gossip", "topology": "ring"}]},
     },
     "disagreement": {"mine": {"norm": 2}},
     "spectra": {"tableS1": {"topology": ["ring", "cliques"], "draws": 2}},
@@ -71,7 +71,7 @@ def test_every_plugin_is_used_and_recorded(clone):
     mine = tables["mine"]
     assert mine["run"].nunique() == RUNS
     assert set(mine["topology"]) == {"ring", "cliques", "de_bruijn", "rotating_partners"}
-    assert set(mine["protocol"]) == {"gossip", "push_diging", "slowmo", "ngo"}
+    assert set(mine["method"]) == {"gossip", "push_diging", "slowmo", "ngo"}
     assert sorted(mine["beta1"].dropna().unique()) == [0.8, 0.9]
     assert set(mine["coupling"].dropna()) == {"power", "bounded_confidence"}
     assert tables["svm"]["task"].unique().tolist() == ["hinge"]

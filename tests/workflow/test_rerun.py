@@ -11,7 +11,7 @@ import yaml
 from clone import OVERLAY, Clone
 
 TARGETS = ("table1", "tableS1", "figS2")
-COMPARE = [{"protocol": ["gossip", "ngo"], "topology": "ring"}, {"protocol": "centralized"}]
+COMPARE = [{"method": ["gossip", "ngo"], "topology": "ring"}, {"method": "centralized"}]
 RUNS = 2 * 3  # two seeds
 SLOWER = ("zeros_like(self.X)", "zeros_like(self.X) * 1")
 EVERYTHING = {"train": RUNS, "aggregate": 1, "table1": 1}

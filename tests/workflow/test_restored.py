@@ -6,7 +6,7 @@ import pytest
 import yaml
 from clone import OVERLAY, Clone, assert_one_line
 
-COMPARE = [{"protocol": ["gossip", "ngo"], "topology": "ring"}]
+COMPARE = [{"method": ["gossip", "ngo"], "topology": "ring"}]
 CONFIGS = ("--config", "config/config.yaml", "--config", "config/test.yaml")
 TARGET = "results/test/metrics/table1.parquet"
 SLOWER = ("src/ngo/engine/population.py", "zeros_like(self.X)", "zeros_like(self.X) * 1")

@@ -18,10 +18,10 @@ OVERLAY = {
                  "epochs": 8.0, "eval_every": 0.2},
     },
     "training": {
-        "table1": {"settings": ["tiny"], "compare": [{"protocol": "gossip", "topology": "ring"}]},
+        "table1": {"settings": ["tiny"], "compare": [{"method": "gossip", "topology": "ring"}]},
         "figA1": {
             "settings": ["tiny"],
-            "compare": [{"protocol": "ngo", "topology": "ring"}],
+            "compare": [{"method": "ngo", "topology": "ring"}],
             "snapshots": ["final"],
         },
     },

@@ -30,7 +30,7 @@ def test_an_experiment_of_ones_own_as_documented(tmp_path):
     (clone.root / "config/mine.yaml").write_text(overlay)
     finished(clone.module("snakemake", *command.split()))
     table = pd.read_parquet(clone.root / "results/mine/metrics/myexp.parquet")
-    assert set(table["protocol"]) == {"gossip", "ngo"}
+    assert set(table["method"]) == {"gossip", "ngo"}
     assert table["run"].nunique() == 4
     made = {path.name for path in clone.root.glob("results/mine/**/*") if path.is_file()}
     assert {"myexp.parquet", "myexp.png", "myexp.md"} < made  # with its default figure and table
@@ -173,7 +173,7 @@ def test_gpu_jobs_are_as_many_as_gpus_have_room_for(tmp_path, gpus, runs_per_gpu
     clone = Clone(tmp_path / "ngo")
     with (clone.root / "src/ngo/common/devices.py").open("a") as file:
         file.write(RECORDER)
-    compare = [{"protocol": "ngo", "topology": "ring", "p": [0.7, 0.8, 0.9]}]
+    compare = [{"method": "ngo", "topology": "ring", "p": [0.7, 0.8, 0.9]}]
     own = {"settings": ["tiny"], "compare": compare}
     overlay = {"device": "auto", "warm": False, "seeds": [0], "training": {"own": own}}
     overlay["runs_per_gpu"] = runs_per_gpu
@@ -197,7 +197,7 @@ def test_gpu_jobs_are_as_many_as_gpus_have_room_for(tmp_path, gpus, runs_per_gpu
 def test_runs_go_on_on_the_cpu_where_torch_cannot_use_the_gpu(tmp_path):
     """A GPU that is named, and is not there."""
     clone = Clone(tmp_path / "ngo")
-    compare = [{"protocol": "ngo", "topology": "ring"}]
+    compare = [{"method": "ngo", "topology": "ring"}]
     overlay = {"device": "auto", "seeds": [0], "training": {"table1": {"compare": compare}}}
     (clone.root / "gpu.yaml").write_text(yaml.safe_dump(overlay))
     clone.snakemake(

@@ -23,15 +23,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo.analysis.curves import part, points, together
-from ngo.analysis.rounds import MIXER, SITUATION, TUNED, at_best, ends, with_mixers
-from ngo.common.settings import DECLARED
+from ngo.analysis.mixers import MIXER, SITUATION, TUNED, best_rows, ends, with_mixers
+from ngo.common.options import DECLARED
 from ngo.figures import plots
 from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import Cases, dots, lines
 from ngo.figures.style import LINES, kth_style
 from ngo.figures.tables import number
-from ngo.gossip.rounds import Chebyshev
-from ngo.gossip.theory import finite_time_bound
+from ngo.gossip.bounds import finite_time_bound
+from ngo.gossip.disturbance import Chebyshev
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 
 DRAWN, BEST = "finite_time", "finite_time_best"
@@ -92,7 +92,7 @@ def numbers(ring: pd.DataFrame, matchings: pd.DataFrame, exact: pd.DataFrame) ->
 def _course(table: pd.DataFrame) -> pd.DataFrame:
     """V of each mixer at its best by round, undisturbed, and the models that a worker has sent."""
     clean = with_mixers(table[table["disturbance"] == "none"])
-    clean = at_best(clean, "V_early")
+    clean = best_rows(clean, "V_early")
     by = ["mixer", "topology", "p", "gamma", "round"]
     rows = clean.assign(diverged=~np.isfinite(clean["V"]), run=clean["seed"])
     sent = clean.groupby(by)["messages"].mean() / clean["workers"].iloc[0]
@@ -120,7 +120,7 @@ def comparison(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     Columns: ``MIXER``, ``TUNED``; mean, low, high of ``value`` (geometric, ``curves.points``); and
     the same of its ratio to linear gossip's on the same topology, paired by seed.
     """
-    chosen = ends(at_best(with_mixers(table), value))
+    chosen = ends(best_rows(with_mixers(table), value))
     linear = chosen.loc[chosen["mixer"] == "linear", [*SITUATION, "seed", value]]
     linear = linear.rename(columns={value: "linear"})
     chosen = chosen.merge(linear, on=[*SITUATION, "seed"], how="left")

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ngo.analysis.combinations import TUNED, case_names
 from ngo.analysis.curves import along, part, points, together
-from ngo.analysis.prices import SITUATION, TUNED, case_names
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
 from ngo.figures.case_styles import case_styles
@@ -21,7 +21,7 @@ from ngo.figures.tables import number
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final
 
-BY = [*SITUATION, "case"]
+BY = ["dataset", "partition", "case"]
 MERGES, ENDS = "merge", "merge_ends"
 
 NOTE = (

@@ -8,20 +8,26 @@ slow or on a fast network, with workers that are slow now and then?
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ngo.analysis.network_time import NetworkModel, read_network
-from ngo.analysis.prices import SITUATION, costs_to, price_curves, priced
+from ngo.analysis.combinations import TUNED, case_names
+from ngo.analysis.curves import along, scores
+from ngo.analysis.network_time import NetworkModel, network_seconds, read_network
 from ngo.common.registry import UserError
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
 from ngo.figures.case_styles import case_styles
 from ngo.figures.curve_panels import lines
 from verdicts.row import ABSENT
+from verdicts.rows.best_fields import at_best
+from verdicts.rows.evaluations import final
+from verdicts.rows.times import time_to
+
+SITUATION = ["dataset", "partition"]
 
 BYTES = "sent_per_worker"
 PRICES, COSTS = "price", "price_to_target"
@@ -57,6 +63,43 @@ def numbers(
         PRICES: found,
         COSTS: costs_to(found, 100 * target_accuracy, [BYTES, *models]),
     }
+
+
+def priced(metrics: pd.DataFrame, networks: Mapping[str, NetworkModel]) -> pd.DataFrame:
+    """The evaluations of each case's runs at its best p, γ and learning rate, with their costs.
+
+    Columns: ``case`` (``case_names``); ``sent_per_worker``, bytes so far; a column of modelled
+    seconds so far for each network, under its name.
+    """
+    runs = metrics.drop_duplicates("run").set_index("run")
+    named = metrics.assign(case=metrics["run"].map(case_names(runs)))
+    chosen = at_best(named, TUNED, [*SITUATION, "case"]).reset_index(drop=True)
+    seconds = {name: network_seconds(chosen, network) for name, network in networks.items()}
+    return chosen.assign(sent_per_worker=chosen["bytes_sent"] / chosen["workers"], **seconds)
+
+
+def price_curves(found: pd.DataFrame, cost: str) -> pd.DataFrame:
+    """Accuracy (percent) along a column of costs: ``curves.along`` for each case."""
+    return along(scores(found), [*SITUATION, "case"], cost, ["accuracy"])
+
+
+def costs_to(found: pd.DataFrame, target: float, costs: Sequence[str]) -> pd.DataFrame:
+    """What it costs each case to reach the accuracy ``target`` (percent): medians over seeds.
+
+    Columns: ``SITUATION``, ``case``, the best ``TUNED``, one for each of ``costs``, and how many
+    ``seeds`` of how many ``runs`` reach it. inf where half of them or more do not.
+    """
+    last = final(found)
+    for cost in costs:
+        at = time_to(found, target / 100, "consensus_accuracy", cost)
+        last[cost] = last["run"].map(at)
+    groups = last.groupby([*SITUATION, "case"], sort=False)
+    return groups.agg(
+        **{name: (name, "first") for name in TUNED},
+        **{cost: (cost, "median") for cost in costs},
+        seeds=(costs[0], lambda values: int(np.isfinite(values).sum())),
+        runs=("run", "size"),
+    ).reset_index()
 
 
 def note(numbers: Tables, metrics: pd.DataFrame, **inputs: object) -> list[str]:

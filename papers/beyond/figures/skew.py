@@ -83,7 +83,7 @@ def show(numbers: pd.DataFrame) -> pd.DataFrame:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """Accuracy, and the gain over linear gossip, against heterogeneity, for each data set."""
-    table = numbers.assign(name=numbers["method"] + (" " + numbers["mixer"]).fillna(""))
+    table = numbers.assign(name=numbers["algorithm"] + (" " + numbers["mixer"]).fillna(""))
     sets = list(table.groupby(["dataset", "partition"], sort=False))
     names = sorted(set(table["name"]), key=lambda name: (LINEAR not in name, name))
     styles = {name: kth_style(k, name) for k, name in enumerate(names)}

@@ -27,7 +27,7 @@ from ngo.analysis.calibration import (
 )
 from ngo.figures import plots
 from ngo.figures.artefact import figure
-from ngo.figures.style import PROTOCOL_STYLES
+from ngo.figures.style import METHOD_STYLES
 from ngo.figures.tables import number
 from verdicts.row import ABSENT
 
@@ -40,7 +40,7 @@ LEAST = 3
 """Seeds from which on a spread is shown."""
 
 MARKERS = {None: "D", "ring": "o", "random": "^", "complete": "s"}
-"""The marker of each topology; its colour shows the protocol."""
+"""The marker of each topology; its colour shows the method."""
 
 READING = {"consensus": "consensus model", "workers": "workers' mean"}
 
@@ -168,7 +168,7 @@ def print_cells(cells: pd.DataFrame) -> pd.DataFrame:
             "Data": cells["dataset"],
             "Partition": cells["half"].map(HALF),
             "Topology": cells["topology"].fillna(ABSENT),
-            "Protocol": cells["protocol"],
+            "Method": cells["method"],
             "Paper": [number(value) for value in cells["paper"]],
             "Nearest candidate": [number(value) for value in cells["candidate"]],
             "Std. over seeds": [
@@ -190,7 +190,7 @@ def values(trial: dict) -> str:
         if trial[name] is not None
     ]
     parts.append(f"{trial['epochs']:g} epochs")
-    if trial["protocol"] != "centralized":
+    if trial["method"] != "centralized":
         parts.append(READING[trial["reading"]])
     return ", ".join(parts)
 
@@ -241,8 +241,8 @@ def _compare(axis: Axes, cells: pd.DataFrame) -> None:
     ends = values.min() - margin, values.max() + margin
     axis.axline((ends[0], ends[0]), slope=1, color="0.7", linewidth=0.8, zorder=0)
     for cell in cells.to_dict("records"):
-        style = PROTOCOL_STYLES[cell["protocol"]]
-        used = (cell["topology"], cell["protocol"]) in CALIBRATED
+        style = METHOD_STYLES[cell["method"]]
+        used = (cell["topology"], cell["method"]) in CALIBRATED
         where = f", {cell['topology']}" if cell["topology"] else ""
         axis.plot(
             cell["paper"],

@@ -1,5 +1,5 @@
 """Test accuracy and V at the end of training with linear gossip and NGO, when every message arrives
-τ steps late, and NGO − gossip, paired by seed. At τ = 0 they are the protocols of Table 1.
+τ steps late, and NGO − gossip, paired by seed. At τ = 0 they are the methods of Table 1.
 
 *The paper:* NGO boosts the performance under communication delays. *Look at* the difference of the
 two, and at how V grows with τ.
@@ -12,15 +12,15 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import points, scores, together
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from ngo.figures import plots
 from ngo.figures.artefact import figure
-from ngo.figures.curve_panels import by_protocol, dots
+from ngo.figures.curve_panels import by_method, dots
 from verdicts.rows.evaluations import final
 
 TASK = ["dataset", "partition", "topology"]
 APART = [*TASK, "p", "delay"]
-CASE = [*TASK, "delay", "protocol"]
+CASE = [*TASK, "delay", "method"]
 
 
 @figure(
@@ -30,7 +30,7 @@ CASE = [*TASK, "delay", "protocol"]
     apart=("dataset", "partition", "topology", "p", "delay"),
 )
 def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Means over seeds at the end, by data set, partition, topology, coupling (``protocol``) and τ:
+    """Means over seeds at the end, by data set, partition, topology, coupling (``method``) and τ:
     accuracy, V, and the ``difference`` of accuracy, NGO − gossip.
 
     Raises a UserError for runs of one seed that it can't tell apart.
@@ -42,13 +42,13 @@ def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_delay(metrics: pd.DataFrame) -> pd.DataFrame:
-    """``metrics`` with ``delay`` (τ, 0 for gossip and NGO) and the coupling as ``protocol``.
+    """``metrics`` with ``delay`` (τ, 0 for gossip and NGO) and the coupling as ``method``.
 
     A linear coupling (p = 1) is ``gossip``, another ``ngo``, late or not.
     """
     coupled = metrics["p"].notna()
-    coupling = metrics["protocol"].mask(coupled, "ngo").mask(metrics["p"] == 1, "gossip")
-    return metrics.assign(protocol=coupling, delay=metrics["delay"].fillna(0).astype(int))
+    coupling = metrics["method"].mask(coupled, "ngo").mask(metrics["p"] == 1, "gossip")
+    return metrics.assign(method=coupling, delay=metrics["delay"].fillna(0).astype(int))
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
@@ -59,7 +59,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     names = []
     for row, (task, own) in zip(axes, tasks, strict=True):
         for axis, value in zip(row, ("accuracy", "V", "difference"), strict=True):
-            dots(axis, by_protocol(own[own["value"] == value]), "delay", value)
+            dots(axis, by_method(own[own["value"] == value]), "delay", value)
             axis.set_xticks(sorted(numbers["delay"].unique()))
         row[2].axhline(0, color="0.6", lw=0.6, zorder=0)
         names += [", ".join(task), "synchronization", "paired by seed"]

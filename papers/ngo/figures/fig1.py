@@ -23,7 +23,7 @@ from ngo.figures.style import kth_style
 from ngo.gossip.topology import TOPOLOGIES
 from verdicts.rows.evaluations import final
 
-BY = ["dataset", "protocol", "v_threshold"]
+BY = ["dataset", "method", "v_threshold"]
 NAMES = {"least_squares": "least squares", "sine": "sine net"}
 
 
@@ -31,7 +31,7 @@ NAMES = {"least_squares": "least squares", "sine": "sine net"}
     "fig1",
     section="2 Problem setup",
     title="Figure 1: gossip until V ≤ V_th on least squares",
-    apart=("dataset", "protocol", "v_threshold"),
+    apart=("dataset", "method", "v_threshold"),
 )
 def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
     """The means over seeds, in two parts.
@@ -93,11 +93,11 @@ def draw(numbers: pd.DataFrame) -> Figure:
 
 
 def _by_threshold(table: pd.DataFrame) -> Cases:
-    """The rows of each threshold with its style; other protocols by their name."""
+    """The rows of each threshold with its style; other methods by their name."""
     return [
         (kth_style(k, rf"$V_\mathrm{{th}} = {threshold:g}$" if threshold > 0 else name), rows)
         for k, ((name, threshold), rows) in enumerate(
-            table.groupby(["protocol", "v_threshold"], dropna=False)
+            table.groupby(["method", "v_threshold"], dropna=False)
         )
     ]
 

@@ -16,13 +16,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from ngo.figures import plots
 from ngo.figures.artefact import figure
-from ngo.figures.style import COLOURS, PROTOCOL_STYLES
+from ngo.figures.style import COLOURS, METHOD_STYLES
 from verdicts.statistics.estimates import estimate
 
-BY = ["dataset", "protocol", "topology"]
+BY = ["dataset", "method", "topology"]
 """Runs are seeds of one if they agree on these fields."""
 
 
@@ -32,7 +32,7 @@ BY = ["dataset", "protocol", "topology"]
     title="Figure 2: alignment of the workers' gradients with the gradient at their mean, "
     "against V",
     reads="alignment_fig2",
-    apart=("dataset", "protocol", "topology"),
+    apart=("dataset", "method", "topology"),
 )
 def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
     """The measurement itself, ``alignment.alignment_table``.
@@ -120,20 +120,20 @@ def _geometric_mean(values: pd.Series) -> float:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """Directions and lengths, a row of panels for each data set, protocol and topology.
+    """Directions and lengths, a row of panels for each data set, method and topology.
 
     Diverged runs are counted and left out of the curves.
     """
     cases = list(numbers.groupby(BY, dropna=False))
     figure = plots.new_figure(2.4 * len(cases) + 0.3)
     axes = figure.subplots(len(cases), 2, squeeze=False)
-    for row, ((dataset, protocol, topology), part) in zip(axes, cases, strict=True):
+    for row, ((dataset, method, topology), part) in zip(axes, cases, strict=True):
         finite = part[~part["diverged"]]
         for axis, value in zip(row, ("cosine", "relative_norm"), strict=True):
             log = value == "relative_norm"
             axis.axvline(trained_V(part), color="0.5", linestyle=":", linewidth=1)
             _draw_against_V(axis, alignment(finite, value, log=log), log=log)
-        where = ", ".join([dataset, PROTOCOL_STYLES[protocol].label, *filter(pd.notna, [topology])])
+        where = ", ".join([dataset, METHOD_STYLES[method].label, *filter(pd.notna, [topology])])
         row[0].set(title=f"direction: {where}", ylabel="cosine with the gradient at $\\bar{x}$")
         row[0].set_ylim(-1.05, 1.05)
         row[1].set(title=f"length: {where}", ylabel="length / length of that at $\\bar{x}$")

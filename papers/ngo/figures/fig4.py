@@ -21,23 +21,23 @@ from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.tuning import best_settings, tuning_grid
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
-from ngo.figures.curve_panels import LABELS, Cases, by_protocol, decentralized, dots, lines
-from ngo.figures.style import PROTOCOL_STYLES, Style, kth_style
+from ngo.figures.curve_panels import LABELS, Cases, by_method, decentralized, dots, lines
+from ngo.figures.style import METHOD_STYLES, Style, kth_style
 from verdicts.rows.evaluations import final
 
-BY = ["protocol", "p", "gamma"]
+BY = ["method", "p", "gamma"]
 
 
 @figure(
     "fig4",
     section="5.2 Impact of nonlinearity",
     title="Figure 4: accuracy and V against p, for several synchronization rates γ",
-    apart=("protocol", "p", "gamma"),
+    apart=("method", "p", "gamma"),
 )
 def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
     """The means over seeds, in three parts.
 
-    ``ends``: accuracy and V at the end, by protocol, p and γ; ``best`` marks the γ of each p with
+    ``ends``: accuracy and V at the end, by method, p and γ; ``best`` marks the γ of each p with
     the best held-out accuracy. ``course``: the same along training at that γ, and of centralized
     learning. ``floor``: the predicted floor of NGO's V.
     """
@@ -47,12 +47,12 @@ def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
     ends = ends.merge(best, on=BY, how="left")
     chosen = every.merge(best, on=BY) if len(best) else every[every["gamma"].isna()]
     course = along(chosen, BY, "epoch", ["accuracy", "V"]) if len(chosen) else chosen
-    floor = chatter_floor(metrics[metrics["protocol"] == "ngo"])
+    floor = chatter_floor(metrics[metrics["method"] == "ngo"])
     return together(ends=ends.assign(best=ends["best"].notna()), floor=floor, course=course)
 
 
 def _own_best(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The best γ of each protocol and p by held-out accuracy; no rows without held-out samples."""
+    """The best γ of each method and p by held-out accuracy; no rows without held-out samples."""
     if "holdout_accuracy" not in metrics or metrics["holdout_accuracy"].isna().all():
         return pd.DataFrame(columns=[*BY, "best"])
     return best_settings(tuning_grid(metrics), BY[:2])[BY].assign(best=True)
@@ -77,7 +77,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
         (_solid(kth_style(k, rf"$\gamma = {rate:g}$")), spread[spread["gamma"] == rate])
         for k, rate in enumerate(rates)
     ]
-    levels = by_protocol(ends[ends["p"].isna()])
+    levels = by_method(ends[ends["p"].isna()])
     figure = plots.new_figure(5)
     axes = figure.subplots(2, 2, width_ratios=[1.2, 1])
     courses = _by_exponent(part(numbers, "course"))
@@ -129,12 +129,12 @@ def _solid(style: Style) -> Style:
 
 
 def _by_exponent(table: pd.DataFrame) -> Cases:
-    """The rows of each protocol and p with a style, which names its γ; shades for NGO."""
+    """The rows of each method and p with a style, which names its γ; shades for NGO."""
     cases: Cases = []
-    for style, rows in by_protocol(table):
+    for style, rows in by_method(table):
         exponents = sorted(rows["p"].dropna().unique(), reverse=True)
         parts = [rows[rows["p"] == p] for p in exponents] or [rows]
-        shades = style == PROTOCOL_STYLES["ngo"]
+        shades = style == METHOD_STYLES["ngo"]
         looks = _shades(exponents) if shades else [style] * len(parts)
         for look, own in zip(looks, parts, strict=True):
             p, gamma = own["p"].iloc[0], own["gamma"].iloc[0]
@@ -145,7 +145,7 @@ def _by_exponent(table: pd.DataFrame) -> Cases:
 
 def _shades(exponents: Iterable[float]) -> list[Style]:
     """NGO's style for each p, darker for smaller p."""
-    base = np.array(to_rgb(PROTOCOL_STYLES["ngo"].colour))
+    base = np.array(to_rgb(METHOD_STYLES["ngo"].colour))
     values = list(exponents)
     light = np.linspace(0.35, -0.65, len(values)) if len(values) > 1 else [0.0]
     return [

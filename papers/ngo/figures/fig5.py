@@ -18,11 +18,11 @@ from matplotlib.figure import Figure
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
-from ngo.figures.curve_panels import Cases, by_protocol, decentralized, dots, lines
+from ngo.figures.curve_panels import Cases, by_method, decentralized, dots, lines
 from verdicts.rows.equal_budgets import at_equal_bytes
 from verdicts.rows.evaluations import final
 
-KEYS = ["protocol", "topology", "u"]
+KEYS = ["method", "topology", "u"]
 VALUES = ["accuracy", "V"]
 
 SHOWN_U = 0.4
@@ -35,11 +35,11 @@ FIXED_MARKERS = ("P", "X")
     "fig5",
     section="5.3 Random graph",
     title="Figure 5: accuracy and V on random graphs, beside the ring",
-    apart=("protocol", "topology", "u"),
+    apart=("method", "topology", "u"),
     stands_for="cifar10",
 )
 def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The means over seeds, in three parts, by protocol, topology and edge probability u.
+    """The means over seeds, in three parts, by method, topology and edge probability u.
 
     ``course``: accuracy and V along training at the u nearest to ``SHOWN_U``. ``ends``: the same at
     the end, the models sent in a step, and the edges that carried them. ``equal``: accuracy and V
@@ -100,7 +100,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     figure = plots.new_figure(4.4)
     axes = figure.subplots(2, 3, width_ratios=[1.2, 1, 1])
     for row, value in zip(axes, VALUES, strict=True):
-        cases = by_protocol(course)
+        cases = by_method(course)
         lines(row[0], cases if value != "V" else decentralized(cases), "epoch", value)
         for axis, table in ((row[1], ends), (row[2], equal)):
             _by_edges(axis, table, value)
@@ -126,17 +126,17 @@ def _by_edges(axis: Axes, table: pd.DataFrame, value: str) -> None:
     random = table[table["u"].notna()]
     budget = random.groupby("u")["budget"].first()
     plots.value_ticks(axis, budget.index, base=2)
-    levels = by_protocol(table[table["topology"].isna()]) if value != "V" else []
-    dots(axis, by_protocol(random) + _fixed(table), "share", value, levels)
+    levels = by_method(table[table["topology"].isna()]) if value != "V" else []
+    dots(axis, by_method(random) + _fixed(table), "share", value, levels)
     axis.set_xticklabels([f"{u:g}\n({models:.0f})" for u, models in budget.items()])
 
 
 def _fixed(table: pd.DataFrame) -> Cases:
-    """The rows on each fixed graph, by protocol; markers without a line."""
+    """The rows on each fixed graph, by method; markers without a line."""
     cases: Cases = []
     rows = table[table["u"].isna() & table["topology"].notna()]
     for topology, of_graph in rows.groupby("topology", sort=False):
-        for k, (style, own) in enumerate(by_protocol(of_graph)):
+        for k, (style, own) in enumerate(by_method(of_graph)):
             look = replace(
                 style,
                 label=f"{style.label}, {topology}",

@@ -2,7 +2,7 @@
 every gradient step or after every second or fifth one (local SGD), on non-iid and iid data. The
 right panels show the accuracy after equally many bytes sent.
 
-*The paper:* local SGD does not match the protocols that communicate at every step, above all on
+*The paper:* local SGD does not match the methods that communicate at every step, above all on
 non-iid data; efficient communication is better than rare communication. *Look at* how accuracy
 falls and V grows with H, and at NGO with H = 1 beside averaging with H = 5 at equal bytes.
 """
@@ -17,16 +17,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, part, points, scores, together
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import Cases, decentralized, dots, lines
-from ngo.figures.style import COLOURS, LINES, MARKERS, PROTOCOL_STYLES, Style, kth_style
+from ngo.figures.style import COLOURS, LINES, MARKERS, METHOD_STYLES, Style, kth_style
 from verdicts.rows.equal_budgets import at_equal_bytes
 from verdicts.rows.evaluations import final
 
 CASE = ["dataset", "partition", "coupling", "local_steps"]
-APART = ["dataset", "partition", "protocol", "p", "gamma", "local_steps"]
+APART = ["dataset", "partition", "method", "p", "gamma", "local_steps"]
 
 AVERAGING = "averaging"
 """Linear coupling with γ = 1; on a complete graph, every worker takes the mean of all models."""
@@ -38,7 +38,7 @@ AVERAGING_STYLE = Style("averaging", COLOURS[2], ":", "^")
     "fig6",
     section="5.4 Communication and convergence",
     title="Figure 6: consensus every 1, 2 and 5 steps, and accuracy at equal bytes",
-    apart=("dataset", "partition", "protocol", "p", "gamma", "local_steps"),
+    apart=("dataset", "partition", "method", "p", "gamma", "local_steps"),
 )
 def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
     """Accuracy and V by data set, partition, coupling and H (``local_steps``), in three parts.
@@ -61,11 +61,11 @@ def with_coupling(metrics: pd.DataFrame) -> pd.DataFrame:
     """``metrics`` with the column ``coupling``, whatever H is.
 
     ``averaging`` is linear with γ = 1, ``gossip`` linear with another γ, ``ngo`` nonlinear; every
-    other protocol is named after itself. A run without H (``local_steps``) has H = 1.
+    other method is named after itself. A run without H (``local_steps``) has H = 1.
     """
-    coupled = metrics["protocol"].isin(["gossip", "ngo", "local_sgd"])
+    coupled = metrics["method"].isin(["gossip", "ngo", "local_sgd"])
     linear = coupled & (metrics["p"] == 1)
-    coupling = metrics["protocol"].mask(coupled, "ngo").mask(linear, "gossip")
+    coupling = metrics["method"].mask(coupled, "ngo").mask(linear, "gossip")
     coupling = coupling.mask(linear & (metrics["gamma"] == 1), AVERAGING)
     steps = metrics["local_steps"].fillna(1).astype(int)
     return metrics.assign(coupling=coupling, local_steps=steps)
@@ -119,7 +119,7 @@ def _of(table: pd.DataFrame, half: tuple[str, str]) -> pd.DataFrame:
 
 def _by_coupling(table: pd.DataFrame) -> Cases:
     """The rows of each coupling with its style."""
-    known = {**PROTOCOL_STYLES, AVERAGING: AVERAGING_STYLE}
+    known = {**METHOD_STYLES, AVERAGING: AVERAGING_STYLE}
     others = sorted(set(table["coupling"]) - set(known))
     looks = {**known, **{name: kth_style(k + 4, name) for k, name in enumerate(others)}}
     cases = [(look, table[table["coupling"] == name]) for name, look in looks.items()]
@@ -131,7 +131,7 @@ def _by_period(table: pd.DataFrame) -> Cases:
     counts = sorted(table["local_steps"].unique())
     cases: Cases = []
     for look, rows in _by_coupling(table):
-        if look == PROTOCOL_STYLES["centralized"]:
+        if look == METHOD_STYLES["centralized"]:
             cases.append((look, rows))
             continue
         for every, own in rows.groupby("local_steps"):
@@ -155,7 +155,7 @@ def _against_period(axis: Axes, ends: pd.DataFrame, equal: pd.DataFrame) -> None
     """The accuracy against H, with a level for centralized learning."""
     counts = sorted(ends["local_steps"].unique())
     plots.value_ticks(axis, counts, base=2)
-    central = PROTOCOL_STYLES["centralized"]
+    central = METHOD_STYLES["centralized"]
     levels = [case for case in _by_coupling(ends) if case[0] == central]
     cases = [
         (replace(look, label="", line=line), rows)

@@ -1,4 +1,4 @@
-"""The best test accuracy of each protocol by the number of workers n, and NGO − gossip, paired by
+"""The best test accuracy of each method by the number of workers n, and NGO − gossip, paired by
 seed. Each worker has the same amount of data for every n.
 
 *The paper:* NGO is above linear gossip at every size, and more workers do better because they use
@@ -14,21 +14,21 @@ from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import points, scores, together
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
-from ngo.figures.curve_panels import by_protocol, dots
+from ngo.figures.curve_panels import by_method, dots
 from verdicts.rows.evaluations import final
 
-SIZES = ["protocol", "workers"]
+SIZES = ["method", "workers"]
 
 
 @figure(
     "fig7",
     section="5.5 Scaling to large number of workers",
     title="Figure 7: scaling, the same data for each worker",
-    apart=("protocol", "workers"),
+    apart=("method", "workers"),
     stands_for="cifar10",
 )
 def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The means over seeds by protocol and number of workers: ``best`` (``with_best``), and the
+    """The means over seeds by method and number of workers: ``best`` (``with_best``), and the
     ``difference`` NGO − gossip.
     """
     last = with_best(scores(metrics))
@@ -72,7 +72,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     axes = figure.subplots(1, 2)
     for axis, value in zip(axes, ("best", "difference"), strict=True):
         plots.value_ticks(axis, sorted(numbers["workers"].unique()), base=2)
-        dots(axis, by_protocol(numbers[numbers["value"] == value]), "workers", value)
+        dots(axis, by_method(numbers[numbers["value"] == value]), "workers", value)
         axis.set_xlabel("workers $n$")
     axes[1].axhline(0, color="0.6", lw=0.6, zorder=0)
     plots.titles(axes.flat, "best accuracy", "difference, paired by seed")

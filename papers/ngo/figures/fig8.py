@@ -17,14 +17,14 @@ from matplotlib.figure import Figure
 from ngo.analysis.chatter import chatter_floor
 from ngo.analysis.correlations import pooled_correlation, within_seeds
 from ngo.analysis.curves import along, part, points, scores, together
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
-from ngo.figures.curve_panels import by_protocol, dots, lines
+from ngo.figures.curve_panels import by_method, dots, lines
 from ngo.figures.run_scatter import scatter
 from verdicts.rows.evaluations import final
 
-APART = ["protocol", "topology", "gamma"]
+APART = ["method", "topology", "gamma"]
 RUN = [*APART, "seed", "loss", "accuracy", "V", "diverged"]
 
 
@@ -33,12 +33,12 @@ RUN = [*APART, "seed", "loss", "accuracy", "V", "diverged"]
     section="5.6 Synchronization rate and stability",
     title="Figure 8: V against loss; stability against the synchronization rate γ",
     reads={"metrics": "fig8", "course": "fig8_course"},
-    apart=("protocol", "topology", "gamma"),
+    apart=("method", "topology", "gamma"),
 )
 def numbers(metrics: pd.DataFrame, course: pd.DataFrame) -> pd.DataFrame:
     """The ends of the runs in ``metrics``, and the ``course`` of runs at a few γ, in six parts.
 
-    ``by_gamma``: means of accuracy and V by protocol and γ, on the topology with most values of γ.
+    ``by_gamma``: means of accuracy and V by method and γ, on the topology with most values of γ.
     ``floor``: the predicted floor of NGO's V there. ``runs``: the end of every run; ``at_shared``
     says whether runs on all topologies have its γ. ``correlation``: that of log V with the loss,
     within a seed. ``course``: the mean accuracy along training. ``each``: that of single runs.
@@ -53,7 +53,7 @@ def numbers(metrics: pd.DataFrame, course: pd.DataFrame) -> pd.DataFrame:
     every = scores(course)
     return together(
         by_gamma=points(sweep, APART, ["accuracy", "V"]),
-        floor=chatter_floor(sweep[sweep["protocol"] == "ngo"]),
+        floor=chatter_floor(sweep[sweep["method"] == "ngo"]),
         runs=last[RUN].assign(at_shared=last["gamma"].isin(shared)),
         course=along(every, APART, "epoch", ["accuracy"]),
         each=every[["run", *APART, "epoch", "accuracy"]],
@@ -82,14 +82,14 @@ def draw(numbers: pd.DataFrame) -> Figure:
     scatter(runs, ends, "loss", ~shared)
     for axis, value in ((accuracy, "accuracy"), (index, "V")):
         plots.value_ticks(axis, sorted(by_gamma["gamma"].unique()))
-        dots(axis, by_protocol(by_gamma), "gamma", value)
+        dots(axis, by_method(by_gamma), "gamma", value)
         axis.set_xlabel(r"synchronization rate $\gamma$")
     index.autoscale(False)
     index.plot(floor["gamma"], floor["mean"], ":", color="0.3", lw=1)
     panels = bottom.subplots(1, len(rates), squeeze=False)[0]
     for axis, rate in zip(panels, rates, strict=True):
         _single_runs(axis, each[each["gamma"] == rate])
-        lines(axis, by_protocol(course[course["gamma"] == rate]), "epoch", "accuracy")
+        lines(axis, by_method(course[course["gamma"] == rate]), "epoch", "accuracy")
         axis.set_xlabel("epoch")
     plots.share_limits(*panels)
     rate = ", ".join(f"{gamma:g}" for gamma in sorted(ends.loc[shared, "gamma"].unique()))
@@ -106,7 +106,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
 
 
 def _single_runs(axis: Axes, each: pd.DataFrame) -> None:
-    for style, rows in by_protocol(each):
+    for style, rows in by_method(each):
         for _, run in rows.groupby("run"):
             axis.plot(run["epoch"], run["accuracy"], color=style.colour, lw=0.4, alpha=0.5)
 

@@ -16,25 +16,25 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
-from ngo.figures.style import PROTOCOL_STYLES
+from ngo.figures.style import METHOD_STYLES
 from verdicts.rows.evaluations import final
 from verdicts.rows.times import time_to
 from verdicts.statistics.estimates import estimate
 
-BY = ["protocol", "workers"]
+BY = ["method", "workers"]
 
 FILLS = {"early": "full", "late": "none"}
-"""The filling of a marker shows the target; colour and shape show the protocol."""
+"""The filling of a marker shows the target; colour and shape show the method."""
 
 
 @figure(
     "figA2",
     section="Supplement, original appendix",
     title="Figure A2: steps to an early and to a late target by the number of workers",
-    apart=("protocol", "workers"),
+    apart=("method", "workers"),
     values={"early_accuracy": (0, 100), "late_accuracy": (0, 100)},
 )
 def numbers(metrics: pd.DataFrame, early_accuracy: float, late_accuracy: float) -> pd.DataFrame:
@@ -46,16 +46,16 @@ def numbers(metrics: pd.DataFrame, early_accuracy: float, late_accuracy: float) 
 def steps_to_targets(metrics: pd.DataFrame, targets: Mapping[str, float]) -> pd.DataFrame:
     """The steps after which each run reaches each of ``targets``, accuracies in percent by name.
 
-    A row for each run and target. Columns: target, accuracy, protocol, workers, seed; ``steps``,
-    inf for a run that never gets there; ``speedup``, the steps of the same protocol and seed with
+    A row for each run and target. Columns: target, accuracy, method, workers, seed; ``steps``,
+    inf for a run that never gets there; ``speedup``, the steps of the same method and seed with
     the fewest workers over these, 0 for inf, NaN if the fewest never get there. Centralized runs
-    are a row of every protocol: one worker has no neighbour, and that is its training.
+    are a row of every method: one worker has no neighbour, and that is its training.
     """
     last = final(metrics)
     check_apart(last, BY)
-    alone = last[last["protocol"] == "centralized"]
-    last = last[last["protocol"] != "centralized"]
-    copies = [alone.assign(protocol=name) for name in last["protocol"].unique()]
+    alone = last[last["method"] == "centralized"]
+    last = last[last["method"] != "centralized"]
+    copies = [alone.assign(method=name) for name in last["method"].unique()]
     last = pd.concat([last, *copies])
     tables = []
     for name, accuracy in targets.items():
@@ -63,8 +63,8 @@ def steps_to_targets(metrics: pd.DataFrame, targets: Mapping[str, float]) -> pd.
         table = last[[*BY, "seed"]].assign(target=name, accuracy=accuracy)
         table["steps"] = last["run"].map(steps)
         fewest = table[table["workers"] == table["workers"].min()]
-        base = fewest.set_index(["protocol", "seed"])["steps"].rename("base")
-        table = table.merge(base, on=["protocol", "seed"], how="left")
+        base = fewest.set_index(["method", "seed"])["steps"].rename("base")
+        table = table.merge(base, on=["method", "seed"], how="left")
         table["speedup"] = (table["base"] / table["steps"]).where(np.isfinite(table["base"]))
         tables.append(table.drop(columns="base"))
     whole = pd.concat(tables, ignore_index=True)
@@ -74,7 +74,7 @@ def steps_to_targets(metrics: pd.DataFrame, targets: Mapping[str, float]) -> pd.
 def speedup_means(table: pd.DataFrame) -> pd.DataFrame:
     """Geometric means over seeds of ``steps_to_targets``, with 95 % intervals.
 
-    Columns: target, accuracy, protocol, workers; ``steps`` and ``speedup``, each with ``_low`` and
+    Columns: target, accuracy, method, workers; ``steps`` and ``speedup``, each with ``_low`` and
     ``_high``; seeds; ``reached``, how many of them reach the target. NaN unless all do.
     """
     records = []
@@ -109,21 +109,21 @@ def note(
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """Steps of all, and the speed-up of each protocol beside a linear one (grey)."""
+    """Steps of all, and the speed-up of each method beside a linear one (grey)."""
     counts = sorted(numbers["workers"].unique())
-    protocols = [name for name in PROTOCOL_STYLES if name in set(numbers["protocol"])]
+    methods = [name for name in METHOD_STYLES if name in set(numbers["method"])]
     figure = plots.new_figure(2.8)
-    axes = figure.subplots(1, 1 + len(protocols))
+    axes = figure.subplots(1, 1 + len(methods))
     for axis in axes:
         plots.value_ticks(axis, counts, base=2)
         axis.set_xlabel("workers $n$")
     plots.log_axis(axes[0].yaxis)
     axes[0].set_ylabel("steps")
-    for axis, protocol in zip(axes[1:], protocols, strict=True):
+    for axis, method in zip(axes[1:], methods, strict=True):
         axis.set_yscale("log", base=2)
         axis.yaxis.set_major_formatter("{x:g}")
         axis.plot(counts, np.array(counts) / counts[0], color="0.6", lw=1, label="linear")
-        own = numbers[numbers["protocol"] == protocol]
+        own = numbers[numbers["method"] == method]
         _draw(axes[0], own, "steps")
         _draw(axis, own, "speedup")
         axis.set_ylabel("speed-up")
@@ -131,16 +131,16 @@ def draw(numbers: pd.DataFrame) -> Figure:
     plots.titles(
         axes,
         "steps to a target",
-        *(f"speed-up, {PROTOCOL_STYLES[protocol].label}" for protocol in protocols),
+        *(f"speed-up, {METHOD_STYLES[method].label}" for method in methods),
     )
     plots.legend(figure, axes[0], axes[1])
     return figure
 
 
 def _draw(axis: Axes, rows: pd.DataFrame, value: str) -> None:
-    for (target, protocol), own in rows.groupby(["target", "protocol"], sort=False):
+    for (target, method), own in rows.groupby(["target", "method"], sort=False):
         own = own[own[value].notna()].sort_values("workers")
-        style = PROTOCOL_STYLES[protocol]
+        style = METHOD_STYLES[method]
         axis.errorbar(
             own["workers"],
             own[value],

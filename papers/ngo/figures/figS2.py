@@ -2,7 +2,7 @@
 
 *The paper:* each worker has a few classes only: two of 300 shards on MNIST, four of 40 on CIFAR-10,
 a Dirichlet draw (β = 0.5) on TinyImageNet. *Look at* classes that no worker has: they limit the
-accuracy of every protocol on that partition.
+accuracy of every method on that partition.
 """
 
 from __future__ import annotations

@@ -17,17 +17,17 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import along, part, points, scores, together
-from ngo.analysis.evaluations import check_apart
-from ngo.analysis.order import TOPOLOGY_ORDER
+from ngo.analysis.row_order import TOPOLOGY_ORDER
+from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
-from ngo.figures.curve_panels import Cases, by_protocol, dots, lines
+from ngo.figures.curve_panels import Cases, by_method, dots, lines
 from ngo.figures.style import LINES, MARKERS
 from verdicts.rows.equal_budgets import at_equal_steps, shared_steps
 from verdicts.rows.evaluations import final
 from verdicts.rows.times import time_to
 
-CASE = ["protocol", "topology", "workers"]
+CASE = ["method", "topology", "workers"]
 VALUES = ["accuracy", "V"]
 
 
@@ -35,12 +35,12 @@ VALUES = ["accuracy", "V"]
     "figS3",
     section="Supplement",
     title="Figure S3: scaling, the whole data set split evenly",
-    apart=("protocol", "topology", "workers"),
+    apart=("method", "topology", "workers"),
     values={"target_accuracy": (0, 1)},
     stands_for="cifar10",
 )
 def numbers(metrics: pd.DataFrame, target_accuracy: float) -> pd.DataFrame:
-    """The means over seeds by protocol, topology and workers, in four parts.
+    """The means over seeds by method, topology and workers, in four parts.
 
     ``course``: accuracy and V along training, until the number of ``steps`` that all runs took.
     ``ends``: the same after them. ``times``: the steps to the accuracy ``target_accuracy``, a share
@@ -128,14 +128,14 @@ def draw(numbers: pd.DataFrame) -> Figure:
 
 
 def by_topology(table: pd.DataFrame) -> Cases:
-    """The rows of each protocol and topology with their style; without a topology, the protocol's.
+    """The rows of each method and topology with their style; without a topology, the method's.
 
     The topologies of the paper come first, and look the same in every figure.
     """
     present = table["topology"].dropna().unique()
     topologies = [*TOPOLOGY_ORDER, *sorted(set(present) - set(TOPOLOGY_ORDER))]
     cases: Cases = []
-    for look, rows in by_protocol(table):
+    for look, rows in by_method(table):
         alone = rows[rows["topology"].isna()]
         cases += [(look, alone)] if len(alone) else []
         for k, topology in enumerate(topologies):

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from ngo.analysis.apart import CELL
 from ngo.analysis.correlations import on_log_axis, pearson, pooled_correlation, within_seeds
 from ngo.analysis.curves import scores
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
 from ngo.figures.run_scatter import scatter
@@ -33,7 +33,7 @@ HALF = ["dataset", "partition"]
     "figS4",
     section="Supplement",
     title="Figure S4: correlation of V and test accuracy",
-    apart=("dataset", "partition", "topology", "protocol"),
+    apart=("dataset", "partition", "topology", "method"),
 )
 def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
     """The end of every run (``run_ends``), with the correlations of its data set and partition."""

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from ngo.analysis.curves import along, part, scores, together
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
-from ngo.figures.curve_panels import by_protocol, decentralized, lines
+from ngo.figures.curve_panels import by_method, decentralized, lines
 from ngo.figures.style import Style
 
 VALUES = ["loss", "workers_loss", "V"]
@@ -27,7 +27,7 @@ VALUES = ["loss", "workers_loss", "V"]
     section="Supplement",
     title="Figure S6: a noisy sine learned by five workers",
     reads={"metrics": "figS6", "samples": "samples_figS6"},
-    apart=("protocol",),
+    apart=("method",),
 )
 def numbers(metrics: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """In two parts, ``course``: means over seeds of the errors and V along training; and ``fits``:
@@ -35,8 +35,8 @@ def numbers(metrics: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """
     fits = samples[samples["seed"] == samples["seed"].min()]
     return together(
-        course=along(scores(metrics), ["protocol"], "epoch", VALUES),
-        fits=fits[["protocol", "seed", "kind", "who", "worker", "x", "y"]],
+        course=along(scores(metrics), ["method"], "epoch", VALUES),
+        fits=fits[["method", "seed", "kind", "who", "worker", "x", "y"]],
     )
 
 
@@ -52,11 +52,11 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame, samples: pd.DataFrame) ->
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """The fits by the consensus model and by each worker; errors and V along training."""
-    cases, fits = by_protocol(part(numbers, "course")), part(numbers, "fits")
+    cases, fits = by_method(part(numbers, "course")), part(numbers, "fits")
     figure = plots.new_figure(4.4)
     axes = figure.subplots(2, 3)
     for axis, (style, rows) in zip(axes[0], cases, strict=True):
-        _draw_fits(axis, fits[fits["protocol"] == rows["protocol"].iloc[0]], style)
+        _draw_fits(axis, fits[fits["method"] == rows["method"].iloc[0]], style)
         axis.set(xlabel="$x$", ylabel="$y$")
     for axis, value in zip(axes[1], VALUES, strict=True):
         lines(axis, cases if value != "V" else decentralized(cases), "epoch", value)

@@ -1,4 +1,4 @@
-"""Test accuracy in percent by data set, partition, topology and protocol, of the consensus model
+"""Test accuracy in percent by data set, partition, topology and method, of the consensus model
 (the mean of the workers' models) and of the workers, beside the paper's numbers.
 
 *The paper:* NGO is above gossip in every cell, and centralized learning above both. *Look at* the
@@ -12,22 +12,22 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.comparisons import protocol_table
+from ngo.analysis.comparisons import comparison_table
 from ngo.analysis.criteria import ACCURACY
 from ngo.figures import captions
 from ngo.figures.artefact import table
-from ngo.figures.protocol_tables import print_protocols as show  # noqa: F401
+from ngo.figures.comparison_tables import print_comparison as show  # noqa: F401
 
 
 @table(
     "table1",
     section="5.1 Experimental setup",
-    title="Table 1: test accuracy by topology and protocol",
+    title="Table 1: test accuracy by topology and method",
     reference="table1_classification",
 )
 def numbers(metrics: pd.DataFrame, reference: Path) -> pd.DataFrame:
-    """Accuracies and their differences by cell, see ``protocol_table``."""
-    return protocol_table(metrics, reference, [ACCURACY])
+    """Accuracies and their differences by cell, see ``comparison_table``."""
+    return comparison_table(metrics, reference, [ACCURACY])
 
 
 def caption(numbers: pd.DataFrame, metrics: pd.DataFrame, reference: Path) -> str:

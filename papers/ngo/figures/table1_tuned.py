@@ -1,9 +1,9 @@
-"""Table 1 with each protocol at its own best p and γ, chosen on training data held out for that
+"""Table 1 with each method at its own best p and γ, chosen on training data held out for that
 purpose. A second table has every p and γ that was tried. Gossip has p = 1; centralized training has
 neither.
 
-The paper states neither, and does not say whether it chose them for each protocol. A comparison at
-the same γ and a comparison at each protocol's own best γ answer different questions. *Look at* how
+The paper states neither, and does not say whether it chose them for each method. A comparison at
+the same γ and a comparison at each method's own best γ answer different questions. *Look at* how
 much of the difference NGO − gossip in Table 1 remains.
 """
 
@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.comparisons import KEYS, protocol_table
+from ngo.analysis.comparisons import KEYS, comparison_table
 from ngo.analysis.criteria import ACCURACY
 from ngo.analysis.published import beside_published
 from ngo.analysis.tuning import TUNED, best_settings, tuning_grid
 from ngo.figures import captions
 from ngo.figures.artefact import table
-from ngo.figures.protocol_tables import cell, digits, diverged, with_decimals, with_interval
+from ngo.figures.comparison_tables import cell, digits, diverged, with_decimals, with_interval
 from verdicts.row import ABSENT
 
 BEST, GRID = "table1_tuned", "table1_tuned_grid"
@@ -30,30 +30,30 @@ Tables = dict[str, pd.DataFrame]
 @table(
     "table1_tuned",
     section="What the paper leaves open",
-    title="Table 1 with each protocol at its own best p and γ",
+    title="Table 1 with each method at its own best p and γ",
     tables=("table1_tuned_grid",),
     reference="table1_classification",
-    apart=("dataset", "partition", "topology", "protocol", "p", "gamma"),
+    apart=("dataset", "partition", "topology", "method", "p", "gamma"),
 )
 def numbers(metrics: pd.DataFrame, reference: Path) -> Tables:
-    """The accuracies of each protocol at its best p and γ, and those at all that were tried."""
+    """The accuracies of each method at its best p and γ, and those at all that were tried."""
     return {BEST: tuned_table(metrics, reference), GRID: tuning_grid(metrics)}
 
 
 def tuned_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
-    """Table 1 with each protocol at its own best p and γ (``comparisons.protocol_table``).
+    """Table 1 with each method at its own best p and γ (``comparisons.comparison_table``).
 
     Further columns: that ``p`` and ``gamma``, whether they are at an edge of the grid, and the
     held-out accuracy; the paper's NGO − gossip.
     """
     chosen = best_settings(tuning_grid(metrics))
     runs = metrics.merge(chosen[[*KEYS, *TUNED]], on=[*KEYS, *TUNED])
-    table = protocol_table(runs, reference, [ACCURACY])
+    table = comparison_table(runs, reference, [ACCURACY])
     chosen = chosen[[*KEYS, *TUNED, "edge", "p_edge", "held_out", "held_out_ci95"]]
     table = chosen.merge(table, on=KEYS, how="right")
     gossip = beside_published(
-        table.assign(protocol="gossip"), reference, "test_accuracy_percent"
-    ).where(table["protocol"] == "ngo")
+        table.assign(method="gossip"), reference, "test_accuracy_percent"
+    ).where(table["method"] == "ngo")
     table["paper_ngo_minus_gossip"] = table["paper"] - gossip
     return table
 
@@ -62,14 +62,14 @@ def caption(numbers: Tables, metrics: pd.DataFrame, reference: Path) -> dict[str
     """What the columns are."""
     mean = captions.mean_over_seeds(metrics)
     return {
-        BEST: "Table 1 with each protocol at its own best p and γ: those with the highest mean "
+        BEST: "Table 1 with each method at its own best p and γ: those with the highest mean "
         "accuracy over seeds on training samples that were held out (of equals the smaller γ; a "
         "setting at which a run diverged comes last; smallest or largest: at the edge of the grid, "
         "and a better value may lie beyond). Accuracy in percent of the consensus model, "
         f"{mean}: held out, and on the test set. NGO − gossip is each at its own best p and γ, "
         "paired by seed; the paper states neither.",
         GRID: "Test accuracy in percent of the consensus model at every p and γ that was tried, "
-        f"{mean}. *: the best held-out accuracy of the protocol on that topology.",
+        f"{mean}. *: the best held-out accuracy of the method on that topology.",
     }
 
 

@@ -2,7 +2,7 @@
 loss that was fixed beforehand: the final loss that the paper prints. A run that never gets there
 counts as later than all that do. The paper's numbers are for MNIST and have no stated unit.
 
-*The paper:* every protocol ends at the same accuracy, and NGO reaches it no later than gossip.
+*The paper:* every method ends at the same accuracy, and NGO reaches it no later than gossip.
 *Look at* the hitting times.
 """
 
@@ -16,15 +16,15 @@ import numpy as np
 import pandas as pd
 
 from ngo.analysis.apart import CELL
-from ngo.analysis.comparisons import protocol_table
+from ngo.analysis.comparisons import comparison_table
 from ngo.analysis.criteria import ACCURACY, HITTING_TIME, TEST_LOSS, TRAIN_LOSS
-from ngo.analysis.evaluations import check_apart
-from ngo.analysis.order import ordered
 from ngo.analysis.published import beside_published, sole_dataset
+from ngo.analysis.row_order import ordered
+from ngo.analysis.seed_means import check_apart
 from ngo.data.partition import PARTITIONS
 from ngo.figures import captions
 from ngo.figures.artefact import table
-from ngo.figures.protocol_tables import print_protocols
+from ngo.figures.comparison_tables import print_comparison
 from ngo.figures.tables import number
 from verdicts.row import ABSENT
 from verdicts.rows.evaluations import final
@@ -43,13 +43,13 @@ CRITERIA = (replace(ACCURACY, published=None), TEST_LOSS, TRAIN_LOSS)
 def numbers(
     metrics: pd.DataFrame, reference: Path, target_loss_iid: float, target_loss_noniid: float
 ) -> pd.DataFrame:
-    """Final accuracies and losses by cell (``protocol_table``), and hitting times.
+    """Final accuracies and losses by cell (``comparison_table``), and hitting times.
 
     The targets of the hitting times are test losses of the consensus model in each half.
     """
     targets = {"iid": target_loss_iid, "noniid": target_loss_noniid}
     runs = with_first_hitting(metrics, targets)
-    ends = protocol_table(metrics, reference, CRITERIA)
+    ends = comparison_table(metrics, reference, CRITERIA)
     return pd.concat([ends, hitting_table(runs, reference)], ignore_index=True)
 
 
@@ -67,7 +67,7 @@ def with_first_hitting(metrics: pd.DataFrame, targets: Mapping[str, float]) -> p
 
 
 def hitting_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
-    """The rows of ``comparisons.protocol_table`` for ``first_hitting``, which may be censored.
+    """The rows of ``comparisons.comparison_table`` for ``first_hitting``, which may be censored.
 
     ``consensus`` is the median over seeds: inf if half of the runs or more never reach the target.
     ``ngo_minus_gossip`` is the median of the differences paired by seed, −inf if NGO alone reaches
@@ -98,8 +98,8 @@ def _differences(rows: pd.DataFrame, table: pd.DataFrame) -> list[float]:
             (rows["dataset"] == line.dataset)
             & (rows["partition"] == line.partition)
             & (rows["topology"] == line.topology)
-        ].pivot(index="seed", columns="protocol", values="first_hitting")
-        if line.protocol != "ngo" or not {"ngo", "gossip"} <= set(own):
+        ].pivot(index="seed", columns="method", values="first_hitting")
+        if line.method != "ngo" or not {"ngo", "gossip"} <= set(own):
             found.append(np.nan)
             continue
         either = own[np.isfinite(own[["ngo", "gossip"]]).any(axis=1)]
@@ -131,8 +131,8 @@ def caption(
 
 
 def show(numbers: pd.DataFrame) -> pd.DataFrame:
-    """The printed form: as ``protocol_tables.print_protocols``, and hitting times with ``>``."""
-    printed = print_protocols(numbers)
+    """The printed form: as ``comparison_tables.print_comparison``, and hitting times with ``>``."""
+    printed = print_comparison(numbers)
     times = numbers["measure"] == HITTING_TIME.name
     rows = numbers[times]
     decimals, _ = HITTING_TIME.digits

@@ -1,4 +1,4 @@
-"""Convolutional networks: the final test and training loss by partition, topology and protocol. The
+"""Convolutional networks: the final test and training loss by partition, topology and method. The
 paper's numbers are for CIFAR-10 and have no stated unit.
 
 *The paper:* NGO ends at a lower loss than gossip; its own number for the complete graph and iid
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.comparisons import protocol_table
+from ngo.analysis.comparisons import comparison_table
 from ngo.analysis.criteria import TEST_LOSS, TRAIN_LOSS
 from ngo.analysis.published import sole_dataset
 from ngo.figures import captions
 from ngo.figures.artefact import table
-from ngo.figures.protocol_tables import print_protocols as show  # noqa: F401
+from ngo.figures.comparison_tables import print_comparison as show  # noqa: F401
 
 
 @table(
@@ -26,8 +26,8 @@ from ngo.figures.protocol_tables import print_protocols as show  # noqa: F401
     reference="tableA2_cifar10_loss",
 )
 def numbers(metrics: pd.DataFrame, reference: Path) -> pd.DataFrame:
-    """Losses and their differences by cell, see ``protocol_table``."""
-    return protocol_table(metrics, reference, [TEST_LOSS, TRAIN_LOSS])
+    """Losses and their differences by cell, see ``comparison_table``."""
+    return comparison_table(metrics, reference, [TEST_LOSS, TRAIN_LOSS])
 
 
 def caption(numbers: pd.DataFrame, metrics: pd.DataFrame, reference: Path) -> str:

@@ -1,4 +1,4 @@
-"""Negative ELBO of a variational autoencoder by partition, topology and protocol, in nats per
+"""Negative ELBO of a variational autoencoder by partition, topology and method, in nats per
 image, beside the paper's numbers. Lower is better; the paper calls it ELBO, and does not say of
 which images. Its supplement states 2 codes; there are also runs with 20, and the loss on the
 training batches.
@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from ngo.analysis.comparisons import protocol_table
+from ngo.analysis.comparisons import comparison_table
 from ngo.analysis.criteria import NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO
 from ngo.analysis.published import sole_dataset
 from ngo.figures import captions
 from ngo.figures.artefact import table
-from ngo.figures.protocol_tables import print_protocols
+from ngo.figures.comparison_tables import print_comparison
 
 CRITERIA = (NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO)
 
@@ -31,13 +31,13 @@ CRITERIA = (NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO)
     reference="tableS2_vae_elbo",
 )
 def numbers(metrics: pd.DataFrame, codes: pd.DataFrame, reference: Path) -> pd.DataFrame:
-    """The rows of ``protocol_table`` for each model, with the column ``model``.
+    """The rows of ``comparison_table`` for each model, with the column ``model``.
 
     ``codes`` are the runs with another number of codes.
     """
     runs = pd.concat([metrics, codes], ignore_index=True)
     tables = [
-        protocol_table(rows, reference, CRITERIA).assign(model=model)
+        comparison_table(rows, reference, CRITERIA).assign(model=model)
         for model, rows in runs.groupby("model", sort=True)
     ]
     return pd.concat(tables, ignore_index=True)
@@ -59,6 +59,6 @@ def caption(
 
 def show(numbers: pd.DataFrame) -> pd.DataFrame:
     """The table as it is printed."""
-    printed = print_protocols(numbers)
+    printed = print_comparison(numbers)
     printed.insert(0, "Model", numbers["model"])
     return printed

@@ -13,13 +13,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ngo.analysis.theory_cases import part
 from ngo.figures import plots
 from ngo.figures.artefact import figure
-from ngo.figures.style import PROTOCOL_STYLES, kth_style
+from ngo.figures.style import METHOD_STYLES, kth_style
+from ngo.theorems.convergence import DRAWN
+from ngo.theorems.theorem import rows_of
 
-# The topology of gaps that is drawn in each step (``convergence_gaps.DRAWN``).
-DRAWN = "redrawn"
+KINDS = ("bounds", "delays", "gaps", "floors")
 
 
 @figure(
@@ -29,8 +29,8 @@ DRAWN = "redrawn"
     reads="theory_theory",
 )
 def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The measurements themselves, ``theory.theory_table``."""
-    return metrics
+    """The rows of the table of theory that the figure shows."""
+    return metrics[metrics["kind"].isin(KINDS)].dropna(axis=1, how="all")
 
 
 def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> str:
@@ -39,14 +39,15 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> str:
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """Consensus time, tolerated delay, convergence gap and chatter floor, beside their theory."""
+    """A panel for each of ``KINDS``."""
+    times, delays, gaps, floors = (rows_of(numbers, kind) for kind in KINDS)
     figure = plots.new_figure(4.6)
     axes = figure.subplots(2, 2)
-    _times(axes[0, 0], part(numbers, "bounds"))
-    _by_p(axes[0, 1], part(numbers, "delays"), "limit", "tolerated")
+    _times(axes[0, 0], times)
+    _by_p(axes[0, 1], delays, "limit", "tolerated")
     axes[0, 1].set(xlabel=r"limit $\pi/2\lambda_n$", ylabel="measured")
-    _gaps(axes[1, 0], part(numbers, "gaps"))
-    _by_p(axes[1, 1], part(numbers, "floors"), "predicted", "measured")
+    _gaps(axes[1, 0], gaps)
+    _by_p(axes[1, 1], floors, "predicted", "measured")
     axes[1, 1].set(xlabel="$V$ of the largest cycle", ylabel="measured", xscale="log", yscale="log")
     plots.titles(
         axes.flat,
@@ -77,8 +78,8 @@ def _times(axis: Axes, bounds: pd.DataFrame) -> None:
 def _gaps(axis: Axes, gaps: pd.DataFrame) -> None:
     """The gaps on the fixed graph, from the nearest start."""
     gaps = gaps[(gaps["topology"] != DRAWN) & (gaps["distance"] == gaps["distance"].min())]
-    for protocol, group in gaps.groupby("protocol"):
-        look = PROTOCOL_STYLES[protocol]
+    for method, group in gaps.groupby("method"):
+        look = METHOD_STYLES[method]
         line = {"color": look.colour, "linestyle": look.line}
         axis.plot(group["T"], group["gap"], label=look.label, **line)
         axis.plot(group["T"], group["bound"], linewidth=0.6, **line)

@@ -14,7 +14,7 @@ from matplotlib.ticker import NullLocator
 
 from ngo.figures import plots
 from ngo.figures.artefact import figure
-from ngo.figures.style import PROTOCOL_STYLES
+from ngo.figures.style import METHOD_STYLES
 
 
 @figure(
@@ -40,15 +40,15 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> str:
 
 
 def speedups(table: pd.DataFrame) -> pd.DataFrame:
-    """``throughput.throughput_table`` by protocol and workers, over the repeats.
+    """``throughput.throughput_table`` by method and workers, over the repeats.
 
     Columns: ``median``, ``low`` and ``high`` of the samples per second, and ``base``, the median
-    of the same protocol with the fewest workers.
+    of the same method with the fewest workers.
     """
-    found = table.groupby(["protocol", "workers"], sort=False)["samples_per_second"]
+    found = table.groupby(["method", "workers"], sort=False)["samples_per_second"]
     found = found.agg(median="median", low="min", high="max").reset_index()
-    fewest = found[found["workers"] == found["workers"].min()].set_index("protocol")["median"]
-    return found.assign(base=found["protocol"].map(fewest))
+    fewest = found[found["workers"] == found["workers"].min()].set_index("method")["median"]
+    return found.assign(base=found["method"].map(fewest))
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
@@ -61,9 +61,9 @@ def draw(numbers: pd.DataFrame) -> Figure:
     fewest = counts[0]
     figure = plots.new_figure(2.6)
     left, right = figure.subplots(1, 2)
-    for protocol, own in found.groupby("protocol", sort=False):
+    for method, own in found.groupby("method", sort=False):
         own = own.sort_values("workers")
-        style = PROTOCOL_STYLES[protocol]
+        style = METHOD_STYLES[method]
         for axis, unit in ((left, 1.0), (right, own["base"].iloc[0])):
             axis.errorbar(
                 own["workers"],

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from ngo.common.registry import UserError
 
-CELL = ("dataset", "partition", "topology", "protocol")
-"""The fields of a row in a table of protocols."""
+CELL = ("dataset", "partition", "topology", "method")
+"""The fields of a row in a table of methods."""
 
 
 def pooled(apart: Iterable[str], runs: Iterable[str]) -> UserError:

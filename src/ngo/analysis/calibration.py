@@ -16,8 +16,8 @@ import pandas as pd
 
 from ngo.analysis.apart import CELL
 from ngo.analysis.criteria import ACCURACY
-from ngo.analysis.evaluations import check_apart
 from ngo.analysis.published import beside_published
+from ngo.analysis.seed_means import check_apart
 
 TRAINING = ("lr", "batch_size", "local_rule", "momentum", "lr_schedule", "augmentation")
 """The fields of a run that say how a model is trained."""
@@ -31,10 +31,10 @@ READINGS = {"consensus": ACCURACY.consensus, "workers": ACCURACY.workers}
 HALVES = ("iid", "noniid")
 
 CALIBRATED = ((None, "centralized"), ("ring", "gossip"), ("ring", "ngo"))
-"""Topology and protocol of the cells by which candidates are chosen."""
+"""Topology and method of the cells by which candidates are chosen."""
 
 CONFIRMED = (("random", "gossip"), ("random", "ngo"), ("complete", "gossip"), ("complete", "ngo"))
-"""Topology and protocol of the cells that are kept out of the choice."""
+"""Topology and method of the cells that are kept out of the choice."""
 
 
 def accuracies(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
@@ -91,9 +91,9 @@ def candidates(table: pd.DataFrame) -> pd.DataFrame:
     diverged).
     """
     rows = []
-    ring = table[(table["protocol"] == "ngo") & (table["topology"] == "ring")]
+    ring = table[(table["method"] == "ngo") & (table["topology"] == "ring")]
     lookup = {
-        _key(row, row["topology"], row["protocol"]): row["measured"] - row["paper"]
+        _key(row, row["topology"], row["method"]): row["measured"] - row["paper"]
         for row in table.to_dict("records")
     }
     for row in ring.to_dict("records"):
@@ -146,9 +146,9 @@ def cells_of(table: pd.DataFrame, candidate: pd.Series) -> pd.DataFrame:
         for half in HALVES
         for cell in (*CALIBRATED, *CONFIRMED)
     ]
-    keys = [_key(row, row["topology"], row["protocol"]) for row in rows.to_dict("records")]
+    keys = [_key(row, row["topology"], row["method"]) for row in rows.to_dict("records")]
     rows = rows[[key in wanted for key in keys]]
-    cells = zip(rows["topology"], rows["protocol"], strict=True)
+    cells = zip(rows["topology"], rows["method"], strict=True)
     return rows.assign(chosen_by=[cell in CALIBRATED for cell in cells])
 
 
@@ -156,17 +156,17 @@ def nearest(table: pd.DataFrame) -> pd.DataFrame:
     """For each cell of the paper, the trial that comes nearest to it: rows of ``accuracies``."""
     gap = (table["measured"] - table["paper"]).abs()
     order = table.assign(_gap=gap).dropna(subset="_gap").sort_values("_gap", kind="stable")
-    return order.drop_duplicates(["dataset", "half", "topology", "protocol"]).drop(columns="_gap")
+    return order.drop_duplicates(["dataset", "half", "topology", "method"]).drop(columns="_gap")
 
 
 def beside_each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
     """Each cell of the paper: the nearest candidate's accuracy, and the nearest of any trial.
 
-    ``ranked`` is that of ``ranking``. Columns: ``dataset``, ``half``, ``topology``, ``protocol``,
+    ``ranked`` is that of ``ranking``. Columns: ``dataset``, ``half``, ``topology``, ``method``,
     ``paper``, ``candidate`` (of rank 1; NaN if it has no such cell), its ``std`` over seeds and
     ``seeds``, ``nearest``, and the values of that trial (``VALUES``, ``reading``, ``epochs``).
     """
-    by = ["dataset", "half", "topology", "protocol"]
+    by = ["dataset", "half", "topology", "method"]
     first = [cells_of(table, row) for _, row in ranked[ranked["rank"] == 1].iterrows()]
     chosen = pd.concat(first)[[*by, "measured", "std", "seeds"]]
     best = nearest(table)[[*by, "paper", "measured", *VALUES, "reading", "epochs"]]
@@ -175,7 +175,7 @@ def beside_each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
         chosen.drop(columns=by).rename(columns={"measured": "candidate"}), on="_by", how="left"
     )
     order = {cell: k for k, cell in enumerate((*CALIBRATED, *CONFIRMED))}
-    both["_cell"] = [order[cell] for cell in zip(both["topology"], both["protocol"], strict=True)]
+    both["_cell"] = [order[cell] for cell in zip(both["topology"], both["method"], strict=True)]
     columns = [*by, "paper", "candidate", "std", "seeds", "nearest"]
     both = both.sort_values(["dataset", "half", "_cell"], ignore_index=True)
     return both[[*columns, *VALUES, "reading", "epochs"]]
@@ -188,21 +188,21 @@ def centralized(table: pd.DataFrame) -> pd.DataFrame:
     learning rate, the longest trial.
     """
     by = ["dataset", *TRAINING, "half"]
-    rows = table[(table["protocol"] == "centralized") & (table["reading"] == "consensus")]
+    rows = table[(table["method"] == "centralized") & (table["reading"] == "consensus")]
     rows = rows.assign(_by=_texts(rows, by)).sort_values("epochs", kind="stable")
     longest = rows["_by"].duplicated(keep="last") & (rows["lr_schedule"] == "constant")
     rows = rows[~longest].sort_values(["dataset", "half"], kind="stable")
     return rows[[*by, "epochs", "measured", "paper"]].reset_index(drop=True)
 
 
-def jointly(table: pd.DataFrame, protocol: str, half: str) -> pd.DataFrame:
-    """How near one trial comes to a protocol's cells on all three graphs at once.
+def jointly(table: pd.DataFrame, method: str, half: str) -> pd.DataFrame:
+    """How near one trial comes to a method's cells on all three graphs at once.
 
     A row for each trial that has them all, the nearest of its data set first. Columns: ``dataset``,
     ``VALUES``, ``reading``, ``epochs``, ``distance`` (in points), and by topology ``ring``,
     ``random`` and ``complete`` (measured), and with ``paper_`` before (published).
     """
-    rows = table[(table["protocol"] == protocol) & (table["half"] == half)]
+    rows = table[(table["method"] == method) & (table["half"] == half)]
     by = ["dataset", *VALUES, "reading", "epochs"]
     found = []
     for _, trial in rows.assign(_by=_texts(rows, by)).groupby("_by", sort=False):
@@ -233,23 +233,23 @@ _IMPLIED = {"local_rule": "sgd", "lr_schedule": "constant", "augmentation": "non
 
 
 def _plain(metrics: pd.DataFrame) -> pd.DataFrame:
-    """``metrics`` with every field in ``VALUES``; p and γ where the paper's protocols read them."""
+    """``metrics`` with every field in ``VALUES``; p and γ where the paper's methods read them."""
     runs = metrics.copy()
     for name in VALUES:
         if name not in runs:
             runs[name] = None
         runs[name] = runs[name].astype(object).where(runs[name].notna(), _IMPLIED.get(name))
-    runs.loc[runs["protocol"] != "ngo", "p"] = None
-    runs.loc[runs["protocol"] == "centralized", ["gamma", "topology"]] = None
+    runs.loc[runs["method"] != "ngo", "p"] = None
+    runs.loc[runs["method"] == "centralized", ["gamma", "topology"]] = None
     return runs.reset_index(drop=True)
 
 
-def _key(row: dict, topology: str | None, protocol: str) -> tuple:
-    """What names a cell's trial: the values that ``protocol`` reads, of those in ``row``."""
-    read = {"centralized": TRAINING, "gossip": (*TRAINING, "gamma"), "ngo": VALUES}[protocol]
+def _key(row: dict, topology: str | None, method: str) -> tuple:
+    """What names a cell's trial: the values that ``method`` reads, of those in ``row``."""
+    read = {"centralized": TRAINING, "gossip": (*TRAINING, "gamma"), "ngo": VALUES}[method]
     values = tuple(None if pd.isna(row[name]) else row[name] for name in read)
     epochs = round(float(row["epochs"]), 9)
-    return (row["dataset"], row["half"], topology, protocol, *values, row["reading"], epochs)
+    return (row["dataset"], row["half"], topology, method, *values, row["reading"], epochs)
 
 
 def _matched(

@@ -15,7 +15,7 @@ def chatter_floor(runs: pd.DataFrame) -> pd.DataFrame:
     ``runs`` have one topology and one number of workers and of parameters. Columns: p, gamma,
     value, mean. No rows for a topology that changes from step to step, and none for p = 1.
     """
-    from ngo.gossip.theory import chatter_V
+    from ngo.gossip.bounds import chatter_V
     from ngo.gossip.topology import TOPOLOGIES, Mixing
     from ngo.native.pool import one_intra_op_thread
 

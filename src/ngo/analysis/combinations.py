@@ -6,36 +6,36 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ngo.analysis.evaluations import check_apart, over_seeds
+from ngo.analysis.seed_means import check_apart, over_seeds
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final
 
-SITUATION = ["dataset", "partition", "topology", "method"]
+SITUATION = ["dataset", "partition", "topology", "algorithm"]
 CELL = [*SITUATION, "mixer"]
 TUNED = ["p", "gamma", "lr"]
 
 LINEAR, NGO = "linear", "NGO"
-PLAIN = ("gossip", "ngo")
-"""Protocols whose method is the local rule alone."""
+PLAIN = ("dsgd", "gossip", "ngo")
+"""Methods that add nothing to the local rule."""
 
 
 def with_parts(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The metrics with the columns ``method`` and ``mixer``.
+    """The metrics with the columns ``algorithm`` and ``mixer``.
 
-    The method is the protocol's correction with the local rule, such as ``d2`` or ``d2 +
+    The algorithm is the method's correction with the local rule, such as ``d2`` or ``d2 +
     momentum``; of gossip and NGO, which have none, the local rule. The mixer is ``linear``, ``NGO``
     (both coupling power), or the coupling; NaN without a topology.
     """
-    plain = metrics["protocol"].isin(PLAIN)
-    rule, protocol = metrics["local_rule"], metrics["protocol"]
-    both = protocol.where(rule == "sgd", protocol + " + " + rule)
+    plain = metrics["method"].isin(PLAIN)
+    rule, method = metrics["local_rule"], metrics["method"]
+    both = method.where(rule == "sgd", method + " + " + rule)
     linear = metrics["coupling"].eq("power") & metrics["p"].eq(1)
     mixer = metrics["coupling"].replace("power", NGO).mask(linear, LINEAR)
-    return metrics.assign(method=both.mask(plain, rule), mixer=mixer)
+    return metrics.assign(algorithm=both.mask(plain, rule), mixer=mixer)
 
 
 def combination_table(metrics: pd.DataFrame, beside: Sequence[str] = ()) -> pd.DataFrame:
-    """One row for each data set, partition, topology, method and mixer (``CELL``), in this order.
+    """One row for each data set, partition, topology, algorithm and mixer (``CELL``), sorted so.
 
     ``beside`` are further columns that distinguish situations, and come first. Linear gossip is the
     first mixer. Each cell is at its own best ``TUNED``, by held-out accuracy
@@ -82,3 +82,26 @@ def _listed(values: pd.Series) -> str:
 def known(run: pd.Series, name: str, neutral: object) -> bool:
     """Whether a run has a value of the field, other than the neutral one."""
     return name in run and pd.notna(run[name]) and run[name] != neutral
+
+
+def case_names(metrics: pd.DataFrame) -> pd.Series:
+    """A name for each run by its parts: ``NGO, ring``; ``local_sgd linear, H = 5, ring``.
+
+    It does not tell apart runs that differ in p, γ or the learning rate.
+    """
+    return with_parts(metrics).apply(_case_name, axis=1)
+
+
+def _case_name(run: pd.Series) -> str:
+    method = "" if run["algorithm"] == run["local_rule"] == "sgd" else run["algorithm"]
+    parts = [f"{method} {run['mixer']}" if known(run, "mixer", None) else method]
+    if known(run, "local_steps", 1):
+        parts.append(f"H = {run['local_steps']:g}")
+    if known(run, "delay", 0):
+        parts.append(f"τ = {run['delay']:g}")
+    if known(run, "compression", "none"):
+        share = f" {run['kept_share']:g}" if known(run, "kept_share", None) else ""
+        parts.append(run["compression"] + share)
+    if known(run, "topology", None):
+        parts.append(run["topology"].replace("_", " "))
+    return ", ".join(part.strip() for part in parts)

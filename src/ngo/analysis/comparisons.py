@@ -1,4 +1,4 @@
-"""Protocols beside each other and beside the paper's numbers."""
+"""Methods beside each other and beside the paper's numbers."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ import pandas as pd
 
 from ngo.analysis.apart import CELL
 from ngo.analysis.criteria import Criterion
-from ngo.analysis.evaluations import check_apart, over_seeds
-from ngo.analysis.order import ordered
 from ngo.analysis.published import beside_published
+from ngo.analysis.row_order import ordered
+from ngo.analysis.seed_means import check_apart, over_seeds
 from verdicts.rows.evaluations import final
 
 KEYS = [*CELL]
 HALVES = ["dataset", "partition"]
-"""Protocols are compared within the same data set and partition."""
+"""Methods are compared within the same data set and partition."""
 
 
-def protocol_table(
+def comparison_table(
     metrics: pd.DataFrame, reference: str | Path, criteria: Sequence[Criterion]
 ) -> pd.DataFrame:
-    """For each criterion, one row per data set, partition, topology and protocol.
+    """For each criterion, one row per data set, partition, topology and method.
 
     Columns: ``consensus`` and ``workers``, means over seeds with 95 % half-widths (``_ci95``);
     ``paper``, and consensus − paper if the units are equal; ``ngo_minus_gossip``, paired by seed,
     in the rows of NGO; the number of runs and of diverged runs; the fewest and most classes that a
     partition covers. Raises a UserError for runs that differ in no field of the table.
     """
-    rows = last_evaluations(metrics)
+    rows = final(metrics)
+    check_apart(rows, KEYS)
+    rows = ordered(rows)
     counts = rows.groupby(KEYS, dropna=False, sort=False).agg(
         seeds=("seed", "nunique"),
         diverged=("diverged", "sum"),
@@ -45,7 +47,7 @@ def protocol_table(
         table["paper"] = beside_published(table, reference, criterion.published)
         minus_paper = table["consensus"] - table["paper"]
         table["consensus_minus_paper"] = minus_paper if criterion.same_unit else float("nan")
-        difference = paired(values, criterion.compared, "ngo", "gossip").assign(protocol="ngo")
+        difference = paired(values, criterion.compared, "ngo", "gossip").assign(method="ngo")
         table = _with_estimate(table, difference, "ngo_minus_gossip")
         tables.append(table.merge(counts.reset_index(), on=KEYS, how="left"))
     return pd.concat(tables, ignore_index=True)
@@ -54,11 +56,11 @@ def protocol_table(
 def paired(rows: pd.DataFrame, value: str, treatment: str, control: str) -> pd.DataFrame:
     """``treatment`` − ``control`` of ``value``, seed by seed, for each partition and topology.
 
-    Within a seed, both protocols saw the same partition, initial parameters, batches and graphs,
-    so the difference is due to the protocols.
+    Within a seed, both methods saw the same partition, initial parameters, batches and graphs,
+    so the difference is due to the methods.
     """
     by = [*HALVES, "topology"]
-    wide = rows.pivot(index=[*by, "seed"], columns="protocol", values=value)
+    wide = rows.pivot(index=[*by, "seed"], columns="method", values=value)
     wide = wide.reindex(columns=[treatment, control])
     difference = (wide[treatment] - wide[control]).rename("difference").reset_index()
     difference = difference[difference["topology"].notna()]
@@ -69,28 +71,18 @@ def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     """NGO − gossip of ``value``, by seed, for each group ``by``, in the column ``difference``.
 
     Each row of ``runs`` is one run; a seed with one of the two alone is left out. Columns: ``by``,
-    seed, difference, diverged (whether either run diverged), protocol (``ngo``), run.
+    seed, difference, diverged (whether either run diverged), method (``ngo``), run.
     """
-    rows = runs[runs["protocol"].isin(["gossip", "ngo"])]
+    rows = runs[runs["method"].isin(["gossip", "ngo"])]
     value_or_nan = rows[value].where(~rows["diverged"])
     wide = rows.assign(**{value: value_or_nan}).pivot(
-        index=[*by, "seed"], columns="protocol", values=value
+        index=[*by, "seed"], columns="method", values=value
     )
     wide = wide.reindex(columns=["gossip", "ngo"])
-    both = rows.groupby([*by, "seed"])["protocol"].nunique().reindex(wide.index) == 2
+    both = rows.groupby([*by, "seed"])["method"].nunique().reindex(wide.index) == 2
     pairs = (wide["ngo"] - wide["gossip"])[both].rename("difference").reset_index()
     name = pairs[[*by, "seed"]].astype(str).agg("-".join, axis=1)
-    return pairs.assign(diverged=pairs["difference"].isna(), protocol="ngo", run=name)
-
-
-def last_evaluations(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The last evaluation of every run, in the order of the paper's tables.
-
-    Raises a UserError if two runs of one seed fall into the same cell.
-    """
-    rows = final(metrics)
-    check_apart(rows, KEYS)
-    return ordered(rows)
+    return pairs.assign(diverged=pairs["difference"].isna(), method="ngo", run=name)
 
 
 def values_by(criterion: Criterion, rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The criteria by which tables compare protocols: accuracy, losses, hitting time."""
+"""The criteria by which tables compare methods: accuracy, losses, hitting time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Criterion:
-    """A number by which protocols are compared."""
+    """A number by which methods are compared."""
 
     name: str
     consensus: str | None
@@ -18,7 +18,6 @@ class Criterion:
     """The column in the file of the paper's numbers."""
     factor: float = 1.0
     """The metrics are multiplied by it."""
-    higher_is_better: bool = False
     same_unit: bool = True
     """Whether the paper's numbers are known to have our unit."""
     digits: tuple[int, int] = (2, 2)
@@ -36,11 +35,8 @@ ACCURACY = Criterion(
     "workers_accuracy_mean",
     "test_accuracy_percent",
     factor=100,
-    higher_is_better=True,
 )
-HELD_OUT = Criterion(
-    "held-out accuracy (%)", "holdout_accuracy", None, None, factor=100, higher_is_better=True
-)
+HELD_OUT = Criterion("held-out accuracy (%)", "holdout_accuracy", None, None, factor=100)
 NEGATIVE_ELBO = Criterion(
     "negative ELBO (nats)", "consensus_loss", "workers_loss_mean", "negative_elbo"
 )

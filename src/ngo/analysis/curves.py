@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ngo.analysis.evaluations import check_apart
+from ngo.analysis.seed_means import check_apart
 from verdicts.statistics.estimates import estimate
 
 GEOMETRIC = ("V", "loss", "workers_loss", "ratio")
@@ -35,7 +35,7 @@ def points(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame
     Each row is one run. Columns: ``by``, value, mean, low, high, seeds, diverged. The mean is over
     the ``seeds`` runs with a finite value; ``diverged`` counts the others. Values in ``GEOMETRIC``
     have the geometric mean and the interval of the logarithm. The ends of an interval are clipped
-    to ``POSSIBLE``, and NaN below ``SEEDS_FOR_AN_INTERVAL`` seeds. Raises a UserError if a seed
+    to ``POSSIBLE``, and NaN below ``FEWEST`` seeds. Raises a UserError if a seed
     occurs twice in a group.
     """
     check_apart(rows, by)

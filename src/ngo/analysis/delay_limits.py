@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from ngo.gossip.theory import delay_limit
+from ngo.gossip.bounds import delay_limit
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 
 

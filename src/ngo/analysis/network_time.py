@@ -100,7 +100,7 @@ class _Clock:
         self._every, self._delay = run.get("local_steps", 1), run.get("delay", 0)
         self._halves: list[np.ndarray] = []  # when the last half steps were done
         self._mixing = None
-        if METHODS[run["protocol"]].decentralized:
+        if METHODS[run["method"]].decentralized:
             fields, graphs = SimpleNamespace(**run), torch_stream(seed, "graphs")
             self._mixing = Mixing(run["topology"], n, fields, graphs)
             rates = {name: run.get(name, 0) for name in ("link_failure", "absence")}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ngo.common.former import present
 from ngo.data.dataset import DATASETS
 from ngo.data.partition import PARTITIONS
 
@@ -23,7 +24,7 @@ def published(reference: str | Path, dataset: str) -> pd.DataFrame:
     column ``partition`` is ``iid`` or ``noniid``.
     """
     name = sole_dataset(reference) or DATASETS[dataset].stands_in_for or dataset
-    numbers = pd.read_csv(reference)
+    numbers = pd.read_csv(reference).rename(columns=present)
     return numbers[numbers["dataset"] == name]
 
 
@@ -36,13 +37,13 @@ def beside_published(rows: pd.DataFrame, reference: str | Path, column: str | No
     for dataset in rows["dataset"].unique() if column else ():
         for line in published(reference, dataset).itertuples():
             topology = None if pd.isna(line.topology) else line.topology
-            lookup[dataset, line.partition, topology, line.protocol] = getattr(line, column)
+            lookup[dataset, line.partition, topology, line.method] = getattr(line, column)
     keys = [
         (
             row.dataset,
             "noniid" if PARTITIONS[row.partition].by_label else "iid",
             None if pd.isna(row.topology) else row.topology,
-            row.protocol,
+            row.method,
         )
         for row in rows.itertuples()
     ]

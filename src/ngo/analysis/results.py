@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +13,7 @@ from ngo.common.columns import read_columns
 from ngo.common.files import atomic_file
 from ngo.common.registry import UserError
 from ngo.data.dataset import DATASETS
-from ngo.training.earlier import RECORD
+from ngo.training.earlier import record_of
 from ngo.training.partition_file import COLUMNS
 
 
@@ -51,7 +50,7 @@ def _different_versions(metrics: Iterable[str | Path], *, refuse: bool) -> dict[
 
     Empty if the runs do not differ. A run without a record differs from none.
     """
-    recorded = {path: versions.recorded(_record(path)) for path in metrics}
+    recorded = {path: versions.recorded(record_of(Path(path).parent)) for path in metrics}
     known = {name: {each.get(name) for each in recorded.values()} for name in versions.LIBRARIES}
     differ = [name for name, found in known.items() if len(found - {None}) > 1]
     if not differ:
@@ -68,19 +67,10 @@ def _different_versions(metrics: Iterable[str | Path], *, refuse: bool) -> dict[
     return made_with
 
 
-def tally(made_with: Iterable[str]) -> str:
-    """``torch 2.14.0 (10 runs), torch 2.15.0 (1 run)``, from the text of each run."""
-    counts = sorted(Counter(made_with).items())
+def tally(values: Iterable[str]) -> str:
+    """``torch 2.14.0 (10 runs), torch 2.15.0 (1 run)``, from a value of each run."""
+    counts = sorted(Counter(values).items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{each} ({count} run{'s' * (count != 1)})" for each, count in counts)
-
-
-def _record(metrics: str | Path) -> Mapping:
-    """The record of the run with this file of metrics; empty if there is none."""
-    try:
-        found = json.loads(Path(metrics).with_name(RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, Mapping) else {}
 
 
 def write(table: pd.DataFrame, path: str | Path) -> None:

@@ -1,4 +1,4 @@
-"""Each protocol at its best exponent p and synchronization rate γ, chosen by held-out accuracy."""
+"""Each method at its best exponent p and synchronization rate γ, chosen by held-out accuracy."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pandas as pd
 
 from ngo.analysis.comparisons import KEYS
 from ngo.analysis.criteria import ACCURACY, HELD_OUT
-from ngo.analysis.evaluations import check_apart, over_seeds
-from ngo.analysis.order import ordered
+from ngo.analysis.row_order import ordered
+from ngo.analysis.seed_means import check_apart, over_seeds
 from verdicts.rows.best_fields import best
 from verdicts.rows.evaluations import final
 
@@ -17,7 +17,7 @@ TUNED = ["p", "gamma"]
 
 
 def tuning_grid(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Accuracies of the consensus model by data set, partition, topology, protocol, p and γ.
+    """Accuracies of the consensus model by data set, partition, topology, method, p and γ.
 
     Held-out and test accuracy in percent, each as mean and 95 % half-width over seeds, and the
     number of diverged runs. The mean is NaN if a run diverged; p and γ are NaN for centralized

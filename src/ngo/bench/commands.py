@@ -18,7 +18,7 @@ from ngo.common.registry import UserError
 
 def startup(repeats: int = 5) -> Bench:
     """``ngo train`` of a single step, including its files, relative to ``import torch``."""
-    tiny = ("--dataset", "least_squares", "--protocol", "centralized", "--workers", "1")
+    tiny = ("--dataset", "least_squares", "--method", "centralized", "--workers", "1")
     with tempfile.TemporaryDirectory() as folder:
         train = [sys.executable, "-m", "ngo", "train", *tiny, "--batch-size", "1"]
         commands = {

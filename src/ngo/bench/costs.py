@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import platform
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from ngo.native.pool import cores
@@ -57,6 +56,8 @@ def machine() -> dict[str, Any]:
     """The hardware and the versions that measurements depend on."""
     import torch
 
+    from ngo.training.record import processor
+
     return {
         "cores": cores(),
         "processor": processor(),
@@ -65,13 +66,3 @@ def machine() -> dict[str, Any]:
         "torch": torch.__version__,
         "python": platform.python_version(),
     }
-
-
-def processor() -> str:
-    """The processor's model, or its architecture where the system does not name the model."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())

@@ -80,7 +80,7 @@ def make_spec(model: str, n: int, b: int, **values: object) -> RunSpec:
     from ngo.training.resolve import resolve
     from ngo.training.spec import DEFAULTS
 
-    common = {"protocol": "ngo", "lr": LR, "gamma": GAMMA, "p": P, "epochs": 1.0}
+    common = {"method": "ngo", "lr": LR, "gamma": GAMMA, "p": P, "epochs": 1.0}
     given = {"model": model, "workers": n, "batch_size": b, **values}
     return resolve(given, {**DEFAULTS, **common})
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.options import INPUT, table_option
+from ngo.cli.parameters import INPUT, table_option
 from ngo.common.versions import MIXED
 
 

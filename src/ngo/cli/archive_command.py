@@ -7,18 +7,18 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.options import FOLDER, INPUT, RESULT, configs_option, schema_option, trust_option
+from ngo.cli.archive_options import trust_option
+from ngo.cli.parameters import FOLDER, INPUT, RESULT, configs_option
 from ngo.common.registry import UserError
-from ngo.pipeline import rebuilding
-from ngo.pipeline.archive import about_of, read_archive, unpack, write_archive
-from ngo.pipeline.archive_plan import archived_plan
-from ngo.pipeline.collect import collect, collect_finished
+from ngo.pipeline.archives import rebuilding
+from ngo.pipeline.archives.archive import about_of, read_archive, unpack, write_archive
+from ngo.pipeline.archives.archive_plan import archived_plan
+from ngo.pipeline.archives.collect import collect, collect_finished
 
 
 @click.command()
 @click.argument("artefacts", nargs=-1)
-@configs_option
-@schema_option
+@configs_option()
 @click.option(
     "--finished", is_flag=True, help="Pack the runs that are finished, without tables or figures."
 )
@@ -26,7 +26,6 @@ from ngo.pipeline.collect import collect, collect_finished
 def archive(
     artefacts: tuple[str, ...],
     configs: tuple[Path, ...],
-    schema: Path | None,
     finished: bool,
     out: Path,
 ) -> None:
@@ -42,10 +41,10 @@ def archive(
     if finished and artefacts:
         raise UserError(f"finished: it packs no artefacts; leave out {artefacts[0]!r}.")
     if finished:
-        members, counts = collect_finished(configs, schema)
+        members, counts = collect_finished(configs)
         click.echo(", ".join(f"{reason}: {count}" for reason, count in counts.items()))
     else:
-        members = collect(configs, artefacts, schema)
+        members = collect(configs, artefacts)
     digest = write_archive(out, members)
     click.echo(f"{len(members)} files → {out}, sha256 {digest}")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.options import RESULT, configs_option
+from ngo.cli.parameters import RESULT, configs_option
 from ngo.common.files import write_text
 from ngo.common.registry import UserError
 from ngo.pipeline import assumptions as found_assumptions
@@ -14,7 +14,7 @@ from ngo.pipeline.config_files import read_config
 
 
 @click.command()
-@configs_option
+@configs_option()
 @click.option(
     "--out",
     "outs",

@@ -133,7 +133,7 @@ def methods(model: str | None, device: str, repeats: int) -> Iterator[Bench]:
 )
 def traffic(processes: int) -> Iterator[Bench]:
     """Bytes that each method sends in real processes, against those of a simulation."""
-    from ngo.bench import traffic as bench
+    from ngo.bench import network_traffic as bench
 
     yield bench.traffic(processes)
 

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.field_options import data_root_option
+from ngo.cli.archive_options import SEED, longest_option, plan_of, plan_options
 from ngo.cli.log import LOG
-from ngo.cli.options import FOLDER, INPUT, RESULT, schema_option, trust_option
-from ngo.cli.train_command import SECONDS, THREADS
-from ngo.cli.verify_command import SEED
+from ngo.cli.parameters import FOLDER, INPUT, RESULT, threads_option
 from ngo.common.registry import UserError
 from ngo.data import download
 
@@ -23,12 +21,7 @@ from ngo.data import download
 @click.option(
     "--seed", type=SEED, help="Draw the run of each stratum  [default: take its shortest]"
 )
-@click.option(
-    "--longest",
-    type=SECONDS,
-    metavar="SECONDS",
-    help="Train no run that took longer than this: its stratum is not carried over.",
-)
+@longest_option("Train no run that took longer than this: its stratum is not carried over.")
 @click.option("--partial", is_flag=True, help="Write also if some strata can't be carried over.")
 @click.option(
     "--mark-older", is_flag=True, help="Train nothing; mark it as made by an earlier revision."
@@ -41,10 +34,8 @@ from ngo.data import download
     help="Folder of the runs that are trained: a repeated command, or one for another archive of "
     "the same runs, does not train them again.",
 )
-@click.option("--threads", type=THREADS, help="Threads: 1 to 1024  [default: all cores]")
-@trust_option
-@schema_option
-@data_root_option
+@threads_option
+@plan_options
 def carry(
     archive: Path,
     out: Path | None,
@@ -55,7 +46,6 @@ def carry(
     kept: Path,
     threads: int | None,
     trusted: bool,
-    schema: Path | None,
     data_root: Path | None,
 ) -> None:
     """Carry the runs of an ARCHIVE over to the present code, if it does not change them.
@@ -65,18 +55,16 @@ def carry(
     how that was shown. Otherwise they are named and must be trained again: the exit status is 1,
     and nothing is written unless --partial is given (docs/archives.md).
     """
-    from ngo.pipeline import carry as stage
-    from ngo.pipeline.archive import about_of, read_archive, runs_of, write_archive
-    from ngo.pipeline.archive_plan import archived_plan
-    from ngo.pipeline.retraining import Retraining
+    from ngo.pipeline.archives import carry as stage
+    from ngo.pipeline.archives.archive import about_of, read_archive, runs_of, write_archive
+    from ngo.pipeline.archives.retraining import Retraining
 
     members = read_archive(archive)
     about, runs = about_of(archive, members), runs_of(archive, members)
     out = out or archive
     place, kept = out.resolve(), kept.resolve()
     root = download.data_root(data_root).resolve()
-    own = archived_plan(archive, members, trusted=trusted, tell=click.echo, schema=schema)
-    planned = click.get_current_context().with_resource(own)
+    planned = plan_of(archive, members, trusted=trusted)
     strata, refused = stage.strata(runs, planned)
     total = sum(len(each.runs) for each in strata)
     if mark_older:

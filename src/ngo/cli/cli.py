@@ -1,4 +1,4 @@
-"""The command ``ngo``: its commands, in the order of the pipeline."""
+"""The command ``ngo``: its commands in the order of the pipeline, and those of measurements."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import click
 import ngo
 from ngo.cli import plugin_option, process
 from ngo.cli.group import Commands, Lazy
-
-MEASURES = "ngo.cli.measures:commands"
+from ngo.common.former import present
 
 COMMANDS = {
     "data": Lazy(
@@ -27,6 +26,13 @@ COMMANDS = {
         "ngo.cli.methods_command:methods",
         "List methods and other parts of a step, and which go together.",
     ),
+    "fields": Lazy(
+        "ngo.cli.fields_command:fields", "List the fields of a run, and the choices that read them."
+    ),
+    "schema": Lazy(
+        "ngo.cli.fields_command:schema",
+        "Print the JSON Schema of a config, for editors: they complete and check keys and names.",
+    ),
     "aggregate": Lazy(
         "ngo.cli.aggregate_command:aggregate", "Join the metrics files of runs into one tidy table."
     ),
@@ -34,19 +40,10 @@ COMMANDS = {
         "ngo.cli.aggregate_command:classes",
         "Count the samples per class and worker of partition files.",
     ),
-    "consensus": Lazy(MEASURES, "Simulate consensus with no learning."),
-    "rounds": Lazy(
-        MEASURES, "Measure how fast and how far workers agree without learning, for each coupling."
-    ),
-    "spectra": Lazy(MEASURES, "Measure degrees and spectral gaps of topologies."),
-    "alignment": Lazy(MEASURES, "Compare workers' gradients with the gradient at their mean."),
-    "samples": Lazy(MEASURES, "Show what kept models generate, reconstruct or predict."),
-    "throughput": Lazy(MEASURES, "Measure how many samples per second n workers train on."),
     "notebook": Lazy(
         "ngo.cli.notebook_command:notebook", "Execute the notebook of a figure or table."
     ),
     "kernel": Lazy("ngo.cli.notebook_command:kernel", None),
-    "theory": Lazy(MEASURES, "Measure what the theorems bound."),
     "bench": Lazy(
         "ngo.cli.bench_command:bench", "Measure costs, and compare them with the project's targets."
     ),
@@ -81,9 +78,12 @@ COMMANDS = {
 @click.group(
     cls=Commands,
     lazy=COMMANDS,
-    registered=MEASURES,
+    registered="ngo.cli.measurement_commands:commands",
     params=[plugin_option.OPTION],
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: present(name, "command line"),
+    },
 )
 @click.version_option(ngo.__version__)
 def main() -> None:
@@ -94,11 +94,11 @@ def main() -> None:
 
     \b
     Train one run, with no data to download:
-      ngo train --dataset digits --protocol ngo --p 0.9 --batch-size 16 \\
+      ngo train --dataset digits --method ngo --p 0.9 --batch-size 16 \\
         --epochs 20 --out out/
     Compare with linear gossip, on the same partition, batches and initial
     parameters:
-      ngo train --dataset digits --protocol gossip --batch-size 16 \\
+      ngo train --dataset digits --method gossip --batch-size 16 \\
         --epochs 20 --out out2/
     List the runs that a config would train:
       ngo runs --config config/config.yaml --config config/demo.yaml

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ngo.cli.field_options import data_root_option
-from ngo.cli.options import RESULT
+from ngo.cli.parameters import RESULT
 from ngo.common.files import write_text
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS

@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from ngo.cli.field_options import data_root_option
-from ngo.cli.options import RESULT, ROOT, FieldType
+from ngo.cli.parameters import RESULT, ROOT, FieldType
 from ngo.common.fields import Field, within
 from ngo.common.files import write_text
 from ngo.common.registry import UserError, unknown
 from ngo.data import download
 from ngo.data.described import OWNER, ROLES
 
-PIXELS = FieldType(Field(int, "pixels", **within(1, 4096)))
+PIXELS = FieldType(Field(int, "pixels", within(1, 4096)))
 
 
 @click.command()

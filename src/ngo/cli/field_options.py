@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 import click
 
-from ngo.cli.options import ROOT, FieldType
+from ngo.cli.parameters import ROOT, FieldType
 from ngo.common.fields import Field, wanted
-from ngo.common.settings import DECLARED
+from ngo.common.options import DECLARED
 from ngo.data import download
 from ngo.training.spec import DEFAULTS, FIELDS, flag
 
@@ -28,7 +28,7 @@ class FieldOption(click.Option):
         if field.names is not None:
             allowed = ", ".join(sorted(field.names))
         else:
-            allowed = field.range or wanted(field)
+            allowed = str(field.range or wanted(field))
         first = field.help[0].upper() if field.help[0].isascii() else field.help[0]
         return f"{first}{field.help[1:]} ({allowed})  {self.default_text}"
 
@@ -39,10 +39,10 @@ class FieldOption(click.Option):
 
 
 class RunCommand(click.Command):
-    """A command with options for the settings that registered entries declare.
+    """A command with the options that registered entries declare.
 
-    Plugins may declare settings after the command was defined. With an ``owner``, only settings of
-    this registry's entries become options.
+    Plugins may declare options after the command was defined. With an ``owner``, the command has
+    only those of this registry's entries.
     """
 
     def __init__(self, *arguments: object, owner: str | None = None, **named: object):
@@ -51,23 +51,29 @@ class RunCommand(click.Command):
         self._declared: dict[str, FieldOption] = {}
 
     def get_params(self, context: click.Context) -> list[click.Parameter]:
-        """The parameters, with those for settings after the last field of a run."""
+        """The parameters, with the declared options after the last field of a run."""
         params = super().get_params(context)
         last = max(k for k, each in enumerate(params) if isinstance(each, FieldOption))
-        return [*params[: last + 1], *self._settings(), *params[last + 1 :]]
+        return [*params[: last + 1], *self._options(), *params[last + 1 :]]
 
-    def _settings(self) -> list[click.Parameter]:
-        for name, each in DECLARED.items():
+    def _options(self) -> list[click.Parameter]:
+        for name, field in DECLARED.items():
             known = self._declared.get(name)
-            if self.owner not in (None, *each.field.owners):
+            if self.owner not in (None, *field.owners):
                 continue
-            if known is None or known.type.field is not each.field:
+            if known is None or known.type.field is not field:
                 self._declared[name] = FieldOption(
-                    [flag(name), name],
-                    field=each.field,
-                    default_text="" if each.default is None else f"[default: {each.default}]",
+                    [flag(name), name], field=field, default_text=default_text(field)
                 )
         return [option for name, option in self._declared.items() if name in DECLARED]
+
+
+def default_text(field: Field) -> str:
+    """What an option's help says of the default; the values of a list are separated by commas."""
+    if field.default is None:
+        return ""
+    values = field.default if field.many else (field.default,)
+    return f"[default: {', '.join(map(str, values))}{'; may be repeated' if field.many else ''}]"
 
 
 def field_options(facts: Mapping[str, tuple[Field, str, Mapping[str, object]]]) -> Callable:

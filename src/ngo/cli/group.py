@@ -26,20 +26,17 @@ class Mistake(click.ClickException):
 
 
 class Lazy(NamedTuple):
-    """A command that is imported on first use.
-
-    A function may take the command's place: it returns a dictionary of commands by name.
-    """
+    """A command that is imported on first use."""
 
     place: str  # ``module:attribute``
     summary: str | None  # the first sentence of its help; None hides the command
 
 
 class Commands(click.Group):
-    """Commands in the order of the pipeline.
+    """Commands in the order of the pipeline, and measurements.
 
-    ``lazy`` is a table of commands. ``registered`` is the place (see ``Lazy``) of a function that
-    returns the commands of a registry, to which plugins add.
+    ``lazy`` is a table of commands. ``registered`` is the place (``module:attribute``) of a
+    function that returns the commands of measurements by name, those of plugins included.
     """
 
     def __init__(
@@ -55,35 +52,34 @@ class Commands(click.Group):
 
     def list_commands(self, context: click.Context | None = None) -> list[str]:
         """The names: those of ``lazy``, then the rest."""
-        return list(dict.fromkeys((*self.lazy, *self.commands, *self._added())))
+        return list(dict.fromkeys((*self.lazy, *self.commands, *self._measurements())))
 
     def get_command(self, context: click.Context | None, name: str) -> click.Command | None:
         """The command with this name; None if it does not exist."""
         command = self.commands.get(name)
         if command is None and name in self.lazy:
-            found = _imported(self.lazy[name].place)
-            command = found[name] if isinstance(found, Mapping) else found
+            command = _imported(self.lazy[name].place)
         if command is None:
-            command = self._added().get(name)
+            command = self._measurements().get(name)
         return command and plugin_option.add_option(command)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a line for each command, without importing those of ``lazy``."""
-        rows = []
-        for name in self.list_commands(context):
-            if name in self.lazy:
-                summary = self.lazy[name].summary
-            else:
-                command = self.get_command(context, name)
-                summary = None if command.hidden else command.get_short_help_str(limit=80)
-            if summary is not None:
-                rows.append((name, summary))
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        lazy = {name: each.summary for name, each in self.lazy.items()}
+        for title, summaries in (
+            ("Commands", lazy | _summaries(self.commands)),
+            ("Measurements", _summaries(self._measurements())),
+        ):
+            if rows := [(name, text) for name, text in summaries.items() if text]:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
-    def _added(self) -> Mapping[str, click.Command]:
-        """The commands of ``registered``, if plugins are loaded."""
-        return _imported(self.registered) if self.registered and plugins.loaded() else {}
+    def _measurements(self) -> Mapping[str, click.Command]:
+        """The commands of ``registered``."""
+        if self.registered is None:
+            return {}
+        module, _, attribute = self.registered.partition(":")
+        return getattr(importlib.import_module(module), attribute)()
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
@@ -116,11 +112,18 @@ class Commands(click.Group):
         return _in_one_line(super().invoke, context)
 
 
-def _imported(place: str) -> click.Command | Mapping[str, click.Command]:
-    """The command at ``module:attribute``, or the commands that a function there returns."""
+def _imported(place: str) -> click.Command:
+    """The command at ``module:attribute``."""
     module, _, attribute = place.partition(":")
-    found = getattr(importlib.import_module(module), attribute)
-    return found if isinstance(found, click.Command) else found()
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _summaries(commands: Mapping[str, click.Command]) -> dict[str, str | None]:
+    """The first sentence of each command's help, by name; None for a hidden command."""
+    return {
+        name: None if each.hidden else each.get_short_help_str(limit=80)
+        for name, each in commands.items()
+    }
 
 
 # What torch and Python say when the system refuses more memory or threads.

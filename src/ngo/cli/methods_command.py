@@ -14,7 +14,7 @@ from ngo.gossip.parts import REGISTRIES, MethodPart, Part, parts
 from ngo.gossip.parts import methods as all_methods
 
 TITLES = {
-    "protocol": "Methods",
+    "method": "Methods",
     "coupling": "Couplings",
     "local_rule": "Local rules",
     "lr_schedule": "Schedules of the learning rate",
@@ -24,7 +24,7 @@ TITLES = {
 
 # Under a title: what the entries' lines take for granted.
 NOTES = {
-    "protocol": "In a half step, each worker follows the local rule on its own gradient. In a "
+    "method": "In a half step, each worker follows the local rule on its own gradient. In a "
     "pull, it moves towards its neighbours, by the coupling. All methods but the centralized one "
     "adapt, then combine: what they pull, mix or relay are models after the half step. “The paper” "
     "is the one on NGO.",
@@ -54,12 +54,12 @@ IN_TABLE = ("topology", "coupling", "compression", *FAILURES)
 def methods(as_json: bool) -> None:
     """List methods and other parts of a step, and which go together.
 
-    Each part is a value of the option in brackets: a method is named by --protocol. With it stand
+    Each part is a value of the option in brackets: a method is named by --method. With it stand
     its source, and the fields of a run that it reads; `ngo train --help` explains these. Entries of
     plugins are listed too.
     """
     found = {kind: parts(kind) for kind in REGISTRIES}
-    found["protocol"] = all_methods()
+    found["method"] = all_methods()
     if as_json:
         click.echo(
             json.dumps(
@@ -70,7 +70,7 @@ def methods(as_json: bool) -> None:
     for kind, each in found.items():
         click.echo(_listed(kind, each))
     click.echo("What goes together\n")
-    click.echo(_table(found["protocol"]))
+    click.echo(_table(found["method"]))
 
 
 def _listed(kind: str, found: Iterable[Part]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.options import INPUT, RESULT
+from ngo.cli.parameters import INPUT, RESULT
 
 
 @click.command()

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ngo.cli.field_options import RunCommand, data_root_option, run_fields
-from ngo.cli.options import RESULT
+from ngo.cli.parameters import RESULT
 from ngo.cli.run_spec import spec_of_options
 from ngo.common.registry import UserError
 from ngo.data import download, loading
@@ -38,8 +38,8 @@ def partition(data_root: Path | None, out: Path, plot: Path | None, **given: obj
 
     Writes a parquet file with the columns worker, sample and label.
     """
-    # Runs of all protocols share a partition. "centralized" has the fewest fields to check.
-    spec = spec_of_options(given, protocol="centralized", batch_size=1)
+    # Runs of all methods share a partition. "centralized" has the fewest fields to check.
+    spec = spec_of_options(given, method="centralized", batch_size=1)
     classes = DATASETS[spec.dataset].classes
     if plot is not None and classes is None:
         raise UserError(f"plot: dataset {spec.dataset!r} has no classes to draw.")

@@ -6,6 +6,7 @@ import gc
 import importlib
 import marshal
 import os
+import pkgutil
 import select
 import signal
 import socket
@@ -23,22 +24,19 @@ GRACE = 5  # seconds that a job has to stop, after its client is gone
 # Imported before the first job: what training needs.
 FIRST = ("ngo.cli.cli", "ngo.cli.train_command", "ngo.cli.local_run")
 
-# Imported one by one, while no job waits.
+# Imported one by one, while no job waits: modules, and packages with all their modules.
 REST = (
     "ngo.cli.partition_command",
     "ngo.cli.aggregate_command",
-    "ngo.cli.measures",
+    "ngo.cli.measurement_commands",
     "ngo.cli.notebook_command",
     "ngo.training.partition_file",
-    "ngo.analysis.results",
-    "ngo.measures.theorems.chatter_floors",
-    "ngo.measures.theorems.consensus_times",
-    "ngo.measures.theorems.convergence_gaps",
-    "ngo.measures.theorems.delay_tolerances",
     "ngo.pipeline.notebooks",
     "ngo.figures.making",
     "ngo.figures.curve_panels",
-    "ngo.analysis.curves",
+    "ngo.gossip.bounds",
+    "ngo.gossip.least_squares",
+    # What notebooks and libraries import when they are used.
     "fontTools.subset",
     "matplotlib.backends.backend_pdf",
     "papermill",
@@ -69,7 +67,10 @@ def serve(listener: socket.socket) -> None:
                 _fork(partial(_keep, connection, listener))
                 connection.close()
             elif rest:
-                importlib.import_module(rest.popleft())
+                module = importlib.import_module(rest.popleft())
+                if module.__name__.startswith("ngo."):
+                    inside = pkgutil.iter_modules(getattr(module, "__path__", ()))
+                    rest.extendleft(f"{module.__name__}.{each.name}" for each in inside)
     finally:
         shutil.rmtree(os.path.dirname(listener.getsockname()), ignore_errors=True)
 

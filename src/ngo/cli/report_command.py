@@ -6,15 +6,14 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.options import RESULT, configs_option, schema_option
+from ngo.cli.parameters import RESULT, configs_option
 from ngo.common.files import write_text
 
 
 @click.command()
-@configs_option
-@schema_option
+@configs_option()
 @click.option("--out", type=RESULT, required=True, help="Page to write (HTML).")
-def report(configs: tuple[Path, ...], schema: Path | None, out: Path) -> None:
+def report(configs: tuple[Path, ...], out: Path) -> None:
     """Write the results of a tier as one HTML file.
 
     The file needs no other file and no network. It has the verdict on each claim, the findings,
@@ -24,6 +23,6 @@ def report(configs: tuple[Path, ...], schema: Path | None, out: Path) -> None:
     from ngo.pipeline.report_contents import report_contents
     from ngo.report.html_page import html_page
 
-    contents = report_contents(configs, schema)
+    contents = report_contents(configs)
     write_text(out, html_page(contents))
     click.echo(f"{len(contents.rows)} claims, {len(contents.shown)} tables and figures → {out}")

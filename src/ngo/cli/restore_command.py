@@ -6,30 +6,21 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.field_options import data_root_option
+from ngo.cli.archive_options import plan_options
 from ngo.cli.log import LOG
-from ngo.cli.options import INPUT, schema_option, trust_option
+from ngo.cli.parameters import INPUT, configs_option
 from ngo.common.registry import UserError
 from ngo.data import download
 
 
 @click.command()
 @click.argument("archive", type=INPUT)
-@click.option(
-    "--config",
-    "configs",
-    multiple=True,
-    type=INPUT,
-    help="Config file of yours; later ones override  [default: those in the archive]",
-)
-@trust_option
-@schema_option
-@data_root_option
+@configs_option("those in the archive")
+@plan_options
 def restore(
     archive: Path,
     configs: tuple[Path, ...],
     trusted: bool,
-    schema: Path | None,
     data_root: Path | None,
 ) -> None:
     """Put the finished runs of an ARCHIVE back into results/runs.
@@ -41,12 +32,12 @@ def restore(
     """
     if not Path("Snakefile").exists():
         raise UserError("restore: no Snakefile in this folder; run it in the repository's folder.")
-    from ngo.pipeline import restore as stage
-    from ngo.pipeline.archive import read_archive
+    from ngo.pipeline.archives import restore as stage
+    from ngo.pipeline.archives.archive import read_archive
 
     root = download.data_root(data_root)
     members = read_archive(archive)
-    choice = stage.chosen(archive, members, configs, schema, trusted=trusted, tell=click.echo)
+    choice = stage.chosen(archive, members, configs, trusted=trusted, tell=click.echo)
     with choice as (planned, overlays):
         found = stage.restore(archive, members, planned, root)
         stage.record(found.files, overlays)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from ngo.cli.log import LOG
+from ngo.common.former import renamed
 from ngo.common.registry import UserError, unknown
 from ngo.data.dataset import DATASETS
 from ngo.models.model import MODELS
@@ -46,6 +47,7 @@ def read_spec_values(path: Path) -> dict[str, object]:
     values = values.get("spec", values) if isinstance(values, dict) else values
     if not isinstance(values, dict):
         raise UserError(f"spec: {str(path)!r} is not a JSON object.")
+    values = renamed(values, f"spec, {str(path)!r}")
     for name in values:
         if name not in FIELDS:
             raise unknown("spec", name, FIELDS)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ngo.cli.field_options import data_root_option
-from ngo.cli.options import INPUT, ROOT, FieldType, schema_option
+from ngo.cli.parameters import ROOT, FieldType, configs_option
 from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
 from ngo.data import download
@@ -16,18 +16,11 @@ from ngo.pipeline.config_files import read_config
 from ngo.pipeline.overview import overview, summary
 from ngo.pipeline.plan import plan
 
-CORES = FieldType(Field(int, "cores", **within(1, 1024)))
+CORES = FieldType(Field(int, "cores", within(1, 1024)))
 
 
 @click.command()
-@click.option(
-    "--config",
-    "configs",
-    multiple=True,
-    type=INPUT,
-    help="Config file; later ones override  [default: one line per tier of config/]",
-)
-@schema_option
+@configs_option("one line per tier of config/")
 @click.option("--time", "timed", is_flag=True, help="Forecast the hours on this machine's CPU.")
 @click.option("--cores", type=CORES, help="With --time: cores to use  [default: all]")
 @click.option(
@@ -41,7 +34,6 @@ CORES = FieldType(Field(int, "cores", **within(1, 1024)))
 @click.option("--json", "as_json", is_flag=True, help="Print all fields of all runs as JSON.")
 def runs(
     configs: tuple[Path, ...],
-    schema: Path | None,
     timed: bool,
     cores: int | None,
     results: Path,
@@ -58,11 +50,11 @@ def runs(
     if timed and not configs:
         raise UserError("time: it forecasts one tier; name its --config.")
     if not configs:
-        for line in overview(schema=schema):
+        for line in overview():
             click.echo(line)
         return
     config = read_config(configs)
-    table = plan(config, schema)
+    table = plan(config)
     if timed:
         from ngo.bench.forecast import forecast
         from ngo.native.pool import cores as available

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ngo.cli.field_options import data_root_option
+from ngo.cli.archive_options import SEED, longest_option, plan_of, plan_options
 from ngo.cli.log import LOG
-from ngo.cli.options import INPUT, FieldType, schema_option, trust_option
-from ngo.cli.train_command import SECONDS, THREADS
+from ngo.cli.parameters import INPUT, FieldType, threads_option
 from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
 from ngo.data import download
 
 if TYPE_CHECKING:
-    from ngo.pipeline.verification import Verification
+    from ngo.pipeline.archives.verification import Verification
 
-SAMPLE = FieldType(Field(int, "runs or cases", **within(0, 1_000_000)))
-SEED = FieldType(Field(int, "seed", **within(0, 2**63 - 1)))
+SAMPLE = FieldType(Field(int, "runs or cases", within(0, 1_000_000)))
 
 
 @click.command()
@@ -43,16 +41,12 @@ SEED = FieldType(Field(int, "seed", **within(0, 2**63 - 1)))
     type=SEED,
     help="Seed by which they are drawn; needed if any are. Choose it after you have the archive.",
 )
-@click.option(
-    "--longest", type=SECONDS, metavar="SECONDS", help="Draw no run that took longer than this."
-)
+@longest_option("Draw no run that took longer than this.")
 @click.option(
     "--other-code", is_flag=True, help="Draw runs of other code too, and train them with this one."
 )
-@click.option("--threads", type=THREADS, help="Threads: 1 to 1024  [default: all cores]")
-@trust_option
-@schema_option
-@data_root_option
+@threads_option
+@plan_options
 def verify(
     archive: Path,
     sample: int,
@@ -63,7 +57,6 @@ def verify(
     other_code: bool,
     threads: int | None,
     trusted: bool,
-    schema: Path | None,
     data_root: Path | None,
 ) -> None:
     """Check an ARCHIVE: its sums, its tables, and runs and measurements that the seed draws.
@@ -77,15 +70,13 @@ def verify(
     cases = (1 if sample else 0) if measurements is None else measurements
     if seed is None and (sample or cases):
         raise UserError("seed: it is missing; name one, or draw nothing with --sample 0.")
-    from ngo.pipeline.archive import read_archive, runs_of
-    from ngo.pipeline.archive_plan import archived_plan
-    from ngo.pipeline.verification import Verification
+    from ngo.pipeline.archives.archive import read_archive, runs_of
+    from ngo.pipeline.archives.verification import Verification
 
     members = read_archive(archive)
     runs = runs_of(archive, members)
     root = download.data_root(data_root).resolve()
-    own = archived_plan(archive, members, trusted=trusted, tell=click.echo, schema=schema)
-    planned = click.get_current_context().with_resource(own)
+    planned = plan_of(archive, members, trusted=trusted)
     checks = Verification(members, runs, planned, root, longest, other_code, threads)
     groups = checks.groups(claims)
     failed = []

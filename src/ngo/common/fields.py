@@ -1,94 +1,191 @@
-"""Checks of values from users, with one-line explanations."""
+"""Fields: named values that users give, how each is declared, checked and explained.
+
+``number``, ``whole``, ``choice`` and ``file`` declare a field with its default; a default that is a
+tuple declares a list of values. They declare the attributes of a frozen dataclass (those of a run,
+or of a measurement), and the options of an entry in a mapping.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any, TypeVar
 
 from ngo.common.paths import check_readable
 from ngo.common.registry import Registry, UserError, shown, unknown
 
 LARGEST = 2**63 - 1  # the largest integer in a column of a table
 
+Schema = dict[str, object]
+C = TypeVar("C")
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers from ``low`` to ``high``; without an end that is open."""
+
+    low: float
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        above = value > self.low if self.open_low else value >= self.low
+        return above and (value < self.high if self.open_high else value <= self.high)
+
+    def __str__(self) -> str:
+        low, high = (f"{x:,}" if isinstance(x, int) else f"{x:g}" for x in (self.low, self.high))
+        if self.open_low:
+            return f"above {low}" + ("" if self.high == math.inf else f", at most {high}")
+        if self.high == math.inf:
+            return f"{low} or more"
+        return f"{low} or more, below {high}" if self.open_high else f"{low} to {high}"
+
+    @property
+    def schema(self) -> Schema:
+        """The range in the words of JSON Schema."""
+        low = {"exclusiveMinimum" if self.open_low else "minimum": self.low}
+        high = {"exclusiveMaximum" if self.open_high else "maximum": self.high}
+        return low if self.high == math.inf else {**low, **high}
+
+
+def within(low: float, high: float) -> Range:
+    """Numbers from ``low`` to ``high``."""
+    return Range(low, high)
+
+
+def at_least(low: float) -> Range:
+    """Numbers that are at least ``low``."""
+    return Range(low)
+
+
+def above(low: float, high: float = math.inf) -> Range:
+    """Numbers above ``low`` and at most ``high``."""
+    return Range(low, high, open_low=True)
+
+
+def below(low: float, high: float) -> Range:
+    """Numbers that are at least ``low`` and below ``high``."""
+    return Range(low, high, open_high=True)
+
 
 @dataclass(frozen=True)
 class Field:
-    """How a value, for example of a run's field, is checked and explained."""
+    """What is known of a value before it is given."""
 
     #: int, float, str (a name), or Path: a file, whose path is text.
     kind: type
     help: str
-
-    # The registry of allowed names, for a value that is a name.
+    #: The allowed numbers.
+    range: Range | None = None
+    #: The registry of allowed names, for a value that is a name.
     names: Registry | None = None
-
-    # Whether a number is in the allowed range, and the range in words.
-    allowed: Callable[[float], bool] | None = None
-    range: str = ""
-
-    # The fields whose choices use this one: u is used by random topologies, and None for others.
+    default: object = None
+    #: The fields whose choices use this one: u is used by random topologies, and None for others.
     owners: tuple[str, ...] = ()
-    #: The range in the words of JSON Schema: ``minimum``, ``exclusiveMaximum``, …
-    bounds: Mapping[str, float] | None = None
+    #: Whether the field is a list of such values.
+    many: bool = False
+    #: Whether a config need not state it.
+    optional: bool = False
 
     @property
-    def schema(self) -> dict[str, object]:
-        """The JSON Schema of one value.
-
-        Names of a registry are any text there: plugins add names that a written schema cannot list.
-        """
-        if self.names is not None or self.kind is Path:
-            return {"title": self.help, "type": "string"}
-        kind = "integer" if self.kind is int else "number"
-        return {
-            "title": self.help,
-            "type": kind,
-            **(self.bounds or {}),
-            "description": wanted(self),
-        }
-
-
-def within(low: float, high: float) -> dict[str, object]:
-    """``allowed`` and ``range`` of numbers from ``low`` to ``high``."""
-    return {
-        "allowed": lambda value: low <= value <= high,
-        "range": f"{_short(low)} to {_short(high)}",
-        "bounds": {"minimum": low, "maximum": high},
-    }
+    def schema(self) -> Schema:
+        """The JSON Schema of the field. Its names are those registered now."""
+        if self.names is not None:
+            facts: Schema = {"enum": sorted(self.names)}
+        elif self.kind is Path:
+            facts = {"type": "string"}
+        else:
+            bounds = self.range.schema if self.range else {}
+            facts = {"type": "integer" if self.kind is int else "number", **bounds}
+            facts["description"] = wanted(self)
+        if self.many:
+            least = 0 if self.default == () else 1
+            facts = {"type": "array", "minItems": least, "uniqueItems": True, "items": facts}
+        return {"title": self.help, **facts}
 
 
-def at_least(low: float) -> dict[str, object]:
-    """``allowed`` and ``range`` of numbers that are at least ``low``."""
-    return {
-        "allowed": lambda value: value >= low,
-        "range": f"{_short(low)} or more",
-        "bounds": {"minimum": low},
-    }
+def number(help: str, default: float | tuple[float, ...] | None, range: Range, **more: Any) -> Any:
+    """Declare a number; ``range`` is what ``within``, ``above``, ``at_least`` or ``below`` returns.
+
+    ``more`` are other facts of a ``Field``.
+    """
+    return _declared(float, help, default, range=range, **more)
 
 
-def above(low: float, high: float = math.inf) -> dict[str, object]:
-    """``allowed`` and ``range`` of numbers above ``low`` and at most ``high``."""
-    end = "" if high == math.inf else f", at most {_short(high)}"
-    return {
-        "allowed": lambda value: low < value <= high,
-        "range": f"above {_short(low)}{end}",
-        "bounds": {"exclusiveMinimum": low, **({} if high == math.inf else {"maximum": high})},
-    }
+def whole(help: str, default: int | tuple[int, ...] | None, range: Range, **more: Any) -> Any:
+    """Declare a whole number, as ``number`` does."""
+    return _declared(int, help, default, range=range, **more)
 
 
-def below(low: float, high: float) -> dict[str, object]:
-    """``allowed`` and ``range`` of numbers that are at least ``low`` and below ``high``."""
-    return {
-        "allowed": lambda value: low <= value < high,
-        "range": f"{_short(low)} or more, below {_short(high)}",
-        "bounds": {"minimum": low, "exclusiveMaximum": high},
-    }
+def choice(help: str, default: str | tuple[str, ...] | None, names: Registry, **more: Any) -> Any:
+    """Declare a name of an entry in the registry ``names``."""
+    return _declared(str, help, default, names=names, **more)
 
 
-def checked(key: str, value: object, field: Field) -> object:
-    """Return ``value`` in the field's type; raise a UserError, under ``key``, if not allowed."""
+def file(help: str) -> Any:
+    """Declare the path of a file; its contents decide a run's code fingerprint too."""
+    return _declared(Path, help, None)
+
+
+def _declared(kind: type, help: str, default: object, **facts: Any) -> Any:
+    field = Field(kind, help, default=default, many=isinstance(default, tuple), **facts)
+    return dataclasses.field(default=default, metadata={"field": field})
+
+
+def field_of(declaration: object) -> Field | None:
+    """The field of what ``number``, ``whole``, ``choice`` or ``file`` returned; else None."""
+    return declaration.metadata.get("field") if isinstance(declaration, dataclasses.Field) else None
+
+
+@cache
+def fields_of(cls: type) -> Mapping[str, Field]:
+    """The fields that a class declares, by name, in order of declaration."""
+    found = {each.name: field_of(each) for each in dataclasses.fields(cls)}
+    return {name: field for name, field in found.items() if field is not None}
+
+
+def from_mapping(cls: type[C], entry: Mapping[str, object], key: str) -> C:
+    """The ``cls`` with the values of ``entry``. A UserError names ``key`` and the first mistake."""
+    known = fields_of(cls)
+    for name in entry:
+        if name not in known:
+            raise unknown(key, name, known)
+    values = {}
+    for name, field in known.items():
+        if name in entry:
+            check = _checked_list if field.many else checked
+            values[name] = check(f"{key}.{name}", entry[name], field)
+        elif not field.optional:
+            raise UserError(f"{key}: {name!r} is missing.")
+    try:
+        return cls(**values)
+    except UserError as error:
+        raise UserError(f"{key}.{error}") from None
+
+
+def _checked_list(key: str, given: object, field: Field) -> tuple[object, ...]:
+    if not isinstance(given, list) or (not given and field.default != ()):
+        raise UserError(
+            f"{key}: {shown(given)} is not allowed; it must be a list of one or more values."
+        )
+    values = []
+    for k, item in enumerate(given):
+        values.append(checked(f"{key}[{k}]", item, field))
+        if item in given[:k]:
+            raise UserError(f"{key}: {shown(given)} repeats {item!r}; each value may appear once.")
+    return tuple(values)
+
+
+def checked(key: str, value: object, field: Field) -> Any:
+    """Return a ``value`` in the field's type; raise a UserError, under ``key``, if not allowed.
+
+    For a field with ``many`` values, it is one of them.
+    """
     if field.names is not None:
         if not isinstance(value, str) or value not in field.names:
             raise unknown(key, value, field.names)
@@ -107,7 +204,7 @@ def checked(key: str, value: object, field: Field) -> object:
         raise UserError(f"{key}: {shown(value)} is too large; {must}, and below 2^63.")
     if field.kind is int and value != int(value):
         raise UserError(f"{key}: {value!r} is not whole; {must}.")
-    if not field.allowed(value):
+    if field.range is not None and value not in field.range:
         raise UserError(f"{key}: {value!r} is out of range; {must}.")
     return field.kind(value)
 
@@ -124,11 +221,18 @@ def wanted(field: Field) -> str:
 def as_number(value: object) -> str:
     """A hint for a number that YAML reads as text, such as 1e-3; empty for other values."""
     try:
-        number = float(value) if isinstance(value, str) else math.nan
+        found = float(value) if isinstance(value, str) else math.nan
     except ValueError:
-        number = math.nan
-    return f" It was read as text: write {number!r}." if math.isfinite(number) else ""
+        found = math.nan
+    return f" It was read as text: write {found!r}." if math.isfinite(found) else ""
 
 
-def _short(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+def mapping_schema(properties: Mapping[str, object], optional: Collection[str] = ()) -> Schema:
+    """The JSON Schema of a mapping with these keys and no others, required but for ``optional``."""
+    required = [key for key in properties if key not in optional]
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        **({"required": required} if required else {}),
+        "properties": dict(properties),
+    }

@@ -4,6 +4,7 @@ import gzip
 import math
 import struct
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from ngo.common.registry import UserError
 from ngo.common.untrusted import check_declared
+from ngo.data.dataset import Arrays, Download
 
 
 def plain_or_compressed(path: Path) -> Path | None:
@@ -41,6 +43,35 @@ def read_idx(path: Path) -> np.ndarray:
         raise UserError(
             f"data.root: {str(found)!r} is not an idx file of bytes: {reason}"
         ) from None
+
+
+def mnist_files(folder: str, mirror: str, sums: Mapping[str, tuple[str, str]]) -> dict:
+    """``files`` and ``downloads`` of a data set like MNIST.
+
+    ``sums`` are the md5 sums of each file: plain and compressed.
+    """
+    return {
+        "files": {f"{folder}/{name}": both for name, both in sums.items()},
+        "downloads": tuple(
+            Download(f"{mirror}/{name}.gz", compressed, folder, "gzip")
+            for name, (_, compressed) in sums.items()
+        ),
+    }
+
+
+def mnist_labels(folder: Path, part: str = "train") -> np.ndarray:
+    """The labels of the training (``train``) or test (``t10k``) images in a folder like MNIST's."""
+    return read_idx(folder / f"{part}-labels-idx1-ubyte").astype(np.int64)
+
+
+def mnist_arrays(folder: Path) -> Arrays:
+    """All images and labels in a folder like MNIST's."""
+    return Arrays(
+        read_idx(folder / "train-images-idx3-ubyte")[:, None],
+        mnist_labels(folder),
+        read_idx(folder / "t10k-images-idx3-ubyte")[:, None],
+        mnist_labels(folder, "t10k"),
+    )
 
 
 def _read_shape(file: BinaryIO) -> tuple[int, ...]:

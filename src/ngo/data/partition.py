@@ -7,15 +7,16 @@ in a plugin. Its other keyword-only parameters have the names of fields of a run
 
 from __future__ import annotations
 
+import hashlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ngo.common.fields import at_least
+from ngo.common.fields import at_least, whole
+from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry, UserError
-from ngo.common.settings import Setting, declare, whole
 
 Parts = list[np.ndarray]
 Assign = Callable[..., Parts]
@@ -57,28 +58,29 @@ class Rule:
 PARTITIONS: Registry[Rule] = Registry("partition")
 
 
+@takes_options
 def partition(
     name: str,
     *,
     smallest_share: Callable[..., int] | None = None,
     owned: Callable[..., int] = all_samples,
     by_label: bool = False,
-    settings: Mapping[str, Setting] | None = None,
+    options: Options | None = None,
 ) -> Callable[[Assign], Assign]:
     """Register the decorated function as a rule. The arguments are those of ``Rule``.
 
-    ``settings`` are fields of a run that it adds.
+    ``options`` are fields of a run that it adds.
     """
 
     def register(assign: Assign) -> Assign:
-        declare("partition", name, settings or {})
+        declare("partition", name, options)
         PARTITIONS.add(name, Rule(assign, smallest_share, owned, by_label), definition=assign)
         return assign
 
     return register
 
 
-# A setting that partitions share.
+# An option that partitions share.
 SMALLEST = {"smallest": whole("samples that each worker has at least", 32, at_least(1))}
 
 
@@ -103,6 +105,14 @@ def summary(labels: np.ndarray, parts: Parts, classes: int) -> Summary:
 def sorted_parts(parts: Parts) -> Parts:
     """The parts, each sorted."""
     return [np.sort(part) for part in parts]
+
+
+def parts_digest(parts: Parts) -> str:
+    """16 hex digits of a partition, as in the record of a run (``about.parts``)."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big") + part.tobytes())
+    return digest.hexdigest()[:16]
 
 
 def check_parts(name: str, parts: Parts, n: int, m: int) -> None:

@@ -52,7 +52,7 @@ def read_place() -> Place:
 
 def _whole(name: str, low: int, high: int) -> int:
     text = os.environ[name]
-    field = Field(int, name, **within(low, high))
+    field = Field(int, name, within(low, high))
     try:
         return checked(name, int(text), field)
     except ValueError:

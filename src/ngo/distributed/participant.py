@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
-from ngo.distributed.ledger import COUNTS, Ledger, pack_report
+from ngo.distributed.joint_evaluations import COUNTS, Evaluations, pack_report
 from ngo.distributed.process_group import PeerUnreachable
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.native.pool import one_intra_op_thread
@@ -29,12 +29,12 @@ class Participant:
         spec: RunSpec,
         problem: Problem,
         stepper: Stepper,
-        ledger: Ledger,
+        evaluations: Evaluations,
         network: ProcessNetwork,
         on_failure: str,
     ) -> None:
         self._spec, self._problem, self._on_failure = spec, problem, on_failure
-        self._stepper, self._ledger, self._network = stepper, ledger, network
+        self._stepper, self._evaluations, self._network = stepper, evaluations, network
         # The steps after which the run is evaluated.
         self._due = set(evaluation_steps(spec, problem.owned))
         self._end = max(self._due)
@@ -64,12 +64,12 @@ class Participant:
             try:
                 while not self._over:
                     self._proceed()
-                self._network.finish(self._ledger.record, write)
+                self._network.finish(self._evaluations.record, write)
                 return
             except PeerUnreachable:
                 # The error refers to messages, which keep connections open: release it first.
                 pass
-            if self._over and self._ledger.written:
+            if self._over and self._evaluations.written:
                 return
             self.rejoin()
 
@@ -104,7 +104,7 @@ class Participant:
         self._reported = (t, now)
         counts = [now[name] - self._recorded[name] for name in COUNTS]
         report = pack_report(counts, network.stale, scores, population)
-        ends = network.send_report(t, report, self._ledger.record)
+        ends = network.send_report(t, report, self._evaluations.record)
         network.stale.clear()
         self._recorded, self._last = now, t
         self._over = ends or t == self._end
@@ -121,7 +121,7 @@ class Participant:
             )
             if group.me == group.leader:
                 log.warning("%s %s: continuing without it", network.describe(q), reason)
-        rows, _ = self._ledger.read_rows()
+        rows, _ = self._evaluations.read_rows()
         self._last = rows[-1].step if rows else -1
         # If that evaluation is the run's last, no step follows, even if no process got the answer.
         self._over |= bool(rows) and (self._last == self._end or rows[-1].diverged)

@@ -184,7 +184,7 @@ class ProcessNetwork(Network):
         return int(sent.count_nonzero() - sent.diagonal(-self.own.start).count_nonzero())
 
     def totals(self) -> dict[str, int]:
-        """What this process has sent so far (see ``ledger.COUNTS``)."""
+        """What this process has sent so far (see ``joint_evaluations.COUNTS``)."""
         sent = self.group.traffic()
         return {
             "messages": self.messages,

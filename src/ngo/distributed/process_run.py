@@ -18,7 +18,7 @@ from ngo.common.registry import UserError, unknown
 from ngo.data import loading
 from ngo.data.partition import Parts
 from ngo.distributed.asynchronous_network import AsynchronousNetwork
-from ngo.distributed.ledger import Ledger
+from ngo.distributed.joint_evaluations import Evaluations
 from ngo.distributed.meeting import open_meeting
 from ngo.distributed.participant import Participant
 from ngo.distributed.placement import choose_device
@@ -56,9 +56,9 @@ def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failu
             f"{spec.workers} or less."
         )
     able = sorted(name for name, entry in METHODS.items() if entry.asynchronous)
-    if asynchronous and spec.protocol not in able:
+    if asynchronous and spec.method not in able:
         raise UserError(
-            f"asynchronous: the workers of protocol {spec.protocol!r} have to wait; allowed: "
+            f"asynchronous: the workers of method {spec.method!r} have to wait; allowed: "
             f"{', '.join(able)}."
         )
     for name in FAILURES:
@@ -144,11 +144,11 @@ def run(
         kind = AsynchronousNetwork if asynchronous else ProcessNetwork
         network = kind(group, spec.workers, stepper.population.spread)
         stepper.connect(network)
-        ledger = Ledger(problem, network, consensus, report)
-        participant = Participant(spec, problem, stepper, ledger, network, on_failure)
+        evaluations = Evaluations(problem, network, consensus, report)
+        participant = Participant(spec, problem, stepper, evaluations, network, on_failure)
 
         def write() -> None:
-            rows, traffic = ledger.read_rows()
+            rows, traffic = evaluations.read_rows()
             lost = sum(len(entry["workers"]) for entry in participant.lost)
             suffixes = ["-asynchronous"] * asynchronous + [f"-lost{lost}"] * bool(lost)
             facts = {
@@ -169,7 +169,7 @@ def run(
             store.set("written", "")
 
         participant.train(write)
-        return ledger.read_rows()[0][-1] if group.me == group.leader else None
+        return evaluations.read_rows()[0][-1] if group.me == group.leader else None
 
 
 def _lock_folder(

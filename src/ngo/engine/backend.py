@@ -46,7 +46,6 @@ class Workers(Protocol):
     of G (see ``population.Population``).
     """
 
-    n: int
     X: torch.Tensor
     G: torch.Tensor
     buffers: torch.Tensor
@@ -57,6 +56,10 @@ class Workers(Protocol):
     precision: str
     #: The name of the backend; ``auto`` replaces it by its choice.
     backend: str
+
+    @property
+    def n(self) -> int:
+        """Their number."""
 
     def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
         """Parameters, gradients and buffers by name, all workers' ``[n, *shape]`` at once."""
@@ -74,7 +77,9 @@ PRECISIONS.add("float32", "float32")
 PRECISIONS.add("bfloat16", "bfloat16")
 
 
-def backend(name: str) -> Callable[[Callable[[Workers], Gradients]], Callable]:
+def backend(
+    name: str,
+) -> Callable[[Callable[[Workers], Gradients]], Callable[[Workers], Gradients]]:
     """Register a function that makes a backend's ``Gradients`` for workers."""
 
     def register(build: Callable[[Workers], Gradients]) -> Callable[[Workers], Gradients]:

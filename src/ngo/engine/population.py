@@ -8,7 +8,7 @@ nothing is copied between them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -217,7 +217,7 @@ def _bind(
             tensors[k].grad = gradients[k]
 
 
-def _views(named: dict[K, torch.Tensor], rows: torch.Tensor) -> dict[K, torch.Tensor]:
+def _views(named: Mapping[K, torch.Tensor], rows: torch.Tensor) -> dict[K, torch.Tensor]:
     """Views of consecutive pieces of ``rows`` ``[…, d]``, with the tensors' shapes ``[…, *shape]``.
 
     Convolution kernels are stored with their channels last, the layout in which convolution and

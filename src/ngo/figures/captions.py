@@ -8,10 +8,10 @@ import pandas as pd
 
 from ngo.analysis.results import tally
 from ngo.data.dataset import DATASETS
-from verdicts.statistics.estimates import SEEDS_FOR_AN_INTERVAL
+from verdicts.statistics.estimates import FEWEST
 
 BANDS = "Bands and bars: 95 % Student t intervals over seeds, within the possible range"
-MEANS = f"Means over seeds; no intervals below {SEEDS_FOR_AN_INTERVAL} seeds"
+MEANS = f"Means over seeds; no intervals below {FEWEST} seeds"
 GEOMETRIC = "; what has a log axis has geometric means"
 OF_LOGARITHM = ", and the intervals of its logarithm"
 ONE_MODEL = "Centralized learning has one model, V = 0."
@@ -97,8 +97,8 @@ def _seed_counts(runs: pd.DataFrame) -> pd.Series:
 
 def mean_over_seeds(runs: pd.DataFrame) -> str:
     """What a table's cells show: the mean, and its interval if there are seeds enough for one."""
-    if _seed_counts(runs).max() < SEEDS_FOR_AN_INTERVAL:
-        return f"mean over seeds (no interval below {SEEDS_FOR_AN_INTERVAL} seeds)"
+    if _seed_counts(runs).max() < FEWEST:
+        return f"mean over seeds (no interval below {FEWEST} seeds)"
     return "mean ± 95 % interval over seeds"
 
 
@@ -110,7 +110,7 @@ def intervals(runs: pd.DataFrame, *, geometric: bool = True) -> str:
     seeds = runs["seed"].nunique()
     if seeds == 1:
         return ""
-    if seeds < SEEDS_FOR_AN_INTERVAL:
+    if seeds < FEWEST:
         return MEANS + (GEOMETRIC if geometric else "") + "."
     return BANDS + (GEOMETRIC + OF_LOGARITHM if geometric else "") + "."
 

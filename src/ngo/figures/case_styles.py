@@ -1,4 +1,4 @@
-"""Looks of the cases of ``analysis.prices``: of methods on graphs."""
+"""Looks of cases, which are methods on graphs (``combinations.case_names``)."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from dataclasses import replace
 
 import pandas as pd
 
-from ngo.figures.style import COLOURS, PROTOCOL_STYLES, Style, kth_style
+from ngo.figures.style import COLOURS, METHOD_STYLES, Style, kth_style
 
 
 def case_styles(found: pd.DataFrame) -> dict[str, Style]:
-    """The look of each case: a colour for the method, a line and a marker for the topology."""
+    """The look of each case: a colour for the algorithm, a line and a marker for the topology."""
     runs = found.drop_duplicates("case").fillna({"topology": ""}).sort_values("case")
     graphs = sorted(runs["topology"].unique(), key=lambda name: (name != "ring", name))
-    runs["method"] = [
+    runs["algorithm"] = [
         case.removesuffix(graph.replace("_", " ")).rstrip(", ")
         for case, graph in zip(runs["case"], runs["topology"], strict=True)
     ]
-    others = sorted(set(runs["method"]) - {"centralized", "linear", "NGO"})
-    methods = ["linear", "NGO", *others]
+    others = sorted(set(runs["algorithm"]) - {"centralized", "linear", "NGO"})
+    algorithms = ["linear", "NGO", *others]
     looks = {}
     for run in runs.itertuples():
-        if run.method == "centralized":
-            looks[run.case] = PROTOCOL_STYLES["centralized"]
+        if run.algorithm == "centralized":
+            looks[run.case] = METHOD_STYLES["centralized"]
             continue
-        again, place = divmod(methods.index(run.method), len(COLOURS))
+        again, place = divmod(algorithms.index(run.algorithm), len(COLOURS))
         drawn = kth_style(graphs.index(run.topology) + again, run.case)
         looks[run.case] = replace(drawn, colour=COLOURS[place])
     return looks

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.combinations import LINEAR, TUNED
 from ngo.figures import captions, plots
-from ngo.figures.protocol_tables import diverged, with_interval
+from ngo.figures.comparison_tables import diverged, with_interval
 from ngo.figures.style import Style, kth_style
 from verdicts.row import ABSENT
 
@@ -56,7 +56,7 @@ def at_an_end(table: pd.DataFrame) -> str:
     )
 
 
-def draw_combinations(table: pd.DataFrame, row: str = "method") -> Figure:
+def draw_combinations(table: pd.DataFrame, row: str = "algorithm") -> Figure:
     """For each data set, accuracy and the gain over linear gossip, beside each other.
 
     A row for each value of the column ``row`` (and topology, if there are several), with a marker
@@ -100,7 +100,7 @@ def print_combinations(table: pd.DataFrame, **beside: str) -> pd.DataFrame:
             "Partition": table["partition"],
             **{title: table[column] for title, column in beside.items()},
             "Topology": table["topology"].fillna(ABSENT),
-            "Method": table["method"],
+            "Algorithm": table["algorithm"],
             "Mixing": table["mixer"].fillna(ABSENT),
             **chosen,
             "Accuracy": with_interval(table, "accuracy", places),

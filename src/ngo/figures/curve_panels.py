@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ngo.analysis.curves import GEOMETRIC
 from ngo.figures.plots import log_axis
-from ngo.figures.style import PROTOCOL_STYLES, Style, kth_style
+from ngo.figures.style import METHOD_STYLES, Style, kth_style
 
 PERCENT = ("accuracy", "best")
 DIFFERENCES = ("difference", "gain")
@@ -35,20 +35,19 @@ Cases = list[tuple[Style, pd.DataFrame]]
 """What is drawn: rows of ``curves.points`` with the style of each case."""
 
 
-def by_protocol(table: pd.DataFrame) -> Cases:
-    """The rows of each protocol with its style; the paper's protocols come first."""
-    others = sorted(set(table["protocol"]) - set(PROTOCOL_STYLES))
-    own = {name: kth_style(k, name) for k, name in enumerate(others, start=len(PROTOCOL_STYLES))}
+def by_method(table: pd.DataFrame) -> Cases:
+    """The rows of each method with its style; the paper's methods come first."""
+    others = sorted(set(table["method"]) - set(METHOD_STYLES))
+    own = {name: kth_style(k, name) for k, name in enumerate(others, start=len(METHOD_STYLES))}
     cases = [
-        (look, table[table["protocol"] == name])
-        for name, look in {**PROTOCOL_STYLES, **own}.items()
+        (look, table[table["method"] == name]) for name, look in {**METHOD_STYLES, **own}.items()
     ]
     return [(look, rows) for look, rows in cases if len(rows)]
 
 
 def decentralized(cases: Cases) -> Cases:
     """``cases`` without centralized learning, whose V is 0."""
-    return [case for case in cases if case[0] != PROTOCOL_STYLES["centralized"]]
+    return [case for case in cases if case[0] != METHOD_STYLES["centralized"]]
 
 
 def lines(axis: Axes, cases: Cases, x: str, y: str) -> None:

@@ -25,7 +25,7 @@ from verdicts.row import ABSENT
 from verdicts.rows.evaluations import final
 
 LABELS = {"accuracy": "test accuracy (%)", "loss": "test loss", "V": "index $V$"}
-FIRST = ("protocol", *CELL[:3])
+FIRST = ("method", *CELL[:3])
 """The fields that tell cases apart first."""
 
 
@@ -52,7 +52,7 @@ def cases(metrics: pd.DataFrame) -> pd.Series:
     for name in known:
         if (more := len(values[[*chosen, name]].drop_duplicates())) > count:
             chosen, count = [*chosen, name], more
-    told = [[_told(name, value) for value in values[name]] for name in chosen or ["protocol"]]
+    told = [[_told(name, value) for value in values[name]] for name in chosen or ["method"]]
     return pd.Series(
         [", ".join(filter(None, row)) for row in zip(*told, strict=True)], values.index
     )

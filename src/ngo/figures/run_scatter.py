@@ -1,4 +1,4 @@
-"""A panel of V against a score with a marker for each run, told apart by protocol and topology."""
+"""A panel of V against a score with a marker for each run, told apart by method and topology."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from ngo.analysis.correlations import on_log_axis
-from ngo.analysis.order import TOPOLOGY_ORDER
-from ngo.figures.curve_panels import LABELS, by_protocol
+from ngo.analysis.row_order import TOPOLOGY_ORDER
+from ngo.figures.curve_panels import LABELS, by_method
 from ngo.figures.plots import log_axis
 
 FILLS = ("none", "left", "full", "right", "top", "bottom")
-"""The filling of a marker shows the topology; colour and shape show the protocol."""
+"""The filling of a marker shows the topology; colour and shape show the method."""
 
 
 def scatter(
@@ -26,7 +26,7 @@ def scatter(
     log_axis(axis.xaxis)
     topologies = [*TOPOLOGY_ORDER, *sorted(set(rows["topology"]) - set(TOPOLOGY_ORDER))]
     for topology, fill in zip(topologies, cycle(FILLS), strict=False):
-        for style, part in by_protocol(rows[rows["topology"] == topology]):
+        for style, part in by_method(rows[rows["topology"] == topology]):
             part = part[on_log_axis(part, y)]
             look = {"color": style.colour, "fillstyle": fill, "markerfacecoloralt": "white"}
             apart = pale.loc[part.index] if pale is not None else part["V"].isna()

@@ -32,7 +32,7 @@ class Style:
         return replace(self, label=label)
 
 
-PROTOCOL_STYLES = {
+METHOD_STYLES = {
     "centralized": Style("centralized", "#000000", "-.", "D"),
     "gossip": Style("gossip", COLOURS[0], "--", "s"),
     "ngo": Style("NGO", COLOURS[1], "-", "o"),
@@ -42,7 +42,7 @@ PROTOCOL_STYLES = {
 
 
 def kth_style(k: int, label: str) -> Style:
-    """The k-th style, for cases other than the paper's protocols."""
+    """The k-th style, for cases other than the paper's methods."""
     pick = [values[k % len(values)] for values in (COLOURS, LINES, MARKERS)]
     return Style(label, *pick)
 

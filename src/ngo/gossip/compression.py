@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import above
+from ngo.common.fields import above, number
+from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
-from ngo.common.settings import Setting, declare, number
 
 if TYPE_CHECKING:
     import torch
 
     from ngo.gossip.step import Run
 
-# A setting of the compressions that send some of a row's entries.
+# An option of the compressions that send some of a row's entries.
 KEPT = {"kept_share": number("share of a row's entries that are sent", 0.01, above(0, 1))}
 
 
@@ -56,24 +56,25 @@ class Compression:
     """An entry of the registry."""
 
     codec: type[Codec]
-    #: The settings of its own that it reads.
+    #: The options that it declares.
     fields: tuple[str, ...]
 
 
 COMPRESSIONS: Registry[Compression] = Registry("compression")
 
 
+@takes_options
 def compression(
-    name: str, *, settings: Mapping[str, Setting] | None = None
+    name: str, *, options: Options | None = None
 ) -> Callable[[type[Codec]], type[Codec]]:
     """Register a ``Codec`` under the name that configs and commands use.
 
     For error feedback to converge it must be a contraction: E‖C(z) − z‖² ≤ (1 − δ)‖z‖² for a δ > 0.
-    ``settings`` are fields of a run that it adds, and reads as ``self.run.NAME``.
+    ``options`` are fields of a run that it adds, and reads as ``self.run.NAME``.
     """
 
     def register(codec: type[Codec]) -> type[Codec]:
-        fields = declare("compression", name, settings or {})
+        fields = declare("compression", name, options)
         COMPRESSIONS.add(name, Compression(codec, fields), codec)
         return codec
 

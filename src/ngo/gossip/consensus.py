@@ -150,7 +150,7 @@ def integrate(
     def to_end(s: float, state: np.ndarray) -> float:
         return state[-1] - t_end
 
-    to_consensus.terminal = to_end.terminal = True
+    to_consensus.terminal = to_end.terminal = True  # type: ignore[attr-defined]  # for scipy
     solution = solve_ivp(
         velocity,
         (0, np.inf),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
-from ngo.common.settings import Setting, declare
 from ngo.native.pool import Map, in_order
 
 if TYPE_CHECKING:
@@ -57,24 +57,25 @@ class Coupling:
 COUPLINGS: Registry[Coupling] = Registry("coupling")
 
 
+@takes_options
 def coupling(
     name: str,
     *,
     fields: tuple[str, ...] = (),
-    settings: Mapping[str, Setting] | None = None,
+    options: Options | None = None,
     fast: Callable[..., torch.Tensor] | None = None,
     matching: bool = False,
 ) -> Callable[[Pull], Pull]:
     """Register an elementwise pull under the name that configs and commands use.
 
     It must be odd in z, so that the mean of all workers is conserved: the pull of j on i is that of
-    i on j with the other sign. ``fields`` are the fields of a run that it reads, ``settings`` those
+    i on j with the other sign. ``fields`` are the fields of a run that it reads, ``options`` those
     that it adds. With ``matching=True``, which an implicit step needs, it is refused on graphs that
     are no matchings.
     """
 
     def register(pull: Pull) -> Pull:
-        own = declare("coupling", name, settings or {})
+        own = declare("coupling", name, options)
         COUPLINGS.add(name, Coupling(pull, (*fields, *own), fast, matching), pull)
         return pull
 

@@ -141,7 +141,7 @@ def sgd(
 
     ``W`` is one mixing matrix or an iterable of one per step.
 
-    The batches come from the stream (seed, "batches"), the same for every protocol. The average
+    The batches come from the stream (seed, "batches"), the same for every method. The average
     x_avg^T = (1/S_T) Σ_{t<T} w_t x̄^(t), w_t = (a + t)², is evaluated at each T in ``record``,
     between 1 and ``steps``.
     """

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
-from ngo.common.settings import Setting, declare
 
 if TYPE_CHECKING:
     from ngo.gossip.step import Step
@@ -21,7 +21,7 @@ class LocalRule:
 
     #: Takes the half step: changes ``step.X`` in place.
     descend: Descend
-    #: The settings of its own that it reads.
+    #: The options that it declares.
     fields: tuple[str, ...] = ()
     #: Whether the half step is linear in the gradients so far.
     linear: bool = True
@@ -32,16 +32,17 @@ class LocalRule:
 LOCAL_RULES: Registry[LocalRule] = Registry("local_rule")
 
 
+@takes_options
 def local_rule(
     name: str,
     *,
     linear: bool = True,
     decoupled_decay: bool = False,
-    settings: Mapping[str, Setting] | None = None,
+    options: Options | None = None,
 ) -> Callable[[Descend], Descend]:
     """Register a function that changes ``step.X`` in place, given ``step.G`` and ``step.lr``.
 
-    It acts on each worker's row alone, and keeps its memory in ``step.matrix``. ``settings`` are
+    It acts on each worker's row alone, and keeps its memory in ``step.matrix``. ``options`` are
     fields of a run that it adds, and reads as ``step.run.NAME``. Weight decay is not its task:
     ``Step.descend`` adds it to the gradient, or, with ``decoupled_decay``, shrinks the parameters.
     A rule that is not ``linear`` in the gradients, such as Adam, is refused by methods whose
@@ -49,7 +50,7 @@ def local_rule(
     """
 
     def register(descend: Descend) -> Descend:
-        fields = declare("local_rule", name, settings or {})
+        fields = declare("local_rule", name, options)
         LOCAL_RULES.add(name, LocalRule(descend, fields, linear, decoupled_decay), descend)
         return descend
 

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
+from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
-from ngo.common.settings import Setting, declare
-
-
-class Run(Protocol):
-    """The fields of a run that decide its learning rates."""
-
-    lr: float
-    lr_schedule: str
-    warmup: float
-
+from ngo.gossip.step import Run
 
 #: From the share of the run's steps already taken, in [0, 1), and the run, to the factor of η.
 Factor = Callable[[float, Run], float]
@@ -27,24 +18,23 @@ class LrSchedule:
     """An entry of the registry."""
 
     factor: Factor
-    #: The settings of its own that it reads.
+    #: The options that it declares.
     fields: tuple[str, ...] = ()
 
 
 LR_SCHEDULES: Registry[LrSchedule] = Registry("lr_schedule")
 
 
-def lr_schedule(
-    name: str, *, settings: Mapping[str, Setting] | None = None
-) -> Callable[[Factor], Factor]:
+@takes_options
+def lr_schedule(name: str, *, options: Options | None = None) -> Callable[[Factor], Factor]:
     """Register a function from the share of steps taken, and the run, to the factor of η.
 
-    The factor must be above 0. ``settings`` are fields of a run that it adds, and reads as
+    The factor must be above 0. ``options`` are fields of a run that it adds, and reads as
     ``run.NAME``.
     """
 
     def register(factor: Factor) -> Factor:
-        fields = declare("lr_schedule", name, settings or {})
+        fields = declare("lr_schedule", name, options)
         LR_SCHEDULES.add(name, LrSchedule(factor, fields), factor)
         return factor
 

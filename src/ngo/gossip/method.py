@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
-from ngo.common.settings import Setting, declare
 
 if TYPE_CHECKING:
     from ngo.gossip.step import Step
@@ -58,9 +58,10 @@ class Method:
         return "topology" in self.fields
 
 
-METHODS: Registry[Method] = Registry("protocol")
+METHODS: Registry[Method] = Registry("method")
 
 
+@takes_options
 def method(
     name: str,
     *,
@@ -71,24 +72,24 @@ def method(
     sends: tuple[str, ...] = ("d",),
     linear_rule: bool = False,
     needs_every_message: str = "",
-    settings: Mapping[str, Setting] | None = None,
+    options: Options | None = None,
     **fixed: object,
 ) -> Callable[[Update], Update]:
-    """Register a method under the name that configs and commands use (key ``protocol``).
+    """Register a method under the name that configs and commands use (key ``method``).
 
-    ``fields`` are the fields of a run that it reads, beside the learning rate; ``settings`` are
+    ``fields`` are the fields of a run that it reads, beside the learning rate; ``options`` are
     those that it adds; ``fixed`` are fields with one value here. Declare it ``asynchronous`` only
     if each step exchanges one matrix at most, with the same meaning each time, since a neighbour's
     newest model may be any number of steps old. Declare it ``directed`` if it needs no symmetric
     mixing matrix, and its ``graph`` ``fixed`` (or a ``tree``) if a step builds on what the same
     neighbours have sent before. ``linear_rule``: it is biased with a local rule that is not linear
     in the gradients. ``needs_every_message`` is the reason why it cannot lose a message, if it
-    cannot: it completes the sentence "protocol 'NAME' …". ``sends`` lists its messages (see
+    cannot: it completes the sentence "method 'NAME' …". ``sends`` lists its messages (see
     ``traffic.NUMBERS``).
     """
 
     def register(update: Update) -> Update:
-        own = declare("protocol", name, settings or {})
+        own = declare("method", name, options)
         failures = FAILURES if "topology" in fields else ()
         entry = Method(
             update,

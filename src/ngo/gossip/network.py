@@ -33,14 +33,15 @@ class Network(ABC):
         self.bytes_sent = 0
         self.exchanges = 0  # steps so far in which the mixing matrix was used
         self.copies = {}
-        self._W, self._used = None, False
+        self._W: torch.Tensor | None = None
+        self._used = False
 
     def set_matrix(self, W: torch.Tensor | None) -> None:
         """Begin a step with its mixing matrix."""
         self._W, self._used = W, False
 
     @property
-    def W(self) -> torch.Tensor | None:
+    def W(self) -> torch.Tensor:
         """The mixing matrix of the current step, float64 ``[n, n]``; None for a centralized method.
 
         A step that reads it counts as one of ``exchanges``.
@@ -48,7 +49,7 @@ class Network(ABC):
         if not self._used:
             self._used = True
             self.exchanges += 1
-        return self._W
+        return self._W  # type: ignore[return-value]  # a centralized method reads none
 
     @abstractmethod
     def mean(self, rows: torch.Tensor) -> torch.Tensor:

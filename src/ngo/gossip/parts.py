@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ngo.common.registry import Registry
 from ngo.gossip.compression import COMPRESSIONS
@@ -19,7 +20,7 @@ from ngo.gossip.method import METHODS
 from ngo.gossip.topology import TOPOLOGIES
 
 #: The registries by the field of a run that names an entry of theirs.
-REGISTRIES: Mapping[str, Registry] = {
+REGISTRIES: Mapping[str, Registry[Any]] = {
     each.kind: each
     for each in (METHODS, COUPLINGS, LOCAL_RULES, LR_SCHEDULES, COMPRESSIONS, TOPOLOGIES)
 }
@@ -89,7 +90,7 @@ def _method(name: str) -> MethodPart:
         return tuple(sorted(able & fixed)) if used else ()
 
     return MethodPart(
-        **vars(_part("protocol", name)),
+        **vars(_part("method", name)),
         fixed=dict(entry.fixed),
         coupling=allowed("coupling", set(COUPLINGS)),
         compression=allowed("compression", set(COMPRESSIONS)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import torch
@@ -18,7 +18,7 @@ Matrices = dict[str, "torch.Tensor"]
 
 
 class Run(Protocol):
-    """The fields of a run that methods read; a run of ``training.spec`` has them all."""
+    """The fields of a run that its parts read; a run of ``training.spec`` has them all."""
 
     gamma: float
     gamma_decay: float
@@ -26,7 +26,13 @@ class Run(Protocol):
     local_steps: int
     delay: int
     v_threshold: float
+    lr: float
+    lr_schedule: str
+    warmup: float
     weight_decay: float
+
+    def __getattr__(self, name: str) -> Any:
+        """A field that a registered entry has declared."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +59,8 @@ class Step:
     coupling: Coupling | None
     #: The method's own matrices by name (see ``matrix``).
     matrices: Matrices
-    #: The run's compression, for a method that reads it.
-    codec: Codec | None = None
+    #: The run's compression.
+    codec: Codec
     #: Called with each new matrix, before the method sees it.
     created: Callable[[torch.Tensor], None] = lambda matrix: None
     #: Logs a line as a warning, if the run has logged none yet.
@@ -84,7 +90,14 @@ class Step:
         The differences are those of ``at`` ``[n, d]``, if it is given, instead of ``X``. With
         ``theirs``, the ``copies`` of the matrix ``at``, nothing is sent.
         """
-        self.network.pull(self.X, self.coupling, self.gamma, self.run, at=at, theirs=theirs)
+        self.network.pull(
+            self.X,
+            self.coupling,  # type: ignore[arg-type]  # without a coupling, pull is a UserError
+            self.gamma,
+            self.run,
+            at=at,
+            theirs=theirs,
+        )
 
     def send_compressed(self, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Send C(z) ``[n, d]``, compressed, along all edges.

@@ -10,10 +10,10 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry, UserError, in_a_line
-from ngo.common.settings import Setting, declare
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -95,17 +95,17 @@ class Topology:
         edges = self._edges_of(n, found)
         return outgoing_shares(n, edges) if self.directed else metropolis_hastings(n, edges)
 
-    def _fact(self, name: str, n: int, values: Mapping[str, object]) -> object:
+    def _fact(self, name: str, n: int, values: Mapping[str, object]) -> Any:
         fact = self.facts.get(name)
         return _call(fact, n, values) if callable(fact) else fact
 
-    def _define(self, n: int, values: Mapping[str, object]) -> object:
+    def _define(self, n: int, values: Mapping[str, object]) -> Any:
         self.check_values(n, **values)
         if n == 1:
             return []
         return self.define(n, **{name: values[name] for name in self.arguments})
 
-    def _edges_of(self, n: int, found: object) -> Edges:
+    def _edges_of(self, n: int, found: Any) -> Edges:
         if self.weighted and n > 1:
             from ngo.gossip.weights import checked_matrix
 
@@ -117,6 +117,7 @@ class Topology:
 TOPOLOGIES: Registry[Topology] = Registry("topology")
 
 
+@takes_options
 def topology(
     name: str,
     *,
@@ -127,7 +128,7 @@ def topology(
     matching: bool | Callable[..., bool] = False,
     check: Callable[..., object] | None = None,
     connected: bool = True,
-    settings: Mapping[str, Setting] | None = None,
+    options: Options | None = None,
 ) -> Callable[[Callable[..., object]], Callable[..., nx.Graph]]:
     """Register a function ``(n, …) → edges`` under the name that configs and commands use.
 
@@ -139,7 +140,7 @@ def topology(
 
     A ``directed`` topology has edges (from, to), and needs a method that allows it. A ``weighted``
     one returns the mixing matrix instead: doubly stochastic and symmetric, or column-stochastic if
-    it is directed. ``settings`` are fields of a run that it adds. The decorated function returns
+    it is directed. ``options`` are fields of a run that it adds. The decorated function returns
     the networkx graph.
 
     Three facts about it are values, or functions of ``n`` and of fields by name: the ``period`` of
@@ -151,7 +152,7 @@ def topology(
     """
 
     def register(function: Callable[..., object]) -> Callable[..., nx.Graph]:
-        declare("topology", name, settings or {})
+        declare("topology", name, options)
         arguments = tuple(inspect.signature(function).parameters)[1:]
         facts = {"period": period, "exact": exact, "matching": matching}
         entry = Topology(name, function, directed, weighted, arguments, facts, check, connected)
@@ -181,6 +182,7 @@ class Mixing:
     ) -> None:
         """``fields`` holds the fields of the run as attributes; ``generator`` is changed."""
         self._topology = TOPOLOGIES[name]
+        self.directed = self._topology.directed
         self._n = n
         for key in self._topology.fields:
             if not hasattr(fields, key):

@@ -22,7 +22,7 @@ def sent(run: Run, d: int, number: int = 4) -> list[int] | None:
     to each worker. Local SGD sends in every H-th step only. None if V decides how many messages
     are sent.
     """
-    messages = METHODS[run.protocol].sends
+    messages = METHODS[run.method].sends
 
     def size(numbers: str) -> int:
         if numbers == "C(d)":

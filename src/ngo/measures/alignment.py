@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import at_least, within
+from ngo.common.fields import at_least, number, whole, within
 from ngo.common.registry import UserError
 from ngo.measures.measurement import measurement
-from ngo.measures.settings import setting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,16 +22,16 @@ MEAN = -1
 
 
 @dataclass(frozen=True)
-class AlignmentSettings:
-    """Settings of ``alignment_table``."""
+class AlignmentOptions:
+    """Options of ``alignment_table``."""
 
-    scale: tuple[float, ...] = setting(
-        "factor on the workers' distances to their mean", (0, 1, 2), **within(0, 1_000_000)
+    scale: tuple[float, ...] = number(
+        "factor on the workers' distances to their mean", (0, 1, 2), within(0, 1_000_000)
     )
-    samples: int = setting(
-        "training samples on which gradients are computed", 500, **within(1, 1_000_000)
+    samples: int = whole(
+        "training samples on which gradients are computed", 500, within(1, 1_000_000)
     )
-    seed: int = setting("seed of the choice of samples", 0, **at_least(0))
+    seed: int = whole("seed of the choice of samples", 0, at_least(0))
 
 
 COLUMNS = (
@@ -41,9 +40,9 @@ COLUMNS = (
 )
 
 
-@measurement("alignment", AlignmentSettings, on_models=True, columns=COLUMNS)
+@measurement("alignment", AlignmentOptions, on_models=True, columns=COLUMNS)
 def alignment_table(
-    settings: AlignmentSettings, models: Sequence[Path], data_root: Path
+    options: AlignmentOptions, models: Sequence[Path], data_root: Path
 ) -> pd.DataFrame:
     """Compare workers' gradients with the gradient at their mean.
 
@@ -59,11 +58,11 @@ def alignment_table(
     """
     import pandas as pd
 
-    tables = [_run_alignment(settings, path, data_root) for path in models]
+    tables = [_run_alignment(options, path, data_root) for path in models]
     return pd.concat(tables, ignore_index=True)
 
 
-def _run_alignment(settings: AlignmentSettings, path: Path, data_root: Path) -> pd.DataFrame:
+def _run_alignment(options: AlignmentOptions, path: Path, data_root: Path) -> pd.DataFrame:
     import pandas as pd
     import torch
 
@@ -74,15 +73,15 @@ def _run_alignment(settings: AlignmentSettings, path: Path, data_root: Path) -> 
 
     spec, snapshots = load_snapshots(path)
     data = loading.load(spec.dataset, data_root)
-    m, samples = len(data.train_inputs), settings.samples
+    m, samples = len(data.train_inputs), options.samples
     if samples > m:
         raise UserError(f"samples: {samples} is more than {spec.dataset}'s {m} training samples.")
     step = max(snapshots)
     population = restored(spec, snapshots[step])
-    chosen = torch.randperm(m, generator=torch_stream(settings.seed, "alignment"))[:samples]
+    chosen = torch.randperm(m, generator=torch_stream(options.seed, "alignment"))[:samples]
     batch = population.task.batch(data, data.train_inputs[chosen], data.train_targets[chosen])
     drawn = torch.randperm(
-        len(data.test_inputs), generator=torch_stream(settings.seed, "alignment test")
+        len(data.test_inputs), generator=torch_stream(options.seed, "alignment test")
     )[:samples]
     tested = population.task.batch(data, data.test_inputs[drawn], data.test_targets[drawn])
     population.buffers.copy_(population.buffers.mean(0))
@@ -90,7 +89,7 @@ def _run_alignment(settings: AlignmentSettings, path: Path, data_root: Path) -> 
     distances = population.X - mean
     reference = _gradients(population, mean.expand_as(distances), *batch)[0]
     rows = []
-    for scale in settings.scale:
+    for scale in options.scale:
         own = _gradients(population, mean + scale * distances, *batch)
         gradients = torch.cat([own.mean(0, keepdim=True), own])
         cosines = torch.cosine_similarity(gradients, reference[None])

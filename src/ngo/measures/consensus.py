@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import above, at_least, within
+from ngo.common.fields import above, at_least, choice, number, whole, within
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.measures.measurement import Case, measured, measurement
-from ngo.measures.settings import limit_product, setting
+from ngo.measures.measurement import Case, limit_product, measured, measurement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,23 +18,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ConsensusSettings:
-    """Settings of ``consensus_table``."""
+class ConsensusOptions:
+    """Options of ``consensus_table``."""
 
-    topology: str = setting("topology of the workers", "ring", names=TOPOLOGIES)
-    workers: int = setting("number of workers n", 10, **within(2, 2000))
-    u: float = setting(
-        "probability of an edge in a random graph", 0.4, **above(0, 1), required=False
-    )
-    p: tuple[float, ...] = setting(
-        "exponent of the coupling φ_p; 1 is linear", (0.9,), **above(0, 10)
-    )
-    delay: tuple[int, ...] = setting("delay τ, in rounds", (0,), **within(0, 1_000_000))
-    gamma: float = setting(
-        "synchronization rate γ: the length of a round", 0.1, **above(0, 1_000_000)
-    )
-    rounds: int = setting("rounds of gossip", 500, **within(1, 1_000_000))
-    seed: int = setting("seed of states and random graphs", 0, **at_least(0))
+    topology: str = choice("topology of the workers", "ring", TOPOLOGIES)
+    workers: int = whole("number of workers n", 10, within(2, 2000))
+    u: float = number("probability of an edge in a random graph", 0.4, above(0, 1), optional=True)
+    p: tuple[float, ...] = number("exponent of the coupling φ_p; 1 is linear", (0.9,), above(0, 10))
+    delay: tuple[int, ...] = whole("delay τ, in rounds", (0,), within(0, 1_000_000))
+    gamma: float = number("synchronization rate γ: the length of a round", 0.1, above(0, 1_000_000))
+    rounds: int = whole("rounds of gossip", 500, within(1, 1_000_000))
+    seed: int = whole("seed of states and random graphs", 0, at_least(0))
 
     def __post_init__(self) -> None:
         """Limit the size of a trajectory."""
@@ -52,35 +45,35 @@ def _summary(table: pd.DataFrame) -> Iterator[str]:
 COLUMNS = ("p", "delay", "topology", "workers", "gamma", "round", "worker", "x", "V")
 
 
-def _cases(settings: ConsensusSettings) -> Iterator[Case]:
-    for p in settings.p:
-        for delay in settings.delay:
-            yield Case({"p": p, "delay": delay}, partial(_measured, settings, p, delay))
+def _cases(options: ConsensusOptions) -> Iterator[Case]:
+    for p in options.p:
+        for delay in options.delay:
+            yield Case({"p": p, "delay": delay}, partial(_measured, options, p, delay))
 
 
-@measurement("consensus", ConsensusSettings, summary=_summary, columns=COLUMNS, cases=_cases)
-def consensus_table(settings: ConsensusSettings) -> pd.DataFrame:
+@measurement("consensus", ConsensusOptions, summary=_summary, columns=COLUMNS, cases=_cases)
+def consensus_table(options: ConsensusOptions) -> pd.DataFrame:
     """Simulate consensus with no learning.
 
     All cases start from the same Gaussian state. The table has a row for each --p, --delay, round
     and worker, with the worker's state x and the synchronization index V of the round.
     """
-    return measured(_cases(settings))
+    return measured(_cases(options))
 
 
-def _measured(settings: ConsensusSettings, p: float, delay: int) -> pd.DataFrame:
+def _measured(options: ConsensusOptions, p: float, delay: int) -> pd.DataFrame:
     import torch
 
     from ngo.common.seeding import torch_stream
     from ngo.gossip.consensus import simulate
     from ngo.gossip.topology import Mixing
 
-    n, seed = settings.workers, settings.seed
+    n, seed = options.workers, options.seed
     X0 = torch.randn(n, 1, generator=torch_stream(seed, "states"), dtype=torch.float64)
-    mixing = Mixing(settings.topology, n, settings, torch_stream(seed, "graphs"))
-    matrices = map(mixing.at, range(settings.rounds))
-    run = simulate(X0, matrices, p, settings.gamma, settings.rounds, delay)
-    facts = {"delay": delay, "topology": settings.topology, "gamma": settings.gamma}
+    mixing = Mixing(options.topology, n, options, torch_stream(seed, "graphs"))
+    matrices = map(mixing.at, range(options.rounds))
+    run = simulate(X0, matrices, p, options.gamma, options.rounds, delay)
+    facts = {"delay": delay, "topology": options.topology, "gamma": options.gamma}
     return trajectory_table(run, p, **facts)
 
 

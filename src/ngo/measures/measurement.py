@@ -1,21 +1,23 @@
 """The registry of measurements: what ``ngo`` measures beside training.
 
-A measurement is a settings class and a function that returns a tidy table, registered together with
-``measurement``. Its config section, command, documentation and workflow rule follow from the
+A measurement is a class of options and a function that returns a tidy table, registered together
+with ``measurement``. Its config section, command, documentation and workflow rule follow from the
 registration. Modules of this package and plugins are imported to read the registry, so torch and
 pandas are imported inside the functions.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Any
 
+from ngo.common.fields import Schema, fields_of, from_mapping, mapping_schema
 from ngo.common.registry import Registry, UserError
-from ngo.measures.settings import settings_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,8 +31,11 @@ TAKEN = (
     *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads", "warm"),
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
     *("artefacts", "restore", "verify", "carry", "methods", "describe", "only", "network"),
-    *("findings", "mixed_versions"),
+    *("findings", "mixed_versions", "fields", "schema"),
 )
+
+# The largest product of options that together decide the memory of a measurement.
+LARGEST_PRODUCT = 10_000_000
 
 # Parameters and options that every command may have.
 RESERVED = ("models", "setting", "device", "data_root", "plugin", "out")
@@ -51,9 +56,10 @@ class Measurement:
     """An entry of the registry."""
 
     name: str
-    #: The settings class: a frozen dataclass with fields declared by ``settings.setting``.
-    settings: type
-    #: ``measure(settings)`` returns the table. A measurement of kept models is called with
+    #: A frozen dataclass, whose fields are declared with the words of ``common.fields``. Checks of
+    #: several fields belong in ``__post_init__``: a UserError begins with the name of a field.
+    options: type
+    #: ``measure(options)`` returns the table. A measurement of kept models is called with
     #: ``models`` (paths) and ``data_root`` too; one with run fields, with ``make_run``,
     #: ``data_root`` and ``device``.
     measure: Measure
@@ -66,9 +72,9 @@ class Measurement:
     exclusive: bool
     #: The lines that the command prints about the table.
     summary: Summary
-    #: The columns of the table, beside settings and fields of runs; empty: they are not known.
+    #: The columns of the table, beside options and fields of runs; empty: they are not known.
     columns: tuple[str, ...] = ()
-    #: ``cases(settings)`` returns the cases of the table in the order of its rows, if they can be
+    #: ``cases(options)`` returns the cases of the table in the order of its rows, if they can be
     #: measured one by one.
     cases: Callable[..., Iterable[Case]] | None = None
 
@@ -84,7 +90,7 @@ class Measurement:
         from ngo.training.spec import FIELDS
 
         of_runs = FIELDS if self.on_models or self.run_fields else ()
-        return {*self.columns, *settings_of(self.settings), *of_runs}
+        return {*self.columns, *fields_of(self.options), *of_runs}
 
     def check_columns(self, found: Iterable[str]) -> None:
         """Raise a UserError for a column of the table that is not declared."""
@@ -96,11 +102,31 @@ class Measurement:
                     f"columns=(…) do not declare."
                 )
 
-    def parts(self, settings: object) -> list[Case]:
-        """The cases of the table for ``settings``; one for the whole table if it has none."""
+    def parts(self, options: object) -> list[Case]:
+        """The cases of the table for ``options``; one for the whole table if it has none."""
         if self.cases is None:
-            return [Case({}, lambda: self.measure(settings))]
-        return list(self.cases(settings))
+            return [Case({}, lambda: self.measure(options))]
+        return list(self.cases(options))
+
+    def read(self, key: str, entry: Mapping[str, object]) -> Any:
+        """The options in a config's entry; a UserError, under ``key``, for the first mistake.
+
+        The name of a setting is not checked here: it belongs to the section ``settings``.
+        """
+        own = dict(entry)
+        if self.run_fields and own.pop("setting", None) is None:
+            raise UserError(f"{key}: 'setting' is missing.")
+        return from_mapping(self.options, own, key)
+
+    @property
+    def schema(self) -> Schema:
+        """The JSON Schema of an entry of a config."""
+        setting = {"setting": {"type": "string"}} if self.run_fields else {}
+        known = fields_of(self.options)
+        return mapping_schema(
+            {**setting, **{name: field.schema for name, field in known.items()}},
+            optional=[name for name, field in known.items() if field.optional],
+        )
 
 
 MEASUREMENTS: Registry[Measurement] = Registry("measurement")
@@ -108,7 +134,7 @@ MEASUREMENTS: Registry[Measurement] = Registry("measurement")
 
 def measurement(
     name: str,
-    settings: type,
+    options: type,
     *,
     on_models: bool = False,
     run_fields: Iterable[str] = (),
@@ -128,16 +154,24 @@ def measurement(
             f"measurement: {name!r} is a name of a command or of a config's key; choose another."
         )
     taken = (*RESERVED, *run_fields)
-    for each in settings_of(settings):
-        if each in taken:
-            raise UserError(f"measurement: {name!r} has a setting {each!r}; choose another name.")
+    declared = fields_of(options)
+    for each in dataclasses.fields(options):
+        if each.name in taken:
+            raise UserError(
+                f"measurement: {name!r} has an option {each.name!r}; choose another name."
+            )
+        if each.name not in declared:
+            raise UserError(
+                f"measurement: the option {each.name!r} of {name!r} is not declared; use number, "
+                f"whole or choice."
+            )
     if on_models and run_fields:
         raise UserError(f"measurement: {name!r} has both models and run fields; choose one.")
 
     def register(measure: Measure) -> Measure:
         entry = Measurement(
             name,
-            settings,
+            options,
             measure,
             on_models,
             tuple(run_fields),
@@ -157,3 +191,16 @@ def measured(cases: Iterable[Case]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.concat([case.measure() for case in cases], ignore_index=True)
+
+
+def limit_product(options: object, *names: str) -> None:
+    """Raise a UserError if the product of these options is too large.
+
+    A list counts with its largest value.
+    """
+    values = [getattr(options, name) for name in names]
+    size = prod(max(value) if isinstance(value, tuple) else value for value in values)
+    if size > LARGEST_PRODUCT:
+        raise UserError(
+            f"{names[-1]}: {' × '.join(names)} is {size:,}; it must be {LARGEST_PRODUCT:,} or less."
+        )

@@ -8,19 +8,18 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import above, at_least, below, within
+from ngo.common.fields import above, at_least, below, choice, number, whole, within
+from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
-from ngo.common.settings import DECLARED
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.measures.measurement import Case, measured, measurement
-from ngo.measures.settings import limit_product, setting
+from ngo.measures.measurement import Case, limit_product, measured, measurement
 
 if TYPE_CHECKING:
     import pandas as pd
     import torch
 
-    from ngo.gossip.rounds import Round
+    from ngo.gossip.disturbance import Round
     from ngo.gossip.topology import Mixing
 
 CHEBYSHEV = "chebyshev"
@@ -28,31 +27,31 @@ CHEBYSHEV = "chebyshev"
 
 
 @dataclass(frozen=True)
-class RoundsSettings:
-    """Settings of ``rounds_table``."""
+class RoundsOptions:
+    """Options of ``rounds_table``."""
 
-    topology: tuple[str, ...] = setting("topology", ("ring",), names=TOPOLOGIES)
-    workers: int = setting("number of workers n", 10, **within(2, 1000))
-    dimension: int = setting("coordinates of a worker's state d", 100, **within(1, 10**6))
-    coupling: tuple[str, ...] = setting("pull along an edge", ("power",), names=COUPLINGS)
-    p: tuple[float, ...] = setting("exponent p", (0.6, 0.75, 0.9), **within(0.5, 1))
-    gamma: tuple[float, ...] = setting("synchronization rate γ", (0.1, 1.0), **above(0, 10**6))
-    drift: tuple[float, ...] = setting(
-        "standard deviation over workers of their drift in a round", (), **above(0, 10**6)
+    topology: tuple[str, ...] = choice("topology", ("ring",), TOPOLOGIES)
+    workers: int = whole("number of workers n", 10, within(2, 1000))
+    dimension: int = whole("coordinates of a worker's state d", 100, within(1, 10**6))
+    coupling: tuple[str, ...] = choice("pull along an edge", ("power",), COUPLINGS)
+    p: tuple[float, ...] = number("exponent p", (0.6, 0.75, 0.9), within(0.5, 1))
+    gamma: tuple[float, ...] = number("synchronization rate γ", (0.1, 1.0), above(0, 10**6))
+    drift: tuple[float, ...] = number(
+        "standard deviation over workers of their drift in a round", (), above(0, 10**6)
     )
-    noise: tuple[float, ...] = setting(
-        "standard deviation of the noise in a round", (), **above(0, 10**6)
+    noise: tuple[float, ...] = number(
+        "standard deviation of the noise in a round", (), above(0, 10**6)
     )
-    delay: tuple[int, ...] = setting("delay τ, in rounds", (), **within(1, 10**4))
-    loss: tuple[float, ...] = setting("probability that an edge fails", (), **below(0, 1))
-    kept: tuple[float, ...] = setting(
-        "share of the entries that a worker sends, top-k with error feedback", (), **above(0, 1)
+    delay: tuple[int, ...] = whole("delay τ, in rounds", (), within(1, 10**4))
+    loss: tuple[float, ...] = number("probability that an edge fails", (), below(0, 1))
+    kept: tuple[float, ...] = number(
+        "share of the entries that a worker sends, top-k with error feedback", (), above(0, 1)
     )
-    rounds: int = setting("rounds of gossip", 200, **within(1, 10**5))
-    early: int = setting("rounds after which V_early is taken", 50, **within(1, 10**5))
-    points: int = setting("rounds that are recorded, on a logarithmic scale", 30, **at_least(2))
-    trials: int = setting("seeds of states and disturbances", 10, **within(1, 1000))
-    seed: int = setting("first seed", 0, **at_least(0))
+    rounds: int = whole("rounds of gossip", 200, within(1, 10**5))
+    early: int = whole("rounds after which V_early is taken", 50, within(1, 10**5))
+    points: int = whole("rounds that are recorded, on a logarithmic scale", 30, at_least(2))
+    trials: int = whole("seeds of states and disturbances", 10, within(1, 1000))
+    seed: int = whole("first seed", 0, at_least(0))
 
     def __post_init__(self) -> None:
         """Limit the size of a state; ``early`` is one of the rounds."""
@@ -90,15 +89,15 @@ COLUMNS = (
 )
 
 
-def _cases(settings: RoundsSettings) -> Iterator[Case]:
-    for kind, strength in _disturbances(settings):
-        for mix in _mixes(settings):
+def _cases(options: RoundsOptions) -> Iterator[Case]:
+    for kind, strength in _disturbances(options):
+        for mix in _mixes(options):
             facts = {"disturbance": kind, "strength": strength, **asdict(mix)}
-            yield Case(facts, partial(_case_rows, settings, mix, kind, strength))
+            yield Case(facts, partial(_case_rows, options, mix, kind, strength))
 
 
-@measurement("rounds", RoundsSettings, summary=_summary, columns=COLUMNS, cases=_cases)
-def rounds_table(settings: RoundsSettings) -> pd.DataFrame:
+@measurement("rounds", RoundsOptions, summary=_summary, columns=COLUMNS, cases=_cases)
+def rounds_table(options: RoundsOptions) -> pd.DataFrame:
     """Measure how fast and how far workers agree without learning, for each coupling.
 
     All start from the same Gaussian state. Cases are the combinations of --topology, --coupling,
@@ -109,63 +108,61 @@ def rounds_table(settings: RoundsSettings) -> pd.DataFrame:
     The table has a row for each recorded round, with V and the messages sent so far. ``V_early`` is
     V after --early rounds, and ``V_settled`` its mean over the last quarter of all rounds.
     """
-    return measured(_cases(settings))
+    return measured(_cases(options))
 
 
-def _case_rows(settings: RoundsSettings, mix: Mix, kind: str, strength: float) -> pd.DataFrame:
+def _case_rows(options: RoundsOptions, mix: Mix, kind: str, strength: float) -> pd.DataFrame:
     import pandas as pd
 
     from ngo.native.pool import one_intra_op_thread
 
     with one_intra_op_thread():
-        seeds = range(settings.seed, settings.seed + settings.trials)
-        tables = [_measured(settings, mix, kind, strength, seed) for seed in seeds]
+        seeds = range(options.seed, options.seed + options.trials)
+        tables = [_measured(options, mix, kind, strength, seed) for seed in seeds]
     return pd.concat(tables, ignore_index=True)
 
 
-def _disturbances(settings: RoundsSettings) -> Iterator[tuple[str, float]]:
+def _disturbances(options: RoundsOptions) -> Iterator[tuple[str, float]]:
     yield "none", 0
     for kind in ("drift", "noise", "delay", "loss", "kept"):
-        for strength in getattr(settings, kind):
+        for strength in getattr(options, kind):
             yield kind, strength
 
 
-def _mixes(settings: RoundsSettings) -> Iterator[Mix]:
-    for topology in settings.topology:
-        for gamma in settings.gamma:
-            for name in settings.coupling:
-                if COUPLINGS[name].matching and not _is_matching(settings, topology):
+def _mixes(options: RoundsOptions) -> Iterator[Mix]:
+    for topology in options.topology:
+        for gamma in options.gamma:
+            for name in options.coupling:
+                if COUPLINGS[name].matching and not _is_matching(options, topology):
                     continue
-                for p in settings.p if "p" in COUPLINGS[name].fields else (1.0,):
+                for p in options.p if "p" in COUPLINGS[name].fields else (1.0,):
                     if p < 1 or name == "power":
                         yield Mix(topology, name, p, gamma)
-            if 1 in settings.p and not TOPOLOGIES[topology].varies:
+            if 1 in options.p and not TOPOLOGIES[topology].varies:
                 yield Mix(topology, CHEBYSHEV, 1.0, gamma)
 
 
-def _is_matching(settings: RoundsSettings, topology: str) -> bool:
+def _is_matching(options: RoundsOptions, topology: str) -> bool:
     entry = TOPOLOGIES[topology]
-    fields = _fields(1.0, settings.seed)
-    return entry.matching(
-        settings.workers, **{name: getattr(fields, name) for name in entry.fields}
-    )
+    fields = _fields(1.0, options.seed)
+    return entry.matching(options.workers, **{name: getattr(fields, name) for name in entry.fields})
 
 
 def _measured(
-    settings: RoundsSettings, mix: Mix, kind: str, strength: float, seed: int
+    options: RoundsOptions, mix: Mix, kind: str, strength: float, seed: int
 ) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
     import torch
 
     from ngo.common.seeding import torch_stream
+    from ngo.gossip.disturbance import Disturbance, disturbed_rounds
     from ngo.gossip.network import edges
-    from ngo.gossip.rounds import Disturbance, disturbed_rounds
     from ngo.gossip.topology import Mixing
 
-    n, rounds = settings.workers, settings.rounds
+    n, rounds = options.workers, options.rounds
     generator = torch_stream(seed, "states")
-    X0 = torch.randn(n, settings.dimension, generator=generator, dtype=torch.float64)
+    X0 = torch.randn(n, options.dimension, generator=generator, dtype=torch.float64)
     fields = _fields(mix.p, seed)
     mixing = Mixing(mix.topology, n, fields, torch_stream(seed, "graphs"))
     sent = [0]
@@ -178,28 +175,28 @@ def _measured(
     disturbance = Disturbance(**{} if kind == "none" else {kind: strength})
     take = _round(mix, mixing, fields)
     V = disturbed_rounds(X0, matrix_at, take, disturbance, rounds, seed).numpy()
-    shown = np.unique(np.geomspace(1, rounds, settings.points).round().astype(int))
+    shown = np.unique(np.geomspace(1, rounds, options.points).round().astype(int))
     shown = np.concatenate([[0], shown])
     facts = {"disturbance": kind, "strength": strength, "coupling": mix.coupling}
     facts |= {"topology": mix.topology, "workers": n, "p": mix.p, "gamma": mix.gamma}
     settled = V[-max(1, rounds // 4) :].mean()
     facts |= {
         "seed": seed,
-        "early": settings.early,
-        "V_early": V[settings.early],
+        "early": options.early,
+        "V_early": V[options.early],
         "V_settled": settled,
     }
     return pd.DataFrame({**facts, "round": shown, "messages": np.array(sent)[shown], "V": V[shown]})
 
 
 def _fields(p: float, seed: int) -> SimpleNamespace:
-    """What topologies and couplings read; their own settings have their defaults."""
-    defaults = {name: declared.default for name, declared in DECLARED.items()}
+    """What topologies and couplings read; their own options have their defaults."""
+    defaults = {name: option.default for name, option in DECLARED.items()}
     return SimpleNamespace(**defaults, p=p, seed=seed)
 
 
 def _round(mix: Mix, mixing: Mixing, fields: SimpleNamespace) -> Round:
-    from ngo.gossip.rounds import Chebyshev
+    from ngo.gossip.disturbance import Chebyshev
 
     if mix.coupling == CHEBYSHEV:
         return Chebyshev(mixing.at(0), mix.gamma)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import at_least, within
+from ngo.common.fields import at_least, whole, within
 from ngo.common.registry import unknown
 from ngo.measures.measurement import measurement
-from ngo.measures.settings import setting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,11 +26,11 @@ NOISY_POINTS = 200
 
 
 @dataclass(frozen=True)
-class SamplesSettings:
-    """Settings of ``samples_table``."""
+class SamplesOptions:
+    """Options of ``samples_table``."""
 
-    images: int = setting("images of each kind, or points of a curve", 8, **within(1, 10_000))
-    seed: int = setting("seed of the codes of generated images", 0, **at_least(0))
+    images: int = whole("images of each kind, or points of a curve", 8, within(1, 10_000))
+    seed: int = whole("seed of the codes of generated images", 0, at_least(0))
 
 
 COLUMNS = (
@@ -41,10 +40,8 @@ COLUMNS = (
 )
 
 
-@measurement("samples", SamplesSettings, on_models=True, columns=COLUMNS)
-def samples_table(
-    settings: SamplesSettings, models: Sequence[Path], data_root: Path
-) -> pd.DataFrame:
+@measurement("samples", SamplesOptions, on_models=True, columns=COLUMNS)
+def samples_table(options: SamplesOptions, models: Sequence[Path], data_root: Path) -> pd.DataFrame:
     """Show what kept models generate, reconstruct or predict.
 
     MODELS are files models.pt of runs, written by ngo train --snapshot. The table has the fields
@@ -64,11 +61,11 @@ def samples_table(
     """
     import pandas as pd
 
-    tables = [table for path in models for table in _run_tables(settings, path, data_root)]
+    tables = [table for path in models for table in _run_tables(options, path, data_root)]
     return pd.concat(tables, ignore_index=True)
 
 
-def _run_tables(settings: SamplesSettings, path: Path, data_root: Path) -> list[pd.DataFrame]:
+def _run_tables(options: SamplesOptions, path: Path, data_root: Path) -> list[pd.DataFrame]:
     import pandas as pd
     import torch
 
@@ -79,7 +76,7 @@ def _run_tables(settings: SamplesSettings, path: Path, data_root: Path) -> list[
     if spec.task not in OUTPUTS:
         raise unknown("task of the models", spec.task, OUTPUTS)
     data = loading.load(spec.dataset, data_root)
-    fields = ("dataset", "model", "partition", "protocol", "topology", "p", "gamma", "workers")
+    fields = ("dataset", "model", "partition", "method", "topology", "p", "gamma", "workers")
     fields += ("epochs", "seed")
     facts = {name: getattr(spec, name) for name in fields}
     facts = {name: value for name, value in facts.items() if value is not None}
@@ -88,23 +85,23 @@ def _run_tables(settings: SamplesSettings, path: Path, data_root: Path) -> list[
         diverged = not bool(snapshot["X"].isfinite().all())
         modules = [module.eval() for module in restored(spec, snapshot).models()]
         with torch.no_grad():
-            table = OUTPUTS[spec.task](modules, data, settings)
+            table = OUTPUTS[spec.task](modules, data, options)
         own = {"train_samples": len(data.train_inputs), "step": step, "diverged": diverged}
         tables.append(pd.DataFrame({"run": spec.id, **facts, **own, **table}))
     return tables
 
 
-def _images(modules: list[nn.Module], data: Dataset, settings: SamplesSettings) -> pd.DataFrame:
+def _images(modules: list[nn.Module], data: Dataset, options: SamplesOptions) -> pd.DataFrame:
     import pandas as pd
     import torch
 
     from ngo.common.seeding import torch_stream
     from ngo.measures.image_numbers import class_means_loss, reconstruction_loss, workers_variance
 
-    consensus, images = modules[0], settings.images
+    consensus, images = modules[0], options.images
     originals = data.test_inputs[:images]
     means, _ = consensus.encode(originals / 255)
-    generator = torch_stream(settings.seed, "samples")
+    generator = torch_stream(options.seed, "samples")
     codes = torch.randn(images, consensus.latent, generator=generator)
     tables = [
         _pixels(originals, "original", CONSENSUS),
@@ -146,14 +143,12 @@ def _pixels(images: torch.Tensor, kind: str, worker: int) -> pd.DataFrame:
     return table
 
 
-def _predictions(
-    modules: list[nn.Module], data: Dataset, settings: SamplesSettings
-) -> pd.DataFrame:
+def _predictions(modules: list[nn.Module], data: Dataset, options: SamplesOptions) -> pd.DataFrame:
     import pandas as pd
     import torch
 
     inputs, targets = data.test_inputs, data.test_targets
-    x = torch.linspace(float(inputs.min()), float(inputs.max()), settings.images)
+    x = torch.linspace(float(inputs.min()), float(inputs.max()), options.images)
     tables = []
     for worker, module in enumerate(modules, start=CONSENSUS):
         who = "consensus" if worker == CONSENSUS else "worker"
@@ -170,9 +165,9 @@ def _curve(who: str, worker: int, kind: str, x: torch.Tensor, y: torch.Tensor) -
     return pd.DataFrame({"who": who, "worker": worker, "kind": kind, **points})
 
 
-# outputs(modules, data, settings) returns the rows of one snapshot, by the task of the models. The
+# outputs(modules, data, options) returns the rows of one snapshot, by the task of the models. The
 # first module is the consensus model.
-OUTPUTS: dict[str, Callable[[list[nn.Module], Dataset, SamplesSettings], pd.DataFrame]] = {
+OUTPUTS: dict[str, Callable[[list[nn.Module], Dataset, SamplesOptions], pd.DataFrame]] = {
     "vae": _images,
     "regression": _predictions,
 }

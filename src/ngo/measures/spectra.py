@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import above, at_least, within
+from ngo.common.fields import above, at_least, choice, number, whole, within
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.measures.measurement import Case, measured, measurement
-from ngo.measures.settings import setting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,14 +19,14 @@ CONNECTED = 1e-9
 
 
 @dataclass(frozen=True)
-class SpectraSettings:
-    """Settings of ``spectral_table``."""
+class SpectraOptions:
+    """Options of ``spectral_table``."""
 
-    topology: tuple[str, ...] = setting("topology", ("ring", "complete"), names=TOPOLOGIES)
-    workers: tuple[int, ...] = setting("number of workers n", (4, 16, 36, 64), **within(2, 2000))
-    u: float = setting("probability of an edge in a random graph", 0.4, **above(0, 1))
-    draws: int = setting("random graphs per mean", 200, **within(1, 100_000))
-    seed: int = setting("seed of random graphs", 0, **at_least(0))
+    topology: tuple[str, ...] = choice("topology", ("ring", "complete"), TOPOLOGIES)
+    workers: tuple[int, ...] = whole("number of workers n", (4, 16, 36, 64), within(2, 2000))
+    u: float = number("probability of an edge in a random graph", 0.4, above(0, 1))
+    draws: int = whole("random graphs per mean", 200, within(1, 100_000))
+    seed: int = whole("seed of random graphs", 0, at_least(0))
 
 
 COLUMNS = (
@@ -36,24 +35,24 @@ COLUMNS = (
 )
 
 
-def _cases(settings: SpectraSettings) -> Iterator[Case]:
-    for name in settings.topology:
-        for n in settings.workers:
-            yield Case({"topology": name, "n": n}, partial(_measured, settings, name, n))
+def _cases(options: SpectraOptions) -> Iterator[Case]:
+    for name in options.topology:
+        for n in options.workers:
+            yield Case({"topology": name, "n": n}, partial(_measured, options, name, n))
 
 
-@measurement("spectra", SpectraSettings, columns=COLUMNS, cases=_cases)
-def spectral_table(settings: SpectraSettings) -> pd.DataFrame:
+@measurement("spectra", SpectraOptions, columns=COLUMNS, cases=_cases)
+def spectral_table(options: SpectraOptions) -> pd.DataFrame:
     """Measure degrees and spectral gaps of topologies.
 
     The table has a row for each --topology and --workers. Values of random graphs are means over
     --draws graphs, with the standard deviation of the gap, the share of connected graphs, and the
     mean gap of those.
     """
-    return measured(_cases(settings))
+    return measured(_cases(options))
 
 
-def _measured(settings: SpectraSettings, name: str, n: int) -> pd.DataFrame:
+def _measured(options: SpectraOptions, name: str, n: int) -> pd.DataFrame:
     import pandas as pd
 
     from ngo.common.seeding import torch_stream
@@ -63,15 +62,15 @@ def _measured(settings: SpectraSettings, name: str, n: int) -> pd.DataFrame:
     from verdicts.statistics.estimates import estimate
 
     entry = TOPOLOGIES[name]
-    mixing = Mixing(name, n, settings, torch_stream(settings.seed, "spectra", n))
-    draws = settings.draws if entry.varies else 1
+    mixing = Mixing(name, n, options, torch_stream(options.seed, "spectra", n))
+    draws = options.draws if entry.varies else 1
     matrices = [mixing.at(t) for t in range(draws)]
     gaps = [spectral_gap(W) for W in matrices]
     degrees = [edges(W) / n for W in matrices]
     connected = [gap for gap in gaps if gap > CONNECTED]
     facts = {
         "topology": name,
-        "u": settings.u if entry.varies else float("nan"),
+        "u": options.u if entry.varies else float("nan"),
         "n": n,
         "draws": draws,
         "degree": estimate(degrees).mean,

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import within
+from ngo.common.fields import choice, whole, within
 from ngo.gossip.method import METHODS
 from ngo.measures.measurement import measurement
-from ngo.measures.settings import setting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,31 +20,31 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ThroughputSettings:
-    """Settings of ``throughput_table``."""
+class ThroughputOptions:
+    """Options of ``throughput_table``."""
 
-    protocol: tuple[str, ...] = setting("protocol", ("gossip", "ngo"), names=METHODS)
-    workers: tuple[int, ...] = setting("number of workers n", (1, 2, 4, 8), **within(1, 2000))
-    steps: int = setting("training steps per measurement", 20, **within(1, 1_000_000))
-    repeats: int = setting("measurements of each case", 5, **within(1, 10_000))
+    method: tuple[str, ...] = choice("method", ("gossip", "ngo"), METHODS)
+    workers: tuple[int, ...] = whole("number of workers n", (1, 2, 4, 8), within(1, 2000))
+    steps: int = whole("training steps per measurement", 20, within(1, 1_000_000))
+    repeats: int = whole("measurements of each case", 5, within(1, 10_000))
 
 
 @measurement(
     "throughput",
-    ThroughputSettings,
+    ThroughputOptions,
     run_fields=("dataset", "model", "task", "topology", "gamma", "p", "lr", "batch_size"),
     exclusive=True,
     columns=("device", "cores", "repeat", "seconds", "samples_per_second", "train_samples"),
 )
 def throughput_table(
-    settings: ThroughputSettings,
+    options: ThroughputOptions,
     make_run: Callable[..., RunSpec],
     data_root: Path,
     device: str = "cpu",
 ) -> pd.DataFrame:
     """Measure how many samples per second n workers train on.
 
-    A case is a --protocol and a number of --workers, on this machine. A step is what training does
+    A case is a --method and a number of --workers, on this machine. A step is what training does
     between evaluations: batches, gradients, SGD and consensus. Every worker has the whole data set.
     The cases take turns, --repeats times, so that other load on the machine affects all of them
     alike.
@@ -53,27 +52,25 @@ def throughput_table(
     The table has a row for each measurement of --steps steps, with the fields of the run, the
     device, the number of cores, the seconds and the samples per second.
     """
-    specs = [
-        make_run(protocol=name, workers=max(2, *settings.workers)) for name in settings.protocol
-    ]
+    specs = [make_run(method=name, workers=max(2, *options.workers)) for name in options.method]
 
     import pandas as pd
 
     from ngo.data import loading
     from ngo.native.pool import cores, one_intra_op_thread
 
-    steps = settings.steps
+    steps = options.steps
     rows = []
     with one_intra_op_thread():
         data = {s.dataset: loading.load(s.dataset, data_root, device) for s in specs}
         cases = [
             (spec, n, _trainer(spec, n, data[spec.dataset]))
             for spec in specs
-            for n in settings.workers
+            for n in options.workers
         ]
         for _, _, step in cases:
             step()  # the first step allocates
-        for repeat in range(settings.repeats):
+        for repeat in range(options.repeats):
             for spec, n, step in cases:
                 start = _clock(device)
                 for _ in range(steps):
@@ -89,7 +86,7 @@ def throughput_table(
                         "seed": spec.seed,
                         "device": device,
                         "cores": cores(),
-                        "protocol": spec.protocol,
+                        "method": spec.method,
                         "workers": n,
                         "repeat": repeat,
                         "steps": steps,

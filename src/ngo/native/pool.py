@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from weakref import finalize
 
 # Seconds after which Python makes a busy thread release the interpreter lock to a waiting one. The
@@ -22,7 +22,13 @@ from weakref import finalize
 SWITCH_INTERVAL = 1e-4
 
 T = TypeVar("T")
-Map = Callable[[Callable[[int], T], int], list[T]]
+
+
+class Map(Protocol):
+    """A map."""
+
+    def __call__(self, f: Callable[[int], T], k: int) -> list[T]:
+        """``[f(0), …, f(k − 1)]``."""
 
 
 def in_order(f: Callable[[int], T], k: int) -> list[T]:

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 
-from ngo.common.fields import Field, checked
+from ngo.common.fields import Field, checked, fields_of
 from ngo.common.registry import UserError, shown, unknown
 from ngo.data.partition import PARTITIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.measures.settings import settings_of
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts.claims.claim import Claim, ClaimsFile, Gate
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.rows.run_values import parsed
 
 # The columns of an experiment's tidy table, beside the fields of its runs.
@@ -35,19 +34,17 @@ OF_PARTITIONS = {"dataset", "holdout", "partition", "workers", "seed", "worker",
 MIXERS = ("linear", "NGO", "chebyshev")
 
 
-def check_tables(
-    claims: ClaimsFile, defined: Collection[str] | None, shown_in: Collection[str]
-) -> None:
+def check_tables(claims: ClaimsFile, defined: Collection[str], shown_in: Collection[str]) -> None:
     """Raise a UserError for a claim from a tidy table, or shown in a figure, that there is not.
 
-    ``defined`` are the names of the config's tidy tables; None allows any. ``shown_in`` are those
-    of figures and tables.
+    ``defined`` are the names of the config's tidy tables, those that it leaves out included;
+    ``shown_in`` are those of figures and tables.
     """
     for claim in claims.claims.values():
         if claim.shows and claim.shows not in shown_in:
             raise unknown(f"claims.{claim.id}.shows", claim.shows, shown_in)
         for table in claim.tables:
-            if defined is not None and table not in defined:
+            if table not in defined:
                 raise unknown(f"claims.{claim.id}.from", table, defined)
 
 
@@ -85,8 +82,7 @@ class Table:
             entry = MEASUREMENTS[kind]
             #: The names of its columns; empty if they are not known.
             self.columns = entry.known_columns()
-            own = settings_of(entry.settings)
-            self.fields |= {name: setting.field for name, setting in own.items()}
+            self.fields |= fields_of(entry.options)
         elif kind == "classes":
             read = {name for rule in PARTITIONS.values() for name in rule.fields}
             self.columns = OF_PARTITIONS | read

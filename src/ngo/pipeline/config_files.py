@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ngo.common.registry import UserError
+from ngo.common.fields import LARGEST
+from ngo.common.registry import UserError, shown
 from verdicts.yaml_files import read_mapping
 
 CONFIG = Path("config/config.yaml")
 PAPERS = Path("papers")
 """The folders of papers other than that of ``CONFIG``, each with a ``config.yaml``."""
+
+# Levels of a config; the package's own have 5.
+DEEPEST = 20
 
 
 def tiers(folder: str | Path = CONFIG.parent) -> list[list[Path]]:
@@ -35,16 +39,16 @@ def place(path: Path) -> str:
     return f"{CONFIG.parent}/{path.name}"
 
 
-def read_config(paths: Iterable[str | Path], key: str = "config") -> dict:
+def read_config(paths: Iterable[str | Path]) -> dict:
     """The config in ``paths``: mappings of later files are merged into those of earlier ones.
 
-    Raises a UserError, under ``key``, for a file that is not a config.
+    Raises a UserError for a file that is not a config.
     """
     config: dict = {}
     for path in paths:
-        overlay = read_mapping(path, key)
+        overlay = read_mapping(path, "config")
         if config and config.keys() < overlay.keys():
-            raise UserError(f"{key}: {str(path)!r} is a base; name it before its overlays.")
+            raise UserError(f"config: {str(path)!r} is a base; name it before its overlays.")
         config = _overlaid(config, overlay)
     return config
 
@@ -56,3 +60,27 @@ def _overlaid(base: Mapping, overlay: Mapping) -> dict:
         both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
         merged[key] = _overlaid(merged[key], value) if both else value
     return merged
+
+
+def check_size(config: Mapping) -> None:
+    """Raise a UserError for a whole number or a depth that no check and no message could handle.
+
+    A number of thousands of digits can't be printed, and a list may hold itself, by an alias.
+    """
+    waiting: list[tuple[str, int, object]] = [("", 0, config)]
+    while waiting:
+        key, depth, value = waiting.pop()
+        if depth > DEEPEST:
+            raise UserError(
+                f"{key}: it is nested more than {DEEPEST} levels deep, or holds itself."
+            )
+        if isinstance(value, Mapping):
+            for name, each in value.items():
+                own = name if isinstance(name, str) else shown(name)
+                waiting += [(f"{key}.{own}".lstrip("."), depth + 1, each), (key, depth + 1, name)]
+        elif isinstance(value, list):
+            waiting += [(f"{key}[{k}]", depth + 1, each) for k, each in enumerate(value)]
+        elif isinstance(value, int) and abs(value) > LARGEST:
+            raise UserError(
+                f"{key or 'config'}: {shown(value)} is too large; whole numbers are below 2^63."
+            )

@@ -8,7 +8,7 @@ from math import prod
 
 from ngo.common.registry import UserError, unknown
 from ngo.training.resolve import check_field, resolve
-from ngo.training.spec import FIELDS, RunSpec
+from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
 
 # The most runs that the experiments of a config may have, repeated ones included.
 RUNS = 100_000
@@ -92,10 +92,10 @@ def check_fields(key: str, values: Mapping) -> None:
 def resolve_run(key: str, given: Mapping, config: Mapping, setting: Mapping) -> RunSpec:
     """The run with the values ``given``, then of the setting, then of the config's defaults.
 
-    The config states every value: none comes from the package.
+    All others have the package's defaults, as in ``ngo train`` and ``fit``.
     """
     try:
-        return resolve(given, {**config["defaults"], **setting})
+        return resolve(given, {**DEFAULTS, **config.get("defaults", {}), **setting})
     except UserError as error:
         raise UserError(f"{key}: {error}") from None
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common import versions
-from ngo.common.fields import Field
+from ngo.common.fields import Field, fields_of
 from ngo.common.fingerprint import PACKAGE, fingerprint
 from ngo.common.registry import Registry
 from ngo.data.dataset import DATASETS
@@ -23,12 +23,11 @@ from ngo.data.described import identity
 from ngo.data.owners import OWNERS, by_owner
 from ngo.data.partition import PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.measures.settings import settings_of
 from ngo.pipeline.places import CLAIMS
 from ngo.training.code import named_files, run_fingerprint
-from ngo.training.earlier import RECORD
+from ngo.training.earlier import record_of
 from ngo.training.spec import FIELDS, RunSpec
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 
 if TYPE_CHECKING:
     from ngo.pipeline.plan import Plan
@@ -81,8 +80,10 @@ class Keys:
 
         Where a table may mix versions, a finished run has those that made it, and stays.
         """
-        made = _record(spec.id) if self.plan.mixed_versions == "tell" else {}
-        if not made or made["about"].get("code") != code:
+        made = (
+            record_of(Path("results/runs", spec.id)) if self.plan.mixed_versions == "tell" else {}
+        )
+        if made.get("about", {}).get("code") != code:
             return versions.installed()
         return {**versions.installed(), **versions.recorded(made)}
 
@@ -102,8 +103,8 @@ class Keys:
         """The key of a measurement's tidy table."""
         values = self.plan.measures.get(kind, {}).get(name, {})
         entry = MEASUREMENTS[kind]
-        own = {each: value.field for each, value in settings_of(entry.settings).items()}
-        code = fingerprint(MEASUREMENTS.definitions[kind], *_chosen(values, {**FIELDS, **own}))
+        fields = {**FIELDS, **fields_of(entry.options)}
+        code = fingerprint(MEASUREMENTS.definitions[kind], *_chosen(values, fields))
         kept = self.plan.training.get(name, ()) if entry.on_models else ()
         return key(code, values, [self.run(spec.id) for spec in kept], versions.installed())
 
@@ -127,7 +128,7 @@ class Keys:
     def page(self, made: Iterable[str], texts: Iterable[str]) -> str:
         """The key of the page of results, of products with the keys ``made`` and of text files."""
         own = [_sha256(PACKAGE / name) for name in PAGE_TEXTS]
-        read = [*texts, *filter(None, [self.plan.findings_file])]
+        read = [*texts, *filter(None, [self.plan.findings])]
         return key(fingerprint(*PAGE), list(made), [_sha256(Path(path)) for path in read], own)
 
     def _joined(self, runs: Iterable[str]) -> str:
@@ -143,15 +144,6 @@ def key(*parts: object) -> str:
 def content(paths: Iterable[str]) -> Mapping[str, str | None]:
     """The SHA-256 of each file by its path; None for one that is absent."""
     return {str(path): _sha256(Path(path)) for path in paths}
-
-
-def _record(run: str) -> Mapping:
-    """The record of a run that is finished here; empty for others."""
-    try:
-        found = json.loads(Path("results/runs", run, RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, Mapping) and "about" in found else {}
 
 
 @cache

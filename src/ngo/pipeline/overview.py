@@ -21,13 +21,13 @@ def summary(plan: Plan) -> str:
     )
 
 
-def overview(folder: str | Path = CONFIG.parent, schema: str | Path | None = None) -> Iterator[str]:
+def overview(folder: str | Path = CONFIG.parent) -> Iterator[str]:
     """A line for each tier in ``folder``, and for each file that is not one, with the reason."""
     found: dict[str, Path] = {}
     for paths in tiers(folder):
         path = paths[-1]
         try:
-            planned = plan(read_config(paths), schema)
+            planned = plan(read_config(paths))
             if planned.tier in found:
                 raise UserError(f"tier: {planned.tier!r} is the name of {found[planned.tier]}")
         except UserError as error:

@@ -58,11 +58,6 @@ class Paper:
         """The folder of its notebooks, from the repository."""
         return Path("notebooks") if self.name == NGO else PAPERS / self.name / "notebooks"
 
-    @property
-    def findings(self) -> Path | None:
-        """The file of findings of a config that names none: the NGO paper's, or none."""
-        return REPOSITORY / "config/reference/findings.yaml" if self.name == NGO else None
-
 
 def shared(name: str) -> Artefact:
     """A figure that every paper has: ``claims``, or ``default`` for an experiment without one."""

@@ -8,28 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from ngo.analysis.apart import pooled
 from ngo.common import plugins
 from ngo.common.devices import check_device
+from ngo.common.former import read_claims, renamed_throughout
 from ngo.common.registry import UserError, shown
 from ngo.common.versions import MIXED
 from ngo.figures.artefact import CLAIMED, Artefact, check_values
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.measures.section import check_entry
 from ngo.pipeline.claim_filters import check_filters, check_tables
+from ngo.pipeline.config_files import check_size
+from ngo.pipeline.config_schema import check_schema
 from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
 from ngo.pipeline.left_out import without_left_out
-from ngo.pipeline.paper import Paper, paper_of, published, reference, shared
+from ngo.pipeline.paper import Paper, paper_of, reference, shared
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
-from ngo.pipeline.schema_check import check_schema
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
 from verdicts.claims.claim import ClaimsFile
-from verdicts.claims.claims_file import read_claims
-
-CLAIMS_FILE = "config/reference/claims.yaml"
 
 # Folders of results/ that all tiers share, or shared once: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
@@ -60,7 +57,7 @@ class Plan:
     claims: str
     #: Runs that different versions of a library made, in one table: ``refuse`` or ``tell``.
     mixed_versions: str
-    #: The file of findings for the page of results; None for the paper's own.
+    #: The file of findings for the page of results; None if there is none.
     findings: str | None
     #: Networks on which runs are priced: latency, bandwidth and so on, by name.
     network: dict[str, dict]
@@ -71,9 +68,7 @@ class Plan:
     def ledger(self) -> ClaimsFile:
         """The claims; a one-line UserError for the first mistake in their file."""
         ledger = read_claims(self.claims).with_named("network", self.network)
-        shown = {*self.paper.figures, *self.defined, CLAIMS}
-        # The NGO paper's claims are about all of its experiments, also those that a config lacks.
-        check_tables(ledger, None if self.claims == CLAIMS_FILE else self.defined, shown)
+        check_tables(ledger, self.defined, {*self.paper.figures, *self.defined, CLAIMS})
         check_filters(ledger, self.training)
         return ledger
 
@@ -85,11 +80,6 @@ class Plan:
         if name != CLAIMS:
             return list(self.artefacts[name].reads.values())
         return [table for table in self.ledger.tables if table in self.made]
-
-    @property
-    def findings_file(self) -> Path | None:
-        """The file of findings, if the config or its paper has one."""
-        return Path(self.findings) if self.findings else self.paper.findings
 
     @cached_property
     def made(self) -> set[str]:
@@ -133,7 +123,8 @@ class Plan:
         if entry.reference:
             given["reference"] = f"{reference(self.paper.name)}/{entry.reference}.csv"
         if "claims" in entry.asks:
-            given |= {"claims": self.claims, "published": published(self.paper.name)}
+            printed = [str(path) for path in self.ledger.printed]
+            given |= {"claims": self.claims, "published": printed}
         return given
 
     def parameters(self, name: str) -> dict[str, object]:
@@ -168,17 +159,18 @@ class Plan:
         return {spec.partition_id: spec for spec in [*self.runs.values(), *drawn]}
 
 
-def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
+def plan(config: Mapping) -> Plan:
     """The checked plan of a config; a one-line UserError for the first mistake in it.
 
-    The config's plugins are imported first, so that names which they register are known. ``schema``
-    is a file to check the config against, in place of the package's own schema. An experiment that
-    is None, or that the list ``only`` lacks, is left out, and with it its measurements, tables and
-    figures.
+    The config's plugins are imported first, so that names which they register are known. An
+    experiment that is None, or that the list ``only`` lacks, is left out, and with it its
+    measurements, tables and figures.
     """
+    check_size(config)
+    config = renamed_throughout(config, "config")
     load_plugins(config)
     whole, config = config, without_left_out(config)
-    check_schema(config, schema)
+    check_schema(config)
     paper = paper_of(config)
     if config["tier"] in SHARED:
         raise UserError(
@@ -186,13 +178,13 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
             f"other than {', '.join(SHARED)}."
         )
     check_device(config["device"])
-    check_fields("defaults", config["defaults"])
+    check_fields("defaults", config.get("defaults", {}))
     for name, setting in config["settings"].items():
         check_fields(f"settings.{name}", setting)
     training = experiments(config)
     for kind, measurement in MEASUREMENTS.items():
         for name, entry in config.get(kind, {}).items():
-            check_entry(f"{kind}.{name}", measurement, entry)
+            measurement.read(f"{kind}.{name}", entry)
     partitions = {
         name: _partitions(f"partitions.{name}", config, entry)
         for name, entry in config["partitions"].items()
@@ -223,7 +215,7 @@ def plan(config: Mapping, schema: str | Path | None = None) -> Plan:
         partitions=partitions,
         measures=measures,
         values=dict(config["artefacts"]),
-        claims=config.get("claims", CLAIMS_FILE),
+        claims=config["claims"],
         mixed_versions=config.get("mixed_versions", MIXED[0]),
         findings=config.get("findings"),
         network=dict(config.get("network", {})),
@@ -282,11 +274,11 @@ def _partitions(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
 def _measure_flags(
     key: str, config: Mapping, fields: Iterable[str], entry: Mapping
 ) -> dict[str, object]:
-    """The flags of a measurement: its settings, and fields of NGO's run in its setting."""
+    """The flags of a measurement: its options, and fields of NGO's run in its setting."""
     if not fields:
         return dict(entry)
     (setting,) = named_settings(key, config, [entry["setting"]])
-    given = {"seed": 0, "topology": "ring", "protocol": "ngo"}
+    given = {"seed": 0, "topology": "ring", "method": "ngo"}
     spec = resolve_run(key, given, config, setting)
     own = {name: value for name, value in entry.items() if name != "setting"}
     return {**{name: getattr(spec, name) for name in fields}, **own}

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from ngo.figures.artefact import Artefact
-from ngo.pipeline.archive import ABOUT, OLDER
+from ngo.pipeline.archives.archive import ABOUT, OLDER
 from ngo.pipeline.config_files import place, read_config
 from ngo.pipeline.places import CLAIMS, tier_folder
 from ngo.pipeline.plan import plan
@@ -18,13 +18,13 @@ from ngo.report.provenance import provenance
 from verdicts.row import read_rows
 
 
-def report_contents(configs: Sequence[Path], schema: str | Path | None = None) -> Contents:
+def report_contents(configs: Sequence[Path]) -> Contents:
     """The contents of the page of the tier that ``configs`` describe.
 
     The results are read from the working directory; tables and figures are read only when a page is
     made. Raises a UserError for the first file that is absent.
     """
-    planned = plan(read_config(configs), schema)
+    planned = plan(read_config(configs))
     folder = Path(tier_folder(planned.tier))
     shown = [_shown(entry, folder) for entry in planned.artefacts.values()]
     names = {name for entry in shown for name in entry.names}
@@ -36,7 +36,7 @@ def report_contents(configs: Sequence[Path], schema: str | Path | None = None) -
         tier=planned.tier,
         paper=asdict(planned.paper),
         rows=rows,
-        findings=findings(rows, planned.findings_file),
+        findings=findings(rows, planned.findings),
         shown=shown,
         ledger=CLAIMS,
         assumptions=folder / "tables/assumptions",

@@ -5,7 +5,6 @@ Light: the workflow imports this module at every start, so it imports no torch.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 from ngo.data.dataset import DATASETS
 from ngo.gossip.method import METHODS
 from ngo.pipeline.grid import training_runs
-from ngo.training.earlier import METRICS, RECORD
+from ngo.training.earlier import METRICS, record_of
 from ngo.training.spec import RunSpec
 
 # Test samples of a data set of which no run has been recorded: as many as MNIST and CIFAR-10 have.
@@ -52,17 +51,20 @@ def work(spec: RunSpec, test_samples: int = TEST_SAMPLES, train_samples: int | N
     """The work of a run that does not diverge.
 
     ``train_samples`` is the size of the training set, by default the one that the data set states.
-    Centralized training has one model to evaluate; any other method has those of n workers and
-    their mean, and one at the start, where all agree.
+    The first evaluation has one model, since all workers agree.
     """
     m = DATASETS[spec.dataset].train_samples if train_samples is None else train_samples
     steps = spec.steps(owned := spec.owned_of(m))
     evaluations = evaluation_count(spec, owned)
-    models = spec.workers + 1 if METHODS[spec.protocol].decentralized else 1
     part = min(spec.eval_images or test_samples, test_samples)
-    images = part + (evaluations - 2) * part * models + test_samples * models
+    images = part + ((evaluations - 2) * part + test_samples) * models(spec)
     held = evaluations * (m - spec.kept(m))
     return Work(steps, steps * spec.workers * spec.batch_size, evaluations, images + held)
+
+
+def models(spec: RunSpec) -> int:
+    """How many models an evaluation has: the workers' and their mean, or the one of all."""
+    return spec.workers + 1 if METHODS[spec.method].decentralized else 1
 
 
 def evaluation_count(spec: RunSpec, owned: int) -> int:
@@ -92,10 +94,8 @@ def runs_by_setting(config: Mapping) -> Iterator[tuple[str, str, list[RunSpec]]]
 def recorded(run: str, results: Path) -> Recorded | None:
     """The record of a run's time in ``results/runs``; None if it has not finished."""
     folder = results / "runs" / run
+    record = record_of(folder) if (folder / METRICS).exists() else {}
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        if not (folder / METRICS).exists():
-            return None
         return Recorded(
             seconds=float(record["evaluation_seconds"][-1]),
             evaluating=float(record["seconds_evaluating"]),
@@ -103,11 +103,5 @@ def recorded(run: str, results: Path) -> Recorded | None:
             code=record["about"]["code"],
             test_samples=int(record["about"]["test_samples"]),
         )
-    except (OSError, ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError):
         return None  # damaged, or of another version, or of a distributed run
-
-
-def evaluation_share(records: list[Recorded]) -> float:
-    """The share of evaluations in the time of finished runs; NaN without any."""
-    seconds = sum(each.seconds for each in records)
-    return sum(each.evaluating for each in records) / seconds if seconds else math.nan

@@ -1,7 +1,7 @@
 """What was found: sentences by topic, whose words and numbers follow from the verdicts.
 
-A file of findings lists topics and, in each, claims by id. A sentence is the claim's statement, its
-verdict in words, and the measured numbers, so it never says more than its verdict.
+A file lists topics and, in each, claims by id. A sentence is the claim's statement, its verdict in
+words, and the measured numbers, so it never says more than its verdict.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ from ngo.common.registry import UserError, shown
 from verdicts.row import ABSENT, Row, counts
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
 from verdicts.yaml_files import read_mapping
-
-FIRST = 3
-"""How many claims come first where no file lists findings."""
 
 _WORDS = {
     HOLDS: "holds",
@@ -66,12 +63,12 @@ class Findings:
     """The title of the page; empty if the file names none."""
 
 
-def findings(rows: Sequence[Row], path: str | Path | None = None) -> Findings:
-    """The findings that ``path`` lists, from the verdicts; without it, all claims as one topic.
+def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
+    """The findings that ``path`` lists, from the verdicts; without a file, all under one heading.
 
     A claim that the ledger does not have is left out, and so is a topic without claims.
     """
-    listed = _of_all(rows) if path is None else read_findings(path)
+    listed = read_findings(path) if path else _of_all(rows)
     by_id = {row.claim: row for row in rows}
 
     def told(ids: Iterable[str]) -> tuple[Sentence, ...]:
@@ -98,7 +95,7 @@ def findings(rows: Sequence[Row], path: str | Path | None = None) -> Findings:
 def _of_all(rows: Sequence[Row]) -> dict:
     every = [row.claim for row in rows if not row.cell]
     topic = {"title": "All claims", "about": "In the order of the file.", "claims": every}
-    return {"topics": [topic], "first": every[:FIRST], "figure": ""}
+    return {"topics": [topic], "first": [], "figure": ""}
 
 
 def read_findings(path: str | Path) -> dict:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+
+from ngo.analysis import results
 
 UNKNOWN = "not recorded"
 
@@ -42,16 +43,13 @@ def provenance(
 
 def tally(records: Sequence[Mapping], *keys: str) -> str:
     """The values at a path of keys, the most frequent first, with their numbers if they differ."""
-    found: Counter[str] = Counter()
+    found = []
     for record in records:
         value: object = record
         for key in keys:
             value = value.get(key) if isinstance(value, Mapping) else None
-        found[UNKNOWN if value is None or value == "" else str(value)] += 1
-    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-    if len(ordered) <= 1:
-        return "".join(value for value, _ in ordered) or UNKNOWN
-    return ", ".join(f"{value} ({number} run{'s' * (number != 1)})" for value, number in ordered)
+        found.append(UNKNOWN if value is None or value == "" else str(value))
+    return results.tally(found) if len(set(found)) > 1 else (found or [UNKNOWN])[0]
 
 
 def seeds(values: Iterable[int]) -> str:

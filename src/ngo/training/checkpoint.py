@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import torch
 
@@ -26,7 +27,8 @@ from ngo.training.earlier import INSTEAD, difference, remade
 from ngo.training.saved_tensors import UNREADABLE, load_tensors
 from ngo.training.spec import CHECKPOINT_SECONDS
 
-State = dict[str, object]
+#: What a checkpoint holds: tensors, numbers and texts, and containers of them.
+State = dict[str, Any]
 
 NAME = "checkpoint.pt"
 LAYOUT = 4  # version of the file's layout; raised when the contents of a state change

@@ -18,9 +18,9 @@ from ngo.training.step_checks import check_argument, check_step
 MOST_STEPS, MOST_EVALUATIONS = 10**9, 10**5
 
 
-def check_fit(spec: RunSpec, source: Source, model: Model, method: Method) -> None:
+def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> None:
     """Raise unless method, network, model and data go together, with enough samples for all."""
-    check_step(spec, method)
+    check_step(spec, entry)
     _check_model(spec, source, model)
     if PARTITIONS[spec.partition].by_label and source.classes is None:
         raise UserError(
@@ -42,12 +42,12 @@ def check_fit(spec: RunSpec, source: Source, model: Model, method: Method) -> No
     _check_length(spec, spec.owned_of(m))
 
 
-def check_method(name: str, method: Method) -> None:
+def check_method(name: str, entry: Method) -> None:
     """Raise unless fields of a run, graphs and messages have the names that a method declares."""
     declared = {
-        "field": ((*method.fields, *method.fixed), FIELDS),
-        "graph": ((method.graph,), GRAPHS),
-        "sends": (method.sends, NUMBERS),
+        "field": ((*entry.fields, *entry.fixed), FIELDS),
+        "graph": ((entry.graph,), GRAPHS),
+        "sends": (entry.sends, NUMBERS),
     }
     for key, (names, known) in declared.items():
         for each in names:
@@ -81,10 +81,10 @@ def _check_samples(spec: RunSpec, m: int) -> None:
     """Raise unless ``m`` samples are enough for the partition."""
     if spec.workers > m:
         raise UserError(f"workers: {spec.workers} is more than {spec.dataset}'s {m} samples.")
-    if spec.shards is not None:
+    if spec.shards is not None and spec.shards > m:
+        raise UserError(f"shards: {spec.shards} is more than {spec.dataset}'s {m} samples.")
+    if spec.shards is not None and spec.shards_per_worker is not None:
         wanted = spec.workers * spec.shards_per_worker
-        if spec.shards > m:
-            raise UserError(f"shards: {spec.shards} is more than {spec.dataset}'s {m} samples.")
         if wanted > spec.shards:
             raise UserError(
                 f"shards_per_worker: {spec.shards_per_worker} for each of {spec.workers} workers "
@@ -131,7 +131,7 @@ def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], owned: int) -
     """Raise unless the run, on ``owned`` samples of all workers, reaches these steps."""
     last = spec.steps(owned)
     for step in snapshots:
-        if step != FINAL and step > last:
+        if isinstance(step, int) and step > last:
             raise UserError(
                 f"snapshots: step {step} is after the last step of {spec.id}, {last}; it must be "
                 f"{last} or less, or {FINAL!r}."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ngo.common.registry import UserError
 from ngo.gossip.method import GOSSIP_FIELDS
 from ngo.training.spec import FIELDS, RunSpec
@@ -13,7 +15,7 @@ class DeclaredFields:
     def __init__(self, spec: RunSpec) -> None:
         self._spec = spec
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         value = getattr(self._spec, name)
         if value is None and name in FIELDS:
             raise undeclared(self._spec, name)
@@ -37,9 +39,9 @@ class Undeclared:
 
 def undeclared(spec: RunSpec, name: str) -> UserError:
     """The error for a method that reads the field ``name`` of a run and does not declare it."""
-    owner = next((key for key in FIELDS[name].owners if key != "protocol"), "protocol")
+    owner = next((key for key in FIELDS[name].owners if key != "method"), "method")
     if name in GOSSIP_FIELDS or getattr(spec, owner) is None:
-        owner = "protocol"
+        owner = "method"
     also = f"; step.gossip() reads {', '.join(GOSSIP_FIELDS)}" if name in GOSSIP_FIELDS else ""
     return UserError(
         f"{owner}: {getattr(spec, owner)!r} uses the field {name!r} of a run and does not declare "

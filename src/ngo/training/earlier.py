@@ -11,7 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from ngo.common.former import renamed
 from ngo.common.registry import UserError, shown
 from ngo.common.untrusted import read_limited
 from ngo.training.spec import NEUTRAL
@@ -25,7 +27,7 @@ MOST_BYTES = 2**26  # of a record
 
 INSTEAD = "choose another folder, or train over it with --overwrite."
 
-About = Mapping[str, object]
+About = Mapping[str, Any]
 
 
 def difference(its: About, ours: About) -> str | None:
@@ -39,6 +41,7 @@ def remade(its: About, ours: About) -> str | None:
 
 
 def _difference(its: About, ours: About, keys: list[str] | tuple[str, ...]) -> str | None:
+    its = renamed(its)
     for key in keys:
         if key not in its and ours.get(key) in (None, NEUTRAL.get(key)):
             continue  # a field that was added after the other run
@@ -75,6 +78,15 @@ def finished(out: Path, about: About) -> tuple[float, str] | None:
     by = remade(its, about)
     made = f", made with {by}" if by else ""
     return seconds, f"already finished in {str(out)!r}{made}; --overwrite trains it again"
+
+
+def record_of(folder: Path) -> dict[str, Any]:
+    """The record of the finished run in ``folder``; empty if it has none that can be read."""
+    try:
+        found = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def clear(out: Path) -> None:

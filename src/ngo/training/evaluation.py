@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ngo.common.settings import reserve
+from ngo.common.options import reserve
 from ngo.training.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -122,11 +122,11 @@ def make_evaluation(
     )
 
 
-def as_columns(rows: list[Evaluation]) -> dict[str, list]:
+def as_columns(rows: list[Evaluation]) -> dict[str, list[Any]]:
     """Evaluations as columns."""
     return {f.name: [getattr(row, f.name) for row in rows] for f in fields(Evaluation)}
 
 
-def from_columns(columns: dict[str, list]) -> list[Evaluation]:
+def from_columns(columns: dict[str, list[Any]]) -> list[Evaluation]:
     """The evaluations of ``as_columns``."""
     return [Evaluation(*values) for values in zip(*columns.values(), strict=True)]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
 
 from ngo.common.devices import chosen, usable
 from ngo.common.fields import Field, at_least, checked
+from ngo.common.former import renamed
 from ngo.common.registry import UserError
 from ngo.common.seeding import stream_seed
 from ngo.training.evaluation import Evaluation, as_columns
@@ -39,7 +40,7 @@ from ngo.training.spec import DEFAULTS, RunSpec
 if TYPE_CHECKING:
     import pandas as pd
 
-_THREADS = Field(int, "threads", **at_least(1))
+_THREADS = Field(int, "threads", at_least(1))
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,7 +76,7 @@ def fit(
     device: str = "cpu",
     threads: int | None = None,
     progress: bool = True,
-    **fields: object,
+    **fields: Any,
 ) -> Fit:
     """Train ``module`` with n workers, each on its own part of the training data.
 
@@ -89,7 +90,7 @@ def fit(
         Pairs (inputs, targets) of tensors or NumPy arrays with one row per sample. Targets are
         classes (int64 ``[m]``, from 0) or float32 numbers ``[m, …]``; with a ``loss``, any tensor.
     ``method``
-        The name of the method, ``protocol`` in configs: ``ngo``, ``gossip``, ``centralized``, …
+        The name of the method: ``ngo``, ``dsgd``, ``gossip``, ``centralized``, …
     ``loss``
         A function ``(outputs, targets)`` that returns the mean loss of the samples, or a loss for
         each (``reduction="mean"`` or ``"none"``); a sum, whose gradient would grow with the batch,
@@ -114,7 +115,8 @@ def fit(
 
     Raises a UserError with a message of one line for an argument that is not allowed.
     """
-    for name in ("dataset", "model", "task", "protocol"):
+    fields = renamed(fields, "fit")
+    for name in ("dataset", "model", "task"):
         if name in fields:
             raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")
     fields = {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
@@ -128,7 +130,7 @@ def fit(
         own = template(module, seed)
         model = own_model(own, data, task_name)
         named = {"dataset": NAME, "model": type(own).__name__, "task": task_name}
-        spec = resolve({**named, "protocol": method, **fields}, source=source, model=model)
+        spec = resolve({**named, "method": method, **fields}, source=source, model=model)
         spec = replace(spec, own=(*spec.own, ("module", module_digest(own))))
         task, draws = try_out(model, data, task, spec.batch_size)
         if loss is not None:
@@ -162,7 +164,7 @@ def _check_backend(spec: RunSpec) -> None:
 
 
 @contextmanager
-def _progress_bar(training: Training, *, shown: bool) -> Iterator[dict[str, Callable]]:
+def _progress_bar(training: Training, *, shown: bool) -> Iterator[dict[str, Any]]:
     """The callbacks of a progress bar on standard error, which disappears at the end."""
     if not shown:
         yield {}

@@ -66,9 +66,10 @@ def seed_streams(seed: int) -> None:
 def streams() -> tuple[bytes, ...]:
     """The state of the global random streams, for comparison."""
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
-    _, keys, position, *rest = np.random.get_state()
+    numpy = np.random.get_state(legacy=False)
     return (
         repr(random.getstate()).encode(),
-        repr((keys.tobytes(), position, rest)).encode(),
+        numpy["state"].pop("key").tobytes(),
+        repr(numpy).encode(),
         *(state.numpy().tobytes() for state in (torch.get_rng_state(), *gpus)),
     )

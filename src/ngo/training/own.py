@@ -25,8 +25,7 @@ Make = Callable[[], nn.Module]
 Loss = Callable[[Any, torch.Tensor], torch.Tensor]
 Pair = tuple[Any, Any]
 
-# The name of the data set in ids and metrics.
-NAME = "own"
+NAME = "own"  # the name of the data set in ids and metrics
 
 
 def own_dataset(
@@ -55,14 +54,10 @@ def own_dataset(
             f"targets: each is {_kind(y)}; without a loss=… of your own they must be classes "
             f"(int64 of shape [m]) or numbers (float32)."
         )
-    data = Dataset(NAME, classes, *(x.to(device) for x in (X, y, X_test, y_test)), None, None)
-    source = Source(
-        read=None,
-        read_labels=None,
-        train_samples=len(X),
-        input_shape=tuple(X.shape[1:]),
-        classes=classes,
-    )
+    X, y, X_test, y_test = (x.to(device) for x in (X, y, X_test, y_test))
+    data = Dataset(NAME, classes, X, y, X_test, y_test, mean=None, std=None)
+    # Nothing is read from files.
+    source = Source(None, None, len(X), tuple(X.shape[1:]), classes)  # type: ignore[arg-type]
     return data, source
 
 
@@ -93,6 +88,19 @@ def own_task(data: Dataset, loss: Loss | None) -> tuple[str, Task]:
             )
         return (outputs - targets).square().reshape(len(targets), -1).mean(1)
 
+    default = squared_error if classes is None else cross_entropy
+    task = Task(
+        batch=lambda data, inputs, targets: (inputs, targets),
+        loss=default if loss is None else _per_sample(loss),
+        score=None if classes is None else TASKS["classification"].score,
+        labelled=classes is not None,
+    )
+    return "regression" if classes is None else "classification", task
+
+
+def _per_sample(loss: Loss) -> Loss:
+    """A user's loss, checked; a mean is that of each sample."""
+
     def own_loss(outputs: Any, targets: torch.Tensor) -> torch.Tensor:
         found = loss(outputs, targets)
         if not isinstance(found, torch.Tensor) or not found.is_floating_point():
@@ -106,14 +114,7 @@ def own_task(data: Dataset, loss: Loss | None) -> tuple[str, Task]:
             )
         return found.reshape(len(targets), -1).mean(1)
 
-    default = squared_error if classes is None else cross_entropy
-    task = Task(
-        batch=lambda data, inputs, targets: (inputs, targets),
-        loss=default if loss is None else own_loss,
-        score=None if classes is None else TASKS["classification"].score,
-        labelled=classes is not None,
-    )
-    return "regression" if classes is None else "classification", task
+    return own_loss
 
 
 def template(module: nn.Module | Make, seed: int) -> nn.Module:
@@ -203,7 +204,7 @@ def try_out(model: Model, data: Dataset, task: Task, size: int) -> tuple[Task, b
                 raise UserError("module: it changes its inputs in place; copy them first.")
             _try_loss(task, in_float32(outputs), targets, backward=training)
         draws = streams() != before
-    scored = data.classes is not None and _has_logits(outputs, data.classes)
+    scored = _has_logits(outputs, data.classes)
     return (task if scored else replace(task, score=None)), draws
 
 
@@ -221,9 +222,11 @@ def _try_loss(task: Task, outputs: Any, targets: torch.Tensor, *, backward: bool
         ) from error
 
 
-def _has_logits(outputs: Any, classes: int) -> bool:
-    """Whether a module's outputs are logits ``[b, k]`` of at least as many classes."""
-    return isinstance(outputs, torch.Tensor) and outputs.dim() == 2 and outputs.shape[1] >= classes
+def _has_logits(outputs: Any, classes: int | None) -> bool:
+    """Whether a module's outputs are logits ``[b, k]`` of at least as many classes, if any."""
+    if classes is None or not isinstance(outputs, torch.Tensor):
+        return False
+    return outputs.dim() == 2 and outputs.shape[1] >= classes
 
 
 def _freeze(root: nn.Module) -> None:
@@ -240,11 +243,11 @@ def _replace_dropout(root: nn.Module, generator: torch.Generator) -> None:
     for module in list(root.modules()):
         # Unlike named_children, this has a layer under each of its names.
         for name, child in module._modules.items():
-            if type(child) in (nn.Dropout, nn.Dropout2d) and 0 < child.p < 1:
+            if (type(child) is nn.Dropout or type(child) is nn.Dropout2d) and 0 < child.p < 1:
                 if child not in own:
                     channels = isinstance(child, nn.Dropout2d)
                     own[child] = Dropout(generator, child.p, channels=channels)
-                    own[child].p = child.p  # modules may read it
+                    own[child].p = child.p  # type: ignore[assignment]  # modules may read it
                 module._modules[name] = own[child]
 
 
@@ -252,8 +255,7 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
     """Inputs and targets."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise UserError(f"{key}: a {_type(pair)} is not a pair (inputs, targets).")
-    names = ("inputs", "targets")
-    X, y = (_tensor(f"{key} {name}", each) for name, each in zip(names, pair, strict=True))
+    X, y = _tensor(f"{key} inputs", pair[0]), _tensor(f"{key} targets", pair[1])
     if len(X) != len(y) or len(X) == 0:
         raise UserError(
             f"{key}: there are {len(X)} inputs and {len(y)} targets; their numbers must be equal, "

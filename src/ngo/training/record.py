@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import platform
@@ -21,6 +20,7 @@ from ngo.common import plugins, versions
 from ngo.common.columns import read_columns, write_columns
 from ngo.common.files import write_text
 from ngo.data.described import identity
+from ngo.data.partition import parts_digest
 from ngo.gossip.topologies.graph_file import node_names
 from ngo.native.build import build
 from ngo.training import earlier
@@ -54,9 +54,6 @@ def make_origin(
     distributed: dict[str, object] | None = None,
 ) -> Origin:
     """The origin of a run that starts now; ``distributed`` is how it is, if it is."""
-    digest = hashlib.sha256()
-    for part in problem.parts:
-        digest.update(len(part).to_bytes(8, "big") + part.tobytes())
     about = {
         "run": spec.id,
         "version": ngo.__version__,
@@ -66,7 +63,7 @@ def make_origin(
         **spec.values(),
         "train_samples": len(problem.data.train_inputs),
         "test_samples": len(problem.data.test_inputs),
-        "parts": digest.hexdigest()[:16],
+        "parts": parts_digest(problem.parts),
         "distributed": distributed,
     }
     if (data := identity(spec.dataset)) is not None:

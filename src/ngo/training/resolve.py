@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ngo.common.fields import checked, wanted
-from ngo.common.registry import UserError, unknown
-from ngo.common.settings import DECLARED
+from ngo.common.options import DECLARED
+from ngo.common.registry import Registry, UserError, unknown
 from ngo.data.dataset import DATASETS, Source
 from ngo.data.partition import PARTITIONS
 from ngo.gossip.compression import COMPRESSIONS
@@ -20,8 +21,8 @@ from ngo.training.checks import check_fit, check_method
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, implied
 
 # The registries of the entries whose choice gives other fields a meaning.
-_OWNERS = {
-    "protocol": METHODS,
+_OWNERS: dict[str, Registry[Any]] = {
+    "method": METHODS,
     "topology": TOPOLOGIES,
     "coupling": COUPLINGS,
     "compression": COMPRESSIONS,
@@ -41,7 +42,7 @@ def resolve(
     """The checked run with the values ``given``, and those of ``defaults`` elsewhere.
 
     Where ``defaults`` lacks a field, its neutral value is used, or the default of a declared
-    setting. A default without a meaning for this run is dropped; a value given for such a field is
+    option. A default without a meaning for this run is dropped; a value given for such a field is
     an error, since no result would show it. So is a field that has a meaning but no value.
     ``source`` and ``model`` are facts of a data set and a model that no registry knows; their names
     are not checked then. Raises a one-line UserError.
@@ -52,35 +53,35 @@ def resolve(
     stated = {**implied(), **defaults, **given}
     free = {key for key, entry in (("dataset", source), ("model", model)) if entry is not None}
 
-    def stated_value(name: str) -> object:
+    def stated_value(name: str) -> Any:
         if name not in stated:
             raise UserError(f"{name} has no value; it must be {wanted(FIELDS[name])}.")
         return stated[name] if name in free else check_field(name, stated[name])
 
-    chosen = {name: stated_value(name) for name in ("protocol", "partition", "lr_schedule")}
-    method = METHODS[chosen["protocol"]]
-    check_method(chosen["protocol"], method)
+    chosen = {name: stated_value(name) for name in ("method", "partition", "lr_schedule")}
+    entry = METHODS[chosen["method"]]
+    check_method(chosen["method"], entry)
     for name in ("topology", "coupling", "compression", "local_rule"):
-        used = name in method.fields or name in method.fixed or not FIELDS[name].owners
-        chosen[name] = method.fixed.get(name, stated_value(name)) if used else None
+        used = name in entry.fields or name in entry.fixed or not FIELDS[name].owners
+        chosen[name] = entry.fixed.get(name, stated_value(name)) if used else None
     values: dict[str, object] = {}
-    for name, entry in FIELDS.items():
-        unused = [owner for owner in entry.owners if name not in _read_by(owner, chosen[owner])]
-        if name in method.fixed and not entry.owners:
-            unused = ["protocol"]
+    for name, field in FIELDS.items():
+        unused = [owner for owner in field.owners if name not in _read_by(owner, chosen[owner])]
+        if name in entry.fixed and not field.owners:
+            unused = ["method"]
         if not unused:
             values[name] = stated_value(name)
             continue
-        values[name] = method.fixed.get(name)
+        values[name] = entry.fixed.get(name)
         if name in given and given[name] != values[name]:
             value = check_field(name, given[name])
             raise _without_effect(name, value, values[name], unused[0], chosen)
     spec = RunSpec.of({k: v for k, v in values.items() if v is not None or k not in DECLARED})
-    check_fit(spec, source or DATASETS[spec.dataset], model or MODELS[spec.model], method)
+    check_fit(spec, source or DATASETS[spec.dataset], model or MODELS[spec.model], entry)
     return spec
 
 
-def check_field(name: str, value: object) -> object:
+def check_field(name: str, value: object) -> Any:
     """``value`` as the field's own type; a UserError if it is not allowed."""
     return checked(name, value, FIELDS[name])
 
@@ -99,7 +100,7 @@ def _without_effect(
     name: str, value: object, fixed: object, owner: str, chosen: Mapping[str, str | None]
 ) -> UserError:
     users = sorted(key for key, entry in _OWNERS[owner].items() if name in entry.fields)
-    choice = f"{owner} {chosen[owner]!r}" if chosen[owner] else f"protocol {chosen['protocol']!r}"
+    choice = f"{owner} {chosen[owner]!r}" if chosen[owner] else f"method {chosen['method']!r}"
     is_fixed = "" if fixed is None else f" (it is {in_words(fixed)} there)"
     readers = f"; {name} is read with {owner} {', '.join(users)}" if users else ""
     return UserError(f"{name}: {value!r} has no effect with {choice}{is_fixed}{readers}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import zipfile
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import torch
 
@@ -15,7 +15,7 @@ UNREADABLE = (
 )
 
 
-def load_tensors(file: BinaryIO) -> object:
+def load_tensors(file: BinaryIO) -> Any:
     """The content of a file, with its tensors on the CPU; one of ``UNREADABLE`` for another file.
 
     Nothing in the file is executed. torch stores tensors as they are, so none is larger than the

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from ngo.common.files import atomic_file
+from ngo.common.former import renamed
 from ngo.common.registry import UserError
 from ngo.common.untrusted import regular_file
 from ngo.engine.population import Population
@@ -39,7 +40,7 @@ def load_snapshots(path: str | Path) -> tuple[RunSpec, Snapshots]:
     try:
         with regular_file(Path(path), "models").open("rb") as file:
             content = load_tensors(file)
-        spec, snapshots = RunSpec.of(content["spec"]), dict(content["snapshots"])
+        spec, snapshots = RunSpec.of(renamed(content["spec"])), dict(content["snapshots"])
         _check(spec, snapshots)
         return spec, snapshots
     except OSError as error:

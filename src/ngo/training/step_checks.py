@@ -13,23 +13,23 @@ from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
 
 
-def check_step(spec: RunSpec, method: Method) -> None:
+def check_step(spec: RunSpec, entry: Method) -> None:
     """Raise unless method, graph, coupling and local rule go together."""
-    if method.decentralized and spec.workers < 2:
+    if entry.decentralized and spec.workers < 2:
         raise UserError(
-            f"workers: {spec.workers} is too few for protocol {spec.protocol!r}; it must be 2 or "
-            f"more (1 is allowed with protocol centralized)."
+            f"workers: {spec.workers} is too few for method {spec.method!r}; it must be 2 or "
+            f"more (1 is allowed with method centralized)."
         )
-    _check_rule(spec, method)
-    _check_failures(spec, method)
+    _check_rule(spec, entry)
+    _check_failures(spec, entry)
     if spec.topology is None:
         return
     topology = TOPOLOGIES[spec.topology]
-    _check_topology(spec, method)
+    _check_topology(spec, topology, entry)
     values = {name: getattr(spec, name) for name in topology.fields}
     topology.check_values(spec.workers, **values)
     _check_matching(spec, topology, values)
-    if method.graph == "tree":
+    if entry.graph == "tree":
         _check_tree(spec, topology, values)
     check_connected(spec.topology, spec.workers, values)
 
@@ -39,24 +39,23 @@ def check_argument(key: str, entry: str, name: str) -> None:
     if name not in FIELDS:
         raise UserError(
             f"{key}: {entry!r} takes an argument {name!r}, which is not a field of a run; declare "
-            f"it in its settings."
+            f"it in its options."
         )
 
 
-def _check_topology(spec: RunSpec, method: Method) -> None:
-    topology = TOPOLOGIES[spec.topology]
-    if topology.directed and not method.directed:
-        able = sorted(name for name, entry in METHODS.items() if entry.directed)
+def _check_topology(spec: RunSpec, topology: Topology, entry: Method) -> None:
+    if topology.directed and not entry.directed:
+        able = sorted(name for name, each in METHODS.items() if each.directed)
         raise UserError(
-            f"topology: {spec.topology!r} is directed, and protocol {spec.protocol!r} needs "
-            f"symmetric weights; protocols for directed graphs: {', '.join(able) or 'none'}."
+            f"topology: {spec.topology!r} is directed, and method {spec.method!r} needs "
+            f"symmetric weights; methods for directed graphs: {', '.join(able) or 'none'}."
         )
     for name in topology.fields:
-        check_argument("topology", spec.topology, name)
-    if method.graph != "any" and topology.varies:
+        check_argument("topology", topology.name, name)
+    if entry.graph != "any" and topology.varies:
         fixed = (name for name, each in TOPOLOGIES.items() if not (each.varies or each.directed))
         raise UserError(
-            f"topology: {spec.topology!r} may change at each step, and protocol {spec.protocol!r} "
+            f"topology: {spec.topology!r} may change at each step, and method {spec.method!r} "
             f"builds on earlier steps with the same neighbours; fixed topologies: "
             f"{', '.join(sorted(fixed))}."
         )
@@ -94,25 +93,25 @@ def _check_tree(spec: RunSpec, topology: Topology, values: Mapping[str, object])
     if len(edges) != spec.workers - 1 or not is_connected(graph):
         raise UserError(
             f"topology: {spec.topology!r} is no tree, with {len(edges)} edges on {spec.workers} "
-            f"workers, and protocol {spec.protocol!r} needs one: {spec.workers - 1} edges without "
+            f"workers, and method {spec.method!r} needs one: {spec.workers - 1} edges without "
             f"a cycle, such as those of chain and star."
         )
 
 
-def _check_rule(spec: RunSpec, method: Method) -> None:
-    if method.linear_rule and not LOCAL_RULES[spec.local_rule].linear:
-        able = sorted(name for name, entry in LOCAL_RULES.items() if entry.linear)
+def _check_rule(spec: RunSpec, entry: Method) -> None:
+    if entry.linear_rule and not LOCAL_RULES[spec.local_rule].linear:
+        able = sorted(name for name, each in LOCAL_RULES.items() if each.linear)
         raise UserError(
-            f"local_rule: {spec.local_rule!r} is not linear in the gradients, and with it protocol "
-            f"{spec.protocol!r} would end at a biased point; allowed: {', '.join(able)}."
+            f"local_rule: {spec.local_rule!r} is not linear in the gradients, and with it method "
+            f"{spec.method!r} would end at a biased point; allowed: {', '.join(able)}."
         )
 
 
-def _check_failures(spec: RunSpec, method: Method) -> None:
+def _check_failures(spec: RunSpec, entry: Method) -> None:
     for name in FAILURES:
         rate = getattr(spec, name)
-        if rate and method.needs_every_message:
+        if rate and entry.needs_every_message:
             raise UserError(
-                f"{name}: {rate:g} is not possible with protocol {spec.protocol!r}, which "
-                f"{method.needs_every_message}; it must be 0."
+                f"{name}: {rate:g} is not possible with method {spec.method!r}, which "
+                f"{entry.needs_every_message}; it must be 0."
             )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -21,15 +22,14 @@ from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS
 from ngo.gossip.network import Network, SharedMatrix
 from ngo.gossip.step import Matrices, Step
-from ngo.gossip.topology import TOPOLOGIES, Mixing
+from ngo.gossip.topology import Mixing
 from ngo.training.batches import Batches, BatchStream
+from ngo.training.checkpoint import State
 from ngo.training.declared import DeclaredFields, Undeclared, undeclared
 from ngo.training.problem import Problem
 from ngo.training.spec import RunSpec
 
 log = logging.getLogger("ngo")
-
-State = dict[str, object]
 
 
 class Stepper:
@@ -65,18 +65,19 @@ class Stepper:
         self.steps = steps
         self.t = 0  # the number of steps taken
         self._spec = spec
-        self._method = METHODS[spec.protocol]
+        self._method = METHODS[spec.method]
         self._rule = LOCAL_RULES[spec.local_rule]
         self._fields = DeclaredFields(spec)
-        self._coupling = COUPLINGS[spec.coupling] if spec.coupling else None
+        self._coupling: Any = COUPLINGS[spec.coupling] if spec.coupling else None
         if self._method.decentralized and self._coupling is None:
             self._coupling = Undeclared(undeclared(spec, "coupling"))
-        self._codec, self._compressing = Undeclared(undeclared(spec, "compression")), []
+        self._codec: Any = Undeclared(undeclared(spec, "compression"))
+        self._compressing: list[torch.Generator] = []
         if spec.compression is not None:
             X = self.population.X
             self._compressing = [torch_stream(spec.seed, "compression", i, X.device) for i in own]
             entry = COMPRESSIONS[spec.compression]
-            self._codec = entry.codec(self.population.d, X.dtype, spec, self._compressing)
+            self._codec = entry.codec(self.population.d, X.dtype, self._fields, self._compressing)
         self._streams = [
             BatchStream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
             for i, part in zip(own, problem.parts, strict=True)
@@ -91,7 +92,7 @@ class Stepper:
         )
         self._graphs = torch_stream(spec.seed, "graphs")
         self._mixing = None
-        if self._method.decentralized:
+        if self._method.decentralized and spec.topology is not None:
             self._mixing = Mixing(spec.topology, spec.workers, spec, self._graphs)
         self._matrices: Matrices = {}
         self._own = own
@@ -110,9 +111,7 @@ class Stepper:
     def connect(self, network: Network) -> None:
         """Exchange through ``network`` from now on; at first all workers share a matrix."""
         self.network = network
-        self.network.directed = (
-            self._mixing is not None and TOPOLOGIES[self._spec.topology].directed
-        )
+        self.network.directed = self._mixing is not None and self._mixing.directed
 
     def advance(self) -> torch.Tensor:
         """Take one step; the workers' losses ``[n]`` on their batches."""
@@ -141,7 +140,7 @@ class Stepper:
         if self._mixing is not None:
             W = self._failures.matrix(self._mixing.at(self.network.exchanges), self._absent)
         self.t += 1
-        network = self.network
+        network: Any = self.network
         if alone:
             network, W = SharedMatrix(self.population.spread), torch.eye(len(X)).double()
         network.set_matrix(W)
@@ -155,7 +154,7 @@ class Stepper:
                 X,
                 self.population.G,
                 self._fields,
-                learning_rate(self._spec, t, self.steps),
+                learning_rate(self._fields, t, self.steps),
                 network,
                 self._rule,
                 self._coupling,
@@ -195,10 +194,10 @@ class Stepper:
         self.population.load_state_dict(state["population"])
         for stream, its in zip(self._streams, state["batches"], strict=True):
             stream.load_state_dict(its)
-        for stream, its in zip(self._changes, state["changes"], strict=True):
-            stream.set_state(its)
-        for stream, its in zip(self._compressing, state.get("compression", ()), strict=True):
-            stream.set_state(its)
+        for generator, its in zip(self._changes, state["changes"], strict=True):
+            generator.set_state(its)
+        for generator, its in zip(self._compressing, state.get("compression", ()), strict=True):
+            generator.set_state(its)
         self._graphs.set_state(state["graphs"])
         self._failures.load_state_dict(state["failures"])
         device = self.population.X.device

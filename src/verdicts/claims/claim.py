@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from verdicts.registry import unknown
 from verdicts.rows.selection import Selection
@@ -64,6 +65,8 @@ class ClaimsFile:
 
     claims: Mapping[str, Claim]
     gates: Mapping[str, Gate]
+    #: The files with printed numbers that claims name.
+    printed: tuple[Path, ...] = ()
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -76,7 +79,7 @@ class ClaimsFile:
     @property
     def quantities(self) -> tuple[str, ...]:
         """The names of all quantities that claims and gates use, sorted."""
-        entries = [*self.claims.values(), *self.gates.values()]
+        entries: list[Claim | Gate] = [*self.claims.values(), *self.gates.values()]
         return tuple(sorted({each.quantity for each in entries if each.quantity}))
 
     def with_named(self, argument: str, values: Mapping[str, object]) -> ClaimsFile:

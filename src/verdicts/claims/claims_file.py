@@ -10,10 +10,12 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate
 from verdicts.claims.for_each import expanded
-from verdicts.quantity import QUANTITIES
+from verdicts.claims.printed import PrintedNumbers
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.expectation import RELATIONS, Expectation
@@ -23,6 +25,7 @@ CLAIM_KEYS = (
     *("place", "says", "kind", "from", "where", "quantity", "with", *RELATIONS, "margin", "unit"),
     *("family", "gate", "shows", "cells", "every_cell"),
 )
+SECTIONS = ("values", "defaults", "gates", "claims")
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
 OWN_OF_A_CELL = (*RELATIONS, "margin")
 
@@ -43,17 +46,44 @@ KINDS = {
 
 def read_claims(path: str | Path) -> ClaimsFile:
     """The checked claims of a file; a one-line UserError for the first mistake in it."""
-    content = read_mapping(path, "claims")
-    _check_keys("claims", content, ("gates", "claims"), ("claims",))
+    return claims_of(read_mapping(path, "claims"), Path(path).parent)
+
+
+def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
+    """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
+    _check_keys("claims", content, SECTIONS, ("claims",))
+    sections = {name: _mapping(name, content.get(name, {})) for name in SECTIONS}
+    named = {
+        name: {
+            value: _mapping(f"values.{name}.{value}", entry)
+            for value, entry in _mapping(f"values.{name}", values).items()
+        }
+        for name, values in sections["values"].items()
+    }
     gates = {
-        name: _gate(f"gates.{name}", name, entry)
-        for name, entry in _mapping("gates", content.get("gates", {})).items()
+        str(name): _gate(f"gates.{name}", name, entry)
+        for name, entry in expanded("gates", sections["gates"], named).items()
     }
-    claims = {
-        name: _claim(f"claims.{name}", name, entry, gates)
-        for name, entry in expanded(_mapping("claims", content["claims"])).items()
-    }
-    return ClaimsFile(claims, gates)
+    short = _with_defaults(sections["claims"], sections["defaults"])
+    printed = PrintedNumbers(folder)
+    claims = [
+        _claim(f"claims.{name}", name, printed.numbers(f"claims.{name}", entry), gates)
+        for name, entry in expanded("claims", short, named).items()
+    ]
+    return ClaimsFile({claim.id: claim for claim in claims}, gates, tuple(sorted(printed.files)))
+
+
+def _with_defaults(
+    claims: Mapping[Any, object], defaults: Mapping[Any, object]
+) -> dict[object, object]:
+    """The claims, each with what it does not give from the defaults that it names."""
+    found = dict(claims)
+    for name, entry in claims.items():
+        if isinstance(entry, Mapping) and "defaults" in entry:
+            chosen = _one_of(f"claims.{name}.defaults", entry["defaults"], defaults)
+            own = {key: value for key, value in entry.items() if key != "defaults"}
+            found[name] = {**_mapping(f"defaults.{chosen}", defaults[chosen]), **own}
+    return found
 
 
 def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate]) -> Claim:
@@ -199,7 +229,9 @@ def _where(key: str, value: object) -> Selection:
     return selection
 
 
-def _check_keys(key: str, values: Mapping, known: Iterable[str], required: Iterable[str]) -> None:
+def _check_keys(
+    key: str, values: Mapping[Any, object], known: Iterable[str], required: Iterable[str]
+) -> None:
     for name in values:
         if name not in known:
             raise unknown(key, name, known)
@@ -210,11 +242,11 @@ def _check_keys(key: str, values: Mapping, known: Iterable[str], required: Itera
 
 def _one_of(key: str, value: object, known: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in known:
-        raise unknown(key, value, known)
+        raise unknown(key, value, map(str, known))
     return value
 
 
-def _mapping(key: str, value: object) -> Mapping:
+def _mapping(key: str, value: object) -> Mapping[Any, object]:
     if not isinstance(value, Mapping):
         raise UserError(f"{key}: {shown(value)} is not allowed; it must be a mapping.")
     return value

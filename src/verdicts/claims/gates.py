@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 
 from verdicts.claims.claim import Gate
-from verdicts.quantity import QUANTITIES
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
-from verdicts.rows.selection import Tables, joined, last_evaluations, selected
+from verdicts.rows.evaluations import last_evaluations
+from verdicts.rows.selection import Tables, joined, selected
 
 
 def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:
@@ -41,12 +42,13 @@ def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:
 
 def _taken(gate: Gate, rows: pd.DataFrame) -> float:
     if gate.quantity is not None:
-        values = QUANTITIES[gate.quantity].function(rows, **gate.arguments)
+        quantity = QUANTITIES[gate.quantity]
+        result = quantity.function(rows, **gate.arguments)
+        values = quantity.per_seed("quantity", result)
     elif gate.column in rows:
-        values = last_evaluations(rows)[gate.column]
+        values = last_evaluations(rows)[gate.column].to_numpy(dtype=float)
     else:
         raise UserError(f"there is no column {gate.column!r}.")
-    values = values.to_numpy(dtype=float)
     if not len(values) or np.isnan(values).any():
         return float("nan")
     return float(getattr(np, gate.take)(values))

@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 from verdicts.claims.claims_file import KINDS, TAKEN
-from verdicts.quantity import QUANTITIES
+from verdicts.claims.for_each import ALL, FOR_EACH
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.statistics.expectation import RELATIONS
 
-NUMBER = {"type": "number"}
+VALUE = {"type": "string", "pattern": r"^\{[\w.]+\}$", "description": "a value of for_each"}
+NUMBER = {"anyOf": [{"type": "number"}, VALUE]}
 TEXT = {"type": "string"}
 NAMES = {
     "description": "A name, or a list of names.",
     "oneOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}],
 }
 SELECTION = {
-    "type": "object",
+    "anyOf": [{"type": "object"}, VALUE],
     "description": "column: value; a list is any of its values, null a missing value, and "
     "{min: x, max: y} a range",
+}
+PRINTED = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["file", "column", "where"],
+    "properties": {"file": TEXT, "column": TEXT, "where": {"type": "object"}},
+    "description": "the number in the one row of a CSV file in the folder of the claims",
 }
 EXPECTATION = {
     "above": {**NUMBER, "description": "the mean is above this"},
     "below": {**NUMBER, "description": "the mean is below this"},
     "near": {**NUMBER, "description": "the mean is within the margin of this"},
-    "paper": {**NUMBER, "description": "the same, of a value that was printed elsewhere"},
+    "paper": {
+        "anyOf": [{"type": "number"}, VALUE, PRINTED],
+        "description": "the same, of a value that was printed elsewhere",
+    },
     "margin": {
-        "type": "number",
-        "exclusiveMinimum": 0,
+        "anyOf": [{"type": "number", "exclusiveMinimum": 0}, VALUE],
         "description": "in the quantity's unit; a difference below it counts as none",
     },
+}
+FOR_EACH_VALUE = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [{"type": "array", "minItems": 1}, {"const": ALL}]},
+    "description": "NAME: [values]: an entry for each, with {NAME} in its id and texts; "
+    "NAME: all for all in the section values",
 }
 
 
@@ -39,23 +56,42 @@ def schema() -> dict[str, object]:
         "additionalProperties": False,
         "required": ["claims"],
         "properties": {
+            "values": {
+                "type": "object",
+                "additionalProperties": {
+                    "type": "object",
+                    "additionalProperties": {"type": "object"},
+                },
+                "description": "NAME: the mappings that values of for_each stand for, by value",
+            },
+            "defaults": {
+                "type": "object",
+                "additionalProperties": _claim(required=()),
+                "description": "what claims that name these defaults do not give themselves",
+            },
             "gates": {"type": "object", "additionalProperties": _gate()},
             "claims": {
                 "type": "object",
                 "propertyNames": {"pattern": "^[A-Za-z0-9{][A-Za-z0-9_.{}-]*$"},
-                "additionalProperties": _claim(),
+                "additionalProperties": {
+                    "if": {"required": ["defaults"]},
+                    "then": _claim(required=()),
+                    "else": _claim(),
+                },
             },
         },
     }
 
 
-def _claim() -> dict[str, object]:
+def _claim(
+    required: tuple[str, ...] = ("place", "says", "kind", "from", "quantity"),
+) -> dict[str, object]:
     cell = {
         "type": "object",
         "description": "further conditions, and maybe an expectation of its own",
     }
     return _entry(
-        ("place", "says", "kind", "from", "quantity"),
+        required,
         {
             "place": {**TEXT, "description": "where the claim is made"},
             "says": {**TEXT, "description": "the claim in a sentence"},
@@ -74,11 +110,8 @@ def _claim() -> dict[str, object]:
                 "additionalProperties": cell,
                 "description": "parts of the rows with verdicts of their own",
             },
-            "for_each": {
-                "type": "object",
-                "additionalProperties": {"type": "array", "minItems": 1},
-                "description": "NAME: [values]: a claim for each, with {NAME} in its id and texts",
-            },
+            FOR_EACH: FOR_EACH_VALUE,
+            "defaults": {**TEXT, "description": "the defaults of the claim"},
             "every_cell": {
                 "type": "boolean",
                 "description": "the claim holds if each cell does, and fails if one does",
@@ -91,12 +124,16 @@ def _gate() -> dict[str, object]:
     return _entry(
         ("take", "else"),
         {
+            FOR_EACH: FOR_EACH_VALUE,
             "from": {**NAMES, "description": "by default, the rows of the claim"},
             "where": SELECTION,
             "column": {**TEXT, "description": "a column at the end of each run"},
             "quantity": _quantity(),
             "with": {"type": "object", "description": "the quantity's arguments"},
-            "take": {"enum": list(TAKEN), "description": "how the values are condensed"},
+            "take": {
+                "anyOf": [{"enum": list(TAKEN)}, VALUE],
+                "description": "how the values are condensed",
+            },
             "above": NUMBER,
             "below": NUMBER,
             "else": {**TEXT, "description": "the reason, if the runs do not pass"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 from verdicts.registry import UserError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def contrast(
 
     parts = []
     for term in terms:
-        fields = dict(term)
+        fields: dict[str, Any] = dict(term)
         try:
             weight = float(fields.pop("weight"))
         except (KeyError, TypeError, ValueError):

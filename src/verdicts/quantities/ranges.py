@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ def spread(
 
     table = by_seed(rows, where or {}, value, [across])
     found = table.max(axis=1, skipna=False) - table.min(axis=1, skipna=False)
-    return found.mask(np.isinf(table).any(axis=1) & table.notna().all(axis=1), np.inf)
+    return found.mask(table.isin([np.inf, -np.inf]).any(axis=1) & table.notna().all(axis=1), np.inf)
 
 
 @quantity(

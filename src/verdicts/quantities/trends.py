@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 
 if TYPE_CHECKING:
     import numpy as np

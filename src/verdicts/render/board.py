@@ -42,7 +42,7 @@ def _line(row: Row) -> dict[str, str]:
         "p": _p(row.deciding_p),
         "Smallest effect": number(row.detectable),
         "Seeds needed": _seeds(row.seeds_needed),
-        "Reason": row.reason or ABSENT,
+        "Reason": "; ".join(filter(None, (row.reason, row.hardest_case))) or ABSENT,
         "Shown in": row.shows or ABSENT,
     }
 

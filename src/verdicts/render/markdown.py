@@ -22,7 +22,7 @@ def as_markdown(rows: Sequence[Row]) -> str:
 
 def pipe_table(printed: pd.DataFrame) -> str:
     """A table of strings as a pipe table; characters with a meaning in Markdown are escaped."""
-    lines = [list(printed), ["---"] * printed.shape[1], *printed.itertuples(index=False)]
+    lines = [list(printed.columns), ["---"] * printed.shape[1], *printed.itertuples(index=False)]
     return "\n".join("| " + " | ".join(map(escaped, line)) + " |" for line in lines)
 
 

@@ -46,9 +46,9 @@ def as_page(rows: Sequence[Row], title: str = "Verdicts") -> str:
 
 
 def _table(printed: pd.DataFrame, name: str) -> str:
-    heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in printed)
+    heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in printed.columns)
     lines = "\n".join(
-        "<tr>" + "".join(_cell(column, row[column]) for column in printed) + "</tr>"
+        "<tr>" + "".join(_cell(column, row[column]) for column in printed.columns) + "</tr>"
         for row in printed.to_dict("records")
     )
     return (

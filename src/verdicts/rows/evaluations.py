@@ -7,20 +7,24 @@ import pandas as pd
 from verdicts.registry import UserError
 
 
+def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
+    """The row of each run with the highest ``step``; all rows of a table without runs or steps."""
+    if not {"run", "step"} <= set(rows):
+        return rows
+    return rows.loc[rows.groupby("run")["step"].idxmax()]
+
+
 def final(metrics: pd.DataFrame) -> pd.DataFrame:
     """The last evaluation of every run; accuracies and losses of a diverged run are NaN.
 
-    The last one has the highest ``step``. A table without steps has one row for each run; a
-    UserError if it has two. Without the column ``diverged``, no run diverged.
+    A table without steps has one row for each run; a UserError if it has two. Without the column
+    ``diverged``, no run diverged.
     """
-    if "step" in metrics:
-        last = metrics.loc[metrics.groupby("run")["step"].idxmax()].copy()
-    elif metrics["run"].is_unique:
-        last = metrics.copy()
-    else:
-        run = metrics.loc[metrics["run"].duplicated(), "run"].iloc[0]
+    last = last_evaluations(metrics).copy()
+    if "step" not in last and not last["run"].is_unique:
+        run = last.loc[last["run"].duplicated(), "run"].iloc[0]
         raise UserError(f"step: there is no such column, and the run {run!r} has several rows.")
     if "diverged" in last:
-        scores = [name for name in last if "accuracy" in name or "loss" in name]
+        scores = [name for name in last.columns if "accuracy" in name or "loss" in name]
         last.loc[last["diverged"], scores] = float("nan")
     return last.reset_index(drop=True)

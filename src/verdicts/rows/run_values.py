@@ -54,6 +54,8 @@ def per_run(metrics: pd.DataFrame, value: Value) -> pd.DataFrame:
     many or too few.
     """
     if "run" not in metrics:
+        if not isinstance(value, str):
+            raise UserError(f"value: {dict(value)!r} needs the column 'run', which the rows lack.")
         if value not in metrics:
             raise UserError(f"value: there is no column {value!r}.{nearest(value, metrics)}")
         return metrics.assign(value=metrics[value].astype(float), run=metrics.index.astype(str))
@@ -62,7 +64,7 @@ def per_run(metrics: pd.DataFrame, value: Value) -> pd.DataFrame:
     order = ["run", "step"] if "step" in metrics else ["run"]
     rows = metrics.sort_values(order, kind="stable")
     last = final(rows)
-    entry, arguments = parsed(value, list(metrics))
+    entry, arguments = parsed(value, [str(name) for name in metrics])
     try:
         found = last["run"].map(entry.read(rows, last, *arguments))
     except KeyError as error:
@@ -89,7 +91,7 @@ def at_the_end(column: str, factor: float = 1.0) -> Callable[..., pd.Series]:
     return lambda rows, last: factor * last.set_index("run")[column]
 
 
-def parsed(value: Value, columns: Collection[str] = ()) -> tuple[RunValue, list]:
+def parsed(value: Value, columns: Collection[str] = ()) -> tuple[RunValue, list[object]]:
     """The entry of a value, and its argument if it has one; ``columns`` are those of the table.
 
     Raises a one-line UserError for a mistake.

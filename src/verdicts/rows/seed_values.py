@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -51,7 +52,7 @@ def by_seed(
     return _table(columns, sorted(runs["seed"].unique()))
 
 
-def _table(columns: Mapping[tuple, pd.Series], seeds: Sequence[int]) -> pd.DataFrame:
+def _table(columns: Mapping[Any, pd.Series], seeds: list[int]) -> pd.DataFrame:
     """Seeds × keys, from one Series of each key; a missing seed is NaN."""
     data = np.array([column.reindex(seeds).to_numpy(float) for column in columns.values()]).T
     frame = pd.DataFrame(data, index=pd.Index(seeds, name="seed"))

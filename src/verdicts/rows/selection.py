@@ -57,13 +57,6 @@ def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
     return rows[kept]
 
 
-def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
-    """The last row of each run; all rows of a table without runs."""
-    if not {"run", "step"} <= set(rows):
-        return rows
-    return rows.loc[rows.groupby("run")["step"].idxmax()]
-
-
 def matches(values: pd.Series, wanted: object) -> pd.Series:
     """Whether each value meets a condition: the value, one of the values, or in the range."""
     if isinstance(wanted, Mapping):

@@ -92,7 +92,7 @@ def error_rates(
     ``fails`` is true of ``near`` and ``paper``); ``false``: with any; ``power``: the share of the
     claims with a true verdict that get it, NaN if there are none.
     """
-    records = []
+    records: list[dict[str, object]] = []
     for situation in situations:
         for noise in noises:
             for count in seeds:

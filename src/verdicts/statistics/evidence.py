@@ -13,21 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from verdicts.statistics import sign_flip
+from verdicts.statistics.estimates import ALPHA, FEWEST, ROUNDING, estimate
 from verdicts.statistics.expectation import Expectation
-
-ALPHA = 0.05
-
-FEWEST = 3
-"""The fewest seeds that can decide anything."""
 
 EXACT_FROM = 8
 """From this number of seeds on, the sign-flip test decides."""
 
 RANKED_FROM = 6
 """Fewer ranks can't have a two-sided p value below 5 %."""
-
-ROUNDING = 1e-9
-"""A spread below this share of the values is rounding error."""
 
 
 @dataclass(frozen=True)
@@ -161,18 +154,12 @@ def _student(t: float, freedom: int) -> float:
 
 def _interval(values: np.ndarray) -> tuple[float, float, float]:
     """The estimate and its 95 % interval."""
-    from scipy.special import stdtrit
-
-    count = len(values)
-    if not count:
+    if not len(values):
         return (float("nan"),) * 3
     if np.isinf(values).any():
         return _median_interval(np.sort(values))
-    mean = float(values.mean())
-    if count < FEWEST:
-        return mean, float("nan"), float("nan")
-    half = float(stdtrit(count - 1, 1 - ALPHA / 2) * values.std(ddof=1) / np.sqrt(count))
-    return mean, mean - half, mean + half
+    found = estimate(values)
+    return found.mean, found.mean - found.half_width, found.mean + found.half_width
 
 
 def _median_interval(values: np.ndarray) -> tuple[float, float, float]:

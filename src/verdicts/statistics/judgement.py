@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from verdicts.statistics.evidence import ALPHA, Evidence
+from verdicts.statistics.cases import hardest
+from verdicts.statistics.estimates import ALPHA
+from verdicts.statistics.evidence import Evidence
 from verdicts.statistics.holm import adjusted
 
 if TYPE_CHECKING:
@@ -42,6 +44,11 @@ class Verdict:
     met: int | None = None
     """Number of cases in which the claim is met, for a claim that is judged by cases."""
     cases: int | None = None
+    hardest: str = ""
+    """The name of the case that is the hardest on the claim, …"""
+    hardest_measured: float = float("nan")
+    hardest_limit: float = float("nan")
+    """… what was measured in it, and its limit."""
 
 
 def judge(family: Sequence[Evidence]) -> list[Verdict]:
@@ -55,16 +62,22 @@ def judge(family: Sequence[Evidence]) -> list[Verdict]:
 
 
 def judge_cases(cases: pd.DataFrame) -> Verdict:
-    """The verdict of a table of cases with the column ``met``: holds if all are met."""
+    """The verdict of a table of cases (``statistics.cases``): holds if all are met."""
     met_in = cases["met"].eq(True)
     count, met = len(cases), int(met_in.sum())
     if not count:
         return Verdict(NOT_RUN, "there are no cases")
-    if met == count:
-        return Verdict(HOLDS, met=met, cases=count)
-    first = cases[~met_in].iloc[0]
-    reason = f"met in {met} of {count} cases; not in {first['case']}"
-    return Verdict(FAILS, reason, met=met, cases=count)
+    first = None if met == count else cases[~met_in].iloc[0]["case"]
+    worst = hardest(cases)
+    return Verdict(
+        HOLDS if first is None else FAILS,
+        "" if first is None else f"met in {met} of {count} cases; not in {first}",
+        met=met,
+        cases=count,
+        hardest=str(worst["case"]),
+        hardest_measured=float(worst["measured"]),
+        hardest_limit=float(worst["limit"]),
+    )
 
 
 def judge_every(cells: Sequence[Verdict]) -> Verdict:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from verdicts.statistics.evidence import ALPHA, FEWEST, Evidence
+from verdicts.statistics.estimates import ALPHA, FEWEST
+from verdicts.statistics.evidence import Evidence
 
 POWER = 0.8
 MOST_SEEDS = 10_000
@@ -29,7 +30,7 @@ def detectable(evidence: Evidence, family: int = 1) -> float:
     while power(high, count, level) < POWER:
         high *= 2
     effect = brentq(lambda effect: power(effect, count, level) - POWER, 0, high, xtol=1e-6)
-    least = expected.margin if expected.relation in ("near", "paper") else 0.0
+    least = expected.margin or 0.0 if expected.relation in ("near", "paper") else 0.0
     return least + spread * float(effect)
 
 

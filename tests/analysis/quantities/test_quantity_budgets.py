@@ -6,8 +6,8 @@ from measured_runs import evaluations, table
 from ngo.analysis.quantities.budgets import difference_at_bytes, difference_at_seconds
 from ngo.common.registry import UserError
 
-EVERY = {"protocol": "ngo"}
-RARE = {"protocol": "local_sgd"}
+EVERY = {"method": "ngo"}
+RARE = {"method": "local_sgd"}
 
 
 def runs(*, seed=0, lost=False, u=0.2):
@@ -16,8 +16,8 @@ def runs(*, seed=0, lost=False, u=0.2):
            for s, a in ((0, 0.1), (10, 0.3), (100, 0.9))]  # fmt: skip
     local = [{"step": s, "accuracy": a, "bytes": 200 * s} for s, a in ((0, 0.1), (100, 0.6))]
     return (
-        evaluations(ngo, seed=seed, protocol="ngo", u=u, diverged=lost),
-        evaluations(local, seed=seed, protocol="local_sgd", u=u),
+        evaluations(ngo, seed=seed, method="ngo", u=u, diverged=lost),
+        evaluations(local, seed=seed, method="local_sgd", u=u),
     )
 
 
@@ -34,7 +34,7 @@ def test_a_share_of_the_budget():
         difference_at_bytes(table(*runs()), EVERY, RARE, share=2)
 
 
-def test_divergence_counts_against_its_protocol():
+def test_divergence_counts_against_its_method():
     assert difference_at_bytes(table(*runs(lost=True)), EVERY, RARE)[0] == -math.inf
     assert difference_at_bytes(table(*runs(lost=True)), RARE, EVERY)[0] == math.inf
 
@@ -59,7 +59,7 @@ def test_gamma_is_chosen_by_held_out_accuracy_at_the_budget():
     ngo = [
         evaluations(
             [{"step": s, "accuracy": a, "held_out": h, "bytes": 1000 * s} for s, a, h in curve],
-            protocol="ngo", gamma=gamma, diverged=gamma == 2,
+            method="ngo", gamma=gamma, diverged=gamma == 2,
         )
         for gamma, curve in curves.items()
     ]  # fmt: skip
@@ -67,7 +67,7 @@ def test_gamma_is_chosen_by_held_out_accuracy_at_the_budget():
         {"step": s, "accuracy": a, "held_out": a, "bytes": 100 * s}
         for s, a in ((0, 0.1), (100, 0.6))
     ]
-    rows = table(*ngo, evaluations(rare, protocol="local_sgd", gamma=0.3))
+    rows = table(*ngo, evaluations(rare, method="local_sgd", gamma=0.3))
     found = difference_at_bytes(rows, EVERY, RARE, choose=["gamma"])
     assert found.tolist() == pytest.approx([50 - 60])
 
@@ -82,7 +82,7 @@ def test_accuracy_is_compared_after_equally_many_seconds():
                     {"step": s, "accuracy": a, "messages": s * edges, "bytes": s * edges * 1000}
                     for s, a in ((0, 0.1), (20, end))
                 ],
-                protocol="gossip", topology=graph, workers=4,
+                method="gossip", topology=graph, workers=4,
             )
             for graph, edges, end in (("ring", 8, 0.4), ("complete", 12, 0.5))
         )

@@ -27,7 +27,7 @@ def test_gaps_are_compared_as_they_are_printed():
         "topology ring, n 4": True, "topology ring, n 16": True,
         "topology complete, n 4": True, "topology complete, n 16": False,
     }  # fmt: skip
-    with pytest.raises(UserError, match="has no row for this statement"):
+    with pytest.raises(UserError, match="no row is left for this statement"):
         printed_gaps(FOUR[FOUR["topology"] == "random"])
 
 

@@ -4,7 +4,7 @@ from stepping import Stepping, fields, ring_matrix, states
 
 from ngo.gossip.coupling import COUPLINGS
 
-SETTINGS = {"near_factor": 2.0, "near_exponent": 0.4, "far_factor": 3.0, "far_exponent": 1.6}
+OPTIONS = {"near_factor": 2.0, "near_exponent": 0.4, "far_factor": 3.0, "far_exponent": 1.6}
 
 
 def stepped(X, coupling, **values):
@@ -17,7 +17,7 @@ def test_the_pull_is_the_sum_of_two_powers():
     """φ_p has the exponent 2p − 1."""
     X, _ = states()
     near, far = (stepped(X, "power", p=(exponent + 1) / 2) - X for exponent in (0.4, 1.6))
-    assert torch.allclose(stepped(X, "fixed_time", **SETTINGS), X + 2 * near + 3 * far)
+    assert torch.allclose(stepped(X, "fixed_time", **OPTIONS), X + 2 * near + 3 * far)
 
 
 @pytest.mark.parametrize("far", [1e1, 1e3, 1e5])
@@ -26,7 +26,7 @@ def test_the_time_to_consensus_has_a_bound_for_all_initial_states(far):
 
     Two workers: ż = −2 W_12 γ (…); steps that shorten with |z| follow the flow.
     """
-    run, half = fields(**SETTINGS), torch.tensor([[0.5]], dtype=torch.float64)
+    run, half = fields(**OPTIONS), torch.tensor([[0.5]], dtype=torch.float64)
     bound, time = 1 / (2 * 0.6) + 1 / (3 * 0.6), 0.0
     z = torch.tensor([[far]], dtype=torch.float64)
     while z > 1e-9:

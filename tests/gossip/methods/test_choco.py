@@ -17,7 +17,7 @@ from ngo.gossip.weights import mixing_matrix
 from ngo.training.resolve import resolve
 
 KEPT = {"kept_share": 0.5}
-SETTINGS = {**KEPT, "levels": 5}
+OPTIONS = {**KEPT, "levels": 5}
 
 
 def reference_of(name):
@@ -25,7 +25,7 @@ def reference_of(name):
     own = {"none": lambda z: z, "top_k": lambda z: by_worker.top(z, 2), "sign": by_worker.signs}
     if name in own:
         return lambda i, z: own[name](z)
-    run = Stepping("choco", torch.zeros(1, by_worker.D), **SETTINGS).run
+    run = Stepping("choco", torch.zeros(1, by_worker.D), **OPTIONS).run
     codecs = [
         COMPRESSIONS[name].codec(
             by_worker.D, torch.float64, run, [torch_stream(0, "compression", i)]
@@ -40,7 +40,7 @@ def reference_of(name):
 @pytest.mark.parametrize("name", sorted(COMPRESSIONS))
 def test_it_is_its_reference(name, graph, p):
     W = mixing_matrix(graph(by_worker.N))
-    found = trained("choco", W, 50, lr=LR, gamma=0.3, p=p, compression=name, **SETTINGS)
+    found = trained("choco", W, 50, lr=LR, gamma=0.3, p=p, compression=name, **OPTIONS)
     expected = by_worker.choco(W.numpy(), grad, 50, LR, 0.3, p, reference_of(name))
     assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-6)
 
@@ -60,7 +60,7 @@ def test_without_compression_it_is_gossip(coupling):
 def test_the_mean_is_conserved_and_the_workers_agree(name):
     """Without gradients: theorem 2 of Koloskova et al. 2019, with any contraction."""
     X, _ = states()
-    stepping = Stepping("choco", X, ring_matrix(), compression=name, gamma=0.4, p=1.0, **SETTINGS)
+    stepping = Stepping("choco", X, ring_matrix(), compression=name, gamma=0.4, p=1.0, **OPTIONS)
     for _ in range(150):
         stepping.advance()
     assert torch.allclose(stepping.X.mean(0), X.mean(0), atol=1e-12)
@@ -81,26 +81,26 @@ def test_what_is_left_out_is_sent_later():
 
 
 def test_it_needs_a_fixed_graph():
-    assert resolve({"protocol": "choco"}).compression == "none"
-    assert resolve({"protocol": "choco", "topology": "erdos_renyi"}).topology == "erdos_renyi"
+    assert resolve({"method": "choco"}).compression == "none"
+    assert resolve({"method": "choco", "topology": "erdos_renyi"}).topology == "erdos_renyi"
     for topology in ("random", "one_peer_hypercube"):
         with pytest.raises(UserError) as error:
-            resolve({"protocol": "choco", "topology": topology, "workers": 8})
+            resolve({"method": "choco", "topology": topology, "workers": 8})
         assert str(error.value).startswith(
-            f"topology: {topology!r} may change at each step, and protocol 'choco' builds on "
+            f"topology: {topology!r} may change at each step, and method 'choco' builds on "
             f"earlier steps with the same neighbours; fixed topologies: chain, complete, "
         )
         assert "\n" not in str(error.value)
 
 
 def test_other_methods_send_whole_rows():
-    for protocol in ("ngo", "gossip", "d2", "centralized"):
+    for method in ("ngo", "gossip", "d2", "centralized"):
         with pytest.raises(UserError, match="compression: 'top_k' has no effect with") as error:
-            resolve({"protocol": protocol, "compression": "top_k"})
-        assert "compression is read with protocol choco" in str(error.value)
+            resolve({"method": method, "compression": "top_k"})
+        assert "compression is read with method choco" in str(error.value)
     with pytest.raises(UserError, match="kept_share: 0.1 has no effect with compression 'sign'"):
-        resolve({"protocol": "choco", "compression": "sign", "kept_share": 0.1})
-    spec = resolve({"protocol": "choco", "compression": "top_k", "kept_share": 0.1})
+        resolve({"method": "choco", "compression": "sign", "kept_share": 0.1})
+    spec = resolve({"method": "choco", "compression": "top_k", "kept_share": 0.1})
     assert spec.id.startswith("mnist-iid-ring-choco-top_k-p0.9-s0-")
 
 

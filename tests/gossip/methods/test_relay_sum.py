@@ -79,9 +79,9 @@ def test_a_tree_that_falls_apart_relays_within_its_parts():
 @pytest.mark.parametrize(("name", "count"), [("ring", 10), ("complete", 45)])
 def test_it_needs_a_tree(name, count):
     with pytest.raises(UserError) as error:
-        resolve({"protocol": "relay_sum", "topology": name, "workers": 10})
+        resolve({"method": "relay_sum", "topology": name, "workers": 10})
     assert str(error.value) == (
-        f"topology: {name!r} is no tree, with {count} edges on 10 workers, and protocol "
+        f"topology: {name!r} is no tree, with {count} edges on 10 workers, and method "
         f"'relay_sum' needs one: 9 edges without a cycle, such as those of chain and star."
     )
 
@@ -90,9 +90,9 @@ def test_trees_of_any_kind_are_allowed(own_entries):
     topology("branches")(lambda n: list(branches(n).edges))
     topology("pieces")(lambda n: [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5)])
     for name in ("chain", "star", "branches"):
-        spec = resolve({"protocol": "relay_sum", "topology": name, "workers": 6})
+        spec = resolve({"method": "relay_sum", "topology": name, "workers": 6})
         assert (spec.coupling, spec.p, spec.gamma) == (None, None, None)
     with pytest.raises(UserError, match="'pieces' is no tree, with 5 edges on 6 workers"):
-        resolve({"protocol": "relay_sum", "topology": "pieces", "workers": 6})
-    with pytest.raises(UserError, match="'random' may change at each step, and protocol 'relay"):
-        resolve({"protocol": "relay_sum", "topology": "random", "workers": 6})
+        resolve({"method": "relay_sum", "topology": "pieces", "workers": 6})
+    with pytest.raises(UserError, match="'random' may change at each step, and method 'relay"):
+        resolve({"method": "relay_sum", "topology": "random", "workers": 6})

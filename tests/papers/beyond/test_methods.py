@@ -13,7 +13,7 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
     output = made("methods", tmp_path, mnist=combinations(), cifar10=other)
     assert output.picture.stat().st_size > 10_000
     (printed,) = output.tables
-    rows = printed[printed["Data"] == "mnist"].set_index(["Method", "Mixing"])
+    rows = printed[printed["Data"] == "mnist"].set_index(["Algorithm", "Mixing"])
     assert rows.loc[("momentum", "capped"), "Gain"].startswith("+5.00")
     assert rows.loc[("momentum", "linear"), ["Gain", "Best γ"]].tolist() == ["–", "0.4 of 0.2, 0.4"]
     assert rows.loc[("centralized", "–"), ["Best p", "Sent"]].tolist() == ["–", "1.0 MB"]

@@ -35,10 +35,12 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
     output = made("skew", tmp_path, metrics=runs, classes=counts)
     assert output.picture.stat().st_size > 10_000
     (printed,) = output.tables
-    rows = printed.set_index(["β", "Method", "Mixing"])
+    rows = printed.set_index(["β", "Algorithm", "Mixing"])
     assert rows.loc[("10", "sgd", "NGO"), ["Hellinger", "Entropy"]].tolist() == ["0.000", "0.693"]
     assert rows.loc[("0.1", "sgd", "NGO"), ["Hellinger", "Entropy"]].tolist() == ["0.541", "0.000"]
     assert rows.loc[("0.1", "momentum", "capped"), "Gain"].startswith("+5.00")
+    caption = (tmp_path / "tables/skew.md").read_text().partition("\n")[0]
+    assert caption.endswith("; 4 seeds.")  # of the runs, not of the partitions
 
 
 def test_each_method_and_mixer_has_a_line():

@@ -19,7 +19,7 @@ def tables():
         runs = trials(dataset)
         kept = runs["topology"].isin(["random", "complete"])
         found |= {dataset: runs[~kept], f"{dataset}_confirm": runs[kept]}
-    centralized = (runs["protocol"] == "centralized") & (runs["partition"] == "iid")
+    centralized = (runs["method"] == "centralized") & (runs["partition"] == "iid")
     return {**found, "cifar10_centralized": runs[centralized]}
 
 
@@ -58,7 +58,7 @@ def test_a_way_of_training_in_words():
         augmentation="crop_flip", cells=CALIBRATED,
     )  # fmt: skip
     table = accuracies(pd.DataFrame(rows), TABLE1)
-    (row,) = table.query("protocol == 'ngo' and half == 'iid' and reading == 'workers'").to_dict(
+    (row,) = table.query("method == 'ngo' and half == 'iid' and reading == 'workers'").to_dict(
         "records"
     )
     words = "momentum 0.9, η = 0.05, batch 32, cosine schedule, crop and flip"

@@ -34,7 +34,7 @@ def test_the_figure_is_made_from_a_file(tmp_path):
 
 def test_gossip_and_ngo_are_the_delay_zero():
     rows = opened("delay").module.with_delay(delays())
-    cases = rows[["protocol", "p", "delay"]].drop_duplicates()
+    cases = rows[["method", "p", "delay"]].drop_duplicates()
     assert sorted(cases.itertuples(index=False, name=None)) == [
         ("gossip", 1.0, 0), ("gossip", 1.0, 1), ("gossip", 1.0, 5),
         ("ngo", 0.9, 0), ("ngo", 0.9, 1), ("ngo", 0.9, 5),
@@ -44,7 +44,7 @@ def test_gossip_and_ngo_are_the_delay_zero():
 def test_the_difference_is_paired_by_seed_at_each_delay():
     numbers = opened("delay").module.numbers
     found = numbers(delays())
-    V = found[found["value"] == "V"].set_index(["protocol", "delay"])["mean"]
+    V = found[found["value"] == "V"].set_index(["method", "delay"])["mean"]
     assert V["ngo", 5] == pytest.approx(6)
     lost = numbers(delays(lambda seed: seed == 1)).query("value == 'difference'")
     assert lost.set_index("delay")["diverged"].to_dict() == {0: 0, 1: 1, 5: 1}

@@ -28,7 +28,7 @@ def test_fig2_shows_means_over_seeds_against_v():
 
 
 def test_fig2_takes_no_runs_that_differ_otherwise_for_seeds():
-    with pytest.raises(UserError, match="dataset, protocol, topology and seed alone.* r0, r1;"):
+    with pytest.raises(UserError, match="dataset, method, topology and seed alone.* r0, r1;"):
         drawn("fig2", aligned().assign(seed=0))
 
 

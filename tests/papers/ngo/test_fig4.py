@@ -55,11 +55,11 @@ def test_fig4_without_held_out_samples_marks_nothing():
     figure.canvas.draw()
 
 
-def test_fig4_draws_each_protocol_and_p():
+def test_fig4_draws_each_method_and_p():
     """Gossip and NGO at p = 1 too, and centralized learning, which has none."""
     given = (("centralized", math.nan), ("gossip", 1.0), ("ngo", 1.0), ("local_sgd", 0.9))
     runs = (
-        run(0.5, protocol=q, p=p, gamma=math.nan if q == "centralized" else 0.1, seed=s,
+        run(0.5, method=q, p=p, gamma=math.nan if q == "centralized" else 0.1, seed=s,
             holdout_accuracy=0.5)
         for q, p in given for s in SEEDS
     )  # fmt: skip

@@ -16,7 +16,7 @@ def test_fig5_shows_the_edge_probability_nearest_to_the_papers_and_the_budget():
     ends = panel(figure, "(b) at the end")
     assert [label.get_text() for label in ends.get_xticklabels()] == ["0.2\n(20)", "0.5\n(20)"]
     assert line(ends, "centralized")[1] == [pytest.approx(70)] * 2
-    assert shown[shown["protocol"] == "centralized"]["value"].nunique() == 4
+    assert shown[shown["method"] == "centralized"]["value"].nunique() == 4
     assert set(shown["part"]) == {"course", "ends", "equal"}
 
 
@@ -45,7 +45,7 @@ def test_the_figure_is_made_from_a_file(tmp_path):
 def test_the_course_is_that_at_the_nearest_edge_probability():
     course = part(opened("fig5").module.numbers(random_graphs()), "course")
     assert set(course["u"].dropna()) == {0.5}
-    assert set(course["protocol"]) == {"centralized", "gossip", "ngo"}
+    assert set(course["method"]) == {"centralized", "gossip", "ngo"}
 
 
 def test_a_fixed_graph_has_its_share_of_all_edges():

@@ -35,10 +35,10 @@ def test_fig6_shows_the_end_beside_equal_bytes():
     assert set(shown["part"]) == {"course", "ends", "equal"}
 
 
-def test_fig6_draws_protocols_without_a_period_too():
-    given = ({"protocol": "centralized"}, {"protocol": "gossip"}, {"protocol": "delayed", "p": 1.0})
+def test_fig6_draws_methods_without_a_period_too():
+    given = ({"method": "centralized"}, {"method": "gossip"}, {"method": "delayed", "p": 1.0})
     runs = [run(0.5, **how, seed=s) for how in given for s in SEEDS]
-    runs += [run(0.5, protocol="local_sgd", p=1.0, local_steps=5, seed=s) for s in SEEDS]
+    runs += [run(0.5, method="local_sgd", p=1.0, local_steps=5, seed=s) for s in SEEDS]
     figure, _ = drawn("fig6", metrics(*runs))
     assert labels(figure.axes[0]) == [
         "centralized", "gossip, $H = 1$", "gossip, $H = 5$", "delayed, $H = 1$",
@@ -52,15 +52,15 @@ def test_the_figure_is_made_from_a_file(tmp_path):
     assert set(shown["tier"]) == {"test"}
 
 
-def test_couplings_are_named_whatever_the_protocol():
+def test_couplings_are_named_whatever_the_method():
     rows = metrics(
-        run(0.5, protocol="gossip"),
-        run(0.5, protocol="gossip", gamma=1),
-        run(0.5, protocol="ngo", gamma=1),
-        run(0.5, protocol="local_sgd", p=1.0, local_steps=5),
-        run(0.5, protocol="local_sgd", p=0.9, local_steps=5),
-        run(0.5, protocol="local_sgd", p=1.0, gamma=1, local_steps=5),
-        run(0.5, protocol="centralized", local_steps=None),
+        run(0.5, method="gossip"),
+        run(0.5, method="gossip", gamma=1),
+        run(0.5, method="ngo", gamma=1),
+        run(0.5, method="local_sgd", p=1.0, local_steps=5),
+        run(0.5, method="local_sgd", p=0.9, local_steps=5),
+        run(0.5, method="local_sgd", p=1.0, gamma=1, local_steps=5),
+        run(0.5, method="centralized", local_steps=None),
     )
     found = opened("fig6").module.with_coupling(rows).drop_duplicates("run")
     assert found["coupling"].tolist() == [
@@ -81,6 +81,6 @@ def test_accuracy_at_the_end_and_at_equal_bytes():
 
 
 def test_runs_that_differ_otherwise_are_no_seeds():
-    twice = metrics(run(0.5, protocol="ngo"), run(0.5, protocol="ngo", workers=4))
+    twice = metrics(run(0.5, method="ngo"), run(0.5, method="ngo", workers=4))
     with pytest.raises(UserError, match="gamma, local_steps and seed alone"):
         opened("fig6").module.numbers(twice)

@@ -24,7 +24,7 @@ def test_the_panels_show_the_best_accuracy_and_the_difference():
     assert line(best, "NGO") == ([4, 16], pytest.approx([74, 86]))
     gain = shown[shown["value"] == "difference"]
     assert gain["mean"].tolist() == pytest.approx([4, 16])
-    # The seeds differ by 10 points, the protocols always by the same: the interval is empty.
+    # The seeds differ by 10 points, the methods always by the same: the interval is empty.
     assert (gain["high"] - gain["low"]).tolist() == pytest.approx([0, 0], abs=1e-9)
     assert panel(figure, "paired by seed").get_ylim()[0] <= 0
 

@@ -7,7 +7,7 @@ from made_up import SEEDS, panel, rates
 from often_evaluated import often
 
 from ngo.analysis.curves import part
-from ngo.gossip.theory import chatter_V
+from ngo.gossip.bounds import chatter_V
 from ngo.gossip.topologies.ring import ring
 from ngo.gossip.weights import mixing_matrix
 from ngo.native.pool import one_intra_op_thread

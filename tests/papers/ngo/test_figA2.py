@@ -40,25 +40,25 @@ def test_the_figure_says_what_never_got_there(tmp_path):
 
 def test_steps_are_linear_between_evaluations_and_paired_by_seed():
     found = figA2.steps_to_targets(speeding_up(), TARGETS)
-    early = found[found["target"] == "early"].set_index(["protocol", "workers", "seed"])
+    early = found[found["target"] == "early"].set_index(["method", "workers", "seed"])
     # In 10 steps, accuracy rises by 10 points with one worker, with two by 20 or 40.
     assert early.loc[("gossip", 1), "steps"].tolist() == pytest.approx([50, 50, 50])
     assert early.loc[("ngo", 1), "steps"].tolist() == pytest.approx([50, 50, 50])
     assert early.loc[("gossip", 2), "speedup"].tolist() == pytest.approx([2, 2, 2])
     assert early.loc[("ngo", 2), "speedup"].tolist() == pytest.approx([4, 4, 4])
     assert set(found["accuracy"]) == {50, 80}
-    assert "centralized" not in set(found["protocol"])
+    assert "centralized" not in set(found["method"])
 
 
 def test_a_run_that_never_gets_there_is_no_point():
     lost = speeding_up()
-    short = (lost["protocol"] == "ngo") & (lost["seed"] == 2) & (lost["step"] > 10)
+    short = (lost["method"] == "ngo") & (lost["seed"] == 2) & (lost["step"] > 10)
     found = figA2.steps_to_targets(lost[~short], TARGETS)
-    late = found[(found["target"] == "late") & (found["protocol"] == "ngo")]
+    late = found[(found["target"] == "late") & (found["method"] == "ngo")]
     late = late[late["workers"] == 2].set_index("seed")
     assert late["steps"].tolist() == pytest.approx([20, 20, math.inf])
     assert late["speedup"].tolist() == pytest.approx([4, 4, 0])
-    means = figA2.speedup_means(found).set_index(["target", "protocol", "workers"])
+    means = figA2.speedup_means(found).set_index(["target", "method", "workers"])
     row = means.loc[("late", "ngo", 2)]
     assert (row["seeds"], row["reached"]) == (3, 2)
     assert math.isnan(row["steps"])
@@ -70,7 +70,7 @@ def test_a_run_that_never_gets_there_is_no_point():
 
 def test_means_are_geometric_without_an_interval_of_two_seeds():
     table = pd.DataFrame(
-        {"target": "early", "accuracy": 50, "protocol": "ngo", "workers": 2, "seed": [0, 1],
+        {"target": "early", "accuracy": 50, "method": "ngo", "workers": 2, "seed": [0, 1],
          "steps": [10.0, 40.0], "speedup": [1.0, 4.0]}
     )  # fmt: skip
     row = figA2.speedup_means(table).iloc[0]
@@ -80,7 +80,7 @@ def test_means_are_geometric_without_an_interval_of_two_seeds():
 
 
 def test_runs_of_one_seed_are_refused():
-    with pytest.raises(UserError, match="protocol, workers and seed alone"):
+    with pytest.raises(UserError, match="method, workers and seed alone"):
         figA2.steps_to_targets(metrics(*speeding_up_twice()), TARGETS)
 
 

@@ -9,7 +9,7 @@ from made_up import line, metrics, panel, run
 from made_up_graphs import graphs_of_sizes
 
 from ngo.analysis.curves import part
-from ngo.figures.style import PROTOCOL_STYLES
+from ngo.figures.style import METHOD_STYLES
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -45,7 +45,7 @@ def test_runs_of_several_sizes_at_equal_steps():
     course, ends, times, gain = (part(shown, name) for name in PARTS)
     assert set(shown["steps"]) == {20}
     assert course["step"].max() == 20
-    key = ["protocol", "topology", "workers"]
+    key = ["method", "topology", "workers"]
     ends = ends[ends["value"] == "accuracy"].set_index(key)["mean"]
     assert ends["gossip", "ring", 4] == pytest.approx(50)  # its second evaluation
     assert ends["gossip", "ring", 16] == pytest.approx(40)
@@ -61,7 +61,7 @@ def test_a_mean_of_times_is_that_of_all_runs_or_none():
     rows = graphs_of_sizes(lambda seed: seed == 2)
     late = rows[(rows["seed"] == 1) & (rows["topology"] == "ring")].index
     rows.loc[late, "consensus_accuracy"] = 0.1
-    times = part(numbers(rows, 0.3), "times").set_index(["topology", "protocol", "workers"])
+    times = part(numbers(rows, 0.3), "times").set_index(["topology", "method", "workers"])
     ring, other = times.loc["ring", "ngo", 4], times.loc["random", "ngo", 4]
     assert (ring["late"], ring["diverged"]) == (1, 1)
     assert math.isnan(ring["mean"])
@@ -69,16 +69,16 @@ def test_a_mean_of_times_is_that_of_all_runs_or_none():
     assert other["mean"] > 0
 
 
-def test_the_colour_is_the_protocols_and_the_line_the_topologys():
+def test_the_colour_is_the_methods_and_the_line_the_topologys():
     given = [("gossip", "star"), ("gossip", "complete"), ("ngo", "complete"), ("gossip", "ring")]
-    runs = [run(0.5, protocol=q, topology=t) for q, t in given]
-    cases = opened("figS3").module.by_topology(metrics(*runs, run(0.5, protocol="centralized")))
+    runs = [run(0.5, method=q, topology=t) for q, t in given]
+    cases = opened("figS3").module.by_topology(metrics(*runs, run(0.5, method="centralized")))
     looks = {look.label: look for look, _ in cases}
     assert list(looks) == [
         "centralized", "gossip, ring", "gossip, complete", "gossip, star", "NGO, complete",
     ]  # fmt: skip
-    assert looks["centralized"] == PROTOCOL_STYLES["centralized"]
-    assert looks["NGO, complete"].colour == PROTOCOL_STYLES["ngo"].colour
+    assert looks["centralized"] == METHOD_STYLES["centralized"]
+    assert looks["NGO, complete"].colour == METHOD_STYLES["ngo"].colour
     assert looks["NGO, complete"].line == looks["gossip, complete"].line
     assert len({looks[f"gossip, {t}"].marker for t in ("ring", "complete", "star")}) == 3
-    assert [set(rows["protocol"]) for _, rows in cases[1:4]] == [{"gossip"}] * 3
+    assert [set(rows["method"]) for _, rows in cases[1:4]] == [{"gossip"}] * 3

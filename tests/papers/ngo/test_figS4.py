@@ -56,7 +56,7 @@ def test_the_pooled_correlation_differs_from_that_within_a_seed():
 def test_correlations_leave_diverged_runs_out_and_need_a_spread():
     found = correlations(levels(lambda seed: seed == 1))
     assert found["runs"] == 17
-    flat = metrics(*(run(0.5, 1.0 + s, seed=s, protocol=q) for q in BOTH for s in SEEDS))
+    flat = metrics(*(run(0.5, 1.0 + s, seed=s, method=q) for q in BOTH for s in SEEDS))
     found = correlations(flat)
     assert math.isnan(found["pearson"])
     assert math.isnan(found["spearman"])

@@ -1,4 +1,4 @@
-"""Table 1 with each protocol at its own best p and γ."""
+"""Table 1 with each method at its own best p and γ."""
 
 import math
 
@@ -17,7 +17,7 @@ def shown(runs):
 
 
 def test_the_best_gamma_is_printed_with_its_edge():
-    printed = shown(tuned_runs())["table1_tuned"].set_index("Protocol")
+    printed = shown(tuned_runs())["table1_tuned"].set_index("Method")
     assert printed["Best γ"].to_dict() == {
         "centralized": "–", "gossip": "0.1 (smallest)", "ngo": "0.3"
     }  # fmt: skip
@@ -25,7 +25,7 @@ def test_the_best_gamma_is_printed_with_its_edge():
 
 
 def test_the_grid_has_a_row_for_each_p_and_marks_the_best():
-    printed = shown(tuned_runs())["table1_tuned_grid"].set_index(["Protocol", "p"])
+    printed = shown(tuned_runs())["table1_tuned_grid"].set_index(["Method", "p"])
     assert list(printed.index) == [("gossip", "1"), ("ngo", "0.9"), ("ngo", "0.7")]
     assert printed.loc[("ngo", "0.9"), "γ = 1"] == "1 of 3 diverged"
     assert printed.loc[("ngo", "0.7"), "γ = 1"] == "–"
@@ -35,7 +35,7 @@ def test_the_grid_has_a_row_for_each_p_and_marks_the_best():
     assert starred.loc[("gossip", "1"), "γ = 0.1"]
 
 
-def test_a_protocol_that_diverges_at_every_gamma_has_a_dash():
+def test_a_method_that_diverges_at_every_gamma_has_a_dash():
     table = shown(tuned_runs_without_a_stable_gamma())["table1_tuned"]
     assert table["Test"].tolist()[-1] == "–"
 
@@ -49,12 +49,12 @@ def test_the_table_and_the_grid_are_saved(tmp_path):
 def test_runs_of_one_seed_and_gamma_are_no_seeds():
     metrics = tuned_runs()
     again = metrics[metrics["gamma"] == 0.3].assign(run=lambda rows: rows["run"] + "-lr0.2")
-    with pytest.raises(UserError, match="told apart here by .*, protocol, p, gamma and seed alone"):
+    with pytest.raises(UserError, match="told apart here by .*, method, p, gamma and seed alone"):
         shown(pd.concat([metrics, again]))
 
 
 def test_the_table_at_each_ones_own_best_gamma():
-    table = opened("table1_tuned").module.tuned_table(tuned_runs(), TABLE1).set_index("protocol")
+    table = opened("table1_tuned").module.tuned_table(tuned_runs(), TABLE1).set_index("method")
     assert list(table.index) == ["centralized", "gossip", "ngo"]
     assert table["consensus"].to_dict() == pytest.approx(
         {"centralized": 85, "gossip": 65, "ngo": 66}
@@ -68,6 +68,6 @@ def test_the_table_at_each_ones_own_best_gamma():
 def test_no_stable_gamma_has_no_accuracy():
     runs = tuned_runs_without_a_stable_gamma()
     table = opened("table1_tuned").module.tuned_table(runs, TABLE1)
-    ngo = table[table["protocol"] == "ngo"].iloc[0]
+    ngo = table[table["method"] == "ngo"].iloc[0]
     assert (ngo["gamma"], ngo["diverged"], ngo["seeds"]) == (0.1, 1, 1)
     assert math.isnan(ngo["consensus"])

@@ -15,7 +15,7 @@ def test_the_table_shows_hitting_times_and_runs_that_never_get_there(tmp_path):
     runs = pd.DataFrame(rows)
     output = made("tableA1", tmp_path, metrics=runs, reference=TABLE_A1, **targets)
     (printed,) = output.tables
-    assert list(printed["Protocol"].unique()) == ["gossip", "ngo"]
+    assert list(printed["Method"].unique()) == ["gossip", "ngo"]
     assert list(printed["Measure"].unique()) == [
         "test accuracy (%)", "test loss", "training loss", "first hitting time (epochs)"
     ]  # fmt: skip
@@ -35,11 +35,11 @@ def test_the_table_shows_hitting_times_and_runs_that_never_get_there(tmp_path):
 TARGETS = {"iid": 0.5, "noniid": 0.8}
 
 
-def run(name, protocol, losses, *, seed=0, partition="iid", diverged=False):
+def run(name, method, losses, *, seed=0, partition="iid", diverged=False):
     """An evaluation every quarter of an epoch, 60 steps."""
     frame = pd.DataFrame({"consensus_loss": losses, "step": 60 * np.arange(len(losses))})
     facts = {"dataset": "mnist", "partition": partition, "topology": "ring", "classes_covered": 10}
-    frame = frame.assign(run=name, protocol=protocol, seed=seed, epoch=frame["step"] / 240, **facts)
+    frame = frame.assign(run=name, method=method, seed=seed, epoch=frame["step"] / 240, **facts)
     return frame.assign(diverged=diverged, consensus_accuracy=1 - frame["consensus_loss"])
 
 
@@ -52,7 +52,7 @@ def test_a_run_that_never_reaches_its_target_counts():
     )  # fmt: skip
     hit = opened("tableA1").module.with_first_hitting(metrics, TARGETS)
     table = opened("tableA1").module.hitting_table(hit, TABLE_A1)
-    iid = table[table["partition"] == "iid"].set_index("protocol")
+    iid = table[table["partition"] == "iid"].set_index("method")
     assert iid.loc["gossip", ["consensus", "reached", "seeds"]].tolist() == [math.inf, 1, 3]
     assert iid.loc["ngo", ["consensus", "reached", "seeds"]].tolist() == [0.5, 3, 3]
     assert iid["horizon"].tolist() == [0.75, 0.75]
@@ -75,5 +75,5 @@ def test_seeds_where_neither_gets_there_are_no_tie():
         ignore_index=True,
     )
     hit = opened("tableA1").module.with_first_hitting(metrics, TARGETS)
-    table = opened("tableA1").module.hitting_table(hit, TABLE_A1).set_index("protocol")
+    table = opened("tableA1").module.hitting_table(hit, TABLE_A1).set_index("method")
     assert table.loc["ngo", "ngo_minus_gossip"] == pytest.approx(-0.25)

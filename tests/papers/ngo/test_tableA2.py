@@ -9,7 +9,7 @@ def test_the_table_is_saved(tmp_path):
     rows = cell("ring", "gossip", [0.3, 0.4, 0.5]) + cell("ring", "ngo", [0.5, 0.6, 0.71])
     output = made("tableA2", tmp_path, metrics=pd.DataFrame(rows), reference=TABLE_A2)
     (printed,) = output.tables
-    assert list(printed["Protocol"].unique()) == ["gossip", "ngo"]
+    assert list(printed["Method"].unique()) == ["gossip", "ngo"]
     assert list(printed["Measure"].unique()) == ["test loss", "training loss"]
     files = {path.name for path in (tmp_path / "tables").iterdir()}
     kinds = ("csv", "md", "tex", "html")

@@ -11,7 +11,7 @@ def test_the_table_shows_both_models_and_both_losses(tmp_path):
     more = cell("ring", "ngo", [0.8, 0.9, 0.85], model="mnist_vae_20")
     runs = {"metrics": pd.DataFrame(rows), "codes": pd.DataFrame(more)}
     (printed,) = made("tableS2", tmp_path, **runs, reference=TABLE_S2).tables
-    shown = printed.set_index(["Model", "Measure", "Protocol"])
+    shown = printed.set_index(["Model", "Measure", "Method"])
     test, training = printed["Measure"].unique()
     assert shown.loc[("mnist_vae", test), "Paper"].tolist() == ["124.35", "113.27"]
     assert shown.loc[("mnist_vae", test, "ngo"), "NGO − gossip"].startswith("−0.20 ±")

@@ -31,7 +31,7 @@ def test_the_figure_is_made_from_a_file(tmp_path):
 
 
 def test_medians_and_range_are_over_the_repeats():
-    found = opened("throughput").module.speedups(throughputs()).set_index(["protocol", "workers"])
+    found = opened("throughput").module.speedups(throughputs()).set_index(["method", "workers"])
     assert found.loc[("gossip", 4), ["median", "low", "high"]].tolist() == [80, 40, 120]
     assert found.loc["ngo", "base"].tolist() == [10, 10, 10]
     assert found.loc["gossip", "base"].tolist() == [20, 20, 20]

@@ -42,18 +42,48 @@ def test_tables_and_quantities_of_claims_and_their_gates(tmp_path):
 
 
 def test_the_name_of_a_network_becomes_its_numbers(tmp_path):
-    budget = {"quantity": "difference_at_seconds"}
-    sides = {"of": {"p": 0.9}, "minus": {"p": 1}}
-    claims = {"a": {**budget, "with": {**sides, "network": "far"}}, "b": {}}
+    claims = {"a": {"quantity": "within", "with": {"limit": "far"}, "above": None}, "b": {}}
     found = read_claims(write(tmp_path / "c.yaml", claims))
     far = {"latency": 1, "bandwidth": 1000, "step": 0}
-    assert found.with_named("network", {"far": far}).claims["a"].arguments == {
-        **sides,
-        "network": far,
-    }
-    assert found.with_named("network", {"far": far}).claims["b"] == found.claims["b"]
-    with pytest.raises(UserError, match=r"a\.with\.network: 'far' is unknown; allowed: fast"):
-        found.with_named("network", {"fast": far})
+    assert found.with_named("limit", {"far": far}).claims["a"].arguments == {"limit": far}
+    assert found.with_named("limit", {"far": far}).claims["b"] == found.claims["b"]
+    with pytest.raises(UserError, match=r"a\.with\.limit: 'far' is unknown; allowed: fast"):
+        found.with_named("limit", {"fast": far})
+
+
+def test_a_claim_takes_what_it_does_not_give_from_its_defaults(tmp_path):
+    text = """
+        values: {data: {one: {name: No. 1}, two: {name: No. 2}}}
+        defaults:
+          of-t: {place: Table 1, kind: order, from: t, quantity: end, above: 0, gate: "good-{data}"}
+        gates:
+          good-{data}: {for_each: {data: all}, column: x, take: min, above: 1, else: "{data.name}"}
+        claims:
+          a-{data}: {for_each: {data: all}, defaults: of-t, says: "{data.name}", place: Table 2}
+          b: {defaults: of-t, says: b, gate: good-one}
+    """
+    (tmp_path / "c.yaml").write_text(text)
+    found = read_claims(tmp_path / "c.yaml")
+    said = {name: (each.says, each.place, each.gates) for name, each in found.claims.items()}
+    assert said == {
+        "a-one": ("No. 1", "Table 2", ("good-one",)), "a-two": ("No. 2", "Table 2", ("good-two",)),
+        "b": ("b", "Table 1", ("good-one",)),
+    }  # fmt: skip
+    assert found.gates["good-two"].reason == "No. 2"
+    (tmp_path / "c.yaml").write_text(text.replace("b: {defaults: of-t", "b: {defaults: off-t"))
+    with pytest.raises(UserError, match=r"b\.defaults: 'off-t' is unknown; .*Did you mean 'of-t'"):
+        read_claims(tmp_path / "c.yaml")
+
+
+def test_a_printed_number_is_read_from_its_file(tmp_path):
+    (tmp_path / "printed.csv").write_text("p,score\n1,97.5\n0.5,98\n")
+    paper = {"file": "printed.csv", "column": "score", "where": {"p": "{p}"}}
+    cells = {"p{p}": {"for_each": {"p": [0.5, 1]}, "p": "{p}", "paper": paper, "margin": 2}}
+    claims = {"a": {"kind": "number", "above": None, "cells": cells, "every_cell": True}}
+    found = read_claims(write(tmp_path / "c.yaml", claims))
+    expected = {name: cell.expectation for name, cell in found.claims["a"].cells.items()}
+    assert expected == {"p0.5": Expectation("paper", 98, 2), "p1": Expectation("paper", 97.5, 2)}
+    assert found.printed == (tmp_path / "printed.csv",)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +158,10 @@ def test_mistakes_in_a_gate(tmp_path, change, message):
     ("text", "message"),
     [
         ("claims: {a b: {}}", "claims: the id 'a b' is not allowed; use letters"),
-        ("claim: {}", "claims: 'claim' is unknown; allowed: claims, gates. Did you mean 'claims'"),
+        (
+            "claim: {}",
+            "claims: 'claim' is unknown; allowed: claims, defaults, gates, values. Did",
+        ),
         ("gates: {}", "claims: 'claims' is missing"),
         ("claims: 3", "claims: 3 is not allowed; it must be a mapping"),
         ("claims: {a: {}, a: {}}", "claims: '.*c.yaml', line 1: 'a' is already defined"),
@@ -138,7 +171,3 @@ def test_mistakes_in_the_file(tmp_path, text, message):
     (tmp_path / "c.yaml").write_text(text)
     with pytest.raises(UserError, match=message):
         read_claims(tmp_path / "c.yaml")
-
-
-def test_the_papers_claims_are_well_formed():
-    assert read_claims("config/reference/claims.yaml").claims is not None

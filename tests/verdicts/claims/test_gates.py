@@ -8,6 +8,7 @@ from quantities_for_tests import quantities  # noqa: F401
 
 from verdicts.claims.claim import Gate
 from verdicts.claims.gates import check_gate
+from verdicts.quantity_registry import QUANTITIES, Quantity
 from verdicts.registry import UserError
 
 pytestmark = pytest.mark.usefixtures("quantities")
@@ -59,3 +60,9 @@ def test_runs_that_do_not_pass(changes, message):
 def test_a_missing_value_does_not_pass():
     with pytest.raises(UserError, match="min score is nan"):
         check_gate(gate(above=None, below=1), ROWS.assign(score=[0.1, math.nan, 0.9]), {})
+
+
+def test_a_quantity_that_is_not_one_number_per_seed_does_not_pass(monkeypatch):
+    monkeypatch.setitem(QUANTITIES, "three", Quantity("three", lambda rows: 3, cases=False))
+    with pytest.raises(UserError, match="gate trained: quantity: 'three' must return one number"):
+        check_gate(gate(column=None, quantity="three"), ROWS, {})

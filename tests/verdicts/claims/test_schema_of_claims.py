@@ -17,6 +17,13 @@ def test_the_schema_accepts_claims_files_and_refuses_what_the_reader_refuses(tmp
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     assert validator.is_valid(yaml.safe_load(CLAIMS))
+    short = {
+        "values": {"n": {"one": {"m": 2}}},
+        "defaults": {"d": {"margin": "{n.m}"}},
+    }
+    short["claims"] = {"{n}": {"for_each": {"n": "all"}, "defaults": "d", "says": "{n}"}}
+    assert validator.is_valid(short)
+    assert not validator.is_valid({**short, "defaults": {"d": {"kin": "order"}}})
     for wrong in (("says:", "say:"), ("kind: order", "kind: odd"), ("above: 0", "above: x"),
                   ("quantity: slope", "quantity: slop"), ("margin: 2", "margin: 0")):  # fmt: skip
         text = CLAIMS.replace(*wrong)

@@ -8,7 +8,7 @@ from verdicts.quantities.correlations import fisher_z
 
 
 def runs(values, **more):
-    return [ended(protocol=str(k), V=V, loss=x, **more) for k, (V, x) in enumerate(values)]
+    return [ended(method=str(k), V=V, loss=x, **more) for k, (V, x) in enumerate(values)]
 
 
 def test_the_correlation_of_log_V_with_a_loss():
@@ -29,6 +29,6 @@ def test_a_perfect_correlation_has_a_finite_z():
 
 
 def test_too_few_runs_and_equal_values_have_none():
-    few = table(*runs([(1.0, 1.0), (2.0, 2.0), (3.0, 1.0)]), ended(protocol="x", diverged=True))
+    few = table(*runs([(1.0, 1.0), (2.0, 2.0), (3.0, 1.0)]), ended(method="x", diverged=True))
     assert math.isnan(fisher_z(few, "loss")[0])
     assert math.isnan(fisher_z(table(*runs([(float(k), 1.0) for k in range(1, 6)])), "loss")[0])

@@ -7,7 +7,7 @@ from measured_runs import ended, pairs, table
 from ngo.common.registry import UserError
 from verdicts.quantities.differences import contrast, difference, level, log_ratio, remaining_gap
 
-NGO, GOSSIP, CENTRALIZED = ({"protocol": name} for name in ("ngo", "gossip", "centralized"))
+NGO, GOSSIP, CENTRALIZED = ({"method": name} for name in ("ngo", "gossip", "centralized"))
 INF = math.inf
 
 
@@ -40,7 +40,7 @@ def test_a_seed_without_one_of_the_runs_has_no_difference():
 @pytest.mark.parametrize(
     ("value", "of_ngo", "of_gossip"), [("accuracy", -INF, INF), ("V", INF, -INF)]
 )
-def test_divergence_counts_against_its_protocol(value, of_ngo, of_gossip):
+def test_divergence_counts_against_its_method(value, of_ngo, of_gossip):
     rows = pairs([0.5] * 4, [0.4] * 4, lost_ours=(1, 3), lost_theirs=(2, 3))
     found = difference(rows, NGO, GOSSIP, value)
     assert found[1] == of_ngo
@@ -62,17 +62,17 @@ def test_centralized_minus_both_topologies():
     rows = joined(
         pairs([0.5], [0.4], topology="ring"),
         pairs([0.7], [0.6], topology="complete"),
-        table(ended(protocol="centralized", accuracy=0.9)),
+        table(ended(method="centralized", accuracy=0.9)),
     )
     assert difference(rows, CENTRALIZED, NGO, over=["topology"])[0] == pytest.approx(30)
 
 
 def test_levels():
     rows = pairs([0.5, 0.7], [0.3, 0.4])
-    ngo = rows[rows["protocol"] == "ngo"]
+    ngo = rows[rows["method"] == "ngo"]
     assert level(ngo).to_dict() == pytest.approx({0: 50, 1: 70})
-    assert level(rows, over=["protocol"]).to_dict() == pytest.approx({0: 40, 1: 55})
-    assert level(rows, "V", ["protocol"], log=True).to_dict() == {0: 0, 1: 0}
+    assert level(rows, over=["method"]).to_dict() == pytest.approx({0: 40, 1: 55})
+    assert level(rows, "V", ["method"], log=True).to_dict() == {0: 0, 1: 0}
 
 
 def test_an_interaction_is_a_contrast_of_four_runs():
@@ -97,13 +97,13 @@ def test_an_interaction_is_a_contrast_of_four_runs():
 
 def test_a_term_needs_a_weight():
     with pytest.raises(UserError, match="terms: .* needs a number as its weight"):
-        contrast(pairs([0.5], [0.4]), [{"protocol": "ngo"}])
+        contrast(pairs([0.5], [0.4]), [{"method": "ngo"}])
 
 
 def gap(ngo, gossip, centralized, **lost):
     rows = joined(
         pairs([ngo], [gossip], topology="ring", **lost),
-        table(ended(protocol="centralized", accuracy=centralized)),
+        table(ended(method="centralized", accuracy=centralized)),
     )
     return remaining_gap(rows, NGO, GOSSIP, CENTRALIZED, over=["topology"])[0]
 

@@ -5,13 +5,12 @@ from measured_runs import ended, table
 
 from verdicts.quantities.ranges import log_spread_ratio, spread
 
-NGO, GOSSIP = {"protocol": "ngo"}, {"protocol": "gossip"}
+NGO, GOSSIP = {"method": "ngo"}, {"method": "gossip"}
 
 
-def rates(accuracies, protocol="ngo", lost=()):
+def rates(accuracies, method="ngo", lost=()):
     return [
-        ended(protocol=protocol, gamma=g, accuracy=a, diverged=g in lost)
-        for g, a in accuracies.items()
+        ended(method=method, gamma=g, accuracy=a, diverged=g in lost) for g, a in accuracies.items()
     ]
 
 
@@ -28,12 +27,12 @@ def test_a_diverged_run_makes_the_spread_infinite():
 
 
 def test_a_missing_run_leaves_no_spread():
-    rows = table(*rates({0.1: 0.5, 1.0: 0.6}), ended(seed=1, protocol="ngo", gamma=0.1))
+    rows = table(*rates({0.1: 0.5, 1.0: 0.6}), ended(seed=1, method="ngo", gamma=0.1))
     assert math.isnan(spread(rows, "gamma")[1])
 
 
 def test_the_ratio_of_spreads():
-    rows = table(*rates({0.1: 0.5, 1.0: 0.9}), *rates({0.1: 0.5, 1.0: 0.6}, protocol="gossip"))
+    rows = table(*rates({0.1: 0.5, 1.0: 0.9}), *rates({0.1: 0.5, 1.0: 0.6}, method="gossip"))
     assert log_spread_ratio(rows, NGO, GOSSIP, "gamma")[0] == pytest.approx(math.log(4))
 
 
@@ -44,6 +43,6 @@ def test_the_ratio_of_spreads():
 def test_the_ratio_of_spreads_of_diverged_runs(ours, theirs, expected):
     rows = table(
         *rates({0.1: 0.5, 1.0: 0.9}, lost=ours),
-        *rates({0.1: 0.5, 1.0: 0.6}, protocol="gossip", lost=theirs),
+        *rates({0.1: 0.5, 1.0: 0.6}, method="gossip", lost=theirs),
     )
     assert log_spread_ratio(rows, NGO, GOSSIP, "gamma")[0] == expected

@@ -30,13 +30,11 @@ def test_the_slope_of_logs_on_logs():
 def test_the_slope_of_a_difference():
     rows = table(
         *(
-            ended(seed=s, protocol=q, workers=n, accuracy=0.5 + (q == "ngo") * np.log(n) / 100 * s)
+            ended(seed=s, method=q, workers=n, accuracy=0.5 + (q == "ngo") * np.log(n) / 100 * s)
             for s in (0, 1, 2) for q in ("ngo", "gossip") for n in (4, 16, 64)
         )
     )  # fmt: skip
-    found = slope(
-        rows, "workers", log_along=True, of={"protocol": "ngo"}, minus={"protocol": "gossip"}
-    )
+    found = slope(rows, "workers", log_along=True, of={"method": "ngo"}, minus={"method": "gossip"})
     assert found.to_dict() == pytest.approx({0: 0, 1: 1, 2: 2})
 
 
@@ -88,11 +86,11 @@ def test_the_trend_of_ranks():
 def test_the_slope_on_log_V_leaves_out_runs_without_one():
     rows = table(
         *(
-            ended(protocol=str(k), V=V, accuracy=0.5 - 0.02 * np.log(V) if V else 0.9)
+            ended(method=str(k), V=V, accuracy=0.5 - 0.02 * np.log(V) if V else 0.9)
             for k, V in enumerate((1.0, 10.0, 100.0, 0.0))
         ),
-        ended(protocol="lost", V=5.0, diverged=True),
-        *(ended(seed=1, protocol=str(k), V=V) for k, V in enumerate((1.0, 10.0))),
+        ended(method="lost", V=5.0, diverged=True),
+        *(ended(seed=1, method=str(k), V=V) for k, V in enumerate((1.0, 10.0))),
     )
     found = slope_on_V(rows)
     assert found[0] == pytest.approx(-2)

@@ -5,13 +5,13 @@ from measured_runs import ended, table
 
 from verdicts.quantities.tuned import best_difference
 
-NGO, GOSSIP = {"protocol": "ngo"}, {"protocol": "gossip"}
+NGO, GOSSIP = {"method": "ngo"}, {"method": "gossip"}
 
 
-def tried(protocol, grid, topology="ring", lost=()):
+def tried(method, grid, topology="ring", lost=()):
     """Runs of two seeds; ``grid`` has the held-out and test accuracy of each p and γ."""
     return [
-        ended(seed=s, protocol=protocol, topology=topology, p=p, gamma=g, held_out=held_out,
+        ended(seed=s, method=method, topology=topology, p=p, gamma=g, held_out=held_out,
               accuracy=test + s / 10, diverged=(p, g) in lost and s == 1)
         for (p, g), (held_out, test) in grid.items() for s in (0, 1)
     ]  # fmt: skip
@@ -33,7 +33,7 @@ def test_a_value_with_a_diverged_run_is_not_chosen():
     assert best_difference(rows, NGO, GOSSIP)[0] == pytest.approx(-5)
 
 
-def test_a_protocol_that_diverges_everywhere_loses():
+def test_a_method_that_diverges_everywhere_loses():
     rows = table(*tried("ngo", GRID, lost=tuple(GRID)), *tried("gossip", LINEAR))
     assert best_difference(rows, NGO, GOSSIP)[1] == -math.inf
 

@@ -27,6 +27,12 @@ def test_a_claim_is_a_line():
     }  # fmt: skip
 
 
+def test_a_claim_that_is_judged_by_cases_shows_the_hardest():
+    case = {"hardest": "n = 2", "hardest_measured": 2.0, "hardest_limit": 1.0}
+    assert printed(**case)["Reason"] == "hardest: n = 2, 2 for a limit of 1 (ratio 2)"
+    assert printed(**case, reason="not met").Reason.startswith("not met; hardest: n = 2")
+
+
 @pytest.mark.parametrize(
     ("changes", "measured", "interval"),
     [

@@ -11,13 +11,13 @@ from verdicts.rows.equal_budgets import at_equal_bytes, at_equal_steps, shared_s
 
 def two(share=0.5, **other):
     """Gossip, and NGO that sends a ``share`` as much; both at 10, 80 and 70 %."""
-    frugal = run(0.7, protocol="ngo", **other)
+    frugal = run(0.7, method="ngo", **other)
     frugal = [{**row, "bytes_sent": row["bytes_sent"] * share} for row in frugal]
-    return metrics(run(0.7, protocol="gossip"), frugal)
+    return metrics(run(0.7, method="gossip"), frugal)
 
 
 def at(table, value):
-    return table.set_index("protocol")[value].to_dict()
+    return table.set_index("method")[value].to_dict()
 
 
 def test_runs_are_compared_after_the_bytes_of_the_run_that_sent_least():
@@ -30,9 +30,7 @@ def test_runs_are_compared_after_the_bytes_of_the_run_that_sent_least():
 
 
 def test_the_budget_is_that_of_the_seed_and_of_the_partition():
-    other = metrics(
-        run(0.7, protocol="gossip", seed=1), run(0.7, protocol="gossip", partition="iid")
-    )
+    other = metrics(run(0.7, method="gossip", seed=1), run(0.7, method="gossip", partition="iid"))
     table = at_equal_bytes(pd.concat([two(0.25), other], ignore_index=True), ["consensus_accuracy"])
     alone = (table["seed"] == 1) | (table["partition"] == "iid")
     assert table.loc[alone, "consensus_accuracy"].tolist() == pytest.approx([0.7, 0.7])
@@ -46,15 +44,15 @@ def test_a_diverged_run_has_no_value_and_sets_no_budget():
 
 
 def test_runs_are_compared_after_the_steps_that_all_took():
-    shorter = [{**row, "step": row["step"] * 3 // 4} for row in run(0.7, protocol="ngo")]
-    rows = metrics(run(0.7, protocol="gossip"), shorter)
+    shorter = [{**row, "step": row["step"] * 3 // 4} for row in run(0.7, method="ngo")]
+    rows = metrics(run(0.7, method="gossip"), shorter)
     assert shared_steps(rows) == 15
     table = at_equal_steps(rows, ["consensus_accuracy"])
     assert at(table, "consensus_accuracy") == pytest.approx({"gossip": 0.75, "ngo": 0.7})
 
 
 def test_a_budget_beyond_the_end_has_no_value_and_the_last_of_equal_places_counts():
-    rows = metrics(run(0.7, protocol="gossip"))
+    rows = metrics(run(0.7, method="gossip"))
     (name,) = rows["run"].unique()
     assert math.isnan(value_at(rows, "step", pd.Series({name: 21}), "V")[name])
     silent = rows.assign(bytes_sent=[0, 100, 100])

@@ -25,6 +25,11 @@ def test_a_column_at_the_end_or_over_all_evaluations(value, expected):
     assert per_run(CURVES, value)["value"].tolist() == expected
 
 
+def test_a_number_of_a_curve_needs_runs():
+    with pytest.raises(UserError, match=r"\{'mean': 'score'\} needs the column 'run'"):
+        per_run(CURVES.drop(columns="run"), {"mean": "score"})
+
+
 def test_a_table_without_steps_has_one_row_for_each_run():
     table = CURVES.drop(columns="step").iloc[[0, 5]]
     assert per_run(table, "score")["value"].tolist() == [3, 5]

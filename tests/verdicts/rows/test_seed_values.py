@@ -22,7 +22,7 @@ def test_seeds_by_keys():
         [pairs([0.5, 0.6], [0.1, 0.2], topology="ring"), pairs([0.7], [0.3], topology="complete")],
         ignore_index=True,
     )
-    found = by_seed(rows, {"protocol": "ngo"}, "accuracy", ["topology"])
+    found = by_seed(rows, {"method": "ngo"}, "accuracy", ["topology"])
     assert set(found.columns) == {("ring",), ("complete",)}
     assert found[[("ring",)]].iloc[:, 0].tolist() == pytest.approx([50, 60])
     assert found[[("complete",)]].iloc[:, 0].tolist() == pytest.approx([70, math.nan], nan_ok=True)
@@ -32,8 +32,8 @@ def test_two_runs_of_a_seed_are_refused():
     rows = pairs([0.5], [0.1])
     with pytest.raises(UserError, match="have the same seed; select one of them, or name"):
         by_seed(rows, {}, "accuracy")
-    with pytest.raises(UserError, match="over: there is no column 'protocl'. Did you mean"):
-        runs_by_seed(rows, "accuracy", ["protocl"])
+    with pytest.raises(UserError, match="over: there is no column 'methd'. Did you mean"):
+        runs_by_seed(rows, "accuracy", ["methd"])
 
 
 def test_sums_by_key():
@@ -79,5 +79,5 @@ def test_logs():
 
 
 def test_keys_without_a_value_are_none():
-    rows = table(ended(protocol="centralized"))
+    rows = table(ended(method="centralized"))
     assert by_seed(rows, {}, "accuracy", ["topology"]).columns[0] == (None,)

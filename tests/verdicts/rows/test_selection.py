@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from verdicts.registry import UserError
-from verdicts.rows.selection import joined, last_evaluations, selected
+from verdicts.rows.selection import joined, selected
 
 ROWS = pd.DataFrame(
     {
@@ -56,8 +56,3 @@ def test_an_evaluation_that_two_tables_share_occurs_once():
     assert len(joined(measured, ("one", "two"))) == 2
     with pytest.raises(UserError, match="there is no table 'on'"):
         joined(tables, ("on",))
-
-
-def test_the_last_evaluation_of_each_run():
-    assert last_evaluations(ROWS)["step"].tolist() == [9, 9, 9]
-    assert len(last_evaluations(ROWS.drop(columns="run"))) == 4

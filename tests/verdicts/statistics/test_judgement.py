@@ -62,12 +62,15 @@ def test_reasons_for_no_verdict():
 
 
 def test_cases_must_all_be_met():
-    cases = pd.DataFrame({"case": ["n = 2", "n = 5"], "met": [True, True]})
-    assert judge_cases(cases) == Verdict("holds", met=2, cases=2)
-    cases["met"] = [True, False]
-    assert judge_cases(cases) == Verdict(
-        "fails", "met in 1 of 2 cases; not in n = 5", met=1, cases=2
+    cases = pd.DataFrame(
+        {"case": ["n = 2", "n = 5"], "measured": [0.9, 0.5], "limit": 1, "met": [True, True]}
     )
+    hardest = {"hardest": "n = 2", "hardest_measured": 0.9, "hardest_limit": 1.0}
+    assert judge_cases(cases) == Verdict("holds", met=2, cases=2, **hardest)
+    cases["met"] = [True, False]
+    hardest = {"hardest": "n = 5", "hardest_measured": 0.5, "hardest_limit": 1.0}
+    reason = "met in 1 of 2 cases; not in n = 5"
+    assert judge_cases(cases) == Verdict("fails", reason, met=1, cases=2, **hardest)
     cases["met"] = [True, None]
     assert judge_cases(cases).verdict == "fails"
     assert judge_cases(cases[:0]).verdict == "not run"

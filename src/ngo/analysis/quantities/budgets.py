@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @quantity(
     "difference_at_bytes",
     unit="points",
-    example="{minus: {protocol: gossip}, of: {protocol: ngo}, over: [u], share: 0.5}",
+    example="{minus: {method: gossip}, of: {method: ngo}, over: [u], share: 0.5}",
 )
 def difference_at_bytes(
     rows: pd.DataFrame,
@@ -42,7 +42,7 @@ def difference_at_bytes(
 @quantity(
     "difference_at_seconds",
     unit="points",
-    example="{of: {protocol: ngo}, minus: {protocol: gossip}, network: wide_area}",
+    example="{of: {method: ngo}, minus: {method: gossip}, network: wide_area}",
 )
 def difference_at_seconds(
     rows: pd.DataFrame,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
 
 if TYPE_CHECKING:
     import pandas as pd

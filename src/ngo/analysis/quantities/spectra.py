@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ngo.analysis.theory_cases import cases
 from ngo.common.registry import UserError, unknown
-from verdicts.quantity import quantity
+from verdicts.quantity_registry import quantity
+from verdicts.statistics.cases import cases
 
 if TYPE_CHECKING:
     import pandas as pd

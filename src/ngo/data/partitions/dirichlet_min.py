@@ -13,7 +13,7 @@ ATTEMPTS = 1000
     "dirichlet_min",
     by_label=True,
     smallest_share=lambda m, n, beta, smallest: smallest,
-    settings=SMALLEST,
+    options=SMALLEST,
 )
 def dirichlet_min(
     labels: np.ndarray, n: int, *, beta: float, smallest: int, generator: np.random.Generator

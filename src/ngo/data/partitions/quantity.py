@@ -8,7 +8,7 @@ from ngo.data.partition import SMALLEST, Parts, check_range, partition, sorted_p
 @partition(
     "quantity",
     smallest_share=lambda m, n, beta, smallest: smallest,
-    settings=SMALLEST,
+    options=SMALLEST,
 )
 def quantity(
     labels: np.ndarray, n: int, *, beta: float, smallest: int, generator: np.random.Generator

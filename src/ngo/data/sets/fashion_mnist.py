@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ngo.data.dataset import Arrays, Download, dataset
-from ngo.data.idx import read_idx
+from ngo.data.dataset import Arrays, dataset
+from ngo.data.idx import mnist_arrays, mnist_files, mnist_labels
 
 FOLDER = "FashionMNIST/raw"
 MIRROR = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"
@@ -33,7 +33,7 @@ SUMS = {
 
 def read_fashion_mnist_labels(root: Path) -> np.ndarray:
     """The labels of the training images."""
-    return read_idx(root / FOLDER / "train-labels-idx1-ubyte").astype(np.int64)
+    return mnist_labels(root / FOLDER)
 
 
 @dataset(
@@ -42,17 +42,8 @@ def read_fashion_mnist_labels(root: Path) -> np.ndarray:
     train_samples=60_000,
     input_shape=(1, 28, 28),
     classes=10,
-    files={f"{FOLDER}/{name}": sums for name, sums in SUMS.items()},
-    downloads=tuple(
-        Download(f"{MIRROR}/{name}.gz", compressed, FOLDER, "gzip")
-        for name, (_, compressed) in SUMS.items()
-    ),
+    **mnist_files(FOLDER, MIRROR, SUMS),
 )
 def read_fashion_mnist(root: Path) -> Arrays:
     """Read Fashion-MNIST."""
-    return Arrays(
-        read_idx(root / FOLDER / "train-images-idx3-ubyte")[:, None],
-        read_fashion_mnist_labels(root),
-        read_idx(root / FOLDER / "t10k-images-idx3-ubyte")[:, None],
-        read_idx(root / FOLDER / "t10k-labels-idx1-ubyte").astype(np.int64),
-    )
+    return mnist_arrays(root / FOLDER)

@@ -80,7 +80,7 @@ def fastest(
             seconds[name] = taken
         else:
             _log_skipped(name, f"its gradients are not those of {names[0]!r}")
-    return min(seconds, key=seconds.get)
+    return min(seconds, key=seconds.__getitem__)
 
 
 def _log_skipped(name: str, reason: str) -> None:

@@ -10,6 +10,9 @@ from ngo.engine.backend import Batches, Gradients, Workers, backend, backward, r
 if TYPE_CHECKING:
     import torch
 
+    #: The inputs and targets that the graphs read, the losses that they write, and the graphs.
+    Captured = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[torch.cuda.CUDAGraph]]
+
 
 @backend("graphs")
 def cuda_graphs(workers: Workers) -> Gradients:
@@ -18,9 +21,9 @@ def cuda_graphs(workers: Workers) -> Gradients:
 
     if not workers.X.is_cuda:
         raise UserError("backend: 'graphs' needs a GPU; use auto, loop, threads or vmap here.")
-    captured: dict[torch.Size, tuple] = {}  # by the shape of the batches
+    captured: dict[torch.Size, Captured] = {}  # by the shape of the batches
 
-    def capture(inputs: torch.Tensor, targets: torch.Tensor) -> tuple:
+    def capture(inputs: torch.Tensor, targets: torch.Tensor) -> Captured:
         inputs, targets = inputs.clone(), targets.clone()
         losses = torch.empty(workers.n, device=inputs.device)
         graphs, memory = [], None

@@ -26,7 +26,13 @@ def vmap(workers: Workers) -> Gradients:
     module = workers.modules[0]
     parameters, gradients_by_name, buffers = workers.stacked()
 
-    def loss(parameters, buffers, inputs, targets, noise):
+    def loss(
+        parameters: dict[str, torch.Tensor],
+        buffers: dict[str, torch.Tensor],
+        inputs: torch.Tensor,
+        targets: torch.Tensor,
+        noise: tuple[torch.Tensor, ...],
+    ) -> torch.Tensor:
         with replayed(module, noise), autocast(workers):
             outputs = functional_call(module, {**parameters, **buffers}, (inputs,))
         return workers.task.loss(in_float32(outputs), targets).mean()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import within
-from ngo.common.settings import whole
+from ngo.common.fields import whole, within
 from ngo.gossip.compression import Codec, compression
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 LEVELS = {"levels": whole("levels to which an entry is rounded, beside 0", 7, within(1, 127))}
 
 
-@compression("qsgd", settings=LEVELS)
+@compression("qsgd", options=LEVELS)
 class QSGD(Codec):
     """QSGD (Alistarh et al. 2017): |z|/‖z‖ is rounded at random to a multiple of 1/``levels``.
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 SEED_BYTES = 8
 
 
-@compression("random_k", settings=KEPT)
+@compression("random_k", options=KEPT)
 class RandomK(Codec):
     """k = ``kept_share`` · d random entries of z, and 0 for the others (Stich et al. 2018).
 

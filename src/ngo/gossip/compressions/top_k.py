@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 INDEX_BYTES = 4
 
 
-@compression("top_k", settings=KEPT)
+@compression("top_k", options=KEPT)
 class TopK(Codec):
     """The k = ``kept_share`` · d entries with the largest |z|, and 0 for the others.
 

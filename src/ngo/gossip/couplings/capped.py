@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import above
-from ngo.common.settings import number
+from ngo.common.fields import above, number
 from ngo.gossip.coupling import coupling
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 CAP = {"cap": number("longest pull along an edge, in units of W_ij z", 1.0, above(0))}
 
 
-@coupling("capped", fields=("p",), settings=CAP)
+@coupling("capped", fields=("p",), options=CAP)
 def capped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
     """The paper's pull with an upper limit: W_ij z · min(cap, γ|z|^(2p−2)).
 

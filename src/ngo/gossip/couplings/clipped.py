@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import above
-from ngo.common.settings import number
+from ngo.common.fields import above, number
 from ngo.gossip.coupling import coupling
 from ngo.native.pool import Map
 
@@ -38,7 +37,7 @@ def fast_clipped(
     return linear_step(X, weights, gamma, at=at, out=out, spread=spread)
 
 
-@coupling("clipped", settings=CLIP, fast=fast_clipped)
+@coupling("clipped", options=CLIP, fast=fast_clipped)
 def clipped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
     """ClippedGossip (He, Karimireddy and Jaggi 2022): γ W_ij z, for the whole difference z of two
     models, shortened to the length τ = ``clip`` at most.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import above, within
-from ngo.common.settings import number
+from ngo.common.fields import above, number, within
 from ngo.gossip.coupling import coupling
 
 if TYPE_CHECKING:
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 
     from ngo.gossip.step import Run
 
-SETTINGS = {
+OPTIONS = {
     "near_factor": number("factor a of the smaller exponent", 1.0, above(0)),
     "near_exponent": number(
         "smaller exponent α, which decides near the consensus", 0.8, within(0, 1)
@@ -23,7 +22,7 @@ SETTINGS = {
 }
 
 
-@coupling("fixed_time", settings=SETTINGS)
+@coupling("fixed_time", options=OPTIONS)
 def fixed_time(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
     """Fixed-time consensus (Zuo and Tie 2016): γ W_ij sign(z)(a|z|^α + b|z|^β).
 

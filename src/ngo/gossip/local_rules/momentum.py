@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import below
-from ngo.common.settings import number
+from ngo.common.fields import below, number
 from ngo.gossip.local_rule import local_rule
 
 if TYPE_CHECKING:
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 MASS = {"momentum": number("momentum μ", 0.9, below(0, 1))}
 
 
-@local_rule("momentum", settings=MASS)
+@local_rule("momentum", options=MASS)
 def momentum(step: Step) -> None:
     """Heavy-ball momentum (Polyak 1964): m_i ← μ m_i + g_i; x_i ← x_i − η m_i.
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ngo.gossip.step import Step
 
 
-@local_rule("nesterov", settings=MASS)
+@local_rule("nesterov", options=MASS)
 def nesterov(step: Step) -> None:
     """Nesterov's momentum (Sutskever et al. 2013): m_i ← μ m_i + g_i; x_i ← x_i − η (g_i + μ m_i).
 

@@ -1,6 +1,7 @@
 """A constant learning rate."""
 
-from ngo.gossip.lr_schedule import Run, lr_schedule
+from ngo.gossip.lr_schedule import lr_schedule
+from ngo.gossip.step import Run
 
 
 @lr_schedule("constant")

@@ -2,7 +2,8 @@
 
 import math
 
-from ngo.gossip.lr_schedule import Run, lr_schedule
+from ngo.gossip.lr_schedule import lr_schedule
+from ngo.gossip.step import Run
 
 
 @lr_schedule("cosine")

@@ -1,8 +1,8 @@
 """A learning rate that drops twice."""
 
-from ngo.common.fields import above
-from ngo.common.settings import number
-from ngo.gossip.lr_schedule import Run, lr_schedule
+from ngo.common.fields import above, number
+from ngo.gossip.lr_schedule import lr_schedule
+from ngo.gossip.step import Run
 
 DROPS = {
     "lr_drop_factor": number("factor of η at each drop", 0.1, above(0, 1)),
@@ -13,7 +13,7 @@ DROPS = {
 }
 
 
-@lr_schedule("step", settings=DROPS)
+@lr_schedule("step", options=DROPS)
 def step(share: float, run: Run) -> float:
     """Two drops: η_t = η f^k after the k-th, f = ``lr_drop_factor``.
 

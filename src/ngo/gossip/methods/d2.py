@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ngo.gossip.method import GOSSIP_FIELDS, method
 
 if TYPE_CHECKING:
     from ngo.gossip.step import Step
 
-ONE_PULL = {"local_steps": 1, "delay": 0}
+ONE_PULL: dict[str, Any] = {"local_steps": 1, "delay": 0}
 
 
 @method("d2", fields=GOSSIP_FIELDS, graph="fixed", linear_rule=True, **ONE_PULL)

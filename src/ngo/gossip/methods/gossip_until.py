@@ -36,7 +36,7 @@ def gossip_until(step: Step) -> None:
     threshold = step.run.v_threshold
     if threshold < V:
         step.warn(
-            f"protocol: gossip ended at V = {V:.3g}, above v_threshold {threshold:g}, in step "
+            f"method: gossip ended at V = {V:.3g}, above v_threshold {threshold:g}, in step "
             f"{step.t}, since a round no longer lowered V: the step's graph does not connect all "
             f"workers, or V is as small as rounding allows"
         )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import below
-from ngo.common.settings import number
+from ngo.common.fields import below, number
 from ngo.gossip.method import GOSSIP_FIELDS, method
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ MASS = {"qg_momentum": number(HELP, 0.9, below(0, 1))}
 
 
 @method(
-    "quasi_global", fields=GOSSIP_FIELDS, settings=MASS, local_rule="sgd", local_steps=1, delay=0
+    "quasi_global", fields=GOSSIP_FIELDS, options=MASS, local_rule="sgd", local_steps=1, delay=0
 )
 def quasi_global(step: Step) -> None:
     """Quasi-global momentum (QG-DSGDm; Lin et al. 2021): momentum of whole steps, with one μ.

@@ -10,33 +10,12 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
 
-from ngo.common.fields import at_least
-from ngo.common.settings import whole
+from ngo.common.fields import at_least, whole
 from ngo.gossip.topology import topology
 
 Round = list[tuple[Sequence[int], float]]
 
 PEERS = {"peers": whole("neighbours of a worker in a step, at most", 1, at_least(1))}
-
-
-@topology(
-    "base_graph",
-    weighted=True,
-    period=lambda n, peers: len(_rounds(n, peers)),
-    exact=True,
-    matching=lambda n, peers: peers == 1,
-    settings=PEERS,
-)
-def base_graph(n: int, t: int, peers: int) -> list[list[float]]:
-    """The Base-(k+1) graph (Takezawa et al. 2023): k = ``peers`` neighbours at most in each step.
-
-    After the last round every worker has the mean. Workers are split into blocks of equal size q,
-    where n / q has prime factors up to k + 1 only: first every block averages (``simple``), then
-    workers with the same place in their block. If the whole takes fewer rounds as one block, it is
-    one block.
-    """
-    rounds = _rounds(n, peers)
-    return matrix(n, rounds[t % len(rounds)])
 
 
 @cache
@@ -50,6 +29,26 @@ def _rounds(n: int, k: int) -> list[Round]:
     across = together([hypercube([block[i] for block in blocks], k) for i in range(q)])
     one = simple(list(range(n)), k)
     return min(one, [*inside, *across], key=len)
+
+
+@topology(
+    "base_graph",
+    weighted=True,
+    period=lambda n, peers: len(_rounds(n, peers)),
+    exact=True,
+    matching=lambda n, peers: peers == 1,
+    options=PEERS,
+)
+def base_graph(n: int, t: int, peers: int) -> list[list[float]]:
+    """The Base-(k+1) graph (Takezawa et al. 2023): k = ``peers`` neighbours at most in each step.
+
+    After the last round every worker has the mean. Workers are split into blocks of equal size q,
+    where n / q has prime factors up to k + 1 only: first every block averages (``simple``), then
+    workers with the same place in their block. If the whole takes fewer rounds as one block, it is
+    one block.
+    """
+    rounds = _rounds(n, peers)
+    return matrix(n, rounds[t % len(rounds)])
 
 
 def hypercube(workers: Sequence[int], k: int) -> list[Round]:
@@ -103,7 +102,7 @@ def _merge(blocks: Sequence[tuple[Sequence[int], int]], k: int) -> list[Round]:
     others = [worker for block, _ in smaller for worker in block]
     weight = part / (len(largest) + len(others))
     parts = [largest[start : start + part] for start in range(0, len(largest), part)]
-    links = [((one, other), weight) for each in parts for one, other in zip(each, others)]  # noqa: B905
+    links: Round = [((one, other), weight) for each in parts for one, other in zip(each, others)]  # noqa: B905
     rest = together([*(hypercube(each, k) for each in parts), _merge(smaller, k)])
     return [links, *rest]
 

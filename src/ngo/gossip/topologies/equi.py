@@ -10,9 +10,8 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import at_least
+from ngo.common.fields import at_least, whole
 from ngo.common.seeding import numpy_stream
-from ngo.common.settings import whole
 from ngo.gossip.topology import topology
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ SHIFTS = {"shifts": whole("random shifts M; a worker sends to this many at most"
 ETA = 0.5
 
 
-@topology("d_equi_static", directed=True, weighted=True, settings=SHIFTS)
+@topology("d_equi_static", directed=True, weighted=True, options=SHIFTS)
 def d_equi_static(n: int, shifts: int, seed: int) -> torch.Tensor:
     """D-EquiStatic (Song et al. 2022): edges from i to i + u on a circle, for a few random u.
 
@@ -34,7 +33,7 @@ def d_equi_static(n: int, shifts: int, seed: int) -> torch.Tensor:
     return _drawn(n, shifts, seed)
 
 
-@topology("u_equi_static", weighted=True, settings=SHIFTS)
+@topology("u_equi_static", weighted=True, options=SHIFTS)
 def u_equi_static(n: int, shifts: int, seed: int) -> torch.Tensor:
     """U-EquiStatic (Song et al. 2022): edges between i and i + u on a circle, for a few random u.
 

@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ngo.common.fields import file
 from ngo.common.paths import check_readable
 from ngo.common.registry import UserError, in_a_line, shown
-from ngo.common.settings import file
 from ngo.gossip.topology import topology
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ TOLERANCE = 1e-9
 DIRECTED = {"graph_file": False, "directed_graph_file": True}
 
 
-@topology("graph_file", weighted=True, settings=GRAPH, check=lambda n, graph: read(n, graph, False))
+@topology("graph_file", weighted=True, options=GRAPH, check=lambda n, graph: read(n, graph, False))
 def graph_file(n: int, graph: str) -> torch.Tensor:
     """An undirected graph from a file.
 
@@ -48,7 +48,7 @@ def graph_file(n: int, graph: str) -> torch.Tensor:
     "directed_graph_file",
     directed=True,
     weighted=True,
-    settings=GRAPH,
+    options=GRAPH,
     check=lambda n, graph: read(n, graph, True),
 )
 def directed_graph_file(n: int, graph: str) -> torch.Tensor:
@@ -67,7 +67,7 @@ def node_names(topology: str | None, n: int, graph: str | None) -> list[str] | N
 
     None for a ``topology`` that is not of a file.
     """
-    if topology not in DIRECTED:
+    if topology not in DIRECTED or graph is None:
         return None
     return read(n, graph, DIRECTED[topology]).graph["names"]
 
@@ -141,8 +141,9 @@ def _load(path: str, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
 def _in_order(names: Iterable[object]) -> list[object]:
     """Names of nodes in the order of the workers (see above)."""
     numbers = {name: _whole_number(name) for name in names}
-    if None not in numbers.values() and len(set(numbers.values())) == len(numbers):
-        return sorted(numbers, key=numbers.get)
+    whole = {name: number for name, number in numbers.items() if number is not None}
+    if len(set(whole.values())) == len(numbers):
+        return sorted(whole, key=whole.__getitem__)
     return sorted(numbers, key=lambda name: (str(name), repr(name)))
 
 

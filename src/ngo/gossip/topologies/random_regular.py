@@ -1,12 +1,11 @@
 """A random regular graph, drawn once for the whole run."""
 
-from ngo.common.fields import at_least
+from ngo.common.fields import at_least, whole
 from ngo.common.registry import UserError
-from ngo.common.settings import whole
 from ngo.gossip.drawn_graph import connected
 from ngo.gossip.topology import Edges, topology
 
-SETTINGS = {"degree": whole("neighbours of each worker", 4, at_least(1))}
+OPTIONS = {"degree": whole("neighbours of each worker", 4, at_least(1))}
 
 
 def check(n: int, degree: int) -> None:
@@ -18,7 +17,7 @@ def check(n: int, degree: int) -> None:
         )
 
 
-@topology("random_regular", settings=SETTINGS, check=check)
+@topology("random_regular", options=OPTIONS, check=check)
 def random_regular(n: int, degree: int, seed: int) -> Edges:
     """A connected random graph of the given ``degree``, drawn once for the run."""
     from networkx import random_regular_graph

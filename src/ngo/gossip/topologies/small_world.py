@@ -1,12 +1,11 @@
 """A small world (Watts and Strogatz 1998), drawn once for the whole run."""
 
-from ngo.common.fields import at_least, within
+from ngo.common.fields import at_least, number, whole, within
 from ngo.common.registry import UserError
-from ngo.common.settings import number, whole
 from ngo.gossip.drawn_graph import connected
 from ngo.gossip.topology import Edges, topology
 
-SETTINGS = {
+OPTIONS = {
     "near": whole("neighbours of each worker on the ring before rewiring, even", 4, at_least(2)),
     "rewired": number("probability that an edge is rewired", 0.2, within(0, 1)),
 }
@@ -20,7 +19,7 @@ def check(n: int, near: int) -> None:
         )
 
 
-@topology("small_world", settings=SETTINGS, check=check)
+@topology("small_world", options=OPTIONS, check=check)
 def small_world(n: int, near: int, rewired: float, seed: int) -> Edges:
     """A small world (Watts and Strogatz 1998): edges to near workers on a ring, some rewired.
 

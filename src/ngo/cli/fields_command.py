@@ -1,0 +1,67 @@
+"""``ngo fields`` and ``ngo schema``: what a run, and a config, may say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from ngo.cli.parameters import RESULT
+from ngo.common.fields import wanted
+from ngo.common.files import atomic_file
+from ngo.training.spec import FIELDS
+
+WIDTH = 100
+
+
+@click.command()
+def fields() -> None:
+    """List the fields of a run, and the choices that read them.
+
+    A field is a key of a config, an option of `ngo train` (--batch-size for batch_size), and an
+    argument of `ngo.fit`. The options of plugins' entries are listed too.
+    """
+    formatter = click.HelpFormatter(width=WIDTH)
+    formatter.write_text(
+        "A field that is stated nowhere has its default, in configs, commands and ngo.fit."
+    )
+    formatter.write_paragraph()
+    formatter.write_dl([(name, _about(name)) for name in FIELDS])
+    click.echo(formatter.getvalue(), nl=False)
+
+
+@click.command()
+@click.option("--out", type=RESULT, help="File to write (JSON)  [default: standard output]")
+def schema(out: Path | None) -> None:
+    """Print the JSON Schema of a config, for editors: they complete and check keys and names.
+
+    With `# yaml-language-server: $schema=FILE` as its first line, a config is checked against FILE.
+    The entries of plugins are known, too.
+    """
+    from ngo.pipeline.config_schema import overlay_schema
+
+    text = json.dumps(overlay_schema(), indent=2, ensure_ascii=False)
+    if out is None:
+        click.echo(text)
+        return
+    with atomic_file(out) as path:
+        path.write_text(text + "\n", encoding="utf-8")
+
+
+def _about(name: str) -> str:
+    """The meaning, the allowed values, the default, and the choices that read the field."""
+    field = FIELDS[name]
+    allowed = ", ".join(sorted(field.names)) if field.names is not None else wanted(field)
+    default = "" if field.default is None else f" Default {field.default}."
+    return f"{field.help}: {allowed}.{default}{_readers(name)}"
+
+
+def _readers(name: str) -> str:
+    words = []
+    for owner in FIELDS[name].owners:
+        registry = FIELDS[owner].names or {}
+        users = [each for each in sorted(registry) if name in registry[each].fields]
+        if len(users) < len(registry):
+            words.append(f"{owner} {', '.join(users)}")
+    return f" Read with {'; '.join(words)}." if words else ""

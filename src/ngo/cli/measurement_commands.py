@@ -1,0 +1,77 @@
+"""``ngo consensus``, ``spectra``, ``alignment``, …: a command for each registered measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import click
+
+from ngo.cli.field_options import data_root_option, default_text, field_options, run_fields
+from ngo.cli.parameters import INPUT, device_option, table_option
+from ngo.cli.run_spec import spec_of_options
+from ngo.common.devices import chosen, claimed
+from ngo.common.fields import fields_of
+from ngo.data import download
+from ngo.measures.measurement import MEASUREMENTS, Measurement
+
+
+def commands() -> dict[str, click.Command]:
+    """The command of each measurement, those of plugins included."""
+    return {name: _command(entry) for name, entry in MEASUREMENTS.items()}
+
+
+@cache
+def _command(entry: Measurement) -> click.Command:
+    def measure(out: Path, **values: object) -> None:
+        options = entry.options(**{name: values.pop(name) for name in known})
+        with _inputs(entry, values) as inputs:
+            table = entry.measure(options, **inputs)
+        from ngo.analysis.results import write
+
+        entry.check_columns(table)
+        write(table, out)
+        for line in entry.summary(table):
+            click.echo(line)
+        click.echo(f"{len(table):,} rows → {out}")
+
+    measure.__doc__ = entry.help
+    known = fields_of(entry.options)
+    command = table_option(measure)
+    if entry.on_models or entry.run_fields:
+        command = data_root_option(command)
+    if entry.run_fields:
+        command = device_option(command)
+    command = field_options(
+        {
+            name: (field, default_text(field), {"default": field.default, "multiple": field.many})
+            for name, field in known.items()
+        }
+    )(command)
+    if entry.run_fields:
+        command = run_fields(*entry.run_fields)(command)
+    if entry.on_models:
+        command = click.argument("models", nargs=-1, required=True, type=INPUT)(command)
+    return click.command(entry.name)(command)
+
+
+@contextmanager
+def _inputs(entry: Measurement, values: dict[str, object]) -> Iterator[dict[str, object]]:
+    """The arguments of ``entry.measure`` after the options; the device is in use meanwhile."""
+    if entry.on_models:
+        root = download.data_root(values["data_root"])
+        yield {"models": values["models"], "data_root": root}
+    elif entry.run_fields:
+        given = {name: values[name] for name in entry.run_fields}
+        root = download.data_root(values["data_root"])
+        chosen(values["device"])
+
+        def make_run(**more: object) -> object:
+            return spec_of_options({**given, **more})
+
+        with claimed(values["device"]) as device:
+            yield {"make_run": make_run, "data_root": root, "device": device}
+    else:
+        yield {}

@@ -1,0 +1,101 @@
+"""Options and arguments of commands, checked before any work, with the messages of configs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import click
+
+from ngo.common.devices import DEVICES
+from ngo.common.fields import Field, checked, wanted, within
+from ngo.common.paths import check_path, check_readable, check_writable
+from ngo.common.registry import UserError
+
+
+class FieldType(click.ParamType):
+    """A value that ``fields.checked`` allows for ``field``."""
+
+    def __init__(self, field: Field) -> None:
+        self.field = field
+        self.name = {int: "INT", float: "FLOAT", str: "NAME", Path: "FILE"}[field.kind]
+
+    def convert(
+        self, value: object, param: click.Parameter | None, context: click.Context | None
+    ) -> object:
+        """The value, as the field's type. A UserError names the option."""
+        key = _key(param).replace("-", "_")
+        if self.field.kind in (int, float) and isinstance(value, str):
+            number = _number(value, self.field.kind)
+            if number is None:
+                must = f"it must be {wanted(self.field)}"
+                raise UserError(f"{key}: {value!r} is not a number; {must}.")
+            value = number
+        return checked(key, value, self.field)
+
+
+def _number(text: str, kind: type) -> float | None:
+    """``text`` as a number of type ``kind``, or else as a float; None if it is neither."""
+    for parse in (kind, float):
+        try:
+            return parse(text)
+        except ValueError:
+            pass
+    return None
+
+
+class PathType(click.ParamType):
+    """A path that ``check(path, key)`` allows."""
+
+    name = "path"
+
+    def __init__(self, check: Callable[[str, str], Path]) -> None:
+        self.check = check
+
+    def convert(
+        self, value: object, param: click.Parameter | None, context: click.Context | None
+    ) -> Path:
+        """The path. A UserError names the option."""
+        return value if isinstance(value, Path) else self.check(value, _key(param))
+
+
+SECONDS = FieldType(Field(float, "seconds", within(0, 1_000_000)))
+
+RESULT = PathType(check_writable)  # a file to write
+FOLDER = PathType(partial(check_writable, folder=True))  # a folder to write to
+INPUT = PathType(check_readable)  # a file to read
+ROOT = PathType(check_path)  # a folder that may not exist yet
+
+
+def _key(param: click.Parameter) -> str:
+    """The name of an option or argument in messages."""
+    return (param.name if isinstance(param, click.Argument) else param.opts[0]).lstrip("-")
+
+
+device_option = click.option(
+    "--device", default="auto", show_default=True, help=f"One of {', '.join(DEVICES)}."
+)
+
+threads_option = click.option(
+    "--threads",
+    type=FieldType(Field(int, "threads", within(1, 1024))),
+    help="Threads: 1 to 1024  [default: all cores]",
+)
+
+table_option = click.option(
+    "--out", type=RESULT, required=True, help="Tidy table to write (parquet)."
+)
+
+
+def configs_option(absent: str | None = None) -> Callable:
+    """The option --config; ``absent`` says what no config means, by default that one is needed."""
+    told = f"  [default: {absent}]" if absent else "."
+    return click.option(
+        "--config",
+        "configs",
+        multiple=True,
+        required=absent is None,
+        type=INPUT,
+        help=f"Config file; later ones override{told}",
+    )

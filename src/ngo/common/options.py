@@ -1,0 +1,74 @@
+"""Options: fields of a run that a registry's entry declares, with a meaning for that entry only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from ngo.common.fields import Field, field_of
+from ngo.common.registry import Registry, UserError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: What ``fields.number``, ``whole``, ``choice`` or ``file`` returned, by the option's name.
+Options = Mapping[str, Any]
+
+#: All that registered entries have declared.
+DECLARED: Registry[Field] = Registry("field of a run")
+
+# Names that no option may have, see ``reserve``.
+_reserved: set[str] = set()
+
+
+def declare(kind: str, entry: str, options: Options | None) -> tuple[str, ...]:
+    """Declare the options of an ``entry`` of the registry ``kind``; their names.
+
+    Entries of one registry may declare the same option. A UserError if a name is taken by another
+    one.
+    """
+    for name, option in (options or {}).items():
+        _check_name(name)
+        field, owner = field_of(option), f"{kind}:{entry}"
+        if field is None:
+            raise UserError(
+                f"option: {name!r} of {entry!r} is not declared; use number, whole, choice or file."
+            )
+        field = replace(field, owners=(kind,), optional=field.default is not None)
+        if DECLARED.definitions.get(name) == owner:
+            DECLARED.pop(name, None)  # as in a notebook's cell that is run twice
+        if DECLARED.get(name) != field:
+            DECLARED.add(name, field)
+            DECLARED.definitions[name] = owner
+    return tuple(options or ())
+
+
+def takes_options(register: Callable[P, R]) -> Callable[P, R]:
+    """A decorator that takes ``options=``: their earlier name, ``settings=``, is a UserError."""
+
+    @wraps(register)
+    def checked(*arguments: P.args, **named: P.kwargs) -> R:
+        if "settings" in named:
+            raise UserError(f"{register.__name__}: settings=… is called options=… now; rename it.")
+        return register(*arguments, **named)
+
+    return checked
+
+
+def reserve(names: Iterable[str]) -> None:
+    """Refuse options with these names: the package's own fields, arguments and attributes."""
+    _reserved.update(names)
+    for name in DECLARED:
+        _check_name(name)
+
+
+def _check_name(name: str) -> None:
+    if name in _reserved:
+        raise UserError(f"option: {name!r} is a name of the package's own; choose another name.")
+    if not re.fullmatch("[a-z][a-z0-9_]*", name):
+        raise UserError(
+            f"option: {name!r} is not allowed; use lower-case letters, digits and underscores."
+        )

@@ -1,0 +1,131 @@
+"""The evaluations of a distributed run, made from the reports of all processes."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+
+import torch
+
+from ngo.distributed.moments import joint_moments, moments
+from ngo.distributed.process_network import ProcessNetwork
+from ngo.engine.population import Population, Scores
+from ngo.training.evaluation import Evaluation, make_evaluation
+from ngo.training.problem import Problem
+
+# What each process counts. A report holds the differences from the last report.
+COUNTS = (
+    # Training samples, the sum of the losses on batches, and their number.
+    *("samples", "loss", "losses"),
+    # Messages of the method and their bytes, as if each worker were a machine.
+    *("messages", "message_bytes"),
+    # Rows sent to other processes and their bytes; bytes of all other tensors.
+    *("models", "bytes", "other"),
+    # The sum of the staleness of received rows, and their number.
+    *("stale", "pulls"),
+)
+
+
+def pack_report(
+    counts: Sequence[float], stale: Sequence[int], scores: Scores, population: Population
+) -> torch.Tensor:
+    """The report of a process on its workers, a float64 vector.
+
+    It holds the counts, the largest of ``stale``, the spread of the rows, the workers' losses and
+    accuracies, and the means of rows and buffers.
+    """
+    mean, V = moments(population.X)
+    numbers = [*counts, max(stale, default=0), float(V)]
+    scored = [*scores.worker_losses, *scores.worker_accuracies]
+    head = torch.tensor([*numbers, *scored], dtype=torch.float64)
+    return torch.cat([head, mean.cpu(), population.buffers.double().mean(0).cpu()])
+
+
+class Evaluations:
+    """The evaluations so far. They are kept in the store, where a new leader finds them."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        network: ProcessNetwork,
+        consensus: Population,
+        report: Callable[[Evaluation], None],
+    ) -> None:
+        """``consensus`` is a population of one worker, used to evaluate the mean of all workers.
+
+        ``report`` is called with each evaluation.
+        """
+        self._problem, self._network = problem, network
+        self._consensus, self._report = consensus, report
+        self._store = network.group.store
+        self._start = time.perf_counter()
+
+    def read_rows(self) -> tuple[list[Evaluation], list[dict[str, float]]]:
+        """The evaluations so far, and the traffic up to each."""
+        count = self._store.add("rows", 0)
+        kept = [json.loads(self._store.get(f"row/{k}")) for k in range(count)]
+        return [Evaluation(**row) for row, _ in kept], [traffic for _, traffic in kept]
+
+    @property
+    def written(self) -> bool:
+        """Whether a leader has written the results."""
+        return self._store.check(["written"])
+
+    def record(self, t: int, reports: Mapping[int, torch.Tensor]) -> bool:
+        """Record the evaluation of step ``t`` from the report of each process.
+
+        Returns whether the run has diverged; no evaluation is recorded after that.
+        """
+        rows, traffic = self.read_rows()
+        if rows and rows[-1].diverged:
+            return True
+        model = self._consensus
+        counts: Counter[str] = Counter()
+        losses: list[float] = []
+        accuracies: list[float] = []
+        means, buffers, stalest = [], [], 0
+        for q, report in reports.items():
+            k = len(self._network.shares[q])
+            sizes = [len(COUNTS), 1, 1, k, k, model.d, model.buffers.shape[1]]
+            values, stale, V, loss, accuracy, mean, buffer = report.cpu().split(sizes)
+            counts.update(dict(zip(COUNTS, values.tolist(), strict=True)))
+            stalest = max(stalest, int(stale))
+            losses += loss.tolist()
+            accuracies += accuracy.tolist()
+            means.append((k, mean, V[0]))
+            buffers.append((k, buffer, V[0]))
+        mean, V = joint_moments(means)
+        model.X.copy_(mean[None])
+        model.buffers.copy_(joint_moments(buffers)[0][None])
+        scores = model.evaluate(*self._problem.test_at(t), workers=False)
+        holdout = self._problem.holdout
+        row = make_evaluation(
+            t,
+            self._problem.owned,
+            samples=int(counts["samples"]) + (rows[-1].samples if rows else 0),
+            train_loss=counts["loss"] / counts["losses"] if counts["losses"] else math.nan,
+            V=float(V),
+            scores=replace(scores, worker_losses=losses, worker_accuracies=accuracies),
+            holdout=model.evaluate(*holdout, workers=False) if holdout else None,
+            messages=int(counts["messages"]) + (rows[-1].messages if rows else 0),
+            bytes_sent=int(counts["message_bytes"]) + (rows[-1].bytes_sent if rows else 0),
+            seconds=time.perf_counter() - self._start,
+        )
+        before = traffic[-1] if traffic else Counter()
+        now = {
+            "step": t,
+            "processes": len(reports),
+            "models_sent": int(counts["models"]) + before["models_sent"],
+            "bytes_sent": int(counts["bytes"]) + before["bytes_sent"],
+            "other_bytes_sent": int(counts["other"]) + before["other_bytes_sent"],
+            "staleness_mean": counts["stale"] / counts["pulls"] if counts["pulls"] else 0.0,
+            "staleness_max": stalest,
+        }
+        self._store.set(f"row/{len(rows)}", json.dumps([asdict(row), now]))
+        self._store.add("rows", 1)
+        self._report(row)
+        return row.diverged

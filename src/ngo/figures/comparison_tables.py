@@ -1,0 +1,76 @@
+"""Tables of methods beside the paper's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from ngo.analysis.criteria import CRITERIA
+from ngo.figures.tables import number, plus_minus
+from verdicts.row import ABSENT
+
+
+def print_comparison(table: pd.DataFrame) -> pd.DataFrame:
+    """The printed form of ``comparisons.comparison_table``."""
+    ours, theirs = digits(table)
+    return pd.DataFrame(
+        {
+            **_criterion(table),
+            **cell(table),
+            "Consensus": with_interval(table, "consensus", ours),
+            "Workers": with_interval(table, "workers", ours),
+            "Paper": with_decimals(table["paper"], theirs),
+            "Consensus − paper": with_decimals(table["consensus_minus_paper"], ours, plus=True),
+            "NGO − gossip": with_interval(table, "ngo_minus_gossip", ours, plus=True),
+            "Classes": [
+                f"{low:g}" if low == high else f"{low:g} to {high:g}"
+                for low, high in zip(table["classes_min"], table["classes_max"], strict=True)
+            ],
+            "Diverged": diverged(table),
+        }
+    )
+
+
+def cell(table: pd.DataFrame) -> dict[str, pd.Series]:
+    """The columns that name the data set, partition, topology and method."""
+    return {
+        "Data": table["dataset"],
+        "Partition": table["partition"],
+        "Topology": table["topology"].fillna(ABSENT),
+        "Method": table["method"],
+    }
+
+
+def digits(table: pd.DataFrame) -> tuple[list[int], list[int]]:
+    """Decimals of our numbers and of the paper's, by row."""
+    found = [CRITERIA[name].digits for name in table["measure"]]
+    return [ours for ours, _ in found], [theirs for _, theirs in found]
+
+
+def diverged(table: pd.DataFrame) -> pd.Series:
+    """The number of diverged runs by row: ``0 of 5``."""
+    return table["diverged"].astype(str) + " of " + table["seeds"].astype(str)
+
+
+def with_decimals(values: pd.Series, decimals: Sequence[int], *, plus: bool = False) -> list[str]:
+    """Each value with its decimals."""
+    return [number(value, d, plus=plus) for value, d in zip(values, decimals, strict=True)]
+
+
+def with_interval(
+    table: pd.DataFrame,
+    column: str,
+    decimals: Sequence[int],
+    interval: str | None = None,
+    *,
+    plus: bool = False,
+) -> list[str]:
+    """Each mean in ``column`` with its half-width in ``interval``, by default ``column``_ci95."""
+    rows = zip(table[column], table[interval or f"{column}_ci95"], decimals, strict=True)
+    return [plus_minus(mean, half_width, d, plus=plus) for mean, half_width, d in rows]
+
+
+def _criterion(table: pd.DataFrame) -> dict[str, pd.Series]:
+    """The column with the criterion, if there are several."""
+    return {"Measure": table["measure"]} if table["measure"].nunique() > 1 else {}

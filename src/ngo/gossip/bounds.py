@@ -1,0 +1,158 @@
+"""Bounds, limits and floors of the paper's theorems, as numbers.
+
+``W`` is a mixing matrix ``[n, n]``; λ₂ and λ_n are the second smallest and the largest eigenvalue
+of a Laplacian L(·) = D − ·.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+
+from ngo.gossip.spectrum import algebraic_connectivity, laplacian
+
+# Starts and steps of the search for the largest two-cycle; more of them find no larger one.
+CYCLE_STARTS = 64
+CYCLE_STEPS = 200
+
+# The constant c in dV/dt ≤ −c γ λ₂(L(B))^p V^p, by form of the bound.
+_RATES: dict[str, Callable[[float], float]] = {
+    "paper": lambda p: 4.0,
+    "corrected": lambda p: 2.0**p,
+    "sharp": lambda p: 2.0,
+}
+
+
+def finite_time_bound(
+    V0: float,
+    W: torch.Tensor,
+    p: float,
+    gamma: float = 1.0,
+    form: str = "corrected",
+    *,
+    V_end: float = 0.0,
+) -> float:
+    """T*: the time by which the system of Theorem 3.1 has V ≤ ``V_end``, from V(0) = ``V0``.
+
+    T* = (V(0)^(1−p) − V_end^(1−p)) / ((1−p) c γ λ₂(L(B))^p), B = [W_ij^(1/p)] off the diagonal, for
+    p in [1/2, 1). ``form`` sets c:
+
+    - ``paper``: c = 4, as printed. The proof loses a factor 1/2 when it symmetrises the double
+      sum over i and j, so consensus can come later.
+    - ``corrected``: c = 2^p, the same proof with that factor.
+    - ``sharp``: c = 2, from the sum over undirected edges,
+      dV/dt = −2γ Σ_{i<j} W_ij |x_i − x_j|^(2p) ≤ −2γ (λ₂ V)^p. Two workers meet it exactly; it is
+      twice the printed time for every p.
+
+    All forms hold for states in d dimensions, with V summed over them: coordinates are independent,
+    and Σ_k V_k^p ≥ (Σ_k V_k)^p. The time is infinite for a disconnected graph.
+    """
+    if not 0.5 <= p < 1:
+        raise ValueError(f"p is {p!r}; finite-time consensus needs p in [1/2, 1)")
+    B = (W - torch.diag(W.diagonal())).double() ** (1 / p)
+    connectivity = algebraic_connectivity(B)
+    if connectivity < 1e-12:
+        return math.inf
+    span = V0 ** (1 - p) - V_end ** (1 - p)
+    return span / ((1 - p) * _RATES[form](p) * gamma * connectivity**p)
+
+
+def delay_limit(W: torch.Tensor, gamma: float = 0.0) -> float:
+    """The largest delay, in units of time, at which linear consensus is stable: π/(2λ_n(L(W))).
+
+    By default this is the limit of continuous time, dx/dt = −L x(t − τ) (the delay theorem of
+    Section 3.3). With a step length ``gamma`` it is that of x ← x − γ L x(t − k): kγ with
+    k = (π / (2 arcsin(γλ_n/2)) − 1)/2, not rounded to whole steps. For small γ this tends to the
+    continuous limit minus γ/2 (Levin and May 1976).
+    """
+    largest = float(torch.linalg.eigvalsh(laplacian(W.double()))[-1])
+    if gamma == 0:
+        return math.pi / (2 * largest)
+    return gamma * (math.pi / (2 * math.asin(min(1.0, gamma * largest / 2))) - 1) / 2
+
+
+def chatter_floor(gamma: float, w: float, p: float) -> float:
+    """|x₁ − x₂| = (γw)^(1/(2−2p)): the two-cycle of two workers on an edge of weight ``w``.
+
+    For p < 1, φ_p is infinitely steep at 0, and rounds of length γ overshoot it in both directions:
+    z − 2γw φ_p(z) = −z. V is half the square of this distance, for each coordinate.
+    """
+    return (gamma * w) ** (1 / (2 - 2 * p))
+
+
+def chatter_V(gamma: float, W: torch.Tensor, p: float, d: int = 1) -> float:
+    """The chatter floor: V of the largest two-cycle of NGO on ``W``, in ``d`` coordinates.
+
+    A cycle x ↦ −x satisfies 2x_i = γ Σ_j W_ij φ_p(x_i − x_j). In each coordinate the largest cycle
+    has ‖x‖² = (γΛ_p/2)^(1/(1−p)), where Λ_p is the maximum of Σ_{i<j} W_ij |y_i − y_j|^(2p) over
+    Σy_i = 0, ‖y‖ = 1 (λ_n of the Laplacian for p = 1), and V = d‖x‖². For two workers this is
+    d/2 · (γw)^(1/(1−p)); for an even ring, where neighbours alternate, nd/4 · (2γw)^(1/(1−p)).
+
+    For p ≥ 1/2 the sum is convex in y, so the iteration y ← normalised gradient converges to a
+    local maximum. The largest one from ``CYCLE_STARTS`` random starts is taken. Some coordinates
+    may end in a smaller cycle: on rings, complete and random graphs with p > 1/2, V is 0.6 to 1
+    times this floor. At p = 1/2 a trace of the initial state remains, and V may be twice the floor.
+    """
+    if not 0.5 <= p < 1:
+        raise ValueError(f"p is {p!r}; the two-cycle needs p in [1/2, 1)")
+    n = len(W)
+    i, j = torch.nonzero(W.triu(1), as_tuple=True)
+    w = W[i, j].double()
+    starts = torch.randn(
+        n, CYCLE_STARTS, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
+    _, vectors = torch.linalg.eigh(laplacian(W.double()))
+    y = torch.cat([vectors[:, 1:], starts - starts.mean(0)], dim=1)
+    for _ in range(CYCLE_STEPS):
+        z = y[i] - y[j]
+        pull = w[:, None] * z.sign() * z.abs() ** (2 * p - 1)
+        gradient = torch.zeros_like(y).index_add_(0, i, pull).index_add_(0, j, -pull)
+        y = gradient / gradient.norm(dim=0).clamp_min(1e-300)
+    largest = float((w[:, None] * (y[i] - y[j]).abs() ** (2 * p)).sum(0).max())
+    return d * (gamma * largest / 2) ** (1 / (1 - p))
+
+
+def step_offset(mu: float, L: float, gamma: float = 0.0, W: torch.Tensor | None = None) -> float:
+    """The smallest offset a in η_t = 4/(μ(a + t)) that both theorems allow.
+
+    It is 16 L/μ (Theorem 2.1). With ``W`` it is at least 5/β, β = 1 − γλ₂(L(W)): Theorem 3.2
+    requires max(5/β, 15 L/μ).
+    """
+    a = 16 * L / mu
+    return a if W is None else max(a, 5 / (1 - gamma * algebraic_connectivity(W)))
+
+
+def sgd_bound(
+    T: int,
+    *,
+    mu: float,
+    L: float,
+    a: float,
+    sigma2: float,
+    n: int,
+    distance2: float,
+    weighted_V: float = 0.0,
+) -> float:
+    """The bound of Theorems 2.1 and 3.2 on f(x_avg^T) − f* after T ≥ 1 steps.
+
+    It is μa³/(8 S_T) ‖x̄⁰ − x*‖² + 4σ̄² T(T + 2a)/(μ n S_T) + (2L + μ)/(n S_T) Σ_t w_t V^(t), with
+    w_t = (a + t)² and S_T = Σ_{t<T} w_t.
+
+    - ``sigma2``: σ̄² = (1/n) Σσ_i².
+    - ``distance2``: ‖x̄⁰ − x*‖². Theorem 2.1, as printed, omits this factor of Theorem 3.2.
+    - ``weighted_V``: Σ w_t V^(t). It is 0 for centralized SGD. For gossip the sum is over all t < T
+      (Theorem 2.1); for NGO it ends at T*, after which Theorem 3.2 assumes V = 0.
+    """
+    S = weight_sum(T, a)
+    return (
+        mu * a**3 * distance2 / 8
+        + 4 * sigma2 * T * (T + 2 * a) / (mu * n)
+        + (2 * L + mu) * weighted_V / n
+    ) / S
+
+
+def weight_sum(T: int, a: float) -> float:
+    """S_T = Σ_{t<T} (a + t)² = T/6 · (2T² + 6aT − 3T + 6a² − 6a + 1)."""
+    return T / 6 * (2 * T**2 + 6 * a * T - 3 * T + 6 * a**2 - 6 * a + 1)

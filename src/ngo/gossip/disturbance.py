@@ -1,0 +1,119 @@
+"""Gossip rounds without learning, disturbed by drift, noise, delay, loss or compression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from ngo.common.seeding import torch_stream
+from ngo.gossip.consensus import synchronization_index
+
+#: ``(X, W, at)`` → the state ``[n, d]`` after a round; the differences are those of ``at``.
+Round = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What disturbs each round; the default disturbs nothing."""
+
+    #: Each entry of a worker moves by the same amount in each round, as under heterogeneous
+    #: gradients. This is the standard deviation over workers; the mean over workers is 0.
+    drift: float = 0.0
+    #: Standard deviation of the noise that each entry receives in each round.
+    noise: float = 0.0
+    #: Rounds by which the compared states are late.
+    delay: int = 0
+    #: Probability that an edge fails in a round.
+    loss: float = 0.0
+    #: Share of the entries that a worker sends in a round: those that changed most since they were
+    #: last sent (top-k with error feedback, as in CHOCO-Gossip, Koloskova et al. 2019).
+    kept: float = 1.0
+
+
+def disturbed_rounds(
+    X0: torch.Tensor,
+    matrix_at: Callable[[int], torch.Tensor],
+    round_of: Round,
+    disturbance: Disturbance,
+    rounds: int,
+    seed: int,
+) -> torch.Tensor:
+    """The index V ``[rounds + 1]``, from the state ``X0`` ``[n, d]`` and after each round.
+
+    ``matrix_at(t)`` is the mixing matrix of round t. Disturbances are drawn from streams of
+    ``seed``, so that all couplings see the same ones.
+    """
+    n, d = X0.shape
+    drift = _normal(seed, "drift", n, d)
+    drift = disturbance.drift * (drift - drift.mean(0))
+    noise = torch_stream(seed, "noise")
+    links = torch_stream(seed, "links")
+    past: list[torch.Tensor]
+    X, known, past = X0.clone(), torch.zeros_like(X0), []
+    V = [synchronization_index(X)]
+    for t in range(rounds):
+        X = X + drift
+        if disturbance.noise:
+            X += disturbance.noise * torch.randn(n, d, generator=noise, dtype=X.dtype)
+        W = matrix_at(t)
+        if disturbance.loss:
+            W = _without_edges(W, disturbance.loss, links)
+        seen = X
+        if disturbance.kept < 1:
+            seen = known = known + _largest(X - known, round(disturbance.kept * d))
+        if disturbance.delay:
+            past = [*past, seen][-disturbance.delay - 1 :]
+            if t < disturbance.delay:
+                V.append(synchronization_index(X))
+                continue  # nothing has arrived
+            seen = past[0]
+        X = round_of(X, W, seen)
+        V.append(synchronization_index(X))
+    return torch.stack(V)
+
+
+class Chebyshev:
+    """Accelerated linear gossip: round t applies the t-th Chebyshev polynomial of I − γL.
+
+    With σ the largest modulus of its eigenvalues but the first, no other polynomial of degree t
+    with value 1 at 1 is smaller on [−σ, σ] (Auzinger and Melenk 2017; Scaman et al. 2017).
+    """
+
+    def __init__(self, W: torch.Tensor, gamma: float) -> None:
+        """``W`` is the mixing matrix from which σ follows."""
+        self._gamma = gamma
+        moduli = (1 - gamma + gamma * torch.linalg.eigvalsh(W)).abs().sort().values
+        self._square = float(moduli[-2]) ** 2
+        self._omega = 2.0
+        self._before: torch.Tensor | None = None
+
+    def __call__(self, X: torch.Tensor, W: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        """x^(t+1) = ω (x + γ Σ_j W_ij (x_j − x_i)) + (1 − ω) x^(t−1), where ω depends on t."""
+        step = X + self._gamma * (W @ at - at)
+        if self._before is None:
+            new = step
+        else:
+            self._omega = 1 / (1 - self._square * self._omega / 4)
+            new = self._omega * step + (1 - self._omega) * self._before
+        self._before = X
+        return new
+
+
+def _normal(seed: int, name: str, n: int, d: int) -> torch.Tensor:
+    return torch.randn(n, d, generator=torch_stream(seed, name), dtype=torch.float64)
+
+
+def _without_edges(W: torch.Tensor, loss: float, links: torch.Generator) -> torch.Tensor:
+    """The mixing matrix of the edges that do not fail; both ends keep the weight of the others."""
+    fails = torch.rand(len(W), len(W), generator=links) < loss
+    fails = fails.triu(1) | fails.triu(1).T
+    lost = W * fails
+    return W - lost + torch.diag(lost.sum(1))
+
+
+def _largest(rows: torch.Tensor, k: int) -> torch.Tensor:
+    """The ``k`` entries of each row with the largest modulus; 0 elsewhere."""
+    places = rows.abs().topk(k, dim=1).indices
+    return torch.zeros_like(rows).scatter(1, places, rows.gather(1, places))

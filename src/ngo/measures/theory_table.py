@@ -1,0 +1,148 @@
+"""The measurement ``theory``: its options, and the table of what the theorems bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ngo.common.fields import above, at_least, choice, number, whole, within
+from ngo.common.registry import UserError
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.measures.measurement import Case, limit_product, measured, measurement
+from ngo.theorems.theorem import PARTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Up to p = 1, T* and the floors exceed the range of floating-point numbers.
+_SUBLINEAR = within(0.5, 0.99)
+
+
+@dataclass(frozen=True)
+class TheoryOptions:
+    """Options of ``theory_table``: of all graphs, and of each of its parts."""
+
+    topologies: tuple[str, ...] = choice("topology", ("ring", "random", "complete"), TOPOLOGIES)
+    workers: tuple[int, ...] = whole("number of workers of each graph", (2, 5), within(2, 200))
+    u: float = number("probability of an edge in a random graph", 0.4, above(0, 1))
+    p: tuple[float, ...] = number("exponent of the coupling φ_p", (0.5, 0.75, 0.9), _SUBLINEAR)
+    seed: int = whole("seed of graphs, states and data", 0, at_least(0))
+
+    tol: float = number("share of V(0) that counts as consensus", 1e-12, within(1e-30, 0.5))
+    draws: int = whole("initial states of each graph", 3, within(1, 1000))
+
+    delay_step: float = number("delays: length γ of a round", 0.1, above(0, 1))
+    delay_rounds: int = whole("delays: rounds", 400, within(10, 100_000))
+    delay_share: float = number(
+        "delays: for p < 1, share of V below which it must fall", 0.01, above(0, 1)
+    )
+
+    marginal_delay: tuple[int, ...] = whole("delays at the limit: rounds", (5, 20), within(1, 1000))
+
+    starts: int = whole("order of consensus times: initial states", 20, within(1, 10_000))
+    order_p: tuple[float, ...] = number(
+        "order of consensus times: exponent of φ_p", (0.5, 1, 2), within(0.5, 4)
+    )
+    order_share: float = number(
+        "order of consensus times: share of V(0) that counts as consensus",
+        0.01,
+        within(1e-30, 0.5),
+    )
+
+    degree_share: tuple[float, ...] = number(
+        "discrete consensus: γ as a share of 1/Δ", (0.1, 0.5, 0.9, 0.99, 1.5), above(0, 10)
+    )
+    random_rounds: int = whole("random graphs: rounds", 400, within(10, 100_000))
+    link_loss: float = number("failing links: probability in a round", 0.5, above(0, 0.99))
+
+    floor_gamma: tuple[float, ...] = number(
+        "chatter, decay of linear gossip, V under SGD: synchronization rate γ",
+        (0.1, 1.0),
+        within(0.001, 10),
+    )
+    floor_dimension: int = whole("chatter: coordinates of a state", 20, within(1, 10_000))
+
+    sgd_topology: str = choice("least squares: topology of the workers", "ring", TOPOLOGIES)
+    sgd_workers: int = whole("least squares: number of workers", 10, within(2, 200))
+    sgd_gamma: float = number("least squares: synchronization rate γ", 0.1, above(0, 0.99))
+    sgd_p: float = number("least squares: exponent of φ_p", 0.9, _SUBLINEAR)
+    samples: int = whole("least squares: samples per worker", 100, within(1, 100_000))
+    dimension: int = whole("least squares: features of a sample", 5, within(1, 1000))
+    noise: float = number("least squares: standard deviation of noise", 0.5, above(0, 1000))
+    heterogeneity: float = number(
+        "least squares: distance between the workers' solutions", 0.5, within(0, 1000)
+    )
+    batch_size: int = whole("least squares: samples per worker and step", 4, within(1, 100_000))
+    steps: int = whole("least squares: training steps T", 1000, within(1, 1_000_000))
+    points: int = whole("least squares: values of T in the table", 12, within(1, 1000))
+    repeats: int = whole("least squares: runs per mean", 10, within(1, 10_000))
+    sgd_distance: tuple[float, ...] = number(
+        "least squares: distance of the start from the solution", (3, 30), above(0, 1000)
+    )
+
+    trials: int = whole("seeds of paired comparisons", 5, within(1, 1000))
+    trial_steps: int = whole("paired comparisons: training steps", 500, within(10, 1_000_000))
+    trial_repeats: int = whole("paired comparisons: runs per mean", 5, within(1, 10_000))
+    sync_gamma: float = number(
+        "paired comparisons: γ of gossip that keeps V small", 0.9, above(0, 1)
+    )
+    speedup_workers: tuple[int, ...] = whole(
+        "speed-up: number of workers", (2, 4, 8, 16), within(2, 200)
+    )
+
+    curvature: float = number(
+        "descent lemma: ratio of the workers' curvatures", 10, within(1, 1000)
+    )
+    lemma_states: int = whole("descent lemma: random states", 1000, within(1, 1_000_000))
+
+    def __post_init__(self) -> None:
+        """Limit the sizes, and ask for enough samples that least squares has one solution."""
+        limit_product(self, "workers", "delay_rounds")
+        limit_product(self, "workers", "floor_dimension")
+        limit_product(self, "sgd_workers", "samples", "dimension")
+        limit_product(self, "sgd_workers", "batch_size", "dimension", "repeats")
+        limit_product(self, "steps", "repeats")
+        limit_product(self, "trial_steps", "trial_repeats")
+        limit_product(self, "workers", "random_rounds")
+        limit_product(self, "sgd_workers", "lemma_states")
+        if self.dimension > self.samples:
+            raise UserError(
+                f"dimension: {self.dimension} is more than a worker's {self.samples} samples, so "
+                f"that the solution is not unique; it must be {self.samples} or less."
+            )
+
+
+# The order of rows in shipped tables, by kind; kinds that are not named follow.
+ORDER = (
+    *("bounds", "delays", "gaps", "floors", "decays", "means", "orders", "logs", "sums", "speedup"),
+    *("races", "descents", "spreads", "degrees", "limits", "unit_steps", "marginal", "random"),
+    *("switches", "failures"),
+)
+
+COLUMNS = {column for part in PARTS.values() for column in part.columns}
+
+
+def _cases(options: TheoryOptions) -> Iterator[Case]:
+    for kind in sorted(PARTS, key=lambda kind: ORDER.index(kind) if kind in ORDER else len(ORDER)):
+        yield Case({"kind": kind}, partial(_measured, options, kind))
+
+
+@measurement("theory", TheoryOptions, columns=("kind", *sorted(COLUMNS)), cases=_cases)
+def theory_table(options: TheoryOptions) -> pd.DataFrame:
+    """Measure what the theorems bound.
+
+    Consensus times, delays and chatter floors for each --topologies, --workers and --p; convergence
+    of SGD on least squares, where every constant of the theorems can be computed.
+
+    The column kind of the table names the measurement of a row.
+    """
+    return measured(_cases(options))
+
+
+def _measured(options: TheoryOptions, kind: str) -> pd.DataFrame:
+    from ngo.native.pool import one_intra_op_thread
+
+    with one_intra_op_thread():
+        return PARTS[kind].table(options).assign(kind=kind)

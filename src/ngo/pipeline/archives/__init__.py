@@ -1,0 +1,1 @@
+"""Archives of metrics: packed, read, verified, carried over, restored; a file for each."""

@@ -1,0 +1,255 @@
+"""Metrics archives: everything that tables and figures are made from, in one verified file.
+
+An archive is an uncompressed tar file of tidy metrics, finished runs, configs, plugins and the
+paper's numbers (see ``collect``); it contains no weights. ``archive.json`` describes it;
+``SHA256SUMS`` lists the sums of all other members in the format of ``sha256sum``. Archives are
+deterministic: the same members give the same bytes, so an archive is intact if packing its members
+reproduces it.
+
+An archive may be a stranger's: reading and unpacking one runs nothing of it, and takes memory in
+proportion to ``limits``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from ngo.common.files import PARTIAL, atomic_file
+from ngo.common.paths import writable_folder
+from ngo.common.registry import UserError
+from ngo.pipeline.archives import limits, packed_runs
+from ngo.pipeline.archives.archive_description import described
+from ngo.pipeline.archives.members import ABOUT, SUMS, check_member, is_table, is_workflow
+from ngo.pipeline.archives.packed_runs import FinishedRun
+from ngo.pipeline.archives.parquet_check import decoded_bytes, renamed_columns
+
+# The key of ``archive.json`` that marks an archive as made by an earlier revision, which it names.
+OLDER = "older"
+
+# By name in the archive, which is the path in the folder where it is unpacked.
+Members = dict[str, bytes]
+
+
+def write_archive(path: str | Path, members: Members) -> str:
+    """Write an archive of ``members``; returns its SHA-256."""
+    content = _packed(members)
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(content)
+    return sha256(content)
+
+
+def read_archive(path: str | Path) -> Members:
+    """The members of an archive; a UserError that names the first fault in it."""
+    content = _bounded(Path(path))
+    with refusing(path):
+        try:
+            members = _members(content)
+        except (tarfile.TarError, ValueError) as error:
+            raise UserError(f"it is not a metrics archive, or it is truncated ({error})") from None
+        if SUMS not in members:
+            raise UserError(f"it has no {SUMS}; it is not a metrics archive, or it is truncated")
+        _check_sums(_listed(members.pop(SUMS)), members)
+        packed = _packed(members)
+        if packed != content:
+            first = next(
+                (k for k, (a, b) in enumerate(zip(packed, content, strict=False)) if a != b),
+                min(len(packed), len(content)),
+            )
+            raise UserError(
+                f"from byte {first} on, it differs from an archive of its members (expected sha256 "
+                f"{sha256(packed)}, found {sha256(content)})"
+            )
+        if ABOUT not in members:
+            raise UserError(f"it has no {ABOUT}")
+        _check_tables(members)
+    return members
+
+
+def about_of(path: str | Path, members: Members) -> dict:
+    """What ``archive.json`` says, checked; a UserError if it is no description of ``members``."""
+    with refusing(path, f"{ABOUT} can't be read ({{}})"):
+        return described(members)
+
+
+def runs_of(path: str | Path, members: Members) -> dict[str, FinishedRun]:
+    """The finished runs in an archive, by id."""
+    with refusing(path):
+        return packed_runs.unpacked(members)
+
+
+@contextmanager
+def refusing(path: str | Path, reason: str = "{}") -> Iterator[None]:
+    """Within it, a UserError is the ``reason`` why an archive is refused."""
+    try:
+        yield
+    except UserError as error:
+        told = reason.format(str(error).rstrip("."))
+        raise UserError(f"archive: {str(path)!r} is refused: {told}.") from None
+
+
+def unpack(path: str | Path, out: str | Path) -> Path:
+    """Verify an archive, and unpack it into ``out``/TIER-SUM; returns that folder.
+
+    The records of runs become files of their own, and the columns of tables get present names. The
+    sources of the workflow stay in the archive: nothing in the folder is run but the config's
+    plugins, if they are trusted. The folder appears only when it is complete. An existing folder
+    must contain these files unchanged. Raises a UserError if the archive or the folder has been
+    changed.
+    """
+    members = read_archive(path)
+    about = about_of(path, members)
+    if not about["artefacts"]:
+        raise UserError(
+            f"archive: {str(path)!r} has finished runs and no tables or figures; ngo restore puts "
+            "the runs back."
+        )
+    folder = writable_folder(out) / f"{about['tier']}-{sha256(_packed(members))[:8]}"
+    members = {
+        name: _renamed(path, name, content) if is_table(name) else content
+        for name, content in members.items()
+        if not is_workflow(name)
+    }
+    if packed_runs.RECORDS in members:  # one file for each, as pages of results read them
+        members |= {
+            f"results/runs/{run.id}/run.json": run.record_text.encode()
+            for run in runs_of(path, members).values()
+        }
+    if not folder.exists():
+        temporary = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=out))
+        try:
+            for name, content in members.items():
+                target = temporary / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+            temporary.chmod(0o755)
+            temporary.replace(folder)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+    for name, content in members.items():
+        found = content_of(folder / name)
+        if found != content:
+            raise UserError(
+                f"archive: {str(folder / name)!r} has been changed since it was unpacked (expected "
+                f"sha256 {sha256(content)}, found {sha256(found)}); remove the folder."
+            )
+    return folder
+
+
+def _renamed(path: str | Path, name: str, content: bytes) -> bytes:
+    """The table ``name`` with present names (``ngo.common.former``)."""
+    try:
+        return renamed_columns(content, f"archive, {str(path)!r}")
+    except ValueError as error:
+        with refusing(path):
+            raise UserError(f"{name!r} can't be read ({error})") from None
+
+
+def _packed(members: Mapping[str, bytes]) -> bytes:
+    """The archive of ``members``: the sums, then the members sorted by name.
+
+    It has no times and no owners. It is not compressed, since its large members are.
+    """
+    ordered = dict(sorted((name, content) for name, content in members.items()))
+    sums = "".join(f"{sha256(content)}  {name}\n" for name, content in ordered.items())
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, content in {SUMS: sums.encode(), **ordered}.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return file.getvalue()
+
+
+def _members(content: bytes) -> Members:
+    """The members of a tar file, which may have regular files and nothing else."""
+    members: Members = {}
+    for entry, body in _entries(content):
+        if entry.name in members:
+            raise UserError(f"{entry.name!r} occurs twice")
+        members[entry.name] = bytes(body)
+        if len(members) > limits.MEMBERS:
+            raise UserError(f"it has more than {limits.MEMBERS} files")
+    folders = {str(folder) for name in members for folder in PurePosixPath(name).parents}
+    if both := sorted(folders & members.keys()):
+        raise UserError(f"{both[0]!r} is a file and a folder")
+    if len({name.casefold() for name in members}) < len(members):
+        raise UserError("two of its files differ only in capital letters")
+    return members
+
+
+def _entries(content: bytes) -> Iterator[tuple[tarfile.TarInfo, memoryview]]:
+    """The header and the content of each file in a tar file.
+
+    ``tarfile`` would also follow the headers of other kinds of entries, which declare sizes as they
+    like.
+    """
+    view, place = memoryview(content), 0
+    while any(block := view[place : place + tarfile.BLOCKSIZE]):
+        entry = tarfile.TarInfo.frombuf(block.tobytes(), "utf-8", "strict")
+        place += tarfile.BLOCKSIZE
+        if entry.type != tarfile.REGTYPE:
+            raise UserError(f"{entry.name!r} is not a regular file")
+        if not 0 <= entry.size <= len(content) - place:
+            raise UserError(f"{entry.name!r} is truncated")
+        check_member(entry.name, entry.size)
+        yield entry, view[place : place + entry.size]
+        place += -(-entry.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
+
+
+def _check_tables(members: Members) -> None:
+    """Raise a UserError for a table that is damaged, or if all are too large when decoded."""
+    left = limits.TABLES
+    for name in filter(is_table, members):
+        try:
+            left -= decoded_bytes(members[name], left)
+        except ValueError as error:
+            raise UserError(f"{name!r} can't be read ({error})") from None
+
+
+def _listed(sums: bytes) -> dict[str, str]:
+    """The sums of the members by name."""
+    try:
+        pairs = [line.split("  ", 1) for line in sums.decode().splitlines()]
+        return {name: value for value, name in pairs}
+    except ValueError:
+        raise UserError(f"{SUMS} has a line without a sum and a name") from None
+
+
+def _check_sums(wanted: Mapping[str, str], members: Members) -> None:
+    for name in sorted(wanted.keys() - members.keys()):
+        raise UserError(f"{name!r} is missing (expected sha256 {wanted[name]})")
+    for name in sorted(members.keys() - wanted.keys()):
+        raise UserError(f"{name!r} is not listed in {SUMS}")
+    for name, content in members.items():
+        if (found := sha256(content)) != wanted[name]:
+            raise UserError(
+                f"{name!r} has been changed (expected sha256 {wanted[name]}, found {found})"
+            )
+
+
+def sha256(content: bytes) -> str:
+    """The SHA-256 of ``content``, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _bounded(path: Path) -> bytes:
+    """The bytes of a file of an allowed size."""
+    if path.exists() and not (path.is_file() and path.stat().st_size <= limits.ARCHIVE):
+        with refusing(path):
+            raise UserError(f"it is no file of at most {limits.ARCHIVE} bytes")
+    return content_of(path)
+
+
+def content_of(path: Path) -> bytes:
+    """The bytes of a file; a UserError if it can't be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"archive: {str(path)!r} can't be read: {error.strerror}") from None

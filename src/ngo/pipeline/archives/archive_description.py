@@ -1,0 +1,116 @@
+"""What ``archive.json`` says about an archive, checked against its members."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from ngo.common.registry import UserError, shown
+from ngo.pipeline.archives import strict_json
+from ngo.pipeline.archives.members import ABOUT, CODE, is_config
+from ngo.pipeline.config_files import CONFIG, read_config
+from ngo.pipeline.plan import SHARED
+
+# Texts of a config that are no file names below the working directory.
+_OUTSIDE = re.compile(r"[/~\\]|(.*/)?\.\.(/|$)|[A-Za-z]:")
+
+
+def described(members: Mapping[str, bytes]) -> dict:
+    """What the description says; a UserError, without a key, for the first fault in it.
+
+    Its config must be that of the config files in the archive, and name no file outside of it.
+    """
+    try:
+        about = strict_json.parsed(members[ABOUT])
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    if not isinstance(about, dict):
+        raise UserError("it is not a mapping")
+    for key, kind in _KINDS.items():
+        if key not in about:
+            raise UserError(f"it is not complete: {key!r} is missing")
+        if type(about[key]) is not kind:
+            raise UserError(f"{key!r} is {shown(about[key])}, which is no {kind.__name__}")
+    _check_tier(about)
+    for name in about["artefacts"]:
+        if not isinstance(name, str) or not re.fullmatch(r"\w+", name, re.ASCII):
+            raise UserError(f"{shown(name)} is no name of a figure or table")
+    if len(set(about["artefacts"])) < len(about["artefacts"]):
+        raise UserError("an artefact is named twice")
+    _check_configs(about, members)
+    _check_files(about["config"], members)
+    return about
+
+
+_KINDS = {"tier": str, "artefacts": list, "whole": bool, "configs": list, "config": dict}
+
+
+def _check_tier(about: Mapping) -> None:
+    tier = about["tier"]
+    if not re.fullmatch("[a-z0-9_-]+", tier) or tier in SHARED:
+        raise UserError(f"the tier {shown(tier)} is not allowed")
+    if about["config"].get("tier") != tier:
+        raise UserError(f"the tier {tier!r} is not that of the config")
+
+
+def _check_configs(about: Mapping, members: Mapping[str, bytes]) -> None:
+    """Raise a UserError unless the config is that of the files ``configs``, the base first."""
+    names = about["configs"]
+    for name in names:
+        if not isinstance(name, str) or name not in members or not name.endswith(".yaml"):
+            raise UserError(f"the config {shown(name)} is not in the archive")
+        if not is_config(name):
+            raise UserError(
+                f"the config {name!r} is not in the folder {str(CONFIG.parent)!r} or of a paper"
+            )
+    if not names or names[0] != CONFIG.as_posix() or len(set(names)) < len(names):
+        raise UserError(f"the configs must be different files, and {str(CONFIG)!r} the first")
+    with tempfile.TemporaryDirectory(prefix="ngo-config-") as folder:
+        paths = [Path(folder, name) for name in names]
+        for name, path in zip(names, paths, strict=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(members[name])
+        try:
+            merged = read_config(paths)
+        except UserError as error:
+            raise UserError(str(error).replace(f"{folder}/", "")) from None
+    if merged != about["config"]:
+        raise UserError("its config is not that of the config files")
+
+
+def _check_files(config: Mapping, members: Mapping[str, bytes]) -> None:
+    """Raise a UserError if the config names a file that is not in the archive.
+
+    No text in it may be a path outside: plugins may add keys that name files. The root of the data
+    sets is not read from an archive.
+    """
+    waiting: list[object] = [value for key, value in config.items() if key != "data"]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Mapping):
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each
+        elif isinstance(each, str) and _OUTSIDE.match(each):
+            raise UserError(f"its config names a path outside of it, {shown(each)}")
+    for name in plugin_names(config):
+        if str(PurePosixPath(name)) not in members:
+            raise UserError(f"the plugin {name!r} is not in the archive")
+    code = {name for name in members if name.endswith(CODE)}
+    if other := sorted(code - {*plugin_code(config)}):
+        raise UserError(f"{other[0]!r} is code, and no plugin of the config")
+
+
+def plugin_names(config: Mapping) -> list[str]:
+    """The plugins of a config, as it names them; a UserError if it has no list of names."""
+    names = config.get("plugins", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise UserError(f"plugins: {shown(names)} is not allowed; it must be a list of files.")
+    return names
+
+
+def plugin_code(config: Mapping) -> list[str]:
+    """The plugins of a config that are code, by their names in an archive."""
+    return [str(PurePosixPath(name)) for name in plugin_names(config) if name.endswith(CODE)]

@@ -1,0 +1,142 @@
+"""What a claim rests on: the runs and the measured cases that decide it.
+
+These are the rows that the claim selects (``where``), and of these the ones that its quantity
+compares (mappings of columns among its arguments, such as ``of`` and ``minus``). A quantity may
+choose further rows itself: where few cases are left, the numbers of each are changed in turn, and
+the cases that change nothing are dropped. Runs of gates are not among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ngo.common.registry import UserError, unknown
+from ngo.pipeline.archives.remeasuring import Measured
+from ngo.pipeline.plan import Plan
+from verdicts.claims.claim import Claim
+from verdicts.quantity_registry import QUANTITIES
+from verdicts.rows.selection import Selection, matches
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The most cases that are changed in turn: the quantity is computed twice for each.
+MOST_CHANGED = 50
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What decides a claim."""
+
+    claim: str
+    #: Ids of runs, sorted.
+    runs: Sequence[str]
+    #: The numbers of the cases of each measured table, by the table's name.
+    cases: Mapping[str, Sequence[int]]
+    #: Tables that the claim reads too, whose rows can't be made again.
+    unchecked: Sequence[str]
+
+
+def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured]) -> list[Basis]:
+    """What each of the named claims rests on; a UserError for a name that no claim has."""
+    claims = planned.ledger.claims
+    for name in names:
+        if name not in claims:
+            raise unknown("claim", name, claims)
+    return [_basis(claims[name], planned, measured) for name in dict.fromkeys(names)]
+
+
+def _basis(claim: Claim, planned: Plan, measured: Mapping[str, Measured]) -> Basis:
+    import pandas as pd
+
+    runs: set[str] = set()
+    cases, unchecked = {}, []
+    for name in claim.tables:
+        specs = planned.runs.values() if name == "runs" else planned.training.get(name, ())
+        if specs:
+            facts = pd.DataFrame([{"run": spec.id, **spec.values()} for spec in specs])
+            runs |= set(_compared(facts, claim)["run"])
+        elif name in measured:
+            cases[name] = _cases(measured[name], claim)
+        else:
+            unchecked.append(name)
+    return Basis(claim.id, sorted(runs), cases, unchecked)
+
+
+def _compared(rows: pd.DataFrame, claim: Claim) -> pd.DataFrame:
+    """The rows that a claim selects and its quantity compares; conditions on absent columns hold.
+
+    No row: nothing that the claim is about was run.
+    """
+    rows = rows[_meeting(rows, claim.where)]
+    named = [where for where in _selections(claim) if set(where) <= set(rows)]
+    if not named:
+        return rows
+    return rows[sum(_meeting(rows, where) for where in named) > 0]
+
+
+def _selections(claim: Claim) -> Iterator[Selection]:
+    """The mappings among a quantity's arguments that name rows."""
+    kinds = QUANTITIES[claim.quantity].kinds
+    for name, value in claim.arguments.items():
+        if "Selection" not in kinds[name]:
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, Mapping):
+                yield {key: wanted for key, wanted in each.items() if key != "weight"}
+
+
+def _meeting(rows: pd.DataFrame, where: Selection) -> pd.Series:
+    import pandas as pd
+
+    met = pd.Series(True, index=rows.index)
+    for column, wanted in where.items():
+        if column in rows:
+            met &= matches(rows[column], wanted)
+    return met
+
+
+def _cases(measured: Measured, claim: Claim) -> list[int]:
+    """The numbers of the cases of a measured table that a claim rests on."""
+    rows = _compared(measured.table, claim)
+    names = list(measured.cases[0].facts)
+    if not names:
+        return [0] if len(rows) else []
+    found = set(rows[names].drop_duplicates().itertuples(index=False, name=None))
+    numbers = [k for k, case in enumerate(measured.cases) if tuple(case.facts.values()) in found]
+    if len(numbers) > MOST_CHANGED:
+        return numbers
+    whole = _result(claim, rows)
+    needed = [
+        k
+        for k in numbers
+        if any(not _same(whole, _result(claim, changed)) for changed in _changed(rows, measured, k))
+    ]
+    return needed or numbers
+
+
+def _changed(rows: pd.DataFrame, measured: Measured, number: int) -> Iterator[pd.DataFrame]:
+    """The rows with the numbers of a case made much smaller, and much larger."""
+    of_case = measured.of_case(rows, number)
+    facts = measured.cases[number].facts
+    names = [name for name in rows.select_dtypes("float") if name not in facts]
+    for factor, more in ((1e-6, 0.0), (1e6, 1.0)):
+        changed = rows.copy()
+        changed.loc[of_case, names] = rows.loc[of_case, names] * factor + more
+        yield changed
+
+
+def _result(claim: Claim, rows: pd.DataFrame) -> object:
+    """What the claim's quantity says of rows; the reason if it can say nothing."""
+    try:
+        return QUANTITIES[claim.quantity].function(rows, **claim.arguments)
+    except (UserError, LookupError, ValueError) as error:
+        return str(error)
+
+
+def _same(a: object, b: object) -> bool:
+    if isinstance(a, str) or isinstance(b, str):
+        return isinstance(a, str) and isinstance(b, str) and a == b
+    return type(a) is type(b) and a.reset_index(drop=True).equals(b.reset_index(drop=True))

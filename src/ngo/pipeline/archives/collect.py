@@ -1,0 +1,156 @@
+"""What an archive contains: all that tables and figures are made from, or the runs so far."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import ngo
+from ngo.common import versions
+from ngo.common.registry import UserError, unknown
+from ngo.data.described import identity
+from ngo.pipeline.archives.archive import Members, content_of
+from ngo.pipeline.archives.carried import CARRIED, listed
+from ngo.pipeline.archives.crate import CRATE, WORKFLOW, crate
+from ngo.pipeline.archives.members import ABOUT, named_members
+from ngo.pipeline.archives.packed_runs import FinishedRun, is_finished, packed, read_run
+from ngo.pipeline.config_files import CONFIG, place, read_config
+from ngo.pipeline.places import tidy_table
+from ngo.pipeline.plan import Plan, plan
+from ngo.training.code import run_fingerprint
+from ngo.training.earlier import difference
+from ngo.training.spec import RunSpec
+
+RUNS = Path("results/runs")
+
+
+def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
+    """The files from which ``artefacts`` (by default all) and the assumptions are made.
+
+    ``configs`` are the tier's config files, overlays last; results are read from ``results``. An
+    archive for all artefacts has all runs of the configs. Raises a UserError for a missing file,
+    and for metrics of runs that the configs do not contain.
+    """
+    named = list(artefacts)
+    config, planned, places = _planned(configs)
+    shown = named or list(planned.artefacts)
+    for name in shown:
+        if name not in planned.artefacts:
+            raise unknown("artefact", name, planned.artefacts)
+    trained = {name for name in shown if name in planned.training}
+    trained |= {table for name in shown for table in planned.tables(name)}
+    of_shown = {spec.id: spec for name in trained for spec in planned.training.get(name, ())}
+    specs = of_shown if named else planned.runs
+    drawn = [spec for name in shown for spec in planned.partitions.get(name, ())]
+    inputs = [path for name in shown for path in planned.inputs(name).values()]
+    paths = [path for each in inputs for path in ([each] if isinstance(each, str) else each)]
+    paths += [f"results/data/{spec.dataset}.json" for spec in [*specs.values(), *drawn]]
+    for name in sorted(trained):
+        _check_runs(Path(tidy_table(planned.tier, name)), planned.training.get(name))
+    about = {"artefacts": shown, "whole": not named}
+    runs = [read_run(RUNS / run) for run in sorted(specs)]
+    return _members(config, planned, places, paths, runs, about)
+
+
+def collect_finished(configs: Sequence[Path]) -> tuple[Members, dict[str, int]]:
+    """The finished runs of a campaign that may be unfinished, without tables; counts of runs.
+
+    Runs that other code made are left out, and so are those that are not finished. Raises a
+    UserError if no run is left.
+    """
+    config, planned, places = _planned(configs)
+    finished = [run for run in sorted(planned.runs) if is_finished(RUNS / run)]
+    found = [read_run(RUNS / run) for run in finished]
+    runs = [run for run in found if of_this_code(run, planned.runs[run.id])]
+    if not runs:
+        raise UserError(
+            f"archive: none of the {len(planned.runs)} runs of the config is finished here with "
+            "this code."
+        )
+    data = {f"results/data/{spec.dataset}.json" for spec in planned.runs.values()}
+    data = {path for path in data if Path(path).exists()}
+    counts = {
+        "runs of the config": len(planned.runs),
+        "packed": len(runs),
+        "made by other code": len(found) - len(runs),
+        "not finished": len(planned.runs) - len(found),
+    }
+    about = {"artefacts": [], "whole": False}
+    return _members(config, planned, places, data, runs, about), counts
+
+
+def with_runs(
+    members: Members, described: Mapping[str, object], runs: Sequence[FinishedRun]
+) -> Members:
+    """``members`` with ``runs`` in place of others, and the provenance of all.
+
+    ``described`` is what ``archive.json`` says.
+    """
+    kept = {name: value for name, value in members.items() if name not in (CARRIED, CRATE)}
+    if not runs:  # measurements only: nothing was trained, and nothing has a date
+        return kept
+    kept |= {**packed(runs), **listed(runs)}
+    return {**kept, CRATE: crate(kept, described, [run.record for run in runs])}
+
+
+def of_this_code(run: FinishedRun, spec: RunSpec) -> bool:
+    """Whether ``run`` is the run ``spec``, made by this code and these libraries in one process."""
+    same = run.about["code"] == run_fingerprint(spec) and not versions.others(run.record)
+    return same and has_values(run, spec)
+
+
+def has_values(run: FinishedRun, spec: RunSpec) -> bool:
+    """Whether one process made ``run``, with the values of ``spec`` and on the same data."""
+    ours = {**spec.values(), "distributed": None, "data": identity(spec.dataset)}
+    return difference(run.about, ours) is None
+
+
+def _planned(configs: Sequence[Path]) -> tuple[dict, Plan, dict[str, Path]]:
+    """The config, its plan, and where its files are, by their names in the archive."""
+    config = read_config(configs)
+    planned = plan(config)
+    if configs[0].name != CONFIG.name:
+        raise UserError(f"config: {str(configs[0])!r} is first; {CONFIG.name} must be.")
+    places = {place(path): path for path in configs}
+    if len(places) < len(configs):
+        raise UserError("config: two of the files have the same name.")
+    return config, planned, places
+
+
+def _members(
+    config: Mapping,
+    planned: Plan,
+    configs: Mapping[str, Path],
+    paths: Iterable[str],
+    runs: Sequence[FinishedRun],
+    about: Mapping[str, object],
+) -> Members:
+    """The ``configs``, ``paths``, the workflow's files, ``runs``, and what describes them."""
+    described = {
+        "tier": planned.tier,
+        **about,
+        "configs": [name for name in configs if name.endswith(".yaml")],
+        "config": config,
+        "runs": len(runs),
+        "ngo": ngo.__version__,
+    }
+    rules = sorted(Path(WORKFLOW).parent.glob("workflow/rules/*.smk"))
+    read = [*map(Path, paths), Path(WORKFLOW), *rules]
+    places = {**configs, **{path.as_posix(): path for path in read}, **named_members(planned)}
+    members = {name: content_of(path) for name, path in places.items()}
+    members[ABOUT] = (json.dumps(described, indent=2) + "\n").encode()
+    return with_runs(members, described, runs)
+
+
+def _check_runs(table: Path, specs: Iterable | None) -> None:
+    """Raise a UserError if an experiment's tidy table has other runs than ``specs``."""
+    if specs is None or not table.exists():
+        return
+    import pandas as pd
+
+    if set(pd.read_parquet(table, columns=["run"])["run"]) != {spec.id for spec in specs}:
+        raise UserError(
+            f"config: {str(table)!r} has other runs than the config; run the pipeline again, "
+            "or name the config that made it."
+        )

@@ -1,0 +1,287 @@
+"""Finished runs in an archive: one table with the rows of all, and one line for each record.
+
+Both are compressed. The files of a run are written from them byte for byte, by the version of
+pyarrow that wrote the originals.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from types import NoneType
+from typing import TYPE_CHECKING
+
+from ngo.common import versions
+from ngo.common.files import write_text
+from ngo.common.former import renamed
+from ngo.common.registry import UserError
+from ngo.pipeline.archives import limits, strict_json
+from ngo.training import earlier
+from ngo.training.spec import FIELDS
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+METRICS = "results/runs/metrics.parquet"
+RECORDS = "results/runs/records.jsonl.xz"
+
+# Facts in a run's metrics file, besides its id and its fields.
+_SIZE = ("train_samples", "classes_covered", "parameters")
+
+# What a record must have, besides these.
+_NEEDED = ("spec", "about", "final", "versions", "started", "wall_seconds", "evaluation_seconds")
+
+# Types of values in a record, by their key; those of a mapping's values follow.
+_KINDS: dict[str, tuple] = {
+    "id": (str,),
+    "spec": (dict, str, int, float, NoneType),
+    "about": (dict,),
+    "final": (dict, int, float, NoneType),
+    "versions": (dict, str, NoneType),
+    "started": (str,),
+    "wall_seconds": (int, float),
+    "evaluation_seconds": (list, int, float),
+    "source": (str, NoneType),
+    "processor": (str, NoneType),
+    "device": (str,),
+    "seed": (int,),
+    "carried": (list, dict),
+}
+
+_PLAIN = (str, int, float, NoneType)
+
+# What ``about`` has: the code, the partition, and what the bits of metrics depend on.
+_ABOUT = ("code", "parts", "torch", "device", "instructions", "kernels", "test_samples")
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """What a finished run left: its record (``run.json``) and the columns of its metrics."""
+
+    record: dict
+    #: By name, each with one value for every evaluation.
+    columns: dict[str, np.ndarray]
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.record["id"]
+
+    @property
+    def about(self) -> dict:
+        """Which run it is, and what made it (see ``ngo.training.earlier``)."""
+        return {**self.record["about"], **self.record["spec"]}
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The facts in its metrics file."""
+        size = {name: self.record[name] for name in _SIZE}
+        return {"run": self.id, **renamed(self.record["spec"]), **size}
+
+    @property
+    def seconds(self) -> float:
+        """The time that it took, up to its last evaluation."""
+        return float(self.record["evaluation_seconds"][-1])
+
+    @property
+    def record_text(self) -> str:
+        """Its record as ``run.json`` has it."""
+        return json.dumps(self.record, indent=2) + "\n"
+
+
+def revisions(records: Iterable[Mapping]) -> str:
+    """The source revisions in the records of runs, each with the library versions that differ from
+    those here.
+    """
+    return ", ".join(sorted({_revision(record) for record in records}))
+
+
+def _revision(record: Mapping) -> str:
+    other = versions.others(record)
+    return (record.get("source") or "unknown") + (f" with {other}" if other else "")
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a run has been finished in ``folder``."""
+    return all((folder / name).is_file() for name in (earlier.METRICS, earlier.RECORD))
+
+
+def read_run(folder: Path) -> FinishedRun:
+    """The finished run in ``folder``; a UserError if its files are damaged or not of one run."""
+    from ngo.common.columns import read_columns
+
+    path = folder / earlier.RECORD
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        columns, facts = read_columns(folder / earlier.METRICS, "archive", ("step", "diverged"))
+        run = FinishedRun(record, columns)
+        _check(run)
+        agree = run.facts == facts
+    except OSError as error:
+        raise UserError(f"archive: {str(path)!r} can't be read: {error.strerror}") from None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        agree = False
+    if not agree:
+        raise UserError(f"archive: {str(path)!r} is damaged, or not the record of its metrics.")
+    return run
+
+
+def write_run(folder: Path, run: FinishedRun) -> None:
+    """Write the files of a run into ``folder``, in place of those of an earlier one."""
+    from ngo.common.columns import write_columns
+
+    earlier.clear(folder)
+    write_columns(folder / earlier.METRICS, run.columns, run.facts)
+    write_text(folder / earlier.RECORD, run.record_text)
+
+
+def packed(runs: Iterable[FinishedRun]) -> dict[str, bytes]:
+    """The two members of an archive that hold ``runs``."""
+    ordered = sorted(runs, key=lambda run: run.id)
+    lines = "".join(json.dumps(run.record, separators=(",", ":")) + "\n" for run in ordered)
+    return {METRICS: _table(ordered), RECORDS: lzma.compress(lines.encode(), preset=9)}
+
+
+def unpacked(members: Mapping[str, bytes]) -> dict[str, FinishedRun]:
+    """The runs in an archive by id; a UserError if its two members do not fit together."""
+    if not {METRICS, RECORDS} <= members.keys():
+        raise UserError("it has no runs, or an earlier version packed it")
+    try:
+        records = {record["id"]: record for record in _records(members[RECORDS])}
+        columns = dict(_columns(members[METRICS]))
+        runs = {name: FinishedRun(records[name], columns[name]) for name in columns}
+        for run in runs.values():
+            _check(run)
+    except (ValueError, LookupError, TypeError, AttributeError, OSError, lzma.LZMAError) as error:
+        raise UserError(f"its runs can't be read ({' '.join(str(error).split())})") from None
+    if len(records) > len(runs):
+        raise UserError(f"the run {min(records.keys() - runs.keys())} has a record and no rows")
+    return runs
+
+
+def _check(run: FinishedRun) -> None:
+    """Raise a ValueError, LookupError or TypeError for a run that none can be."""
+    record = run.record
+    if not re.fullmatch(r"\w[\w.+-]*", record["id"]) or run.id in _TAKEN:
+        raise ValueError(f"{run.id!r} is not the name of a run")
+    if absent := [name for name in (*_NEEDED, *_SIZE) if name not in record]:
+        raise ValueError(f"the record of {run.id} has no {absent[0]!r}")
+    if not {"step", "diverged"} <= run.columns.keys() or not len(run.columns["step"]):
+        raise ValueError(f"the metrics of {run.id} are not complete")
+    for key, (kind, *inner) in _KINDS.items():
+        if key in record and not _is(record[key], kind, *inner):
+            raise ValueError(f"the {key} of {run.id} is of another type")
+    if other := [name for name, value in record["spec"].items() if not _is_of_field(name, value)]:
+        raise ValueError(f"the field {other[0]!r} of {run.id} is of another type")
+    if other := [name for name in _ABOUT if not _is(record["about"].get(name), *_PLAIN)]:
+        raise ValueError(f"{other[0]!r} of {run.id} is of another type")
+    if any(not _is(entry, dict, str) for entry in record.get("carried", [])):
+        raise ValueError(f"what carried {run.id} over is of another type")
+    if any(type(record[name]) not in (int, NoneType) for name in _SIZE):
+        raise ValueError(f"the sizes of {run.id} are no whole numbers")
+    if both := sorted(run.columns.keys() & run.facts.keys()):
+        raise ValueError(f"{both[0]!r} of {run.id} is a column and a fact")
+    datetime.fromisoformat(record["started"])
+    if not (
+        all(name in record["about"] for name in _ABOUT)
+        and record["final"]
+        and run.seconds >= 0
+        and {"ngo", "python", "torch", "numpy"} <= record["versions"].keys()
+    ):
+        raise ValueError(f"the record of {run.id} is not complete")
+
+
+# Names in the folder of runs that no run may have.
+_TAKEN = (PurePosixPath(METRICS).name, PurePosixPath(RECORDS).name)
+
+
+def _is_of_field(name: str, value: object) -> bool:
+    """Whether a field of a run may have the ``value``; a plugin's field may have any."""
+    kinds = {int: int, float: (int, float), str: str, Path: str}
+    kind = kinds.get(FIELDS[name].kind) if name in FIELDS else None
+    return value is None or kind is None or isinstance(value, kind)
+
+
+def _is(value: object, kind: type, *inner: type) -> bool:
+    """Whether ``value`` is of the ``kind`` (any of all kinds, if it is no collection)."""
+    if kind not in (dict, list):
+        return isinstance(value, (kind, *inner))
+    parts = value.values() if isinstance(value, dict) else value
+    return type(value) is kind and (not inner or all(isinstance(part, inner) for part in parts))
+
+
+def _table(runs: list[FinishedRun]) -> bytes:
+    """The rows of ``runs`` as parquet; a column that a run lacks is null in its rows."""
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sizes = [len(run.columns["step"]) for run in runs]
+    arrays = {"run": pa.array(np.repeat([run.id for run in runs], sizes).tolist(), pa.string())}
+    for name in dict.fromkeys(name for run in runs for name in run.columns):
+        kinds = {run.columns[name].dtype for run in runs if name in run.columns}
+        if len(kinds) > 1:
+            raise UserError(f"archive: the runs have columns {name!r} of different types.")
+        (kind,) = kinds
+        parts = [
+            run.columns.get(name, np.zeros(size, kind))
+            for run, size in zip(runs, sizes, strict=True)
+        ]
+        absent = np.repeat([name not in run.columns for run in runs], sizes)
+        arrays[name] = pa.array(np.concatenate(parts), mask=absent, from_pandas=False)
+    file = io.BytesIO()
+    floats = [name for name, array in arrays.items() if array.type == pa.float64()]
+    parquet.write_table(
+        pa.table(arrays),
+        file,
+        compression="zstd",
+        compression_level=15,
+        use_dictionary=[name for name in arrays if name not in floats],
+        use_byte_stream_split=floats,
+    )
+    return file.getvalue()
+
+
+def _columns(content: bytes) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    """The columns of each run in a table of ``_table``."""
+    from pyarrow import ArrowException, parquet
+
+    try:
+        table = parquet.ParquetFile(io.BytesIO(content)).read().combine_chunks()
+    except ArrowException as error:
+        raise ValueError(error) from None
+    names = table["run"].to_pylist()
+    starts = [k for k, name in enumerate(names) if k == 0 or name != names[k - 1]]
+    if len({names[k] for k in starts}) < len(starts):
+        raise ValueError("the rows of a run are not together")
+    columns = table.drop_columns("run")
+    for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
+        rows = columns.slice(start, end - start)
+        yield names[start], {name: _values(name, rows[name]) for name in _present(rows)}
+
+
+def _present(rows: pa.Table) -> list[str]:
+    return [name for name in rows.column_names if rows[name].null_count < len(rows)]
+
+
+def _values(name: str, column: pa.ChunkedArray) -> np.ndarray:
+    values = column.combine_chunks().to_numpy(zero_copy_only=False)
+    if column.null_count or values.dtype.kind not in "ifb":
+        raise ValueError(f"its column {name!r} has missing values or another type")
+    return values
+
+
+def _records(content: bytes) -> Iterator[dict]:
+    decompressor = lzma.LZMADecompressor(memlimit=limits.RECORDS * 2)
+    text = decompressor.decompress(content, max_length=limits.RECORDS)
+    if not decompressor.eof or decompressor.unused_data:
+        raise ValueError(f"{RECORDS} is truncated, or too large")
+    for line in text.decode().splitlines():
+        yield strict_json.parsed(line)

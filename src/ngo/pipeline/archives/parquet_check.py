@@ -1,0 +1,195 @@
+"""Checks of a parquet file: its types, its pages, and the memory it takes, before it is decoded.
+
+A small file can declare anything: a page that decompresses to gigabytes, or a run length of
+billions of equal values. So the headers of all pages are read, and only plain columns, in the few
+encodings that pyarrow writes by default, are allowed.
+
+Source: the Parquet format, https://github.com/apache/parquet-format (PageHeader, compact Thrift).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ngo.common.former import present
+from ngo.pipeline.archives.limits import COLUMNS, TABLES
+
+if TYPE_CHECKING:
+    from pyarrow import parquet
+
+#: PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY, BYTE_STREAM_SPLIT. (Deltas of text multiply.)
+ENCODINGS = (0, 2, 3, 8, 9)
+
+CODECS = ("UNCOMPRESSED", "SNAPPY", "ZSTD")
+
+TYPES = ("double", "float", "bool", "string", "large_string", "null",
+         *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))  # fmt: skip
+
+_FAULTS = (LookupError, TypeError, AttributeError, RecursionError)
+
+#: Kinds of pages: each with the field of its header, and the places of its count and its encoding.
+_DATA, _DICTIONARY, _DATA_2 = 0, 2, 3
+_HEADER = {_DATA: (5, 1, 2), _DICTIONARY: (7, 1, 2), _DATA_2: (8, 1, 4)}
+
+
+def decoded_bytes(content: bytes, most: int = TABLES) -> int:
+    """The memory that a table takes when it is decoded, in bytes.
+
+    Raises a ValueError for a file that is damaged, that has anything but plain columns of numbers
+    and text, or that takes more than ``most``.
+    """
+    from pyarrow import ArrowException, parquet
+
+    limits = {"thrift_string_size_limit": 2**20, "thrift_container_size_limit": 10**5}
+    try:
+        file = parquet.ParquetFile(io.BytesIO(content), **limits)
+        texts = _check_columns(file)
+        size = file.metadata.num_rows * 8 * max(1, file.metadata.num_columns)
+        if max(size, _decompressed(content, file.metadata)) > most:
+            raise ValueError("it is too large when it is decoded")
+        # With dictionaries, equal texts take no memory.
+        size += _text_bytes(parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts))
+        file.schema_arrow.empty_table().to_pandas()
+    except (
+        ArrowException,
+        OSError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        raise ValueError(" ".join(str(error).split())[:200] or type(error).__name__) from None
+    if size > most:
+        raise ValueError("it is too large when it is decoded")
+    return size
+
+
+def renamed_columns(content: bytes, place: str) -> bytes:
+    """The table with present names (``ngo.common.former``); a ValueError if two are the same."""
+    from pyarrow import parquet
+
+    file = parquet.ParquetFile(io.BytesIO(content))
+    former = file.schema_arrow.names
+    names = [present(name, place) for name in former]
+    if names == former:
+        return content
+    if len(set(names)) < len(names):
+        raise ValueError("it has one column under two names")
+    written = io.BytesIO()
+    file.read().to_pandas().set_axis(names, axis=1).to_parquet(written, index=False)
+    return written.getvalue()
+
+
+def _check_columns(file: parquet.ParquetFile) -> list[str]:
+    """Raise a ValueError for columns that are not plain; the names of those of text."""
+    schema, plain = file.schema_arrow, file.schema
+    if len(schema) > COLUMNS or len(schema) != len(plain) or len(set(schema.names)) < len(schema):
+        raise ValueError("it has too many columns, or columns that are not plain")
+    for field, column in zip(schema, plain, strict=True):
+        extension = field.metadata and any(key.startswith(b"ARROW:") for key in field.metadata)
+        repeats = column.max_repetition_level or column.max_definition_level > 1
+        if str(field.type) not in TYPES or repeats or extension:
+            raise ValueError(f"its column {field.name!r} is of the type {str(field.type)[:40]}")
+    return [field.name for field in schema if str(field.type).endswith("string")]
+
+
+def _text_bytes(file: parquet.ParquetFile) -> int:
+    """The bytes of all texts. Reads one column at a time, so that a damaged one is found."""
+    from pyarrow import compute
+
+    total = 0
+    for k, name in enumerate(file.schema_arrow.names):
+        for chunk in file.read(columns=[name]).column(0).chunks:
+            chunk.validate(full=True)
+            if str(file.schema_arrow.field(k).type).startswith("dictionary"):
+                lengths = compute.binary_length(chunk.dictionary)
+                total += compute.sum(lengths.take(chunk.indices)).as_py() or 0
+    return total
+
+
+def _decompressed(content: bytes, metadata: parquet.FileMetaData) -> int:
+    """The bytes of all pages, decompressed; a ValueError for a page that is not allowed."""
+    total = rows = 0
+    for k in range(metadata.num_row_groups):
+        group = metadata.row_group(k)
+        rows += group.num_rows
+        for n in range(group.num_columns):
+            chunk = group.column(n)
+            if chunk.compression not in CODECS or chunk.num_values != group.num_rows:
+                raise ValueError("its columns are not all there, or compressed in another way")
+            starts = [chunk.data_page_offset]
+            if chunk.has_dictionary_page and chunk.dictionary_page_offset:
+                starts.append(chunk.dictionary_page_offset)
+            start, size = min(starts), chunk.total_compressed_size
+            if start < 4 or size < 0 or start + size > len(content):
+                raise ValueError("its pages are not in the file")
+            values = 0
+            for kind, count, decompressed in _pages(content[start : start + size]):
+                total += decompressed
+                values += count if kind != _DICTIONARY else 0
+            if values != group.num_rows:
+                raise ValueError("its pages have other rows than it declares")
+    if rows != metadata.num_rows:
+        raise ValueError("its parts have other rows than it declares")
+    return total
+
+
+def _pages(content: bytes) -> Iterator[tuple[int, int, int]]:
+    """The kind, the number of values and the decompressed size of each page of a column."""
+    place = 0
+    while place < len(content):
+        header, place = _struct(content, place)
+        kind, decompressed, compressed = header[1], header[2], header[3]
+        if kind not in _HEADER or decompressed < 0 or compressed < 0:
+            raise ValueError("it has a page of another kind")
+        field, count, encoding = _HEADER[kind]
+        values = header[field][count]
+        entries = kind == _DICTIONARY and values > decompressed
+        if header[field][encoding] not in ENCODINGS or values < 0 or entries:
+            raise ValueError("it has a page in another encoding")
+        yield kind, values, decompressed
+        place += compressed
+
+
+def _struct(content: bytes, place: int) -> tuple[dict[int, object], int]:
+    """The fields of a compact Thrift struct, by number, and where it ends."""
+    fields: dict[int, object] = {}
+    number = 0
+    while (head := content[place]) != 0:
+        place += 1
+        if head >> 4:
+            number += head >> 4
+        else:
+            number, place = _integer(content, place)
+        fields[number], place = _value(content, place, head & 15)
+    return fields, place + 1
+
+
+def _value(content: bytes, place: int, kind: int) -> tuple[object, int]:
+    if kind in (1, 2):  # true, false
+        return kind == 1, place
+    if kind in (4, 5, 6):
+        return _integer(content, place)
+    if kind == 8:  # bytes: minima and maxima of columns
+        size, place = _unsigned(content, place)
+        return None, place + size
+    if kind == 12:
+        return _struct(content, place)
+    raise ValueError("it has a page with another header")
+
+
+def _integer(content: bytes, place: int) -> tuple[int, int]:
+    value, place = _unsigned(content, place)
+    return (value >> 1) ^ -(value & 1), place
+
+
+def _unsigned(content: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while shift < 64:
+        value |= (content[place] & 127) << shift
+        place, shift = place + 1, shift + 7
+        if content[place - 1] < 128:
+            return value, place
+    raise ValueError("it has a page with another header")

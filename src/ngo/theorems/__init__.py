@@ -1,0 +1,3 @@
+from ngo import entries
+
+entries.load(__name__)

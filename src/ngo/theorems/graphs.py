@@ -1,0 +1,84 @@
+"""The graphs and the initial states on which theorems are measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
+from ngo.gossip.topology import TOPOLOGIES, Mixing
+
+if TYPE_CHECKING:
+    import torch
+
+    from ngo.measures.theory_table import TheoryOptions
+
+# Draws of a random graph before the search for a connected one is given up.
+MAX_DRAWS = 10_000
+
+
+def graphs(
+    s: TheoryOptions, workers: Iterable[int] | None = None
+) -> Iterator[tuple[str, int, torch.Tensor]]:
+    """Each (topology, n, mixing matrix) of ``topologies`` and ``workers``, by default those of s.
+
+    A graph that equals an earlier one is left out.
+    """
+    import torch
+
+    seen = []
+    for n in workers or s.workers:
+        for name in s.topologies:
+            W = graph(name, n, s.u, s.seed)
+            if not any(torch.equal(W, other) for other in seen):
+                seen.append(W)
+                yield name, n, W
+
+
+def sgd_graph(s: TheoryOptions, n: int | None = None) -> torch.Tensor:
+    """The mixing matrix of ``sgd_topology`` on n workers, by default ``sgd_workers``."""
+    return graph(s.sgd_topology, n or s.sgd_workers, s.u, s.seed)
+
+
+def graph(name: str, n: int, u: float, seed: int) -> torch.Tensor:
+    """The mixing matrix of a topology.
+
+    A random graph is the first connected draw from the stream (seed, "theory graphs", n).
+    """
+    import networkx as nx
+
+    mixing = Mixing(name, n, SimpleNamespace(u=u), torch_stream(seed, "theory graphs", n))
+    if not TOPOLOGIES[name].varies:
+        return mixing.at(0)
+    for t in range(MAX_DRAWS):
+        W = mixing.at(t)
+        if nx.is_connected(nx.from_numpy_array(W.numpy())):
+            return W
+    raise UserError(
+        f"u: {u!r} gave no connected {name} graph of {n} workers in {MAX_DRAWS} draws; it must be "
+        f"larger."
+    )
+
+
+def states(n: int, draws: int, seed: int, stream: str, worker: int | None) -> list[torch.Tensor]:
+    """Gaussian states ``[n, 1]`` from the stream (seed, stream, worker)."""
+    import torch
+
+    generator = torch_stream(seed, stream, worker)
+    return [torch.randn(n, 1, generator=generator, dtype=torch.float64) for _ in range(draws)]
+
+
+def unit_spread(n: int, generator: torch.Generator) -> torch.Tensor:
+    """A Gaussian state ``[n, 1]`` with mean 0 and V = n.
+
+    The floor of a sublinear coupling does not depend on V(0), so that its share of V(0) would be
+    large if workers happened to start close together.
+    """
+    import torch
+
+    X = torch.randn(n, 1, generator=generator, dtype=torch.float64)
+    X = X - X.mean()
+    return X * (math.sqrt(n) / X.norm())

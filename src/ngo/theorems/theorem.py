@@ -1,0 +1,73 @@
+"""The registry of what is measured of the theorems: the parts of the table of theory.
+
+A file of this folder is a theorem, a lemma or a statement of the paper. It says it in its
+docstring, measures it (``part``) and judges what was measured (``quantity``), so that a claim can
+name it. The files are imported to read the registries, so torch and pandas are imported inside the
+functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ngo.common.registry import Registry, UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ngo.measures.theory_table import TheoryOptions
+
+Rows = Callable[["TheoryOptions"], Iterable[Mapping[str, object]]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of one kind."""
+
+    #: ``rows(options)`` measures them.
+    rows: Rows
+    #: Their columns.
+    columns: tuple[str, ...]
+
+    def table(self, options: TheoryOptions) -> pd.DataFrame:
+        """The rows as a table."""
+        import pandas as pd
+
+        return pd.DataFrame(list(self.rows(options)))
+
+
+PARTS: Registry[Part] = Registry("kind")
+
+
+def part(kind: str, *columns: str) -> Callable[[Rows], Rows]:
+    """Register a function that measures the rows of ``kind``, which have these columns."""
+
+    def register(rows: Rows) -> Rows:
+        PARTS.add(kind, Part(rows, columns), rows)
+        return rows
+
+    return register
+
+
+def rows_of(table: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """The rows of ``kind`` with the columns that they have; a UserError if there are none."""
+    rows = table[table["kind"] == kind] if "kind" in table else table.iloc[:0]
+    if rows.empty:
+        raise UserError(f"kind: the theory table has no rows of kind {kind!r}; measure it again.")
+    return rows.drop(columns="kind").dropna(axis=1, how="all").reset_index(drop=True)
+
+
+def checked_form(form: str, forms: Iterable[str]) -> str:
+    """``form`` if it is one of ``forms``, in which the paper or a correction states a theorem."""
+    if form not in (known := tuple(forms)):
+        raise UserError(f"form: {form!r} is not allowed; it must be one of {', '.join(known)}.")
+    return form
+
+
+def by_seed(values: pd.Series) -> pd.Series:
+    """``values``, indexed by seed, as floats with seeds as whole numbers."""
+    values = values.astype(float)
+    values.index = values.index.astype(int)
+    return values.rename_axis("seed")

@@ -1,0 +1,110 @@
+"""The registry of quantities: the numbers by which claims are judged.
+
+A quantity is a function of the rows of tidy tables that a claim selects, all their evaluations
+included, and of the claim's arguments (``with``). It returns one of two things:
+
+- one number per seed, a Series of floats indexed by seed. Values of one seed are combined within
+  the seed (paired differences, ratios as logs, slopes, Fisher z), so that seeds are independent. A
+  seed that is missing is NaN or absent. ±inf: a diverged run decides the comparison of its seed.
+- cases, if registered with ``cases=True``: a DataFrame with the columns ``case`` (its name),
+  ``measured``, ``limit`` and ``met`` (bool).
+
+The annotations of arguments say what they are, so that they can be checked before there are tables:
+``Selection``, rows of the table; ``Column``, one of its columns; ``Value``, a number of a run
+(``run_values``).
+
+``rows`` always has at least one row. The function raises a UserError in one line if the rows lack
+what it needs; the claim is then not run, for that reason.
+
+Modules of ``quantities`` and plugins are imported to read the registry, so pandas, numpy and scipy
+are imported inside the functions.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from verdicts.registry import Registry, UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+Function = Callable[..., "pd.Series | pd.DataFrame"]
+F = TypeVar("F", bound=Function)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """An entry of the registry."""
+
+    name: str
+    function: Function
+    #: Whether it returns cases, not one number per seed.
+    cases: bool
+    #: The unit of its numbers, in words.
+    unit: str = ""
+    #: Its arguments in a claim, as YAML: what follows ``with:``.
+    example: str = ""
+
+    @property
+    def kinds(self) -> dict[str, set[str]]:
+        """The words in the annotations of the arguments besides ``rows``."""
+        _, *others = inspect.signature(self.function).parameters.values()
+        return {each.name: set(re.findall(r"\w+", str(each.annotation))) for each in others}
+
+    @property
+    def arguments(self) -> dict[str, bool]:
+        """The names of the arguments besides ``rows``, and whether each is required."""
+        return {name: default is _REQUIRED for name, default in self.defaults.items()}
+
+    @property
+    def defaults(self) -> dict[str, object]:
+        """The arguments besides ``rows`` with their defaults."""
+        _, *others = inspect.signature(self.function).parameters.values()
+        return {each.name: each.default for each in others}
+
+    @property
+    def description(self) -> str:
+        """Name, arguments, unit, what it is, and an example, over several lines."""
+        arguments = ", ".join(
+            name if default is _REQUIRED else f"{name}={default!r}"
+            for name, default in self.defaults.items()
+        )
+        returns = "cases" if self.cases else f"one number per seed ({self.unit or 'no unit'})"
+        lines = [f"{self.name}({arguments}): {returns}", inspect.getdoc(self.function) or ""]
+        lines += [f"Example:  quantity: {self.name}"]
+        lines += [f"          with: {self.example}"] if self.example else []
+        return "\n".join(lines)
+
+    def per_seed(self, key: str, result: object) -> np.ndarray:
+        """The numbers that the function returned; a UserError if they are not one per seed."""
+        import pandas as pd
+
+        if not isinstance(result, pd.Series) or result.index.has_duplicates:
+            raise UserError(f"{key}: {self.name!r} must return one number per seed.")
+        return result.to_numpy(dtype=float)
+
+
+_REQUIRED = inspect.Parameter.empty
+
+QUANTITIES: Registry[Quantity] = Registry("quantity")
+
+
+def quantity(
+    name: str, *, cases: bool = False, unit: str = "", example: str = ""
+) -> Callable[[F], F]:
+    """Register ``f(rows, **arguments)`` as a quantity; arguments are named in its signature.
+
+    ``unit`` is that of its numbers, in words; ``example`` its arguments in a claim, as YAML.
+    """
+
+    def register(function: F) -> F:
+        QUANTITIES.add(name, Quantity(name, function, cases, unit, example), function)
+        return function
+
+    return register

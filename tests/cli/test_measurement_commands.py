@@ -1,0 +1,144 @@
+"""Commands of measurements, those of the package and one of a plugin."""
+
+import math
+import sys
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from ngo.cli.measurement_commands import commands
+from ngo.cli.parameters import FieldType
+from ngo.common import plugins
+from ngo.common.fields import checked, fields_of
+from ngo.common.registry import UserError
+from ngo.measures.measurement import MEASUREMENTS
+
+OPTIONS = [
+    (kind, name) for kind in sorted(MEASUREMENTS) for name in fields_of(MEASUREMENTS[kind].options)
+]
+
+PLUGIN = '''\
+"""How many edges each topology has."""
+
+from dataclasses import dataclass
+
+from ngo.common.fields import choice, whole, within
+from ngo.common.registry import UserError
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.measures.measurement import measurement
+
+
+@dataclass(frozen=True)
+class EdgeOptions:
+    topology: tuple[str, ...] = choice("topology", ("ring",), TOPOLOGIES)
+    workers: int = whole("number of workers n", 8, within(2, 100))
+
+    def __post_init__(self):
+        if self.workers == 13:
+            raise UserError("workers: 13 is bad luck.")
+
+
+@measurement("edges", EdgeOptions)
+def edge_table(options):
+    """Count the edges of topologies."""
+    import pandas as pd
+
+    n = options.workers
+    counts = [len(TOPOLOGIES[name].edges(n)) for name in options.topology]
+    return pd.DataFrame({"topology": options.topology, "n": n, "edges": counts})
+'''
+
+
+@pytest.fixture
+def edges(tmp_path):
+    """The measurement of a plugin file; it is forgotten after the test."""
+    path = tmp_path / "edges.py"
+    path.write_text(PLUGIN)
+    plugins.load([path])
+    yield MEASUREMENTS["edges"]
+    del MEASUREMENTS["edges"], MEASUREMENTS.definitions["edges"]
+    del plugins._loaded["ngo_plugin_edges"], sys.modules["ngo_plugin_edges"]
+
+
+def run(kind, *arguments):
+    return CliRunner().invoke(commands()[kind], [str(a) for a in arguments])
+
+
+def entry_of(kind):
+    """A config's entry with all defaults."""
+    found = {
+        name: list(field.default) if field.many else field.default
+        for name, field in fields_of(MEASUREMENTS[kind].options).items()
+    }
+    return {"setting": "any", **found} if MEASUREMENTS[kind].run_fields else found
+
+
+@pytest.mark.parametrize(("kind", "name"), OPTIONS)
+def test_a_command_and_its_config_refuse_the_same_in_the_same_words(kind, name):
+    field = fields_of(MEASUREMENTS[kind].options)[name]
+    (option,) = (param for param in commands()[kind].params if param.name == name)
+    assert isinstance(option.type, FieldType)
+    assert option.type.field is field
+    assert option.multiple == field.many
+    for wrong in ("nosuch",) if field.names else (field.kind(-1), math.nan, -math.inf):
+        with pytest.raises(UserError) as told:
+            checked(name, wrong, field)
+        result = run(kind, f"{option.opts[0]}={wrong}")
+        assert isinstance(result.exception, UserError)
+        assert str(result.exception) == str(told.value)
+        given = [wrong] if field.many else wrong
+        with pytest.raises(UserError) as again:
+            MEASUREMENTS[kind].read("entry", {**entry_of(kind), name: given})
+        key = f"entry.{name}[0]" if field.many else f"entry.{name}"
+        assert str(again.value) == key + str(told.value).removeprefix(name)
+
+
+def test_a_command_writes_its_table_and_prints_its_summary(tmp_path):
+    out = tmp_path / "c.parquet"
+    result = run("consensus", "--workers", 3, "--p", 1, "--p", 0.9, "--rounds", 2, "--out", out)
+    assert result.exit_code == 0
+    first, second, last = result.output.splitlines()
+    assert first.startswith("p 1, delay 0: V ")
+    assert second.endswith(" in 2 rounds")
+    assert last == f"18 rows → {out}"
+    table = pd.read_parquet(out)
+    assert table["p"].unique().tolist() == [1, 0.9]
+
+
+def test_throughput_notes_the_options_without_effect(tmp_path, caplog):
+    out = tmp_path / "t.parquet"
+    small = ["--method", "gossip", "--workers", 1, "--steps", 1, "--repeats", 1]
+    result = run(
+        "throughput", "--dataset", "sine", "--p", 0.7, *small, "--device", "cpu", "--out", out
+    )
+    assert result.exit_code == 0, result.exception
+    assert "p 0.7 has no effect here: it is 1" in caplog.text
+    (row,) = pd.read_parquet(out).to_dict("records")
+    assert (row["model"], row["method"], row["device"]) == ("toy_net", "gossip", "cpu")
+
+
+def test_a_plugin_measurement_has_a_check_and_a_schema(edges):
+    edges.read("edges.mine", {"topology": ["ring", "complete"], "workers": 5})
+    with pytest.raises(UserError, match=r"^edges.mine.workers: 1 is out of range; .* 2 to 100\.$"):
+        edges.read("edges.mine", {"topology": ["ring"], "workers": 1})
+    with pytest.raises(UserError, match=r"^edges.mine.workers: 13 is bad luck\.$"):
+        edges.read("edges.mine", {"topology": ["ring"], "workers": 13})
+    with pytest.raises(UserError, match="^edges.mine: 'wrkers' is unknown.*Did you mean 'workers'"):
+        edges.read("edges.mine", {"wrkers": 1})
+    assert edges.schema["properties"]["workers"]["maximum"] == 100
+    assert MEASUREMENTS.definitions["edges"] == "ngo_plugin_edges:edge_table"
+
+
+def test_a_plugin_measurement_has_a_command(edges, tmp_path):
+    out = tmp_path / "e.parquet"
+    result = run(
+        "edges", "--topology", "ring", "--topology", "complete", "--workers", 5, "--out", out
+    )
+    assert result.exit_code == 0, result.exception
+    assert pd.read_parquet(out)["edges"].tolist() == [5, 10]
+    assert result.output == f"2 rows → {out}\n"
+    help = run("edges", "--help").output
+    assert "Count the edges of topologies." in help
+    assert "Number of workers n (2 to 100)  [default: 8]" in help
+    assert str(run("edges", "--workers", 13, "--out", out).exception) == "workers: 13 is bad luck."

@@ -1,0 +1,119 @@
+"""What a user may get wrong on the command line: one line, exit code 2, and nothing written."""
+
+import os
+import re
+
+import click
+import pytest
+from command_line import commands, mistake
+
+from ngo.cli.parameters import INPUT, RESULT, PathType
+
+DIGITS = ["train", "--dataset", "digits", "--batch-size", "16", "--device", "cpu"]
+
+
+def with_a(kind):
+    """(the command's words, the option or argument) of all that take such a path."""
+    return [
+        pytest.param(words, param, id=f"{' '.join(words)} {param.opts[0]}")
+        for words, command in commands()
+        for param in command.params
+        if isinstance(param.type, PathType) and param.type.check is kind.check
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--nosuch"], "No such option '--nosuch'. See ngo --help."),
+        (["trian"], "No such command 'trian'. Did you mean 'train'[?] See ngo --help."),
+        (["data", "nosuch"], "dataset: 'nosuch' is unknown; allowed: cifar10, cifar100, digits"),
+        (["data", "digits", "--data-root", os.devnull], "is not a folder"),
+        (["data", "digits", "--data-root", ""], "data-root: '' is not a path; it is empty"),
+        (["train"], "Missing option '--out'. See ngo train --help."),
+        ([*DIGITS, "--p"], "Option '--p' requires an argument."),
+        ([*DIGITS, "--threads", "1000000"], "threads: 1000000 is out of range; .* 1 to 1,024"),
+        ([*DIGITS, "--epochs", "1e12", "--eval-every", "1e-9"], "epochs: 1000000000000.0 is out"),
+        ([*DIGITS, "--workers", "ten"], "workers: 'ten' is not a number; .* 1 or more"),
+        ([*DIGITS, "--workers", "2.5"], "workers: 2.5 is not whole"),
+        ([*DIGITS, "--seed", str(2**63)], "seed: 9223372036854775808 is too large"),
+        ([*DIGITS, "--topology", "\udcff"], "topology: '.udcff' is unknown"),
+        ([*DIGITS, "--timeout", "nan"], "timeout: nan is not finite"),
+        ([*DIGITS, "--checkpoint-seconds", "nan"], "checkpoint_seconds: nan is not finite"),
+        ([*DIGITS, "--runs-per-gpu", "0"], "runs_per_gpu: 0 is out of range; .* 1 to 1,024"),
+        ([*DIGITS, "--processes", "1000000"], "processes: 1000000 is out of range"),
+        (["consensus", "--p", "inf"], "p: inf is not finite; it must be a number, above 0"),
+        (["consensus", "--gamma", "nan"], "gamma: nan is not finite"),
+        (["consensus", "--workers", "200000"], "workers: 200000 is out of range; .* 2 to 2,000"),
+        (["spectra", "--workers", "200000"], "workers: 200000 is out of range"),
+        (["spectra", "--u", "nan"], "u: nan is not finite"),
+        (["alignment", "--scale", "nan"], "scale: nan is not finite"),
+        (["samples", "--images", "0"], "images: 0 is out of range; .* 1 to 10,000"),
+        (["throughput", "--method", "nog"], "method: 'nog' is unknown.*Did you mean 'ngo'"),
+        (["theory", "--p", "2"], "p: 2.0 is out of range; it must be a number, 0.5 to 0.99"),
+        (["theory", "--sgd-workers", "-3"], "sgd_workers: -3 is out of range; .* 2 to 200"),
+        (["bench", "engine", "--repeats", "0"], "Invalid value for '--repeats'"),
+        (["bench", "nosuch"], "No such command 'nosuch'"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments, message):
+    assert re.search(message, mistake(*arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("consensus --workers 2000 --rounds 1000000", "rounds: workers × rounds is 2,000,000,000"),
+        ("theory --steps 1000000 --repeats 10000", "repeats: steps × repeats is 10,000,000,000"),
+        ("theory --samples 2", "dimension: 5 is more than a worker's 2 samples"),
+    ],
+)
+def test_what_is_too_much_together_is_told_before_it_is_computed(tmp_path, arguments, message):
+    assert message in mistake(*arguments.split(), "--out", tmp_path / "t.parquet")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("name", "option"), with_a(RESULT))
+def test_a_file_goes_where_a_file_can_be(tmp_path, name, option):
+    flag = option.opts[0]
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_text("mine")
+    assert mistake(*name, flag, "") == f"{flag[2:]}: '' is not a path; it is empty."
+    for path in (tmp_path, tmp_path / "pipe"):
+        assert "exists and is not a file" in mistake(*name, flag, path)
+    assert "can't be written: Not a directory" in mistake(*name, flag, tmp_path / "file/x.parquet")
+    assert "is not UTF-8" in mistake(*name, flag, f"{tmp_path}/\udcff")
+    assert "can't be written: File name too long" in mistake(*name, flag, tmp_path / ("n" * 300))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "pipe"]
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", ["train", "rebuild"])
+def test_a_folder_goes_where_a_folder_can_be(tmp_path, command):
+    (tmp_path / "file").write_text("mine")
+    assert "'' is not a path" in mistake(command, "--out", "")
+    assert "file' exists and is not a folder" in mistake(command, "--out", tmp_path / "file")
+    assert "exists and is not a folder" in mistake(command, "--out", os.devnull)
+    assert "can't be written: Not a directory" in mistake(command, "--out", tmp_path / "file/a/b")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(("name", "param"), with_a(INPUT))
+def test_a_file_to_read_is_a_file(tmp_path, name, param):
+    flag = [] if isinstance(param, click.Argument) else [param.opts[0]]
+    key = param.opts[0].lstrip("-")
+    for path, reason in (
+        (tmp_path, "Is a directory"),
+        (tmp_path / "none", "No such file"),
+        (tmp_path / "none/none", "No such file"),
+        (os.devnull, "is not a file"),
+        ("", "is not a path"),
+    ):
+        line = mistake(*name, *flag, path)
+        assert line.startswith(f"{key}: ")
+        assert reason in line
+
+
+def test_a_name_with_a_line_break_stays_on_one_line(tmp_path):
+    assert "\\n" in mistake("runs", "--config", tmp_path / "a\nb")
+    assert mistake("data", "a\nb").count("\n") == 0

@@ -1,0 +1,80 @@
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+from participants import convex_spec, store_here
+
+from ngo.common.seeding import torch_stream
+from ngo.data import loading
+from ngo.distributed.joint_evaluations import COUNTS, Evaluations, pack_report
+from ngo.engine.population import Population
+from ngo.gossip.consensus import synchronization_index
+from ngo.training.problem import make_problem
+
+
+@pytest.fixture
+def problem(tmp_path):
+    spec = convex_spec(workers=3)
+    return make_problem(spec, loading.load(spec.dataset, tmp_path))
+
+
+def population(problem, rows):
+    workers = Population(problem.model, len(rows), 0, task=problem.task, threads=1)
+    workers.X.copy_(rows)
+    return workers
+
+
+def ledger_of(problem, store, rows):
+    network = SimpleNamespace(group=SimpleNamespace(store=store), shares=[range(1), range(1, 3)])
+    return Evaluations(problem, network, population(problem, torch.zeros(1, 10)), rows.append)
+
+
+def reports(problem, X, counts, processes=(0, 1)):
+    parts = dict(enumerate(X.split([1, 2])))
+    workers = {q: population(problem, parts[q]) for q in processes}
+    values = [counts.get(name, 0) for name in COUNTS]
+    return {
+        q: pack_report(values, [q], each.evaluate(*problem.test), each)
+        for q, each in workers.items()
+    }
+
+
+def test_an_evaluation_is_that_of_all_workers(problem):
+    X = torch.randn(3, 10, generator=torch_stream(0, "X"))
+    store, seen = store_here(), []
+    evaluations = ledger_of(problem, store, seen)
+    counts = {"samples": 16, "loss": 1.5, "losses": 1, "messages": 4, "message_bytes": 160}
+    counts |= {"models": 2, "bytes": 80, "other": 7, "stale": 3, "pulls": 2}
+    assert not evaluations.record(0, reports(problem, X, {}))
+    assert not evaluations.record(5, reports(problem, X, counts))
+    assert not evaluations.record(9, reports(problem, X, counts))
+    rows, traffic = evaluations.read_rows()
+    assert [str(row) for row in rows] == [str(row) for row in seen]
+    assert [row.step for row in rows] == [0, 5, 9]
+    assert [row.samples for row in rows] == [0, 32, 64]
+    assert [row.messages for row in rows] == [0, 8, 16]
+    assert [row.bytes_sent for row in rows] == [0, 320, 640]
+    assert math.isnan(rows[0].train_loss)
+    assert rows[1].train_loss == 1.5
+    scores = population(problem, X).evaluate(*problem.test)
+    assert pytest.approx(float(synchronization_index(X))) == rows[1].V
+    assert rows[1].consensus_loss == pytest.approx(scores.consensus_loss)
+    assert rows[1].workers_loss_max == pytest.approx(max(scores.worker_losses))
+    last = {"step": 9, "processes": 2, "models_sent": 8, "bytes_sent": 320, "other_bytes_sent": 28}
+    assert traffic[-1] == {**last, "staleness_mean": 1.5, "staleness_max": 1}
+    # Another leader continues from the store.
+    after = ledger_of(problem, store, [])
+    assert not after.record(12, reports(problem, X, counts, processes=[1]))
+    rows, traffic = after.read_rows()
+    assert rows[-1].messages == 20
+    assert traffic[-1]["processes"] == 1
+
+
+def test_nothing_is_recorded_after_divergence(problem):
+    evaluations = ledger_of(problem, store_here(), [])
+    broken = reports(problem, torch.full((3, 10), math.nan), {})
+    assert evaluations.record(4, broken)
+    assert evaluations.record(8, broken)
+    assert [row.step for row in evaluations.read_rows()[0]] == [4]
+    assert not evaluations.written

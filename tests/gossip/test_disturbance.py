@@ -1,0 +1,132 @@
+"""Disturbed rounds against closed forms of linear gossip."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.polynomial import chebyshev
+from rates import check_rate
+from stepping import ring_matrix
+
+from ngo.common.seeding import torch_stream
+from ngo.gossip.consensus import simulate
+from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.disturbance import Chebyshev, Disturbance, disturbed_rounds
+
+N, D, GAMMA = 6, 40, 0.7
+W = ring_matrix(N)
+X0 = torch.randn(N, D, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+class Fields:
+    def __init__(self, p):
+        self.p = p
+
+
+def linear(X, W, at, p=1.0):
+    return COUPLINGS["power"].step(X, W, GAMMA, Fields(p), at=at)
+
+
+def index(disturbance, rounds, take=linear, X=X0, seed=0):
+    return disturbed_rounds(X, lambda t: W, take, disturbance, rounds, seed).numpy()
+
+
+def modes():
+    """Eigenvalues of I − γ(I − W) but the first, and their eigenvectors."""
+    values, vectors = np.linalg.eigh(W.numpy())
+    order = np.argsort(values)[:-1]
+    return 1 - GAMMA + GAMMA * values[order], vectors[:, order]
+
+
+@pytest.mark.parametrize("p", [1.0, 0.75])
+def test_undisturbed_rounds_are_the_consensus_dynamics(p):
+    found = index(Disturbance(), 20, lambda X, W, at: linear(X, W, at, p))
+    assert np.allclose(found, simulate(X0, W, p, GAMMA, 20).V.numpy(), rtol=1e-12)
+
+
+def test_a_delay_is_the_consensus_dynamics_whose_first_rounds_are_silent():
+    found = index(Disturbance(delay=3), 20)
+    assert np.allclose(found[:4], found[0])
+    # States before the first equal it; then a round compares what it was three rounds before.
+    states = [X0] * 4
+    for t in range(3, 20):
+        states.append(linear(states[-1], W, states[t - 3]))
+    V = [float((X - X.mean(0)).square().sum()) for X in states[4:]]
+    assert np.allclose(found[4:], V, rtol=1e-9)
+
+
+def test_drift_leaves_the_distance_of_the_closed_form():
+    """In each mode, x = μ (x + b): V is Σ (μ / (1 − μ))² b²."""
+    found = index(Disturbance(drift=0.1), 400)[-1]
+    mu, vectors = modes()
+    still = index(Disturbance(drift=0.1), 1, lambda X, W, at: X - X0, X=X0)
+    b = torch.randn(N, D, generator=torch_stream(0, "drift"), dtype=torch.float64)
+    b = 0.1 * (b - b.mean(0)).numpy()
+    assert np.isclose(still[-1], (b**2).sum())
+    expected = ((mu / (1 - mu))[:, None] * (vectors.T @ b)) ** 2
+    assert np.isclose(found, expected.sum(), rtol=1e-9)
+
+
+def test_noise_leaves_the_variance_of_the_closed_form():
+    """A mode's variance is μ²s²/(1 − μ²); the mean over 400 rounds is within 6 % of it."""
+    V = index(Disturbance(noise=0.1), 500)[100:]
+    mu, _ = modes()
+    expected = D * 0.01 * (mu**2 / (1 - mu**2)).sum()
+    assert np.isclose(V.mean(), expected, rtol=0.06)
+
+
+def test_failing_links_conserve_the_mean_and_slow_gossip_down():
+    seen = []
+
+    def take(X, W, at):
+        seen.append(W)
+        return linear(X, W, at)
+
+    found = index(Disturbance(loss=0.4), 300, take)
+    stacked = torch.stack(seen)
+    assert torch.allclose(stacked.sum(1), torch.ones(300, N).double())
+    assert torch.equal(stacked, stacked.mT)
+    kept = (stacked[:, W.triu(1) > 0] > 0).double().mean()
+    assert abs(kept - 0.6) < 0.05  # 1,800 edges: 4 standard errors
+    assert found[100] > index(Disturbance(), 100)[-1]
+    assert found[-1] < 1e-12
+
+
+def test_compression_sends_the_largest_changes_until_all_is_known():
+    states = []
+
+    def take(X, W, at):
+        states.append(at.clone())
+        return X
+
+    index(Disturbance(kept=0.25), 4, take)
+    assert ((states[0] != 0).sum(1) == D / 4).all()
+    sent = X0.abs() >= X0.abs().topk(D // 4).values[:, -1:]
+    assert torch.equal(states[0], X0 * sent)
+    assert torch.equal(states[3], X0)
+
+
+def test_accelerated_gossip_applies_chebyshev_polynomials():
+    rounds = 7
+    mu, vectors = modes()
+    sigma = np.abs(mu).max()
+    X = torch.tensor(vectors)
+    take = Chebyshev(W, GAMMA)
+    for _ in range(rounds):
+        X = take(X, W, X)
+    degree = [0] * rounds + [1]
+    factor = chebyshev.chebval(mu / sigma, degree) / chebyshev.chebval(1 / sigma, degree)
+    assert np.allclose(X.numpy(), vectors * factor, atol=1e-12)
+
+
+def test_edges_fail_at_their_rate():
+    n, rounds = 200, 32
+    complete = torch.full((n, n), 1 / n, dtype=torch.float64)
+    lost = []
+
+    def take(X, W, at):
+        lost.append(int((W == 0).sum()) // 2)
+        return X
+
+    states = torch.randn(n, 1, generator=torch_stream(0, "test"), dtype=torch.float64)
+    disturbed_rounds(states, lambda t: complete, take, Disturbance(loss=0.4), rounds, 0)
+    check_rate(sum(lost), rounds * n * (n - 1) // 2, 0.4)

@@ -1,0 +1,291 @@
+"""A metrics archive: the same content gives the same bytes, and any change in it is refused."""
+
+import hashlib
+import io
+import json
+import shutil
+import sys
+import tarfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from click.testing import CliRunner
+from conftest import REPOSITORY
+from finished_runs import made_up_run
+from running import finished, start
+
+from ngo.cli import cli
+from ngo.common import plugins
+from ngo.common.registry import UserError
+from ngo.pipeline.archives import archive
+from ngo.pipeline.archives.collect import collect
+from ngo.pipeline.archives.crate import CRATE
+from ngo.pipeline.archives.packed_runs import METRICS, RECORDS, write_run
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.plan import plan
+from verdicts.quantity_registry import QUANTITIES, Quantity
+
+RULES = list((REPOSITORY / "workflow/rules").glob("*.smk"))
+SHOWN = ["tableS1", "figS6"]  # measured, and trained with samples of its own
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """A folder with what SHOWN are made from; its configs."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(REPOSITORY / "config", "config")
+    shutil.copytree(REPOSITORY / "workflow/rules", "workflow/rules")
+    shutil.copy(REPOSITORY / "Snakefile", "Snakefile")
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump({"tier": "own"}))
+    configs = ["config/config.yaml", "config/demo.yaml", "own.yaml"]
+    runs = plan(read_config(configs)).training["figS6"]
+    (tmp_path / "results/own/metrics").mkdir(parents=True)
+    for name in ("spectra_tableS1", "samples_figS6"):
+        pd.DataFrame({"x": [name]}).to_parquet(f"results/own/metrics/{name}.parquet")
+    (tmp_path / "results/data").mkdir()
+    (tmp_path / "results/data/sine.json").write_text("{}")
+    rows = pd.DataFrame({"run": [spec.id for spec in runs]})
+    rows.to_parquet("results/own/metrics/figS6.parquet")
+    for spec in runs:
+        folder = tmp_path / "results/runs" / spec.id
+        write_run(folder, made_up_run(spec))
+        (folder / "models.pt").write_bytes(b"weights")
+    return configs
+
+
+@pytest.fixture
+def packed(made, tmp_path):
+    """An archive of SHOWN."""
+    ngo("archive", *SHOWN, *(f"--config={name}" for name in made), "--out", "own.tar")
+    return tmp_path / "own.tar"
+
+
+def ngo(*arguments, code=0):
+    answer = CliRunner().invoke(cli.main, arguments)
+    assert answer.exit_code == code, answer.output
+    return answer.output
+
+
+def test_it_holds_what_the_artefacts_are_made_from_and_no_weights(packed, made):
+    members = archive.read_archive(packed)
+    inputs = {path for name in SHOWN for path in plan(read_config(made)).inputs(name).values()}
+    assert inputs <= set(members)
+    about = json.loads(members["archive.json"])
+    assert about["tier"] == "own"
+    assert about["artefacts"] == SHOWN
+    assert about["whole"] is False
+    assert about["configs"] == ["config/config.yaml", "config/demo.yaml", "config/own.yaml"]
+    assert about["config"] == read_config(made)
+    runs = archive.runs_of(packed, members)
+    assert set(runs) == {spec.id for spec in plan(read_config(made)).training["figS6"]}
+    assert len(runs) == about["runs"]
+    rest = set(members) - inputs - {"archive.json", *about["configs"]}
+    workflow = {"Snakefile", *(f"workflow/rules/{path.name}" for path in RULES)}
+    named = {"config/reference/claims.yaml", "config/reference/findings.yaml"}
+    named |= {str(path) for path in plan(read_config(made)).ledger.printed}
+    files = {"results/data/sine.json", *named}
+    assert rest == {METRICS, RECORDS, CRATE, *workflow, *files}
+
+
+def test_it_contains_the_configs_plugins(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(plugins, "_loaded", {})
+    (tmp_path / "packed_plugin.py").write_text("NAME = 1\n")
+    (tmp_path / "own.yaml").write_text("tier: own\nplugins: [./packed_plugin.py]\n")
+    members = collect([Path(name) for name in made], SHOWN)
+    assert members["packed_plugin.py"] == b"NAME = 1\n"
+    (tmp_path / "own.yaml").write_text(f"tier: own\nplugins: [{tmp_path}/packed_plugin.py]\n")
+    with pytest.raises(UserError, match="plugins: '/.*' is outside the working directory"):
+        collect([Path(name) for name in made], SHOWN)
+    del sys.modules["ngo_plugin_packed_plugin"]
+
+
+def test_the_claims_come_with_every_table_that_they_name(made, tmp_path, monkeypatch):
+    own_level = Quantity("own_level", lambda rows: rows, cases=False)
+    monkeypatch.setitem(QUANTITIES, "own_level", own_level)
+    claim = {"place": "Table 1", "says": "NGO learns", "kind": "bound", "shows": "figS6",
+             "quantity": "own_level", "above": 0}  # fmt: skip
+    claims = {"a": {**claim, "from": ["figS6", "samples_figS6"]}, "b": {**claim, "from": "fig5"}}
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/claims.yaml").write_text(yaml.safe_dump({"claims": claims}))
+    own = {"tier": "own", "claims": "mine/claims.yaml", "training": {"fig5": None}}
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(own))
+    members = collect([Path(name) for name in made], ["claims"])
+    tables = {f"results/own/metrics/{name}.parquet" for name in ("figS6", "samples_figS6")}
+    assert tables <= set(members)
+    assert members["mine/claims.yaml"] == (tmp_path / "mine/claims.yaml").read_bytes()
+    runs = archive.runs_of("a.tar", members)
+    assert set(runs) == {spec.id for spec in plan(read_config(made)).training["figS6"]}
+
+
+def test_an_archive_of_measurements_has_no_runs(made, tmp_path):
+    members = collect([Path(name) for name in made], ["tableS1"])
+    assert not {METRICS, RECORDS, CRATE} & set(members)
+    with pytest.raises(UserError, match="'a.tar' is refused: it has no runs"):
+        archive.runs_of("a.tar", members)
+    archive.write_archive("a.tar", members)
+    assert archive.unpack("a.tar", tmp_path / "shipped").is_dir()
+
+
+def test_all_of_a_tier_is_the_default(made, tmp_path):
+    with pytest.raises(UserError, match=r"can't be read: No such file"):
+        collect([tmp_path / "config/config.yaml", tmp_path / "config/demo.yaml"])
+
+
+def test_the_same_content_gives_the_same_bytes(packed, made, tmp_path):
+    (tmp_path / "results/own/metrics/samples_figS6.parquet").touch()
+    out = ngo("archive", *SHOWN, *(f"--config={name}" for name in made), "--out", "again.tar")
+    assert (tmp_path / "again.tar").read_bytes() == packed.read_bytes()
+    assert hashlib.sha256(packed.read_bytes()).hexdigest() in out
+    assert archive._packed(archive.read_archive(packed)) == packed.read_bytes()
+
+
+def test_strangers_can_check_it_without_us(packed, tmp_path):
+    folder = tmp_path / "by hand"
+    folder.mkdir()
+    finished(start(["tar", "xf", packed], cwd=folder))
+    command = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
+    finished(start(command, cwd=folder))
+
+
+def test_metrics_of_other_runs_than_the_configs_are_refused(made):
+    message = r"figS6.parquet' has other runs than the config;"
+    Path("more.yaml").write_text(yaml.safe_dump({"settings": {"sine": {"lr": 0.03}}}))
+    with pytest.raises(UserError, match=message):
+        collect([Path(name) for name in (*made, "more.yaml")], ["figS6"])
+
+
+def test_a_mistake_in_what_is_packed_is_one_line(made):
+    config = "--config=config/config.yaml"
+    out = ngo("archive", "tabelS1", config, "--out", "a.tar", code=2)
+    assert "artefact: 'tabelS1' is unknown" in out
+    assert "Did you mean 'tableS1'" in out
+    out = ngo("archive", "--config=config/demo.yaml", config, "--out", "a.tar", code=2)
+    assert "config: 'config/config.yaml' is a base; name it before its overlays" in out
+
+
+def test_a_changed_byte_anywhere_is_refused(packed, tmp_path):
+    content = packed.read_bytes()
+    broken = tmp_path / "broken.tar"
+    for place in range(0, len(content), len(content) // 61):
+        broken.write_bytes(
+            content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :]
+        )
+        with pytest.raises(UserError, match=r"^archive: '.*broken.tar' is refused: .*\.$") as told:
+            archive.read_archive(broken)
+        assert "\n" not in str(told.value)
+
+
+def test_a_truncated_archive_is_refused(packed, tmp_path):
+    content = packed.read_bytes()
+    broken = tmp_path / "broken.tar"
+    for size in (0, 100, 600, len(content) // 2, len(content) - 1):
+        broken.write_bytes(content[:size])
+        with pytest.raises(UserError, match="is refused: "):
+            archive.read_archive(broken)
+    broken.write_bytes(content + b"\0")
+    with pytest.raises(UserError, match=f"from byte {len(content)} on"):
+        archive.read_archive(broken)
+
+
+def test_a_changed_file_is_named_with_both_sums(packed):
+    name = "results/data/sine.json"
+    content = packed.read_bytes()
+    wanted, found = (hashlib.sha256(b).hexdigest() for b in (b"{}", b"[]"))
+    packed.write_bytes(content.replace(b"\0{}\0", b"\0[]\0"))
+    message = f"'{name}' has been changed .expected sha256 {wanted}, found {found}"
+    with pytest.raises(UserError, match=message):
+        archive.read_archive(packed)
+
+
+def rewritten(path, change):
+    """An archive with other members, and the sums that it had."""
+    with tarfile.open(path) as old:
+        entries = [(entry, old.extractfile(entry).read()) for entry in old]
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as new:
+        for entry, content in change(entries):
+            new.addfile(entry, io.BytesIO(content))
+    path.write_bytes(file.getvalue())
+
+
+def added(name, **kind):
+    entry = tarfile.TarInfo(name)
+    for field, value in kind.items():
+        setattr(entry, field, value)
+    return lambda entries: [*entries, (entry, b"")]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda entries: entries[:-1], r"'workflow/rules/train.smk' is missing .expected sha256"),
+        (lambda entries: entries[1:], "it has no SHA256SUMS"),
+        (lambda entries: [*entries, entries[-1]], "'workflow/rules/train.smk' occurs twice"),
+        (
+            lambda entries: [entries[0], *entries[:0:-1]],
+            "it differs from an archive of its members",
+        ),
+        (added("results/data/more.json"), "'results/data/more.json' is not listed"),
+        (added("../outside"), "'../outside' is a path outside the folder"),
+        (added("/tmp/outside"), "'/tmp/outside' is a path outside the folder"),
+        (
+            added("results/link", type=tarfile.SYMTYPE, linkname="/"),
+            "'results/link' is not a regular",
+        ),
+    ],
+)
+def test_missing_extra_and_dangerous_members_are_refused(packed, tmp_path, change, message):
+    rewritten(packed, change)
+    with pytest.raises(UserError, match=message):
+        archive.unpack(packed, tmp_path / "shipped")
+    assert not (tmp_path / "shipped").exists()
+
+
+def test_what_is_no_archive_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("not an archive " * 100)
+    with pytest.raises(
+        UserError, match="is refused: it is not a metrics archive, or it is truncated"
+    ):
+        archive.read_archive(tmp_path / "notes.txt")
+
+
+def test_it_is_unpacked_into_a_folder_of_its_own(packed, tmp_path):
+    folder = archive.unpack(packed, tmp_path / "shipped")
+    digest = hashlib.sha256(packed.read_bytes()).hexdigest()
+    assert folder == tmp_path / f"shipped/own-{digest[:8]}"
+    members = archive.read_archive(packed)
+    found = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    records = {
+        f"results/runs/{run}/run.json": (tmp_path / f"results/runs/{run}/run.json").read_bytes()
+        for run in archive.runs_of(packed, members)
+    }
+    assert len(records) > 1
+    sources = {"Snakefile", *(f"workflow/rules/{path.name}" for path in RULES)}
+    assert found == {name: members[name] for name in members.keys() - sources} | records
+    assert archive.unpack(packed, tmp_path / "shipped") == folder
+    changed = folder / "results/own/metrics/figS6.parquet"
+    changed.write_bytes(b"other")
+    message = "figS6.parquet' has been changed since it was unpacked .expected sha256 .*, found"
+    with pytest.raises(UserError, match=message):
+        archive.unpack(packed, tmp_path / "shipped")
+
+
+def test_an_archive_of_runs_alone_has_nothing_to_rebuild(made, tmp_path):
+    configs = [*(f"--config={name}" for name in made), "--out", "runs.tar"]
+    out = ngo("archive", "--finished", *configs)
+    planned = plan(read_config(made))
+    total, count = len(planned.runs), len(planned.training["figS6"])
+    assert f"runs of the config: {total}, packed: {count}, made by other code: 0, not fin" in out
+    with pytest.raises(UserError, match="has finished runs and no tables or figures"):
+        archive.unpack("runs.tar", tmp_path / "shipped")
+    assert "leave out 'fig1'" in ngo("archive", "fig1", "--finished", *configs, code=2)
+
+
+def test_it_is_rebuilt_in_the_repository_only(packed):
+    assert "no Snakefile in this folder" in ngo("rebuild", str(packed), code=2)

@@ -1,0 +1,106 @@
+"""Plans from inside an archive; its plugins run only if they are trusted."""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from finished_runs import campaign, made_up_run
+
+from ngo.common import plugins
+from ngo.common.registry import UserError
+from ngo.pipeline.archives.archive_plan import archived_plan
+from ngo.pipeline.archives.collect import RUNS, collect_finished
+from ngo.pipeline.archives.packed_runs import write_run
+
+PLUGIN = "from pathlib import Path\nPath('ran').touch()\n"
+
+PAPER = {"title": "Own", "authors": "Someone", "address": "", "claim": "All holds."}
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """The members of an archive whose config names a plugin."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plugins, "_loaded", {})
+    Path("archived_plugin.py").write_text(PLUGIN)
+    configs, planned = campaign(tmp_path, plugins=["archived_plugin.py"])
+    spec = next(iter(planned.runs.values()))
+    write_run(RUNS / spec.id, made_up_run(spec))
+    members, _ = collect_finished(configs)
+    forget()
+    Path("ran").unlink()
+    yield members
+    forget()
+
+
+def forget():
+    plugins._loaded.clear()
+    sys.modules.pop("ngo_plugin_archived_plugin", None)
+
+
+def test_a_plugin_runs_only_if_it_is_trusted(made, tmp_path):
+    Path("archived_plugin.py").write_text("raise SystemExit('a local file has run')")
+    told, digest = [], hashlib.sha256(PLUGIN.encode()).hexdigest()
+    named = f"'archived_plugin.py' \\(sha256 {digest}\\)"
+    message = f"'a.tar' has the plugin {named}, which is code. Read it, and add --trust-plugins"
+    with (
+        pytest.raises(UserError, match=message),
+        archived_plan("a.tar", made, trusted=False, tell=told.append),
+    ):
+        pass
+    assert told == []
+    assert not plugins.loaded()
+    with archived_plan("a.tar", made, trusted=True, tell=told.append) as planned:
+        folder = Path.cwd()
+        assert folder != tmp_path
+        assert (folder / "ran").exists()  # in the temporary folder
+        assert len(planned.runs) == 4
+    assert told == [f"runs the plugin 'archived_plugin.py' (sha256 {digest}) of the archive"]
+    assert Path.cwd() == tmp_path
+    assert not folder.exists()
+    assert not Path("ran").exists()
+
+
+def changed(members, **config):
+    """The archive with another config."""
+    about = json.loads(members["archive.json"])
+    about["config"] = {**about["config"], "plugins": [], **config}
+    text = yaml.safe_dump(about["config"]).encode()
+    others = {name: each for name, each in members.items() if not name.endswith(".py")}
+    described = {"archive.json": json.dumps(about).encode(), "config/config.yaml": text}
+    return {**others, **described}
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"tires": "a"}, "'tires' is unknown; allowed: "),
+        ({"seeds": "many"}, "seeds: 'many' is not allowed"),
+        ({"paper": {**PAPER, "name": "nowhere"}}, "paper.name: 'nowhere' is unknown; allowed: "),
+        ({"paper": {**PAPER, "name": "../own"}}, "'../own'"),
+        ({"claims": "other.yaml"}, "claims: 'other.yaml' can't be read"),
+        ({"claims": "/etc/hosts"}, "its config names a path outside of it, '/etc/hosts'"),
+        ({"training": []}, "training: "),
+    ],
+)
+def test_a_config_that_can_not_be_planned_is_refused(made, config, message):
+    with (
+        pytest.raises(UserError, match=f"^archive: 'a.tar' is refused: .*{message}") as told,
+        archived_plan("a.tar", changed(made, **config), trusted=False, tell=print),
+    ):
+        pass
+    assert "\n" not in str(told.value)
+
+
+def test_other_members_than_the_configs_are_refused(made):
+    for name in ("results/test/metrics/other.parquet", "results/data/mnist.json", "more.yaml"):
+        with (
+            pytest.raises(UserError, match=f"'{name}' is no part of an archive of its config"),
+            archived_plan("a.tar", {**changed(made), name: b""}, trusted=False, tell=print),
+        ):
+            pass
+    with archived_plan("a.tar", changed(made), trusted=False, tell=print) as planned:
+        assert planned.tier == "test"

@@ -1,0 +1,56 @@
+"""The runs and cases that decide a claim."""
+
+import pytest
+from conftest import REPOSITORY
+
+from ngo.common.registry import UserError
+from ngo.pipeline.archives.archive import read_archive
+from ngo.pipeline.archives.claim_basis import bases
+from ngo.pipeline.archives.remeasuring import measured_tables
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.plan import plan
+
+
+@pytest.fixture(scope="module")
+def planned():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(REPOSITORY)
+        found = plan(read_config(["config/config.yaml", "config/laptop.yaml"]))
+        assert found.ledger  # read in this folder
+        return found
+
+
+def basis(planned, claim, measured=()):
+    (found,) = bases([claim], planned, {each.id: each for each in measured})
+    return found
+
+
+def test_a_difference_rests_on_both_sides_and_no_other_runs(planned):
+    found = basis(planned, "37-mnist-noniid")
+    specs = [planned.runs[name] for name in found.runs]
+    assert {spec.method for spec in specs} == {"gossip", "ngo"}
+    assert {(spec.dataset, spec.partition) for spec in specs} == {("mnist", "shards")}
+    sides = [spec for spec in planned.training["table1"] if spec.method in ("gossip", "ngo")]
+    wanted = {spec.id for spec in sides if (spec.dataset, spec.partition) == ("mnist", "shards")}
+    assert set(found.runs) == wanted
+
+
+def test_a_theorem_rests_on_the_part_that_its_quantity_reads(planned):
+    members = read_archive(REPOSITORY / "results/archive/laptop-metrics.tar")
+    tables, _ = measured_tables(members, planned)
+    (theory,) = (each for each in tables if each.kind == "theory")
+    kinds = {"15": "bounds", "8": "speedup", "14": "means", "28": "marginal", "24": "degrees"}
+    for claim, kind in kinds.items():
+        (number,) = basis(planned, claim, [theory]).cases["theory_theory"]
+        assert theory.cases[number].facts == {"kind": kind}
+
+
+def test_a_table_that_can_not_be_made_again_is_named(planned):
+    assert basis(planned, "5").unchecked == ["alignment_fig2"]
+
+
+def test_an_unknown_claim_is_refused_with_the_nearest(planned):
+    with pytest.raises(
+        UserError, match=r"^claim: '37-mnist-nonid' is unknown; .* '37-mnist-noniid'"
+    ):
+        bases(["37-mnist-nonid"], planned, {})

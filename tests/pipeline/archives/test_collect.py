@@ -1,0 +1,116 @@
+"""What an archive of finished runs contains, while a campaign goes on."""
+
+import dataclasses
+import json
+
+import pytest
+from finished_runs import campaign, made_up_run
+
+from ngo.common.registry import UserError
+from ngo.pipeline.archives.archive import about_of, runs_of, write_archive
+from ngo.pipeline.archives.collect import RUNS, collect, collect_finished, of_this_code
+from ngo.pipeline.archives.packed_runs import revisions, write_run
+from ngo.pipeline.places import tidy_table
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A folder with a campaign of four runs, of which none is finished."""
+    monkeypatch.chdir(tmp_path)
+    return campaign(tmp_path)
+
+
+def finish(*specs, **record):
+    for spec in specs:
+        write_run(RUNS / spec.id, made_up_run(spec, **record))
+
+
+def test_a_runs_graph_is_in_the_archive_and_a_run_with_another_graph_is_not(own, tmp_path):
+    (tmp_path / "graph.edgelist").write_text("0 1\n1 2\n")
+    case = {"method": "ngo", "topology": "graph_file", "graph": "graph.edgelist"}
+    training = {"own": {"settings": ["tiny"], "compare": [case]}}
+    configs, planned = campaign(tmp_path, training=training)
+    finish(*planned.runs.values())
+    members, counts = collect_finished(configs)
+    assert counts["packed"] == 2
+    assert members["graph.edgelist"] == b"0 1\n1 2\n"
+    (tmp_path / "graph.edgelist").write_text("0 1\n1 2\n0 2\n")
+    with pytest.raises(UserError, match="none of the 2 runs of the config is finished here"):
+        collect_finished(configs)
+
+
+def test_more_finished_runs_give_an_archive_of_all(own, tmp_path):
+    configs, planned = own
+    first, second, *rest = planned.runs.values()
+    with pytest.raises(UserError, match="none of the 4 runs of the config is finished here"):
+        collect_finished(configs)
+    finish(first, second)
+    members, counts = collect_finished(configs)
+    assert counts == {
+        "runs of the config": 4, "packed": 2, "made by other code": 0, "not finished": 2,
+    }  # fmt: skip
+    assert set(runs_of("a", members)) == {first.id, second.id}
+    finish(*rest)
+    (tmp_path / tidy_table("test", "own")).parent.mkdir(parents=True)
+    (tmp_path / tidy_table("test", "own")).write_bytes(b"a table")
+    members, counts = collect_finished(configs)
+    assert (counts["packed"], counts["not finished"]) == (4, 0)
+    assert set(runs_of("a", members)) == set(planned.runs)
+    assert tidy_table("test", "own") not in members
+    about = json.loads(members["archive.json"])
+    assert (about["artefacts"], about["whole"], about["runs"]) == ([], False, 4)
+    assert write_archive("a.tar", members) == write_archive("b.tar", collect_finished(configs)[0])
+
+
+def test_runs_of_other_code_are_left_out(own):
+    configs, planned = own
+    first, second, third, _ = planned.runs.values()
+    finish(first)
+    for spec, change in ((second, {"code": "0" * 16}), (third, {"distributed": {"processes": 2}})):
+        made = made_up_run(spec)
+        about = {**made.record["about"], **change}
+        write_run(RUNS / spec.id, dataclasses.replace(made, record={**made.record, "about": about}))
+    members, counts = collect_finished(configs)
+    assert set(runs_of("a", members)) == {first.id}
+    assert (counts["made by other code"], counts["not finished"]) == (2, 1)
+
+
+def test_a_run_of_another_version_of_a_library_is_of_other_code(own):
+    first, *_ = own[1].runs.values()
+    run = made_up_run(first)
+    run.record["versions"]["torch"] += "+another.build"
+    assert of_this_code(run, first)
+    run.record["versions"]["torch"] = "1.0"
+    assert not of_this_code(run, first)
+    assert revisions([run.record]) == "0123abc with torch 1.0"
+    assert revisions([made_up_run(first).record]) == "0123abc"
+
+
+def test_a_run_with_other_values_is_another_run(own):
+    first, second, *_ = own[1].runs.values()
+    assert of_this_code(made_up_run(first), first)
+    assert not of_this_code(made_up_run(first), second)
+
+
+def test_a_record_of_an_earlier_version_lacks_fields_without_effect(own):
+    first, *_ = own[1].runs.values()
+    run = made_up_run(first)
+    spec = {name: value for name, value in run.record["spec"].items() if name != "lr_schedule"}
+    assert spec != run.record["spec"]
+    assert of_this_code(dataclasses.replace(run, record={**run.record, "spec": spec}), first)
+
+
+def test_a_whole_archive_needs_every_run(own):
+    configs, planned = own
+    finish(*list(planned.runs.values())[1:])
+    with pytest.raises(UserError, match=r"results/runs/.*' can't be read: No such file"):
+        collect(configs)
+
+
+def test_an_archive_that_does_not_describe_itself_is_refused(own):
+    first, *_ = own[1].runs.values()
+    finish(first)
+    members, _ = collect_finished(own[0])
+    for content in (b"", b"[]", b"{}"):
+        with pytest.raises(UserError, match=r"is refused: archive.json can't be read"):
+            about_of("a.tar", {**members, "archive.json": content})

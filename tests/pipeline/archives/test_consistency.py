@@ -1,0 +1,143 @@
+"""Archives that were changed and packed anew: found by their tables, or by training runs again."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_archives import TABLE, fitted, forged, in_this_process, members_in, ngo, train
+
+from ngo.analysis import results
+from ngo.common.registry import UserError
+from ngo.pipeline.archives.archive import runs_of
+from ngo.pipeline.archives.crate import CRATE
+from ngo.pipeline.archives.packed_runs import packed
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with the runs and the measurements of a campaign."""
+    folder = tmp_path_factory.mktemp("trained")
+    train(folder)
+    return folder
+
+
+@pytest.fixture
+def own(trained, tmp_path, monkeypatch):
+    """The members of an archive of these; they are made again in this process."""
+    monkeypatch.chdir(trained)
+    in_this_process(monkeypatch, tmp_path)
+    return members_in(trained)
+
+
+def verified(members, *arguments, code=0):
+    if "--measurements" not in arguments:
+        arguments += ("--measurements", 0)
+    return ngo("verify", members, *arguments, code=code)
+
+
+def one_bit(columns):
+    columns["V"][-1] = np.nextafter(columns["V"][-1], 10)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 20261122])
+def test_an_archive_of_trained_runs_passes_with_any_seed(own, seed):
+    out = verified(own, "--seed", seed, "--sample", 2)
+    assert out.count("bit for bit") == 2
+    assert "FAIL" not in out
+    assert f"pass  sums: {len(own)} files" in out
+    assert "pass  own: as in the runs" in out
+    assert "pass  provenance" in out
+    assert "2 of 4 runs retrained" in out
+    assert "1 %: 50.0 %, 5 %: 50.0 %, 10 %: 50.0 %, 50 %: 16.7 %, 100 %: 0.0 %\n" in out
+
+
+def test_one_changed_bit_of_one_run_is_found_by_retraining_only(own):
+    members, run = forged(own, one_bit)
+    assert "FAIL" not in verified(members, "--seed", 0, "--sample", 0)
+    out = verified(members, "--seed", 0, "--sample", 4, code=1)
+    assert out.count("FAIL") == 1
+    assert f"FAIL  {run}: V at step" in out
+    assert out.splitlines()[-1].startswith(f"ngo: verify: 1 failed, first {run}: V at step ")
+
+
+def test_a_number_changed_in_one_table_is_found_without_training(own):
+    members, run = forged(own, one_bit)
+    out = verified({**own, TABLE: members[TABLE]}, "--seed", 0, "--sample", 0, code=1)
+    assert f"FAIL  own: V of {run} at step" in out
+    out = verified({**members, TABLE: own[TABLE]}, "--seed", 0, "--sample", 0, code=1)
+    assert f"FAIL  own: V of {run} at step" in out
+
+
+def test_the_order_of_a_tables_columns_does_not_matter_but_each_column_does(own):
+    table = pd.read_parquet(io.BytesIO(own[TABLE]))
+
+    def with_columns(names):
+        results.write(table[names], "reordered.parquet")
+        return fitted({**own, TABLE: Path("reordered.parquet").read_bytes()})
+
+    names = sorted(table.columns, reverse=True)
+    assert names != list(table.columns)
+    out = verified(with_columns(names), "--seed", 0, "--sample", 0)
+    assert "pass  own: as in the runs" in out
+    out = verified(with_columns(names[1:]), "--seed", 0, "--sample", 0, code=1)
+    assert "FAIL  own: it has other columns or rows than its runs" in out
+
+
+def test_a_table_or_a_record_that_does_not_fit_is_found(own):
+    members, run = forged(own, one_bit, record=False)
+    assert f"FAIL  records: {run}: V is" in verified(members, "--seed", 0, "--sample", 0, code=1)
+    runs = runs_of("own.tar", own)
+    runs.pop(run)
+    out = verified({**own, **packed(runs.values())}, "--seed", 0, "--sample", 0, code=1)
+    assert f"FAIL  own: the run {run} is not in the archive" in out
+    assert "FAIL  provenance: its sum of results/runs/" in out
+
+
+def test_an_archive_of_runs_without_provenance_fails(own):
+    members = {name: content for name, content in own.items() if name != CRATE}
+    out = verified(members, "--seed", 0, "--sample", 0, code=1)
+    assert f"FAIL  provenance: {CRATE} is missing" in out
+    for content in (b"[", b"{}", b'{"@graph": [1]}'):
+        out = verified({**own, CRATE: content}, "--seed", 0, "--sample", 0, code=1)
+        assert f"FAIL  provenance: {CRATE} can't be read" in out
+
+
+def test_runs_that_take_too_long_are_not_drawn_and_counted(own):
+    runs = runs_of("own.tar", own)
+    shortest = min(run.seconds for run in runs.values())
+    out = verified(own, "--seed", 0, "--longest", shortest)
+    assert "3 of 4 runs could not be drawn: too long" in out
+    assert "1 of 1 runs retrained" in out
+    out = verified(own, "--seed", 0, "--longest", 0, code=2)
+    assert "verify: no run can be retrained: 4 too long." in out
+
+
+def test_runs_of_other_code_are_not_drawn_and_counted(own, monkeypatch):
+    monkeypatch.setattr("ngo.pipeline.archives.collect.run_fingerprint", lambda spec: "0" * 16)
+    out = verified(own, "--seed", 0, code=2)
+    made_by = next(iter(runs_of("own.tar", own).values())).record["source"]
+    told = f"no run can be retrained: 4 of other code. Runs were made by revision {made_by}."
+    assert told in out
+    assert "4 of 4 runs could not be drawn: of other code" in verified(
+        own, "--seed", 0, "--sample", 0
+    )
+
+
+def test_runs_of_other_code_can_be_trained_with_this_code(own, monkeypatch):
+    monkeypatch.setattr("ngo.pipeline.archives.collect.run_fingerprint", lambda spec: "0" * 16)
+    out = verified(own, "--seed", 0, "--other-code", "--sample", 4)
+    assert "4 of 4 runs retrained" in out
+    members, run = forged(own, one_bit)
+    out = verified(members, "--seed", 0, "--other-code", "--sample", 4, code=1)
+    assert f"verify: 1 failed, first {run}: V at step" in out
+
+
+def test_an_absent_data_set_is_named(own, monkeypatch):
+    def absent(name, root):
+        raise UserError(f"data.root: {name} is not there.")
+
+    monkeypatch.setattr("ngo.data.download.check", absent)
+    out = verified(own, "--seed", 0, code=2)
+    assert out.splitlines()[-1] == "ngo: data.root: digits is not there."

@@ -1,0 +1,84 @@
+"""Which members an archive may have."""
+
+import pytest
+from conftest import CONFIGS
+
+from ngo.common.registry import UserError
+from ngo.pipeline.archives import limits, members
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.plan import plan
+
+ALLOWED = (
+    "archive.json", "SHA256SUMS", "carried.json", "ro-crate-metadata.json",
+    "Snakefile", "workflow/rules/train.smk", "config/config.yaml", "config/reference/table1.csv",
+    "config/reference/claims.yaml", "mine/claims.yaml", "graph.edgelist", "own_plugin.py",
+    "papers/d2/config.yaml", "papers/d2/claims.yaml", "papers/own/reference/table.csv",
+    "results/data/mnist.json", "results/laptop/metrics/fig1.parquet",
+    "results/runs/metrics.parquet", "results/runs/records.jsonl.xz",
+)  # fmt: skip
+
+REFUSED = (
+    "results/laptop/tables/claims.html", "results/laptop/tables/claims.csv",
+    "results/laptop/report.html", "results/laptop/figures/fig1.png", "results/runs/a/run.json",
+    "results/runs/a/metrics.parquet", "results/partitions/a.parquet", "results/sitecustomize.py",
+    ".snakemake/metadata/a.json", ".env", ".ngo.yaml", "a/.b/c.yaml", "matplotlibrc", "a.pth",
+    "pandas.so", "profiles/default/config.yaml", "workflow/profiles/local/config.yaml",
+    "workflow/rules/a.py", "workflow/Snakefile", "notebooks/fig1.ipynb", "logs/a.json", "a b.py",
+    "papers/own/figures/fig1.py", "papers/own/figures/claims.yaml", "papers/a/b/figures/c.py",
+    "papers/d2/notebooks/d2.ipynb", "a;b.yaml", "a\nb.yaml",
+    "{a}.yaml", "$(a).yaml", "config/", "", "a" * 300,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_members_of_an_archive(name):
+    members.check_member(name, 100)
+    with pytest.raises(UserError, match=r"has 999999999999 bytes; at most \d+ are allowed"):
+        members.check_member(name, 999999999999)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_results_code_and_settings_are_no_members(name):
+    with pytest.raises(UserError, match="is no part of an archive"):
+        members.check_member(name, 0)
+
+
+@pytest.mark.parametrize("name", ["../a.yaml", "/a.yaml", "a/../b.yaml", "a\\b.yaml"])
+def test_paths_outside_are_named_as_such(name):
+    with pytest.raises(UserError, match="is a path outside the folder"):
+        members.check_member(name, 0)
+
+
+def test_sources_of_the_workflow_are_told_from_files_of_the_config():
+    kinds = {name: (members.is_workflow(name), members.is_result(name)) for name in ALLOWED}
+    assert [name for name, kind in kinds.items() if kind[0]] == [
+        "Snakefile", "workflow/rules/train.smk"]  # fmt: skip
+    assert sum(result for _, result in kinds.values()) == 4
+    assert [name for name in ALLOWED if members.is_table(name)] == [
+        "results/laptop/metrics/fig1.parquet", "results/runs/metrics.parquet"]  # fmt: skip
+
+
+def test_members_that_the_config_does_not_ask_for_are_refused():
+    planned = plan(read_config(CONFIGS[:1]))
+    names = ["archive.json", "config/config.yaml", "results/paper/metrics/fig1.parquet",
+             "results/paper/metrics/runs.parquet", "results/data/mnist.json",
+             "config/reference/claims.yaml", "workflow/rules/any.smk"]  # fmt: skip
+    members.check_expected(dict.fromkeys(names), planned, ["config/config.yaml"])
+    others = ["results/laptop/metrics/fig1.parquet", "results/paper/metrics/other.parquet",
+              "results/data/other.json", "pandas.py", "config/other.yaml"]  # fmt: skip
+    for other in others:
+        with pytest.raises(UserError, match=f"'{other}' is no part of an archive of its config"):
+            members.check_expected(dict.fromkeys([*names, other]), planned, ["config/config.yaml"])
+
+
+def test_a_file_outside_the_working_directory_can_not_be_packed():
+    assert members.carried("plugins", "./a/../b.py") == "b.py"
+    for name in ("/a.py", "../a.py"):
+        with pytest.raises(UserError, match=f"plugins: '{name}' is outside the working directory"):
+            members.carried("plugins", name)
+
+
+def test_texts_are_small():
+    members.check_member("config/config.yaml", limits.TEXT)
+    with pytest.raises(UserError, match="at most"):
+        members.check_member("config/config.yaml", limits.TEXT + 1)

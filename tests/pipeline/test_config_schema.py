@@ -1,0 +1,124 @@
+import math
+
+import pytest
+import yaml
+from configs import changed, config_of, plan_of
+from conftest import REPOSITORY
+from jsonschema import Draft202012Validator
+
+from ngo.common.fields import above, number
+from ngo.common.registry import UserError
+from ngo.gossip.coupling import coupling
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline.config_schema import config_schema, overlay_schema
+from ngo.training.spec import FIELDS
+
+
+@pytest.mark.parametrize("tier", ["paper", "laptop", "demo"])
+def test_the_shipped_configs_follow_the_schema(tier):
+    schema = config_schema(values=True)
+    Draft202012Validator.check_schema(schema)
+    assert not list(Draft202012Validator(schema).iter_errors(config_of(tier)))
+
+
+def test_an_overlay_follows_the_schema_for_editors():
+    schema = overlay_schema()
+    Draft202012Validator.check_schema(schema)
+    is_valid = Draft202012Validator(schema).is_valid
+    for path in sorted((REPOSITORY / "config").glob("*.yaml")):
+        assert is_valid(yaml.safe_load(path.read_text())), path
+    assert is_valid({"tier": "mine", "training": {"fig7": None}})
+    assert not is_valid({"teir": "mine"})
+    assert not is_valid({"defaults": {"topology": "rign"}})
+    assert not is_valid({"defaults": {"lr": 0}})
+
+
+def test_the_schema_has_the_fields_of_a_run_and_the_entries_of_plugins(own_entries):
+    coupling("limited", options={"limit": number("largest pull", 1.0, above(0))})(print)
+    definitions = config_schema(values=True)["$defs"]
+    for name in ("run", "case"):
+        assert list(definitions[name]["properties"]) == list(FIELDS)
+    run = definitions["run"]["properties"]
+    assert run["workers"]["type"] == "integer"
+    assert run["limit"]["exclusiveMinimum"] == 0
+    assert "limited" in run["coupling"]["enum"]
+
+
+def test_the_schema_that_configs_are_checked_against_is_one():
+    """It is not checked at each start, which would take most of the time of a plan."""
+    Draft202012Validator.check_schema(config_schema())
+
+
+def test_every_key_is_explained():
+    text = (REPOSITORY / "config/README.md").read_text()
+    sections = {"settings", "training", "partitions", "network", "artefacts", *MEASUREMENTS}
+    for key in config_schema()["properties"]:
+        name = f"{key}.NAME" if key in sections else f"{key}.root" if key == "data" else key
+        assert f"`{name}`" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("seeds", 0, "seeds: 0 is not allowed; it must be a list of seeds, or their number."),
+        ("seeds", [True], "seeds[0]: True is not allowed; it must be a whole number, 0 or more."),
+        ("seeds", [1.0], "seeds[0]: 1.0 is not allowed; it must be a whole number, 0 or more."),
+        ("tier", None, "tier: None is not allowed; it must be a name of a-z, 0-9, _ and -."),
+        ("tier", "x\n", "tier: 'x\\n' is not allowed; it must be a name of a-z, 0-9, _ and -."),
+        ("warm", "yes", "warm: 'yes' is not allowed; it must be true or false."),
+        ("defaults", [], "defaults: [] is not allowed; it must be a mapping of keys to values."),
+        (
+            "training.fig2.snapshots",
+            ["last"],
+            "training.fig2.snapshots[0]: 'last' is not allowed; it must be a whole number, 0 or "
+            "more, or 'final'.",
+        ),
+        (
+            "training.fig2.snapshots",
+            [1, 1],
+            "training.fig2.snapshots: [1, 1] repeats a value; name each one once.",
+        ),
+        (
+            "training",
+            {"a b": {}},
+            "training: the name 'a b' is not allowed; it must be of letters, digits and _.",
+        ),
+        ("training.fig2.compare", "DELETE", "training.fig2: 'compare' is missing."),
+        (
+            "artefacts.fig3.consensus_share",
+            float("nan"),
+            "artefacts.fig3.consensus_share: nan is not allowed; it must be a number.",
+        ),
+        (
+            "artefacts.fig3.consensus_share",
+            2,
+            "artefacts.fig3.consensus_share: 2 is not allowed; it must be a number above 0 and at "
+            "most 1.",
+        ),
+        ("threads", 10**6, "threads: 1000000 is not allowed; it must be a whole number, 1 or more, "
+         "1024 or less."),
+        ("runs_per_gpu", 10**6, "runs_per_gpu: 1000000 is not allowed; it must be a whole number, "
+         "1 or more, 1024 or less."),
+        ("device", "gpu", "device: 'gpu' is unknown; allowed: auto, cpu, cuda. Did you mean "
+         "'cuda'?"),
+    ],
+)  # fmt: skip
+def test_what_the_schema_wants_is_told_in_plain_words(path, value, words):
+    with pytest.raises(UserError) as error:
+        plan_of(changed(path, value))
+    assert str(error.value) == words
+
+
+PLACES = (
+    *("tier", "seeds", "data.root", "defaults", "defaults.lr", "defaults.topology", "training"),
+    *("training.fig2.compare", "training.fig2.settings", "consensus.fig3.p", "theory.theory.p"),
+)
+
+
+@pytest.mark.parametrize("value", [None, {1: 2}, [[1]], math.nan, pytest.param(10**400, id="huge")])
+def test_whatever_stands_in_a_config_is_told_in_a_line(value):
+    for place in PLACES:
+        with pytest.raises(UserError) as error:
+            plan_of(changed(place, value))
+        assert "\n" not in str(error.value)
+        assert len(str(error.value)) < 800  # the names of all fields, and a value cut short

@@ -1,0 +1,173 @@
+"""The ledger: each claim of a file with a verdict."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from quantities_for_tests import quantities, write  # noqa: F401
+
+from verdicts.claims.claims_file import read_claims
+from verdicts.ledger import judged as judge
+from verdicts.quantity_registry import QUANTITIES, Quantity
+from verdicts.registry import UserError
+from verdicts.row import as_table
+
+pytestmark = pytest.mark.usefixtures("quantities")
+
+NOISE = [-1.2, -0.5, 0.1, 0.4, 1.2]
+
+
+def runs(mean, topology="ring", dataset="mnist", noise=NOISE):
+    """The last of two evaluations is ``mean`` and noise."""
+    return pd.DataFrame(
+        {
+            "run": f"{dataset}-{topology}-{seed}", "seed": seed, "step": step,
+            "dataset": dataset, "topology": topology, "score": step / 9 * (mean + each),
+        }
+        for seed, each in enumerate(noise) for step in (0, 9)
+    )  # fmt: skip
+
+
+def judged(path, tables, claims, gates=None):
+    """The ledger, by claim and cell."""
+    if isinstance(tables, pd.DataFrame):
+        tables = {"t": tables}
+    found = judge(read_claims(write(path / "c.yaml", claims, gates)), tables)
+    return as_table(found).set_index(["claim", "cell"])
+
+
+def test_a_claim_is_judged_from_its_rows(tmp_path):
+    tables = pd.concat(
+        [runs(3), runs(-9, "complete"), runs(-9, dataset="digits")], ignore_index=True
+    )
+    where = {"dataset": "mnist", "topology": "ring"}
+    row = judged(tmp_path, tables, {"a": {"where": where, "unit": "points"}}).loc["a", ""]
+    assert (row["verdict"], row["reason"], row["pairs"]) == ("holds", "", 5)
+    assert row["estimate"] == pytest.approx(3)
+    assert row["low"] < 3 < row["high"]
+    assert (row["p"], row["p_adjusted"]) == (row["p_t"], row["p_t"])
+    assert 0 < row["detectable"] < 2
+    assert row["seeds_needed"] == 3
+    assert row[["unit", "relation", "expected"]].tolist() == ["points", "above", 0]
+    assert row["family_size"] == 1
+
+
+def test_a_family_is_adjusted_together_and_cells_within_their_claim(tmp_path):
+    tables = pd.concat([runs(1.3), runs(0.1, "complete")], ignore_index=True)
+    cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
+    claims = {
+        "a": {"where": {"topology": "ring"}, "family": "f", "cells": {"again": {}}},
+        "b": {"where": {"topology": "complete"}, "family": "f"},
+        "c": {"where": {"topology": "ring"}},
+        "d": {"cells": cells},
+    }
+    found = judged(tmp_path, tables, claims)
+    assert list(found.index) == [
+        ("a", ""), ("a", "again"), ("b", ""), ("c", ""), ("d", ""), ("d", "ring"), ("d", "complete")
+    ]  # fmt: skip
+    assert found.loc[("c", ""), "verdict"] == "holds"
+    assert found.loc[("a", "again"), "verdict"] == "holds"
+    assert found.loc[("a", ""), "verdict"] == "undecided"
+    assert found.loc[("a", ""), "p_adjusted"] == pytest.approx(2 * found.loc[("c", ""), "p"])
+    assert found.loc[("d", "ring"), "verdict"] == "undecided"
+    assert found.loc[("d", "ring"), "family_size"] == 2
+    assert found.loc[("a", ""), "detectable"] > found.loc[("c", ""), "detectable"]
+
+
+def test_claims_that_are_not_run_do_not_count_in_a_family(tmp_path):
+    claims = {"a": {"family": "f"}, "b": {"family": "f", "where": {"dataset": "cifar10"}}}
+    found = judged(tmp_path, runs(3), claims)
+    assert found.loc[("a", ""), "family_size"] == 1
+
+
+def test_a_claim_about_every_cell(tmp_path):
+    cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
+    claims = {
+        "all": {"cells": cells, "every_cell": True},
+        "own": {
+            "kind": "number", "above": None, "every_cell": True,
+            "cells": {"ring": {**cells["ring"], "paper": 3, "margin": 2}},
+        },
+    }  # fmt: skip
+    found = judged(tmp_path, pd.concat([runs(4), runs(-4, "complete")], ignore_index=True), claims)
+    assert found.loc[("all", ""), ["verdict", "reason"]].tolist() == [
+        "fails", "of 2 cells: holds in 1, fails in 1"
+    ]  # fmt: skip
+    assert math.isnan(found.loc[("all", ""), "estimate"])
+    found = judged(tmp_path, pd.concat([runs(3), runs(5, "complete")], ignore_index=True), claims)
+    assert found.loc[("all", ""), "verdict"] == "holds"
+    assert found.loc[("own", ""), "verdict"] == "holds"
+    own = found.loc[("own", "ring")]
+    assert own[["relation", "expected", "margin"]].tolist() == ["paper", 3, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"from": "u"}, "there is no table 'u'"),
+        ({"where": {"dataset": "cifar10"}}, "not trained on cifar10, but on mnist"),
+        ({"gate": "high"}, "untrained: min score is 1.8, must be above 2"),
+        ({"gate": "elsewhere"}, "gate elsewhere: there is no table 'u'"),
+        ({"with": {"value": "V"}}, "there is no column 'V'"),
+    ],
+)
+def test_what_cannot_be_decided_is_not_run(tmp_path, change, reason):
+    gates = {
+        "high": {"column": "score", "take": "min", "above": 2, "else": "untrained"},
+        "elsewhere": {
+            "from": "u", "column": "score", "take": "min", "above": 2, "else": "untrained"
+        },
+    }  # fmt: skip
+    row = judged(tmp_path, runs(3), {"a": change}, gates).loc["a", ""]
+    assert row["verdict"] == "not run"
+    assert row["reason"].startswith(reason)
+    assert math.isnan(row["estimate"])
+
+
+def test_a_gate_looks_at_the_rows_of_each_cell(tmp_path):
+    gates = {"high": {"column": "score", "take": "min", "above": 2, "else": "untrained"}}
+    cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
+    tables = pd.concat([runs(3), runs(9, "complete")], ignore_index=True)
+    found = judged(tmp_path, tables, {"a": {"gate": "high", "cells": cells}}, gates)
+    assert found["verdict"].tolist() == ["not run", "not run", "holds"]
+
+
+def test_cases_are_met_or_not(tmp_path):
+    table = pd.DataFrame({"case": ["n = 2", "n = 5"], "score": [1.0, 3.0]})
+    claim = {"quantity": "within", "above": None, "kind": "bound"}
+    claims = {"a": {**claim, "with": {"limit": 2}}, "b": {**claim, "with": {"limit": 3}}}
+    found = judged(tmp_path, table, claims)
+    assert found["verdict"].tolist() == ["fails", "holds"]
+    assert found.loc[("a", ""), ["met", "cases"]].tolist() == [1, 2]
+    assert found.loc[("a", ""), "reason"] == "met in 1 of 2 cases; not in n = 5"
+
+
+def test_seeds_are_paired_and_divergence_counts(tmp_path):
+    noise = np.linspace(-5, 5, 8)
+    tables = pd.concat(
+        [runs(1, noise=noise), runs(0, "complete", noise=0.9 * noise)], ignore_index=True
+    )
+    row = judged(tmp_path, tables, {"a": {"with": {"minus": "complete"}}}).loc["a", ""]
+    assert (row["verdict"], row["estimate"]) == ("holds", pytest.approx(1))
+    lost = (tables["topology"] == "complete") & (tables["seed"] == 3) & (tables["step"] == 9)
+    tables["score"] = tables["score"].mask(lost, -math.inf)
+    row = judged(tmp_path, tables, {"a": {"with": {"minus": "complete"}}}).loc["a", ""]
+    assert (row["verdict"], row["infinite"], row["high"]) == ("holds", 1, math.inf)
+
+
+def test_a_column_that_a_quantity_misses_is_named(tmp_path, monkeypatch):
+    lacking = Quantity("end", lambda rows: rows["later"], cases=False)
+    monkeypatch.setitem(QUANTITIES, "end", lacking)
+    row = judged(tmp_path, runs(3), {"a": {}}).loc["a", ""]
+    assert (row["verdict"], row["reason"]) == ("not run", "'end' finds no 'later'")
+
+
+def test_a_quantity_that_returns_something_else_is_named(tmp_path, monkeypatch):
+    twice = Quantity("end", lambda rows: pd.Series([1.0, 2.0], index=[0, 0]), cases=False)
+    monkeypatch.setitem(QUANTITIES, "end", twice)
+    with pytest.raises(UserError, match=r"claims\.a\.quantity: 'end' must return one number per"):
+        judged(tmp_path, runs(3), {"a": {}})
+    monkeypatch.setitem(QUANTITIES, "end", Quantity("end", lambda rows: rows, cases=True))
+    with pytest.raises(UserError, match="must return a table with the columns case, measured"):
+        judged(tmp_path, runs(3), {"a": {"above": None}})

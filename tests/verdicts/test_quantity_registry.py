@@ -1,0 +1,30 @@
+"""The registry of quantities."""
+
+from importlib.util import find_spec
+
+import pytest
+
+import verdicts
+from verdicts.quantity_registry import QUANTITIES, quantity
+from verdicts.registry import UserError
+
+
+def test_a_quantity_knows_its_arguments(monkeypatch):
+    def slope(rows, of, minus=None, *, log=False):
+        return rows
+
+    monkeypatch.delitem(QUANTITIES, "test_slope", raising=False)
+    assert quantity("test_slope")(slope) is slope
+    entry = QUANTITIES.pop("test_slope")
+    assert entry.arguments == {"of": True, "minus": False, "log": False}
+    assert (entry.function, entry.cases) == (slope, False)
+    del QUANTITIES.definitions["test_slope"]
+
+
+def test_an_unknown_quantity_is_named():
+    with pytest.raises(UserError, match="quantity: 'no_such' is unknown"):
+        QUANTITIES["no_such"]
+
+
+def test_no_name_of_the_package_is_also_a_module():
+    assert [name for name in verdicts.__all__ if find_spec(f"verdicts.{name}")] == []
