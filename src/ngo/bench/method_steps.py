@@ -32,7 +32,7 @@ WAYS = {
 }
 
 LIMIT = 1.3
-"""A step may cost this much of NGO's with SGD, without what either exchanges."""
+"""The most that a step may cost, relative to NGO with SGD; both without the exchange."""
 
 
 def method_steps(

@@ -24,7 +24,7 @@ from ngo.data import download
 @longest_option("Train no run that took longer than this: its stratum is not carried over.")
 @click.option("--partial", is_flag=True, help="Write also if some strata can't be carried over.")
 @click.option(
-    "--mark-older", is_flag=True, help="Train nothing; mark it as made by an earlier revision."
+    "--mark-older", is_flag=True, help="Train nothing; mark ARCHIVE as made by an earlier revision."
 )
 @click.option(
     "--kept",

@@ -40,7 +40,7 @@ NOTES = {
     "compression": "C(z) is sent in place of z, a row of d numbers, by methods with C(d) in the "
     "table below.",
     "topology": "Workers have the numbers 0 … n − 1; on a circle, numbers are taken mod n. In "
-    "G(n, u), each edge is there with probability u.",
+    "G(n, u), each edge exists with probability u.",
 }
 
 WIDTH = 100
@@ -117,7 +117,7 @@ def _table(found: Sequence[MethodPart]) -> str:
         f"couplings: {', '.join(matching)} on matchings only.",
         "topologies: a fixed one is the same in all steps; a tree has no cycles.",
         "sends: the numbers in each message, for a model of d parameters; C(d): compressed; "
-        "until V ≤ V_th: messages of d, as many as v_threshold takes.",
+        "until V ≤ V_th: messages of d, until V is v_threshold or less.",
         "asynchronous: no worker has to wait for others (--asynchronous).",
         "failures: links may fail, and workers may be away (--link-failure, --absence). "
         f"Where they may not: {'; '.join(reasons)}.",

@@ -114,7 +114,7 @@ def train(
     a no-op. A folder with another run is refused, unless --overwrite is given.
 
     With --distributed the workers are spread over several processes that communicate over a
-    network: N on this machine with --processes N, or those that torchrun starts:
+    network: N on this machine with --processes N, or the processes of torchrun:
     torchrun --nproc-per-node 4 -m -- ngo train --distributed ...  See docs/distributed.md.
     """
     if spec_file is not None:
@@ -137,8 +137,8 @@ def train(
                 "snapshot: a distributed run keeps no models; leave out --snapshot or "
                 "--distributed."
             )
-        # Our messages say in one line what torch's communication says in pages. Torch reads this
-        # variable when it is imported; the processes that start here inherit it.
+        # torch's communication logs pages about a failure of which ngo prints one line. torch reads
+        # this variable when it is imported; the processes that start here inherit it.
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
         from ngo.cli.distributed_run import train_distributed
 

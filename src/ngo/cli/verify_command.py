@@ -39,11 +39,13 @@ SAMPLE = FieldType(Field(int, "runs or cases", within(0, 1_000_000)))
 @click.option(
     "--seed",
     type=SEED,
-    help="Seed by which they are drawn; needed if any are. Choose it after you have the archive.",
+    help="Seed of the draw; needed if anything is drawn. Choose it after you have the archive.",
 )
 @longest_option("Draw no run that took longer than this.")
 @click.option(
-    "--other-code", is_flag=True, help="Draw runs of other code too, and train them with this one."
+    "--other-code",
+    is_flag=True,
+    help="Also draw runs of other code, and train them with the present code.",
 )
 @threads_option
 @plan_options
@@ -96,7 +98,7 @@ def verify(
 
 
 def _told(what: str, how: str, fault: str | None) -> list[str]:
-    """Print the outcome of a check; what failed."""
+    """Print the outcome of a check. Returns its failures, one or none."""
     click.echo(f"{'FAIL' if fault else 'pass'}  {what}: {fault or how}")
     return [f"{what}: {fault}"] if fault else []
 
