@@ -84,22 +84,10 @@ def partition(
 SMALLEST = {"smallest": whole("samples that each worker has at least", 32, at_least(1))}
 
 
-@dataclass(frozen=True)
-class Summary:
-    """``counts[i, k]`` is the number of samples of class k on worker i."""
-
-    counts: np.ndarray
-
-    @property
-    def classes_covered(self) -> int:
-        """The number of classes of which at least one worker has samples."""
-        return int((self.counts.sum(0) > 0).sum())
-
-
-def summary(labels: np.ndarray, parts: Parts, classes: int) -> Summary:
-    """Count the samples per worker and class."""
+def samples_by_class(labels: np.ndarray, parts: Parts, classes: int) -> np.ndarray:
+    """The number of samples of each class on each worker, ``[n, classes]``."""
     labels = np.asarray(labels)
-    return Summary(np.stack([np.bincount(labels[part], minlength=classes) for part in parts]))
+    return np.stack([np.bincount(labels[part], minlength=classes) for part in parts])
 
 
 def sorted_parts(parts: Parts) -> Parts:
