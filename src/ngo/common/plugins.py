@@ -24,8 +24,8 @@ GROUP = "ngo.plugins"
 # A plugin's module has its file's name behind this prefix, so that no library is shadowed.
 PREFIX = "ngo_plugin_"
 
-# What registers the content of a plugin that is not Python, by its suffix: a function of the path
-# and of the key in messages, as ``module:name``. It is imported on first use.
+# For plugins that are not Python, by suffix: the function that registers their content, as
+# ``module:name``. It takes the path and the key of error messages, and is imported on first use.
 REGISTERED_BY = {".yaml": "ngo.data.described:register"}
 
 
@@ -98,13 +98,19 @@ def _load(path: Path, key: str) -> Plugin:
                 f"{key}: {str(path)!r} and {str(known.path)!r} have one name; rename one of them."
             )
         return known
-    if path.suffix in REGISTERED_BY and os.path.isfile(path):
+    if path.suffix not in (".py", *REGISTERED_BY) or not os.path.isfile(path):
+        raise UserError(f"{key}: {shown(str(path))} is not a Python file.")
+    if path.suffix == ".py":
+        _import(name, path, key)
+    else:
         module, _, register = REGISTERED_BY[path.suffix].partition(":")
         getattr(importlib.import_module(module), register)(path, key)
-        _loaded[name] = Plugin(name, path.resolve())
-        return _loaded[name]
-    if path.suffix != ".py" or not os.path.isfile(path):
-        raise UserError(f"{key}: {shown(str(path))} is not a Python file.")
+    _loaded[name] = Plugin(name, path.resolve())
+    return _loaded[name]
+
+
+def _import(name: str, path: Path, key: str) -> None:
+    """Import a Python file as the module ``name``; a one-line UserError if that fails."""
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -123,5 +129,3 @@ def _load(path: Path, key: str) -> Plugin:
             f"{key}: {str(path)!r} can't be imported: {type(error).__name__}{where}: "
             f"{in_a_line(error)}"
         ) from error
-    _loaded[name] = Plugin(name, path.resolve())
-    return _loaded[name]

@@ -1,7 +1,7 @@
 """Partitions: rules that decide which worker owns which training sample.
 
-A rule is a function ``(labels, n, *, generator, …)`` that returns one index array per worker,
-without a sample in two of them. It is registered with ``@partition`` in ``ngo.data.partitions`` or
+A rule is a function ``(labels, n, *, generator, …)`` that returns one index array per worker. No
+sample is in two of them. It is registered with ``@partition`` in ``ngo.data.partitions`` or
 in a plugin. Its other keyword-only parameters have the names of fields of a run.
 """
 
@@ -29,7 +29,7 @@ def all_samples(m: int, n: int, **fields: object) -> int:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule and what is known of its partitions before one is drawn."""
+    """A rule, and the facts about its partitions that hold for every draw."""
 
     assign: Assign
 
