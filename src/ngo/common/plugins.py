@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from glob import escape, iglob
 from pathlib import Path
 
 from ngo.common.registry import UserError, in_a_line, shown
@@ -72,16 +73,14 @@ def load_installed() -> None:
 def _any_installed() -> bool:
     """Whether an installed package has an entry point in the group.
 
-    ``importlib.metadata`` takes 40 ms to answer this, and looking into the files takes 1 ms.
+    ``importlib.metadata`` takes 40 ms to answer this, and looking into the files takes 2 ms.
     """
     section = f"[{GROUP}]".encode()
     for folder in dict.fromkeys(sys.path):
-        with suppress(OSError), os.scandir(folder or ".") as entries:
-            for entry in entries:
-                if entry.name.endswith((".dist-info", ".egg-info")):
-                    with suppress(OSError), open(f"{entry.path}/entry_points.txt", "rb") as file:
-                        if section in file.read():
-                            return True
+        for path in iglob(f"{escape(folder or '.')}/*-info/entry_points.txt"):
+            with suppress(OSError):
+                if section in Path(path).read_bytes():
+                    return True
     return False
 
 
