@@ -1,35 +1,18 @@
-import hashlib
-import pickle
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 from conftest import real
+from tiny_cifar import tiny_cifar
 
 from ngo.common.registry import UserError
 from ngo.data import loading
-from ngo.data.dataset import DATASETS
 from ngo.data.sets import cifar10
 
 
 @pytest.fixture
 def cifar(tmp_path, monkeypatch):
     """A data root with CIFAR-10's layout, two images per batch: images and labels by batch."""
-    rng = np.random.default_rng(0)
-    batches, sums = {}, {}
-    (tmp_path / "cifar-10-batches-py").mkdir()
-    for file in cifar10.FILES:
-        images = rng.integers(0, 256, (2, 3072), dtype=np.uint8)
-        labels = rng.integers(0, 10, 2).tolist()
-        batches[file.split("/")[1]] = images, labels
-        content = pickle.dumps({b"data": images, b"labels": labels}, protocol=3)
-        content = content.replace(b"numpy._core.multiarray", b"numpy.core.multiarray")  # released
-        (tmp_path / file).write_bytes(content)
-        sums[file] = (hashlib.md5(content).hexdigest(),)
-    source = replace(DATASETS["cifar10"], files=sums, train_samples=10)
-    monkeypatch.setitem(DATASETS, "cifar10", source)
-    return tmp_path, batches
+    return tiny_cifar(tmp_path, monkeypatch, "cifar10", cifar10.FILES, b"labels", 2, 10)
 
 
 def test_batches_are_stacked_in_order(cifar):

@@ -1,9 +1,7 @@
-import hashlib
-import pickle
 from dataclasses import replace
 
-import numpy as np
 import pytest
+from tiny_cifar import tiny_cifar
 
 from ngo.common.registry import UserError
 from ngo.data import loading
@@ -14,21 +12,7 @@ from ngo.data.sets import cifar100
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
     """A data root with CIFAR-100's layout, four images in each file: the images and labels."""
-    rng = np.random.default_rng(0)
-    files, sums = {}, {}
-    (tmp_path / "cifar-100-python").mkdir()
-    for file in cifar100.FILES:
-        images = rng.integers(0, 256, (4, 3072), dtype=np.uint8)
-        fine = rng.integers(0, 100, 4).tolist()
-        files[file.split("/")[1]] = images, fine
-        values = {b"data": images, b"fine_labels": fine, b"coarse_labels": [0, 1, 2, 3]}
-        content = pickle.dumps(values, protocol=3)
-        content = content.replace(b"numpy._core.multiarray", b"numpy.core.multiarray")  # released
-        (tmp_path / file).write_bytes(content)
-        sums[file] = (hashlib.md5(content).hexdigest(),)
-    source = replace(DATASETS["cifar100"], files=sums, train_samples=4)
-    monkeypatch.setitem(DATASETS, "cifar100", source)
-    return tmp_path, files
+    return tiny_cifar(tmp_path, monkeypatch, "cifar100", cifar100.FILES, b"fine_labels", 4, 4)
 
 
 def test_labels_are_the_fine_ones_and_a_row_is_red_green_blue(tiny):
