@@ -154,7 +154,7 @@ class SharedMatrix(Network):
         """One product with W."""
         from ngo.gossip.steps.linear import mix
 
-        mix(rows, self.W, out=rows, spread=self._spread)
+        mix(rows, self.W, spread=self._spread)
         self.count(edges(self.W), rows)
 
     def pull(

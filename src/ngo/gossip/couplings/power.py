@@ -19,8 +19,8 @@ def fast_power(
     gamma: float,
     run: Run,
     *,
-    at: torch.Tensor | None,
-    out: torch.Tensor | None,
+    at: torch.Tensor,
+    out: torch.Tensor,
     spread: Map,
 ) -> torch.Tensor:
     """The step by matrix product, compiled code or Triton (``gossip_step.gossip_step``)."""

@@ -17,23 +17,22 @@ def step_by_rings(
     W: torch.Tensor,
     pull: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
     *,
-    at: torch.Tensor | None,
-    out: torch.Tensor | None,
+    at: torch.Tensor,
+    out: torch.Tensor,
     spread: Map,
 ) -> torch.Tensor:
-    """X with the pulls of all edges added at one end and subtracted at the other.
+    """``X`` plus all pulls: each edge's pull is added at one end and subtracted at the other.
 
-    ``pull(z, weights)`` gives the pulls ``[edges, k]`` for differences z ``[edges, k]`` (which it
-    may overwrite) and weights ``[edges, 1]`` from the symmetric ``W``.
+    ``pull(z, weights)`` returns the pulls ``[edges, k]`` for differences z ``[edges, k]``, which it
+    may overwrite, and weights ``[edges, 1]``. ``W`` is symmetric.
     """
     rings = [
         (runs, sent(weights, X.device).to(X.dtype)[:, None])
         for runs, weights in edge_rings(W.tolist())
     ]
-    seen, new = X if at is None else at, torch.empty_like(X) if out is None else out
 
     def step(part: slice) -> None:
-        x, y = seen[:, part], X[:, part].clone()
+        x, y = at[:, part], X[:, part].clone()
         buffer = torch.empty_like(y)
         for runs, weights in rings:
             z = buffer[: len(weights)]
@@ -43,10 +42,10 @@ def step_by_rings(
             for run in runs:
                 y[run.i].add_(pulls[run.at])
                 y[run.j].sub_(pulls[run.at])
-        new[:, part] = y
+        out[:, part] = y
 
     column_blocks.in_blocks(X, column_blocks.BLOCK, step, spread)
-    return new
+    return out
 
 
 class Run(NamedTuple):
