@@ -25,6 +25,11 @@ def kept_entries(d: int, run: Run) -> int:
     return max(1, round(run.kept_share * d))
 
 
+def packed_size(d: int, bits: int) -> int:
+    """How many bytes ``d`` codes of ``bits`` bits take: ⌈d · bits / 8⌉."""
+    return (d * bits + 7) // 8
+
+
 class Codec(ABC):
     """An entry's encoder and decoder, for rows of ``d`` numbers of one dtype.
 

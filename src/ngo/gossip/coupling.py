@@ -74,8 +74,8 @@ def coupling(
 
     It must be odd in z: then the pulls at the two ends of an edge are opposite, and the mean of all
     workers is conserved. ``fields`` are the fields of a run that it reads; ``options`` are new
-    fields, which it adds. ``fast`` is a faster form of the whole step. With ``matching=True``, which
-    an implicit step needs, graphs other than matchings are refused.
+    fields, which it adds. ``fast`` is a faster form of the whole step. With ``matching=True``,
+    which an implicit step needs, graphs other than matchings are refused.
     """
 
     def register(pull: Pull) -> Pull:

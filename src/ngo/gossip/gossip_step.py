@@ -24,8 +24,8 @@ def gossip_step(
     """The consensus step of Algorithm 1, for all workers at once: x_i + γ Σ_j W_ij φ_p(x_j − x_i).
 
     The new state ``[n, d]`` is written to ``out``, or to new memory; ``out`` may be ``X``. The
-    differences are those of ``at`` ``[n, d]``, or of ``X``. With a past state as ``at``, this is the
-    delayed step (equation "delay"). ``W`` ``[n, n]`` is symmetric; its diagonal is ignored. The
+    differences are those of ``at`` ``[n, d]``, or of ``X``. With a past state as ``at``, this is
+    the delayed step (equation "delay"). ``W`` ``[n, n]`` is symmetric; its diagonal is ignored. The
     mean of the rows is conserved. ``spread`` distributes columns over threads.
 
     For p = 1 the step is a product with I − γL(W). Otherwise φ is computed once for each undirected

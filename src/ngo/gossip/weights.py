@@ -12,7 +12,7 @@ from ngo.common.registry import UserError, in_a_line
 if TYPE_CHECKING:
     import networkx as nx
 
-Edges = list[tuple[int, int]]
+    from ngo.gossip.topology import Edges
 
 # How far the sums and the symmetry of a topology's own matrix may be off.
 TOLERANCE = 1e-9

@@ -6,14 +6,14 @@ import math
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import whole, within
-from ngo.gossip.compression import Codec, compression
+from ngo.gossip.compression import Codec, compression, packed_size
 
 if TYPE_CHECKING:
     import torch
 
     from ngo.gossip.step import Run
 
-LEVELS = {"levels": whole("levels to which an entry is rounded, beside 0", 7, within(1, 127))}
+LEVELS = {"levels": whole("levels other than 0 to which an entry is rounded", 7, within(1, 127))}
 
 
 @compression("qsgd", options=LEVELS)
@@ -28,7 +28,7 @@ class QSGD(Codec):
     @staticmethod
     def size(d: int, run: Run, number: int) -> int:
         """The norm, and a sign and a level for each entry, in whole bits."""
-        return number + (d * (1 + run.levels.bit_length()) + 7) // 8
+        return number + packed_size(d, 1 + run.levels.bit_length())
 
     @property
     def tau(self) -> float:
