@@ -5,7 +5,7 @@ from torch.nn import functional as F
 from ngo.common.seeding import torch_stream
 from ngo.engine.backend import Stacked
 from ngo.engine.population import Population
-from ngo.models.architectures.mnist import mnist_cnn
+from ngo.models.architectures.classifiers import mnist_cnn
 
 
 def batch(n, b=8, seed=0):
