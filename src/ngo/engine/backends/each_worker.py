@@ -19,7 +19,7 @@ def loop(workers: Workers) -> Gradients:
 
 @backend("threads")
 def threads(workers: Workers) -> Gradients:
-    """Several workers at a time, on the threads of ``workers.spread``: the same bytes as ``loop``."""
+    """Several workers at a time, on the threads of ``workers.spread``; the bytes are ``loop``'s."""
     return _each(workers, workers.spread)
 
 
