@@ -31,7 +31,7 @@ def test_torchs_global_stream_is_left_alone():
 
 
 def test_gradients_are_those_of_plain_modules():
-    """Each row of G against a module of its own, with the same dropout stream."""
+    """Each row of G is the gradient of a separate module with the same dropout stream."""
     inputs, targets = batch(3)
     population = Population("mnist_cnn", 3, seed=7, backend="loop")
     population.X += 0.01 * torch.randn(3, 21_840, generator=torch_stream(1, "test"))

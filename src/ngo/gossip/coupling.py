@@ -1,4 +1,4 @@
-"""Couplings: the pull along an edge, as a function of the difference of its ends."""
+"""Couplings: the pull along an edge, as a function of the difference between its ends."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Coupling:
     #: ``(z, weights, gamma, run)`` → pulls ``[edges, d]``, added at one end of each edge and
     #: subtracted at the other, for differences z ``[edges, d]`` and weights W_ij ``[edges, 1]``.
     pull: Pull
-    #: The fields of a run that it reads.
+    #: The fields of a run that the coupling reads.
     fields: tuple[str, ...]
     #: A form of ``step`` that is faster, or that needs whole rows; ``at`` and ``out`` are given.
     fast: Callable[..., torch.Tensor] | None = None
-    #: Whether it needs a matching: at most one neighbour of each worker in each step.
+    #: Whether it needs a matching: in each step, a worker has at most one neighbour.
     matching: bool = False
 
     def step(

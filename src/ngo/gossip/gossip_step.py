@@ -1,4 +1,4 @@
-"""One gossip step with φ_p: which implementation takes it."""
+"""One gossip step with φ_p, by the implementation that suits the state."""
 
 from __future__ import annotations
 

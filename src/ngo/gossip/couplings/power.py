@@ -23,7 +23,7 @@ def fast_power(
     out: torch.Tensor,
     spread: Map,
 ) -> torch.Tensor:
-    """The step by matrix product, compiled code or Triton (``gossip_step.gossip_step``)."""
+    """The step by a matrix product, compiled code or Triton (``gossip_step.gossip_step``)."""
     from ngo.gossip.gossip_step import gossip_step
 
     return gossip_step(X, W, gamma, run.p, at=at, out=out, spread=spread)

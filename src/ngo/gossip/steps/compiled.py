@@ -10,7 +10,7 @@ from ngo.native.build import available
 from ngo.native.gossip_step import gossip
 from ngo.native.pool import Map
 
-# Elements of the state for each thread: with fewer, the step would end before another thread wakes.
+# Elements of the state for each thread. With fewer, the step would end before a thread wakes.
 SHARE = 1 << 17
 
 
