@@ -242,10 +242,7 @@ class _OfAll(Mapping[str, T]):
         self._fact = fact
 
     def __getitem__(self, name: str) -> T:
-        field = _CORE.get(name) or DECLARED.get(name)
-        if field is None:
-            raise KeyError(name)
-        return self._fact(field)
+        return self._fact({**DECLARED, **_CORE}[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter([*_CORE, *sorted(DECLARED)])  # whichever module was imported first
