@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ from ngo.common.registry import UserError
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 from ngo.training.partition_file import draw, held_out
-from ngo.training.problem import make_problem
+from ngo.training.problem import check_outputs, make_problem
 
 
 def test_a_problem_has_all_that_a_run_computes_with(digits):
@@ -69,3 +71,13 @@ def test_a_part_of_the_test_set_serves_before_the_last_step(digits):
     assert sum(len(chunk) for chunk in problem.test_at(last)[1]) == len(digits.test_targets)
     whole = make_problem(digits_run(), digits)
     assert whole.test_at(0) is whole.test
+
+
+def test_a_model_with_too_few_outputs_is_refused_and_no_stream_is_drawn_from(digits):
+    spec = digits_run()
+    before = torch.get_rng_state()
+    check_outputs(spec, make_problem(spec, digits))
+    eleven = make_problem(spec, replace(digits, classes=11))
+    with pytest.raises(UserError, match="'mnist_cnn' has 10 outputs, but .* has 11 classes"):
+        check_outputs(spec, eleven)
+    assert torch.equal(torch.get_rng_state(), before)

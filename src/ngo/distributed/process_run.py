@@ -33,9 +33,8 @@ from ngo.training import earlier
 from ngo.training.checkpoint import NAME as CHECKPOINT
 from ngo.training.earlier import INSTEAD
 from ngo.training.evaluation import Evaluation, evaluation_steps
-from ngo.training.outputs import check_outputs
 from ngo.training.partition_file import parts_by_owner
-from ngo.training.problem import make_problem
+from ngo.training.problem import check_outputs, make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper

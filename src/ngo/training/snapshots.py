@@ -26,8 +26,8 @@ Snapshots = dict[int, dict[str, torch.Tensor]]
 def save_snapshots(path: str | Path, spec: RunSpec, snapshots: Snapshots) -> None:
     """Write the snapshots of a run; equal ones give the same bytes.
 
-    Convolution kernels in a row of ``X`` have their channels last, unlike those that
-    ``torch.nn.utils.vector_to_parameters`` takes. ``module`` makes a model of a row.
+    Convolution kernels in a row of ``X`` have their channels last, and
+    ``torch.nn.utils.vector_to_parameters`` does not fit them. ``module`` makes a model of a row.
     """
     buffer = io.BytesIO()  # torch would store the temporary file's name
     torch.save({"spec": spec.values(), "snapshots": snapshots}, buffer)
@@ -68,11 +68,11 @@ def _check(spec: RunSpec, snapshots: Snapshots) -> None:
 def module(
     spec: RunSpec, snapshot: dict[str, torch.Tensor], worker: int | None = None
 ) -> nn.Module:
-    """The model of a ``worker``, in eval mode, with tensors of its own.
+    """The model of a ``worker``, in eval mode. It shares no tensors with other models.
 
     Without ``worker`` it is the consensus model: the mean of all workers' parameters and buffers.
-    ``spec`` and ``snapshot`` are those of ``load_snapshots``. Its inputs are those that the task's
-    ``batch`` makes of a data set's samples (see ``task.Task``).
+    ``spec`` and ``snapshot`` come from ``load_snapshots``. The task's ``batch`` makes the model's
+    inputs from the samples of a data set (see ``task.Task``).
     """
     if worker is not None and not 0 <= worker < spec.workers:
         raise UserError(
