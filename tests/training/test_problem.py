@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -6,8 +7,10 @@ import torch
 from runs import digits_run
 
 from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
+from ngo.training.batches import BatchStream
 from ngo.training.partition_file import draw, held_out
 from ngo.training.problem import check_outputs, make_problem
 
@@ -81,3 +84,15 @@ def test_a_model_with_too_few_outputs_is_refused_and_no_stream_is_drawn_from(dig
     with pytest.raises(UserError, match="'mnist_cnn' has 10 outputs, but .* has 11 classes"):
         check_outputs(spec, eleven)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_problem_of_some_workers_gives_them_the_same_batches(digits):
+    problem = make_problem(digits_run(), digits)
+    mine = problem.restricted_to([1, 2])
+    assert len(mine.data.train_inputs) == len(problem.parts[1]) + len(problem.parts[2])
+    for own, part, i in zip(mine.parts, problem.parts[1:3], (1, 2), strict=True):
+        streams = [
+            BatchStream(samples, 16, torch_stream(0, "batches", i)) for samples in (own, part)
+        ]
+        for local, everywhere in islice(zip(*streams, strict=True), 60):
+            assert torch.equal(mine.data.train_inputs[local], problem.data.train_inputs[everywhere])

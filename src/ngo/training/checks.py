@@ -43,12 +43,11 @@ def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> Non
 
 def check_method(name: str, entry: Method) -> None:
     """Raise unless fields of a run, graphs and messages have the names that a method declares."""
-    declared = {
-        "field": ((*entry.fields, *entry.fixed), FIELDS),
-        "graph": ((entry.graph,), GRAPHS),
-        "sends": (entry.sends, NUMBERS),
-    }
-    for key, (names, known) in declared.items():
+    for key, names, known in (
+        ("field", (*entry.fields, *entry.fixed), FIELDS),
+        ("graph", (entry.graph,), GRAPHS),
+        ("sends", entry.sends, NUMBERS),
+    ):
         for each in names:
             if each not in known:
                 raise unknown(f"{key} of method {name!r}", each, known)

@@ -37,15 +37,16 @@ def save_snapshots(path: str | Path, spec: RunSpec, snapshots: Snapshots) -> Non
 
 def load_snapshots(path: str | Path) -> tuple[RunSpec, Snapshots]:
     """The run and its snapshots; a UserError if the file holds none. Nothing in it is executed."""
+    file_path = regular_file(Path(path), "models")
     try:
-        with regular_file(Path(path), "models").open("rb") as file:
+        with file_path.open("rb") as file:
             content = load_tensors(file)
         spec, snapshots = RunSpec.of(renamed(content["spec"])), dict(content["snapshots"])
         _check(spec, snapshots)
         return spec, snapshots
     except OSError as error:
         raise UserError(f"models: {str(path)!r} can't be read: {error.strerror}") from None
-    except UNREADABLE:  # torch's message suggests unsafe loading
+    except (*UNREADABLE, UserError):  # torch's message suggests unsafe loading
         raise UserError(
             f"models: {str(path)!r} holds no models of a run; it is no models.pt that ngo train "
             f"wrote, or damaged."
@@ -53,13 +54,10 @@ def load_snapshots(path: str | Path) -> tuple[RunSpec, Snapshots]:
 
 
 def _check(spec: RunSpec, snapshots: Snapshots) -> None:
-    """Raise a ValueError unless these can be the snapshots of the run, by step."""
+    """Raise a UserError or a ValueError unless these can be the snapshots of the run, by step."""
     for name, value in spec.values().items():
         if value is not None and name in FIELDS and FIELDS[name].kind is not Path:
-            try:
-                check_field(name, value)
-            except UserError as error:
-                raise ValueError(str(error)) from None
+            check_field(name, value)
     for step, models in snapshots.items():
         if type(step) is not int or any(len(models[key]) != spec.workers for key in STATE):
             raise ValueError(f"there are no models of the run at step {step}")
