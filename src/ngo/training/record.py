@@ -39,7 +39,6 @@ class Origin:
     samples: dict[str, int | None]
     #: The values that must be equal for a checkpoint to be resumed to equal bytes (``earlier``).
     about: dict[str, object]
-    device: str
     #: The names of a graph file's nodes, in the order of the workers; None without such a file.
     graph_nodes: list[str] | None = None
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -74,7 +73,7 @@ def make_origin(
     train_samples = len(problem.data.train_inputs)
     samples = {"train_samples": train_samples, "classes_covered": problem.classes_covered}
     nodes = node_names(spec.topology, spec.workers, spec.graph)
-    return Origin(spec, samples, about, device, nodes)
+    return Origin(spec, samples, about, nodes)
 
 
 def write_results(
@@ -104,7 +103,7 @@ def write_results(
         # JSON has no NaN and no infinity.
         "final": {k: c[-1] if math.isfinite(c[-1]) else None for k, c in metrics.items()},
         "about": {key: value for key, value in origin.about.items() if key not in values},
-        "device": _device_name(origin.device),
+        "device": origin.about["device"],
         "processor": processor(),
         **how,
         "versions": {
@@ -112,7 +111,7 @@ def write_results(
             "python": platform.python_version(),
             **versions.installed(),
             "torch": torch.__version__,
-            "kernels": _kernels(origin.device),
+            "kernels": origin.about["kernels"],
         },
         "source": source_revision(),
         "plugins": [{"file": p.path.name, "sha256": p.sha256} for p in plugins.loaded()],
@@ -137,7 +136,7 @@ def kind(device: str) -> dict[str, str | None]:
         "torch": str(torch.__version__),  # a string's subclass
         "device": _device_name(device),
         "instructions": torch.backends.cpu.get_cpu_capability(),
-        "kernels": _kernels(device),
+        "kernels": build() if torch.device(device).type == "cpu" else None,
     }
 
 
@@ -153,10 +152,6 @@ def source_revision() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return answer.stdout.strip()
-
-
-def _kernels(device: str) -> str | None:
-    return build() if torch.device(device).type == "cpu" else None
 
 
 def _device_name(device: str) -> str:
