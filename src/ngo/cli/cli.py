@@ -62,11 +62,11 @@ def main() -> None:
 
     \b
     Train one run, with no data to download:
-      ngo train --dataset digits --method ngo --p 0.9 --batch-size 16 \\
-        --epochs 20 --out out/
-    Compare with linear gossip, on the same partition, batches and initial
+      ngo train --dataset digits --method ngo --p 0.9 --gamma 0.3 \\
+        --batch-size 16 --epochs 20 --out out/
+    Compare with decentralized SGD, on the same partition, batches and initial
     parameters:
-      ngo train --dataset digits --method gossip --batch-size 16 \\
+      ngo train --dataset digits --method dsgd --batch-size 16 \\
         --epochs 20 --out out2/
     List the runs that a config would train:
       ngo runs --config config/config.yaml --config config/demo.yaml
