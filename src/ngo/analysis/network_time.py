@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ngo.common.registry import UserError, shown
+from ngo.common.fields import above, at_least, from_mapping, number, within
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip.failures import Failures
 from ngo.gossip.method import METHODS
@@ -36,25 +36,17 @@ if TYPE_CHECKING:
 class NetworkModel:
     """Workers on a network, each with a link of its own."""
 
-    #: Seconds until a message arrives, beside its transfer.
-    latency: float
-    #: Bytes per second that a link carries in each direction, at the sender and at the receiver.
-    bandwidth: float
-    #: Seconds of a worker's gradient step.
-    step: float
-    #: The probability that a worker is slow in a step, and by which factor.
-    slow: float = 0.0
-    slowdown: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Refuse a network on which nothing would end."""
-        for name, least in (("latency", 0), ("step", 0), ("slow", 0), ("slowdown", 1)):
-            if not getattr(self, name) >= least:
-                raise _refused(name, getattr(self, name), f"{least} or more")
-        if not self.bandwidth > 0:
-            raise _refused("bandwidth", self.bandwidth, "above 0")
-        if not self.slow <= 1:
-            raise _refused("slow", self.slow, "1 or less")
+    latency: float = number(
+        "seconds between a message's transfer and its arrival", None, at_least(0)
+    )
+    bandwidth: float = number("bytes per second of a link in each direction", None, above(0))
+    step: float = number("seconds of a worker's gradient step", None, at_least(0))
+    slow: float = number(
+        "probability that a worker is slow in a step", 0.0, within(0, 1), optional=True
+    )
+    slowdown: float = number(
+        "factor by which a slow worker's step is longer", 1.0, at_least(1), optional=True
+    )
 
 
 def network_seconds(metrics: pd.DataFrame, network: NetworkModel) -> pd.Series:
@@ -182,12 +174,5 @@ def _received(
 
 
 def read_network(values: Mapping[str, object]) -> NetworkModel:
-    """The network that a config describes; a one-line UserError for a key that it lacks."""
-    try:
-        return NetworkModel(**values)
-    except TypeError as error:
-        raise UserError(f"network: {error}") from None
-
-
-def _refused(name: str, value: object, allowed: str) -> UserError:
-    return UserError(f"network.{name}: {shown(value)} is not allowed; it must be {allowed}.")
+    """The network that a config or a claim describes; a one-line UserError for a wrong one."""
+    return from_mapping(NetworkModel, values, "network")

@@ -7,7 +7,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ngo.analysis.combinations import LINEAR, TUNED
+from ngo.analysis.combinations import TUNED
+from ngo.analysis.mixers import LINEAR
 from ngo.figures import captions, plots
 from ngo.figures.comparison_tables import diverged, with_interval
 from ngo.figures.style import Style, kth_style
