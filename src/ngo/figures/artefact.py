@@ -16,6 +16,7 @@ Light: the facts of a file are read without importing it, so that the workflow i
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +29,8 @@ from ngo.common.registry import UserError, in_a_line, shown, unknown
 Numbers = TypeVar("Numbers", bound=Callable[..., object])
 
 CLAIMED = "*"
-ASKED = {"network": "the config's networks", "claims": "the path of the file of claims"}
+ASKED = ("network", "claims")
+"""Parameters of ``numbers`` that it may ask for: the config's networks, the file of claims."""
 
 FIGURE = ("png", "pdf", "csv")
 TABLE = ("csv", "md", "tex", "html")
@@ -114,24 +116,13 @@ def figure(
 
     ``reads`` is the tidy table of the parameter ``metrics``, by default that of the experiment
     ``name``; or a mapping of parameters to tables. ``tables`` are further tables from the file.
+    ``apart`` is by default ``CELL`` for a table, and nothing for a figure.
     """
     return lambda numbers: numbers
 
 
-def table(
-    name: str,
-    *,
-    section: str,
-    title: str,
-    reads: str | Mapping[str, str] | None = None,
-    tables: tuple[str, ...] = (),
-    reference: str | None = None,
-    apart: tuple[str, ...] | None = CELL,
-    values: Mapping[str, tuple[float, float]] | None = None,
-    stands_for: str | None = None,
-) -> Callable[[Numbers], Numbers]:
-    """Declare the table ``name``, see ``figure``; runs are told apart by ``CELL`` by default."""
-    return lambda numbers: numbers
+table = figure
+"""Declare the table ``name``, with the same arguments."""
 
 
 def read_artefact(source: Path) -> Artefact:
@@ -169,7 +160,7 @@ def check_values(key: str, facts: Artefact, given: Mapping[str, float], *, asked
 
 
 _KINDS = {"figure": None, "table": CELL}
-_KEYS = ("section", "title", "reads", "tables", "reference", "apart", "values", "stands_for")
+_KEYS = tuple(inspect.signature(figure).parameters)[1:]
 
 
 def _facts(source: Path, call: ast.Call, arguments: ast.arguments, text: str) -> Artefact:
