@@ -86,6 +86,8 @@ def test_runs_that_a_figure_cannot_tell_apart_are_no_seeds(name):
     once = runs().assign(lr=0.1)
     again = once.assign(lr=0.2, run=once["run"] + "-lr0.2")
     by = ", ".join(opened(name).facts.apart)
-    message = rf"apart here by {by} and seed alone, but there are (\S+), \1-lr0.2; give runs that"
+    message = (
+        rf"distinguished here by {by} and seed alone, but there are (\S+), \1-lr0.2; put runs that"
+    )
     with pytest.raises(UserError, match=message):
         drawn(name, pd.concat([once, again]), *more)

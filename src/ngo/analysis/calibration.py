@@ -1,4 +1,4 @@
-"""Which values, of those that the paper does not state, come nearest to its accuracies (Table 1).
+"""The values that the paper does not state: which of them come nearest to Table 1.
 
 A *candidate* is a way of training, a γ and a p, with one meaning of "accuracy" and a number of
 epochs. Its distance is the root mean square of measured − published over cells of Table 1, in
@@ -16,7 +16,7 @@ import pandas as pd
 
 from ngo.analysis.apart import CELL
 from ngo.analysis.criteria import ACCURACY
-from ngo.analysis.published import beside_published
+from ngo.analysis.published import published_for
 from ngo.analysis.row_order import TOPOLOGY_ORDER
 from ngo.analysis.seed_means import check_apart
 
@@ -75,7 +75,7 @@ def accuracies(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
     table = table.drop_duplicates([*by, "epochs", "reading"], ignore_index=True)
     table[[*CELL, *VALUES]] = table[[*CELL, *VALUES]].astype(object).where(table.notna(), None)
     table["half"] = np.where(table["partition"] == "iid", *HALVES)
-    return table.assign(paper=beside_published(table, reference, ACCURACY.published))
+    return table.assign(paper=published_for(table, reference, ACCURACY.published))
 
 
 def candidates(table: pd.DataFrame) -> pd.DataFrame:
@@ -149,7 +149,7 @@ def nearest(table: pd.DataFrame) -> pd.DataFrame:
     return order.drop_duplicates(["dataset", "half", "topology", "method"]).drop(columns="_gap")
 
 
-def beside_each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
+def each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
     """Each cell of the paper: the nearest candidate's accuracy, and the nearest of any trial.
 
     ``ranked`` is that of ``ranking``. Columns: ``dataset``, ``half``, ``topology``, ``method``,

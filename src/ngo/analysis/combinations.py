@@ -32,10 +32,10 @@ def with_parts(metrics: pd.DataFrame) -> pd.DataFrame:
     return metrics.assign(algorithm=both.mask(plain, rule), mixer=mixers(metrics))
 
 
-def combination_table(metrics: pd.DataFrame, beside: Sequence[str] = ()) -> pd.DataFrame:
+def combination_table(metrics: pd.DataFrame, further: Sequence[str] = ()) -> pd.DataFrame:
     """One row for each data set, partition, topology, algorithm and mixer (``CELL``), sorted so.
 
-    ``beside`` are further columns that distinguish situations, and come first. Linear gossip is the
+    ``further`` columns distinguish situations too, and come first. Linear gossip is the
     first mixer. Each cell is at its own best ``TUNED``, by held-out accuracy
     (``best_fields.at_best``).
 
@@ -45,7 +45,7 @@ def combination_table(metrics: pd.DataFrame, beside: Sequence[str] = ()) -> pd.D
     situation (``gain``, ``gain_ci95``), paired by seed; bytes sent by a run; the runs
     that diverged.
     """
-    situation, cell = [*beside, *SITUATION], [*beside, *CELL]
+    situation, cell = [*further, *SITUATION], [*further, *CELL]
     runs = with_parts(metrics)
     rows = final(at_best(runs, TUNED, cell))
     check_apart(rows, cell)

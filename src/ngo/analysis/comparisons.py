@@ -1,4 +1,4 @@
-"""Methods beside each other and beside the paper's numbers."""
+"""Methods compared with each other and with the paper's numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from ngo.analysis.apart import CELL
 from ngo.analysis.criteria import Criterion
-from ngo.analysis.published import beside_published
+from ngo.analysis.published import published_for
 from ngo.analysis.row_order import ordered
 from ngo.analysis.seed_means import check_apart, over_seeds
 from verdicts.rows.evaluations import final
@@ -44,7 +44,7 @@ def comparison_table(
         table = rows[KEYS].drop_duplicates().assign(measure=criterion.name)
         for value in ("consensus", "workers"):
             table = table.merge(over_seeds(values, KEYS, value), on=KEYS, how="left")
-        table["paper"] = beside_published(table, reference, criterion.published)
+        table["paper"] = published_for(table, reference, criterion.published)
         minus_paper = table["consensus"] - table["paper"]
         table["consensus_minus_paper"] = minus_paper if criterion.same_unit else float("nan")
         difference = ngo_minus_gossip(values, criterion.compared).assign(method="ngo")

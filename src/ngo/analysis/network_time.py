@@ -2,8 +2,8 @@
 
 Nothing is trained: another network gives other seconds of the same runs.
 
-The model: each worker has a link of its own, which sends and receives at the same time, each way at
-the full bandwidth. A message takes its bytes / bandwidth on the sender's link and as much on the
+The model: each worker has one link. It sends and receives at the same time, each way at the full
+bandwidth. A message takes its bytes / bandwidth on the sender's link and as much on the
 receiver's. It passes both at once, the receiver's the latency later, so a single message arrives
 after one transfer and the latency. A worker's messages of a step share its link equally. Messages
 that arrive faster than the receiver's link carries them wait in a queue there, those of an earlier
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkModel:
-    """Workers on a network, each with a link of its own."""
+    """A network in which each worker has one link."""
 
     latency: float = number(
         "seconds between a message's transfer and its arrival", None, at_least(0)
@@ -73,7 +73,7 @@ def _seconds_of(rows: pd.DataFrame, network: NetworkModel) -> pd.Series:
 def _known_fields(row: pd.Series) -> dict[str, object]:
     """The run's fields that a row has, without missing ones.
 
-    Whole numbers are int again: beside a missing value of another run, a table has them as floats.
+    Whole numbers are int again: a column with a missing value has them as floats.
     """
     known = {name: row[name] for name in FIELDS if name in row and pd.notna(row[name])}
     return {name: int(x) if FIELDS[name].kind is int else x for name, x in known.items()}

@@ -13,7 +13,7 @@ from verdicts.statistics.estimates import estimate
 def check_apart(runs: pd.DataFrame, by: Sequence[str]) -> None:
     """Raise a UserError if two rows of ``runs`` have the same seed and agree on all columns ``by``.
 
-    Each row is one run. Such rows would be averaged as seeds of the same run.
+    Each row is one run. The mean over the two would mix two cases.
     """
     twice = runs[runs.duplicated([*by, "seed"], keep=False)]
     for _, same in twice.groupby([*by, "seed"], dropna=False, sort=False):

@@ -1,4 +1,4 @@
-"""Tables of methods beside the paper's numbers."""
+"""Tables of methods with the paper's numbers."""
 
 from __future__ import annotations
 

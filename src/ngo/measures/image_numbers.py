@@ -1,4 +1,4 @@
-"""Numbers beside an autoencoder's images: how well they resemble, and how alike workers are."""
+"""Numbers on an autoencoder's images: the error of reconstructions, the spread of workers."""
 
 from __future__ import annotations
 

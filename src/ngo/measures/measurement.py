@@ -1,4 +1,4 @@
-"""The registry of measurements: what ``ngo`` measures beside training.
+"""The registry of measurements: what ``ngo`` measures other than training.
 
 A measurement is a class of options and a function that returns a tidy table, registered together
 with ``measurement``. Its config section, command, documentation and workflow rule follow from the
@@ -72,7 +72,7 @@ class Measurement:
     exclusive: bool
     #: The lines that the command prints about the table.
     summary: Summary
-    #: The columns of the table, beside options and fields of runs; empty: they are not known.
+    #: The columns of the table other than options and fields of runs; empty if not known.
     columns: tuple[str, ...] = ()
     #: ``cases(options)`` returns the cases of the table in the order of its rows, if they can be
     #: measured one by one.

@@ -25,7 +25,7 @@ def spreads(s: TheoryOptions) -> Iterator[tuple]:
     """E V^(t+1) of SGD with gossip, and 40 η_t² n G²/β², for each γ of ``floor_gamma``.
 
     ``form`` is printed, β = 1 − γλ₂(L(W)), or amended, β = γλ₂(L(W)). Each has the offset
-    a = max(5/β, 16 L/μ) of its own theorem. Rows are steps t + 1 = T from 2 to ``trial_steps``. The
+    a = max(5/β, 16 L/μ) with that β. Rows are steps t + 1 = T from 2 to ``trial_steps``. The
     workers start at x*, so that G², the largest E‖∇F_i‖² of the run, is not that of a distant
     start.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ngo.measures.theory_table import TheoryOptions
 
-# Random graphs of the family besides one of each topology.
+# Random graphs of the family, in addition to one of each topology.
 MORE_GRAPHS = 3
 # Intervals between switches, and their mean length.
 SWITCHES, MEAN_DWELL = 50, 1.0
