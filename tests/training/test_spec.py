@@ -178,7 +178,7 @@ def rule(step):
 @pytest.mark.parametrize("name", ["lr", "threads", "id", "run"])
 def test_an_option_cannot_have_a_name_of_the_package(own_entries, name):
     rate = number("another rate", 0.5, at_least(0))
-    with pytest.raises(UserError, match=f"^option: '{name}' is a name of the package's own; ch"):
+    with pytest.raises(UserError, match=f"^option: '{name}' is a name that the package uses; ch"):
         local_rule("other", options={name: rate})(rule)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ngo.data.dataset import Dataset
-from ngo.data.partition import Parts, summary
+from ngo.data.partition import Parts, samples_by_class
 from ngo.data.test_part import test_samples
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
@@ -92,6 +92,9 @@ def make_problem(
         return [chunk for chunk, _ in chunks], [chunk for _, chunk in chunks]
 
     owned = sum(len(part) for part in parts)
+    covered = None
+    if data.classes is not None:
+        covered = int(samples_by_class(labels, parts, data.classes).any(0).sum())
     test = test_part = chunks(data.test_inputs, data.test_targets)
     if 0 < spec.eval_images < len(data.test_inputs):
         part = torch.from_numpy(test_samples(data, spec.eval_images)).to(data.test_inputs.device)
@@ -102,9 +105,7 @@ def make_problem(
         data,
         parts,
         owned=owned,
-        classes_covered=(
-            summary(labels, parts, data.classes).classes_covered if data.classes else None
-        ),
+        classes_covered=covered,
         last_step=spec.steps(owned),
         test=test,
         test_part=test_part,
