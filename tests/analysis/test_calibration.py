@@ -151,7 +151,7 @@ def test_every_field_that_is_free_is_in_the_ranking():
 def test_runs_that_differ_elsewhere_are_refused():
     runs = trials()
     again = runs.assign(workers=20, run=runs["run"] + "-n20")
-    with pytest.raises(UserError, match="give runs that differ otherwise an experiment"):
+    with pytest.raises(UserError, match="put runs that differ in other fields into another"):
         accuracies(pd.concat([runs, again]), TABLE1)
 
 

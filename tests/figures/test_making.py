@@ -9,7 +9,7 @@ from ngo.figures.making import Opened, Output
 FILE = '''"""The text."""
 
 from ngo.figures import plots
-from ngo.figures.artefact import figure
+from ngo.figures.declaration import figure
 
 
 @figure("own", section="1", title="Own", tables=("more",))

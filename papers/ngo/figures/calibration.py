@@ -26,7 +26,7 @@ from ngo.analysis.calibration import (
     ranking,
 )
 from ngo.figures import plots
-from ngo.figures.artefact import figure
+from ngo.figures.declaration import figure
 from ngo.figures.style import METHOD_STYLES
 from ngo.figures.tables import number
 from verdicts.row import ABSENT

@@ -18,8 +18,8 @@ from ngo.analysis.criteria import ACCURACY
 from ngo.analysis.published import published_for
 from ngo.analysis.tuning import TUNED, best_settings, tuning_grid
 from ngo.figures import captions
-from ngo.figures.artefact import table
 from ngo.figures.comparison_tables import cell, digits, diverged, with_decimals, with_interval
+from ngo.figures.declaration import table
 from verdicts.row import ABSENT
 
 BEST, GRID = "table1_tuned", "table1_tuned_grid"

@@ -23,8 +23,8 @@ from ngo.analysis.row_order import ordered
 from ngo.analysis.seed_means import check_apart
 from ngo.data.partition import PARTITIONS
 from ngo.figures import captions
-from ngo.figures.artefact import table
 from ngo.figures.comparison_tables import print_comparison
+from ngo.figures.declaration import table
 from ngo.figures.tables import number
 from verdicts.row import ABSENT
 from verdicts.rows.evaluations import final

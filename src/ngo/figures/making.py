@@ -15,7 +15,7 @@ import pandas as pd
 from ngo.analysis.published import sole_dataset
 from ngo.common.files import write_text
 from ngo.figures import captions, plots
-from ngo.figures.artefact import CLAIMED, Artefact, read_artefact
+from ngo.figures.declaration import CLAIMED, Declared, read_declared
 from ngo.figures.style import house_style
 from ngo.figures.tables import save_table
 
@@ -43,12 +43,12 @@ class Output:
 
 
 class Opened:
-    """An artefact's file, imported. ``numbers``, then ``save``: a notebook's two cells."""
+    """An imported file of a figure or table; a notebook calls ``numbers``, then ``save``."""
 
     def __init__(self, source: str | Path, experiment: str | None = None) -> None:
         """Import the file ``source``; ``experiment`` is that of a default figure."""
-        facts = read_artefact(Path(source))
-        self.facts: Artefact = facts.of(experiment) if experiment else facts
+        facts = read_declared(Path(source))
+        self.facts: Declared = facts.of(experiment) if experiment else facts
         self.module: ModuleType = _imported(Path(source))
         self._inputs: dict[str, Any] = {}
 

@@ -10,7 +10,7 @@ The file's docstring is the text that is shown with it. Its functions are::
     def caption(numbers, …):  # → the caption of the table
 
 Light: the facts of a file are read without importing it, so that the workflow imports no pandas.
-``ngo.figures.making`` makes an artefact from its file.
+``ngo.figures.making`` makes a figure or table from its file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TABLE = ("csv", "md", "tex", "html")
 
 
 @dataclass(frozen=True)
-class Artefact:
+class Declared:
     """The facts of a table or figure."""
 
     name: str
@@ -51,8 +51,8 @@ class Artefact:
     tables: tuple[str, ...]
     #: The CSV file with the paper's numbers, by name; ``numbers`` gets its path as ``reference``.
     reference: str | None
-    #: The fields that distinguish runs (or partitions) of one seed. None if the artefact shows each
-    #: run by itself, or no runs.
+    #: The fields that distinguish runs (or partitions) of one seed. None if each run is shown by
+    #: itself, or none.
     apart: tuple[str, ...] | None
     #: Numbers that the config gives: each parameter with a range, above the first number and at
     #: most the second.
@@ -81,7 +81,7 @@ class Artefact:
         reference = ["reference"] if self.reference else []
         return (*self.reads, *reference, *self.asks, *self.values, "tier", "out")
 
-    def of(self, experiment: str) -> Artefact:
+    def of(self, experiment: str) -> Declared:
         """The same for ``experiment``, after which it and its files are named."""
         return replace(
             self,
@@ -112,7 +112,7 @@ def figure(
     values: Mapping[str, tuple[float, float]] | None = None,
     stands_for: str | None = None,
 ) -> Callable[[Numbers], Numbers]:
-    """Declare the figure ``name``, see ``Artefact``; all arguments are literals.
+    """Declare the figure ``name``, see ``Declared``; all arguments are literals.
 
     ``reads`` is the tidy table of the parameter ``metrics``, by default that of the experiment
     ``name``; or a mapping of parameters to tables. ``tables`` are further tables from the file.
@@ -125,7 +125,7 @@ table = figure
 """Declare the table ``name``, with the same arguments."""
 
 
-def read_artefact(source: Path) -> Artefact:
+def read_declared(source: Path) -> Declared:
     """The facts of the file ``source``; a one-line UserError for one that declares them wrongly."""
     try:
         tree = ast.parse(source.read_text(encoding="utf-8"))
@@ -141,7 +141,7 @@ def read_artefact(source: Path) -> Artefact:
     )
 
 
-def check_values(key: str, facts: Artefact, given: Mapping[str, float], *, asked: bool) -> None:
+def check_values(key: str, facts: Declared, given: Mapping[str, float], *, asked: bool) -> None:
     """Raise a one-line UserError for the first number that is not among ``facts.values``.
 
     ``key`` is the place in the config. If the figure is ``asked`` for, none may be missing.
@@ -163,7 +163,7 @@ _KINDS = {"figure": None, "table": CELL}
 _KEYS = tuple(inspect.signature(figure).parameters)[1:]
 
 
-def _facts(source: Path, call: ast.Call, arguments: ast.arguments, text: str) -> Artefact:
+def _facts(source: Path, call: ast.Call, arguments: ast.arguments, text: str) -> Declared:
     kind = call.func.id  # type: ignore[attr-defined]
     key = f"figure: {str(source)!r}"
     try:
@@ -178,7 +178,7 @@ def _facts(source: Path, call: ast.Call, arguments: ast.arguments, text: str) ->
     if not text.strip():
         raise UserError(f"{key}: it has no docstring, which is the text that is shown with it.")
     reads = given.get("reads") or name
-    facts = Artefact(
+    facts = Declared(
         name=name,
         section=given["section"],
         title=given["title"],
