@@ -56,11 +56,6 @@ def best_cases(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     return order.drop_duplicates(MIXER)[[*MIXER, *TUNED]].sort_values(MIXER, ignore_index=True)
 
 
-def others(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the seeds that ``best_cases`` does not choose by; all if there is one."""
-    return table[table["seed"].isin(_halves(table)[1])]
-
-
 def _halves(table: pd.DataFrame) -> tuple[list[int], list[int]]:
     """The seeds that choose, and those that are compared; a single seed does both."""
     seeds = sorted(table["seed"].unique())
@@ -69,5 +64,9 @@ def _halves(table: pd.DataFrame) -> tuple[list[int], list[int]]:
 
 
 def best_rows(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
-    """The rows of each mixer's best case, of the seeds that did not choose it."""
-    return others(table).merge(best_cases(table, value), on=[*MIXER, *TUNED])
+    """The rows of each mixer's best case, of the seeds that ``best_cases`` does not choose by.
+
+    A single seed both chooses and is compared.
+    """
+    others = table[table["seed"].isin(_halves(table)[1])]
+    return others.merge(best_cases(table, value), on=[*MIXER, *TUNED])

@@ -2,13 +2,13 @@
 
 Nothing is trained: another network gives other seconds of the same runs.
 
-The model: each worker has one link. It sends and receives at the same time, each way at the full
-bandwidth. A message takes its bytes / bandwidth on the sender's link and as much on the
-receiver's. It passes both at once, the receiver's the latency later, so a single message arrives
-after one transfer and the latency. A worker's messages of a step share its link equally. Messages
-that arrive faster than the receiver's link carries them wait in a queue there, those of an earlier
-step first. None wait where all workers have equally many neighbours. A step ends when the worker
-has sent its messages and received its neighbours'.
+The model: each worker has one link, which carries messages in both directions at the same time,
+each at the full bandwidth. A message takes its bytes / bandwidth on the sender's link and as much
+on the receiver's. It passes both at once, the receiver's later by the latency, so a single message
+arrives after one transfer and the latency. A worker's messages of a step share its link equally.
+Messages that arrive faster than the receiver's link carries them wait in a queue there, those of an
+earlier step first. No message waits if all workers have equally many neighbours. A step ends when
+the worker has sent its messages and received its neighbours'.
 """
 
 from __future__ import annotations

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 Measure = Callable[..., "pd.DataFrame"]
 Summary = Callable[["pd.DataFrame"], Iterable[str]]
 
-# Other commands, and other keys of a config.
+# Names of other commands and of other keys of a config, which no measurement may have.
 TAKEN = (
     *("data", "partition", "train", "runs", "aggregate", "classes", "notebook", "kernel", "bench"),
     *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads", "warm"),
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
     *("artefacts", "restore", "verify", "carry", "methods", "describe", "only", "network"),
-    *("findings", "mixed_versions", "fields", "schema"),
+    *("findings", "mixed_versions", "fields", "schema", "paper"),
 )
 
 # The largest product of options that together decide the memory of a measurement.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ngo.measures.theory_table import TheoryOptions
 
-# Far beyond the time of any coupling.
+# Much longer than any coupling takes.
 T_END = 1e12
 
 

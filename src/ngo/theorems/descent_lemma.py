@@ -1,4 +1,4 @@
-"""Section 3.3, first lemma: a step of SGD brings x̄ nearer to x*, but for noise and V.
+"""Section 3.3, first lemma: a step of SGD brings x̄ nearer to x*, up to terms of noise and V.
 
 The main text and the supplement print different coefficients of V.
 """

@@ -1,9 +1,8 @@
-"""The registry of what is measured of the theorems: the parts of the table of theory.
+"""The registry of measurements on the theorems: the parts of the table of ``ngo theory``.
 
-A file of this folder is a theorem, a lemma or a statement of the paper. It says it in its
-docstring, measures it (``part``) and judges what was measured (``quantity``), so that a claim can
-name it. The files are imported to read the registries, so torch and pandas are imported inside the
-functions.
+Each file of this folder is about one theorem, lemma or statement of the paper. Its docstring states
+it, a ``part`` measures it, and a ``quantity``, which a claim can name, judges the measurement. The
+files are imported to read the registries, so torch and pandas are imported inside the functions.
 """
 
 from __future__ import annotations
