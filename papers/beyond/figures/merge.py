@@ -82,8 +82,7 @@ def draw(numbers: Tables) -> Figure:
     curves, found = (part(numbers[MERGES], name) for name in ("course", "each"))
     sets = list(found.groupby(BY[:-1], sort=False))
     looks = case_styles(found)
-    figure = plots.new_figure(2.3 * len(sets) + 0.8)
-    axes = figure.subplots(len(sets), 2, squeeze=False)
+    figure, axes = plots.panels(2.3 * len(sets) + 0.8, len(sets), 2)
     for (left, right), (situation, rows) in zip(axes, sets, strict=True):
         plots.log_axis(left.xaxis)
         for name, case in rows[rows["V"] > 0].groupby("case"):

@@ -87,8 +87,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     sets = list(table.groupby(["dataset", "partition"], sort=False))
     names = sorted(set(table["name"]), key=lambda name: (LINEAR not in name, name))
     styles = {name: kth_style(k, name) for k, name in enumerate(names)}
-    figure = plots.new_figure(2.2 * len(sets) + 0.8)
-    axes = figure.subplots(len(sets), 2, squeeze=False)
+    figure, axes = plots.panels(2.2 * len(sets) + 0.8, len(sets), 2)
     for pair, (_, rows) in zip(axes, sets, strict=True):
         for axis, value in zip(pair, ("accuracy", "gain"), strict=True):
             own = rows if value == "accuracy" else rows[rows["gain"].notna()]

@@ -216,8 +216,7 @@ def epochs(row: dict) -> str:
 def draw(numbers: Tables) -> Figure:
     """Measured against published accuracy of the nearest candidate of each data set and half."""
     winners = _winners(numbers[RANKING])
-    figure = plots.new_figure(2.9 * len(winners) + 0.6)
-    panels = figure.subplots(len(winners), 2, squeeze=False)
+    figure, panels = plots.panels(2.9 * len(winners) + 0.6, len(winners), 2)
     names = []
     for row, winner in zip(panels, winners, strict=True):
         cells = numbers[DRAWN]

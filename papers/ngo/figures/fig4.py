@@ -21,7 +21,7 @@ from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.tuning import best_settings, tuning_grid
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
-from ngo.figures.curve_panels import LABELS, Cases, by_method, decentralized, dots, lines
+from ngo.figures.curve_panels import LABELS, Cases, by_method, dots, having, lines
 from ngo.figures.style import METHOD_STYLES, Style, kth_style
 from verdicts.rows.evaluations import final
 
@@ -73,21 +73,19 @@ def draw(numbers: pd.DataFrame) -> Figure:
     ends, floor = part(numbers, "ends"), part(numbers, "floor")
     spread = ends[ends["p"].notna()]
     rates = sorted(spread["gamma"].unique())
-    by_rate = [
-        (_solid(kth_style(k, rf"$\gamma = {rate:g}$")), spread[spread["gamma"] == rate])
+    by_rate = [  # solid lines: dotted ones are floors
+        (replace(kth_style(k, rf"$\gamma = {rate:g}$"), line="-"), spread[spread["gamma"] == rate])
         for k, rate in enumerate(rates)
     ]
     levels = by_method(ends[ends["p"].isna()])
-    figure = plots.new_figure(5)
-    axes = figure.subplots(2, 2, width_ratios=[1.2, 1])
+    figure, axes = plots.panels(5, 2, 2, width_ratios=[1.2, 1])
     courses = _by_exponent(part(numbers, "course"))
     for row, value in zip(axes, ("accuracy", "V"), strict=True):
-        dots(row[0], by_rate, "p", value, levels if value != "V" else [])
+        dots(row[0], by_rate, "p", value, levels)
         row[0].set_xticks(sorted(spread["p"].unique()))
         _mark_best(row[0], spread[spread["value"] == value])
-        cases = courses if value != "V" else decentralized(courses)
-        if cases:
-            lines(row[1], cases, "epoch", value)
+        if having(value, courses):
+            lines(row[1], courses, "epoch", value)
         else:
             row[1].text(0.5, 0.5, "no held-out samples", transform=row[1].transAxes, ha="center")
             row[1].set_ylabel(LABELS[value])
@@ -121,11 +119,6 @@ def _draw_floor(axis: Axes, by_rate: Cases, floor: pd.DataFrame) -> None:
     for style, rows in by_rate:
         own = floor[floor["gamma"] == rows["gamma"].iloc[0]].sort_values("p")
         axis.plot(own["p"], own["mean"], ":", color=style.colour, lw=1)
-
-
-def _solid(style: Style) -> Style:
-    """``style`` with a solid line: dotted ones are floors."""
-    return replace(style, line="-")
 
 
 def _by_exponent(table: pd.DataFrame) -> Cases:

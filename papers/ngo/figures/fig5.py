@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
-from ngo.figures.curve_panels import Cases, by_method, decentralized, dots, lines
+from ngo.figures.curve_panels import Cases, by_method, dots, lines
 from verdicts.rows.equal_budgets import at_equal_bytes
 from verdicts.rows.evaluations import final
 
@@ -97,11 +97,9 @@ def draw(numbers: pd.DataFrame) -> Figure:
     """
     course, ends, equal = (part(numbers, name) for name in ("course", "ends", "equal"))
     shown = course["u"].max()
-    figure = plots.new_figure(4.4)
-    axes = figure.subplots(2, 3, width_ratios=[1.2, 1, 1])
+    figure, axes = plots.panels(4.4, 2, 3, width_ratios=[1.2, 1, 1])
     for row, value in zip(axes, VALUES, strict=True):
-        cases = by_method(course)
-        lines(row[0], cases if value != "V" else decentralized(cases), "epoch", value)
+        lines(row[0], by_method(course), "epoch", value)
         for axis, table in ((row[1], ends), (row[2], equal)):
             _by_edges(axis, table, value)
         plots.share_limits(*row[1:])
@@ -126,7 +124,7 @@ def _by_edges(axis: Axes, table: pd.DataFrame, value: str) -> None:
     random = table[table["u"].notna()]
     budget = random.groupby("u")["budget"].first()
     plots.value_ticks(axis, budget.index, base=2)
-    levels = by_method(table[table["topology"].isna()]) if value != "V" else []
+    levels = by_method(table[table["topology"].isna()])
     dots(axis, by_method(random) + _fixed(table), "share", value, levels)
     axis.set_xticklabels([f"{u:g}\n({models:.0f})" for u, models in budget.items()])
 

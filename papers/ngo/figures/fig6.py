@@ -20,8 +20,8 @@ from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
-from ngo.figures.curve_panels import Cases, decentralized, dots, lines
-from ngo.figures.style import COLOURS, LINES, MARKERS, METHOD_STYLES, Style, kth_style
+from ngo.figures.curve_panels import Cases, by_method, dots, lines
+from ngo.figures.style import COLOURS, METHOD_STYLES, Style
 from verdicts.rows.equal_budgets import at_equal_bytes
 from verdicts.rows.evaluations import final
 
@@ -31,7 +31,7 @@ APART = ["dataset", "partition", "method", "p", "gamma", "local_steps"]
 AVERAGING = "averaging"
 """Linear coupling with γ = 1; on a complete graph, every worker takes the mean of all models."""
 
-AVERAGING_STYLE = Style("averaging", COLOURS[2], ":", "^")
+LOOKS = {**METHOD_STYLES, AVERAGING: Style("averaging", COLOURS[2], ":", "^")}
 
 
 @figure(
@@ -89,12 +89,11 @@ def draw(numbers: pd.DataFrame) -> Figure:
     course, ends, equal = (part(numbers, name) for name in ("course", "ends", "equal"))
     halves = list(course.groupby(["dataset", "partition"], sort=False).groups)
     halves.sort(key=lambda half: half[1] == "iid")
-    figure = plots.new_figure(0.9 + 2 * len(halves))
-    axes = figure.subplots(len(halves), 3, squeeze=False)
+    figure, axes = plots.panels(0.9 + 2 * len(halves), len(halves), 3)
     for row, half in zip(axes, halves, strict=True):
         cases = _by_period(_of(course, half))
         lines(row[0], _without_bands(cases), "epoch", "accuracy")
-        spread = [case for case in decentralized(cases) if case[0].colour != AVERAGING_STYLE.colour]
+        spread = [case for case in cases if case[0].colour != LOOKS[AVERAGING].colour]
         lines(row[1], _without_bands(spread), "epoch", "V")
         _against_period(row[2], _of(ends, half), _of(equal, half))
     for axis in axes[-1, :2]:
@@ -119,11 +118,7 @@ def _of(table: pd.DataFrame, half: tuple[str, str]) -> pd.DataFrame:
 
 def _by_coupling(table: pd.DataFrame) -> Cases:
     """The rows of each coupling with its style."""
-    known = {**METHOD_STYLES, AVERAGING: AVERAGING_STYLE}
-    others = sorted(set(table["coupling"]) - set(known))
-    looks = {**known, **{name: kth_style(k + 4, name) for k, name in enumerate(others)}}
-    cases = [(look, table[table["coupling"] == name]) for name, look in looks.items()]
-    return [(look, rows) for look, rows in cases if len(rows)]
+    return by_method(table, "coupling", LOOKS)
 
 
 def _by_period(table: pd.DataFrame) -> Cases:
@@ -135,14 +130,8 @@ def _by_period(table: pd.DataFrame) -> Cases:
             cases.append((look, rows))
             continue
         for every, own in rows.groupby("local_steps"):
-            k = counts.index(every)
-            style = replace(
-                look,
-                label=f"{look.label}, $H = {every}$",
-                line=LINES[k % len(LINES)],
-                marker=MARKERS[k % len(MARKERS)],
-            )
-            cases.append((style, own))
+            label = f"{look.label}, $H = {every}$"
+            cases.append((look.variant(counts.index(every), label), own))
     return cases
 
 

@@ -54,8 +54,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     """
     runs = [run for _, run in numbers.groupby("run", sort=False)]
     steps = sorted(numbers["step"].unique())
-    figure = plots.new_figure(3.0 * len(runs) + 0.8)
-    axes = figure.subplots(len(runs), len(steps), squeeze=False)
+    figure, axes = plots.panels(3.0 * len(runs) + 0.8, len(runs), len(steps))
     for row, run in zip(axes, runs, strict=True):
         for axis, step in zip(row, steps, strict=True):
             axis.set_axis_off()

@@ -66,8 +66,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     above = [delay for delay in delays if delay > limit]
     shown = list(dict.fromkeys([delays[0], below[-1], *above[:1]]))
     groups = list(states.groupby("p"))
-    figure = plots.new_figure(2.0 * len(groups) + 0.3)
-    axes = figure.subplots(len(groups), 1 + len(shown), squeeze=False)
+    figure, axes = plots.panels(2.0 * len(groups) + 0.3, len(groups), 1 + len(shown))
     marks = part(numbers, "rounds").set_index(["p", "delay"])["first_round"]
     for row, (p, rows) in zip(axes, groups, strict=True):
         for delay, colour, line in zip(delays, cycle(COLOURS), cycle(LINES)):

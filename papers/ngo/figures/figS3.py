@@ -9,8 +9,6 @@ and at how the difference changes with n.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -22,7 +20,6 @@ from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
 from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import Cases, by_method, dots, lines
-from ngo.figures.style import LINES, MARKERS
 from verdicts.rows.equal_budgets import at_equal_steps, shared_steps
 from verdicts.rows.evaluations import final
 from verdicts.rows.times import time_to
@@ -116,7 +113,6 @@ def draw(numbers: pd.DataFrame) -> Figure:
         axis.set_xlabel("workers $n$")
     dots(times, by_topology(part(numbers, "times")), "workers", "steps_to_target")
     dots(gain, by_topology(part(numbers, "gain")), "workers", "difference")
-    gain.axhline(0, color="0.6", lw=0.6, zorder=0)
     plots.titles(
         (*curves, times, gain),
         *(f"$n = {n}$" for n in sizes),
@@ -140,11 +136,5 @@ def by_topology(table: pd.DataFrame) -> Cases:
         cases += [(look, alone)] if len(alone) else []
         for k, topology in enumerate(topologies):
             own = rows[rows["topology"] == topology]
-            style = replace(
-                look,
-                label=f"{look.label}, {topology}",
-                line=LINES[k % len(LINES)],
-                marker=MARKERS[k % len(MARKERS)],
-            )
-            cases += [(style, own)] if len(own) else []
+            cases += [(look.variant(k, f"{look.label}, {topology}"), own)] if len(own) else []
     return cases

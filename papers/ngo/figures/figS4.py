@@ -109,13 +109,13 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
 def draw(numbers: pd.DataFrame) -> Figure:
     """V against accuracy at the end of every run, a panel for each data set and partition."""
     halves = list(numbers.groupby(HALF, sort=False))
-    figure = plots.new_figure(3.4, max(TEXT_WIDTH * len(halves) / 2, 5))
-    axes = figure.subplots(1, len(halves), squeeze=False)
-    for axis, (half, rows) in zip(axes[0], halves, strict=True):
+    width = max(TEXT_WIDTH * len(halves) / 2, 5)
+    figure, (axes,) = plots.panels(3.4, 1, len(halves), width=width)
+    for axis, (half, rows) in zip(axes, halves, strict=True):
         scatter(axis, rows)
         _draw_within(axis, rows)
         axis.set_title(f"{', '.join(half)}\n{_in_words(rows.iloc[0])}", size="small")
-    plots.legend(figure, *axes[0])
+    plots.legend(figure, *axes)
     return figure
 
 

@@ -41,8 +41,7 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> str:
 def draw(numbers: pd.DataFrame) -> Figure:
     """A panel for each of ``KINDS``."""
     times, delays, gaps, floors = (rows_of(numbers, kind) for kind in KINDS)
-    figure = plots.new_figure(4.6)
-    axes = figure.subplots(2, 2)
+    figure, axes = plots.panels(4.6, 2, 2)
     _times(axes[0, 0], times)
     _by_p(axes[0, 1], delays, "limit", "tolerated")
     axes[0, 1].set(xlabel=r"limit $\pi/2\lambda_n$", ylabel="measured")

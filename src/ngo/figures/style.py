@@ -31,6 +31,10 @@ class Style:
         """The same look with another label."""
         return replace(self, label=label)
 
+    def variant(self, k: int, label: str) -> Style:
+        """The same colour with another label, and the k-th line and marker."""
+        return replace(kth_style(k, label), colour=self.colour)
+
 
 METHOD_STYLES = {
     "centralized": Style("centralized", "#000000", "-.", "D"),
