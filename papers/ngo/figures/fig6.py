@@ -25,8 +25,9 @@ from ngo.figures.style import COLOURS, METHOD_STYLES, Style
 from verdicts.rows.equal_budgets import at_equal_bytes
 from verdicts.rows.evaluations import final
 
-CASE = ["dataset", "partition", "coupling", "local_steps"]
-APART = ["dataset", "partition", "method", "p", "gamma", "local_steps"]
+HALF = ["dataset", "partition"]
+CASE = [*HALF, "coupling", "local_steps"]
+APART = [*HALF, "method", "p", "gamma", "local_steps"]
 
 AVERAGING = "averaging"
 """Linear coupling with γ = 1; on a complete graph, every worker takes the mean of all models."""
@@ -86,16 +87,16 @@ def draw(numbers: pd.DataFrame) -> Figure:
     """A row for each data set and partition: accuracy and V along training, all couplings in one
     panel; and the accuracy against H, at the end and at equal bytes.
     """
-    course, ends, equal = (part(numbers, name) for name in ("course", "ends", "equal"))
-    halves = list(course.groupby(["dataset", "partition"], sort=False).groups)
-    halves.sort(key=lambda half: half[1] == "iid")
+    parts = [part(numbers, name).groupby(HALF, sort=False) for name in ("course", "ends", "equal")]
+    halves = sorted(parts[0].groups, key=lambda half: half[1] == "iid")
     figure, axes = plots.panels(0.9 + 2 * len(halves), len(halves), 3)
     for row, half in zip(axes, halves, strict=True):
-        cases = _by_period(_of(course, half))
-        lines(row[0], _without_bands(cases), "epoch", "accuracy")
+        course, ends, equal = (table.get_group(half) for table in parts)
+        cases = _without_bands(_by_period(course))
+        lines(row[0], cases, "epoch", "accuracy")
         spread = [case for case in cases if case[0].colour != LOOKS[AVERAGING].colour]
-        lines(row[1], _without_bands(spread), "epoch", "V")
-        _against_period(row[2], _of(ends, half), _of(equal, half))
+        lines(row[1], spread, "epoch", "V")
+        _against_period(row[2], ends, equal)
     for axis in axes[-1, :2]:
         axis.set_xlabel("epoch")
     axes[-1, 2].set_xlabel("period $H$ in steps")
@@ -110,10 +111,6 @@ def _titles(half: tuple[str, str], halves: list[tuple[str, str]]) -> list[str]:
     name = "iid" if partition == "iid" else f"non-iid ({partition})"
     name = name if len({d for d, _ in halves}) == 1 else f"{dataset}, {name}"
     return [f"accuracy, {name}", "synchronization", "accuracy by $H$"]
-
-
-def _of(table: pd.DataFrame, half: tuple[str, str]) -> pd.DataFrame:
-    return table[(table["dataset"] == half[0]) & (table["partition"] == half[1])]
 
 
 def _by_coupling(table: pd.DataFrame) -> Cases:

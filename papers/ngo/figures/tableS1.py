@@ -14,7 +14,7 @@ import pandas as pd
 
 from ngo.analysis.spectra import STANDARD_ERRORS, spectral_comparison
 from ngo.figures.artefact import table
-from ngo.figures.tables import number
+from ngo.figures.tables import dashed, number
 from verdicts.row import ABSENT
 
 
@@ -57,7 +57,7 @@ def show(numbers: pd.DataFrame) -> pd.DataFrame:
             "u(n − 1)": numbers["true_degree_agrees"].where(numbers["u"].notna()).fillna(ABSENT),
             "Spectral gap": numbers["spectral_gap"].map("{:.4f}".format),
             "Connected": numbers["connected_gap"].map("{:.4f}".format),
-            "Paper": numbers["paper"].map("{:g}".format).where(numbers["paper"].notna(), ABSENT),
+            "Paper": dashed(numbers["paper"], "{:g}".format),
             "Difference": numbers["difference"].map(lambda d: number(d, 4, plus=True)),
             "As printed": numbers["agrees"].fillna(ABSENT),
         }

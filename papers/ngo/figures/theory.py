@@ -48,27 +48,16 @@ def draw(numbers: pd.DataFrame) -> Figure:
     _gaps(axes[1, 0], gaps)
     _by_p(axes[1, 1], floors, "predicted", "measured")
     axes[1, 1].set(xlabel="$V$ of the largest cycle", ylabel="measured", xscale="log", yscale="log")
-    plots.titles(
-        axes.flat,
-        "consensus time",
-        "tolerated delay",
-        "gap (bound: thin)",
-        "floor of $V$ in rounds",
-    )
+    names = ("consensus time", "tolerated delay", "gap (bound: thin)", "floor of $V$ in rounds")
+    plots.titles(axes.flat, *names)
     return figure
 
 
 def _times(axis: Axes, bounds: pd.DataFrame) -> None:
     for k, form in enumerate(("paper", "corrected", "sharp")):
         look = kth_style(k, f"$T^*$ {'as printed' if form == 'paper' else form}")
-        axis.plot(
-            bounds["p"] + 0.012 * (k - 1),
-            bounds["measured"] / bounds[form],
-            look.marker,
-            color=look.colour,
-            markersize=3,
-            label=look.label,
-        )
+        beside = bounds["p"] + 0.012 * (k - 1)
+        axis.plot(beside, bounds["measured"] / bounds[form], **look.marks, markersize=3)
     axis.axhline(1, color="0.5", linewidth=0.8)
     axis.set(xlabel="$p$", ylabel="measured / $T^*$", ylim=(0, 3.6))  # room for the legend
     axis.legend()
@@ -90,14 +79,7 @@ def _by_p(axis: Axes, table: pd.DataFrame, theory: str, measured: str) -> None:
     """``measured`` against ``theory``, with the line on which they are equal."""
     for k, (p, group) in enumerate(table.groupby("p")):
         look = kth_style(k, f"$p={p:g}$")
-        axis.plot(
-            group[theory],
-            group[measured],
-            look.marker,
-            color=look.colour,
-            markersize=3.5,
-            label=look.label,
-        )
+        axis.plot(group[theory], group[measured], **look.marks, markersize=3.5)
     ends = [table[theory].min(), table[theory].max()]
     axis.plot(ends, ends, color="0.5", linewidth=0.8, zorder=0)
     axis.legend(loc="center left", bbox_to_anchor=(1, 0.5), handlelength=1)
