@@ -103,7 +103,7 @@ def _course(table: pd.DataFrame) -> pd.DataFrame:
 def compared(table: pd.DataFrame) -> pd.DataFrame:
     """``comparison`` by ``V_early``, by ``V_settled`` under disturbances that leave a floor.
 
-    Undisturbed rounds have theory beside them (``with_theory``).
+    Undisturbed rounds have the bounds of theory, too (``with_theory``).
     """
     clean, floor = table["disturbance"] == "none", table["disturbance"].isin(FLOORS)
     start = table[clean & (table["round"] == 0)]
@@ -116,7 +116,7 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def comparison(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
-    """Each mixer at its best in each situation, beside linear gossip at its best.
+    """Each mixer at its best in each situation, compared with linear gossip at its best.
 
     Columns: ``MIXER``, ``TUNED``; mean, low, high of ``value`` (geometric, ``curves.points``); and
     the same of its ratio to linear gossip's on the same topology, paired by seed.

@@ -102,14 +102,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
 
 def _cases(rows: pd.DataFrame, value: str, styles: dict[str, Style]) -> Cases:
     """The rows of each method and mixer, as ``curves.points`` has them."""
-    rows = rows.assign(
-        value=value,
-        mean=rows[value],
-        low=rows[value] - rows[f"{value}_ci95"],
-        high=rows[value] + rows[f"{value}_ci95"],
-    )
-    return [
-        (style, rows[rows["name"] == name].sort_values("hellinger"))
-        for name, style in styles.items()
-        if name in set(rows["name"])
-    ]
+    mean, half = rows[value], rows[f"{value}_ci95"]
+    rows = rows.assign(value=value, mean=mean, low=mean - half, high=mean + half)
+    parts = dict(list(rows.groupby("name")))
+    return [(style, parts[name]) for name, style in styles.items() if name in parts]

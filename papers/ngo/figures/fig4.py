@@ -7,7 +7,6 @@ and at where V follows the predicted floor: there p is compared by its chatter, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -92,13 +91,9 @@ def draw(numbers: pd.DataFrame) -> Figure:
     _draw_floor(axes[1, 0], by_rate, floor)
     axes[1, 0].set_xlabel("exponent $p$")
     axes[1, 1].set_xlabel("epoch")
-    plots.titles(
-        axes.flat,
-        "accuracy by $p$",
-        r"accuracy at each $p$'s own best $\gamma$",
-        "synchronization by $p$",
-        r"synchronization at each $p$'s own best $\gamma$",
-    )
+    sides = ("by $p$", r"at each $p$'s own best $\gamma$")
+    names = [f"{what} {side}" for what in ("accuracy", "synchronization") for side in sides]
+    plots.titles(axes.flat, *names)
     for axis, columns in zip(axes[0], (3, 2), strict=True):
         if axis.get_legend_handles_labels()[1]:
             place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.13), "borderaxespad": 0}
@@ -125,22 +120,18 @@ def _by_exponent(table: pd.DataFrame) -> Cases:
     """The rows of each method and p with a style, which names its γ; shades for NGO."""
     cases: Cases = []
     for style, rows in by_method(table):
-        exponents = sorted(rows["p"].dropna().unique(), reverse=True)
-        parts = [rows[rows["p"] == p] for p in exponents] or [rows]
-        shades = style == METHOD_STYLES["ngo"]
-        looks = _shades(exponents) if shades else [style] * len(parts)
-        for look, own in zip(looks, parts, strict=True):
-            p, gamma = own["p"].iloc[0], own["gamma"].iloc[0]
-            name = rf"{style.label}, $p = {p:g}$, $\gamma = {gamma:g}$"
-            cases.append((look.named(name if pd.notna(p) else style.label), own))
+        parts = list(rows.groupby("p", dropna=False))[::-1]
+        looks = _shades(len(parts)) if style == METHOD_STYLES["ngo"] else [style] * len(parts)
+        for look, (p, own) in zip(looks, parts, strict=True):
+            values = rf", $p = {p:g}$, $\gamma = {own['gamma'].iloc[0]:g}$" if pd.notna(p) else ""
+            cases.append((look.named(style.label + values), own))
     return cases
 
 
-def _shades(exponents: Iterable[float]) -> list[Style]:
-    """NGO's style for each p, darker for smaller p."""
+def _shades(count: int) -> list[Style]:
+    """NGO's style for each of ``count`` exponents, from light to dark."""
     base = np.array(to_rgb(METHOD_STYLES["ngo"].colour))
-    values = list(exponents)
-    light = np.linspace(0.35, -0.65, len(values)) if len(values) > 1 else [0.0]
+    light = np.linspace(0.35, -0.65, count) if count > 1 else [0.0]
     return [
         Style(
             "NGO",

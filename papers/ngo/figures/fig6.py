@@ -4,7 +4,7 @@ right panels show the accuracy after equally many bytes sent.
 
 *The paper:* local SGD does not match the methods that communicate at every step, above all on
 non-iid data; efficient communication is better than rare communication. *Look at* how accuracy
-falls and V grows with H, and at NGO with H = 1 beside averaging with H = 5 at equal bytes.
+falls and V grows with H. At equal bytes, compare NGO with H = 1 and averaging with H = 5.
 """
 
 from __future__ import annotations

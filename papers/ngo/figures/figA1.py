@@ -42,9 +42,8 @@ def variances(samples: pd.DataFrame) -> str:
     """The variance between the workers' images at each step; the mean over runs."""
     found = samples.drop_duplicates(["run", "step"]).groupby("step")["workers_variance"].mean()
     steps = [f"{variance:.2g} after {step:,} iterations" for step, variance in found.items()]
-    return (
-        "Variance of a pixel between workers, its grey level from 0 to 1: " + ", ".join(steps) + "."
-    )
+    lead = "Variance of a pixel between workers, its grey level from 0 to 1"
+    return f"{lead}: {', '.join(steps)}."
 
 
 def draw(numbers: pd.DataFrame) -> Figure:

@@ -110,7 +110,7 @@ def note(
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """Steps of all, and the speed-up of each method beside a linear one (grey)."""
+    """Steps of all, and the speed-up of each method next to a linear one (grey)."""
     counts = sorted(numbers["workers"].unique())
     methods = [name for name in METHOD_STYLES if name in set(numbers["method"])]
     figure, (axes,) = plots.panels(2.8, 1, 1 + len(methods))

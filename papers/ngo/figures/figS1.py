@@ -71,11 +71,8 @@ def draw(numbers: pd.DataFrame) -> Figure:
     for row, (p, rows) in zip(axes, groups, strict=True):
         for delay, colour, line in zip(delays, cycle(COLOURS), cycle(LINES)):
             own = rows[rows["delay"] == delay]
-            share_of_limit = (
-                f"={delay / limit:.2g}\\,\\tau^*" if delay > 0 and limit < math.inf else ""
-            )
-            label = f"$\\tau={delay}{share_of_limit}$"
-            draw_index(row[0], own, marks[p, delay], label, colour, line)
+            share = f"={delay / limit:.2g}\\,\\tau^*" if delay > 0 and limit < math.inf else ""
+            draw_index(row[0], own, marks[p, delay], f"$\\tau={delay}{share}$", colour, line)
             if delay in shown:
                 axis = row[1 + shown.index(delay)]
                 draw_states(axis, own, colour)

@@ -64,11 +64,10 @@ def _times(last: pd.DataFrame) -> pd.DataFrame:
 
     The mean is NaN where a run does not reach the target, since that of the others is too small.
     """
-    times = points(last, CASE, ["steps_to_target"])
-    lost = last.groupby(CASE, dropna=False)["diverged"].sum().rename("lost").reset_index()
+    times = points(last, CASE, ["steps_to_target"]).rename(columns={"diverged": "late"})
+    lost = last.groupby(CASE, dropna=False)["diverged"].sum().reset_index()
     times = times.merge(lost, on=CASE, how="left")
-    times["late"] = times["diverged"] - times["lost"]
-    times["diverged"] = times.pop("lost")
+    times["late"] -= times["diverged"]
     times.loc[times["late"] > 0, ["mean", "low", "high"]] = np.nan
     return times
 
@@ -76,20 +75,15 @@ def _times(last: pd.DataFrame) -> pd.DataFrame:
 def note(numbers: pd.DataFrame, metrics: pd.DataFrame, target_accuracy: float) -> list[str]:
     """How to read the drawing."""
     late = int(numbers["late"].sum())
+    sizes = " or ".join(map(str, sorted(metrics["batch_size"].unique())))
     missing = f"; cases with runs that do not get there ({late}) are left out" if late else ""
     return [
         "The whole data set is split evenly among the n workers; all runs take equally many steps "
-        f"({numbers['steps'].iloc[0]}) of {_batch(metrics)} samples a worker.",
+        f"({numbers['steps'].iloc[0]}) of {sizes} samples a worker.",
         f"Steps to the target are linear between evaluations{missing}.",
         captions.intervals(metrics, geometric=False),
         captions.diverged(metrics),
     ]
-
-
-def _batch(runs: pd.DataFrame) -> str:
-    """The samples of a batch, as far as known."""
-    sizes = sorted(runs["batch_size"].unique()) if "batch_size" in runs else []
-    return " or ".join(f"{size}" for size in sizes) or "some"
 
 
 def draw(numbers: pd.DataFrame) -> Figure:

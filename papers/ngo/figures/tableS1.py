@@ -1,5 +1,5 @@
 """Degree and spectral gap of the three topologies by the number of workers, with
-Metropolis–Hastings weights, beside the paper's numbers.
+Metropolis–Hastings weights, next to the paper's numbers.
 
 *The paper:* the ring's gap closes as n grows, and the complete graph's gap remains 1; a random
 graph has degree un. *Look at* the last columns, which say whether degree and gap are as printed. A

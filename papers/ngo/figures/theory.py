@@ -1,5 +1,5 @@
-"""Four statements of the paper's theory beside measurements: the time to consensus and T* (Theorem
-3.1), as printed and corrected; the longest delay that still leads to consensus and π/(2λₙ); the
+"""Four statements of the paper's theory, measured: the time to consensus and T* (Theorem 3.1), as
+printed and corrected; the longest delay that still leads to consensus and π/(2λₙ); the
 optimality gap and the bounds of Theorems 2.1 and 3.2; the floor of V in rounds and its prediction.
 
 *The paper:* V is 0 after T*, delays up to π/(2λₙ) do no harm, and NGO's bound sums V only up to T*.
@@ -56,8 +56,8 @@ def draw(numbers: pd.DataFrame) -> Figure:
 def _times(axis: Axes, bounds: pd.DataFrame) -> None:
     for k, form in enumerate(("paper", "corrected", "sharp")):
         look = kth_style(k, f"$T^*$ {'as printed' if form == 'paper' else form}")
-        beside = bounds["p"] + 0.012 * (k - 1)
-        axis.plot(beside, bounds["measured"] / bounds[form], **look.marks, markersize=3)
+        p = bounds["p"] + 0.012 * (k - 1)  # the marks of the three forms are side by side
+        axis.plot(p, bounds["measured"] / bounds[form], **look.marks, markersize=3)
     axis.axhline(1, color="0.5", linewidth=0.8)
     axis.set(xlabel="$p$", ylabel="measured / $T^*$", ylim=(0, 3.6))  # room for the legend
     axis.legend()
