@@ -52,28 +52,26 @@ class Quantity:
     example: str = ""
 
     @property
+    def parameters(self) -> list[inspect.Parameter]:
+        """The parameters of the function other than ``rows``: its arguments in a claim."""
+        return list(inspect.signature(self.function).parameters.values())[1:]
+
+    @property
     def kinds(self) -> dict[str, set[str]]:
-        """The words in the annotations of the arguments besides ``rows``."""
-        _, *others = inspect.signature(self.function).parameters.values()
-        return {each.name: set(re.findall(r"\w+", str(each.annotation))) for each in others}
+        """The words in the annotation of each argument."""
+        return {e.name: set(re.findall(r"\w+", str(e.annotation))) for e in self.parameters}
 
     @property
     def arguments(self) -> dict[str, bool]:
-        """The names of the arguments besides ``rows``, and whether each is required."""
-        return {name: default is _REQUIRED for name, default in self.defaults.items()}
-
-    @property
-    def defaults(self) -> dict[str, object]:
-        """The arguments besides ``rows`` with their defaults."""
-        _, *others = inspect.signature(self.function).parameters.values()
-        return {each.name: each.default for each in others}
+        """The names of the arguments, and whether each is required."""
+        return {each.name: each.default is each.empty for each in self.parameters}
 
     @property
     def description(self) -> str:
         """Name, arguments, unit, what it is, and an example, over several lines."""
         arguments = ", ".join(
-            name if default is _REQUIRED else f"{name}={default!r}"
-            for name, default in self.defaults.items()
+            each.name if each.default is each.empty else f"{each.name}={each.default!r}"
+            for each in self.parameters
         )
         returns = "cases" if self.cases else f"one number per seed ({self.unit or 'no unit'})"
         lines = [f"{self.name}({arguments}): {returns}", inspect.getdoc(self.function) or ""]
@@ -89,8 +87,6 @@ class Quantity:
             raise UserError(f"{key}: {self.name!r} must return one number per seed.")
         return result.to_numpy(dtype=float)
 
-
-_REQUIRED = inspect.Parameter.empty
 
 QUANTITIES: Registry[Quantity] = Registry("quantity")
 

@@ -139,9 +139,9 @@ def both_rankings(table: pd.DataFrame) -> pd.DataFrame:
     return both.sort_values(["dataset", "epochs", "rank"], ignore_index=True)
 
 
-def print_ranking(ranked: pd.DataFrame, most: int = SHOWN) -> pd.DataFrame:
-    """The printed form of the first ``most`` candidates of each data set and way to count."""
-    rows = ranked[ranked["rank"] <= most]
+def print_ranking(ranked: pd.DataFrame) -> pd.DataFrame:
+    """The printed form of the first candidates of each data set and way to count epochs."""
+    rows = ranked[ranked["rank"] <= SHOWN]
     columns = {
         "Data": rows["dataset"],
         "Rank": rows["rank"].astype(str),

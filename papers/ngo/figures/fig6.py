@@ -113,16 +113,11 @@ def _titles(half: tuple[str, str], halves: list[tuple[str, str]]) -> list[str]:
     return [f"accuracy, {name}", "synchronization", "accuracy by $H$"]
 
 
-def _by_coupling(table: pd.DataFrame) -> Cases:
-    """The rows of each coupling with its style."""
-    return by_method(table, "coupling", LOOKS)
-
-
 def _by_period(table: pd.DataFrame) -> Cases:
     """The rows of each coupling and H: the coupling's colour, a line and a marker for each H."""
     counts = sorted(table["local_steps"].unique())
     cases: Cases = []
-    for look, rows in _by_coupling(table):
+    for look, rows in by_method(table, "coupling", LOOKS):
         if look == METHOD_STYLES["centralized"]:
             cases.append((look, rows))
             continue
@@ -142,11 +137,11 @@ def _against_period(axis: Axes, ends: pd.DataFrame, equal: pd.DataFrame) -> None
     counts = sorted(ends["local_steps"].unique())
     plots.value_ticks(axis, counts, base=2)
     central = METHOD_STYLES["centralized"]
-    levels = [case for case in _by_coupling(ends) if case[0] == central]
+    levels = [case for case in by_method(ends, "coupling", LOOKS) if case[0] == central]
     cases = [
         (replace(look, label="", line=line), rows)
         for line, table in (("-", ends), (":", equal))
-        for look, rows in _by_coupling(table)
+        for look, rows in by_method(table, "coupling", LOOKS)
         if look != central
     ]
     dots(axis, cases, "local_steps", "accuracy", levels)
