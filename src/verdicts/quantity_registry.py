@@ -4,8 +4,8 @@ A quantity is a function of the rows of tidy tables that a claim selects, all th
 included, and of the claim's arguments (``with``). It returns one of two things:
 
 - one number per seed, a Series of floats indexed by seed. Values of one seed are combined within
-  the seed (paired differences, ratios as logs, slopes, Fisher z), so that seeds are independent. A
-  seed that is missing is NaN or absent. ±inf: a diverged run decides the comparison of its seed.
+  the seed (paired differences, ratios as logs, slopes, Fisher's z), so that seeds are independent.
+  A missing seed is NaN or absent. ±inf: a diverged run decides the comparison of its seed.
 - cases, if registered with ``cases=True``: a DataFrame with the columns ``case`` (its name),
   ``measured``, ``limit`` and ``met`` (bool).
 
@@ -16,8 +16,8 @@ The annotations of arguments say what they are, so that they can be checked befo
 ``rows`` always has at least one row. The function raises a UserError in one line if the rows lack
 what it needs; the claim is then not run, for that reason.
 
-Modules of ``quantities`` and plugins are imported to read the registry, so pandas, numpy and scipy
-are imported inside the functions.
+Modules with quantities are imported to read the registry. They import pandas, numpy and scipy
+inside the functions.
 """
 
 from __future__ import annotations

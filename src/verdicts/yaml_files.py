@@ -25,7 +25,7 @@ class TooLarge(Exception):
 
 # PyYAML may have been built without its faster loader.
 class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """The loader of configs. Raises RepeatedKey, where PyYAML would use the last value.
+    """A safe loader. Raises RepeatedKey, where PyYAML would use the last value.
 
     A key may override one from a merge (``<<: *other``). Raises TooLarge if aliases expand to
     too many values, before they are expanded.

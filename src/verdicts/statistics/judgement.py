@@ -81,7 +81,7 @@ def judge_cases(cases: pd.DataFrame) -> Verdict:
 
 
 def judge_every(cells: Sequence[Verdict]) -> Verdict:
-    """The verdict on a claim about every one of its cells.
+    """The verdict on a claim about each of its cells.
 
     It fails if a cell fails, and holds (or is equivalent) if all cells do.
     """
