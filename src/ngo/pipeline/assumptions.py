@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import groupby
+from operator import getitem
 from pathlib import Path
 
 import yaml
@@ -99,7 +101,7 @@ def assumptions(configs: Sequence[str | Path]) -> list[Assumption]:
         base = read_config(configs[:number])
     sections = list(base)
     return [
-        Assumption(place, _value(base, place), *why)
+        Assumption(place, reduce(getitem, place, base), *why)
         for place, why in sorted(marked.items(), key=lambda item: sections.index(item[0][0]))
     ]
 
@@ -140,12 +142,6 @@ def _written(value: object) -> str:
     """A value as the config writes it, on one line."""
     line = yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=10**6)
     return line.strip()[1:-1]
-
-
-def _value(config: dict, place: Place) -> object:
-    for k in place:
-        config = config[k]
-    return config
 
 
 def _replaced(base: Mapping, overlay: Mapping, above: Place = ()) -> Iterator[Place]:

@@ -16,7 +16,7 @@ from ngo.common.former import read_claims, renamed_throughout
 from ngo.common.registry import UserError, shown
 from ngo.common.versions import MIXED
 from ngo.figures.artefact import CLAIMED, Artefact, check_values
-from ngo.measures.measurement import MEASUREMENTS
+from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.config_files import check_size
 from ngo.pipeline.config_schema import check_schema
@@ -182,9 +182,6 @@ def plan(config: Mapping) -> Plan:
     for name, setting in config["settings"].items():
         check_fields(f"settings.{name}", setting)
     training = experiments(config)
-    for kind, measurement in MEASUREMENTS.items():
-        for name, entry in config.get(kind, {}).items():
-            measurement.read(f"{kind}.{name}", entry)
     partitions = {
         name: _partitions(f"partitions.{name}", config, entry)
         for name, entry in config["partitions"].items()
@@ -195,16 +192,12 @@ def plan(config: Mapping) -> Plan:
             _check_apart(f"partitions.{name}", partitions.get(name, ()), entry.apart)
     measures = {
         kind: {
-            name: _measure_flags(f"{kind}.{name}", config, measurement.run_fields, entry)
+            name: _measure_flags(f"{kind}.{name}", config, measurement, entry)
             for name, entry in config.get(kind, {}).items()
         }
         for kind, measurement in MEASUREMENTS.items()
     }
-    made = _tables(training, partitions, measures)
-    for name, entry in paper.figures.items():
-        given, asked = config["artefacts"].get(name, {}), made.issuperset(entry.reads.values())
-        check_values(f"artefacts.{name}", entry, given, asked=asked)
-    return Plan(
+    planned = Plan(
         paper=paper,
         tier=config["tier"],
         device=config["device"],
@@ -221,6 +214,10 @@ def plan(config: Mapping) -> Plan:
         network=dict(config.get("network", {})),
         defined=_tables(whole["training"], whole["partitions"], whole),
     )
+    for name, entry in paper.figures.items():
+        given = planned.values.get(name, {})
+        check_values(f"artefacts.{name}", entry, given, asked=name in planned.artefacts)
+    return planned
 
 
 def _tables(training: Iterable[str], partitions: Iterable[str], measures: Mapping) -> set[str]:
@@ -232,10 +229,15 @@ def _tables(training: Iterable[str], partitions: Iterable[str], measures: Mappin
 def load_plugins(config: Mapping) -> None:
     """Import the plugins of installed packages and those that a config names."""
     plugins.load_installed()
+    plugins.load(plugin_files(config))
+
+
+def plugin_files(config: Mapping) -> list[str]:
+    """The plugins that a config names; a UserError if that is no list of files."""
     paths = config.get("plugins", [])
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise UserError(f"plugins: {shown(paths)} is not allowed; it must be a list of files.")
-    plugins.load(paths)
+    return paths
 
 
 def _check_apart(key: str, specs: Iterable[RunSpec], apart: tuple[str, ...]) -> None:
@@ -272,13 +274,14 @@ def _partitions(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
 
 
 def _measure_flags(
-    key: str, config: Mapping, fields: Iterable[str], entry: Mapping
+    key: str, config: Mapping, measurement: Measurement, entry: Mapping
 ) -> dict[str, object]:
     """The flags of a measurement: its options, and fields of NGO's run in its setting."""
-    if not fields:
+    measurement.read(key, entry)
+    if not measurement.run_fields:
         return dict(entry)
     (setting,) = named_settings(key, config, [entry["setting"]])
     given = {"seed": 0, "topology": "ring", "method": "ngo"}
     spec = resolve_run(key, given, config, setting)
     own = {name: value for name, value in entry.items() if name != "setting"}
-    return {**{name: getattr(spec, name) for name in fields}, **own}
+    return {**{name: getattr(spec, name) for name in measurement.run_fields}, **own}

@@ -27,6 +27,7 @@ CODECS = ("UNCOMPRESSED", "SNAPPY", "ZSTD")
 TYPES = ("double", "float", "bool", "string", "large_string", "null",
          *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))  # fmt: skip
 
+# What pyarrow and the parsing of headers raise for damaged files, other than errors of Arrow.
 _FAULTS = (LookupError, TypeError, AttributeError, RecursionError)
 
 #: Kinds of pages: each with the field of its header, and the places of its count and its encoding.
@@ -52,14 +53,7 @@ def decoded_bytes(content: bytes, most: int = TABLES) -> int:
         # With dictionaries, equal texts take no memory.
         size += _text_bytes(parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts))
         file.schema_arrow.empty_table().to_pandas()
-    except (
-        ArrowException,
-        OSError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+    except (ArrowException, OSError, *_FAULTS) as error:
         raise ValueError(" ".join(str(error).split())[:200] or type(error).__name__) from None
     if size > most:
         raise ValueError("it is too large when it is decoded")

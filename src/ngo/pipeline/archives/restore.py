@@ -21,17 +21,11 @@ from ngo.common.registry import UserError
 from ngo.data.download import prepare
 from ngo.data.manifest import manifest_text
 from ngo.data.partition import Parts, parts_digest
-from ngo.pipeline.archives.archive import Members, about_of, runs_of
+from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.collect import RUNS, of_this_code
 from ngo.pipeline.archives.members import deciding_members
-from ngo.pipeline.archives.packed_runs import (
-    FinishedRun,
-    is_finished,
-    read_run,
-    revisions,
-    write_run,
-)
+from ngo.pipeline.archives.packed_runs import FinishedRun, revisions, run_here, write_run
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import Plan, plan
 from ngo.training import earlier
@@ -94,8 +88,7 @@ class Restored:
 
 @contextmanager
 def chosen(
-    path: str | Path,
-    members: Members,
+    archive: Archive,
     configs: Sequence[str | Path] = (),
     *,
     trusted: bool,
@@ -110,32 +103,32 @@ def chosen(
     if configs:
         yield plan(read_config(configs)), [Path(each) for each in configs[1:]]
         return
-    here, names = Path.cwd(), about_of(path, members)["configs"]
-    with archived_plan(path, members, trusted=trusted, tell=tell) as planned:
-        overlays = [Path.cwd() / name for name in names]
+    here = Path.cwd()
+    with archived_plan(archive, trusted=trusted, tell=tell) as planned:
+        overlays = [Path.cwd() / name for name in archive.about["configs"]]
         with chdir(here):
-            _check_here(path, members, planned)
+            _check_here(archive, planned)
             yield planned, overlays
 
 
-def _check_here(path: str | Path, members: Members, planned: Plan) -> None:
+def _check_here(archive: Archive, planned: Plan) -> None:
     """Raise a UserError if a file that decides runs is not here as it is in the archive."""
     for name in sorted(deciding_members(planned)):
         place = Path(name)
-        if not place.is_file() or place.read_bytes() != members[name]:
+        if not place.is_file() or place.read_bytes() != archive.members[name]:
             raise UserError(
                 f"restore: {name!r} is not here as it is in the archive; take it from there "
-                f"(tar xf {path} {name}), or name your own config (--config)."
+                f"(tar xf {archive.path} {name}), or name your own config (--config)."
             )
 
 
-def restore(path: str | Path, members: Members, planned: Plan, root: Path) -> Restored:
+def restore(archive: Archive, planned: Plan, root: Path) -> Restored:
     """Write the runs of an archive that a plan has into ``results/runs``.
 
     Only runs of the same values and the same code fingerprint are written. Data sets are read below
     ``root``. Raises a UserError for an archive that is damaged, and while the workflow runs.
     """
-    runs = runs_of(path, members)
+    runs = archive.runs
     lock = exclusive_lock(LOCK)
     try:
         found = _sorted_out(runs, planned)
@@ -176,18 +169,11 @@ def _sorted_out(runs: Mapping[str, FinishedRun], planned: Plan) -> Restored:
             found.models.append(name)
         elif not of_this_code(run, spec):
             found.other_code.append(name)
-        elif _is_here(RUNS / name, spec):
+        elif (here := run_here(RUNS / name)) and of_this_code(here, spec):
             found.here.append(name)
         else:
             found.restored.append(name)
     return found
-
-
-def _is_here(folder: Path, spec: RunSpec) -> bool:
-    try:
-        return is_finished(folder) and of_this_code(read_run(folder), spec)
-    except UserError:  # damaged: it is replaced
-        return False
 
 
 def _draw_partitions(
