@@ -87,14 +87,13 @@ def test_every_key_is_explained():
         (
             "artefacts.fig3.consensus_share",
             float("nan"),
-            "artefacts.fig3.consensus_share: nan is not allowed; it must be a number, above 0, "
-            "below 1.",
+            "artefacts.fig3.consensus_share: nan is not allowed; it must be a number.",
         ),
         (
             "artefacts.fig3.consensus_share",
-            1,
-            "artefacts.fig3.consensus_share: 1 is not allowed; it must be a number, above 0, "
-            "below 1.",
+            2,
+            "artefacts.fig3.consensus_share: 2 is not allowed; it must be a number above 0 and at "
+            "most 1.",
         ),
         ("threads", 10**6, "threads: 1000000 is not allowed; it must be a whole number, 1 or more, "
          "1024 or less."),

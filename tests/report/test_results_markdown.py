@@ -30,6 +30,7 @@ def test_it_opens_with_the_counts_and_is_the_same_each_time(made):
     title, paper, begin, counted = page.splitlines()[:7:2]
     assert (title, begin) == ("# Results of the made-up tier", BEGIN)
     assert paper.endswith("(<https://example.org/paper>) (A. Author). The claim: All is well.")
+    assert "`make paper PAPER=own` trains the runs" in page
     assert counted.startswith("Of 5 claims, 1 holds, 1 fails")
     assert page.index("## What was found") < page.index("## Every claim")
     assert page.index("## Every claim") < page.index("## Tables and figures")

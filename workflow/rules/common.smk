@@ -300,7 +300,7 @@ def check_own():
     """Exit if an experiment has the name of a rule or of another tidy table."""
     there = {rule.name for rule in workflow.rules} | {*TARGETS, "runs"}
     measured = tuple(f"{kind}_" for kind in (*MEASUREMENTS, "classes"))
-    for name in (name for name, entry in SHOWN.items() if entry.default):
+    for name in set(PLAN.training) - set(PLAN.paper.figures):
         if name in there or name.startswith(measured):
             sys.exit(
                 f"ngo: training: {name!r} is a name of the pipeline's own; choose another."

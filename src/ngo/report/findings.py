@@ -17,9 +17,6 @@ from verdicts.row import ABSENT, Row, counts
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
 from verdicts.yaml_files import read_mapping
 
-FIRST = 3
-"""How many claims come first where no file lists findings."""
-
 _WORDS = {
     HOLDS: "holds",
     FAILS: "fails",
@@ -98,7 +95,7 @@ def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
 def _of_all(rows: Sequence[Row]) -> dict:
     every = [row.claim for row in rows if not row.cell]
     topic = {"title": "All claims", "about": "In the order of the file.", "claims": every}
-    return {"topics": [topic], "first": every[:FIRST], "figure": ""}
+    return {"topics": [topic], "first": [], "figure": ""}
 
 
 def read_findings(path: str | Path) -> dict:

@@ -22,7 +22,7 @@ PAGE = """\
 
 {summary}
 
-`make {tier}` trains the runs and makes these results; `make results-page` writes this page.
+`make {target}` trains the runs and makes these results; `make results-page` writes this page.
 [{assumptions}]({assumptions}) lists the values that the paper does not state, with the reason for
 each.
 
@@ -57,7 +57,7 @@ def results_markdown(contents: Contents, images: str, assumptions: str = "assump
     """The page, with the figures in the folder ``images``, and a link to ``assumptions``."""
     contents.check()
     return PAGE.format(
-        tier=contents.tier,
+        target=_target(contents),
         title=inert(contents.findings.title, cell=False) or f"Results of the {contents.tier} tier",
         assumptions=assumptions,
         warning=warning(contents),
@@ -74,6 +74,12 @@ def results_markdown(contents: Contents, images: str, assumptions: str = "assump
             f"- {escaped(name)}: {escaped(value)}" for name, value in contents.provenance
         ),
     )
+
+
+def _target(contents: Contents) -> str:
+    """What make is asked for: a tier of the NGO paper, or another paper."""
+    name = contents.paper["name"]
+    return contents.tier if name == "ngo" else f"paper PAPER={name}"
 
 
 def _paper(paper: Mapping[str, str]) -> str:

@@ -28,6 +28,7 @@ def test_the_tables_and_the_figure_are_saved(tables, tmp_path):
     files = {path.name for path in tmp_path.glob("*/*")}
     tables = ("calibration_ranking", "calibration_cells")
     assert files == {
+        "calibration.rst",
         *(f"{name}.{kind}" for name in tables for kind in ("csv", "md", "tex", "html")),
         *(f"calibration.{kind}" for kind in ("png", "pdf", "csv")),
     }

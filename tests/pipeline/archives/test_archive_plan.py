@@ -18,6 +18,8 @@ from ngo.pipeline.archives.packed_runs import write_run
 
 PLUGIN = "from pathlib import Path\nPath('ran').touch()\n"
 
+PAPER = {"title": "Own", "authors": "Someone", "address": "", "claim": "All holds."}
+
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
@@ -78,6 +80,8 @@ def changed(members, **config):
     [
         ({"tires": "a"}, "'tires' is unknown; allowed: "),
         ({"seeds": "many"}, "seeds: 'many' is not allowed"),
+        ({"paper": {**PAPER, "name": "nowhere"}}, "paper.name: 'nowhere' is unknown; allowed: "),
+        ({"paper": {**PAPER, "name": "../own"}}, "'../own'"),
         ({"claims": "other.yaml"}, "claims: 'other.yaml' can't be read"),
         ({"claims": "/etc/hosts"}, "its config names a path outside of it, '/etc/hosts'"),
         ({"training": []}, "training: "),

@@ -12,6 +12,7 @@ ALLOWED = (
     "archive.json", "SHA256SUMS", "carried.json", "ro-crate-metadata.json",
     "Snakefile", "workflow/rules/train.smk", "config/config.yaml", "config/reference/table1.csv",
     "config/reference/claims.yaml", "mine/claims.yaml", "graph.edgelist", "own_plugin.py",
+    "papers/d2/config.yaml", "papers/d2/claims.yaml", "papers/own/reference/table.csv",
     "results/data/mnist.json", "results/laptop/metrics/fig1.parquet",
     "results/runs/metrics.parquet", "results/runs/records.jsonl.xz",
 )  # fmt: skip
@@ -23,7 +24,9 @@ REFUSED = (
     ".snakemake/metadata/a.json", ".env", ".ngo.yaml", "a/.b/c.yaml", "matplotlibrc", "a.pth",
     "pandas.so", "profiles/default/config.yaml", "workflow/profiles/local/config.yaml",
     "workflow/rules/a.py", "workflow/Snakefile", "notebooks/fig1.ipynb", "logs/a.json", "a b.py",
-    "a;b.yaml", "a\nb.yaml", "{a}.yaml", "$(a).yaml", "config/", "", "a" * 300,
+    "papers/own/figures/fig1.py", "papers/own/figures/claims.yaml", "papers/a/b/figures/c.py",
+    "papers/d2/notebooks/d2.ipynb", "a;b.yaml", "a\nb.yaml",
+    "{a}.yaml", "$(a).yaml", "config/", "", "a" * 300,
 )  # fmt: skip
 
 
