@@ -87,9 +87,13 @@ try:
     # Whether jobs run on this machine, whose device can be checked, or on the nodes of a cluster. (The
     # executor is not known while the workflow is parsed, but only clusters have a number of nodes.)
     HERE = workflow.is_main_process and workflow.resource_settings.nodes is None
-    GPU = int(devices.chosen(PLAN.device) == "cuda" if HERE else PLAN.device != "cpu")
+    GPU = int(
+        devices.chosen(config["device"]) == "cuda"
+        if HERE
+        else config["device"] != "cpu"
+    )
     # What the config calls auto is the CPU where there is no GPU: a prefork server takes such jobs.
-    DEVICE = PLAN.device if GPU else "cpu"
+    DEVICE = config["device"] if GPU else "cpu"
 except UserError as error:
     sys.exit(f"ngo: {error}")
 
@@ -97,6 +101,8 @@ KEYS = Keys(PLAN)
 RUNS = PLAN.runs
 PARTITIONS = PLAN.partition_runs
 DATA_ROOT = download.data_root(config=config["data"]["root"])
+# How many runs share a GPU of one machine, at most.
+RUNS_PER_GPU = config.get("runs_per_gpu", 1)
 
 # Jobs find this environment's commands and the data, wherever they run.
 # (Snakemake formats the prefix.)
@@ -108,13 +114,13 @@ shell.prefix(PREFIX.replace("{", "{{").replace("}", "}}"))
 
 # The number of GPU jobs at once. (A cluster counts its own GPUs.)
 if HERE and "gpu" not in workflow.global_resources:
-    workflow.register_resource("gpu", PLAN.runs_per_gpu * len(devices.visible_gpus()))
+    workflow.register_resource("gpu", RUNS_PER_GPU * len(devices.visible_gpus()))
 
 
 # The tables and figures of this config.
 SHOWN = PLAN.artefacts
 
-# Targets besides tables and figures.
+# Targets other than tables and figures.
 TARGETS = ["all", "tables", "figures", "training", "assumptions", "report"]
 
 
@@ -210,7 +216,9 @@ def get_artefact_key(artefact):
 
 
 def get_measure_flags(wildcards):
-    place = {"device": PLAN.device} if MEASUREMENTS[wildcards.kind].run_fields else {}
+    place = (
+        {"device": config["device"]} if MEASUREMENTS[wildcards.kind].run_fields else {}
+    )
     return get_flags({**PLAN.measures[wildcards.kind][wildcards.artefact], **place})
 
 

@@ -21,7 +21,7 @@ rule train:
         runtime=config["resources"]["train"]["runtime"],
         gpu=GPU,
         device=DEVICE,
-        runs_per_gpu=PLAN.runs_per_gpu,
+        runs_per_gpu=RUNS_PER_GPU,
     params:
         flags=lambda wildcards: RUNS[wildcards.run].flags(),
         key=lambda wildcards: KEYS.run(wildcards.run),

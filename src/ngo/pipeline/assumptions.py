@@ -32,7 +32,7 @@ class Assumption:
 
     place: Place
     value: object
-    #: The comment beside it.
+    #: The comment on its line.
     reason: str
     #: The config file that has the value and the comment.
     file: Path
@@ -161,16 +161,16 @@ def _marked(path: str | Path) -> Iterator[tuple[Place, str]]:
         if not MARK.search(comment):
             continue
         # A value that ends on this line, or else the key of a value that continues below.
-        beside = [
+        inline = [
             place for place, first, last in entries if last is not None and line in (first, last)
         ]
         above = [place for place, first, last in entries if first == line]
-        if not (beside or above):
+        if not (inline or above):
             raise UserError(
                 f"config: line {line + 1} of {str(path)!r} has an assumption without a "
                 f"value; write '# assumed: why' at the end of the value's line."
             )
-        yield (beside[0] if beside else above[-1]), MARK.sub("", comment, count=1)
+        yield (inline[0] if inline else above[-1]), MARK.sub("", comment, count=1)
 
 
 def _entries(node: yaml.Node, above: Place = ()) -> Iterator[tuple[Place, int, int | None]]:

@@ -28,7 +28,7 @@ from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
 from verdicts.claims.claim import ClaimsFile
 
-# Folders of results/ that all tiers share, or shared once: no tier may have these names.
+# Folders of results/ that all tiers share or once shared: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
 
 
@@ -38,9 +38,6 @@ class Plan:
 
     paper: Paper
     tier: str
-    device: str
-    #: How many runs share a GPU of one machine, at most.
-    runs_per_gpu: int
     #: Plugin files, relative to the working directory.
     plugins: list[str]
     #: The runs of each experiment.
@@ -61,7 +58,7 @@ class Plan:
     findings: str | None
     #: Networks on which runs are priced: latency, bandwidth and so on, by name.
     network: dict[str, dict]
-    #: The names of the tidy tables that the config defines, those which are left out included.
+    #: The names of the tidy tables that the config defines, including those that it leaves out.
     defined: set[str]
 
     @cached_property
@@ -111,7 +108,7 @@ class Plan:
     def inputs(self, name: str) -> dict[str, str | list[str]]:
         """The files that a figure or table reads, by the parameters of its notebook.
 
-        The claims may compare with any of the published numbers, so these are among its files.
+        Claims may compare with any of the published numbers, so their table reads all of them.
         """
         entry = self.artefacts[name]
         given: dict[str, str | list[str]] = {
@@ -200,8 +197,6 @@ def plan(config: Mapping) -> Plan:
     planned = Plan(
         paper=paper,
         tier=config["tier"],
-        device=config["device"],
-        runs_per_gpu=config.get("runs_per_gpu", 1),
         plugins=list(config.get("plugins", ())),
         training=training,
         snapshots=_snapshots(config, training),
@@ -227,7 +222,7 @@ def _tables(training: Iterable[str], partitions: Iterable[str], measures: Mappin
 
 
 def load_plugins(config: Mapping) -> None:
-    """Import the plugins of installed packages and those that a config names."""
+    """Import the plugins of installed packages and the plugins that a config names."""
     plugins.load_installed()
     plugins.load(plugin_files(config))
 

@@ -1,4 +1,4 @@
-"""Archives that were changed and packed anew: found by their tables, or by training runs again."""
+"""Archives that were changed and packed again: found by their tables, or by training runs again."""
 
 import io
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Whether the metrics in an archive are those of a retrained run.
 
 On the kind of processor that made a run, its metrics must be the same, bit for bit. Elsewhere
-rounding differs, and training amplifies it. The run is then trained twice here, with two roundings,
-and the spread between these two says how far apart two roundings of this run may be.
+rounding differs, and training amplifies it. The run is then trained twice here, with two roundings.
+The spread between the two results says how far apart two roundings of this run may be.
 """
 
 from __future__ import annotations

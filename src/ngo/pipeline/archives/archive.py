@@ -39,7 +39,7 @@ from ngo.pipeline.archives.members import (
     write_members,
 )
 from ngo.pipeline.archives.packed_runs import FinishedRun
-from ngo.pipeline.archives.parquet_check import decoded_bytes, renamed_columns
+from ngo.pipeline.archives.parquet_check import decoded_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,15 +71,17 @@ class Archive:
             return packed_runs.unpacked(self.members)
 
     def table(self, name: str) -> pd.DataFrame:
-        """The table of this name, with present names of columns."""
+        """The table of this name, with present names of columns (``ngo.common.former``)."""
         import pandas as pd
 
-        with refusing(self.path):
+        with refusing(self.path, f"{name!r} can't be read ({{}})"):
             try:
-                table = pd.read_parquet(io.BytesIO(self.members[name]))
+                table = pd.read_parquet(io.BytesIO(self.members[name])).rename(columns=present)
             except (ValueError, OSError) as error:
-                raise UserError(f"{name!r} can't be read ({in_a_line(error)})") from None
-        return table.rename(columns=present)
+                raise UserError(in_a_line(error)) from None
+            if not table.columns.is_unique:
+                raise UserError("it has one column under two names")
+        return table
 
 
 def write_archive(path: str | Path, members: Members) -> str:
@@ -130,11 +132,13 @@ def refusing(path: str | Path, reason: str = "{}") -> Iterator[None]:
 def unpack(archive: Archive, out: str | Path) -> Path:
     """Unpack an archive into ``out``/TIER-SUM; returns that folder.
 
-    The records of runs become files of their own, and the columns of tables get present names. The
+    The records of runs become separate files, and the columns of tables get present names. The
     sources of the workflow stay in the archive: nothing in the folder is run but the config's
     plugins, if they are trusted. The folder appears only when it is complete. An existing folder
     must contain these files unchanged: a UserError if one of them has been changed.
     """
+    from pyarrow import parquet
+
     if not archive.about["artefacts"]:
         raise UserError(
             f"archive: {str(archive.path)!r} has finished runs and no tables or figures; "
@@ -143,11 +147,11 @@ def unpack(archive: Archive, out: str | Path) -> Path:
     folder = (
         writable_folder(out) / f"{archive.about['tier']}-{sha256(_packed(archive.members))[:8]}"
     )
-    files = {
-        name: _renamed(archive.path, name, content) if is_table(name) else content
-        for name, content in archive.members.items()
-        if not is_workflow(name)
-    }
+    files = {name: each for name, each in archive.members.items() if not is_workflow(name)}
+    for name in filter(is_table, files):
+        former = parquet.read_schema(io.BytesIO(files[name])).names
+        if former != [present(each, f"archive, {str(archive.path)!r}") for each in former]:
+            files[name] = archive.table(name).to_parquet(index=False)
     if packed_runs.RECORDS in files:  # one file for each, as pages of results read them
         for run in archive.runs.values():
             files[f"results/runs/{run.id}/run.json"] = run.record_text.encode()
@@ -167,15 +171,6 @@ def unpack(archive: Archive, out: str | Path) -> Path:
                 f"sha256 {sha256(content)}, found {sha256(found)}); remove the folder."
             )
     return folder
-
-
-def _renamed(path: str | Path, name: str, content: bytes) -> bytes:
-    """The table ``name`` with present names (``ngo.common.former``)."""
-    try:
-        return renamed_columns(content, f"archive, {str(path)!r}")
-    except ValueError as error:
-        with refusing(path):
-            raise UserError(f"{name!r} can't be read ({error})") from None
 
 
 def _packed(members: Members) -> bytes:

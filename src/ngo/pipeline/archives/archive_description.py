@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 from ngo.common.registry import UserError, shown
 from ngo.pipeline.archives import strict_json
 from ngo.pipeline.archives.members import ABOUT, CODE, is_config, write_members
-from ngo.pipeline.config_files import CONFIG, read_config
+from ngo.pipeline.config_files import CONFIG, read_config, values_in
 from ngo.pipeline.plan import SHARED, plugin_files
 
-# Texts of a config that are no file names below the working directory.
+# Texts in a config that name a file outside the working directory.
 _OUTSIDE = re.compile(r"[/~\\]|(.*/)?\.\.(/|$)|[A-Za-z]:")
 
 
@@ -83,15 +83,9 @@ def _check_files(config: Mapping, members: Mapping[str, bytes]) -> None:
     No text in it may be a path outside: plugins may add keys that name files. The root of the data
     sets is not read from an archive.
     """
-    waiting: list[object] = [value for key, value in config.items() if key != "data"]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, Mapping):
-            waiting += each.values()
-        elif isinstance(each, list):
-            waiting += each
-        elif isinstance(each, str) and _OUTSIDE.match(each):
-            raise UserError(f"its config names a path outside of it, {shown(each)}")
+    for _, _, value in values_in({k: part for k, part in config.items() if k != "data"}):
+        if isinstance(value, str) and _OUTSIDE.match(value):
+            raise UserError(f"its config names a path outside of it, {shown(value)}")
     for name in plugin_files(config):
         if str(PurePosixPath(name)) not in members:
             raise UserError(f"the plugin {name!r} is not in the archive")

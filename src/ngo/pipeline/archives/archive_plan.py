@@ -2,7 +2,7 @@
 
 Planning imports the config's plugins, reads its claims and the files that its runs name. All of
 them are taken from the archive: a stranger's config must not make this machine read, let alone
-run, a file of its own.
+run, a local file.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
 def collect_finished(configs: Sequence[Path]) -> tuple[Members, dict[str, int]]:
     """The finished runs of a campaign that may be unfinished, without tables; counts of runs.
 
-    Runs that other code made are left out, and so are those that are not finished. Raises a
-    UserError if no run is left.
+    Runs that other code made and unfinished runs are left out. Raises a UserError if no run is
+    left.
     """
     config, planned, places = _planned(configs)
     finished = [run for run in sorted(planned.runs) if is_finished(RUNS / run)]

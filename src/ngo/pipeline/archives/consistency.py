@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def faults(archive: Archive, planned: Plan) -> Iterator[tuple[str, str | None]]:
-    """What is compared without training, each with the first difference in it, if any."""
+    """What was compared without training, each with the first difference in it, if any."""
     members, runs = archive.members, archive.runs
     yield "provenance", crate_fault(members, bool(runs))
     if CARRIED in members or listed(runs.values()):

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 METRICS = "results/runs/metrics.parquet"
 RECORDS = "results/runs/records.jsonl.xz"
 
-# Facts in a run's metrics file, besides its id and its fields.
+# Facts in a run's metrics file, other than its id and its fields.
 _SIZE = ("train_samples", "classes_covered", "parameters")
 
-# What a record must have, besides these.
+# What a record must have, in addition to the sizes.
 _NEEDED = ("spec", "about", "final", "versions", "started", "wall_seconds", "evaluation_seconds")
 
 # Types of values in a record, by their key; those of a mapping's values follow.

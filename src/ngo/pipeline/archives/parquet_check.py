@@ -13,7 +13,6 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ngo.common.former import present
 from ngo.pipeline.archives.limits import COLUMNS, TABLES
 
 if TYPE_CHECKING:
@@ -58,22 +57,6 @@ def decoded_bytes(content: bytes, most: int = TABLES) -> int:
     if size > most:
         raise ValueError("it is too large when it is decoded")
     return size
-
-
-def renamed_columns(content: bytes, place: str) -> bytes:
-    """The table with present names (``ngo.common.former``); a ValueError if two are the same."""
-    from pyarrow import parquet
-
-    file = parquet.ParquetFile(io.BytesIO(content))
-    former = file.schema_arrow.names
-    names = [present(name, place) for name in former]
-    if names == former:
-        return content
-    if len(set(names)) < len(names):
-        raise ValueError("it has one column under two names")
-    written = io.BytesIO()
-    file.read().to_pandas().set_axis(names, axis=1).to_parquet(written, index=False)
-    return written.getvalue()
 
 
 def _check_columns(file: parquet.ParquetFile) -> list[str]:

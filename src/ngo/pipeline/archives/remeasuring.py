@@ -1,12 +1,12 @@
 """Measuring cases of an archive's measurements again, and comparing.
 
-A measurement beside training is a table of cases (``ngo.measures.measurement.Case``), each of which
-can be measured without the others. Each is measured in a process of its own.
+A measurement is a table of cases (``ngo.measures.measurement.Case``), each of which can be measured
+without the others. Each is measured in a separate process.
 
 Tables do not say where they were measured. It is taken to be the machine of the archive's runs, if
 they name only one; there a case must be the same bit for bit. Elsewhere the case is measured twice
-here, with two roundings, and the spread between these says how far apart two roundings of each
-column may be.
+here, with two roundings. The spread between the two results says how far apart two roundings of
+each column may be.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def measured_tables(archive: Archive, planned: Plan) -> tuple[list[Measured], di
 
 
 class Remeasuring:
-    """Measures cases again, each in a process of its own, and compares."""
+    """Measures cases again, each in a separate process, and compares."""
 
     def __init__(self, planned: Plan, runs: Iterable[FinishedRun]) -> None:
         """``runs`` are those of the archive."""

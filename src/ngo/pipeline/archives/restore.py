@@ -1,4 +1,4 @@
-"""Putting the finished runs of an archive back, so that the workflow trains only the others.
+"""Restoring the finished runs of an archive, so that the workflow trains only the others.
 
 The workflow trains a run again if its partition file is absent when another run needs it, so
 partitions are drawn too. Snakemake does not train a run without a record of it (``.snakemake``),
@@ -58,7 +58,7 @@ class Restored:
     here: list[str] = field(default_factory=list)
     #: Made by other code than this package's, or on another partition.
     other_code: list[str] = field(default_factory=list)
-    #: The source revisions of these.
+    #: The source revisions of the runs of other code.
     made_by: str = ""
     #: Not among the runs of the config.
     not_in_config: list[str] = field(default_factory=list)

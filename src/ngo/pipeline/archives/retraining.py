@@ -1,4 +1,4 @@
-"""Training the runs of an archive again, each in a process of its own, and comparing."""
+"""Training the runs of an archive again, each in a separate process, and comparing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUNDINGS = "within two roundings"
 
 
 class Retraining:
-    """Trains runs again, each in a process of its own, and compares."""
+    """Trains runs again, each in a separate process, and compares."""
 
     def __init__(self, root: Path, plugins: Sequence[str] = (), threads: int | None = None) -> None:
         """Data sets are read below ``root``."""

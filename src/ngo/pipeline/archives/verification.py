@@ -8,6 +8,7 @@ again and compared (``drawing``, ``retraining``, ``remeasuring``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ngo.common.registry import UserError
@@ -64,17 +65,11 @@ class Verification:
         if not claims:
             cases = {name: range(len(each.cases)) for name, each in self.measured.items()}
             return [Group("", len(self.runs), self.names, cases)]
-        can = set(self.names)
-        return [
-            Group(
-                basis.claim,
-                len(self.runs.keys() & set(basis.runs)),
-                [name for name in basis.runs if name in can],
-                basis.cases,
-                basis.unchecked,
-            )
-            for basis in bases(claims, self.planned, self.measured)
-        ]
+        found = []
+        for basis in bases(claims, self.planned, self.measured):
+            size = len(self.runs.keys() & {*basis.runs})
+            found.append(replace(basis, size=size, runs=sorted({*basis.runs} & {*self.names})))
+        return found
 
     def check_drawn(self, sample: int, groups: Sequence[Group], chosen: Sequence[Drawn]) -> None:
         """Raise a UserError if runs were asked for and none can be made, or for absent data."""
