@@ -21,11 +21,12 @@ from ngo.report.findings import read_findings
 
 FLAG = "--trust-plugins"
 
+# Prints a line for the user.
+Tell = Callable[[str], object]
+
 
 @contextmanager
-def archived_plan(
-    archive: Archive, *, trusted: bool, tell: Callable[[str], object]
-) -> Iterator[Plan]:
+def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Plan]:
     """The plan of an archive's config, in a temporary folder with what the config is made from.
 
     The folder is the working directory until the end, so that relative paths of plugins and graphs
@@ -45,7 +46,7 @@ def archived_plan(
             yield _planned(archive)
 
 
-def check_plugins(archive: Archive, *, trusted: bool, tell: Callable[[str], object]) -> None:
+def check_plugins(archive: Archive, *, trusted: bool, tell: Tell) -> None:
     """Tell the name and the SHA-256 of each plugin in an archive that is code.
 
     Raises a UserError if there is one, and plugins are not ``trusted``.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,10 +22,10 @@ from ngo.data.download import prepare
 from ngo.data.manifest import manifest_text
 from ngo.data.partition import Parts, parts_digest
 from ngo.pipeline.archives.archive import Archive
-from ngo.pipeline.archives.archive_plan import archived_plan
+from ngo.pipeline.archives.archive_plan import Tell, archived_plan
 from ngo.pipeline.archives.collect import RUNS, of_this_code
 from ngo.pipeline.archives.members import deciding_members
-from ngo.pipeline.archives.packed_runs import FinishedRun, revisions, run_here, write_run
+from ngo.pipeline.archives.packed_runs import revisions, run_here, write_run
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import Plan, plan
 from ngo.training import earlier
@@ -88,11 +88,7 @@ class Restored:
 
 @contextmanager
 def chosen(
-    archive: Archive,
-    configs: Sequence[str | Path] = (),
-    *,
-    trusted: bool,
-    tell: Callable[[str], object],
+    archive: Archive, configs: Sequence[str | Path] = (), *, trusted: bool, tell: Tell
 ) -> Iterator[tuple[Plan, list[Path]]]:
     """The plan of ``configs``, and the files by which Snakemake makes the same plan.
 
@@ -128,19 +124,18 @@ def restore(archive: Archive, planned: Plan, root: Path) -> Restored:
     Only runs of the same values and the same code fingerprint are written. Data sets are read below
     ``root``. Raises a UserError for an archive that is damaged, and while the workflow runs.
     """
-    runs = archive.runs
     lock = exclusive_lock(LOCK)
     try:
-        found = _sorted_out(runs, planned)
-        _draw_partitions(found, runs, planned, root)
+        found = _sorted_out(archive, planned)
+        _draw_partitions(found, archive, planned, root)
         for name in found.restored:
-            write_run(RUNS / name, runs[name])
+            write_run(RUNS / name, archive.runs[name])
             (RUNS / name / CHECKPOINT).unlink(missing_ok=True)
     finally:
         lock.release()
     finished = {*found.restored, *found.here}
     found.missing = len(planned.runs.keys() - finished)
-    found.made_by = revisions(runs[name].record for name in found.other_code)
+    found.made_by = revisions(archive.runs[name].record for name in found.other_code)
     return found
 
 
@@ -159,9 +154,9 @@ def record(files: Sequence[str], overlays: Iterable[str | Path]) -> None:
         raise UserError(f"restore: the runs are here, but Snakemake has no record of them: {told}")
 
 
-def _sorted_out(runs: Mapping[str, FinishedRun], planned: Plan) -> Restored:
+def _sorted_out(archive: Archive, planned: Plan) -> Restored:
     found = Restored(planned.tier)
-    for name, run in sorted(runs.items()):
+    for name, run in sorted(archive.runs.items()):
         spec = planned.runs.get(name)
         if spec is None:
             found.not_in_config.append(name)
@@ -176,12 +171,7 @@ def _sorted_out(runs: Mapping[str, FinishedRun], planned: Plan) -> Restored:
     return found
 
 
-def _draw_partitions(
-    found: Restored,
-    runs: Mapping[str, FinishedRun],
-    planned: Plan,
-    root: Path,
-) -> None:
+def _draw_partitions(found: Restored, archive: Archive, planned: Plan, root: Path) -> None:
     """Draw the absent partitions of restored runs, and check that they are those of the runs."""
     from ngo.data.loading import train_labels
 
@@ -206,7 +196,7 @@ def _draw_partitions(
         digest = parts_digest(_partition(path, spec, root))
         found.files.append(str(path))
         for name in names:
-            if runs[name].about["parts"] == digest:
+            if archive.runs[name].about["parts"] == digest:
                 found.files.append(str(RUNS / name / earlier.METRICS))
             else:
                 (found.restored if name in found.restored else found.here).remove(name)
