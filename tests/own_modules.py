@@ -1,11 +1,14 @@
 """Short fits of small modules on made-up data."""
 
+from contextlib import contextmanager
+
 import pytest
 import torch
 from torch import nn
 
 import ngo
 from ngo.common.seeding import torch_stream
+from ngo.training.own import own_dataset, own_model, own_task, template
 
 QUICK = {"workers": 3, "batch_size": 4, "epochs": 1, "eval_every": 0.5, "progress": False}
 
@@ -56,3 +59,28 @@ def told(**arguments):
 
 def row(model):
     return torch.cat([each.detach().flatten() for each in model.parameters()])
+
+
+X, CLASSES = torch.arange(24.0).reshape(8, 3), torch.arange(8) % 4
+PAIR = (X, CLASSES)
+
+
+def numbers(*shape):
+    return X, torch.randn(8, *shape)
+
+
+def prepared(module, pair=PAIR, loss=None):
+    """A data set, and the model and the task for it."""
+    data, _ = own_dataset(pair, pair, "cpu", any_targets=loss is not None)
+    name, task = own_task(data, loss)
+    return own_model(template(module, 0), data, name), data, task
+
+
+@contextmanager
+def line(*parts):
+    """Expect a UserError of one line with these parts."""
+    with pytest.raises(ngo.UserError) as caught:
+        yield
+    text = str(caught.value)
+    assert "\n" not in text
+    assert [part for part in parts if part not in text] == [], text

@@ -2,9 +2,9 @@
 
 ``fit`` trains a ``torch.nn.Module`` with n workers. The decorators (``topology``, ``method``,
 ``local_rule``, ``lr_schedule``, ``coupling``, ``compression``, ``model``, ``task``, ``dataset``,
-``partition``, ``measurement``) register entries of a user's own, whose options are declared with
-``number`` or ``whole`` and their ranges, ``choice`` or ``file``; ``load_plugins`` imports files
-that register entries. A wrong value raises a ``UserError``.
+``partition``, ``measurement``) register a user's entries. Their options are declared with
+``number`` or ``whole`` and a range, ``choice`` or ``file``. ``load_plugins`` imports files that
+register entries. A wrong value raises a ``UserError``.
 
 Importing the package is quick: a name's module is imported when the name is first used.
 """
@@ -53,7 +53,7 @@ __all__ = ["__version__", *_INTERFACE]
 
 
 def __getattr__(name: str) -> object:
-    if name == "setting":  # of plugins' files from before options had one name
+    if name == "setting":  # the former name, in older plugins
         raise AttributeError("ngo.setting is called ngo.number, ngo.whole or ngo.choice now")
     if name not in _INTERFACE:
         raise AttributeError(f"module 'ngo' has no attribute {name!r}")

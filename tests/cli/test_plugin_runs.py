@@ -159,7 +159,7 @@ def setting(name, default=1.0):
 
 
 for taken in ("lr", "threads", "step", "run"):
-    MISTAKES[setting(taken)] = f"option: '{taken}' is a name of the package's own; choose"
+    MISTAKES[setting(taken)] = f"option: '{taken}' is a name that the package uses; choose"
 
 
 @pytest.mark.usefixtures("own_entries")
@@ -180,5 +180,5 @@ def test_an_option_of_a_taken_name_is_refused_at_the_start_of_a_command(tmp_path
     process = command("--plugin", tmp_path / "bad.py", "--out", tmp_path / "run")
     _, err = ended(process)
     assert process.returncode == 2
-    assert err.startswith(f"ngo: option: '{name}' is a name of the package's own")
+    assert err.startswith(f"ngo: option: '{name}' is a name that the package uses")
     assert err.count("\n") == 1

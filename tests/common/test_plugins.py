@@ -9,7 +9,7 @@ from ngo.common.registry import UserError
 
 @pytest.fixture(autouse=True)
 def no_plugins(monkeypatch):
-    """No plugin is loaded, and those that a test loads do not outlive it."""
+    """No plugin is loaded, and entries that a test loads do not outlive it."""
     monkeypatch.setattr(plugins, "_loaded", {})
     monkeypatch.setattr(sys, "modules", sys.modules.copy())
 

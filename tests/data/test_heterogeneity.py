@@ -4,7 +4,7 @@ from partition_cases import LABELS, stream
 
 from ngo.common.registry import UserError
 from ngo.data.heterogeneity import hellinger_pairwise, hellinger_to_global, label_entropy
-from ngo.data.partition import summary
+from ngo.data.partition import samples_by_class
 from ngo.data.partitions.dirichlet import dirichlet
 
 
@@ -52,7 +52,7 @@ def test_workers_without_samples_are_left_out():
 def test_a_smaller_beta_is_more_heterogeneous():
     def measured(beta):
         parts = dirichlet(LABELS, 6, beta=beta, generator=stream())
-        counts = summary(LABELS, parts, 10).counts
+        counts = samples_by_class(LABELS, parts, 10)
         return hellinger_to_global(counts), hellinger_pairwise(counts), -label_entropy(counts)
 
     found = np.array([measured(beta) for beta in (0.05, 0.5, 5, 500)])

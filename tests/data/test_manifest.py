@@ -9,7 +9,7 @@ def test_a_manifest_names_the_files_and_their_checksums():
     assert found["dataset"] == "mnist"
     assert found["train_samples"] == 60_000
     assert found["files"].keys() == DATASETS["mnist"].files.keys()
-    assert "content" not in found  # only a described data set has a digest of its own
+    assert "content" not in found  # only described data sets have a digest
 
 
 def test_a_data_set_without_files_has_an_empty_list():

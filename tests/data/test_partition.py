@@ -8,7 +8,7 @@ import pytest
 from ngo.common import plugins
 from ngo.common.registry import UserError
 from ngo.common.seeding import numpy_stream
-from ngo.data.partition import PARTITIONS, check_parts, summary
+from ngo.data.partition import PARTITIONS, check_parts, samples_by_class
 
 LABELS = np.repeat(np.arange(10), 60)[numpy_stream(0, "test/labels").permutation(600)]
 
@@ -80,11 +80,10 @@ def test_an_unknown_rule():
         PARTITIONS["shard"]
 
 
-def test_summary_counts_classes():
+def test_the_samples_of_each_class_on_each_worker():
     labels = np.array([0, 0, 1, 2, 2, 2])
-    counted = summary(labels, [np.array([0, 2]), np.array([1])], classes=4)
-    assert counted.counts.tolist() == [[1, 1, 0, 0], [1, 0, 0, 0]]
-    assert counted.classes_covered == 2
+    counts = samples_by_class(labels, [np.array([0, 2]), np.array([1])], classes=4)
+    assert counts.tolist() == [[1, 1, 0, 0], [1, 0, 0, 0]]
 
 
 @pytest.mark.parametrize("first", ["partition", "partitions.dirichlet", "partitions.quantity"])

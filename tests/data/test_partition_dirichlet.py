@@ -6,7 +6,7 @@ from partition_cases import LABELS, assert_disjoint, stream
 from rates import check_mean
 
 from ngo.common.registry import UserError
-from ngo.data.partition import summary
+from ngo.data.partition import samples_by_class
 from ngo.data.partitions.dirichlet import dirichlet
 
 
@@ -21,7 +21,7 @@ def test_dirichlet_is_exhaustive(n, beta, seed):
 def test_dirichlet_tends_to_even_as_beta_grows():
     def spread(beta):
         parts = dirichlet(LABELS, 10, beta=beta, generator=stream())
-        return summary(LABELS, parts, 10).counts.std()
+        return samples_by_class(LABELS, parts, 10).std()
 
     assert spread(1e6) < 0.5  # 6 of each class on each worker
     assert spread(0.1) > 10

@@ -4,7 +4,7 @@ from partition_cases import LABELS, assert_disjoint, stream
 
 from ngo.common.registry import UserError
 from ngo.data.heterogeneity import hellinger_to_global
-from ngo.data.partition import summary
+from ngo.data.partition import samples_by_class
 from ngo.data.partitions.dirichlet import dirichlet
 from ngo.data.partitions.dirichlet_min import dirichlet_min
 
@@ -29,7 +29,7 @@ def test_a_first_draw_that_is_large_enough_is_that_of_dirichlet():
 def test_labels_remain_as_heterogeneous():
     """Each worker of a draw at β = 0.1 is far from the distribution of all labels."""
     parts = dirichlet_min(LABELS, 4, beta=0.1, smallest=20, generator=stream())
-    assert hellinger_to_global(summary(LABELS, parts, 10).counts) > 0.4
+    assert hellinger_to_global(samples_by_class(LABELS, parts, 10)) > 0.4
 
 
 def test_a_share_that_no_draw_has_is_named():

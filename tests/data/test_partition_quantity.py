@@ -7,7 +7,7 @@ from rates import check_mean
 
 from ngo.common.registry import UserError
 from ngo.data.heterogeneity import hellinger_to_global
-from ngo.data.partition import summary
+from ngo.data.partition import samples_by_class
 from ngo.data.partitions.quantity import quantity
 
 
@@ -22,7 +22,7 @@ def test_quantity_is_exhaustive_and_no_share_is_smaller_than_the_smallest(n, bet
 def test_sizes_are_skewed_and_labels_are_not():
     def measured(beta):
         parts = quantity(LABELS, 5, beta=beta, smallest=40, generator=stream())
-        return max(map(len, parts)), hellinger_to_global(summary(LABELS, parts, 10).counts)
+        return max(map(len, parts)), hellinger_to_global(samples_by_class(LABELS, parts, 10))
 
     most, distance = measured(0.1)
     even, _ = measured(1e6)

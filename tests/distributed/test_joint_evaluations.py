@@ -45,7 +45,7 @@ def test_an_evaluation_is_that_of_all_workers(problem):
     store, seen = store_here(), []
     evaluations = ledger_of(problem, store, seen)
     counts = {"samples": 16, "loss": 1.5, "losses": 1, "messages": 4, "message_bytes": 160}
-    counts |= {"models": 2, "bytes": 80, "other": 7, "stale": 3, "pulls": 2}
+    counts |= {"models_sent": 2, "bytes_sent": 80, "other_bytes_sent": 7, "stale": 3, "pulls": 2}
     assert not evaluations.record(0, reports(problem, X, {}))
     assert not evaluations.record(5, reports(problem, X, counts))
     assert not evaluations.record(9, reports(problem, X, counts))

@@ -113,8 +113,8 @@ def test_a_number_is_given_to_one_process():
     with pytest.raises(UserError) as error:
         meeting_of(store, 1, 3)
     assert str(error.value) == (
-        "RANK: another process has started as 1 of 3; each process must have a number of its own, "
-        "0 to 2."
+        "RANK: another process has started as 1 of 3; the processes must have different "
+        "numbers, 0 to 2."
     )
     with pytest.raises(UserError, match=r"process 0, 2 did not come \(1 was started more than"):
         first.gather("run", "", timeout=0.1)

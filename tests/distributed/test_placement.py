@@ -7,7 +7,14 @@ from participants import meeting_of, store_here
 
 from ngo.common.registry import UserError
 from ngo.distributed import placement
-from ngo.distributed.placement import assign_gpus, choose_device
+from ngo.distributed.placement import assign_gpus, choose_device, shares
+
+
+def test_every_worker_is_in_one_process():
+    for workers, processes in [(5, 2), (4, 4), (10, 3)]:
+        own = shares(workers, processes)
+        assert [i for part in own for i in part] == list(range(workers))
+        assert max(map(len, own)) - min(map(len, own)) <= 1
 
 
 @pytest.mark.parametrize(

@@ -227,9 +227,7 @@ def test_no_worker_is_dropped_from_directed_or_weighted_graphs(tmp_path, monkeyp
         "on-failure: 'drop' recomputes Metropolis–Hastings weights after a loss, but topology "
         "'one_way' is directed; allowed: stop."
     )
-    assert "'own' has weights of its own; allowed: stop." in refused(
-        tmp_path, "drop", topology="own"
-    )
+    assert "'own' has its own weights; allowed: stop." in refused(tmp_path, "drop", topology="own")
     assert refused(tmp_path, **directed) == refused(tmp_path, topology="own") == ""
 
 

@@ -18,8 +18,8 @@ def test_definitions_name_the_functions():
     assert BACKENDS.definitions == {
         "auto": "ngo.engine.backends.auto:auto",
         "graphs": "ngo.engine.backends.cuda_graphs:cuda_graphs",
-        "loop": "ngo.engine.backends.loop:loop",
-        "threads": "ngo.engine.backends.loop:threads",
+        "loop": "ngo.engine.backends.each_worker:loop",
+        "threads": "ngo.engine.backends.each_worker:threads",
         "vmap": "ngo.engine.backends.vmap:vmap",
     }
 

@@ -5,7 +5,7 @@ from torch.nn import functional as F
 from ngo.common.seeding import torch_stream
 from ngo.engine.backend import Stacked
 from ngo.engine.population import Population
-from ngo.models.architectures.mnist import mnist_cnn
+from ngo.models.architectures.classifiers import mnist_cnn
 
 
 def batch(n, b=8, seed=0):
@@ -31,7 +31,7 @@ def test_torchs_global_stream_is_left_alone():
 
 
 def test_gradients_are_those_of_plain_modules():
-    """Each row of G against a module of its own, with the same dropout stream."""
+    """Each row of G is the gradient of a separate module with the same dropout stream."""
     inputs, targets = batch(3)
     population = Population("mnist_cnn", 3, seed=7, backend="loop")
     population.X += 0.01 * torch.randn(3, 21_840, generator=torch_stream(1, "test"))

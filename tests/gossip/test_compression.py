@@ -68,7 +68,7 @@ def test_a_row_is_decoded_alike_by_everybody(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_worker_is_compressed_alike_in_any_company(name):
-    """Each row has a stream of its own, which continues from call to call."""
+    """Each row has its own stream, which continues from call to call."""
     together, alone = codec_of(name), codec_of(name)
     alone.streams = together.streams[2:3]
     states = [stream.get_state() for stream in together.streams]

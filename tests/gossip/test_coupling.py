@@ -24,7 +24,7 @@ def test_definitions_name_the_pulls():
 
 
 def test_a_coupling_is_registered_by_its_pull_alone(own_entries):
-    """Clipped differences, with a setting of its own."""
+    """Clipped differences, with a new option."""
     limit = number("largest pull", 1.0, above(0))
 
     @coupling("limited", fields=("p",), options={"limit": limit})

@@ -21,7 +21,7 @@ WITHOUT_SOURCE = {"centralized", "constant"}
 
 
 def possible(**values):
-    """Whether there is such a run."""
+    """Whether a run may have these values."""
     try:
         resolve({"workers": 16, **values})
     except UserError:

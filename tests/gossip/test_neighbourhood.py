@@ -49,7 +49,8 @@ def test_mixed_rows_are_those_of_the_whole_product(k, directed):
         assert not torch.equal(W, W.T)
     for width in (1, 60):
         X = torch.randn(N, width, generator=torch_stream(0, "X"), dtype=torch.float64)
-        whole = mix(X, W, spread=in_order)
+        whole = X.clone()
+        mix(whole, W, spread=in_order)
         for own, others in shares(W, k):
             rows = X[own]
             mix_rows(rows, X[others], own + others, W)

@@ -65,7 +65,7 @@ def test_a_matrix_is_made_at_its_first_use_and_kept_across_steps():
     assert {m.dtype for m in stepping.matrices.values()} == {X.dtype}
 
 
-def test_a_matrix_of_other_rows_is_made_anew_when_their_number_changes():
+def test_a_matrix_is_replaced_when_the_number_of_its_rows_changes():
     stepping = Stepping("ngo", states()[0])
     step = stepping.step()
     step.matrix("m", rows=3, columns=2).fill_(1)

@@ -67,7 +67,7 @@ def test_one_worker_keeps_what_it_has(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_matrices_repeat_after_the_period_and_not_before(name):
-    """Computed anew for each step, without the memory of ``Mixing``."""
+    """Computed in each step, without the memory of ``Mixing``."""
     entry = TOPOLOGIES[name]
     for n, (period, _, _), matrices in courses(name):
         if period is None:

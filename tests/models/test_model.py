@@ -35,11 +35,9 @@ def test_a_model_of_a_plugin(tmp_path, monkeypatch):
 
 def test_each_model_says_where_it_is_defined():
     places = {
-        "mnist": ("mnist_cnn", "mnist_fc", "mnist_vae"),
-        "mnist_vae_20": ("mnist_vae_20",),
-        "cifar10": ("cifar10_cnn", "cifar10_vae"),
-        "resnet18": ("resnet18",),
-        "regression": ("toy_net", "linear"),
+        "classifiers": ("mnist_cnn", "mnist_fc", "cifar10_cnn", "cifar100_cnn", "resnet18"),
+        "autoencoders": ("mnist_vae", "mnist_vae_20", "cifar10_vae"),
+        "regressors": ("toy_net", "linear"),
     }
     for module, names in places.items():
         for name in names:

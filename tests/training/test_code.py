@@ -37,7 +37,7 @@ def test_a_run_depends_on_the_entries_that_it_names(code_of):
         "ngo.gossip.methods.gossip:gossip",
         "ngo.gossip.local_rules.sgd:sgd",
         "ngo.gossip.topologies.ring:ring",
-        "ngo.engine.backends.loop:loop",
+        "ngo.engine.backends.each_worker:loop",
     } <= found
     for other in (
         "methods.delayed", "methods.local_sgd", "topologies.complete", "topologies.random",

@@ -1,42 +1,12 @@
-from contextlib import contextmanager
-
 import numpy as np
 import pytest
 import torch
+from own_modules import CLASSES, PAIR, X, line, numbers, prepared
 from torch import nn
 from torch.nn import functional as F
 
-from ngo.common.registry import UserError
 from ngo.models import layers
-from ngo.training.own import like, own_dataset, own_model, own_task, template, try_out
-
-X, CLASSES = torch.arange(24.0).reshape(8, 3), torch.arange(8) % 4
-PAIR = (X, CLASSES)
-
-
-def numbers(*shape):
-    return X, torch.randn(8, *shape)
-
-
-def prepared(module, pair=PAIR, loss=None):
-    """A data set, and the model and the task for it."""
-    data, _ = own_dataset(pair, pair, "cpu", any_targets=loss is not None)
-    name, task = own_task(data, loss)
-    return own_model(template(module, 0), data, name), data, task
-
-
-def tried(module, pair=PAIR, loss=None, size=4):
-    return try_out(*prepared(module, pair, loss), size)
-
-
-@contextmanager
-def line(*parts):
-    """Expect a UserError of one line with these parts."""
-    with pytest.raises(UserError) as caught:
-        yield
-    text = str(caught.value)
-    assert "\n" not in text
-    assert [part for part in parts if part not in text] == [], text
+from ngo.training.own import like, own_dataset, own_task, template
 
 
 def test_tensors_and_arrays_become_the_same_data_set():
@@ -146,52 +116,6 @@ def test_modules_that_cannot_be_trained_are_refused_in_a_line(module, part):
         template(module, 0)
 
 
-class InPlace(nn.Linear):
-    def forward(self, x):
-        return super().forward(x.div_(2))
-
-
-@pytest.mark.parametrize(
-    ("module", "pair", "part"),
-    [
-        (nn.Linear(2, 4), PAIR, "module: it failed on inputs of float32 of shape [3]: addmm: mat1"),
-        (nn.Linear(3, 3), PAIR, "its outputs are [4, 3]; for 4 classes they must be logits"),
-        (nn.GRU(3, 4), PAIR, "its outputs are a tuple"),
-        (nn.Linear(3, 1), numbers(), "its outputs are [4, 1] for targets [4]"),
-        (nn.Linear(3, 2), numbers(1), "its outputs are [4, 2] for targets [4, 1]"),
-        (InPlace(3, 4), PAIR, "module: it changes its inputs in place"),
-    ],
-)
-def test_modules_that_do_not_fit_the_data_are_refused_in_a_line(module, pair, part):
-    before = X.clone()
-    with line(part):
-        tried(module, pair)
-    assert torch.equal(X, before)
-
-
-@pytest.mark.parametrize(
-    ("loss", "part"),
-    [
-        ("mse", "loss: 'mse' is not a function of outputs and targets"),
-        (lambda out, y: 1.0, "loss: it returned a float; it must be a float tensor"),
-        (lambda out, y: out.argmax(1), "it must be a float tensor"),
-        (lambda out, y: out.sum(0), "loss: it returned [5] for 4 samples"),
-        (lambda out, y: out.detach().sum(1), "loss: it failed on outputs [4, 5]"),
-        (lambda out, y: F.mse_loss(out, y, nothing=1), "loss: it failed on outputs [4, 5]"),
-    ],
-)
-def test_wrong_losses_are_refused_in_a_line(loss, part):
-    with line(part):
-        tried(nn.Linear(3, 5), loss=loss)
-
-
-def test_a_batch_of_one_shows_that_batch_normalization_needs_more():
-    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
-    with line("module: it failed", "more than 1 value per channel"):
-        tried(module, size=1)
-    tried(module, size=2)
-
-
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 2)])
 def test_the_squared_error_is_a_sample_s_mean(shape):
     data, _ = own_dataset(numbers(*shape), numbers(*shape), "cpu")
@@ -210,46 +134,6 @@ def test_a_loss_is_a_mean_or_one_per_sample(reduction):
         losses = task.loss(torch.eye(4)[CLASSES.flip(0)], CLASSES)
         assert losses.shape == (8,)
         assert float(losses.mean()) == pytest.approx(1.7436683)
-
-
-def test_only_logits_are_scored():
-    binary = (X, CLASSES % 2)
-
-    def loss(outputs, targets):
-        return F.binary_cross_entropy_with_logits(outputs[:, 0], targets.float())
-
-    assert tried(nn.Linear(3, 1), binary, loss)[0].score is None
-    task, _ = tried(nn.Linear(3, 4))
-    assert task.score(torch.eye(4)[CLASSES], CLASSES).all()
-
-
-class Draws(nn.Linear):
-    def __init__(self, draw, when=(True, False)):
-        super().__init__(3, 4)
-        self.draw, self.when = draw, when
-
-    def forward(self, x):
-        if self.training in self.when:
-            self.draw()
-        return super().forward(x)
-
-
-@pytest.mark.parametrize(
-    ("module", "draws"),
-    [
-        (nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 4)), False),
-        (nn.Sequential(nn.AlphaDropout(0.5), nn.Linear(3, 4)), True),
-        (Draws(lambda: F.dropout(X)), True),
-        (Draws(lambda: torch.randn(1), when=[False]), True),
-        (Draws(lambda: np.random.rand()), True),
-        (Draws(lambda: None), False),
-    ],
-)
-def test_draws_from_global_streams_are_detected(module, draws):
-    before = torch.get_rng_state(), np.random.get_state()[1].copy()
-    assert tried(module)[1] is draws
-    assert torch.equal(torch.get_rng_state(), before[0])
-    assert (np.random.get_state()[1] == before[1]).all()
 
 
 def built(module, generator=None):

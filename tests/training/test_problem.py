@@ -1,13 +1,18 @@
+from dataclasses import replace
+from itertools import islice
+
 import numpy as np
 import pytest
 import torch
 from runs import digits_run
 
 from ngo.common.registry import UserError
+from ngo.common.seeding import torch_stream
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
+from ngo.training.batches import BatchStream
 from ngo.training.partition_file import draw, held_out
-from ngo.training.problem import make_problem
+from ngo.training.problem import check_outputs, make_problem
 
 
 def test_a_problem_has_all_that_a_run_computes_with(digits):
@@ -69,3 +74,25 @@ def test_a_part_of_the_test_set_serves_before_the_last_step(digits):
     assert sum(len(chunk) for chunk in problem.test_at(last)[1]) == len(digits.test_targets)
     whole = make_problem(digits_run(), digits)
     assert whole.test_at(0) is whole.test
+
+
+def test_a_model_with_too_few_outputs_is_refused_and_no_stream_is_drawn_from(digits):
+    spec = digits_run()
+    before = torch.get_rng_state()
+    check_outputs(spec, make_problem(spec, digits))
+    eleven = make_problem(spec, replace(digits, classes=11))
+    with pytest.raises(UserError, match="'mnist_cnn' has 10 outputs, but .* has 11 classes"):
+        check_outputs(spec, eleven)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_problem_of_some_workers_gives_them_the_same_batches(digits):
+    problem = make_problem(digits_run(), digits)
+    mine = problem.restricted_to([1, 2])
+    assert len(mine.data.train_inputs) == len(problem.parts[1]) + len(problem.parts[2])
+    for own, part, i in zip(mine.parts, problem.parts[1:3], (1, 2), strict=True):
+        streams = [
+            BatchStream(samples, 16, torch_stream(0, "batches", i)) for samples in (own, part)
+        ]
+        for local, everywhere in islice(zip(*streams, strict=True), 60):
+            assert torch.equal(mine.data.train_inputs[local], problem.data.train_inputs[everywhere])

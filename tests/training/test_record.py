@@ -25,7 +25,7 @@ def test_a_record_says_which_run_it_was(tmp_path):
     assert resolve(given(found["spec"])) == spec
     assert found["command"] == ["ngo", "train", *spec.flags()]
     assert found["versions"]["torch"] == torch.__version__
-    assert found["versions"]["kernels"] == record._kernels("cpu")
+    assert found["versions"]["kernels"] == record.kind("cpu")["kernels"]
     assert {"source", "device", "backend", "wall_seconds", "started", "seed"} <= found.keys()
     assert found["about"].keys().isdisjoint(found["spec"])
 

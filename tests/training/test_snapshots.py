@@ -94,7 +94,7 @@ def scores_of(model, data):
 
 
 def test_modules_of_snapshots_score_as_the_run_was_evaluated(digits):
-    spec = digits_run(epochs=4.0, eval_every=4.0, topology="ring", lr=0.1)
+    spec = digits_run(epochs=4.0, eval_every=4.0, topology="ring", lr=0.1, p=1.0)
     training = train(spec, digits, snapshots=["final"])
     rows, kept = training.rows, training.kept
     last, snapshot = rows[-1], kept[rows[-1].step]

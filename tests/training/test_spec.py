@@ -22,7 +22,7 @@ from ngo.training.spec import DEFAULTS, FIELDS, NEUTRAL, RunSpec, digest, flag
 
 def test_ids_are_readable_and_unique_by_value():
     spec = resolve({}, {**DEFAULTS, "partition": "shards"})
-    assert spec.id.startswith("mnist-shards-ring-ngo-p0.9-s0-")
+    assert spec.id.startswith("mnist-shards-ring-ngo-p0.95-s0-")
     assert len(spec.id.rsplit("-", 1)[1]) == 8
     others = [
         {"p": 0.8}, {"gamma": 0.2}, {"lr": 0.01}, {"seed": 1}, {"epochs": 3}, {"batch_size": 8},
@@ -148,8 +148,8 @@ def test_declared_options_and_their_entries_are_in_the_id(own_options):
     plain = resolve({})
     heavy = resolve({"local_rule": "heavy"})
     heavier = resolve({"local_rule": "heavy", "mass": 0.99})
-    assert heavy.id.startswith("mnist-iid-ring-ngo-heavy-p0.9-s0-")
-    assert resolve({"coupling": "limited"}).id.startswith("mnist-iid-ring-ngo-limited-p0.9-s0-")
+    assert heavy.id.startswith("mnist-iid-ring-ngo-heavy-p0.95-s0-")
+    assert resolve({"coupling": "limited"}).id.startswith("mnist-iid-ring-ngo-limited-p0.95-s0-")
     assert len({plain.id, heavy.id, heavier.id}) == 3
     assert heavy.partition_id == plain.partition_id
 
@@ -178,7 +178,7 @@ def rule(step):
 @pytest.mark.parametrize("name", ["lr", "threads", "id", "run"])
 def test_an_option_cannot_have_a_name_of_the_package(own_entries, name):
     rate = number("another rate", 0.5, at_least(0))
-    with pytest.raises(UserError, match=f"^option: '{name}' is a name of the package's own; ch"):
+    with pytest.raises(UserError, match=f"^option: '{name}' is a name that the package uses; ch"):
         local_rule("other", options={name: rate})(rule)
 
 

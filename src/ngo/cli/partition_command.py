@@ -45,7 +45,7 @@ def partition(data_root: Path | None, out: Path, plot: Path | None, **given: obj
         raise UserError(f"plot: dataset {spec.dataset!r} has no classes to draw.")
 
     from ngo.data.heterogeneity import hellinger_to_global, label_entropy
-    from ngo.data.partition import summary
+    from ngo.data.partition import samples_by_class
     from ngo.training.partition_file import draw, parts_by_owner, write
 
     root = download.data_root(data_root)
@@ -57,11 +57,11 @@ def partition(data_root: Path | None, out: Path, plot: Path | None, **given: obj
         f"{sum(sizes)} samples, {min(sizes)} to {max(sizes)} for each of {spec.workers} workers"
     ]
     if classes is not None:
-        found = summary(labels, parts, classes)
+        counts = samples_by_class(labels, parts, classes)
         facts += [
-            f"{found.classes_covered} classes covered",
-            f"Hellinger distance {hellinger_to_global(found.counts):.2f}",
-            f"label entropy {label_entropy(found.counts):.2f} nats",
+            f"{counts.any(0).sum()} classes covered",
+            f"Hellinger distance {hellinger_to_global(counts):.2f}",
+            f"label entropy {label_entropy(counts):.2f} nats",
         ]
     click.echo(f"{spec.partition_id}: {', '.join(facts)}")
     if plot is not None:
@@ -69,4 +69,4 @@ def partition(data_root: Path | None, out: Path, plot: Path | None, **given: obj
 
         stem = plot.with_suffix("") if plot.suffix in (".png", ".pdf", ".csv") else plot
         title = f"{spec.dataset}, partition {spec.partition}, seed {spec.seed}"
-        click.echo(f"→ {save_partition_plot(found.counts, title, stem)}")
+        click.echo(f"→ {save_partition_plot(counts, title, stem)}")

@@ -1,4 +1,4 @@
-"""Columns of numbers in a parquet file, with facts about them in the file's metadata.
+"""Reads and writes columns of numbers in parquet files, with facts in the files' metadata.
 
 The constructors of pyarrow import pandas, which takes most of a second in each of hundreds of
 training jobs. Columns are therefore passed to pyarrow as buffers.

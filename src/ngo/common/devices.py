@@ -1,4 +1,4 @@
-"""The device of a run, and the sharing of GPUs among runs."""
+"""Chooses the device of a run, and shares GPUs among runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def visible_gpus() -> list[str]:
 
 
 def check_device(device: str) -> None:
-    """Raise a UserError for an unknown device; other common names of a GPU suggest ``cuda``."""
+    """Raise a UserError for an unknown device. For ``gpu`` and the like, it suggests ``cuda``."""
     if device in DEVICES:
         return
     if device.partition(":")[0].lower() in ("gpu", "cuda", "nvidia"):
@@ -150,6 +150,6 @@ def _claim(gpus: list[str], runs: int, claim: ExitStack) -> int:
 
 
 def _free_slots(locks: str, runs: int) -> list[FileLock]:
-    """The free ones of a GPU's ``runs`` slots, as locks that this process holds now."""
+    """The free slots among a GPU's ``runs`` slots, as locks that this process holds now."""
     found = (try_lock(f"{locks}-{slot}.lock") for slot in range(runs))
     return [lock for lock in found if lock is not None]

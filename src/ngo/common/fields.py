@@ -1,4 +1,4 @@
-"""Fields: named values that users give, how each is declared, checked and explained.
+"""Fields: named values that users give. They are declared, checked and explained here.
 
 ``number``, ``whole``, ``choice`` and ``file`` declare a field with its default; a default that is a
 tuple declares a list of values. They declare the attributes of a frozen dataclass (those of a run,
@@ -26,7 +26,7 @@ C = TypeVar("C")
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers from ``low`` to ``high``; without an end that is open."""
+    """The numbers from ``low`` to ``high``. An open end is not allowed itself."""
 
     low: float
     high: float = math.inf
@@ -85,7 +85,7 @@ class Field:
     #: The registry of allowed names, for a value that is a name.
     names: Registry | None = None
     default: object = None
-    #: The fields whose choices use this one: u is used by random topologies, and None for others.
+    #: The fields whose choices use this one: ``u`` is used by random topologies only.
     owners: tuple[str, ...] = ()
     #: Whether the field is a list of such values.
     many: bool = False
@@ -128,7 +128,7 @@ def choice(help: str, default: str | tuple[str, ...] | None, names: Registry, **
 
 
 def file(help: str) -> Any:
-    """Declare the path of a file; its contents decide a run's code fingerprint too."""
+    """Declare the path of a file. Its content is part of a run's code fingerprint."""
     return _declared(Path, help, None)
 
 
@@ -184,7 +184,7 @@ def _checked_list(key: str, given: object, field: Field) -> tuple[object, ...]:
 def checked(key: str, value: object, field: Field) -> Any:
     """Return a ``value`` in the field's type; raise a UserError, under ``key``, if not allowed.
 
-    For a field with ``many`` values, it is one of them.
+    For a field with ``many`` values, ``value`` is one of them.
     """
     if field.names is not None:
         if not isinstance(value, str) or value not in field.names:

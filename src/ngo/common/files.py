@@ -19,11 +19,12 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def atomic_file(path: str | Path, key: str = "out") -> Iterator[Path]:
-    """Yield a temporary path beside ``path``, renamed to ``path`` if the block raises no error.
+    """Yield a temporary path, which is renamed to ``path`` if the block raises no error.
 
-    The temporary name keeps the suffix, because some writers (matplotlib's, for example) choose the
-    format by it. If ``path`` is a link, the link's target is replaced. Raises a UserError, under
-    ``key``, if the disk is full, or if ``path`` is a folder or a device.
+    Both paths are in the same folder. The temporary name keeps the suffix, because some writers
+    (matplotlib's, for example) choose the format by it. If ``path`` is a link, the link's target is
+    replaced. Raises a UserError, under ``key``, if the disk is full, or if ``path`` is a folder or
+    a device.
     """
     path = Path(path)
     path = path.resolve() if path.is_symlink() else path
@@ -48,7 +49,7 @@ def atomic_file(path: str | Path, key: str = "out") -> Iterator[Path]:
 
 
 def remove_partial(path: str | Path) -> None:
-    """Remove what killed processes left of writing ``path``. No process may be writing it now."""
+    """Remove partial files of ``path`` from killed processes. No process may be writing it now."""
     path = Path(path)
     for partial in path.parent.glob(f"{PARTIAL}{path.name}.*{path.suffix}"):
         partial.unlink(missing_ok=True)

@@ -91,7 +91,7 @@ def _reached(roots: Iterable[str]) -> set[Reached]:
 
 
 def _root(definition: str) -> list[Reached]:
-    """The definitions that a root stands for; none if its code is not ours."""
+    """The definitions of a root; none if its code is not ours."""
     if definition.endswith(".py"):
         return [(Path(definition), "")]
     module, _, qualname = definition.partition(":")
@@ -148,10 +148,7 @@ def _module(path: Path) -> Module:
 
 
 def _name(path: Path) -> str:
-    """The module's name that a file of ours has."""
-    if any(path.is_relative_to(folder) for folder in OURS):
-        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    """The dotted name of the module in a file of ours."""
     for plugin in plugins.loaded():
         if plugin.path == path and plugin.module.startswith(plugins.PREFIX):
             return plugin.module
@@ -223,7 +220,7 @@ class Module:
 
 
 def _resolved(target: str, depth: int = 0) -> Iterator[Reached]:
-    """The definition that a dotted name stands for; all of a module's, for the module itself."""
+    """The definition with a dotted name; for the name of a module, all of its definitions."""
     module, path, rest = "", None, target.split(".")
     while rest and (further := _file(f"{module}.{rest[0]}".strip("."))) is not None:
         module, path = f"{module}.{rest.pop(0)}".strip("."), further

@@ -1,7 +1,7 @@
-"""Former names of a run's fields, which older configs, claims, commands and results have.
+"""Former names of a run's fields, in older configs, claims, commands and results.
 
-Whatever reads such a file or word takes it through this module. All that is written has the
-present names.
+Code that reads such a file or word converts it with this module. All written files have the present
+names.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def present(name: str, place: str | None = None) -> str:
 
 
 def renamed(values: Mapping[str, object], place: str | None = None) -> dict[str, object]:
-    """``values`` under present names; of two values of one field, the later counts."""
+    """``values`` under present names. If a field has two values, the later counts."""
     return {present(name, place): value for name, value in values.items()}
 
 
 def renamed_throughout(value: object, place: str) -> object:
-    """A config or claims with present names, as keys, as texts, and as ``{name}`` in texts."""
+    """A config or claims with present names: of keys, of texts, and of ``{name}`` in texts."""
     if isinstance(value, Mapping):
         return {
             renamed_throughout(key, place): renamed_throughout(each, place)
@@ -51,7 +51,7 @@ def renamed_throughout(value: object, place: str) -> object:
 
 
 def _present_path(braced: str, place: str) -> str:
-    """``{data.method}``, in place of ``{data.protocol}``."""
+    """``{data.method}`` for ``{data.protocol}``."""
     return re.sub(r"\w+", lambda found: present(found[0], place), braced)
 
 

@@ -1,6 +1,6 @@
-"""Lock files, one holder at a time. The system drops a lock when its process ends, however it ends.
+"""Lock files, each with one holder at a time. The system drops a lock when its process ends.
 
-A lock can be released in another thread than the one that acquired it.
+A lock may be acquired in one thread and released in another.
 """
 
 from __future__ import annotations

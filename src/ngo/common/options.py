@@ -1,4 +1,4 @@
-"""Options: fields of a run that a registry's entry declares, with a meaning for that entry only."""
+"""Options: fields of a run that an entry of a registry declares for its own use."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ngo.common.registry import Registry, UserError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: What ``fields.number``, ``whole``, ``choice`` or ``file`` returned, by the option's name.
+#: By the option's name: what ``fields.number``, ``whole``, ``choice`` or ``file`` returned.
 Options = Mapping[str, Any]
 
-#: All that registered entries have declared.
+#: The options of all registered entries.
 DECLARED: Registry[Field] = Registry("field of a run")
 
 # Names that no option may have, see ``reserve``.
@@ -25,10 +25,9 @@ _reserved: set[str] = set()
 
 
 def declare(kind: str, entry: str, options: Options | None) -> tuple[str, ...]:
-    """Declare the options of an ``entry`` of the registry ``kind``; their names.
+    """Declare the options of an ``entry`` of the registry ``kind``, and return their names.
 
-    Entries of one registry may declare the same option. A UserError if a name is taken by another
-    one.
+    Entries of one registry may declare the same option. A UserError if another option has the name.
     """
     for name, option in (options or {}).items():
         _check_name(name)
@@ -67,7 +66,7 @@ def reserve(names: Iterable[str]) -> None:
 
 def _check_name(name: str) -> None:
     if name in _reserved:
-        raise UserError(f"option: {name!r} is a name of the package's own; choose another name.")
+        raise UserError(f"option: {name!r} is a name that the package uses; choose another name.")
     if not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise UserError(
             f"option: {name!r} is not allowed; use lower-case letters, digits and underscores."

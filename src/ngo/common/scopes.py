@@ -9,41 +9,29 @@ from dataclasses import dataclass
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _OWN_SCOPE = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
-_BINDING = (
-    ast.stmt,
-    ast.expr,
-    ast.excepthandler,
-    ast.match_case,
-    ast.pattern,
-    ast.withitem,
-    ast.keyword,
-)
 _NAMED = (*FUNCTIONS, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What an imported name stands for: ``ngo.gossip.coupling`` or ``torch.nn.functional.relu``."""
+    """The target of an imported name: ``ngo.gossip.coupling`` or ``torch.nn.functional.relu``."""
 
     target: str
 
 
 def imported_names(node: ast.stmt, package: str) -> dict[str, Imported]:
     """The names that an import statement binds, in a module of ``package``."""
+    names = {}
     if isinstance(node, ast.Import):
-        return {
-            alias.asname or alias.name.partition(".")[0]: Imported(
-                alias.name if alias.asname else alias.name.partition(".")[0]
-            )
-            for alias in node.names
-        }
-    if isinstance(node, ast.ImportFrom):
+        for alias in node.names:
+            target = alias.name if alias.asname else alias.name.partition(".")[0]
+            names[alias.asname or target] = Imported(target)
+    elif isinstance(node, ast.ImportFrom):
         parts = package.split(".")[: -(node.level - 1) or None] if node.level else []
         source = ".".join([*parts, *filter(None, [node.module])])
-        return {
-            alias.asname or alias.name: Imported(f"{source}.{alias.name}") for alias in node.names
-        }
-    return {}
+        for alias in node.names:
+            names[alias.asname or alias.name] = Imported(f"{source}.{alias.name}")
+    return names
 
 
 def is_type_checking(node: ast.stmt) -> bool:
@@ -81,14 +69,5 @@ def bound_names(nodes: Iterable[ast.AST], package: str) -> dict[str, Imported | 
         if is_type_checking(node):
             waiting += node.orelse[::-1]
         elif not isinstance(node, _OWN_SCOPE):
-            waiting += _children(node)[::-1]
+            waiting += [*ast.iter_child_nodes(node)][::-1]
     return {name: imported for name, imported in bound.items() if name not in outer}
-
-
-def _children(node: ast.AST) -> list[ast.AST]:
-    """The nodes directly below ``node`` that can bind a name or have such nodes below them."""
-    children = []
-    for name in node._fields:
-        value = getattr(node, name, None)
-        children += value if isinstance(value, list) else [value]
-    return [each for each in children if isinstance(each, _BINDING)]

@@ -1,7 +1,7 @@
 """Independent random streams, keyed by (seed, name, worker).
 
-A key gives the same stream in every process and at any time. Two methods that use the same key see
-the same numbers, so that their comparison is paired.
+A key gives the same stream in every process and at any time. Two methods with the same key draw the
+same numbers, so that their comparison is paired.
 """
 
 from __future__ import annotations

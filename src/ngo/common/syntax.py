@@ -2,7 +2,7 @@
 
 The canonical text changes only when the code can behave differently. It has no comments,
 docstrings, positions or annotations of functions; local variables are numbered; an imported name
-is written as what it stands for. Parameters keep their names, since callers may pass them by name.
+is written as its target. Parameters keep their names, since callers may pass them by name.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 from ngo.common.scopes import Imported, bound_names, is_type_checking
 
 _IGNORED_FIELDS = {"ctx", "type_comment", "kind", "type_ignores"}
+
+# Nodes with a name that they bind, and the words for them.
+_BINDING = {"ExceptHandler": "except", "MatchAs": "as", "MatchStar": "*", "MatchMapping": "mapping"}
 
 
 @dataclass
@@ -64,10 +67,13 @@ class _Writer:
             if (special := _SPECIAL.get(kind)) is not None:
                 special(self, value)
                 return
-            self.words.append(kind)
+            self.words.append(_BINDING.get(kind, kind))
             for name in value._fields:
-                if name not in _IGNORED_FIELDS:
-                    self.write(getattr(value, name, None))
+                part = getattr(value, name, None)
+                if kind in _BINDING and isinstance(part, str):  # the name that it binds
+                    self._write_name(part)
+                elif name not in _IGNORED_FIELDS:
+                    self.write(part)
         elif isinstance(value, list):
             self.words.append("[")
             for item in value:
@@ -144,35 +150,11 @@ class _Writer:
         for part in (node.test, node.body, node.orelse):
             self.write(part)
 
-    def _write_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        self.words.append("except")
-        self.write(node.type)
-        self._write_optional(node.name)
-        self.write(node.body)
-
-    def _write_MatchAs(self, node: ast.MatchAs) -> None:
-        self.words.append("as")
-        self.write(node.pattern)
-        self._write_optional(node.name)
-
-    def _write_MatchStar(self, node: ast.MatchStar) -> None:
-        self.words.append("*")
-        self._write_optional(node.name)
-
-    def _write_MatchMapping(self, node: ast.MatchMapping) -> None:
-        self.words.append("mapping")
-        self.write(node.keys)
-        self.write(node.patterns)
-        self._write_optional(node.rest)
-
     def _write_Global(self, node: ast.Global) -> None:
         for name in node.names:
             self._write_name(name)
 
     _write_Nonlocal = _write_Global
-
-    def _write_optional(self, name: str | None) -> None:
-        self.words.append("None") if name is None else self._write_name(name)
 
     # Scopes
 

@@ -1,7 +1,7 @@
 """Transfers from the host to a GPU that the host does not wait for.
 
-A GPU copies from page-locked memory on its own. For other memory, the host has to wait for the copy
-and for all GPU work queued before it.
+A GPU copies page-locked memory while the host goes on. For other memory, the host waits for the
+copy, and for all GPU work that was queued before it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ def sent(x: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 def kept_there(W: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """``W`` on ``device``, with a cache for matrices that every step needs.
+    """``W`` on ``device``, from a cache: every step needs the same matrices.
 
-    A change of ``W`` in place is noticed by its version.
+    The version of ``W`` shows whether it was changed in place.
     """
     return W if W.device == device else _kept_there(W, W._version, device)
 

@@ -1,4 +1,4 @@
-"""Files that a stranger may have made: what is checked before one is opened or takes memory."""
+"""Checks of files that a stranger may have made, before one is opened or takes memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RATIO = 200
 def regular_file(path: Path, key: str) -> Path:
     """Return ``path``; a UserError, under ``key``, unless it is a regular file, or a link to one.
 
-    To open a pipe may block for ever, and a device may have no end.
+    Opening a pipe may block forever, and a device may have no end.
     """
     try:
         if stat.S_ISREG(os.stat(path).st_mode):
@@ -33,10 +33,10 @@ def regular_file(path: Path, key: str) -> Path:
 
 
 def check_declared(path: Path, key: str, size: int) -> None:
-    """A UserError, under ``key``, if the content of a file would take too much memory.
+    """Raise a UserError, under ``key``, if the content of a file would take too much memory.
 
-    ``size`` is what the file declares, in bytes. It may be ``ALWAYS``, or ``RATIO`` times the size
-    of the file, and at most the machine's memory.
+    ``size`` is the size in bytes that the file declares. It may be ``ALWAYS``, or ``RATIO`` times
+    the size of the file, and at most the machine's memory.
     """
     own = os.stat(path).st_size
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -49,7 +49,7 @@ def check_declared(path: Path, key: str, size: int) -> None:
 
 
 def read_limited(path: Path, key: str, limit: int) -> str:
-    """The text of a regular UTF-8 file of at most ``limit`` bytes; a UserError for another one."""
+    """The text of a regular UTF-8 file of at most ``limit`` bytes; else a UserError."""
     regular_file(path, key)
     try:
         with path.open("rb") as file:
@@ -64,12 +64,12 @@ def read_limited(path: Path, key: str, limit: int) -> str:
 
 
 def check_names(folder: Path, key: str, names: list[str]) -> None:
-    """A UserError, under ``key``, for a file in ``folder`` whose name has control characters or is
-    not UTF-8: such names make lists of files ambiguous.
+    """Raise a UserError, under ``key``, for a file in ``folder`` whose name has control characters
+    or is not UTF-8. Lists of files with such names are ambiguous.
     """
     for name in names:
         if not name.isprintable():  # undecodable bytes are surrogates, which are not printable
             raise UserError(
-                f"{key}: {str(folder)!r} has a file with the name {name!r}; names must be of "
-                f"printable characters, in UTF-8."
+                f"{key}: {str(folder)!r} has a file with the name {name!r}; names must "
+                f"consist of printable characters, in UTF-8."
             )

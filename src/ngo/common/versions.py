@@ -1,6 +1,6 @@
 """The versions of the libraries that decide the results of runs.
 
-Of each, the public version counts: ``2.15.0`` of ``2.15.0+cu132``, which names a build.
+Only the public version counts: that of ``2.15.0+cu132``, a build, is ``2.15.0``.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-#: Random graphs; data and partitions; decoded images; training; the architecture of ResNet-18.
+#: They draw graphs, data and partitions, decode images, train, and define ResNet-18.
 LIBRARIES = ("networkx", "numpy", "pillow", "torch", "torchvision")
 
-#: What becomes of runs of different versions in one table: the first by default.
+#: How runs of different versions in one table are treated: the first is the default.
 MIXED = ("refuse", "tell")
 
 
 @cache
 def installed() -> Mapping[str, str]:
-    """The versions of these libraries here, found without importing them."""
+    """The installed versions of these libraries, found without importing them."""
     from importlib.metadata import version
 
     return {name: public(version(name)) for name in LIBRARIES}
@@ -29,14 +29,14 @@ def public(version: str) -> str:
 
 
 def recorded(record: Mapping) -> dict[str, str]:
-    """The versions in the record of a run (``run.json``); older records have some of them."""
+    """The versions in the record of a run (``run.json``). Older records lack some of them."""
     found = record.get("versions")
     found = found if isinstance(found, Mapping) else {}
     return {name: public(str(found[name])) for name in LIBRARIES if name in found}
 
 
 def others(record: Mapping) -> str:
-    """``torch 2.14.0``: the recorded versions that are not those here; empty if there is none."""
+    """The recorded versions that are not installed, such as ``torch 2.14.0``; empty if all are."""
     ours = installed()
     found = recorded(record).items()
     return ", ".join(f"{name} {version}" for name, version in found if version != ours[name])

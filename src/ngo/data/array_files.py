@@ -6,7 +6,7 @@ import math
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 HDF5 = (".h5", ".hdf5")
 SUFFIXES = (".npz", *HDF5)
 
-# Whether the last axis of images is that of colours: grey, colours, colours with transparency.
+# Numbers of channels of images: grey, colours, colours with transparency.
 COLOURS = (1, 3, 4)
 
 
 def array_names(path: Path) -> list[str]:
     """The names of the arrays in a file."""
     with _opened(path) as arrays:
-        return sorted(arrays)
+        return sorted(arrays.names)
 
 
 def read_arrays(path: Path, *names: str) -> list[np.ndarray]:
@@ -41,15 +41,15 @@ def read_arrays(path: Path, *names: str) -> list[np.ndarray]:
     """
     with _opened(path) as arrays:
         for name in names:
-            if name not in arrays:
-                known = sorted(arrays)
+            if not arrays.has(name):
+                known = sorted(arrays.names)
                 listed = ", ".join([*known[:20], *["…"] * (len(known) > 20)]) or "none"
                 raise UserError(
                     f"data.root: {str(path)!r} has no array {name!r}; it has "
                     f"{listed}.{nearest(name, known)}"
                 )
-        check_declared(path, "data.root", sum(arrays.declared(name) for name in names))
-        return [arrays[name] for name in names]
+        check_declared(path, "data.root", sum(arrays.size(name) for name in names))
+        return [arrays.read(name) for name in names]
 
 
 def as_inputs(array: np.ndarray) -> np.ndarray:
@@ -76,8 +76,9 @@ def as_targets(array: np.ndarray) -> np.ndarray:
 def _opened(path: Path) -> Iterator[_Npz | _Hdf5]:
     regular_file(path, "data.root")
     try:
-        with _Hdf5(path) if path.suffix in HDF5 else _Npz(path) as arrays:
-            check_names(path, "data.root", list(arrays))
+        arrays = _Hdf5(path) if path.suffix in HDF5 else _Npz(path)
+        with arrays.file:
+            check_names(path, "data.root", list(arrays.names))
             yield arrays
     except UserError:
         raise
@@ -92,54 +93,44 @@ _DAMAGED = (
 )
 
 
-class _Npz(Mapping[str, np.ndarray]):
-    """The arrays of a ``.npz`` file by name."""
+class _Npz:
+    """The arrays of a ``.npz`` file."""
 
     def __init__(self, path: Path) -> None:
-        self._file = zipfile.ZipFile(path)
-        members = (each.filename for each in self._file.infolist())
-        self._members = {name.removesuffix(".npy"): name for name in members}
+        self.file = zipfile.ZipFile(path)
+        # The arrays' names, each with that of its member.
+        self.names = {name.removesuffix(".npy"): name for name in self.file.namelist()}
 
-    def __enter__(self) -> _Npz:
-        return self
+    def has(self, name: str) -> bool:
+        """Whether the file has an array of this name."""
+        return name in self.names
 
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._members)
-
-    def __len__(self) -> int:
-        return len(self._members)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._members
-
-    def declared(self, name: str) -> int:
-        """The size of an array in bytes; a ValueError if that of its data is another."""
-        info = self._file.getinfo(self._members[name])
-        with self._file.open(info) as file:
+    def size(self, name: str) -> int:
+        """The size of an array in bytes; a ValueError if its data has another size."""
+        info = self.file.getinfo(self.names[name])
+        with self.file.open(info) as file:
             read = _HEADERS.get(npy.read_magic(file))
             if read is None:
                 raise ValueError(f"{name!r} has an unknown version of the npy format")
             shape, _, dtype = read(file)
             if min(shape, default=0) < 0:
                 raise ValueError(f"{name!r} has negative dimensions")
-            size, there = math.prod(shape) * dtype.itemsize, info.file_size - file.tell()
-        if not dtype.hasobject and size != there:
-            raise ValueError(f"{name!r} declares {size} bytes, and there are {there}")
+            size, found = math.prod(shape) * dtype.itemsize, info.file_size - file.tell()
+        if not dtype.hasobject and size != found:
+            raise ValueError(f"{name!r} declares {size} bytes, and there are {found}")
         return size
 
-    def __getitem__(self, name: str) -> np.ndarray:
-        with self._file.open(self._members[name]) as file:
+    def read(self, name: str) -> np.ndarray:
+        """An array; a ValueError if it is pickled."""
+        with self.file.open(self.names[name]) as file:
             return npy.read_array(file, allow_pickle=False)
 
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-class _Hdf5(Mapping[str, np.ndarray]):
-    """The arrays of a HDF5 file by name: those whose data is in the file itself."""
+class _Hdf5:
+    """The arrays of a HDF5 file whose data is in the file itself."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -148,35 +139,26 @@ class _Hdf5(Mapping[str, np.ndarray]):
             raise UserError(
                 f"data.root: {str(path)!r} is a HDF5 file, which needs h5py: pip install h5py"
             ) from None
-        self._h5py, self._file = h5py, h5py.File(path, "r")
+        self._h5py, self.file = h5py, h5py.File(path, "r")
+        self.names = self.file.keys()
 
-    def __enter__(self) -> _Hdf5:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._file)
-
-    def __len__(self) -> int:
-        return len(self._file)
-
-    def __contains__(self, name: object) -> bool:
+    def has(self, name: str) -> bool:
+        """Whether the file has an object, or a link, of this name."""
         return self._link(name) is not None
 
-    def declared(self, name: str) -> int:
+    def size(self, name: str) -> int:
         """The size of an array in bytes."""
         return self._array(name).nbytes
 
-    def __getitem__(self, name: str) -> np.ndarray:
+    def read(self, name: str) -> np.ndarray:
+        """An array; a ValueError if it has its data in another file."""
         return np.asarray(self._array(name)[()])
 
     def _array(self, name: str) -> h5py.Dataset:
         """The array, not yet read; a ValueError if its data would come from another file."""
         if not isinstance(self._link(name), self._h5py.HardLink):
             raise ValueError(f"{name!r} is a link to another place")
-        found = self._file[name]
+        found = self.file[name]
         if not isinstance(found, self._h5py.Dataset) or found.shape is None:
             raise ValueError(f"{name!r} is not an array")
         if found.is_virtual or found.external:
@@ -186,13 +168,13 @@ class _Hdf5(Mapping[str, np.ndarray]):
         return found
 
     def _link(self, name: str) -> object | None:
-        """The link that a name stands for, or the first of its path that leads elsewhere.
+        """The link with this path, or the first link of the path that leads to another place.
 
         None if there is none. Links to other files are not followed.
         """
         parts, link = name.split("/"), None
         for k in range(len(parts)):
-            link = self._file.get("/".join(parts[: k + 1]), getlink=True)
+            link = self.file.get("/".join(parts[: k + 1]), getlink=True)
             if not isinstance(link, self._h5py.HardLink):
                 break
         return link

@@ -1,4 +1,4 @@
-"""Augmentation of training images: random changes, drawn anew for every batch.
+"""Augmentation of training images: random changes, drawn for every batch.
 
 An augmentation is a function of a batch of images and a random stream, registered with
 ``@augmentation`` in ``ngo.data.augmentations`` or in a plugin.
@@ -24,8 +24,7 @@ def augmentation(name: str) -> Callable[[Augment], Augment]:
     """Register a function that changes a batch of images at random."""
 
     def register(augment: Augment) -> Augment:
-        AUGMENTATIONS.add(name, augment, augment)
-        return augment
+        return AUGMENTATIONS.add(name, augment, augment)
 
     return register
 

@@ -1,4 +1,4 @@
-"""What files contain, as one digest, which is computed again only if a file has changed."""
+"""One digest of the content of files, computed again only if a file has changed."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _log = logging.getLogger("ngo")
 def content_digest(place: Path, files: Sequence[str] = ()) -> str:
     """The SHA-256 of a file; or of some ``files`` of a folder, their names included, in this order.
 
-    It is kept beside the file or folder, with a ``stamp`` of the files; if it cannot be written
-    there, it is computed each time. A UserError for what is not a regular file.
+    It is kept in a file next to ``place``, with a ``stamp`` of the files. If that file cannot be
+    written, the digest is computed each time. A UserError if one of the files is not regular.
     """
     kept = place.with_name(f".{place.name}.sha256")
     paths = [place / name for name in files] or [place]
@@ -41,22 +41,21 @@ def content_digest(place: Path, files: Sequence[str] = ()) -> str:
 
 
 def _digest(paths: Sequence[Path], names: Sequence[str]) -> str:
-    digest = hashlib.sha256()
-    if not names:
-        with paths[0].open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    for path, name in zip(paths, names, strict=True):
+    digests = []
+    for path in paths:
         with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        digest.update(f"{content}  {name}\n".encode())
-    return digest.hexdigest()
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    if not names:
+        return digests[0]
+    lines = (f"{digest}  {name}\n" for digest, name in zip(digests, names, strict=True))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def stamp(paths: Sequence[Path], names: Sequence[str] = ()) -> str:
     """A digest of the files' names and sizes, and of the times when they were last changed.
 
-    Two times, because a file may come with any time of modification: nobody chooses ``st_ctime``.
-    So a digest that came with the files counts for nothing.
+    A file may come with any ``st_mtime``, but nobody can choose its ``st_ctime``. A stamp that came
+    with the files is therefore wrong, and the digest that was kept with it is not used.
     """
     facts = ((path, os.stat(path)) for path in paths)
     lines = (

@@ -1,4 +1,4 @@
-"""Data sets: what is known of one before it is read, and its arrays and tensors after.
+"""Data sets: the facts about one before it is read, and its arrays and tensors afterwards.
 
 A data set is a function that reads numpy arrays from the data root, registered with ``@dataset`` in
 ``ngo.data.sets`` or in a plugin.
@@ -66,20 +66,20 @@ class Source:
     # The number of classes; None for regression data.
     classes: int | None
 
-    # The files, relative to the data root, each with the md5 sums that are accepted: none to accept
-    # any content; a second one is that of the compressed file, whose name ends in .gz.
+    # The files, relative to the data root, each with the md5 sums that are accepted. Without a sum,
+    # any content is accepted. A second sum is that of the compressed file, whose name ends in .gz.
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    # A folder of many files without checksums of their own, relative to the data root.
+    # A folder of many files without checksums, relative to the data root.
     folder: str | None = None
 
-    # Says in one line which part of the release is missing below the data root; None if complete.
+    # Which part of the release is missing below the data root, in one line; None if none is.
     note: Callable[[Path], str | None] = lambda root: None
 
     # Where to download the files and the folder.
     downloads: tuple[Download, ...] = ()
 
-    # The data set of the paper whose numbers are shown beside this one's.
+    # The data set of the paper whose numbers are shown next to the numbers of this one.
     stands_in_for: str | None = None
 
 
@@ -138,22 +138,21 @@ def dataset(
 ) -> Callable[[Read], Read]:
     """Register the decorated function ``root → Arrays`` as a data set.
 
-    ``read_labels`` defaults to the training targets of the function itself. ``files`` are names, or
-    names with checksums. The arguments are those of ``Source``.
+    The arguments are those of ``Source``. Without ``read_labels``, the labels are the training
+    targets that the function returns. ``files`` are names, or names with checksums.
     """
     if not isinstance(files, Mapping):
         files = {file: () for file in files}
 
     def register(read: Read) -> Read:
-        def targets(root: Path) -> np.ndarray:
+        def labels(root: Path) -> np.ndarray:
+            if classes is None:
+                return np.zeros(train_samples, np.int64)
             return np.asarray(read(root).train_targets, np.int64)
-
-        def zeros(root: Path) -> np.ndarray:
-            return np.zeros(train_samples, np.int64)
 
         source = Source(
             read=read,
-            read_labels=read_labels or (zeros if classes is None else targets),
+            read_labels=read_labels or labels,
             train_samples=train_samples,
             input_shape=input_shape,
             classes=classes,

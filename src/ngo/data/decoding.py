@@ -13,8 +13,8 @@ from ngo.common.untrusted import regular_file
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# Pillow's names of the formats that are decoded. Others are refused whatever the file is called:
-# for PostScript, Pillow would start another program.
+# Pillow's names of the formats that are decoded. Other formats are refused, whatever the file's
+# name is: for PostScript, Pillow would start another program.
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 
 
@@ -27,7 +27,7 @@ def decoded_images(paths: Iterable[Path], mode: str) -> Iterator[Image]:
     from PIL import Image
 
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module="PIL")  # of damaged facts beside the pixels
+        warnings.filterwarnings("ignore", module="PIL")  # of damaged metadata
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         for path in paths:
             regular_file(path, "data.root")

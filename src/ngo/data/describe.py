@@ -1,4 +1,4 @@
-"""Writing the description of a data set (see ``described``): what is found in its files."""
+"""Writes the description of a data set (see ``described``) from the facts in its files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ngo.common.registry import UserError
 from ngo.data import array_files, image_folder
-from ngo.data.described import OWNER, ROLES, digest, parsed, source_of
+from ngo.data.described import OWNER, digest, parsed, source_of
 from ngo.data.loading import checked_arrays
 
 HEADER = """\
@@ -30,9 +30,9 @@ def describe(
 ) -> dict[str, object]:
     """The description of a folder of images, or of a file of arrays, as its YAML file has it.
 
-    ``size`` is the height and the width to which the images of a folder are resized; ``grey`` ones
-    have one channel in place of three. ``arrays`` are names of a file's arrays by role. The data is
-    read and checked once. A one-line UserError for data that cannot be used.
+    ``size`` is the height and the width to which the images of a folder are resized. If ``grey``,
+    they have one channel instead of three. ``arrays`` are names of a file's arrays by role. The
+    data is read and checked once. A one-line UserError for data that cannot be used.
     """
     if not place.exists():
         raise UserError(f"path: {str(place)!r} does not exist.")
@@ -42,7 +42,8 @@ def describe(
         key = "grey" if size is None else "size"
         raise UserError(f"{key}: {str(place)!r} is not a folder of images, and only they have it.")
     facts = _of_folder(place, size, grey) if place.is_dir() else _of_file(place, arrays or {})
-    values = {"dataset": name, _kind(place): _below(root, place), **facts, "sha256": digest(place)}
+    kind = "folder" if place.is_dir() else "file"
+    values = {"dataset": name, kind: _below(root, place), **facts, "sha256": digest(place)}
     found = parsed(f"path: {str(place)!r}", values)
     source = source_of(found)
     checked_arrays(name, source, source.read(root), root)
@@ -54,10 +55,6 @@ def as_text(values: Mapping[str, object]) -> str:
     import yaml
 
     return HEADER + yaml.safe_dump(dict(values), sort_keys=False, default_flow_style=None)
-
-
-def _kind(place: Path) -> str:
-    return "folder" if place.is_dir() else "file"
 
 
 def _below(root: Path, place: Path) -> str:
@@ -84,24 +81,23 @@ def _of_file(place: Path, arrays: Mapping[str, str]) -> dict[str, object]:
             f"path: {str(place)!r} is neither a folder of images nor a file of arrays "
             f"({', '.join(array_files.SUFFIXES)})."
         )
-    there = array_files.array_names(place)
-    named = {**({OWNER: OWNER} if OWNER in there else {}), **arrays}
-    roles = {**ROLES, **named}
-    x_train, y_train, y_test = array_files.read_arrays(
-        place, *(roles[role] for role in ("x_train", "y_train", "y_test"))
-    )
-    for role, array in (("x_train", x_train), ("y_train", y_train), ("y_test", y_test)):
+    named = dict(arrays)
+    if OWNER in array_files.array_names(place):
+        named = {OWNER: OWNER, **named}
+    names = [named.get(role, role) for role in ("x_train", "y_train", "y_test")]
+    x_train, y_train, y_test = found = array_files.read_arrays(place, *names)
+    for name, array in zip(names, found, strict=True):
         if array.dtype.kind not in "iuf" or not array.ndim:
             raise UserError(
-                f"path: {str(place)!r}: {roles[role]} is {array.dtype} of shape {array.shape}; it "
-                "must be an array of numbers."
+                f"path: {str(place)!r}: {name} is {array.dtype} of shape {array.shape}; it must be "
+                "an array of numbers."
             )
+    for name, array in zip(names[:2], found[:2], strict=True):
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise UserError(f"path: {str(place)!r}: {name} has values that are not finite.")
     classes = None
     if y_train.dtype.kind in "iu" and y_train.size:
         classes = int(max(np.max(y_train), np.max(y_test, initial=0))) + 1
-    for role, array in (("x_train", x_train), ("y_train", y_train)):
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise UserError(f"path: {str(place)!r}: {roles[role]} has values that are not finite.")
     if OWNER in named:
         _check_owners(place, named[OWNER], len(x_train))
     facts = {

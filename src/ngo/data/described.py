@@ -1,8 +1,8 @@
 """Data sets that a YAML file describes: a folder of images, or a file of arrays.
 
-``ngo describe`` writes the description. It states all that a config is checked against, so that a
-check reads no data, and a digest of the data, which is compared before the data is used: a run is
-of the described content or it stops.
+``ngo describe`` writes the description. It has all the facts that a config is checked against, so
+that a check reads no data. It also has a digest of the data: a run stops if its data has another
+digest.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ from pathlib import Path
 import numpy as np
 
 from ngo.common.fields import LARGEST
-from ngo.common.registry import Registry, UserError, nearest, shown
+from ngo.common.registry import Registry, UserError, shown, unknown
 from ngo.data import array_files, image_folder
 from ngo.data.content import content_digest
 from ngo.data.dataset import DATASETS, Arrays, Source
 from ngo.data.owners import OWNERS
 
-# The arrays of a file, and their names unless the description has others.
-ROLES = {name: name for name in ("x_train", "y_train", "x_test", "y_test")}
+# The arrays that a file must have. A description may give them other names.
+ROLES = ("x_train", "y_train", "x_test", "y_test")
 
 # The array that says who owns each training sample.
 OWNER = "owner_train"
 
-
-# What a description may ask for: classes, and values of one sample.
+# The largest numbers of classes, and of values of one sample.
 MOST_CLASSES = 10**6
 MOST_VALUES = 2**28
 
@@ -46,15 +45,15 @@ class Description:
     classes: int | None
     #: See ``content.content_digest``.
     sha256: str
-    #: A file of arrays, or else a folder of images; relative to the data root, or absolute.
+    #: A file of arrays, or else a folder of images. The path is absolute, or below the data root.
     file: str | None = None
     folder: str | None = None
-    #: The names of a file's arrays by role, for those that have other names.
+    #: The names of a file's arrays by role, where they differ from the roles.
     arrays: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def identity(self) -> dict[str, object]:
-        """What decides the arrays: all but the name of the data set, and where it is."""
+        """What decides the arrays: everything but the name of the data set and its place."""
         return {
             "sha256": self.sha256,
             "arrays": dict(self.arrays),
@@ -73,7 +72,7 @@ DESCRIBED: Registry[Description] = Registry("described data set")
 
 
 def identity(dataset: str) -> dict[str, object] | None:
-    """What decides the arrays of a described data set, its digest included; None for others."""
+    """The ``identity`` of a described data set, its digest included; None for other data sets."""
     found = DESCRIBED.get(dataset)
     return found and found.identity
 
@@ -81,7 +80,7 @@ def identity(dataset: str) -> dict[str, object] | None:
 def register(path: Path, key: str) -> None:
     """Register the data set that the YAML file at ``path`` describes.
 
-    A UserError, under ``key``, for a file that is no description.
+    A UserError, under ``key``, if the file is not a description.
     """
     from verdicts.yaml_files import read_mapping
 
@@ -143,7 +142,7 @@ def read_described_owners(described: Description, root: Path) -> np.ndarray:
 
 
 def check_content(dataset: str, root: Path) -> None:
-    """Raise a UserError if a described data set has another content; other data sets pass."""
+    """Raise a UserError if a described data set has changed; other data sets pass."""
     if dataset in DESCRIBED:
         _verified(DESCRIBED[dataset], root)
 
@@ -170,8 +169,7 @@ def _verified(described: Description, root: Path) -> Path:
 
 
 def _names(described: Description, *roles: str) -> list[str]:
-    names = {**ROLES, **described.arrays}
-    return [names[role] for role in roles]
+    return [described.arrays.get(role, role) for role in roles]
 
 
 def _is_count(value: object, least: int = 1) -> bool:
@@ -224,10 +222,7 @@ def parsed(key: str, values: Mapping[str, object]) -> Description:
     """
     for name, value in values.items():
         if name not in _KEYS:
-            known = ", ".join(_KEYS)
-            raise UserError(
-                f"{key}: {shown(name)} is unknown; allowed: {known}.{nearest(name, _KEYS)}"
-            )
+            raise unknown(key, name, _KEYS)
         allowed, wanted = _KEYS[name]
         if not allowed(value):
             raise UserError(f"{key}: {name}: {shown(value)} is not allowed; it must be {wanted}.")

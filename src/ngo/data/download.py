@@ -1,4 +1,4 @@
-"""The data root: where the files of data sets are, whether they are intact, how they get there."""
+"""The data root: finds, verifies and downloads the files of data sets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from zipfile import BadZipFile
@@ -16,7 +15,7 @@ from zipfile import BadZipFile
 from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError
 from ngo.common.untrusted import regular_file
-from ngo.data.dataset import DATASETS, Download, Source
+from ngo.data.dataset import DATASETS, Download
 from ngo.data.idx import plain_or_compressed
 
 DEFAULT_ROOT = "data"
@@ -26,7 +25,7 @@ _log = logging.getLogger("ngo")
 
 
 def data_root(given: str | Path | None = None, config: str | Path | None = None) -> Path:
-    """The folder of the data sets: the ``given`` one, else ``$NGO_DATA``, else the config's."""
+    """The folder of the data sets: ``given``, else ``$NGO_DATA``, else that of the config."""
     named = given or os.environ.get(ROOT_VARIABLE) or config or DEFAULT_ROOT
     root = Path(os.path.expanduser(named))
     if os.path.exists(root) and not root.is_dir():
@@ -51,7 +50,9 @@ def prepare(name: str, root: Path) -> Path:
                 raise _unavailable(name, root, absent, " ".join(str(error).split())) from error
             if failed := verify(name, folder):
                 raise UserError(f"data.root: the download of {name} does not contain {failed[0]}")
-            for path in _downloaded(source, folder):
+            found = [_present(folder / file, sums) for file, sums in source.files.items()]
+            found += [folder / source.folder] if source.folder else []
+            for path in found:
                 target = root / path.relative_to(folder)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if not target.is_dir():  # else another process was faster
@@ -125,7 +126,7 @@ def fetch(download: Download, root: Path) -> None:
 
 
 def _untar(packed: str, *_: object) -> None:
-    """Unpack a tar archive beside it; a TarError for a member that would lie elsewhere."""
+    """Unpack a tar archive into its folder; a TarError for a member that would lie elsewhere."""
     with tarfile.open(packed) as archive:
         archive.extractall(Path(packed).parent, filter="data")
 
@@ -135,14 +136,6 @@ def _present(path: Path, sums: tuple[str, ...]) -> Path | None:
     if len(sums) > 1:
         return plain_or_compressed(path)
     return path if path.is_file() else None
-
-
-def _downloaded(source: Source, folder: Path) -> Iterator[Path]:
-    """The data set's files and folder below the folder of a complete download."""
-    for relative, sums in source.files.items():
-        yield _present(folder / relative, sums)
-    if source.folder is not None:
-        yield folder / source.folder
 
 
 def _md5(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""How unlike the workers' data are, from the samples of each class on each worker.
+"""Measures of how much the workers' label distributions differ.
 
 All functions take ``counts`` ``[n, classes]``: ``counts[i, k]`` is the number of samples of class k
 on worker i. The label distribution of worker i is row i divided by its sum. Workers without

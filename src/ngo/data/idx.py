@@ -4,15 +4,23 @@ import gzip
 import math
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from ngo.common.registry import UserError
 from ngo.common.untrusted import check_declared
 from ngo.data.dataset import Arrays, Download
+
+# MNIST's files: the training and the test images, each with their labels.
+FILES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
 
 
 def plain_or_compressed(path: Path) -> Path | None:
@@ -45,32 +53,32 @@ def read_idx(path: Path) -> np.ndarray:
         ) from None
 
 
-def mnist_files(folder: str, mirror: str, sums: Mapping[str, tuple[str, str]]) -> dict:
-    """``files`` and ``downloads`` of a data set like MNIST.
+def mnist_facts(folder: str, mirror: str, sums: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """What is known of a data set with MNIST's files and sizes, as ``dataset`` takes it.
 
-    ``sums`` are the md5 sums of each file: plain and compressed.
+    ``sums`` are the md5 sums of each of the FILES: plain and compressed.
     """
+    md5 = dict(zip(FILES, sums, strict=True))
     return {
-        "files": {f"{folder}/{name}": both for name, both in sums.items()},
+        "train_samples": 60_000,
+        "input_shape": (1, 28, 28),
+        "classes": 10,
+        "files": {f"{folder}/{name}": both for name, both in md5.items()},
         "downloads": tuple(
             Download(f"{mirror}/{name}.gz", compressed, folder, "gzip")
-            for name, (_, compressed) in sums.items()
+            for name, (_, compressed) in md5.items()
         ),
     }
 
 
-def mnist_labels(folder: Path, part: str = "train") -> np.ndarray:
-    """The labels of the training (``train``) or test (``t10k``) images in a folder like MNIST's."""
-    return read_idx(folder / f"{part}-labels-idx1-ubyte").astype(np.int64)
-
-
 def mnist_arrays(folder: Path) -> Arrays:
-    """All images and labels in a folder like MNIST's."""
+    """All images and labels of a data set with MNIST's files, which are in ``folder``."""
+    images, labels, test_images, test_labels = (read_idx(folder / name) for name in FILES)
     return Arrays(
-        read_idx(folder / "train-images-idx3-ubyte")[:, None],
-        mnist_labels(folder),
-        read_idx(folder / "t10k-images-idx3-ubyte")[:, None],
-        mnist_labels(folder, "t10k"),
+        images[:, None],
+        labels.astype(np.int64),
+        test_images[:, None],
+        test_labels.astype(np.int64),
     )
 
 

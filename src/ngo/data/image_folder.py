@@ -1,7 +1,7 @@
-"""Images in torchvision's layout, ``PART/CLASS/IMAGE``, resized and decoded once into an array.
+"""Folders of images, decoded once into an array; torchvision's layout ``PART/CLASS/IMAGE``.
 
-The parts are ``train`` and ``test`` (or ``val``). The classes are the folders of ``train``, in the
-order of their names.
+In that layout, the parts are ``train`` and ``test`` (or ``val``). The classes are the folders of
+``train``, in the order of their names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _log = logging.getLogger("ngo")
 
 @dataclass(frozen=True)
 class Images:
-    """Image files, relative to the folder, and their labels (int64 ``[m]``), sorted by name."""
+    """Image files, relative to the folder, and their labels (int64 ``[m]``), in samples' order."""
 
     classes: list[str]
     train: list[str]
@@ -60,29 +60,35 @@ def list_images(folder: Path) -> Images:
 
 
 def read_images(
-    folder: Path, images: Images, shape: tuple[int, ...], content: str
+    folder: Path, images: Images, shape: tuple[int, ...], content: str, *, resized: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """The training and test images, uint8 ``[m, *shape]``; ``shape`` is (channels, height, width).
 
-    They are decoded once and kept in a ``.npz`` file beside the folder, with ``content``, a digest
-    of the image files. What was not written here is not used: a file beside the kept one has its
-    stamp, which nobody can know in advance. One process decodes at a time.
+    They are decoded once and kept in a ``.npz`` file next to the folder, with ``content``, a digest
+    of the image files. A second file has the stamp of the kept one. Nobody can know a stamp in
+    advance, so that images which were not decoded here are not used. One process decodes at a time.
+    A UserError for an image of another size, unless images are ``resized``.
     """
     kept = folder.with_name(f"{folder.name}-{'x'.join(map(str, shape))}.npz")
+    if (found := _kept(kept, content)) is not None:
+        return found
     with file_lock(
         kept.with_name(f".{kept.name}.lock"),
         on_wait=lambda: _log.warning(f"{folder.name}: waiting for another process to decode it"),
     ):
         if (found := _kept(kept, content)) is not None:
             return found
-        found = tuple(_decoded(folder, names, shape) for names in (images.train, images.test))
+        _log.info(f"{folder.name}: decoding {len(images.files):,} images")
+        train, test = (
+            _decoded(folder, names, shape, resized) for names in (images.train, images.test)
+        )
         try:
             with atomic_file(kept, "data.root") as temporary:
-                np.savez(temporary, train=found[0], test=found[1], content=content)
+                np.savez(temporary, train=train, test=test, content=content)
             write_text(_stamp_of(kept), stamp([kept]))
         except (OSError, UserError) as error:
             _log.warning(f"{folder.name}: the decoded images are not kept: {error}")
-    return found
+    return train, test
 
 
 def _classes(folder: Path) -> list[str]:
@@ -123,7 +129,7 @@ def _stamp_of(kept: Path) -> Path:
     return kept.with_name(f".{kept.name}.stamp")
 
 
-def _decoded(folder: Path, names: list[str], shape: tuple[int, ...]) -> np.ndarray:
+def _decoded(folder: Path, names: list[str], shape: tuple[int, ...], resized: bool) -> np.ndarray:
     from PIL import Image
     from tqdm import tqdm
 
@@ -131,7 +137,10 @@ def _decoded(folder: Path, names: list[str], shape: tuple[int, ...]) -> np.ndarr
     decoded = np.empty((len(names), *shape), np.uint8)
     bar = tqdm(names, desc=f"{folder.name}: decoding", unit=" images", leave=False, disable=None)
     images = decoded_images((folder / name for name in bar), MODES[channels])
-    for own, image in zip(decoded, images, strict=True):
+    for name, own, image in zip(names, decoded, images, strict=True):
+        if not resized and image.size != (width, height):
+            size = f"{image.width} × {image.height}, not {width} × {height}"
+            raise UserError(f"data.root: {str(folder / name)!r} is {size}")
         sized = image.resize((width, height), Image.Resampling.BILINEAR)
         own[:] = np.asarray(sized).reshape(height, width, channels).transpose(2, 0, 1)
     return decoded

@@ -56,13 +56,11 @@ def checked_arrays(name: str, source: Source, arrays: Arrays, root: Path) -> Arr
         if (source.classes is None) == (targets.dtype.kind == "i"):
             kind = "float32 values" if source.classes is None else "int64 labels"
             raise _wrong(name, f"{part}_targets are {targets.dtype}", kind)
-        if source.classes is not None and targets.ndim != 1:
+        if source.classes is None:
+            continue
+        if targets.ndim != 1:
             raise _wrong(name, f"{part}_targets have shape {targets.shape}", "one label a sample")
-        if (
-            len(targets)
-            and source.classes is not None
-            and not (0 <= targets.min() <= targets.max() < source.classes)
-        ):
+        if len(targets) and not 0 <= targets.min() <= targets.max() < source.classes:
             labels = f"{targets.min()} to {targets.max()}"
             raise _wrong(name, f"{part}_targets are {labels}", f"0 to {source.classes - 1}")
     samples = len(cast.train_inputs)

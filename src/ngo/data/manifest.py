@@ -1,4 +1,4 @@
-"""The manifest of a data set: what the pipeline records once its files are verified."""
+"""The manifest of a data set, which the pipeline writes once the files are verified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owners: who each training sample belongs to, for partitions that keep them together.
+"""Owners of training samples, for partitions that keep the samples of an owner together.
 
 The owners of a data set are a function ``root → array [m]`` of names or numbers, registered with
 ``@owners``. A partition whose first parameter is called ``owners`` divides the samples by them; the
@@ -42,8 +42,8 @@ def by_owner(rule: Rule) -> bool:
 def sample_owners(dataset: str, root: Path) -> np.ndarray:
     """The owner of each training sample as the first argument of a partition, int64 ``[m, 1]``.
 
-    Owners are numbered from 0 in the order of their names. (Labels are ``[m]``: neither can be
-    taken for the other.) A UserError if there is not one for each training sample.
+    Owners are numbered from 0 in the order of their names. (Labels are ``[m]``, so that they are
+    not mistaken for owners.) A UserError unless each training sample has an owner.
     """
     found = np.asarray(OWNERS[dataset](root))
     m = DATASETS[dataset].train_samples

@@ -1,7 +1,7 @@
 """Partitions: rules that decide which worker owns which training sample.
 
-A rule is a function ``(labels, n, *, generator, …)`` that returns one index array per worker,
-without a sample in two of them. It is registered with ``@partition`` in ``ngo.data.partitions`` or
+A rule is a function ``(labels, n, *, generator, …)`` that returns one index array per worker. No
+sample is in two of them. It is registered with ``@partition`` in ``ngo.data.partitions`` or
 in a plugin. Its other keyword-only parameters have the names of fields of a run.
 """
 
@@ -29,7 +29,7 @@ def all_samples(m: int, n: int, **fields: object) -> int:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule and what is known of its partitions before one is drawn."""
+    """A rule, and the facts about its partitions that hold for every draw."""
 
     assign: Assign
 
@@ -84,22 +84,10 @@ def partition(
 SMALLEST = {"smallest": whole("samples that each worker has at least", 32, at_least(1))}
 
 
-@dataclass(frozen=True)
-class Summary:
-    """``counts[i, k]`` is the number of samples of class k on worker i."""
-
-    counts: np.ndarray
-
-    @property
-    def classes_covered(self) -> int:
-        """The number of classes of which at least one worker has samples."""
-        return int((self.counts.sum(0) > 0).sum())
-
-
-def summary(labels: np.ndarray, parts: Parts, classes: int) -> Summary:
-    """Count the samples per worker and class."""
+def samples_by_class(labels: np.ndarray, parts: Parts, classes: int) -> np.ndarray:
+    """The number of samples of each class on each worker, ``[n, classes]``."""
     labels = np.asarray(labels)
-    return Summary(np.stack([np.bincount(labels[part], minlength=classes) for part in parts]))
+    return np.stack([np.bincount(labels[part], minlength=classes) for part in parts])
 
 
 def sorted_parts(parts: Parts) -> Parts:

@@ -60,8 +60,8 @@ class _Array:
 class _Unpickler(pickle._Unpickler):
     """Unpickles arrays of bytes in built-in containers, and refuses everything else.
 
-    It is the one in Python, because that in C takes memory for any position in its memo that a file
-    names. It is no slower here.
+    It extends the unpickler in Python. The one in C takes memory for any position in its memo that
+    a file names, and is no faster here.
     """
 
     dispatch: ClassVar = {
@@ -71,7 +71,7 @@ class _Unpickler(pickle._Unpickler):
     }
 
     def find_class(self, module: str, name: str) -> object:
-        """The stand-in for a name of numpy's."""
+        """The stand-in for numpy's object of this name."""
         try:
             return _STAND_INS[f"{module}.{name}"]
         except KeyError:

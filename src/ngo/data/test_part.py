@@ -11,8 +11,8 @@ from ngo.data.dataset import Dataset
 def test_samples(data: Dataset, count: int) -> np.ndarray:
     """``count`` indices of test samples, sorted: the same in every run.
 
-    Each class has the same number of them, or one more or less, as far as it has enough; regression
-    data are one class. ``count`` must not exceed the size of the test set.
+    The numbers of samples of two classes differ by one at most, unless a class has too few.
+    Regression data are one class. ``count`` must not exceed the size of the test set.
     """
     targets = data.test_targets.cpu().numpy()
     labels = targets if data.classes else np.zeros(len(targets), np.int64)

@@ -36,7 +36,6 @@ class AsynchronousNetwork(ProcessNetwork):
         absent[present] = False
         W = self.W + torch.diag(self.W[:, absent].sum(1))
         mix_rows(rows, received, present, W)
-        self.count(self._edges(), rows)
 
     def swap(self, rows: torch.Tensor) -> torch.Tensor:
         """Refused: an older row that has not been sent yet is replaced by a newer one."""
@@ -78,8 +77,8 @@ class AsynchronousNetwork(ProcessNetwork):
     def totals(self) -> dict[str, int]:
         """The rows sent within this process and those sent to others, at one moment."""
         totals = super().totals()
-        totals["messages"] += totals["models"]
-        totals["message_bytes"] += totals["bytes"]
+        totals["messages"] += totals["models_sent"]
+        totals["message_bytes"] += totals["bytes_sent"]
         return totals
 
     def drop_unsent(self) -> None:

@@ -1,4 +1,4 @@
-"""Where a process of a distributed run stands: the variables that its starter sets."""
+"""The place of a process in a distributed run, read from environment variables."""
 
 from __future__ import annotations
 

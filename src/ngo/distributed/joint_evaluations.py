@@ -17,14 +17,16 @@ from ngo.engine.population import Population, Scores
 from ngo.training.evaluation import Evaluation, make_evaluation
 from ngo.training.problem import Problem
 
-# What each process counts. A report holds the differences from the last report.
+# Rows sent to other processes and their bytes; bytes of all other tensors.
+SENT = ("models_sent", "bytes_sent", "other_bytes_sent")
+
+# The numbers that each process counts. A report holds the differences from the last report.
 COUNTS = (
     # Training samples, the sum of the losses on batches, and their number.
     *("samples", "loss", "losses"),
     # Messages of the method and their bytes, as if each worker were a machine.
     *("messages", "message_bytes"),
-    # Rows sent to other processes and their bytes; bytes of all other tensors.
-    *("models", "bytes", "other"),
+    *SENT,
     # The sum of the staleness of received rows, and their number.
     *("stale", "pulls"),
 )
@@ -46,7 +48,7 @@ def pack_report(
 
 
 class Evaluations:
-    """The evaluations so far. They are kept in the store, where a new leader finds them."""
+    """The evaluations so far. They are kept in the store, so that a new leader can read them."""
 
     def __init__(
         self,
@@ -119,9 +121,7 @@ class Evaluations:
         now = {
             "step": t,
             "processes": len(reports),
-            "models_sent": int(counts["models"]) + before["models_sent"],
-            "bytes_sent": int(counts["bytes"]) + before["bytes_sent"],
-            "other_bytes_sent": int(counts["other"]) + before["other_bytes_sent"],
+            **{name: int(counts[name]) + before[name] for name in SENT},
             "staleness_mean": counts["stale"] / counts["pulls"] if counts["pulls"] else 0.0,
             "staleness_max": stalest,
         }

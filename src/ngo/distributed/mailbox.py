@@ -1,9 +1,8 @@
 """Messages for which no step waits: the newest row of each neighbour, and reports to the leader.
 
-Each peer has one thread that sends and one that receives. Of a worker's rows that wait to be sent
-to a peer only the newest is kept, and of those that have arrived as well. An idle process sends
-heartbeats. A peer is lost if it is silent for too long, or if its connection breaks before its
-goodbye.
+Each peer has one thread that sends and one that receives. Only a worker's newest row waits to be
+sent to a peer, and only the newest row that has arrived is kept. An idle process sends heartbeats.
+A peer is lost if it is silent for too long, or if its connection breaks before its goodbye.
 """
 
 from __future__ import annotations

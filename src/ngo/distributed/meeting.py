@@ -29,22 +29,22 @@ class Meeting:
     """The processes of a run before the first step, as seen by one of them."""
 
     def __init__(self, store: Store, place: Place) -> None:
-        """Come to the meeting; a UserError if another process has come under this number."""
+        """Come to the meeting; a UserError if another process has come with this number."""
         self.store, self.place = store, place
         self.me, self.size = place.me, place.size
         if store.add(f"came/{self.me}", 1) > 1:
             raise UserError(
-                f"RANK: another process has started as {self.me} of {self.size}; each process "
-                f"must have a number of its own, 0 to {self.size - 1}."
+                f"RANK: another process has started as {self.me} of {self.size}; the processes "
+                f"must have different numbers, 0 to {self.size - 1}."
             )
         store.add("came", 1)
 
     def gather(self, name: str, value: object, timeout: float = math.inf) -> list[object]:
-        """The values of all processes for ``name``; ``value`` is that of this process.
+        """Publish ``value`` under ``name``, and return the values of all processes.
 
-        Values travel as JSON; one that is not JSON arrives as None. Waits until all have published
-        theirs. Raises a UserError if a process exits before or refuses the run, or if values are
-        missing after ``timeout`` seconds.
+        Values are sent as JSON; text that is not JSON arrives as None. Raises a UserError if a
+        process exits or refuses the run before all have published, or if values are missing after
+        ``timeout`` seconds.
         """
         deadline = time.monotonic() + timeout
         keys = [f"{name}/{q}" for q in range(self.size)]
@@ -62,7 +62,7 @@ class Meeting:
         return [_parsed(self.store.get(key)) for key in keys]
 
     def refusal(self, message: str) -> UserError:
-        """An error that all processes raise that have not left the meeting. The first counts."""
+        """The error that all processes in the meeting raise: the first refusal counts."""
         return UserError(self.store.compare_set(REFUSAL, "", message))
 
     @contextmanager

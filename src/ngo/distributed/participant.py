@@ -37,7 +37,7 @@ class Participant:
         self._stepper, self._evaluations, self._network = stepper, evaluations, network
         # The steps after which the run is evaluated.
         self._due = set(evaluation_steps(spec, problem.owned))
-        self._end = max(self._due)
+        self._end = problem.last_step
         # The step from which all processes continue after a loss.
         self._resume = 0
         # The step of the last evaluation, and whether the run ends with it.

@@ -1,9 +1,10 @@
-"""Which GPU each process of a run computes on."""
+"""The workers of each process of a distributed run, and the GPU on which it computes."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 
@@ -11,8 +12,15 @@ from ngo.common.devices import chosen, deterministic, usable
 from ngo.distributed.meeting import Meeting
 
 
+def shares(workers: int, processes: int) -> list[range]:
+    """The workers of each process: consecutive numbers, as evenly as possible."""
+    return [
+        range(*ends) for ends in pairwise(workers * k // processes for k in range(processes + 1))
+    ]
+
+
 def choose_device(device: str, meeting: Meeting, timeout: float) -> tuple[str, bool]:
-    """The device of this process, and whether every process has a GPU of its own."""
+    """The device of this process, and whether no two processes share a GPU or lack one."""
     gpus: list[str] = []
     if chosen(device) != "cpu" and usable(device, "cuda"):
         count = torch.cuda.device_count()
@@ -28,12 +36,11 @@ def choose_device(device: str, meeting: Meeting, timeout: float) -> tuple[str, b
 
 
 def assign_gpus(gpus: Sequence[Sequence[str]]) -> tuple[list[int | None], bool]:
-    """The GPU of each process, as a position among those that it sees, and whether every process
-    has one of its own. A process that sees no GPU gets None.
+    """The GPU of each process, and whether no two processes share a GPU or lack one.
 
-    ``gpus`` are the hardware ids of the GPUs that each process sees. A process gets the GPU that
-    the fewest processes before it have got, so processes of one machine share none unless they
-    must.
+    ``gpus`` are the hardware ids of the GPUs that each process sees. The GPU of a process is a
+    position in its ids, and None for a process that sees none. It is the GPU that the fewest
+    earlier processes have. So processes on one machine share a GPU only if there are too few.
     """
     taken: Counter[str] = Counter()
     places: list[int | None] = []

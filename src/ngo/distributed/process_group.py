@@ -38,7 +38,7 @@ class Group:
     members: tuple[int, ...]
     #: The device that messages are sent from: the GPU with NCCL, the CPU with gloo.
     wire: torch.device
-    #: How often the group has been connected anew after a loss.
+    #: The number of times that the group has been connected again after a loss.
     generation: int
     #: The step from which all members continue after the last loss, and the number of exchanges
     #: before it.
@@ -62,7 +62,7 @@ class Group:
 
     @property
     def others(self) -> list[int]:
-        """All members but this process."""
+        """All members except this process."""
         return [process for process in self.members if process != self.me]
 
     def traffic(self) -> Counter[tuple[str, str]]:
@@ -200,6 +200,6 @@ class Group:
 
 
 def exit_reason(store: Store, process: int) -> str | None:
-    """Why a process failed, in words; None if it has not failed, as far as the store knows."""
+    """Why a process failed, in words; None if the store has no failure of it."""
     key = f"ended/{process}"
     return store.get(key) if store.check([key]) else None

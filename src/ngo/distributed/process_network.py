@@ -13,8 +13,8 @@ import torch
 
 from ngo.common.registry import UserError
 from ngo.distributed.moments import joint_moments, moments
+from ngo.distributed.placement import shares
 from ngo.distributed.process_group import Group, PeerUnreachable
-from ngo.distributed.shares import shares
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.neighbourhood import mix_rows, pull_rows
 from ngo.gossip.network import Network
@@ -48,7 +48,7 @@ class ProcessNetwork(Network):
     stale: list[int]
 
     def __init__(self, group: Group, workers: int, spread: Map) -> None:
-        """``spread`` shares out columns among threads."""
+        """``spread`` divides columns among threads."""
         super().__init__()
         self.group = group
         self._spread = spread
@@ -92,9 +92,7 @@ class ProcessNetwork(Network):
 
     def send(self, rows: torch.Tensor) -> torch.Tensor:
         """Each row goes once to each process with a neighbour."""
-        _, received = self._exchange(rows)
-        self.count(self._edges(), rows)
-        return received
+        return self._exchange(rows)[1]
 
     def swap(self, rows: torch.Tensor) -> torch.Tensor:
         """Rows of edges within this process change places; the others go to their processes."""
@@ -119,7 +117,6 @@ class ProcessNetwork(Network):
         """The product of the own rows of W with the rows of the own workers and neighbours."""
         others, received = self._exchange(rows)
         mix_rows(rows, received, [*self.own, *others], self.W)
-        self.count(self._edges(), rows)
 
     def pull(
         self,
@@ -134,7 +131,6 @@ class ProcessNetwork(Network):
         self.refuse_directed()
         if theirs is None:
             others, theirs = self._exchange(X if at is None else at)
-            self.count(self._edges(), X)
         else:
             others = self.elsewhere()
         workers = [*self.own, *others]
@@ -146,21 +142,20 @@ class ProcessNetwork(Network):
 
     def _sources(self) -> dict[int, list[int]]:
         """The workers from which the own ones receive, by process."""
-        sources = {}
-        for q in self.group.others:
-            near = self.W[self.own_rows, self.shares[q].start : self.shares[q].stop] != 0
-            if near.any():
-                sources[q] = [self.shares[q][j] for j in near.any(0).nonzero().flatten().tolist()]
-        return sources
+        near = _used(self.W[self.own_rows])
+        sources = {q: [j for j in near if j in self.shares[q]] for q in self.group.others}
+        return {q: workers for q, workers in sources.items() if workers}
 
     def _exchange(self, rows: torch.Tensor) -> tuple[list[int], torch.Tensor]:
-        """Send the own rows to neighbours; the neighbours in other processes, and their rows."""
-        send = {}
-        for q in self.group.others:
-            to = self.W[self.shares[q].start : self.shares[q].stop, self.own_rows] != 0
-            if to.any():
-                send[q] = to.any(0).nonzero().flatten().tolist()
-        return self._transfer(rows, send, self._sources())
+        """Send the own rows to neighbours, and count them.
+
+        Returns the neighbours in other processes, and their rows.
+        """
+        needed = {q: _used(self.W[[*self.shares[q]], self.own_rows]) for q in self.group.others}
+        send = {q: positions for q, positions in needed.items() if positions}
+        found = self._transfer(rows, send, self._sources())
+        self.count(self._edges(), rows)
+        return found
 
     def _transfer(
         self, rows: torch.Tensor, send: Mapping[int, list[int]], receive: Mapping[int, list[int]]
@@ -189,9 +184,9 @@ class ProcessNetwork(Network):
         return {
             "messages": self.messages,
             "message_bytes": self.bytes_sent,
-            "models": sent["gossip", "models"],
-            "bytes": sent["gossip", "bytes"],
-            "other": sent["reports", "bytes"] + sent["control", "bytes"],
+            "models_sent": sent["gossip", "models"],
+            "bytes_sent": sent["gossip", "bytes"],
+            "other_bytes_sent": sent["reports", "bytes"] + sent["control", "bytes"],
         }
 
     # The rest is for the participant, between steps.
@@ -223,14 +218,14 @@ class ProcessNetwork(Network):
             group.exchange({}, {leader: (1,)}, "reports")
 
     def drop_unsent(self) -> None:
-        """Drop rows that wait to be sent: here a no-op, since steps wait for their messages."""
+        """Drop rows that wait to be sent. Here there are none: steps wait for their messages."""
 
     def reconnect(self, done: int, on_failure: str) -> dict[int, str]:
-        """After a loss: connect the remaining processes; the exit reasons of the lost ones.
+        """Connect the remaining processes after a loss. Returns the exit reasons of the lost ones.
 
         ``done`` is the number of steps that this process has taken; all continue from step
-        ``group.resume``. A UserError if ``on_failure`` is "stop", or if the others have removed
-        this process.
+        ``group.resume``. Raises a UserError if ``on_failure`` is "stop", or if the others have
+        removed this process.
         """
         lost: dict[int, str] = {}
         self.copies.clear()  # of rows that one process has changed, and another may not have
@@ -264,7 +259,12 @@ class ProcessNetwork(Network):
         return lost
 
     def describe(self, process: int) -> str:
-        """The number of a process and those of its workers."""
+        """The number of a process and the numbers of its workers."""
         own = self.shares[process]
         workers = f"worker {own[0]}" if len(own) == 1 else f"workers {own[0]} to {own[-1]}"
         return f"process {process} ({workers})"
+
+
+def _used(W: torch.Tensor) -> list[int]:
+    """The columns of a part of a mixing matrix that are not all 0."""
+    return W.any(0).nonzero().flatten().tolist()

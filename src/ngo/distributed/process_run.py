@@ -1,8 +1,8 @@
 """A run in several processes, on one machine or on many.
 
 Each process has the rows, the training samples and the random streams of its own workers, and the
-whole test set. The streams have the keys that they have in a simulated run, and the methods are the
-same: a synchronous run equals the simulated one up to rounding.
+whole test set. Streams have the same keys as in a simulated run, and the methods are the same. So a
+synchronous run equals the simulated one up to rounding.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from ngo.distributed.asynchronous_network import AsynchronousNetwork
 from ngo.distributed.joint_evaluations import Evaluations
 from ngo.distributed.meeting import open_meeting
 from ngo.distributed.participant import Participant
-from ngo.distributed.placement import choose_device
+from ngo.distributed.placement import choose_device, shares
 from ngo.distributed.process_network import ProcessNetwork
-from ngo.distributed.shares import shares
 from ngo.distributed.terms import agree, data_terms, run_terms
 from ngo.engine.population import Population
 from ngo.gossip.method import FAILURES, METHODS
@@ -32,10 +31,9 @@ from ngo.native.pool import cores
 from ngo.training import earlier
 from ngo.training.checkpoint import NAME as CHECKPOINT
 from ngo.training.earlier import INSTEAD
-from ngo.training.evaluation import Evaluation, evaluation_steps
-from ngo.training.outputs import check_outputs
+from ngo.training.evaluation import Evaluation
 from ngo.training.partition_file import parts_by_owner
-from ngo.training.problem import make_problem
+from ngo.training.problem import check_outputs, make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
@@ -70,7 +68,7 @@ def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failu
     if on_failure == "drop" and spec.topology is not None:
         topology = TOPOLOGIES[spec.topology]
         if topology.directed or topology.weighted:
-            kind = "is directed" if topology.directed else "has weights of its own"
+            kind = "is directed" if topology.directed else "has its own weights"
             raise UserError(
                 f"on-failure: 'drop' recomputes Metropolis–Hastings weights after a loss, but "
                 f"topology {spec.topology!r} {kind}; allowed: stop."
@@ -99,12 +97,12 @@ def run(
     """Take part in training ``spec``, as one process of several.
 
     The leader writes the files of ``training.run.run`` into ``out``, and returns the last
-    evaluation; other processes return None. What ``out`` holds, and ``overwrite``, have the same
-    meaning as there.
+    evaluation; other processes return None. Earlier results in ``out``, and ``overwrite``, have the
+    same effect as there.
 
     ``run.json`` also has ``distributed``: the mode, the number of processes, the lost ones, and the
-    traffic and staleness up to each evaluation. The metrics of an asynchronous run, or of one that
-    lost a process, have a name of their own.
+    traffic and staleness up to each evaluation. The run's name in the metrics has a suffix if the
+    run is asynchronous or has lost a process.
     """
     meeting = open_meeting(timeout)
     store, me, processes = meeting.store, meeting.me, meeting.size
@@ -128,8 +126,7 @@ def run(
             problem = problem.restricted_to(own)  # frees the samples of other workers
             del data
             threads = threads or max(1, cores() // meeting.place.local)
-            steps = evaluation_steps(spec, problem.owned)[-1]
-            stepper = Stepper(spec, problem, steps=steps, threads=threads, workers=own)
+            stepper = Stepper(spec, problem, threads=threads, workers=own)
             consensus = Population(
                 problem.model, 1, spec.seed, task=problem.task, device=place, threads=threads
             )
@@ -150,7 +147,7 @@ def run(
         def write() -> None:
             rows, traffic = evaluations.read_rows()
             lost = sum(len(entry["workers"]) for entry in participant.lost)
-            suffixes = ["-asynchronous"] * asynchronous + [f"-lost{lost}"] * bool(lost)
+            name = spec.id + "-asynchronous" * asynchronous + f"-lost{lost}" * bool(lost)
             facts = {
                 "snapshots": [],
                 "backend": stepper.population.backend,
@@ -163,7 +160,6 @@ def run(
                 },
             }
             earlier.clear(out)
-            name = spec.id + "".join(suffixes)
             write_results(out, origin, rows, stepper.population.d, facts, name)
             (out / CHECKPOINT).unlink(missing_ok=True)
             store.set("written", "")

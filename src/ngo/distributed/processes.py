@@ -32,10 +32,9 @@ LOOPBACK, ADDRESS = "lo0" if sys.platform == "darwin" else "lo", "127.0.0.1"
 def launch(work: Callable[[], object], processes: int, *, timeout: float, on_failure: str) -> None:
     """Call ``work`` in ``processes`` new processes on this machine, and wait for them.
 
-    The environment of each is that which torchrun would give it. Unlike with torchrun, the failure
-    of one process does not end the others, and no process accepts connections from other machines.
-    ``work`` is pickled. Each process first loads the plugins of this one. It ends if this process
-    ends.
+    Each has the environment that torchrun would give it. Unlike with torchrun, the failure of one
+    process does not end the others, and no process accepts connections from other machines.
+    ``work`` is pickled. Each process first loads the plugins of this process, and ends with it.
 
     A UserError is raised if a process fails with ``on_failure`` "stop"; the others have ``timeout``
     seconds to stop. With "drop" it is raised if all processes fail, or if none has set the key

@@ -29,7 +29,7 @@ Terms = Mapping[str, object]
 
 
 def run_terms(spec: RunSpec, **how: object) -> dict[str, object]:
-    """What is known of a run before its data are read; ``how`` it is distributed comes first."""
+    """The terms before the data are read; those of ``how`` the run is distributed come first."""
     code = [run_fingerprint(spec), fingerprint("ngo.distributed.process_run:run")]
     return {
         **how,
@@ -41,7 +41,7 @@ def run_terms(spec: RunSpec, **how: object) -> dict[str, object]:
 
 
 def data_terms(data: Dataset) -> dict[str, object]:
-    """What is known of the data set after it is read: sizes, and a digest of all values."""
+    """The terms of the data set: its sizes, and a digest of all values."""
     digest = hashlib.sha256()
     tensors = (data.train_inputs, data.train_targets, data.test_inputs, data.test_targets)
     for tensor in tensors:
@@ -104,6 +104,6 @@ def _some(parts: Sequence[str], most: int, between: str) -> str:
 
 
 def _scalars(published: object) -> dict[str, object]:
-    """The terms that a process has published, without what can be no term."""
+    """The terms that a process has published; values that no term has are left out."""
     terms = published if isinstance(published, dict) else {}
     return {k: v for k, v in terms.items() if v is None or isinstance(v, str | int | float)}

@@ -1,6 +1,6 @@
-"""Backends: how the gradients of n workers are computed. All agree to float tolerance.
+"""Backends: how the gradients of n workers are computed. All agree up to rounding.
 
-Light: torch is imported where it is used, so that names are checked without its start-up cost.
+Names are known without importing torch, which functions import where they use it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Batches(Protocol):
-    """The samples of all workers for one step; they can be taken once."""
+    """The samples of all workers for one step, to be read once."""
 
     def all(self) -> Batch:
         """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
@@ -42,8 +42,9 @@ class Stacked:
 
 
 class Workers(Protocol):
-    """What a backend works on: modules whose parameters are rows of X, and whose gradients are rows
-    of G (see ``population.Population``).
+    """The workers of a backend (see ``population.Population``).
+
+    The parameters of a module are a row of ``X``, and its gradients a row of ``G``.
     """
 
     X: torch.Tensor
@@ -59,10 +60,10 @@ class Workers(Protocol):
 
     @property
     def n(self) -> int:
-        """Their number."""
+        """The number of workers."""
 
     def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
-        """Parameters, gradients and buffers by name, all workers' ``[n, *shape]`` at once."""
+        """Parameters, gradients and buffers by name, ``[n, *shape]`` for all n workers."""
 
 
 # Puts gradients into ``workers.G`` and returns the losses ``[n]``.
@@ -96,7 +97,7 @@ def build_backend(workers: Workers, name: str) -> Gradients:
 
 
 def backward(workers: Workers, i: int, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Put worker i's gradient into its row of G; its loss."""
+    """Write worker i's gradient to its row of ``G``; return its loss."""
     workers.G[i].zero_()
     with autocast(workers):
         outputs = workers.modules[i](inputs)
@@ -122,7 +123,7 @@ def autocast(workers: Workers) -> Iterator[None]:
 def in_float32(outputs: Any) -> Any:
     """A model's output in the precision of the loss; also tuples, lists and dicts of tensors.
 
-    Outputs of other types are returned as they are.
+    Outputs of other types do not change.
     """
     import torch
 

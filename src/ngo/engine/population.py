@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import torch
 from torch import nn
@@ -22,7 +21,7 @@ from ngo.models.task import TASKS, Task
 from ngo.native.pool import in_order, one_intra_op_thread
 from ngo.native.pool import threads as over_threads
 
-K = TypeVar("K")
+Tensors = Mapping[str, torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,10 @@ class Scores:
 class Population:
     """The workers of one run.
 
-    All workers start from the same parameters, drawn from the stream (seed, "init"); worker i draws
+    All workers start from the same parameters, drawn from the stream (seed, "init"). Worker i draws
     its dropout masks from (seed, "dropout", i). Buffers (batch normalization's running mean and
     variance) are local to a worker: methods do not exchange them, and a worker is evaluated with
-    its own. The consensus model has the mean of the workers' parameters and of their buffers.
+    its own. The consensus model has the mean parameters and the mean buffers of the workers.
     """
 
     def __init__(
@@ -60,10 +59,10 @@ class Population:
         threads: int | None = None,
         workers: Sequence[int] | None = None,
     ) -> None:
-        """``workers`` are the numbers of the n workers, if they are only some of a run's.
+        """``workers`` are the numbers of the n workers, where a run has others too.
 
-        ``task`` is the model's own unless it is given; ``threads`` are those of a CPU, by default
-        as many as the process may use.
+        ``task`` is by default that of the model. ``threads`` is the number of threads on a CPU, by
+        default as many as the process may use.
         """
         entry = MODELS[model] if isinstance(model, str) else model
         self.task: Task = task or TASKS[entry.task]
@@ -75,7 +74,7 @@ class Population:
         ]
 
         def build(generator: torch.Generator) -> nn.Module:
-            # Modules draw their initial parameters from torch's global stream: lend it ours.
+            # Modules draw their initial parameters from torch's global stream: it is seeded here.
             with torch.random.fork_rng(devices=[]):
                 # torch.manual_seed would also seed the GPUs' streams, which fork_rng leaves alone.
                 torch.default_generator.manual_seed(stream_seed(seed, "init"))
@@ -84,7 +83,7 @@ class Population:
         self.modules = [build(generator) for generator in self.generators]
         self._consensus = build(torch_stream(seed, "dropout", None, device))
         d, buffers = (
-            sum(map(torch.numel, own(self._consensus))) for own in (_parameters, _buffers)
+            sum(map(torch.numel, own(self._consensus).values())) for own in (_parameters, _buffers)
         )
         self.X = torch.empty(n, d, device=device)
         self.G = torch.zeros_like(self.X)
@@ -123,21 +122,16 @@ class Population:
 
     @one_intra_op_thread()
     def gradients(self, batches: Batches) -> torch.Tensor:
-        """Put the gradient of each worker's mean loss on its own batch into ``G``; the losses."""
+        """Write the gradient of each worker's mean loss on its batch to ``G``; the losses."""
         return self._gradients(batches)
 
     def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
-        """Views of ``X``, ``G`` and ``buffers`` by name, all workers' ``[n, *shape]`` at once."""
-        named = dict(self.modules[0].named_parameters())
-        floating = {k: b for k, b in self.modules[0].named_buffers() if b.is_floating_point()}
-        return (
-            _views(named, self.X),
-            _views(named, self.G),
-            _views(floating, self.buffers),
-        )
+        """Views of ``X``, ``G`` and ``buffers`` by name, ``[n, *shape]`` for all n workers."""
+        parameters, buffers = _parameters(self.modules[0]), _buffers(self.modules[0])
+        return _views(parameters, self.X), _views(parameters, self.G), _views(buffers, self.buffers)
 
     def consensus_model(self) -> torch.Tensor:
-        """The mean of the workers' parameters ``[d]``: exactly their row if all rows agree."""
+        """The mean of the workers' parameters ``[d]``; exactly a worker's row if all are equal."""
         return _mean(self.X)
 
     @one_intra_op_thread()
@@ -151,8 +145,8 @@ class Population:
     ) -> Scores:
         """Loss and accuracy, without dropout, over all samples of the chunks.
 
-        Without ``workers``, only the consensus model is evaluated. If all workers agree, one model
-        is evaluated for all.
+        Without ``workers``, only the consensus model is evaluated. If all workers agree, the
+        consensus model is evaluated for all of them.
         """
         consensus, *others = self.models()
         agree = bool((self.X[0] == self.X).all() and (self.buffers[0] == self.buffers).all())
@@ -191,37 +185,37 @@ class Population:
         return [self._consensus, *self.modules]
 
 
-def _parameters(module: nn.Module) -> list[torch.Tensor]:
-    return list(module.parameters())
+def _parameters(module: nn.Module) -> Tensors:
+    return dict(module.named_parameters())
 
 
-def _buffers(module: nn.Module) -> list[torch.Tensor]:
+def _buffers(module: nn.Module) -> Tensors:
     """The buffers that evaluation reads (not the integer count of batches)."""
-    return [buffer for buffer in module.buffers() if buffer.is_floating_point()]
+    return {name: each for name, each in module.named_buffers() if each.is_floating_point()}
 
 
 def _mean(rows: torch.Tensor) -> torch.Tensor:
     return rows.double().mean(0).to(rows.dtype)
 
 
-def _bind(
-    tensors: list[torch.Tensor], row: torch.Tensor, gradient: torch.Tensor | None = None
-) -> None:
-    """Make a module's tensors views of ``row``, in order, after copying their values into it."""
-    named = dict(enumerate(tensors))
-    gradients = _views(named, gradient) if gradient is not None else {}
-    for k, view in _views(named, row).items():
-        view.copy_(tensors[k].detach())
-        tensors[k].data = view
-        if gradient is not None:
-            tensors[k].grad = gradients[k]
+def _bind(named: Tensors, row: torch.Tensor, gradient: torch.Tensor | None = None) -> None:
+    """Copy a module's tensors into ``row``, in order, and make them views of it.
+
+    Their gradients become views of ``gradient``.
+    """
+    for name, view in _views(named, row).items():
+        view.copy_(named[name].detach())
+        named[name].data = view
+    if gradient is not None:
+        for name, view in _views(named, gradient).items():
+            named[name].grad = view
 
 
-def _views(named: Mapping[K, torch.Tensor], rows: torch.Tensor) -> dict[K, torch.Tensor]:
+def _views(named: Tensors, rows: torch.Tensor) -> dict[str, torch.Tensor]:
     """Views of consecutive pieces of ``rows`` ``[…, d]``, with the tensors' shapes ``[…, *shape]``.
 
-    Convolution kernels are stored with their channels last, the layout in which convolution and
-    pooling are fastest on a CPU.
+    Convolution kernels are stored with their channels last. In this layout, convolution and pooling
+    are fastest on a CPU.
     """
     views, start = {}, 0
     for name, tensor in named.items():

@@ -1,6 +1,6 @@
 """Bounds, limits and floors of the paper's theorems, as numbers.
 
-``W`` is a mixing matrix ``[n, n]``; λ₂ and λ_n are the second smallest and the largest eigenvalue
+``W`` is a mixing matrix ``[n, n]``. λ₂ and λ_n are the second smallest and the largest eigenvalue
 of a Laplacian L(·) = D − ·.
 """
 
@@ -13,7 +13,7 @@ import torch
 
 from ngo.gossip.spectrum import algebraic_connectivity, laplacian
 
-# Starts and steps of the search for the largest two-cycle; more of them find no larger one.
+# Starts and steps of the search for the largest two-cycle; with more, it finds no larger one.
 CYCLE_STARTS = 64
 CYCLE_STEPS = 200
 
@@ -41,13 +41,13 @@ def finite_time_bound(
 
     - ``paper``: c = 4, as printed. The proof loses a factor 1/2 when it symmetrises the double
       sum over i and j, so consensus can come later.
-    - ``corrected``: c = 2^p, the same proof with that factor.
+    - ``corrected``: c = 2^p, from the same proof with that factor.
     - ``sharp``: c = 2, from the sum over undirected edges,
-      dV/dt = −2γ Σ_{i<j} W_ij |x_i − x_j|^(2p) ≤ −2γ (λ₂ V)^p. Two workers meet it exactly; it is
-      twice the printed time for every p.
+      dV/dt = −2γ Σ_{i<j} W_ij |x_i − x_j|^(2p) ≤ −2γ (λ₂ V)^p. Two workers take exactly this time.
+      It is twice the printed time for every p.
 
-    All forms hold for states in d dimensions, with V summed over them: coordinates are independent,
-    and Σ_k V_k^p ≥ (Σ_k V_k)^p. The time is infinite for a disconnected graph.
+    All forms hold for states in d dimensions, with V summed over the dimensions: coordinates are
+    independent, and Σ_k V_k^p ≥ (Σ_k V_k)^p. The time is infinite for a disconnected graph.
     """
     if not 0.5 <= p < 1:
         raise ValueError(f"p is {p!r}; finite-time consensus needs p in [1/2, 1)")
@@ -63,9 +63,9 @@ def delay_limit(W: torch.Tensor, gamma: float = 0.0) -> float:
     """The largest delay, in units of time, at which linear consensus is stable: π/(2λ_n(L(W))).
 
     By default this is the limit of continuous time, dx/dt = −L x(t − τ) (the delay theorem of
-    Section 3.3). With a step length ``gamma`` it is that of x ← x − γ L x(t − k): kγ with
-    k = (π / (2 arcsin(γλ_n/2)) − 1)/2, not rounded to whole steps. For small γ this tends to the
-    continuous limit minus γ/2 (Levin and May 1976).
+    Section 3.3). With a step length ``gamma`` it is the limit of x ← x − γ L x(t − k): the time kγ
+    with k = (π / (2 arcsin(γλ_n/2)) − 1)/2, which is not rounded to whole steps. For small γ this
+    tends to the continuous limit minus γ/2 (Levin and May 1976).
     """
     largest = float(torch.linalg.eigvalsh(laplacian(W.double()))[-1])
     if gamma == 0:
@@ -76,8 +76,8 @@ def delay_limit(W: torch.Tensor, gamma: float = 0.0) -> float:
 def chatter_floor(gamma: float, w: float, p: float) -> float:
     """|x₁ − x₂| = (γw)^(1/(2−2p)): the two-cycle of two workers on an edge of weight ``w``.
 
-    For p < 1, φ_p is infinitely steep at 0, and rounds of length γ overshoot it in both directions:
-    z − 2γw φ_p(z) = −z. V is half the square of this distance, for each coordinate.
+    For p < 1, φ_p is infinitely steep at 0. So rounds of length γ overshoot 0 in both directions:
+    z − 2γw φ_p(z) = −z. In each coordinate, V is half the square of this distance.
     """
     return (gamma * w) ** (1 / (2 - 2 * p))
 
@@ -91,9 +91,10 @@ def chatter_V(gamma: float, W: torch.Tensor, p: float, d: int = 1) -> float:
     d/2 · (γw)^(1/(1−p)); for an even ring, where neighbours alternate, nd/4 · (2γw)^(1/(1−p)).
 
     For p ≥ 1/2 the sum is convex in y, so the iteration y ← normalised gradient converges to a
-    local maximum. The largest one from ``CYCLE_STARTS`` random starts is taken. Some coordinates
-    may end in a smaller cycle: on rings, complete and random graphs with p > 1/2, V is 0.6 to 1
-    times this floor. At p = 1/2 a trace of the initial state remains, and V may be twice the floor.
+    local maximum. The result is the largest maximum from ``CYCLE_STARTS`` random starts. In some
+    coordinates, gossip may end in a smaller cycle: on rings, complete and random graphs with
+    p > 1/2, V is 0.6 to 1 times this floor. At p = 1/2, V depends on the initial state, and may be
+    twice the floor.
     """
     if not 0.5 <= p < 1:
         raise ValueError(f"p is {p!r}; the two-cycle needs p in [1/2, 1)")
@@ -141,9 +142,9 @@ def sgd_bound(
     w_t = (a + t)² and S_T = Σ_{t<T} w_t.
 
     - ``sigma2``: σ̄² = (1/n) Σσ_i².
-    - ``distance2``: ‖x̄⁰ − x*‖². Theorem 2.1, as printed, omits this factor of Theorem 3.2.
+    - ``distance2``: ‖x̄⁰ − x*‖². Theorem 2.1, as printed, omits this factor; Theorem 3.2 has it.
     - ``weighted_V``: Σ w_t V^(t). It is 0 for centralized SGD. For gossip the sum is over all t < T
-      (Theorem 2.1); for NGO it ends at T*, after which Theorem 3.2 assumes V = 0.
+      (Theorem 2.1). For NGO it ends at T*, after which Theorem 3.2 assumes V = 0.
     """
     S = weight_sum(T, a)
     return (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ngo.gossip.step import Run
 
-# An option of the compressions that send some of a row's entries.
+# An option of the compressions that send only some of a row's entries.
 KEPT = {"kept_share": number("share of a row's entries that are sent", 0.01, above(0, 1))}
 
 
@@ -25,16 +25,21 @@ def kept_entries(d: int, run: Run) -> int:
     return max(1, round(run.kept_share * d))
 
 
-class Codec(ABC):
-    """An entry's encoder and decoder, for rows of ``d`` numbers of one dtype.
+def packed_size(d: int, bits: int) -> int:
+    """How many bytes ``d`` codes of ``bits`` bits take: ⌈d · bits / 8⌉."""
+    return (d * bits + 7) // 8
 
-    A row becomes a payload of ``size`` bytes; sender and receivers decode it to the same row C(z).
+
+class Codec(ABC):
+    """The encoder and decoder of a compression, for rows of ``d`` numbers of one dtype.
+
+    A row z becomes a payload of ``size`` bytes. Sender and receivers decode it to the same C(z).
     """
 
     def __init__(
         self, d: int, dtype: torch.dtype, run: Run, streams: Sequence[torch.Generator] = ()
     ) -> None:
-        """``streams`` has a random stream for each worker whose rows are encoded."""
+        """``streams``: a random stream for each worker whose rows are encoded."""
         self.d, self.dtype, self.run, self.streams = d, dtype, run, streams
 
     @staticmethod
@@ -56,7 +61,7 @@ class Compression:
     """An entry of the registry."""
 
     codec: type[Codec]
-    #: The options that it declares.
+    #: The options that the compression declares.
     fields: tuple[str, ...]
 
 
@@ -69,8 +74,8 @@ def compression(
 ) -> Callable[[type[Codec]], type[Codec]]:
     """Register a ``Codec`` under the name that configs and commands use.
 
-    For error feedback to converge it must be a contraction: E‖C(z) − z‖² ≤ (1 − δ)‖z‖² for a δ > 0.
-    ``options`` are fields of a run that it adds, and reads as ``self.run.NAME``.
+    C must be a contraction, or error feedback does not converge: E‖C(z) − z‖² ≤ (1 − δ)‖z‖² for a
+    δ > 0. ``options`` are new fields of a run; the codec reads them as ``self.run.NAME``.
     """
 
     def register(codec: type[Codec]) -> type[Codec]:

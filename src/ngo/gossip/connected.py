@@ -11,17 +11,18 @@ from ngo.gossip.topology import GENERATOR, TOPOLOGIES, Edges, Topology
 
 log = logging.getLogger("ngo")
 
-#: How many graphs are looked at, of a topology that may never repeat.
+#: The number of graphs that are checked, if the topology may never repeat.
 GRAPHS = 1000
 
 
 def check_connected(name: str, n: int, values: Mapping[str, object]) -> None:
     """Raise a UserError unless the graphs of one period together connect ``n`` workers.
 
-    In directed graphs there has to be a path from each worker to each other. ``values`` are the
-    fields of a run that the topology reads. It is a warning only, given once in a process, if the
-    topology declares ``connected=False``, or if it may never repeat: then its first ``GRAPHS``
-    graphs are looked at. The package's own topologies connect all workers, as their tests show.
+    In directed graphs, a path must lead from each worker to each other. ``values`` are the fields
+    of a run that the topology reads. Of a topology that may never repeat, the first ``GRAPHS``
+    graphs are checked. For this topology, and for one that declares ``connected=False``, a warning
+    takes the place of the error, once in a process. The package's topologies are not checked: tests
+    show that they connect all workers.
     """
     if not TOPOLOGIES.definitions.get(name, "").startswith("ngo."):
         _check(TOPOLOGIES[name], n, tuple(sorted(values.items())))
@@ -47,7 +48,7 @@ def _check(topology: Topology, n: int, values: tuple[tuple[str, object], ...]) -
 def _graphs(
     topology: Topology, n: int, values: Mapping[str, object], count: int
 ) -> Iterator[Edges]:
-    """The edges of the first graphs; drawn ones are from a stream that no run uses."""
+    """The edges of the first graphs. Random graphs are drawn from a stream that no run uses."""
     drawn = {}
     if GENERATOR in topology.arguments:
         from torch import Generator
@@ -58,7 +59,7 @@ def _graphs(
 
 
 def _unreachable(directed: bool, n: int, graphs: Iterator[Edges]) -> tuple[int, int] | None:
-    """Two workers without a path from one to the other in the union of graphs; None if all have."""
+    """Two workers with no path from the first to the second in the union of graphs; else None."""
     import networkx as nx
 
     union = nx.empty_graph(n, create_using=nx.DiGraph)

@@ -61,7 +61,8 @@ def simulate(
 
     A round is a step of length ``gamma`` of the coupled system of Theorem 3.1. An iterable with
     fewer matrices than rounds is an error. With a ``delay`` of τ rounds, all differences are those
-    of the state τ rounds earlier (the paper's delay equation); states before the first are ``X0``.
+    of the state τ rounds earlier (the paper's delay equation). Before the first round the state is
+    ``X0``.
     """
     matrices = repeat(W) if isinstance(W, torch.Tensor) else W
     states = [X0]
@@ -91,8 +92,8 @@ def integrate(
 
     The unknowns are the direction y = (x − x̄)/r and log r, with r² = V, in the scaled time
     ds = r^(2p−2) dt. In this time the spread decays exponentially for every p, so that finite-time
-    consensus is not a singularity. For p < 1 the coupling is infinitely steep at 0, and workers
-    that have met stay together. It is therefore smoothed to z(z² + ε²)^(p−1), with ε equal to
+    consensus is not a singularity. For p < 1 the coupling is infinitely steep at 0: workers that
+    have met stay together. It is therefore smoothed to z(z² + ε²)^(p−1), where ε is the share
     ``SMOOTHED_SHARE`` of r.
     """
     import numpy as np
@@ -190,9 +191,9 @@ def delayed_tolerance(
 
     A round is a step of length ``gamma`` of the delayed continuous system (for p = 1, dx/dt =
     −L x(t − τ)), so a delay of k rounds is a time kγ. V decays if its maximum over the last tenth
-    of the ``rounds`` is below ``share`` times its maximum over the first tenth. The delay is found
-    by bisection in whole rounds, from 0 to a tenth of the run; it is −γ if V does not decay even
-    without a delay.
+    of the ``rounds`` is below ``share`` times its maximum over the first tenth. A bisection finds
+    the delay, in whole rounds from 0 to a tenth of the run. The result is −γ if V does not decay
+    without a delay either.
     """
     tenth = max(1, rounds // 10)
 

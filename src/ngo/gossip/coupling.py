@@ -1,4 +1,4 @@
-"""Couplings: the pull along an edge, as a function of the difference of its ends."""
+"""Couplings: the pull along an edge, as a function of the difference between its ends."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Coupling:
     #: ``(z, weights, gamma, run)`` → pulls ``[edges, d]``, added at one end of each edge and
     #: subtracted at the other, for differences z ``[edges, d]`` and weights W_ij ``[edges, 1]``.
     pull: Pull
-    #: The fields of a run that it reads.
+    #: The fields of a run that the coupling reads.
     fields: tuple[str, ...]
-    #: A form of ``step`` that is faster, or that needs whole rows; or None.
+    #: A form of ``step`` that is faster, or that needs whole rows; ``at`` and ``out`` are given.
     fast: Callable[..., torch.Tensor] | None = None
-    #: Whether it needs a matching: at most one neighbour of each worker in each step.
+    #: Whether it needs a matching: in each step, a worker has at most one neighbour.
     matching: bool = False
 
     def step(
@@ -43,7 +43,11 @@ class Coupling:
         out: torch.Tensor | None = None,
         spread: Map = in_order,
     ) -> torch.Tensor:
-        """One gossip step ``[n, d]`` (see ``gossip_step.gossip_step``) with this coupling."""
+        """One gossip step ``[n, d]`` with this coupling (see ``gossip_step.gossip_step``)."""
+        import torch
+
+        at = X if at is None else at
+        out = torch.empty_like(X) if out is None else out
         if self.fast is not None:
             return self.fast(X, W, gamma, run, at=at, out=out, spread=spread)
         from ngo.gossip.steps.rings import step_by_rings
@@ -68,10 +72,10 @@ def coupling(
 ) -> Callable[[Pull], Pull]:
     """Register an elementwise pull under the name that configs and commands use.
 
-    It must be odd in z, so that the mean of all workers is conserved: the pull of j on i is that of
-    i on j with the other sign. ``fields`` are the fields of a run that it reads, ``options`` those
-    that it adds. With ``matching=True``, which an implicit step needs, it is refused on graphs that
-    are no matchings.
+    It must be odd in z: then the pulls at the two ends of an edge are opposite, and the mean of all
+    workers is conserved. ``fields`` are the fields of a run that it reads; ``options`` are new
+    fields, which it adds. ``fast`` is a faster form of the whole step. With ``matching=True``,
+    which an implicit step needs, graphs other than matchings are refused.
     """
 
     def register(pull: Pull) -> Pull:

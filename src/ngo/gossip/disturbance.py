@@ -18,17 +18,17 @@ Round = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 class Disturbance:
     """What disturbs each round; the default disturbs nothing."""
 
-    #: Each entry of a worker moves by the same amount in each round, as under heterogeneous
-    #: gradients. This is the standard deviation over workers; the mean over workers is 0.
+    #: Each entry of a worker moves by a constant amount in each round, as under heterogeneous
+    #: gradients. This is the amounts' standard deviation over workers; their mean is 0.
     drift: float = 0.0
     #: Standard deviation of the noise that each entry receives in each round.
     noise: float = 0.0
-    #: Rounds by which the compared states are late.
+    #: The age of the compared states, in rounds.
     delay: int = 0
     #: Probability that an edge fails in a round.
     loss: float = 0.0
-    #: Share of the entries that a worker sends in a round: those that changed most since they were
-    #: last sent (top-k with error feedback, as in CHOCO-Gossip, Koloskova et al. 2019).
+    #: Share of the entries that a worker sends in a round: the entries with the largest change
+    #: since they were last sent (top-k with error feedback, CHOCO-Gossip; Koloskova et al. 2019).
     kept: float = 1.0
 
 
@@ -43,10 +43,10 @@ def disturbed_rounds(
     """The index V ``[rounds + 1]``, from the state ``X0`` ``[n, d]`` and after each round.
 
     ``matrix_at(t)`` is the mixing matrix of round t. Disturbances are drawn from streams of
-    ``seed``, so that all couplings see the same ones.
+    ``seed``, so that they are the same for all couplings.
     """
     n, d = X0.shape
-    drift = _normal(seed, "drift", n, d)
+    drift = torch.randn(n, d, generator=torch_stream(seed, "drift"), dtype=torch.float64)
     drift = disturbance.drift * (drift - drift.mean(0))
     noise = torch_stream(seed, "noise")
     links = torch_stream(seed, "links")
@@ -63,13 +63,9 @@ def disturbed_rounds(
         seen = X
         if disturbance.kept < 1:
             seen = known = known + _largest(X - known, round(disturbance.kept * d))
-        if disturbance.delay:
-            past = [*past, seen][-disturbance.delay - 1 :]
-            if t < disturbance.delay:
-                V.append(synchronization_index(X))
-                continue  # nothing has arrived
-            seen = past[0]
-        X = round_of(X, W, seen)
+        past = [*past, seen][-disturbance.delay - 1 :]
+        if t >= disturbance.delay:  # before that, nothing has arrived
+            X = round_of(X, W, past[0])
         V.append(synchronization_index(X))
     return torch.stack(V)
 
@@ -77,8 +73,8 @@ def disturbed_rounds(
 class Chebyshev:
     """Accelerated linear gossip: round t applies the t-th Chebyshev polynomial of I − γL.
 
-    With σ the largest modulus of its eigenvalues but the first, no other polynomial of degree t
-    with value 1 at 1 is smaller on [−σ, σ] (Auzinger and Melenk 2017; Scaman et al. 2017).
+    σ is the second largest modulus of its eigenvalues. No other polynomial of degree t with value 1
+    at 1 is smaller on [−σ, σ] (Auzinger and Melenk 2017; Scaman et al. 2017).
     """
 
     def __init__(self, W: torch.Tensor, gamma: float) -> None:
@@ -101,12 +97,8 @@ class Chebyshev:
         return new
 
 
-def _normal(seed: int, name: str, n: int, d: int) -> torch.Tensor:
-    return torch.randn(n, d, generator=torch_stream(seed, name), dtype=torch.float64)
-
-
 def _without_edges(W: torch.Tensor, loss: float, links: torch.Generator) -> torch.Tensor:
-    """The mixing matrix of the edges that do not fail; both ends keep the weight of the others."""
+    """``W`` without the edges that fail; their weights go to the diagonal, at both ends."""
     fails = torch.rand(len(W), len(W), generator=links) < loss
     fails = fails.triu(1) | fails.triu(1).T
     lost = W * fails

@@ -1,4 +1,4 @@
-"""Random graphs that are drawn once for a run, by its seed."""
+"""Random graphs that are drawn once for a run, from its seed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DRAWS = 1000
 
 
 def connected(name: str, seed: int, draw: Callable[[object], nx.Graph]) -> Edges:
-    """The edges of the first of ``DRAWS`` graphs that is connected; a UserError if none is."""
+    """The edges of the first connected graph; a UserError if ``DRAWS`` draws give none."""
     from networkx import is_connected
 
     source = numpy_stream(seed, "graph")

@@ -1,4 +1,4 @@
-"""Links that fail, and workers that are away, drawn anew in each step."""
+"""Links that fail and workers that are away, drawn independently in each step."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ngo.common.seeding import torch_stream
 
 
 class Failures:
-    """The failures of a run. They depend on its seed and its two rates, and on nothing else.
+    """The failures of a run. They depend only on its seed and its two rates.
 
     Every pair of workers is one link. It fails with probability ``link_failure``, in both
     directions of a directed graph. A worker is away with probability ``absence``: it sends nothing,
-    and keeps its state. Nobody is away in the first step, in which methods set up their matrices.
+    and keeps its state. No worker is away in the first step, when methods create their matrices.
     """
 
     def __init__(self, n: int, seed: int, *, link_failure: float, absence: float) -> None:
@@ -32,10 +32,10 @@ class Failures:
         return (drawn < self._absence).nonzero().flatten().tolist() if t > 0 else []
 
     def matrix(self, W: torch.Tensor, absent: Sequence[int]) -> torch.Tensor:
-        """The mixing matrix ``[n, n]`` of the step without the failed links; call it once a step.
+        """The mixing matrix ``[n, n]`` without the step's failed links; call it once in each step.
 
-        The weight W_ij of a failed link goes to W_jj: it stays with its sender. So columns keep
-        their sums, and a symmetric matrix stays symmetric and doubly stochastic.
+        The weight W_ij of a failed link is added to W_jj: it stays with its sender. So the sums of
+        columns do not change, and a symmetric matrix stays symmetric and doubly stochastic.
         """
         lost = torch.zeros(self._n, self._n, dtype=torch.bool)
         if self._link_failure:
@@ -60,9 +60,9 @@ class Failures:
 def unchanged(
     rows: Sequence[int], *matrices: torch.Tensor
 ) -> Iterator[Callable[[torch.Tensor], None]]:
-    """Put the ``rows`` of ``matrices`` back at the end of the block.
+    """Restore the ``rows`` of ``matrices`` at the end of the block.
 
-    Yields a function: it puts the ``rows`` of one more matrix back as well.
+    Yields a function that adds one more matrix to these.
     """
     kept: list[tuple[torch.Tensor, torch.Tensor]] = []
 

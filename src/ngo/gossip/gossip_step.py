@@ -1,4 +1,4 @@
-"""One gossip step with φ_p: which implementation takes it."""
+"""One gossip step with φ_p, by the implementation that suits the state."""
 
 from __future__ import annotations
 
@@ -23,24 +23,26 @@ def gossip_step(
 ) -> torch.Tensor:
     """The consensus step of Algorithm 1, for all workers at once: x_i + γ Σ_j W_ij φ_p(x_j − x_i).
 
-    The new state ``[n, d]`` is written to ``out``, which may be ``X``, if it is given. The
-    differences are those of ``at`` ``[n, d]``, if it is given, instead of ``X``: with a past state,
-    this is the delayed step (equation "delay"). ``W`` ``[n, n]`` is symmetric; its diagonal is
-    ignored. The mean of the rows is conserved. ``spread`` shares out columns among threads.
+    The new state ``[n, d]`` is written to ``out``, or to new memory; ``out`` may be ``X``. The
+    differences are those of ``at`` ``[n, d]``, or of ``X``. With a past state as ``at``, this is
+    the delayed step (equation "delay"). ``W`` ``[n, n]`` is symmetric; its diagonal is ignored. The
+    mean of the rows is conserved. ``spread`` distributes columns over threads.
 
-    For p = 1 the step is a product with I − γL(W). Otherwise each undirected edge's φ is computed
-    once, for both of its ends, by compiled code where the state allows it. On a GPU with Triton one
-    kernel does it all. Memory beyond the new state is a few blocks of columns for each thread.
+    For p = 1 the step is a product with I − γL(W). Otherwise φ is computed once for each undirected
+    edge, by compiled code where the state allows it. On a GPU with Triton, one kernel takes the
+    whole step. A thread needs memory for a few blocks of columns, in addition to the new state.
     """
     e = exponent(p)
-    if p == 1:
-        return linear_step(X, W, gamma, at=at, out=out, spread=spread)
-    if X.is_cuda:
+    at = X if at is None else at
+    if X.is_cuda and p != 1:
         from ngo.native import fused  # imports Triton
 
         if fused.available(X.device):
-            new = fused.gossip_step(X, W, gamma, p, X if at is None else at)
+            new = fused.gossip_step(X, W, gamma, p, at)
             return new if out is None else out.copy_(new)
+    out = torch.empty_like(X) if out is None else out
+    if p == 1:
+        return linear_step(X, W, gamma, at=at, out=out, spread=spread)
     if compiled.fits(X, at, out):
         return compiled.compiled_step(X, W, gamma, e, at=at, out=out, spread=spread)
 

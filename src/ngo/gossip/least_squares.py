@@ -97,7 +97,7 @@ def gaussian_problem(
 
 
 def at_distance(problem: LeastSquares, distance: float) -> LeastSquares:
-    """The problem moved along x* until ‖x*‖, its distance from the start of ``sgd``, is this."""
+    """The problem moved along x* so that ‖x*‖, the distance from the start of ``sgd``, is this."""
     shift = (distance / float(problem.optimum.norm()) - 1) * problem.optimum
     return LeastSquares(problem.A, problem.b + problem.A @ shift)
 
@@ -139,11 +139,9 @@ def sgd(
 ) -> Descent:
     """SGD from x = 0 with η_t = 4/(μ(a + t)): Algorithm 1 on ``W``, or centralized SGD without it.
 
-    ``W`` is one mixing matrix or an iterable of one per step.
-
-    The batches come from the stream (seed, "batches"), the same for every method. The average
-    x_avg^T = (1/S_T) Σ_{t<T} w_t x̄^(t), w_t = (a + t)², is evaluated at each T in ``record``,
-    between 1 and ``steps``.
+    ``W`` is one mixing matrix or an iterable of one per step. The batches come from the stream
+    (seed, "batches"), the same for every method. The average x_avg^T = (1/S_T) Σ_{t<T} w_t x̄^(t),
+    w_t = (a + t)², is evaluated at each T in ``record``, from 1 to ``steps``.
     """
     n, samples, d = problem.A.shape
     stream = numpy_stream(seed, "batches")

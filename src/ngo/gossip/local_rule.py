@@ -21,7 +21,7 @@ class LocalRule:
 
     #: Takes the half step: changes ``step.X`` in place.
     descend: Descend
-    #: The options that it declares.
+    #: The options that the rule declares.
     fields: tuple[str, ...] = ()
     #: Whether the half step is linear in the gradients so far.
     linear: bool = True
@@ -42,11 +42,11 @@ def local_rule(
 ) -> Callable[[Descend], Descend]:
     """Register a function that changes ``step.X`` in place, given ``step.G`` and ``step.lr``.
 
-    It acts on each worker's row alone, and keeps its memory in ``step.matrix``. ``options`` are
-    fields of a run that it adds, and reads as ``step.run.NAME``. Weight decay is not its task:
+    It acts on each worker's row alone, and keeps its memory in ``step.matrix``. ``options`` are new
+    fields of a run, which it reads as ``step.run.NAME``. It does not apply weight decay:
     ``Step.descend`` adds it to the gradient, or, with ``decoupled_decay``, shrinks the parameters.
-    A rule that is not ``linear`` in the gradients, such as Adam, is refused by methods whose
-    correction needs that.
+    Methods whose correction is linear in the gradients refuse a rule that is not ``linear``, such
+    as Adam.
     """
 
     def register(descend: Descend) -> Descend:

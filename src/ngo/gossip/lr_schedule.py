@@ -9,7 +9,7 @@ from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
 from ngo.gossip.step import Run
 
-#: From the share of the run's steps already taken, in [0, 1), and the run, to the factor of η.
+#: ``(share, run)`` → the factor of η, after a share of the run's steps in [0, 1).
 Factor = Callable[[float, Run], float]
 
 
@@ -18,7 +18,7 @@ class LrSchedule:
     """An entry of the registry."""
 
     factor: Factor
-    #: The options that it declares.
+    #: The options that the schedule declares.
     fields: tuple[str, ...] = ()
 
 
@@ -27,10 +27,9 @@ LR_SCHEDULES: Registry[LrSchedule] = Registry("lr_schedule")
 
 @takes_options
 def lr_schedule(name: str, *, options: Options | None = None) -> Callable[[Factor], Factor]:
-    """Register a function from the share of steps taken, and the run, to the factor of η.
+    """Register a function ``(share, run)`` → the factor of η, after a share of the run's steps.
 
-    The factor must be above 0. ``options`` are fields of a run that it adds, and reads as
-    ``run.NAME``.
+    The factor must be above 0. ``options`` are new fields of a run, which it reads as ``run.NAME``.
     """
 
     def register(factor: Factor) -> Factor:
@@ -44,8 +43,8 @@ def lr_schedule(name: str, *, options: Options | None = None) -> Callable[[Facto
 def learning_rate(run: Run, t: int, steps: int) -> float:
     """η_t at step ``t`` of ``steps``: η times the factors of the schedule and of the warm-up.
 
-    The warm-up is linear: (t + 1)/m in the first m = ``warmup`` × ``steps`` steps (Goyal et al.
-    2017), whatever the schedule.
+    The warm-up is linear under every schedule: (t + 1)/m in the first m = ``warmup`` × ``steps``
+    steps (Goyal et al. 2017).
     """
     lr = run.lr * LR_SCHEDULES[run.lr_schedule].factor(t / steps, run)
     return lr if run.warmup == 0 else lr * min(1, (t + 1) / (run.warmup * steps))

@@ -1,7 +1,7 @@
 """Methods: what the workers do with their gradients in a training step.
 
-A method is a function of a ``Step`` (see ``step``), in a file of its own in ``methods``, that reads
-like its pseudocode. Light: names, fields and ranges are known without importing torch.
+A method is a function of a ``Step`` (see ``step``), which reads like its pseudocode. Each is a file
+in ``methods``. Names, fields and ranges are known without importing torch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GOSSIP_FIELDS = ("topology", "gamma", "gamma_decay", "coupling", "p")
 # The graphs that a method may ask for.
 GRAPHS = ("any", "fixed", "tree")
 
-# Those of every decentralized method, which the step takes into account.
+# The fields of every decentralized method, for failures that the step handles.
 FAILURES = ("link_failure", "absence")
 
 
@@ -36,20 +36,20 @@ class Method:
     update: Update
     #: The fields of a run that the method reads; with ``topology`` it is decentralized.
     fields: tuple[str, ...]
-    #: Fields that have one value under this method, which nobody can change.
+    #: Fields that have one value under this method, which a run cannot change.
     fixed: Mapping[str, object] = field(default_factory=dict)
-    #: Whether a step needs no more of a neighbour than the newest model received from it.
+    #: Whether the newest model received from a neighbour is all that a step needs of it.
     asynchronous: bool = False
-    #: Whether it allows directed graphs, whose weights are column-stochastic only.
+    #: Whether it allows directed graphs, whose weights are only column-stochastic.
     directed: bool = False
     #: The graphs that it allows: ``any``, ``fixed`` (the same in all steps) or ``tree``.
     graph: str = "any"
-    #: What crosses each edge, in each direction, in a step with an exchange (see ``traffic``): the
-    #: numbers of each message. Empty if that is not known before the run.
+    #: The numbers in each message that crosses an edge, in each direction, in a step with an
+    #: exchange (see ``traffic``). Empty if that is not known before the run.
     sends: tuple[str, ...] = ("d",)
     #: Whether the local rule has to be linear in the gradients.
     linear_rule: bool = False
-    #: Why no link may fail and no worker may be away; empty if they may.
+    #: The reason why no link may fail and no worker may be away; empty if they may.
     needs_every_message: str = ""
 
     @property
@@ -77,15 +77,15 @@ def method(
 ) -> Callable[[Update], Update]:
     """Register a method under the name that configs and commands use (key ``method``).
 
-    ``fields`` are the fields of a run that it reads, beside the learning rate; ``options`` are
-    those that it adds; ``fixed`` are fields with one value here. Declare it ``asynchronous`` only
-    if each step exchanges one matrix at most, with the same meaning each time, since a neighbour's
-    newest model may be any number of steps old. Declare it ``directed`` if it needs no symmetric
-    mixing matrix, and its ``graph`` ``fixed`` (or a ``tree``) if a step builds on what the same
-    neighbours have sent before. ``linear_rule``: it is biased with a local rule that is not linear
-    in the gradients. ``needs_every_message`` is the reason why it cannot lose a message, if it
-    cannot: it completes the sentence "method 'NAME' …". ``sends`` lists its messages (see
-    ``traffic.NUMBERS``).
+    - ``fields``: the fields of a run that it reads, other than the learning rate.
+    - ``options``: new fields of a run. ``fixed``: fields with one value under this method.
+    - ``asynchronous``: each step exchanges at most one matrix, with the same meaning each time. A
+      neighbour's newest model may be any number of steps old.
+    - ``directed``: it needs no symmetric mixing matrix.
+    - ``graph``: ``fixed``, or a ``tree``, if a step uses what the same neighbours sent before.
+    - ``sends``: its messages (see ``traffic.NUMBERS``).
+    - ``linear_rule``: it is biased with a local rule that is not linear in the gradients.
+    - ``needs_every_message``: why it cannot lose a message, to complete "method 'NAME' …".
     """
 
     def register(update: Update) -> Update:

@@ -1,4 +1,4 @@
-"""Steps of some workers, given the rows of their neighbours: what one process of many computes."""
+"""Steps of some workers, given the rows of their neighbours: the part of one process among many."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def pull_rows(
 ) -> None:
     """Take the gossip step of the rows ``X`` ``[k, d]``, in place.
 
-    ``theirs`` ``[l, d]`` are their neighbours' rows; ``workers`` are the numbers of all k + l. The
-    differences are those of ``at``, if it is given, instead of ``X``; then so are ``theirs``.
+    ``theirs`` ``[l, d]`` are their neighbours' rows; ``workers`` are the numbers of all k + l
+    workers. With ``at`` ``[k, d]``, the differences are those of ``at`` and ``theirs``.
     """
     near = W[workers][:, workers]
     near[len(X) :, len(X) :] = 0  # edges between two others change only the others

@@ -1,4 +1,4 @@
-"""The network on which methods exchange rows, and the one whose workers share a single matrix."""
+"""The network on which methods exchange rows, and its form for one process."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 
 class Network(ABC):
-    """How workers reach each other. ``rows`` are the own workers' rows of any matrix ``[n, k]``.
+    """How workers reach each other. The own workers are those of this process.
 
-    It counts what the own workers send, by the shape of a row, as if each worker were a machine.
+    ``rows`` are the own workers' rows of any matrix ``[n, k]``. The network counts the messages of
+    the own workers, and their bytes by the shape of a row, as if each worker were a machine.
     """
 
     #: Whether the graph is directed.
     directed = False
     #: The own workers' rows of W.
     own_rows = slice(None)
-    #: What is known of rows of neighbours in other processes, by name (see ``step.Step.copies``).
+    #: Copies of rows of neighbours in other processes, by name (see ``step.Step.copies``).
     copies: dict[str, torch.Tensor]
 
     def __init__(self) -> None:
@@ -61,14 +62,14 @@ class Network(ABC):
 
     @abstractmethod
     def send(self, rows: torch.Tensor) -> torch.Tensor:
-        """Send rows along all edges; those of ``elsewhere`` ``[l, k]`` are received."""
+        """Send rows along all edges; receive those of the workers ``elsewhere`` ``[l, k]``."""
 
     @abstractmethod
     def swap(self, rows: torch.Tensor) -> torch.Tensor:
-        """Send a row of its own along each edge of an undirected graph.
+        """Send a different row along each edge of an undirected graph.
 
-        Row e of ``[e, k]`` goes along edge (i, j) of ``links``; row e of the result is what i has
-        received from j.
+        Row e of ``[e, k]`` goes along edge e of ``links``, from i to j. Row e of the result is the
+        row that i receives from j.
         """
 
     @abstractmethod
@@ -85,19 +86,20 @@ class Network(ABC):
         at: torch.Tensor | None = None,
         theirs: torch.Tensor | None = None,
     ) -> None:
-        """Pull each row of ``X`` towards its neighbours', in place (``coupling.gossip_step``).
+        """Pull each row of ``X`` towards its neighbours' rows, in place (``Coupling.step``).
 
-        Rows of ``at``, if it is given, are sent and compared instead of those of ``X``. Nothing is
-        sent if the rows of ``elsewhere`` are known: ``theirs`` ``[l, d]``.
+        Rows of ``at``, if it is given, are sent and compared instead of rows of ``X``. With
+        ``theirs`` ``[l, d]``, the known rows of ``elsewhere``, nothing is sent.
         """
 
     def elsewhere(self) -> list[int]:
-        """The neighbours, in other processes, from which the own workers receive; in order."""
+        """The neighbours in other processes from which the own workers receive, in order."""
         return []
 
     def links(self) -> torch.Tensor:
-        """The edges from the own workers, ``[2, e]``, in order: the own worker's row, its
-        neighbour's number.
+        """The edges (i, j) from the own workers, ``[2, e]``, in order.
+
+        i is the row of the own worker, j the number of its neighbour.
         """
         edges = self.W - self.W.diagonal().diag()
         return edges.T[self.own_rows].nonzero().T
@@ -122,10 +124,10 @@ class Network(ABC):
 
 
 class SharedMatrix(Network):
-    """The network of workers that are all rows of one matrix: nothing moves, but it is counted."""
+    """The network of one process, which has all rows: nothing moves, but messages are counted."""
 
     def __init__(self, spread: Map = in_order) -> None:
-        """``spread`` shares out columns among threads."""
+        """``spread`` distributes columns over threads."""
         super().__init__()
         self._spread = spread
 
@@ -141,7 +143,7 @@ class SharedMatrix(Network):
         return float(synchronization_index(rows))
 
     def send(self, rows: torch.Tensor) -> torch.Tensor:
-        """A message crosses each directed edge; no process receives it."""
+        """A message crosses each directed edge. Other processes receive none."""
         self.count(edges(self.W), rows)
         return rows[:0]
 
@@ -154,7 +156,7 @@ class SharedMatrix(Network):
         """One product with W."""
         from ngo.gossip.steps.linear import mix
 
-        mix(rows, self.W, out=rows, spread=self._spread)
+        mix(rows, self.W, spread=self._spread)
         self.count(edges(self.W), rows)
 
     def pull(

@@ -1,6 +1,6 @@
 """The parts that make up a run's step, and which of them go together.
 
-What is said of a part is taken from its docstring, as far as it is no declared fact.
+What a part declares is a fact of its registry's entry; its summary and source are in its docstring.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ REGISTRIES: Mapping[str, Registry[Any]] = {
     for each in (METHODS, COUPLINGS, LOCAL_RULES, LR_SCHEDULES, COMPRESSIONS, TOPOLOGIES)
 }
 
+#: The kinds of parts that every method uses.
+ALWAYS_USED = ("local_rule", "lr_schedule")
+
 _NAME = r"[A-ZÀ-Þ][\w'’-]+"
 _WORK = re.compile(rf"{_NAME}(?:(?:, {_NAME})* and {_NAME}| et al\.)? \(?\d{{4}}\)?")
 _IN_THE_PAPER = re.compile(r'Algorithm \d+|Figure \d+|equation "\w+"|Eq\. \(\w+\)')
@@ -37,7 +40,7 @@ class Part:
     name: str
     #: The first sentence of its docstring.
     summary: str
-    #: The work that its docstring cites first, or else that of its file; empty if they cite none.
+    #: The first work that its docstring cites, or else its file's docstring; empty if neither does.
     source: str
     #: The fields of a run that it reads.
     fields: tuple[str, ...]
@@ -45,7 +48,7 @@ class Part:
 
 @dataclass(frozen=True)
 class MethodPart(Part):
-    """A method: also its fixed fields, and the names of the other parts that it goes with."""
+    """A method, with its fixed fields and the names of the other parts that it goes with."""
 
     fixed: Mapping[str, object]
     coupling: tuple[str, ...]
@@ -65,12 +68,12 @@ class MethodPart(Part):
 
 
 def parts(kind: str) -> list[Part]:
-    """The entries of the registry ``kind`` but those of methods, plugins' included."""
+    """The entries of the registry ``kind``, including plugins'. For methods, see ``methods``."""
     return [_part(kind, name) for name in sorted(REGISTRIES[kind])]
 
 
 def methods() -> list[MethodPart]:
-    """The methods."""
+    """The methods, including plugins'."""
     return [_method(name) for name in sorted(METHODS)]
 
 
@@ -83,31 +86,26 @@ def _part(kind: str, name: str) -> Part:
 
 def _method(name: str) -> MethodPart:
     entry = METHODS[name]
-
-    def allowed(kind: str, able: set[str]) -> tuple[str, ...]:
-        used = kind in entry.fields or kind in entry.fixed or kind in ("local_rule", "lr_schedule")
-        fixed = {entry.fixed[kind]} if kind in entry.fixed else able
-        return tuple(sorted(able & fixed)) if used else ()
-
+    able: dict[str, Any] = {kind: REGISTRIES[kind] for kind in REGISTRIES if kind != "method"}
+    able["local_rule"] = (
+        rule for rule, each in LOCAL_RULES.items() if each.linear or not entry.linear_rule
+    )
+    able["topology"] = (
+        topology
+        for topology, each in TOPOLOGIES.items()
+        if (entry.directed or not each.directed) and (entry.graph == "any" or not each.varies)
+    )
+    for kind in able:
+        if kind in entry.fixed:
+            able[kind] = (entry.fixed[kind],)
+        elif kind in entry.fields or kind in ALWAYS_USED:
+            able[kind] = tuple(sorted(able[kind]))
+        else:
+            able[kind] = ()
     return MethodPart(
         **vars(_part("method", name)),
+        **able,
         fixed=dict(entry.fixed),
-        coupling=allowed("coupling", set(COUPLINGS)),
-        compression=allowed("compression", set(COMPRESSIONS)),
-        local_rule=allowed(
-            "local_rule",
-            {rule for rule, each in LOCAL_RULES.items() if each.linear or not entry.linear_rule},
-        ),
-        lr_schedule=allowed("lr_schedule", set(LR_SCHEDULES)),
-        topology=allowed(
-            "topology",
-            {
-                name
-                for name, each in TOPOLOGIES.items()
-                if (entry.directed or not each.directed)
-                and (entry.graph == "any" or not each.varies)
-            },
-        ),
         sends=entry.sends,
         graph=entry.graph,
         asynchronous=entry.asynchronous,
@@ -117,7 +115,7 @@ def _method(name: str) -> MethodPart:
 
 
 def _docstrings(definition: str) -> tuple[str, str]:
-    """Those of the object at ``module:qualname``, and of its module; empty if there are none."""
+    """The docstrings of the object at ``module:qualname`` and of its module; empty without one."""
     module, _, qualname = definition.partition(":")
     found = file = sys.modules.get(module)
     for name in qualname.split("."):
@@ -126,13 +124,13 @@ def _docstrings(definition: str) -> tuple[str, str]:
 
 
 def _sentence(docstring: str) -> str:
-    """The first sentence, in a line."""
+    """The first sentence, in one line."""
     text = " ".join(docstring.strip().partition("\n\n")[0].replace("``", "").split())
     return re.split(r"(?<!\bal)\.(?:\s|$)", text, maxsplit=1)[0]
 
 
 def _source(*docstrings: str) -> str:
-    """The first work that one of the ``docstrings`` cites, or else the place in the paper."""
+    """The first work that one of the ``docstrings`` cites, else the first place in the paper."""
     for pattern, prefix in ((_WORK, ""), (_IN_THE_PAPER, "the paper, ")):
         for text in docstrings:
             if found := pattern.search(" ".join(text.split())):

@@ -7,6 +7,8 @@ from math import gcd
 import torch
 from torch.nn.functional import pad
 
+from ngo.gossip.compression import packed_size
+
 
 def to_bytes(numbers: torch.Tensor) -> torch.Tensor:
     """The bytes of each row ``[n, k]`` of numbers."""
@@ -14,18 +16,15 @@ def to_bytes(numbers: torch.Tensor) -> torch.Tensor:
 
 
 def from_bytes(payload: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The numbers whose bytes the rows are."""
+    """The numbers of each row of bytes."""
     return payload.clone(memory_format=torch.contiguous_format).view(dtype)  # a clone is aligned
 
 
-def packed_size(d: int, bits: int) -> int:
-    """How many bytes ``d`` codes of ``bits`` bits take: ⌈d · bits / 8⌉."""
-    return (d * bits + 7) // 8
-
-
 def _words(d: int, bits: int) -> tuple[int, int, int, torch.dtype]:
-    """Words of the fewest codes that fill whole bytes: how many codes are in one; how many bytes
-    they fill; how many words ``d`` codes take; the type that holds one.
+    """How codes form words; a word has the fewest codes that fill whole bytes.
+
+    Returns the codes in a word, its bytes, the number of words for ``d`` codes, and a type that
+    holds a word.
     """
     codes = 8 // gcd(bits, 8)
     size = bits * codes // 8

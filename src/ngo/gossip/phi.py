@@ -7,8 +7,8 @@ def phi(z: torch.Tensor, p: float) -> torch.Tensor:
     """φ_p(z) = sign(z)|z|^(2p−1), elementwise, for p > 0 (Theorem 3.1, which asks for p ≥ 1/2).
 
     p = 1 is linear, p = 1/2 the sign, p in [1/2, 1) sublinear (NGO), p > 1 superlinear. Below 1/2
-    it is singular: the smaller a difference, the stronger the pull; φ_p(0) = 0 by definition. NaN
-    stays NaN. The relative error in float32 is 1e-5; in the compiled step 3e-7, for p up to 2.
+    it is singular: a smaller difference has a stronger pull, and φ_p(0) = 0 by definition. NaN
+    stays NaN. For p up to 2 the relative error in float32 is 1e-5, in the compiled step 3e-7.
     """
     z = z.clone()
     sign = z.sign()

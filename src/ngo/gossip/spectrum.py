@@ -6,7 +6,7 @@ import torch
 def spectral_gap(W: torch.Tensor) -> float:
     """1 − the second largest modulus of the eigenvalues of a mixing matrix (Table S1).
 
-    With the eigenvalues 1 = λ₁ ≥ … ≥ λ_n of a symmetric one this is 1 − max(|λ₂|, |λ_n|).
+    For a symmetric matrix with eigenvalues 1 = λ₁ ≥ … ≥ λ_n it is 1 − max(|λ₂|, |λ_n|).
     """
     if len(W) == 1:
         return 1.0

@@ -18,7 +18,7 @@ Matrices = dict[str, "torch.Tensor"]
 
 
 class Run(Protocol):
-    """The fields of a run that its parts read; a run of ``training.spec`` has them all."""
+    """The fields of a run that its parts read; ``training.spec`` has all fields."""
 
     gamma: float
     gamma_decay: float
@@ -39,8 +39,8 @@ class Run(Protocol):
 class Step:
     """A training step, given to the method and the local rule.
 
-    A method never knows whether the rows of its matrices are all workers, in one process, or those
-    of one process among many.
+    The rows of its matrices are all workers, in one process, or the workers of one process among
+    many. A method is written the same way for both.
     """
 
     #: The number of this step, from 0, and how many the run has.
@@ -114,8 +114,8 @@ class Step:
         """The method's own matrix ``name``: ``[n, d]``, or ``[n, columns]``, a row for each worker.
 
         The first use creates it, filled with ``fill``, on the device of ``X``. Its contents persist
-        from step to step, and checkpoints include them. With ``rows`` it has that many instead, and
-        is created anew when their number changes, which happens when a worker is lost.
+        from step to step, and checkpoints include them. With ``rows`` it has that many rows. When
+        their number changes, after the loss of a worker, a new matrix takes its place.
         """
         wanted = len(self.X) if rows is None else rows
         if name not in self.matrices or len(self.matrices[name]) != wanted:
@@ -127,8 +127,9 @@ class Step:
     def copies(self, name: str) -> torch.Tensor:
         """Copies ``[l, d]`` of rows of ``matrix(name)`` that neighbours in other processes own.
 
-        At first they are 0, as the rows are; then the method changes copies as their owners change
-        the rows. After a loss of workers the rows are sent anew. In one process there are none.
+        At first they are 0, like the rows. Later the method changes the copies as their owners
+        change the rows. After a loss of workers the rows are sent again. In one process there are
+        no copies.
         """
         count, known = len(self.network.elsewhere()), self.network.copies
         if count == 0:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Edges = list[tuple[int, int]]
 
-# Parameters of a topology's function beside n that are no fields of a run.
+# Parameters of a topology's function, other than n, that are not fields of a run.
 STEP, GENERATOR = "t", "generator"
 
 
@@ -37,9 +37,9 @@ class Topology:
     weighted: bool
     #: The names of the function's parameters after n.
     arguments: tuple[str, ...]
-    #: ``period``, ``exact`` and ``matching``: values, or functions of n and of fields by name.
+    #: ``period``, ``exact`` and ``matching``: each a value, or a function of n and of fields.
     facts: Mapping[str, object] = field(default_factory=dict, hash=False)
-    #: Raises a UserError if n and fields, by name, have no such graph; None if all have one.
+    #: A function of n and of fields: a UserError if they have no graph. None if all have one.
     check: Callable[..., object] | None = None
     #: Whether the graphs of a period are meant to connect all workers.
     connected: bool = True
@@ -67,7 +67,7 @@ class Topology:
         return n == 2 or self._fact("matching", n, values)
 
     def check_values(self, n: int, **values: object) -> None:
-        """Raise a one-line UserError if there is no such graph on ``n`` workers."""
+        """Raise a one-line UserError if the topology has no graph on ``n`` workers."""
         if self.check is not None:
             _call(self.check, n, values)
 
@@ -75,24 +75,28 @@ class Topology:
         """The edges on ``n`` workers, each once, without self-loops.
 
         ``values`` are the function's arguments by name: ``t`` (the number of the exchange),
-        ``generator``, and the fields of the run. An undirected edge is (i, j) with i < j. A matrix
-        has an edge where an entry off its diagonal is not 0. One worker has none.
+        ``generator``, and the fields of the run. An undirected edge is (i, j) with i < j. In a
+        matrix, each entry off the diagonal that is not 0 is an edge. One worker has no edges.
         """
-        return self._edges_of(n, self._define(n, values))
+        if self.weighted and n > 1:
+            found = [(j, i) for i, j in self.matrix(n, **values).nonzero().tolist()]
+        else:
+            found = self._define(n, values)
+        return _simple(self.name, n, found, directed=self.directed)
 
     def matrix(self, n: int, **values: object) -> torch.Tensor:
         """The mixing matrix on ``n`` workers, float64 ``[n, n]``: row i weighs what i receives.
 
-        Metropolis–Hastings weights; for directed edges, each worker shares its mass equally among
-        itself and those that it sends to (column-stochastic); or the function's own matrix. That of
-        one worker is 1.
+        A weighted topology returns its own matrix. Other undirected graphs have Metropolis–Hastings
+        weights. In other directed graphs, each worker divides its mass equally among itself and its
+        receivers (column-stochastic weights). The matrix of one worker is 1.
         """
         from ngo.gossip.weights import checked_matrix, metropolis_hastings, outgoing_shares
 
-        found = self._define(n, values)
         if self.weighted and n > 1:
-            return checked_matrix(self.name, found, n, directed=self.directed)
-        edges = self._edges_of(n, found)
+            W = self._define(n, values)
+            return checked_matrix(self.name, W, n, directed=self.directed)
+        edges = self.edges(n, **values)
         return outgoing_shares(n, edges) if self.directed else metropolis_hastings(n, edges)
 
     def _fact(self, name: str, n: int, values: Mapping[str, object]) -> Any:
@@ -104,14 +108,6 @@ class Topology:
         if n == 1:
             return []
         return self.define(n, **{name: values[name] for name in self.arguments})
-
-    def _edges_of(self, n: int, found: Any) -> Edges:
-        if self.weighted and n > 1:
-            from ngo.gossip.weights import checked_matrix
-
-            W = checked_matrix(self.name, found, n, directed=self.directed)
-            found = [(j, i) for i, j in W.nonzero().tolist()]
-        return _simple(self.name, n, found, directed=self.directed)
 
 
 TOPOLOGIES: Registry[Topology] = Registry("topology")
@@ -132,23 +128,27 @@ def topology(
 ) -> Callable[[Callable[..., object]], Callable[..., nx.Graph]]:
     """Register a function ``(n, …) → edges`` under the name that configs and commands use.
 
-    Beside ``n`` the function may take ``t`` (the number of exchanges before, from 0: that of the
-    step, if a method exchanges in every step), ``generator`` (the run's random stream for graphs)
-    and fields of a run by their names, such as ``u``. It is called at every step if it takes ``t``
-    or ``generator``, else once. Edges may repeat, an undirected one in either direction, and count
-    once.
+    In addition to ``n``, the function may take
+
+    - ``t``: the number of exchanges before this one. If a method exchanges in every step, it is the
+      number of the step, from 0.
+    - ``generator``: the run's random stream for graphs.
+    - fields of a run by their names, such as ``u``.
+
+    It is called at every step if it takes ``t`` or ``generator``, else once. An edge that it
+    returns several times, in either direction if undirected, counts once.
 
     A ``directed`` topology has edges (from, to), and needs a method that allows it. A ``weighted``
-    one returns the mixing matrix instead: doubly stochastic and symmetric, or column-stochastic if
-    it is directed. ``options`` are fields of a run that it adds. The decorated function returns
-    the networkx graph.
+    topology returns the mixing matrix instead of edges: doubly stochastic and symmetric, or
+    column-stochastic if it is directed. ``options`` are new fields of a run. The decorated function
+    returns the networkx graph.
 
-    Three facts about it are values, or functions of ``n`` and of fields by name: the ``period`` of
-    a topology that takes ``t``, after which its matrices repeat; whether one period is ``exact``,
-    so that every worker has the mean of all; whether each step is a ``matching``, in which a worker
-    has at most one neighbour. ``check`` takes the same arguments, and raises a UserError if there
-    is no such graph. Declare ``connected=False`` if the graphs of a period are not meant to connect
-    all workers together, which is an error otherwise.
+    Three facts are values, or functions of ``n`` and of fields by name. ``period`` is the number of
+    exchanges after which the matrices of a topology with ``t`` repeat. One period is ``exact`` if
+    every worker then has the mean of all. Each step is a ``matching`` if a worker has at most one
+    neighbour in it. ``check`` takes the same arguments, and raises a UserError if they have no
+    graph. Graphs of a period that together do not connect all workers are an error, unless
+    ``connected=False`` declares that this is meant.
     """
 
     def register(function: Callable[..., object]) -> Callable[..., nx.Graph]:
@@ -189,7 +189,7 @@ class Mixing:
                 raise UserError(f"topology: {name!r} needs {key!r}, which cannot be given here.")
         self._values = {key: getattr(fields, key) for key in self._topology.fields}
         self._period = self._topology.period(n, **self._values)
-        self._known: dict[int, torch.Tensor] = {}  # those of one period
+        self._known: dict[int, torch.Tensor] = {}  # the matrices of one period
         self._values[GENERATOR] = generator
         if GENERATOR not in self._topology.arguments:  # a mistake in it stops the run at its start
             self.at(0)
@@ -197,8 +197,8 @@ class Mixing:
     def at(self, t: int) -> torch.Tensor:
         """The matrix of exchange ``t``, float64 ``[n, n]``, counted from 0.
 
-        Call it once for each step, in order: graphs that are drawn are drawn in every step, also
-        where nothing is exchanged.
+        Call it once for each step, in order. Random graphs are drawn in every step, also if nothing
+        is exchanged in it.
         """
         if self._period is None:
             return self._topology.matrix(self._n, **self._values, t=t)
@@ -209,7 +209,7 @@ class Mixing:
 
 
 def _call(function: Callable[..., object], n: int, values: Mapping[str, object]) -> object:
-    """``function`` of n and of those ``values`` that it takes by name."""
+    """The result of ``function`` for n and the ``values`` that it takes, by name."""
     names = tuple(inspect.signature(function).parameters)[1:]
     return function(n, **{name: values[name] for name in names})
 

@@ -1,4 +1,4 @@
-"""What a method sends in a step, known before it runs."""
+"""The messages of a method in a step, known before the run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from ngo.gossip.method import METHODS
 if TYPE_CHECKING:
     from ngo.gossip.step import Run
 
-# The messages that a method may declare, by the numbers in each: a row, one number, a row and a
-# number, a compressed row.
+# The messages that a method may declare: a row, a number, a row and a number, a compressed row.
 NUMBERS = ("d", "1", "d + 1", "C(d)")
 
 
@@ -19,8 +18,8 @@ def sent(run: Run, d: int, number: int = 4) -> list[int] | None:
     """The bytes of each message that crosses each edge, in each direction, in a step of ``run``.
 
     ``d`` is the length of a row, ``number`` the bytes of a number. A parameter server has an edge
-    to each worker. Local SGD sends in every H-th step only. None if V decides how many messages
-    are sent.
+    to each worker. Local SGD sends only in every H-th step. None if the number of messages depends
+    on V.
     """
     messages = METHODS[run.method].sends
 

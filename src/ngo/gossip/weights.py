@@ -12,9 +12,9 @@ from ngo.common.registry import UserError, in_a_line
 if TYPE_CHECKING:
     import networkx as nx
 
-Edges = list[tuple[int, int]]
+    from ngo.gossip.topology import Edges
 
-# How far the sums and the symmetry of a topology's own matrix may be off.
+# The largest error of the sums and the symmetry of a topology's own matrix.
 TOLERANCE = 1e-9
 
 
@@ -54,9 +54,10 @@ def outgoing_shares(n: int, edges: Edges) -> torch.Tensor:
 
 
 def checked_matrix(name: str, matrix: object, n: int, *, directed: bool) -> torch.Tensor:
-    """A topology's own matrix as float64; a UserError if it is no mixing matrix on n workers.
+    """A topology's own matrix as float64; a UserError unless it is a mixing matrix on n workers.
 
-    Entries are 0 or more and columns sum to 1; an undirected topology's matrix is symmetric.
+    Entries must be 0 or more, and columns must sum to 1. An undirected topology's matrix must be
+    symmetric.
     """
     try:
         W = torch.as_tensor(matrix, dtype=torch.float64)

@@ -22,7 +22,7 @@ class ConvPoolReLU2d(nn.Conv2d):
     included, uses torch's operations.
     """
 
-    # Whether the kernels may be used. Not under vmap, which only knows torch's operations.
+    # Whether the kernels may be used: not under vmap, which supports only torch's operations.
     compiled = True
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Layers: dropout and a variational autoencoder, random from their worker's generator."""
+"""Layers that draw from their worker's generator: dropout and a variational autoencoder."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class VAE(RandomLayer):
     ``encoder`` maps pixels in [0, 1] to ``[b, 2 · latent]``: the means, then the log-variances.
     ``decoder`` maps codes to the logits of the likelihood.
 
-    In evaluation the noise of each batch comes from the stream (0, "elbo") on the CPU, so that it
-    is the same for every model, device and batch.
+    In evaluation, the noise of each batch comes from the stream (0, "elbo") on the CPU. It is the
+    same for every model, device and batch.
     """
 
     def __init__(

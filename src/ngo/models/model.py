@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Model:
     """How a model is built, and what it takes."""
 
-    # Builds a module. The generator is the worker's own, for dropout and the noise of autoencoders.
+    # Builds a module. The generator is that of the worker, for dropout and autoencoders' noise.
     build: Build
 
     # The shape of one input.
@@ -32,10 +32,10 @@ class Model:
     # The name of its task, see ``ngo.models.task``.
     task: str
 
-    # Samples per forward pass of an evaluation, which must fit into memory.
+    # Samples per forward pass of an evaluation; they must fit into memory.
     chunk: int = 250
 
-    # The same on a CPU, where fewer samples stay in a core's cache; None for no difference.
+    # The same on a CPU, where fewer samples stay in a core's cache; None: no difference.
     cpu_chunk: int | None = None
 
     # The smallest batch that can be trained on.

@@ -1,4 +1,4 @@
-"""Tasks: the batch that a model takes, the loss and the score of its outputs.
+"""Tasks: a model's batches, and the loss and the score of its outputs.
 
 A task is a loss function, registered with ``@task`` in ``ngo.models.tasks`` or in a plugin. It
 imports torch inside the function, so that its name can be checked without torch.
@@ -32,8 +32,8 @@ class Task:
     # (outputs, targets) → the loss of each sample [b].
     loss: PerSample
 
-    # (outputs, targets) → whether each sample [b] is correct, whose mean is the accuracy; None if
-    # the task has no accuracy.
+    # (outputs, targets) → whether each sample [b] is correct. The mean is the accuracy. None if the
+    # task has no accuracy.
     score: PerSample | None = None
 
     # Whether the task needs images or labels; otherwise it needs targets that are real numbers.
@@ -63,5 +63,5 @@ def task(
 
 
 def normalised_batch(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Batch:
-    """Normalised images, or float inputs as they are, and their targets."""
+    """Normalised images, or unchanged float inputs, and their targets."""
     return data.normalised(inputs), targets

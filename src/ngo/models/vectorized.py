@@ -1,7 +1,8 @@
 """Running one module for all workers at once, under ``torch.func.vmap``.
 
-vmap cannot draw from several generators, and only knows torch's operations. So the random layers'
-draws are recorded in a forward pass, made for all workers outside vmap, and replayed inside.
+vmap cannot draw from several generators, and supports only torch's operations. So a forward pass
+records what the random layers draw. The draws for all workers are made outside vmap, and replayed
+inside.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ngo.models.layers import RandomLayer, Sample, draw
 
 @contextmanager
 def recorded(module: nn.Module, samples: list[Sample]) -> Iterator[None]:
-    """Append to ``samples`` what the module draws in this block, in order.
+    """Append the module's draws in this block to ``samples``, in order.
 
     The workers' generators do not advance.
     """
@@ -33,7 +34,7 @@ def recorded(module: nn.Module, samples: list[Sample]) -> Iterator[None]:
 
 @contextmanager
 def replayed(module: nn.Module, values: Iterable[torch.Tensor]) -> Iterator[None]:
-    """Give the module ``values``, in order, for what it draws in this block."""
+    """Return ``values``, in order, for the module's draws in this block."""
     remaining = iter(values)
     with _source(module, lambda generator, sample: next(remaining)):
         yield

@@ -11,10 +11,10 @@ import torch
 from ngo.native.arguments import POINTER, SIZE, check_tensor, pointers
 from ngo.native.build import function
 
-KERNEL_SIZES = (3, 5)  # those that conv_pool_relu.c is compiled for
+KERNEL_SIZES = (3, 5)  # conv_pool_relu.c is compiled for these
 
-# Elements of one row of a tile of the convolution's output. With its inputs, such a tile fits into
-# a core's first-level cache.
+# Elements of one row of a tile of the convolution's output. A tile of this size and its inputs fit
+# into a core's first-level cache.
 TILE = 512
 
 FORWARD = [*[POINTER] * 6, *[SIZE] * 7]

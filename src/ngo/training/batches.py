@@ -16,8 +16,8 @@ from ngo.models.task import Task
 class BatchStream:
     """Endless batches of one worker's sample indices, ``[batch_size]`` each.
 
-    Pass after pass, each in a new random order. Every batch is full: the last one of a pass is
-    completed from the next pass, so that workers with unequal shares step together.
+    Each pass over the samples has a new random order. Every batch is full: the last batch of a pass
+    is completed from the next pass. So workers with unequal shares step together.
     """
 
     def __init__(self, owned: np.ndarray, batch_size: int, generator: torch.Generator) -> None:
@@ -37,7 +37,7 @@ class BatchStream:
         return batch
 
     def state_dict(self) -> dict[str, torch.Tensor]:
-        """What decides the next batches."""
+        """The state that decides the next batches."""
         return {"waiting": self._waiting.clone(), "stream": self._generator.get_state()}
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:

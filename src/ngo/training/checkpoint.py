@@ -2,7 +2,7 @@
 
 A checkpoint file is the output of ``torch.save``, followed by its SHA-256. It is loaded with
 ``weights_only``, so that no code in a file is executed. It contains the description of its run
-(``about``); a damaged file, or that of another run, is refused.
+(``about``). A damaged file and the checkpoint of another run are refused.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def write(path: str | Path, about: Mapping[str, object], state: State) -> None:
 def read(path: str | Path, about: Mapping[str, object]) -> State:
     """The state in a checkpoint of the run ``about``.
 
-    Raises Refused for a file without such a state, and Foreign for that of another run.
+    Raises Foreign for the checkpoint of another run, and Refused for any other unusable file.
     """
     path = Path(path)
     if path.exists() and not path.is_file():
@@ -189,7 +189,7 @@ class Checkpoints:
         return True
 
     def __enter__(self) -> Checkpoints:
-        # Only the main thread can handle signals; ignored ones (nohup) stay ignored.
+        # Only the main thread can handle signals. Ignored signals (nohup) stay ignored.
         main = threading.current_thread() is threading.main_thread()
         mine = [n for n in SIGNALS if main and signal.getsignal(n) != signal.SIG_IGN]
         self._before = {number: signal.signal(number, self._ask) for number in mine}

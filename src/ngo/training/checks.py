@@ -1,4 +1,4 @@
-"""Cross-field checks of a run: what no field shows alone. Each raises a one-line UserError."""
+"""Checks of several fields of a run together. Each raises a one-line UserError."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ngo.models.model import MODELS, Model
 from ngo.training.spec import FIELDS, FINAL, RunSpec
 from ngo.training.step_checks import check_argument, check_step
 
-# The most that a run may ask for: more is a typing error, found before anything is computed.
+# The most steps and evaluations of a run: more is a typing error, found before any computation.
 MOST_STEPS, MOST_EVALUATIONS = 10**9, 10**5
 
 
@@ -22,34 +22,32 @@ def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> Non
     """Raise unless method, network, model and data go together, with enough samples for all."""
     check_step(spec, entry)
     _check_model(spec, source, model)
-    if PARTITIONS[spec.partition].by_label and source.classes is None:
+    rule = PARTITIONS[spec.partition]
+    if rule.by_label and source.classes is None:
         raise UserError(
             f"partition: {spec.partition!r} needs classes, which dataset {spec.dataset!r} lacks."
         )
-    if by_owner(PARTITIONS[spec.partition]) and spec.dataset not in OWNERS:
+    if by_owner(rule) and spec.dataset not in OWNERS:
         raise UserError(
             f"partition: {spec.partition!r} needs the owners of samples, which dataset "
             f"{spec.dataset!r} lacks; data sets with owners: {', '.join(OWNERS) or 'none'}."
         )
-    for name in PARTITIONS[spec.partition].fields:
+    for name in rule.fields:
         check_argument("partition", spec.partition, name)
-    m = source.train_samples
-    _check_samples(spec, spec.kept(m))
-    rule = PARTITIONS[spec.partition]
+    kept = spec.kept(source.train_samples)
+    _check_samples(spec, kept)
     if rule.smallest_share is not None:
-        arguments = rule.arguments(spec)
-        check_share(spec, rule.smallest_share(spec.kept(m), spec.workers, **arguments))
-    _check_length(spec, spec.owned_of(m))
+        check_share(spec, rule.smallest_share(kept, spec.workers, **rule.arguments(spec)))
+    _check_length(spec, spec.owned_of(source.train_samples))
 
 
 def check_method(name: str, entry: Method) -> None:
     """Raise unless fields of a run, graphs and messages have the names that a method declares."""
-    declared = {
-        "field": ((*entry.fields, *entry.fixed), FIELDS),
-        "graph": ((entry.graph,), GRAPHS),
-        "sends": (entry.sends, NUMBERS),
-    }
-    for key, (names, known) in declared.items():
+    for key, names, known in (
+        ("field", (*entry.fields, *entry.fixed), FIELDS),
+        ("graph", (entry.graph,), GRAPHS),
+        ("sends", entry.sends, NUMBERS),
+    ):
         for each in names:
             if each not in known:
                 raise unknown(f"{key} of method {name!r}", each, known)
@@ -79,10 +77,9 @@ def _check_model(spec: RunSpec, source: Source, model: Model) -> None:
 
 def _check_samples(spec: RunSpec, m: int) -> None:
     """Raise unless ``m`` samples are enough for the partition."""
-    if spec.workers > m:
-        raise UserError(f"workers: {spec.workers} is more than {spec.dataset}'s {m} samples.")
-    if spec.shards is not None and spec.shards > m:
-        raise UserError(f"shards: {spec.shards} is more than {spec.dataset}'s {m} samples.")
+    for key in ("workers", "shards"):
+        if (count := getattr(spec, key)) is not None and count > m:
+            raise UserError(f"{key}: {count} is more than {spec.dataset}'s {m} samples.")
     if spec.shards is not None and spec.shards_per_worker is not None:
         wanted = spec.workers * spec.shards_per_worker
         if wanted > spec.shards:
@@ -100,7 +97,7 @@ def _check_samples(spec: RunSpec, m: int) -> None:
 
 
 def _check_length(spec: RunSpec, owned: int) -> None:
-    """Raise for more steps or evaluations than anybody can want."""
+    """Raise for more steps or evaluations than a run may have."""
     per_epoch = owned / (spec.workers * spec.batch_size)
     steps = spec.steps(owned)
     if steps > MOST_STEPS:

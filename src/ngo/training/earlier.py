@@ -1,7 +1,7 @@
 """Results of an earlier run in a folder, and whether another run may train there.
 
-Two runs are the same if their specifications, partitions, snapshots, and ways of distribution are.
-The versions of code, libraries and devices that made them (``MADE_BY``) may differ.
+Two runs are the same if they have equal specifications, partitions, snapshots, and ways of
+distribution. The versions of code, libraries and devices (``MADE_BY``) may differ.
 
 Light: it imports no torch.
 """
@@ -20,7 +20,7 @@ from ngo.training.spec import NEUTRAL
 
 METRICS, RECORD, MODELS = "metrics.parquet", "run.json", "models.pt"
 
-# What makes a run, not which run it is.
+# The versions of code, libraries and devices, which do not identify a run.
 MADE_BY = ("version", "code", "torch", "device", "instructions", "kernels")
 
 MOST_BYTES = 2**26  # of a record
@@ -31,12 +31,12 @@ About = Mapping[str, Any]
 
 
 def difference(its: About, ours: About) -> str | None:
-    """The first thing by which another run differs from ours; None if it is the same run."""
+    """The first value by which another run differs from ours; None if it is the same run."""
     return _difference(its, ours, [key for key in ours if key not in (*MADE_BY, "run")])
 
 
 def remade(its: About, ours: About) -> str | None:
-    """The first thing by which the same run is made otherwise; None if there is none."""
+    """The first of ``MADE_BY`` by which another result of the same run differs; None if none."""
     return _difference(its, ours, MADE_BY)
 
 

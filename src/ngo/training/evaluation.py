@@ -53,7 +53,8 @@ class Evaluation:
     def __str__(self) -> str:
         accurate = math.isfinite(self.consensus_accuracy)
         score, how = ("accuracy", "6.2%") if accurate else ("loss", "8.4f")
-        consensus, workers = (getattr(self, f"{who}_{score}{of}") for who, of in _WHO)
+        consensus = getattr(self, f"consensus_{score}")
+        workers = getattr(self, f"workers_{score}_mean")
         return (
             f"epoch {self.epoch:6.2f}  step {self.step:6d}  train loss {self.train_loss:7.4f}  "
             f"V {self.V:9.3g}  test {score}: consensus {consensus:{how}}, "
@@ -62,9 +63,7 @@ class Evaluation:
         )
 
 
-reserve(f.name for f in fields(Evaluation))  # they are columns beside the fields of a run
-
-_WHO = (("consensus", ""), ("workers", "_mean"))
+reserve(f.name for f in fields(Evaluation))  # tables have them next to the fields of a run
 
 
 def evaluation_steps(spec: RunSpec, owned: int) -> list[int]:

@@ -30,12 +30,11 @@ from ngo.training.own import (
     own_model,
     own_task,
     template,
-    try_out,
 )
 from ngo.training.problem import make_problem
-from ngo.training.reduction import refuse_sum
 from ngo.training.resolve import check_field, resolve
 from ngo.training.spec import DEFAULTS, RunSpec
+from ngo.training.trial import refuse_sum, try_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +46,7 @@ _THREADS = Field(int, "threads", at_least(1))
 class Fit:
     """The result of ``fit``."""
 
-    #: Every field of the run and its value, defaults included.
+    #: The fields of the run and their values, defaults included.
     spec: RunSpec
     #: A row for each evaluation, with the fields of the run: the columns of ``metrics.parquet``,
     #: and the ``seconds`` since the start. Accuracies are shares of 1; NaN without classes, or if
@@ -55,7 +54,7 @@ class Fit:
     #: values, which is part of the id in the column ``run``. Runs that differ only in the loss or
     #: the data have the same id.
     metrics: pd.DataFrame
-    #: The module of each worker: of the user's class, in eval mode, with tensors of its own.
+    #: The module of each worker: of the user's class, in eval mode. Modules share no tensors.
     models: list[nn.Module]
     #: The module with the mean of the workers' parameters and buffers.
     consensus: nn.Module
@@ -84,7 +83,7 @@ def fit(
         A ``torch.nn.Module`` with float32 parameters: all workers start from a copy of it. Or a
         function that returns one, which is called under the run's seed. Frozen parameters
         (``requires_grad=False``) are neither trained nor exchanged. ``nn.Dropout`` and
-        ``nn.Dropout2d`` draw from a stream of the worker's own. A module that draws from a global
+        ``nn.Dropout2d`` draw from a random stream of each worker. A module that draws from a global
         random stream is trained one worker after another.
     ``train``, ``test``
         Pairs (inputs, targets) of tensors or NumPy arrays with one row per sample. Targets are
@@ -135,9 +134,9 @@ def fit(
         task, draws = try_out(model, data, task, spec.batch_size)
         if loss is not None:
             refuse_sum(loss, model, data, spec.batch_size)
-        if draws:  # in an order that must not depend on threads
+        if draws:
             _check_backend(spec)
-            threads = 1
+            threads = 1  # the order of draws must not depend on threads
         problem = make_problem(spec, data, model=model, task=task)
         training = Training(spec, problem, backend="loop" if draws else None, threads=threads)
         with _progress_bar(training, shown=progress) as callbacks:
@@ -145,7 +144,10 @@ def fit(
         consensus, *workers = (like(own, each) for each in training.population.models())
     if training.rows[-1].diverged:
         warnings.warn(_divergence(spec, training.rows), RuntimeWarning, stacklevel=2)
-    return Fit(spec, _table(spec, training.rows), workers, consensus)
+    import pandas as pd
+
+    metrics = pd.DataFrame({"run": spec.id, **spec.values(), **as_columns(training.rows)})
+    return Fit(spec, metrics, workers, consensus)
 
 
 def _torch_device(device: object) -> str:
@@ -187,9 +189,3 @@ def _divergence(spec: RunSpec, rows: list[Evaluation]) -> str:
         f"fit: the run diverged {since} {rows[-1].step}: a loss or a parameter is no longer "
         f"finite, and it ended there; try a smaller {smaller} (lr is {spec.lr:g})."
     )
-
-
-def _table(spec: RunSpec, rows: list[Evaluation]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame({"run": spec.id, **spec.values(), **as_columns(rows)})

@@ -1,7 +1,8 @@
-"""The state of torch, NumPy and Python that a process shares, isolated for a block of code."""
+"""Global state of torch, NumPy and Python, isolated for a block of code."""
 
 from __future__ import annotations
 
+import pickle
 import random
 import sys
 from collections.abc import Iterator
@@ -63,13 +64,8 @@ def seed_streams(seed: int) -> None:
         torch.cuda.manual_seed_all(seed)
 
 
-def streams() -> tuple[bytes, ...]:
+def streams() -> bytes:
     """The state of the global random streams, for comparison."""
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
-    numpy = np.random.get_state(legacy=False)
-    return (
-        repr(random.getstate()).encode(),
-        numpy["state"].pop("key").tobytes(),
-        repr(numpy).encode(),
-        *(state.numpy().tobytes() for state in (torch.get_rng_state(), *gpus)),
-    )
+    states = [state.numpy() for state in (torch.get_rng_state(), *gpus)]
+    return pickle.dumps((random.getstate(), np.random.get_state(), states))

@@ -43,19 +43,17 @@ class Training:
         backend: str | None = None,
         threads: int | None = None,
     ) -> None:
-        """``backend`` overrides the run's: what ``auto`` chose before the run was interrupted."""
+        """``backend`` overrides the run's: it is the one that ``auto`` chose before a stop."""
         self._start = time.perf_counter()
         self._spec = spec
         self._problem = problem
         self._snapshots = snapshots
         self._marks = evaluation_steps(spec, problem.owned)
-        self.stepper = Stepper(
-            spec, problem, steps=self._marks[-1], backend=backend, threads=threads
-        )
+        self.stepper = Stepper(spec, problem, backend=backend, threads=threads)
         self.rows: list[Evaluation] = []
         self.kept: Snapshots = {}
-        self.seconds_evaluating = 0.0  # in evaluations, of all the seconds
-        self.resumed: list[int] = []  # the steps at which it was resumed
+        self.seconds_evaluating = 0.0  # the part of ``seconds`` that evaluations took
+        self.resumed: list[int] = []  # the steps at which the run was resumed
         self._losses: list[torch.Tensor] = []  # [n] each, since the last evaluation
 
     @property
@@ -80,7 +78,7 @@ class Training:
 
     @property
     def seconds(self) -> float:
-        """Since the start; in a resumed run, the time up to its checkpoint included."""
+        """The time since the start. A resumed run adds the time up to its checkpoint."""
         return time.perf_counter() - self._start
 
     def proceed(
@@ -92,7 +90,7 @@ class Training:
     ) -> None:
         """Train to the end; raises Stopped after the step in which a signal arrives."""
         while True:
-            evaluated = self.step in self._marks and not self._is_evaluated()
+            evaluated = self.step in self._marks and self.step not in (r.step for r in self.rows)
             if evaluated:
                 self._evaluate()
                 report(self.rows[-1])
@@ -131,9 +129,6 @@ class Training:
             for step, models in state["kept"].items()
         }
         self._losses = list(state["losses"].to(self._problem.device))
-
-    def _is_evaluated(self) -> bool:
-        return bool(self.rows) and self.rows[-1].step == self.step
 
     def _evaluate(self) -> None:
         problem, population, losses = self._problem, self.population, self._losses

@@ -1,4 +1,4 @@
-"""What tells a user's modules apart: a digest of structure, code and initial values."""
+"""A digest that identifies a user's module: its structure, code and initial values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def module_digest(module: nn.Module) -> str:
 
 
 def _methods(cls: type) -> dict[str, FunctionType]:
-    """The functions of a class and its bases, as far as torch does not define them."""
+    """The functions of a class and its bases; those that torch defines are left out."""
     own = [each for each in reversed(cls.__mro__) if not each.__module__.startswith("torch.")]
     functions = chain.from_iterable(vars(each).items() for each in own)
     return {name: each for name, each in functions if isinstance(each, FunctionType)}
@@ -44,7 +44,7 @@ def _text(value: object) -> str:
 
 
 def _code(code: CodeType) -> Iterator[object]:
-    """What a function does, without where it is written."""
+    """The instructions, names and constants of a function, without file and line numbers."""
     yield code.co_code
     yield code.co_names
     for value in code.co_consts:

@@ -1,10 +1,10 @@
-"""A user's own tensors, module and loss as a data set, a model and a task."""
+"""A user's tensors, module and loss as a data set, a model and a task."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -15,11 +15,10 @@ from torch import nn
 from ngo.common.registry import UserError, in_a_line
 from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset, Source
-from ngo.engine.backend import in_float32
 from ngo.models.layers import Dropout
 from ngo.models.model import Model
 from ngo.models.task import TASKS, Task
-from ngo.training.global_state import restored_streams, seed_streams, streams
+from ngo.training.global_state import restored_streams, seed_streams
 
 Make = Callable[[], nn.Module]
 Loss = Callable[[Any, torch.Tensor], torch.Tensor]
@@ -41,8 +40,8 @@ def own_dataset(
     for key, one, other in (("test inputs", X, X_test), ("test targets", y, y_test)):
         if one.shape[1:] != other.shape[1:] or one.dtype != other.dtype:
             raise UserError(
-                f"{key}: each is {_kind(other)}; they must be like those for training, each "
-                f"{_kind(one)}."
+                f"{key}: each is {kind(other)}; they must be like those for training, each "
+                f"{kind(one)}."
             )
     classes = None
     if y.dtype == torch.int64 and y.dim() == 1:
@@ -51,12 +50,12 @@ def own_dataset(
         classes = int(max(y.max(), y_test.max())) + 1
     elif y.dtype != torch.float32 and not any_targets:
         raise UserError(
-            f"targets: each is {_kind(y)}; without a loss=… of your own they must be classes "
-            f"(int64 of shape [m]) or numbers (float32)."
+            f"targets: each is {kind(y)}; without loss=… they must be classes (int64 of shape "
+            f"[m]) or numbers (float32)."
         )
     X, y, X_test, y_test = (x.to(device) for x in (X, y, X_test, y_test))
     data = Dataset(NAME, classes, X, y, X_test, y_test, mean=None, std=None)
-    # Nothing is read from files.
+    # It has no functions that read files.
     source = Source(None, None, len(X), tuple(X.shape[1:]), classes)  # type: ignore[arg-type]
     return data, source
 
@@ -73,9 +72,9 @@ def own_task(data: Dataset, loss: Loss | None) -> tuple[str, Task]:
     classes = data.classes
 
     def cross_entropy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        if not _has_logits(outputs, classes):
+        if not has_logits(outputs, classes):
             raise UserError(
-                f"module: its outputs are {_shape(outputs)}; for {classes} classes they must be "
+                f"module: its outputs are {shape(outputs)}; for {classes} classes they must be "
                 f"logits of shape [b, {classes}]."
             )
         return TASKS["classification"].loss(outputs, targets)
@@ -83,7 +82,7 @@ def own_task(data: Dataset, loss: Loss | None) -> tuple[str, Task]:
     def squared_error(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if not isinstance(outputs, torch.Tensor) or outputs.shape != targets.shape:
             raise UserError(
-                f"module: its outputs are {_shape(outputs)} for targets {_shape(targets)}; the "
+                f"module: its outputs are {shape(outputs)} for targets {shape(targets)}; the "
                 f"shapes must be equal for the squared error (classes are int64 targets)."
             )
         return (outputs - targets).square().reshape(len(targets), -1).mean(1)
@@ -99,7 +98,7 @@ def own_task(data: Dataset, loss: Loss | None) -> tuple[str, Task]:
 
 
 def _per_sample(loss: Loss) -> Loss:
-    """A user's loss, checked; a mean is that of each sample."""
+    """A user's loss, checked. If it returns a mean, each sample gets that number."""
 
     def own_loss(outputs: Any, targets: torch.Tensor) -> torch.Tensor:
         found = loss(outputs, targets)
@@ -109,7 +108,7 @@ def _per_sample(loss: Loss) -> Loss:
             return found.reshape(()).expand(len(targets))
         if len(found) != len(targets):
             raise UserError(
-                f"loss: it returned {_shape(found)} for {len(targets)} samples; it must be their "
+                f"loss: it returned {shape(found)} for {len(targets)} samples; it must be their "
                 f"mean, or one number for each."
             )
         return found.reshape(len(targets), -1).mean(1)
@@ -124,12 +123,9 @@ def template(module: nn.Module | Make, seed: int) -> nn.Module:
     """
     made = module
     if callable(module) and not isinstance(module, nn.Module):
-        with restored_streams():
+        with restored_streams(), refused("module: its function failed"):
             seed_streams(stream_seed(seed, "init"))
-            try:
-                made = module()
-            except Exception as error:
-                raise UserError(f"module: its function failed: {in_a_line(error)}.") from error
+            made = module()
     if not isinstance(made, nn.Module):
         raise UserError(
             f"module: a {_type(made)} is not allowed; it must be a torch.nn.Module or a function "
@@ -147,10 +143,8 @@ def template(module: nn.Module | Make, seed: int) -> nn.Module:
         raise UserError(
             f"module: its parameters and buffers are {names}; they must be float32: module.float()"
         )
-    try:
+    with refused("module: it can't be copied"):
         return deepcopy(made)
-    except Exception as error:
-        raise UserError(f"module: it can't be copied: {in_a_line(error)}.") from error
 
 
 def own_model(template: nn.Module, data: Dataset, task_name: str) -> Model:
@@ -179,50 +173,7 @@ def like(template: nn.Module, trained: nn.Module) -> nn.Module:
     return made.eval()
 
 
-def try_out(model: Model, data: Dataset, task: Task, size: int) -> tuple[Task, bool]:
-    """Take a gradient of the model on the first ``size`` samples, and evaluate it on them.
-
-    Returns the task, without a score if the outputs are not logits; and whether torch's, NumPy's or
-    Python's global random stream was drawn from. Raises a one-line UserError for a mistake.
-    """
-    inputs, targets = data.train_inputs[:size], data.train_targets[:size]
-    device = inputs.device
-    with restored_streams():
-        module = model.build(torch.Generator(device)).to(device)
-        before = streams()
-        outputs = None
-        for training in (True, False):
-            module.train(training)
-            given = inputs.clone()
-            try:
-                outputs = module(given)
-            except Exception as error:
-                raise UserError(
-                    f"module: it failed on inputs of {_kind(inputs)}: {in_a_line(error)}."
-                ) from error
-            if not torch.equal(given, inputs) and not given.isnan().any():
-                raise UserError("module: it changes its inputs in place; copy them first.")
-            _try_loss(task, in_float32(outputs), targets, backward=training)
-        draws = streams() != before
-    scored = _has_logits(outputs, data.classes)
-    return (task if scored else replace(task, score=None)), draws
-
-
-def _try_loss(task: Task, outputs: Any, targets: torch.Tensor, *, backward: bool) -> None:
-    try:
-        losses = task.loss(outputs, targets)
-        if backward:
-            losses.mean().backward()
-    except UserError:
-        raise
-    except Exception as error:
-        raise UserError(
-            f"loss: it failed on outputs {_shape(outputs)} and targets {_shape(targets)}: "
-            f"{in_a_line(error)}."
-        ) from error
-
-
-def _has_logits(outputs: Any, classes: int | None) -> bool:
+def has_logits(outputs: Any, classes: int | None) -> bool:
     """Whether a module's outputs are logits ``[b, k]`` of at least as many classes, if any."""
     if classes is None or not isinstance(outputs, torch.Tensor):
         return False
@@ -283,11 +234,24 @@ def _tensor(key: str, value: object) -> torch.Tensor:
     return value.detach()
 
 
-def _kind(tensor: torch.Tensor) -> str:
+@contextmanager
+def refused(what: str) -> Iterator[None]:
+    """Turn an error of a user's code into a UserError of one line, which begins with ``what``."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{what}: {in_a_line(error)}.") from error
+
+
+def kind(tensor: torch.Tensor) -> str:
+    """The type and the shape of each sample of a tensor, in words."""
     return f"{_name(tensor.dtype)} of shape {list(tensor.shape[1:])}"
 
 
-def _shape(value: Any) -> str:
+def shape(value: Any) -> str:
+    """The shape of a tensor, or the type of another value, in words."""
     return str(list(value.shape)) if isinstance(value, torch.Tensor) else f"a {_type(value)}"
 
 

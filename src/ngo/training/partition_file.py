@@ -1,4 +1,4 @@
-"""Partition files: (worker, sample, label) as parquet, with the fields that decide them."""
+"""Partition files: (worker, sample, label) as parquet, and the fields that decide them."""
 
 from __future__ import annotations
 

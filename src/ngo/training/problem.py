@@ -1,4 +1,4 @@
-"""The problem that a run solves: its data, shared out among workers, its model and its loss."""
+"""The problem that a run solves: its data, their partition among workers, its model and loss."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from itertools import pairwise
 import numpy as np
 import torch
 
+from ngo.common.registry import UserError
 from ngo.data.dataset import Dataset
-from ngo.data.partition import Parts, summary
+from ngo.data.partition import Parts, samples_by_class
 from ngo.data.test_part import test_samples
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
@@ -24,7 +25,7 @@ Chunks = tuple[list[torch.Tensor], list[torch.Tensor]]
 
 @dataclass(frozen=True)
 class Problem:
-    """Everything that a run computes with, put together once."""
+    """The data, the partition, the model and the loss of a run."""
 
     model: Model
     task: Task
@@ -32,13 +33,13 @@ class Problem:
     data: Dataset
     #: The training samples of each worker, as indices into ``data``.
     parts: Parts
-    #: How many samples all workers own together, and of how many classes (None without classes).
+    #: The number of samples that workers own, and of their classes (None without classes).
     owned: int
     classes_covered: int | None
     #: The step after which the run ends.
     last_step: int
-    #: What is evaluated: the test set at the last step, a part of it (or all) before, and the
-    #: held-out training samples, if there are any.
+    #: The samples of evaluations: the test set at the last step, a part of it (or all) before
+    #: that, and the held-out training samples, if there are any.
     test: Chunks
     test_part: Chunks
     holdout: Chunks | None
@@ -75,8 +76,8 @@ def make_problem(
 ) -> Problem:
     """The problem of a run on its data set; a UserError if a worker cannot fill a batch.
 
-    Without ``parts`` the partition is drawn here: the same that a partition file holds. ``model``
-    and ``task`` are those that the run names, unless they are given.
+    Without ``parts`` the partition is drawn here: the same that a partition file holds. Without
+    ``model`` and ``task``, the run names them.
     """
     model = model or MODELS[spec.model]
     task = task or TASKS[spec.task]
@@ -92,6 +93,9 @@ def make_problem(
         return [chunk for chunk, _ in chunks], [chunk for _, chunk in chunks]
 
     owned = sum(len(part) for part in parts)
+    covered = None
+    if data.classes is not None:
+        covered = int(samples_by_class(labels, parts, data.classes).any(0).sum())
     test = test_part = chunks(data.test_inputs, data.test_targets)
     if 0 < spec.eval_images < len(data.test_inputs):
         part = torch.from_numpy(test_samples(data, spec.eval_images)).to(data.test_inputs.device)
@@ -102,11 +106,27 @@ def make_problem(
         data,
         parts,
         owned=owned,
-        classes_covered=(
-            summary(labels, parts, data.classes).classes_covered if data.classes else None
-        ),
+        classes_covered=covered,
         last_step=spec.steps(owned),
         test=test,
         test_part=test_part,
         holdout=(chunks(data.train_inputs[held], data.train_targets[held]) if len(held) else None),
     )
+
+
+def check_outputs(spec: RunSpec, problem: Problem) -> None:
+    """Raise a UserError if a classifier has fewer outputs than the data has classes.
+
+    The model is built once and evaluated on one test sample. Global random streams do not change.
+    """
+    classes = problem.data.classes
+    if spec.task != "classification" or classes is None:
+        return
+    sample = problem.test[0][0][:1].cpu()
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        outputs = problem.model.build(torch.Generator()).eval()(sample).shape[1]
+    if outputs < classes:
+        raise UserError(
+            f"model: {spec.model!r} has {outputs} outputs, but dataset {spec.dataset!r} has "
+            f"{classes} classes; use a model with {classes} outputs or more."
+        )

@@ -1,4 +1,4 @@
-"""What a run leaves: metrics.parquet and run.json, and what they say of it."""
+"""The results of a run: ``metrics.parquet`` and ``run.json``."""
 
 from __future__ import annotations
 
@@ -32,14 +32,13 @@ from ngo.training.spec import RunSpec
 
 @dataclass(frozen=True)
 class Origin:
-    """Which run this is, what makes it, and when it was started."""
+    """A run, the versions of code, libraries and device that make it, and its start."""
 
     spec: RunSpec
-    #: How many training samples the data set has, and of how many classes some worker owns any.
+    #: The number of the data set's training samples, and of the classes that workers own.
     samples: dict[str, int | None]
-    #: What must be the same for a checkpoint to be resumed to the same bytes (see ``earlier``).
+    #: The values that must be equal for a checkpoint to be resumed to equal bytes (``earlier``).
     about: dict[str, object]
-    device: str
     #: The names of a graph file's nodes, in the order of the workers; None without such a file.
     graph_nodes: list[str] | None = None
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -53,7 +52,10 @@ def make_origin(
     snapshots: Collection[int | str] = (),
     distributed: dict[str, object] | None = None,
 ) -> Origin:
-    """The origin of a run that starts now; ``distributed`` is how it is, if it is."""
+    """The origin of a run that starts now.
+
+    ``distributed`` describes how the run is distributed; None for a run in one process.
+    """
     about = {
         "run": spec.id,
         "version": ngo.__version__,
@@ -71,7 +73,7 @@ def make_origin(
     train_samples = len(problem.data.train_inputs)
     samples = {"train_samples": train_samples, "classes_covered": problem.classes_covered}
     nodes = node_names(spec.topology, spec.workers, spec.graph)
-    return Origin(spec, samples, about, device, nodes)
+    return Origin(spec, samples, about, nodes)
 
 
 def write_results(
@@ -86,11 +88,11 @@ def write_results(
 
     ``how`` goes into the record; ``name``, by default the run's id, into the metrics.
     """
-    spec, size = origin.spec, {**origin.samples, "parameters": parameters}
+    spec, values = origin.spec, origin.spec.values()
+    size = {**origin.samples, "parameters": parameters}
     metrics = as_columns(rows)
     seconds = metrics.pop("seconds")
-    write_columns(out / earlier.METRICS, metrics, {"run": name or spec.id, **spec.values(), **size})
-    values = spec.values()
+    write_columns(out / earlier.METRICS, metrics, {"run": name or spec.id, **values, **size})
     record = {
         "id": spec.id,
         "spec": values,
@@ -98,9 +100,10 @@ def write_results(
         "seed": spec.seed,
         **size,
         **({} if origin.graph_nodes is None else {"graph_nodes": origin.graph_nodes}),
-        "final": {name: column[-1] for name, column in metrics.items()},
+        # JSON has no NaN and no infinity.
+        "final": {k: c[-1] if math.isfinite(c[-1]) else None for k, c in metrics.items()},
         "about": {key: value for key, value in origin.about.items() if key not in values},
-        "device": _device_name(origin.device),
+        "device": origin.about["device"],
         "processor": processor(),
         **how,
         "versions": {
@@ -108,7 +111,7 @@ def write_results(
             "python": platform.python_version(),
             **versions.installed(),
             "torch": torch.__version__,
-            "kernels": _kernels(origin.device),
+            "kernels": origin.about["kernels"],
         },
         "source": source_revision(),
         "plugins": [{"file": p.path.name, "sha256": p.sha256} for p in plugins.loaded()],
@@ -117,7 +120,7 @@ def write_results(
         "started": origin.started.isoformat(timespec="seconds"),
         "wall_seconds": time.perf_counter() - origin.clock,
     }
-    write_text(out / earlier.RECORD, json.dumps(_as_json(record), indent=2) + "\n")
+    write_text(out / earlier.RECORD, json.dumps(record, indent=2) + "\n")
 
 
 def last_evaluation(out: Path, seconds: float) -> Evaluation:
@@ -128,12 +131,12 @@ def last_evaluation(out: Path, seconds: float) -> Evaluation:
 
 
 def kind(device: str) -> dict[str, str | None]:
-    """What the bits of a result depend on here, besides the code and the processor's model."""
+    """The libraries and the device that decide the bits of a result, with the code."""
     return {
         "torch": str(torch.__version__),  # a string's subclass
         "device": _device_name(device),
         "instructions": torch.backends.cpu.get_cpu_capability(),
-        "kernels": _kernels(device),
+        "kernels": build() if torch.device(device).type == "cpu" else None,
     }
 
 
@@ -151,10 +154,6 @@ def source_revision() -> str | None:
     return answer.stdout.strip()
 
 
-def _kernels(device: str) -> str | None:
-    return build() if torch.device(device).type == "cpu" else None
-
-
 def _device_name(device: str) -> str:
     if torch.device(device).type == "cuda":
         return torch.cuda.get_device_name(device)
@@ -162,19 +161,10 @@ def _device_name(device: str) -> str:
 
 
 def processor() -> str:
-    """The processor's model, where the system names it; otherwise its architecture."""
+    """The processor's model; its architecture where the system names no model."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(named, platform.processor() or platform.machine())
-
-
-def _as_json(value: object) -> object:
-    """NaN and infinity, which JSON lacks, as None."""
-    if isinstance(value, dict):
-        return {key: _as_json(item) for key, item in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -1,4 +1,4 @@
-"""From the values that a user gives to a checked run."""
+"""The checked run that the values of a user describe."""
 
 from __future__ import annotations
 
@@ -9,27 +9,10 @@ from ngo.common.fields import checked, wanted
 from ngo.common.options import DECLARED
 from ngo.common.registry import Registry, UserError, unknown
 from ngo.data.dataset import DATASETS, Source
-from ngo.data.partition import PARTITIONS
-from ngo.gossip.compression import COMPRESSIONS
-from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.local_rule import LOCAL_RULES
-from ngo.gossip.lr_schedule import LR_SCHEDULES
 from ngo.gossip.method import METHODS
-from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.model import MODELS, Model
 from ngo.training.checks import check_fit, check_method
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, implied
-
-# The registries of the entries whose choice gives other fields a meaning.
-_OWNERS: dict[str, Registry[Any]] = {
-    "method": METHODS,
-    "topology": TOPOLOGIES,
-    "coupling": COUPLINGS,
-    "compression": COMPRESSIONS,
-    "partition": PARTITIONS,
-    "local_rule": LOCAL_RULES,
-    "lr_schedule": LR_SCHEDULES,
-}
 
 
 def resolve(
@@ -41,11 +24,12 @@ def resolve(
 ) -> RunSpec:
     """The checked run with the values ``given``, and those of ``defaults`` elsewhere.
 
-    Where ``defaults`` lacks a field, its neutral value is used, or the default of a declared
-    option. A default without a meaning for this run is dropped; a value given for such a field is
-    an error, since no result would show it. So is a field that has a meaning but no value.
-    ``source`` and ``model`` are facts of a data set and a model that no registry knows; their names
-    are not checked then. Raises a one-line UserError.
+    A field that ``defaults`` lacks gets its neutral value, or the default of a declared option. A
+    default without a meaning for this run is dropped. A given value without a meaning is an error,
+    since no result would show it. A field with a meaning and without a value is an error, too.
+
+    ``source`` and ``model`` describe a data set and a model that no registry has; their names are
+    not checked then. Raises a one-line UserError.
     """
     for name in given:
         if name not in FIELDS:
@@ -93,13 +77,18 @@ def in_words(value: object) -> str:
 
 def _read_by(owner: str, choice: str | None) -> tuple[str, ...]:
     """The fields that the chosen entry of a registry reads."""
-    return () if choice is None else _OWNERS[owner][choice].fields
+    return () if choice is None else _entries(owner)[choice].fields
+
+
+def _entries(owner: str) -> Registry[Any]:
+    """The registry of a field whose choice gives other fields a meaning."""
+    return FIELDS[owner].names  # type: ignore[return-value]  # such a field has names
 
 
 def _without_effect(
     name: str, value: object, fixed: object, owner: str, chosen: Mapping[str, str | None]
 ) -> UserError:
-    users = sorted(key for key, entry in _OWNERS[owner].items() if name in entry.fields)
+    users = sorted(key for key, entry in _entries(owner).items() if name in entry.fields)
     choice = f"{owner} {chosen[owner]!r}" if chosen[owner] else f"method {chosen['method']!r}"
     is_fixed = "" if fixed is None else f" (it is {in_words(fixed)} there)"
     readers = f"; {name} is read with {owner} {', '.join(users)}" if users else ""

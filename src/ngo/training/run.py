@@ -22,9 +22,8 @@ from ngo.training.checkpoint import Checkpoints
 from ngo.training.checks import check_snapshots
 from ngo.training.evaluation import Evaluation
 from ngo.training.loop import Progress, Report, Training
-from ngo.training.outputs import check_outputs
 from ngo.training.partition_file import parts_by_owner
-from ngo.training.problem import make_problem
+from ngo.training.problem import check_outputs, make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.saved_tensors import UNREADABLE
 from ngo.training.snapshots import save_snapshots

@@ -26,8 +26,8 @@ Snapshots = dict[int, dict[str, torch.Tensor]]
 def save_snapshots(path: str | Path, spec: RunSpec, snapshots: Snapshots) -> None:
     """Write the snapshots of a run; equal ones give the same bytes.
 
-    Convolution kernels in a row of ``X`` have their channels last, unlike those that
-    ``torch.nn.utils.vector_to_parameters`` takes. ``module`` makes a model of a row.
+    Convolution kernels in a row of ``X`` have their channels last, and
+    ``torch.nn.utils.vector_to_parameters`` does not fit them. ``module`` makes a model of a row.
     """
     buffer = io.BytesIO()  # torch would store the temporary file's name
     torch.save({"spec": spec.values(), "snapshots": snapshots}, buffer)
@@ -37,15 +37,16 @@ def save_snapshots(path: str | Path, spec: RunSpec, snapshots: Snapshots) -> Non
 
 def load_snapshots(path: str | Path) -> tuple[RunSpec, Snapshots]:
     """The run and its snapshots; a UserError if the file holds none. Nothing in it is executed."""
+    file_path = regular_file(Path(path), "models")
     try:
-        with regular_file(Path(path), "models").open("rb") as file:
+        with file_path.open("rb") as file:
             content = load_tensors(file)
         spec, snapshots = RunSpec.of(renamed(content["spec"])), dict(content["snapshots"])
         _check(spec, snapshots)
         return spec, snapshots
     except OSError as error:
         raise UserError(f"models: {str(path)!r} can't be read: {error.strerror}") from None
-    except UNREADABLE:  # torch's message suggests unsafe loading
+    except (*UNREADABLE, UserError):  # torch's message suggests unsafe loading
         raise UserError(
             f"models: {str(path)!r} holds no models of a run; it is no models.pt that ngo train "
             f"wrote, or damaged."
@@ -53,13 +54,10 @@ def load_snapshots(path: str | Path) -> tuple[RunSpec, Snapshots]:
 
 
 def _check(spec: RunSpec, snapshots: Snapshots) -> None:
-    """Raise a ValueError unless these can be the snapshots of the run, by step."""
+    """Raise a UserError or a ValueError unless these can be the snapshots of the run, by step."""
     for name, value in spec.values().items():
         if value is not None and name in FIELDS and FIELDS[name].kind is not Path:
-            try:
-                check_field(name, value)
-            except UserError as error:
-                raise ValueError(str(error)) from None
+            check_field(name, value)
     for step, models in snapshots.items():
         if type(step) is not int or any(len(models[key]) != spec.workers for key in STATE):
             raise ValueError(f"there are no models of the run at step {step}")
@@ -68,11 +66,11 @@ def _check(spec: RunSpec, snapshots: Snapshots) -> None:
 def module(
     spec: RunSpec, snapshot: dict[str, torch.Tensor], worker: int | None = None
 ) -> nn.Module:
-    """The model of a ``worker``, in eval mode, with tensors of its own.
+    """The model of a ``worker``, in eval mode. It shares no tensors with other models.
 
     Without ``worker`` it is the consensus model: the mean of all workers' parameters and buffers.
-    ``spec`` and ``snapshot`` are those of ``load_snapshots``. Its inputs are those that the task's
-    ``batch`` makes of a data set's samples (see ``task.Task``).
+    ``spec`` and ``snapshot`` come from ``load_snapshots``. The task's ``batch`` makes the model's
+    inputs from the samples of a data set (see ``task.Task``).
     """
     if worker is not None and not 0 <= worker < spec.workers:
         raise UserError(

@@ -25,9 +25,9 @@ from ngo.gossip.step import Matrices, Step
 from ngo.gossip.topology import Mixing
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
-from ngo.training.declared import DeclaredFields, Undeclared, undeclared
 from ngo.training.problem import Problem
 from ngo.training.spec import RunSpec
+from ngo.training.undeclared import DeclaredFields, Undeclared, undeclared
 
 log = logging.getLogger("ngo")
 
@@ -40,15 +40,15 @@ class Stepper:
         spec: RunSpec,
         problem: Problem,
         *,
-        steps: int,
+        steps: int | None = None,
         backend: str | None = None,
         threads: int | None = None,
         workers: Sequence[int] | None = None,
     ) -> None:
-        """``steps`` is how many steps the run has.
+        """``steps`` is the number of steps of the run, by default that of the problem.
 
-        ``backend`` overrides the run's (what ``auto`` has chosen before). ``workers`` are the
-        numbers of the workers in this process, by default all.
+        ``backend`` overrides the run's: it is the one that ``auto`` chose before. ``workers`` are
+        the numbers of the workers in this process, by default all.
         """
         own = range(spec.workers) if workers is None else workers
         self.population = Population(
@@ -62,7 +62,7 @@ class Stepper:
             threads=threads,
             workers=own,
         )
-        self.steps = steps
+        self.steps = problem.last_step if steps is None else steps
         self.t = 0  # the number of steps taken
         self._spec = spec
         self._method = METHODS[spec.method]
@@ -102,14 +102,14 @@ class Stepper:
             link_failure=spec.link_failure or 0,
             absence=spec.absence or 0,
         )
-        # The workers that are away in the current step: all of them, and the rows of the own ones.
+        # The workers that are absent in the current step, and the rows of those in this process.
         self._absent: list[int] = []
         self._absent_rows: list[int] = []
         self._warned = False
         self.connect(SharedMatrix(self.population.spread))
 
     def connect(self, network: Network) -> None:
-        """Exchange through ``network`` from now on; at first all workers share a matrix."""
+        """Exchange through ``network`` from now on. Before that, all workers share a matrix."""
         self.network = network
         self.network.directed = self._mixing is not None and self._mixing.directed
 
@@ -130,10 +130,10 @@ class Stepper:
             return self.population.gradients(self._batches)
 
     def update(self, *, alone: bool = False) -> None:
-        """The second half: what the method does with the gradients.
+        """The second half: the method's update with the gradients.
 
-        The step counts as taken even if the network fails. A worker that is ``alone`` exchanges
-        nothing with others, and nothing is counted.
+        The step counts as taken even if the network fails. With ``alone`` the workers exchange
+        nothing, and nothing is counted.
         """
         t, X = self.t, self.population.X
         W = None
@@ -196,7 +196,7 @@ class Stepper:
             stream.load_state_dict(its)
         for generator, its in zip(self._changes, state["changes"], strict=True):
             generator.set_state(its)
-        for generator, its in zip(self._compressing, state.get("compression", ()), strict=True):
+        for generator, its in zip(self._compressing, state["compression"], strict=True):
             generator.set_state(its)
         self._graphs.set_state(state["graphs"])
         self._failures.load_state_dict(state["failures"])

@@ -10,7 +10,7 @@ N, D = 6, 4
 
 
 def problem(seed=0):
-    """Matrices A ``[n, 8, d]`` and vectors b ``[n, 8]``; each worker has a solution of its own."""
+    """Matrices A ``[n, 8, d]`` and vectors b ``[n, 8]``; each worker has a different solution."""
     random = np.random.default_rng(seed)
     A, b = random.normal(size=(N, 8, D)), random.normal(size=(N, 8))
     return A, b + 3 * random.normal(size=(N, 1))
@@ -124,7 +124,7 @@ def signs(z):
 
 
 def choco(W, grad, steps, lr, gamma, p, compress):
-    """CHOCO-SGD, Algorithm 2: worker i has a copy of x̂_j for each neighbour j, and one of its own.
+    """CHOCO-SGD, Algorithm 2: worker i has a copy of x̂_j for each neighbour j, and its x̂_i.
 
     ``compress`` is C(i, z).
     """

@@ -21,7 +21,7 @@ OPTIONS = {**KEPT, "levels": 5}
 
 
 def reference_of(name):
-    """C(i, z), as its paper says; those that draw do so as the codec of worker i alone."""
+    """C(i, z), as in its paper; random codecs draw like the codec of worker i alone."""
     own = {"none": lambda z: z, "top_k": lambda z: by_worker.top(z, 2), "sign": by_worker.signs}
     if name in own:
         return lambda i, z: own[name](z)

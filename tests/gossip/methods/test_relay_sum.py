@@ -40,7 +40,7 @@ def test_it_is_its_reference(graph):
 
 @pytest.mark.parametrize("graph", TREES.values(), ids=TREES)
 def test_models_arrive_with_the_delay_of_their_distance(graph):
-    """x_i^(t+1) is the mean of x_j^(t − τ_ij + 1/2), τ_ij = |i − j| − 1, of those that exist."""
+    """x_i^(t+1) is the mean of x_j^(t − τ_ij + 1/2), τ_ij = |i − j| − 1, where t ≥ τ_ij."""
     n, d = len(graph), 3
     far = dict(nx.all_pairs_shortest_path_length(graph))
     stepping = Stepping("relay_sum", torch.zeros(n, d).double(), weights(graph), lr=1.0)

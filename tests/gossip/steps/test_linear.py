@@ -12,19 +12,18 @@ def test_the_linear_step_is_a_product_with_the_laplacian():
     X, Y = torch.randn(2, 6, 40, generator=torch_stream(0, "X"), dtype=torch.float64)
     W = random_weights(6, 0.6, 1)
     L = laplacian(W)
-    how = {"out": None, "spread": in_order}
-    assert torch.allclose(linear_step(X, W, 0.3, at=None, **how), X - 0.3 * L @ X, atol=1e-14)
-    assert torch.allclose(linear_step(X, W, 0.3, at=Y, **how), X - 0.3 * L @ Y, atol=1e-14)
+    for at in (X, Y):
+        new = linear_step(X, W, 0.3, at=at, out=torch.empty_like(X), spread=in_order)
+        assert torch.allclose(new, X - 0.3 * L @ at, atol=1e-14)
 
 
-def test_mixing_is_a_product_with_w_in_place_or_not(monkeypatch):
+def test_mixing_is_a_product_with_w_in_place(monkeypatch):
     monkeypatch.setattr(column_blocks, "COLUMNS", 10)
     monkeypatch.setattr(column_blocks, "BLOCK", 20)
     X = torch.randn(6, 400, generator=torch_stream(0, "X"))
     W = torch.rand(6, 6, generator=torch_stream(1, "X"), dtype=torch.float64)  # not symmetric
     expected = W.float() @ X
     for spread in (in_order, threads(3)):
-        assert torch.allclose(mix(X, W, spread=spread), expected, atol=1e-6)
         mine = X.clone()
-        assert mix(mine, W, out=mine, spread=spread) is mine
+        mix(mine, W, spread=spread)
         assert torch.allclose(mine, expected, atol=1e-6)

@@ -37,7 +37,7 @@ def test_a_pull_may_overwrite_its_differences():
     def overwritten(z, weights):
         return z.copy_(kept(z, weights))
 
-    new = [step_by_rings(X, W, pull, at=None, out=None, spread=in_order)
+    new = [step_by_rings(X, W, pull, at=X, out=torch.empty_like(X), spread=in_order)
            for pull in (kept, overwritten)]  # fmt: skip
     assert torch.equal(*new)
     assert torch.allclose(new[0], naive_step(X, W, 0.3, 0.8), atol=1e-12)

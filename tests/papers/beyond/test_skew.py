@@ -9,7 +9,7 @@ from runs import digits_run
 
 from ngo.analysis.results import class_counts
 from ngo.data.heterogeneity import hellinger_to_global
-from ngo.data.partition import summary
+from ngo.data.partition import samples_by_class
 from ngo.training.partition_file import draw, write
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
@@ -66,7 +66,7 @@ def test_a_row_for_each_partition_with_its_fields_and_measures(digits, tmp_path)
     assert found["partition"].tolist() == [spec.partition for spec in specs]
     assert found["beta"].tolist()[:3] == [0.1, 1.0, 10.0]
     assert np.isnan(found["beta"][3])
-    wanted = [hellinger_to_global(summary(digits.labels, parts, 10).counts) for parts in drawn]
+    wanted = [hellinger_to_global(samples_by_class(digits.labels, parts, 10)) for parts in drawn]
     assert found["hellinger"].tolist() == pytest.approx(wanted)
     assert (np.diff(found["hellinger"][:3]) < 0).all()
     assert (np.diff(found["label_entropy"][:3]) > 0).all()

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ngo.data import pickled_batch
 from ngo.data.dataset import Arrays, Download, dataset
+from ngo.data.pickled_batch import read_batch
 
 FOLDER = "cifar-10-batches-py"
-TRAIN = [f"data_batch_{i}" for i in range(1, 6)]
 FILES = {
     f"{FOLDER}/data_batch_1": ("c99cafc152244af753f735de768cd75f",),
     f"{FOLDER}/data_batch_2": ("d4bba439e000b95fd0a9bffe97cbabec",),
@@ -18,16 +17,11 @@ FILES = {
     f"{FOLDER}/test_batch": ("40351d587109b95175f43aff81a1287e",),
     f"{FOLDER}/batches.meta": ("5ff9c542aee3614f3951f8cda6e48888",),
 }
-
-
-def read_cifar10_labels(root: Path) -> np.ndarray:
-    """The labels of the training images."""
-    return _read_batches(root, TRAIN)[1]
+BATCHES = list(FILES)[:6]  # the last file has the names of the classes
 
 
 @dataset(
     "cifar10",
-    read_labels=read_cifar10_labels,
     train_samples=50_000,
     input_shape=(3, 32, 32),
     classes=10,
@@ -42,14 +36,6 @@ def read_cifar10_labels(root: Path) -> np.ndarray:
 )
 def read_cifar10(root: Path) -> Arrays:
     """Read CIFAR-10."""
-    return Arrays(*_read_batches(root, TRAIN), *_read_batches(root, ["test_batch"]))
-
-
-def _read_batches(root: Path, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    images, labels = zip(*(read_batch(root / FOLDER / name) for name in names), strict=True)
-    return np.concatenate(images), np.concatenate(labels)
-
-
-def read_batch(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """The images, uint8 ``[m, 3, 32, 32]``, and labels, int64 ``[m]``, of one batch file."""
-    return pickled_batch.read_batch(path, b"labels", "a CIFAR-10 batch")
+    *train, test = (read_batch(root / name, b"labels", "a CIFAR-10 batch") for name in BATCHES)
+    images, labels = zip(*train, strict=True)
+    return Arrays(np.concatenate(images), np.concatenate(labels), *test)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ngo.data import pickled_batch
 from ngo.data.dataset import Arrays, Download, dataset
+from ngo.data.pickled_batch import read_batch
 
 FOLDER = "cifar-100-python"
 FILES = {
@@ -15,14 +15,8 @@ FILES = {
 }
 
 
-def read_cifar100_labels(root: Path) -> np.ndarray:
-    """The fine labels of the training images."""
-    return read_file(root / FOLDER / "train")[1]
-
-
 @dataset(
     "cifar100",
-    read_labels=read_cifar100_labels,
     train_samples=50_000,
     input_shape=(3, 32, 32),
     classes=100,
@@ -37,9 +31,9 @@ def read_cifar100_labels(root: Path) -> np.ndarray:
 )
 def read_cifar100(root: Path) -> Arrays:
     """Read CIFAR-100."""
-    return Arrays(*read_file(root / FOLDER / "train"), *read_file(root / FOLDER / "test"))
+    train, test, _ = (root / name for name in FILES)
+    return Arrays(*_read(train), *_read(test))
 
 
-def read_file(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """The images, uint8 ``[m, 3, 32, 32]``, and fine labels, int64 ``[m]``, of one file."""
-    return pickled_batch.read_batch(path, b"fine_labels", "a CIFAR-100 file")
+def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    return read_batch(path, b"fine_labels", "a CIFAR-100 file")

@@ -2,48 +2,22 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from ngo.data.dataset import Arrays, dataset
-from ngo.data.idx import mnist_arrays, mnist_files, mnist_labels
+from ngo.data.idx import mnist_arrays, mnist_facts
 
 FOLDER = "FashionMNIST/raw"
 MIRROR = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"
 
-# The md5 sums of each file: plain and compressed.
-SUMS = {
-    "train-images-idx3-ubyte": (
-        "f4a8712d7a061bf5bd6d2ca38dc4d50a",
-        "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
-    ),
-    "train-labels-idx1-ubyte": (
-        "9018921c3c673c538a1fc5bad174d6f9",
-        "25c81989df183df01b3e8a0aad5dffbe",
-    ),
-    "t10k-images-idx3-ubyte": (
-        "8181f5470baa50b63fa0f6fddb340f0a",
-        "bef4ecab320f06d8554ea6380940ec79",
-    ),
-    "t10k-labels-idx1-ubyte": (
-        "15d484375f8d13e6eb1aabb0c3f46965",
-        "bb300cfdad3c16e7a12a480ee83cd310",
-    ),
-}
-
-
-def read_fashion_mnist_labels(root: Path) -> np.ndarray:
-    """The labels of the training images."""
-    return mnist_labels(root / FOLDER)
-
-
-@dataset(
-    "fashion_mnist",
-    read_labels=read_fashion_mnist_labels,
-    train_samples=60_000,
-    input_shape=(1, 28, 28),
-    classes=10,
-    **mnist_files(FOLDER, MIRROR, SUMS),
+# The md5 sums of the files, plain and compressed, in the order of ``idx.FILES``.
+SUMS = (
+    ("f4a8712d7a061bf5bd6d2ca38dc4d50a", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"),
+    ("9018921c3c673c538a1fc5bad174d6f9", "25c81989df183df01b3e8a0aad5dffbe"),
+    ("8181f5470baa50b63fa0f6fddb340f0a", "bef4ecab320f06d8554ea6380940ec79"),
+    ("15d484375f8d13e6eb1aabb0c3f46965", "bb300cfdad3c16e7a12a480ee83cd310"),
 )
+
+
+@dataset("fashion_mnist", **mnist_facts(FOLDER, MIRROR, SUMS))
 def read_fashion_mnist(root: Path) -> Arrays:
     """Read Fashion-MNIST."""
     return mnist_arrays(root / FOLDER)

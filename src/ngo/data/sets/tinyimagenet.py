@@ -1,4 +1,4 @@
-"""Tiny ImageNet: a folder of JPEG files, decoded once into an array beside it.
+"""Tiny ImageNet: a folder of JPEG files.
 
 Layout below the data root: ``tiny-imagenet-200/`` with ``wnids.txt`` (the WordNet ids of the
 classes), ``train/<wnid>/images/*.JPEG``, ``val/images/*.JPEG`` and ``val/val_annotations.txt``. The
@@ -7,52 +7,31 @@ validation images are the test set, because the released test images have no lab
 
 from __future__ import annotations
 
-import hashlib
-import logging
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ngo.common.files import atomic_file
-from ngo.common.locks import file_lock
-from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError
 from ngo.common.untrusted import check_names, read_limited, regular_file
-from ngo.data.array_files import read_arrays
+from ngo.data.content import stamp
 from ngo.data.dataset import Arrays, Download, dataset
-from ngo.data.decoding import decoded_images
+from ngo.data.image_folder import Images, read_images
 
 FOLDER = "tiny-imagenet-200"
-CACHE = f"{FOLDER}.npz"
 CLASSES = 200
 TEXT = 2**26  # bytes of a text file of the release, at most
 TRAIN, TEST = 100_000, 10_000  # images of the release
 SHAPE = (3, 64, 64)
 
-_log = logging.getLogger("ngo")
 
-
-@dataclass(frozen=True)
-class Listing:
-    """Image files, relative to the folder, and their labels (int64 ``[m]``), in the samples' order.
-
-    A label is the position of the class's id among the sorted ids. Training images are sorted by
-    class, then by name; test images by name.
-    """
-
-    train: list[str]
-    train_labels: np.ndarray
-    test: list[str]
-    test_labels: np.ndarray
-
-
-def list_images(root: Path) -> Listing:
+def list_images(root: Path) -> Images:
     """List the images without opening one.
 
-    Raises a UserError if a text file is absent or damaged, or if there are no images.
+    A label is the position of the class's id among the sorted ids. Training images are sorted by
+    class, then by name; test images by name. Raises a UserError if a text file is absent or
+    damaged, or if there are no images.
     """
     folder = root / FOLDER
     ids = sorted(set(read_limited(folder / "wnids.txt", "data.root", TEXT).split()))
@@ -78,7 +57,8 @@ def list_images(root: Path) -> Listing:
         raise UserError(
             f"data.root: {str(folder)!r} contains no {'training' if test else 'test'} images"
         )
-    return Listing(
+    return Images(
+        ids,
         [name for names in by_class for name in names],
         np.repeat(np.arange(CLASSES), [len(names) for names in by_class]),
         test,
@@ -120,20 +100,12 @@ def read_tinyimagenet_labels(root: Path) -> np.ndarray:
     ),
 )
 def read_tinyimagenet(root: Path) -> Arrays:
-    """Read the decoded images from the cache, or decode the JPEG files.
-
-    The cache is valid for one list of file names and sizes. One process decodes at a time.
-    """
-    found = list_images(root)
-    key = _cache_key(root / FOLDER, found.train + found.test)
-    images = _read_cache(root / CACHE, key)
-    if images is None:
-        with file_lock(
-            root / f".{FOLDER}.lock",
-            on_wait=lambda: _log.warning("tinyimagenet: waiting for another process to decode it"),
-        ):
-            images = _read_cache(root / CACHE, key) or _decode(root, found, key)
-    return Arrays(images[0], found.train_labels, images[1], found.test_labels)
+    """Read the images, which are decoded again only if the files have changed."""
+    folder, images = root / FOLDER, list_images(root)
+    paths = [regular_file(folder / name, "data.root") for name in images.files]
+    content = stamp(paths, images.files)
+    train, test = read_images(folder, images, SHAPE, content, resized=False)
+    return Arrays(train, images.train_labels, test, images.test_labels)
 
 
 def _list_folder(folder: Path, below: str) -> list[str]:
@@ -145,49 +117,3 @@ def _list_folder(folder: Path, below: str) -> list[str]:
     images = [name for name in names if name.endswith(".JPEG") and name[0] != "."]
     check_names(folder / below, "data.root", images)
     return sorted(f"{below}/{name}" for name in images)
-
-
-def _cache_key(folder: Path, names: list[str]) -> str:
-    """A digest of the files' names and sizes, in their order."""
-    paths = (regular_file(folder / name, "data.root") for name in names)
-    sizes = ((name, os.stat(path).st_size) for name, path in zip(names, paths, strict=True))
-    lines = (f"{name} {size}\n" for name, size in sizes)
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def _read_cache(path: Path, key: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """The training and test images in the cache; None if it is absent, damaged or outdated."""
-    try:
-        train, test, its = read_arrays(path, "train", "test", "key")
-    except UserError:
-        return None
-    return (train, test) if str(its) == key else None
-
-
-def _decode(root: Path, found: Listing, key: str) -> tuple[np.ndarray, np.ndarray]:
-    """Decode all images, and cache them if the data root is writable."""
-    from tqdm import tqdm
-
-    total = len(found.train) + len(found.test)
-    title = f"tinyimagenet: decoding {total:,} images"
-    _log.info(title)
-    with tqdm(total=total, desc=title, unit=" images", leave=False, disable=None) as bar:
-        images = []
-        for names in (found.train, found.test):
-            part = np.empty((len(names), *SHAPE), np.uint8)
-            paths = [root / FOLDER / name for name in names]
-            decoded = decoded_images(paths, "RGB")
-            for own, path, image in zip(part, paths, decoded, strict=True):
-                if image.size != SHAPE[:0:-1]:
-                    width, height = image.size
-                    raise UserError(f"data.root: {str(path)!r} is {width} × {height}, not 64 × 64")
-                own[:] = np.asarray(image).transpose(2, 0, 1)
-                bar.update()
-            images.append(part)
-    try:
-        writable_folder(root, "data.root")
-        with atomic_file(root / CACHE) as temporary:
-            np.savez(temporary, train=images[0], test=images[1], key=key)
-    except (OSError, UserError) as error:
-        _log.warning(f"tinyimagenet: the decoded images are not cached: {error}")
-    return images[0], images[1]

@@ -1,4 +1,4 @@
-"""The backend that suits the device: threads on a CPU, the fastest that is right on a GPU."""
+"""The backend that suits the device: threads on a CPU, the fastest correct backend on a GPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger("ngo")
 
 @backend("auto")
 def auto(workers: Workers) -> Gradients:
-    """``threads`` on a CPU, always, for the same bytes everywhere; on a GPU the ``fastest``."""
+    """On a CPU always ``threads``, for the same bytes everywhere; on a GPU the ``fastest``."""
     if not workers.X.is_cuda:
         workers.backend = "threads"
         return build_backend(workers, "threads")
@@ -47,11 +47,10 @@ def fastest(
     names: tuple[str, ...] = ("loop", "graphs", "vmap"),
     steps: int = 5,
 ) -> str:
-    """The backend that is fastest on ``batches``, among those that agree with the first of
-    ``names``.
+    """The backend that is fastest on ``batches``, if it agrees with the first of ``names``.
 
-    They must also agree on a second batch and state: a CUDA graph that was captured empty, or that
-    reads an outdated batch, would repeat the first gradients. Workers and random streams are
+    Backends must also agree on a second batch and state: a CUDA graph that was captured empty, or
+    that reads an outdated batch, would repeat the first gradients. Workers and random streams are
     restored. A backend that fails (an operation that vmap lacks, too little memory) or disagrees is
     skipped, with a line in the log.
     """
@@ -69,7 +68,7 @@ def fastest(
                     gradients(batches)
                 _wait(workers)
                 taken = time.perf_counter() - start
-        except Exception as error:  # of any kind: the loop remains
+        except Exception as error:  # any error: the first backend remains
             if expected is None:
                 raise
             _log_skipped(name, in_a_line(error))
@@ -88,7 +87,7 @@ def _log_skipped(name: str, reason: str) -> None:
 
 
 def _tried(workers: Workers, gradients: Gradients, batches: Stacked) -> list[torch.Tensor]:
-    """Losses and gradients on ``batches``, and those of another state on other batches."""
+    """Losses and gradients on ``batches``, then on other batches in another state."""
     inputs = batches.inputs
     other = inputs / 2 if inputs.is_floating_point() else inputs.flip(0, 1)  # tokens stay whole
     others = Stacked(other, batches.targets.flip(0, 1))
@@ -99,7 +98,7 @@ def _tried(workers: Workers, gradients: Gradients, batches: Stacked) -> list[tor
 
 
 def _agree(expected: list[torch.Tensor], found: list[torch.Tensor]) -> bool:
-    """Whether losses and gradients differ by rounding only: 1 % of their norm, as in bfloat16."""
+    """Whether losses and gradients differ only by rounding: 1 % of their norm, as in bfloat16."""
     return all(
         bool((a - b).norm() <= 0.01 * a.norm()) for a, b in zip(expected, found, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Each worker's step replayed as a CUDA graph, for models whose time goes into launches."""
+"""Each worker's step replayed as a CUDA graph, for models that take most time to launch kernels."""
 
 from __future__ import annotations
 

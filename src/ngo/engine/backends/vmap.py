@@ -1,6 +1,6 @@
 """All workers at once: a convolution of n workers is one grouped convolution.
 
-On a CPU this is slower than the loop; it is made for small models on a GPU.
+It is for small models on a GPU; on a CPU it is slower than the loop.
 """
 
 from __future__ import annotations

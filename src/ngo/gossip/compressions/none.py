@@ -22,7 +22,7 @@ class Uncompressed(Codec):
         return d * number
 
     def encode(self, z: torch.Tensor) -> torch.Tensor:
-        """Their bytes."""
+        """The bytes of the numbers."""
         from ngo.gossip.payload import to_bytes
 
         return to_bytes(z)

@@ -6,29 +6,29 @@ import math
 from typing import TYPE_CHECKING
 
 from ngo.common.fields import whole, within
-from ngo.gossip.compression import Codec, compression
+from ngo.gossip.compression import Codec, compression, packed_size
 
 if TYPE_CHECKING:
     import torch
 
     from ngo.gossip.step import Run
 
-LEVELS = {"levels": whole("levels to which an entry is rounded, beside 0", 7, within(1, 127))}
+LEVELS = {"levels": whole("levels other than 0 to which an entry is rounded", 7, within(1, 127))}
 
 
 @compression("qsgd", options=LEVELS)
 class QSGD(Codec):
     """QSGD (Alistarh et al. 2017): |z|/‖z‖ is rounded at random to a multiple of 1/``levels``.
 
-    With ξ for the rounded value and s = ``levels``, ‖z‖ sign(z) ξ is unbiased. Divided by
-    c = 1 + min(d/s², √d/s) it is a contraction, δ = 1/c (Koloskova et al. 2019): this is C(z). The
+    Let ξ be the rounded value and s = ``levels``. Then ‖z‖ sign(z) ξ is unbiased. C(z) is this row
+    divided by c = 1 + min(d/s², √d/s), a contraction with δ = 1/c (Koloskova et al. 2019). The
     payload is ‖z‖, and a sign and a level for each entry.
     """
 
     @staticmethod
     def size(d: int, run: Run, number: int) -> int:
         """The norm, and a sign and a level for each entry, in whole bits."""
-        return number + (d * (1 + run.levels.bit_length()) + 7) // 8
+        return number + packed_size(d, 1 + run.levels.bit_length())
 
     @property
     def tau(self) -> float:
@@ -49,7 +49,7 @@ class QSGD(Codec):
             row.uniform_(generator=stream)
         smallest = torch.finfo(z.dtype).tiny
         level.addcmul_(z.abs(), s / norm.clamp_min(smallest))
-        codes = level.byte().clamp_(max=s)  # rounded down; above s by rounding errors only
+        codes = level.byte().clamp_(max=s)  # rounded down; only a rounding error exceeds s
         codes |= (z < 0).view(torch.uint8) << s.bit_length()
         return torch.cat([to_bytes(original), pack(codes, 1 + s.bit_length())], 1)
 
@@ -70,8 +70,8 @@ class QSGD(Codec):
 def _in_range(z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The rows ``[n, d]``, their norms ``[n, 1]``, and the norms of the given rows.
 
-    Rows whose squares leave the range of their type are divided by their largest entry; others
-    stay. A finite row's norm is at most the largest number.
+    A row whose squares exceed the range of its type, or fall below it, is divided by its largest
+    entry. Other rows do not change. A finite row's norm is at most the largest number.
     """
     import torch
 

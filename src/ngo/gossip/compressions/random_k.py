@@ -18,8 +18,8 @@ SEED_BYTES = 8
 class RandomK(Codec):
     """k = ``kept_share`` · d random entries of z, and 0 for the others (Stich et al. 2018).
 
-    Each set of k is equally likely. δ = k/d. (d/k) C(z) is unbiased. The payload is the values, and
-    the seed from which the receiver draws the indices again.
+    Each set of k entries is equally likely. δ = k/d. (d/k) C(z) is unbiased. The payload is the
+    values and a seed, from which the receiver draws the same indices.
     """
 
     @staticmethod
@@ -43,7 +43,7 @@ class RandomK(Codec):
         return torch.cat([to_bytes(values), to_bytes(seeds).to(z.device)], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
-        """Values at the indices that the seed gives; 0 elsewhere."""
+        """The values at the indices drawn from the seed; 0 elsewhere."""
         import torch
 
         from ngo.gossip.payload import from_bytes
@@ -53,7 +53,7 @@ class RandomK(Codec):
         return values.new_zeros(len(payload), self.d).scatter_(1, indices, values)
 
     def _indices(self, seeds: torch.Tensor) -> torch.Tensor:
-        """The indices ``[n, k]`` that follow from the seeds ``[n, 1]``."""
+        """The indices ``[n, k]`` drawn from the seeds ``[n, 1]``."""
         import numpy as np
         import torch
 

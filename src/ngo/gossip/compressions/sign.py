@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ngo.gossip.compression import Codec, compression
+from ngo.gossip.compression import Codec, compression, packed_size
 
 if TYPE_CHECKING:
     import torch
@@ -22,7 +22,7 @@ class Sign(Codec):
     @staticmethod
     def size(d: int, run: Run, number: int) -> int:
         """The scale, and a bit for each entry."""
-        return number + (d + 7) // 8
+        return number + packed_size(d, 1)
 
     def encode(self, z: torch.Tensor) -> torch.Tensor:
         """The scale, then 1 for each negative entry."""

@@ -1,4 +1,4 @@
-"""Clipped gossip: a worker that is far off moves its neighbours by little."""
+"""Clipped gossip: a worker that is far from its neighbours moves them only a little."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ def fast_clipped(
     gamma: float,
     run: Run,
     *,
-    at: torch.Tensor | None,
-    out: torch.Tensor | None,
+    at: torch.Tensor,
+    out: torch.Tensor,
     spread: Map,
 ) -> torch.Tensor:
-    """Linear gossip with the weights W_ij min(1, τ/‖x_j − x_i‖), from whole rows."""
+    """Linear gossip with the weights W_ij min(1, τ/‖x_j − x_i‖); the lengths need whole rows."""
     import torch
 
     from ngo.gossip.steps.linear import linear_step
 
-    seen = X if at is None else at
-    lengths = torch.cdist(seen, seen, compute_mode="donot_use_mm_for_euclid_dist")
+    lengths = torch.cdist(at, at, compute_mode="donot_use_mm_for_euclid_dist")
     weights = W * (run.clip / lengths.clamp_min(run.clip)).to(W)
     return linear_step(X, weights, gamma, at=at, out=out, spread=spread)
 
@@ -42,7 +41,7 @@ def clipped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> t
     """ClippedGossip (He, Karimireddy and Jaggi 2022): γ W_ij z, for the whole difference z of two
     models, shortened to the length τ = ``clip`` at most.
 
-    Theirs adapts τ to each worker.
+    In the paper, τ adapts to each worker.
     """
     length = z.norm(dim=1, keepdim=True)
     return z * (run.clip / length.clamp_min(run.clip) * weights * gamma)

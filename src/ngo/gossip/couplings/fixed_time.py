@@ -26,8 +26,8 @@ OPTIONS = {
 def fixed_time(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
     """Fixed-time consensus (Zuo and Tie 2016): γ W_ij sign(z)(a|z|^α + b|z|^β).
 
-    The fields are, in this order, a, α, b and β. In continuous time with α < 1 < β, consensus takes
-    a time that no initial state exceeds.
+    The fields are, in this order, a, α, b and β. In continuous time with α < 1 < β, the time to
+    consensus has a bound that holds for all initial states.
     """
     from ngo.gossip.phi import power_
 

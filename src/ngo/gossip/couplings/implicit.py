@@ -1,4 +1,4 @@
-"""The paper's coupling with an implicit step, for matchings: it can't go past the neighbour."""
+"""The paper's coupling with an implicit step, for matchings: a worker can't pass its neighbour."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from ngo.gossip.step import Run
 
-#: Newton's steps; the error after the last is that of rounding in float64.
+#: Newton's steps. After the last, only the rounding error of float64 remains.
 ITERATIONS = 10
 
 

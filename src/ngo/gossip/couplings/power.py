@@ -19,11 +19,11 @@ def fast_power(
     gamma: float,
     run: Run,
     *,
-    at: torch.Tensor | None,
-    out: torch.Tensor | None,
+    at: torch.Tensor,
+    out: torch.Tensor,
     spread: Map,
 ) -> torch.Tensor:
-    """The step by matrix product, compiled code or Triton (``gossip_step.gossip_step``)."""
+    """The step by a matrix product, compiled code or Triton (``gossip_step.gossip_step``)."""
     from ngo.gossip.gossip_step import gossip_step
 
     return gossip_step(X, W, gamma, run.p, at=at, out=out, spread=spread)

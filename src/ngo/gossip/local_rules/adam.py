@@ -17,8 +17,8 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 def adam(step: Step) -> None:
     """Adam (Kingma and Ba 2015), with the constants of its authors.
 
-    Algorithm 1; m and v are the moving averages of the gradient and of its square; both are local
-    to a worker. k counts the steps of the run.
+    Algorithm 1. m and v are the moving averages of the gradient and of its square; both are local
+    to a worker. k is the number of the step, from 1.
     """
     m, v, k = step.matrix("adam_m"), step.matrix("adam_v"), step.t + 1
     m.lerp_(step.G, 1 - BETA1)

@@ -24,8 +24,8 @@ def choco(step: Step) -> None:
 
     Algorithm 2: x ← x − η g;  x̂_j += C(x_j − x̂_j);  x_i += γ Σ_j W_ij φ(x̂_j − x̂_i).
 
-    C(x_j − x̂_j) is sent, so worker j and its neighbours know x̂_j, which is 0 at first. What a
-    compression leaves out stays in x_j − x̂_j, and is sent later: the error feedback.
+    C(x_j − x̂_j) is sent, so worker j and its neighbours know x̂_j, which is 0 at first. The error
+    of the compression stays in x_j − x̂_j, and is sent later: the error feedback.
     """
     step.descend()
     x_hat, theirs = step.matrix("x_hat"), step.copies("x_hat")

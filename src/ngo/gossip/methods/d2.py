@@ -1,4 +1,4 @@
-"""D² (Tang et al. 2018), and exact diffusion (Yuan et al. 2019), which takes half of its steps."""
+"""D² (Tang et al. 2018), and exact diffusion (Yuan et al. 2019), which halves each pull."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def exact_diffusion(step: Step) -> None:
 def _correct(step: Step) -> None:
     """ψ^t = x^t − η_t g^t;  x ← ψ^t + (η_t/η_(t−1)) (x^t − ψ^(t−1)).
 
-    The last term is a multiple of η_(t−1), and the ratio keeps it in step with η: without it, each
-    change of η drives the workers apart. With a constant η the ratio is 1.
+    x^t − ψ^(t−1) is a multiple of η_(t−1), and the ratio scales it to η_t. Without the ratio, each
+    change of η drives the workers apart. With a constant η it is 1.
     """
     import torch
 

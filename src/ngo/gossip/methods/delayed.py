@@ -27,7 +27,7 @@ def delayed(step: Step) -> None:
     if tau == 0:
         step.gossip()
         return
-    # A ring of the last τ + 1 half-step models. It is kept even if the exchange below fails.
+    # A ring of the last τ + 1 half-step models, which stays even if the exchange below fails.
     half = step.matrix(f"sent{step.t % (tau + 1)}").copy_(step.X)
     if step.t < tau:
         step.network.send(half)

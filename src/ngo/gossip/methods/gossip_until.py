@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 def gossip_until(step: Step) -> None:
     """A half step, then linear gossip until V = Σᵢ‖xᵢ − x̄‖² is ``v_threshold`` or less.
 
-    This is Figure 1, with V_th = ``v_threshold``. Gossip also ends when a round does not lower V:
-    at rounding, or where the step's graph, which all rounds of the step use, does not connect all
-    workers. No number of rounds brings V to the threshold there; a matching of more than two
-    workers is such a graph. The first time, a warning says so.
+    This is Figure 1, with V_th = ``v_threshold``. Gossip also ends when a round does not lower V.
+    Then V is as small as rounding allows, or the step's graph does not connect all workers. All
+    rounds of a step use the same graph; a matching of more than two workers, for example, never
+    brings V to the threshold. The first time, a warning says so.
     """
     step.descend()
     V, before = step.network.index(step.X), float("inf")

@@ -17,9 +17,9 @@ def gradient_tracking(step: Step) -> None:
     y^t = mix(y^(t−1)) + g^t − g^(t−1);  x^(t+1) = pull(x^t − η y^t).
 
     y_i estimates the mean gradient; it mixes linearly, y ← y + γ (W y − y). Two matrices are sent.
-    Of the forms of gradient tracking, this one adapts, then combines x, unlike DIGing, whose step
-    is x^(t+1) = mix(x^t) − η y^t; and it mixes y before the difference of gradients is added, as
-    DIGing does, unlike Aug-DGM, which mixes their sum.
+    There are several forms of gradient tracking. In this one, x adapts, then combines; in DIGing,
+    x^(t+1) = mix(x^t) − η y^t. Here and in DIGing, y mixes before the difference of gradients is
+    added; in Aug-DGM, their sum mixes.
     """
     import torch
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def push_sum(step: Step) -> None:
     """Stochastic gradient push (SGP; Assran et al. 2019): push sums average on directed graphs.
 
-    x ← W (x − η g), w ← W w for column-stochastic W; gradients at z = x / w. ``step.X`` holds z, so
-    that gradients and evaluations see it.
+    x ← W (x − η g), w ← W w for column-stochastic W; gradients are taken at z = x / w. ``step.X``
+    is z, for gradients and evaluations.
     """
     import torch
 

@@ -24,8 +24,8 @@ def relay_sum(step: Step) -> None:
 
     Algorithm 1: m_(i→j) = x_i^(t+1/2) + Σ_(k≠j) m_(k→i)^(t−1);  x_i = (x_i + Σ_j m_(j→i)) / n̄_i.
 
-    The sum is divided by n̄_i, and not by n: the number of models in it, which messages carry too.
-    It is n once models of all workers have reached worker i, and less in the first steps.
+    n̄_i is the number of models in the sum; messages contain such numbers too. It is n once models
+    of all workers have reached worker i, and less in the first steps.
     """
     import torch
 

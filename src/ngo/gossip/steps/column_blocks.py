@@ -1,4 +1,4 @@
-"""A step taken block by block: columns of a state do not depend on each other."""
+"""A step in blocks of columns: columns of a state do not depend on each other."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ BLOCK, COLUMNS = 1 << 17, 4096
 
 
 def in_blocks(X: torch.Tensor, elements: int, step: Callable[[slice], None], spread: Map) -> None:
-    """Call ``step`` with slices of columns of about ``elements`` elements until all are done."""
+    """Call ``step`` with slices of all columns, each slice of about ``elements`` elements."""
     n, d = X.shape
     count = 1 if X.is_cuda else -(-d // max(elements // n, COLUMNS))
     width = -(-d // count)

@@ -10,13 +10,12 @@ from ngo.native.build import available
 from ngo.native.gossip_step import gossip
 from ngo.native.pool import Map
 
-# Elements of the state for each thread: with fewer, the step would end before another thread wakes.
+# Elements of the state for each thread. With fewer, the step would end before a thread wakes.
 SHARE = 1 << 17
 
 
-def fits(X: torch.Tensor, at: torch.Tensor | None, out: torch.Tensor | None) -> bool:
+def fits(*states: torch.Tensor) -> bool:
     """Whether the compiled step takes these states."""
-    states = [x for x in (X, at, out) if x is not None]
     plain = (x.is_cpu and x.dtype == torch.float32 and x.is_contiguous() for x in states)
     return all(plain) and available()
 
@@ -27,18 +26,17 @@ def compiled_step(
     gamma: float,
     e: float,
     *,
-    at: torch.Tensor | None,
-    out: torch.Tensor | None,
+    at: torch.Tensor,
+    out: torch.Tensor,
     spread: Map,
 ) -> torch.Tensor:
-    """The step with |z|^e; threads take blocks of columns until none is left."""
-    new = torch.empty_like(X) if out is None else out
+    """The step with |z|^e. Threads take blocks of columns until none is left."""
     W = W.double().contiguous()
     taken = ctypes.c_int64()
 
     def step(_: int) -> None:
         if taken.value < X.shape[1]:
-            gossip(X if at is None else at, X, new, W, gamma, e, taken)
+            gossip(at, X, out, W, gamma, e, taken)
 
     spread(step, -(-X.numel() // SHARE))
-    return new
+    return out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from ngo.common.transfers import kept_there
@@ -14,44 +16,39 @@ def linear_step(
     W: torch.Tensor,
     gamma: float,
     *,
-    at: torch.Tensor | None,
-    out: torch.Tensor | None,
+    at: torch.Tensor,
+    out: torch.Tensor,
     spread: Map,
 ) -> torch.Tensor:
-    """X − γL(W)X, or X − γL(W)Y where the differences are those of ``at`` = Y."""
+    """X − γL(W)Y, with the differences of ``at`` = Y; ``at`` may be ``X``."""
     factor = (gamma * kept_there(W, X.device)).fill_diagonal_(0)
     factor.diagonal().sub_(factor.sum(1))
-    if at is None or at is X:
+    if at is X:
         factor.diagonal().add_(1)
-        return _product(factor.to(X), X, out, spread)
     factor = factor.to(X)
-    new = torch.empty_like(X) if out is None else out
 
     def step(part: slice) -> None:
-        new[:, part] = torch.addmm(X[:, part], factor, at[:, part])
-
-    column_blocks.in_blocks(X, 4 * column_blocks.BLOCK, step, spread)
-    return new
-
-
-def mix(
-    X: torch.Tensor, W: torch.Tensor, *, out: torch.Tensor | None = None, spread: Map
-) -> torch.Tensor:
-    """W X, in ``out`` (which may be ``X``) if it is given."""
-    return _product(kept_there(W, X.device).to(X), X, out, spread)
-
-
-def _product(
-    factor: torch.Tensor, X: torch.Tensor, out: torch.Tensor | None, spread: Map
-) -> torch.Tensor:
-    new = torch.empty_like(X) if out is None else out
-
-    def step(part: slice) -> None:
-        if new.data_ptr() == X.data_ptr():
-            new[:, part] = factor @ X[:, part]
+        if at is not X:
+            out[:, part] = torch.addmm(X[:, part], factor, at[:, part])
+        elif out.data_ptr() == X.data_ptr():
+            out[:, part] = factor @ X[:, part]
         else:
-            torch.mm(factor, X[:, part], out=new[:, part])
+            torch.mm(factor, X[:, part], out=out[:, part])
 
-    # A product is cheap: handing a small block to another thread would cost as much.
+    _in_large_blocks(X, step, spread)
+    return out
+
+
+def mix(X: torch.Tensor, W: torch.Tensor, *, spread: Map) -> None:
+    """Replace ``X`` by W X."""
+    factor = kept_there(W, X.device).to(X)
+
+    def step(part: slice) -> None:
+        X[:, part] = factor @ X[:, part]
+
+    _in_large_blocks(X, step, spread)
+
+
+def _in_large_blocks(X: torch.Tensor, step: Callable[[slice], None], spread: Map) -> None:
+    """A product is cheap: handing a small block to another thread would cost as much."""
     column_blocks.in_blocks(X, 4 * column_blocks.BLOCK, step, spread)
-    return new

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -17,23 +18,22 @@ def step_by_rings(
     W: torch.Tensor,
     pull: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
     *,
-    at: torch.Tensor | None,
-    out: torch.Tensor | None,
+    at: torch.Tensor,
+    out: torch.Tensor,
     spread: Map,
 ) -> torch.Tensor:
-    """X with the pulls of all edges added at one end and subtracted at the other.
+    """``X`` plus all pulls: each edge's pull is added at one end and subtracted at the other.
 
-    ``pull(z, weights)`` gives the pulls ``[edges, k]`` for differences z ``[edges, k]`` (which it
-    may overwrite) and weights ``[edges, 1]`` from the symmetric ``W``.
+    ``pull(z, weights)`` returns the pulls ``[edges, k]`` for differences z ``[edges, k]``, which it
+    may overwrite, and weights ``[edges, 1]``. ``W`` is symmetric.
     """
     rings = [
         (runs, sent(weights, X.device).to(X.dtype)[:, None])
         for runs, weights in edge_rings(W.tolist())
     ]
-    seen, new = X if at is None else at, torch.empty_like(X) if out is None else out
 
     def step(part: slice) -> None:
-        x, y = seen[:, part], X[:, part].clone()
+        x, y = at[:, part], X[:, part].clone()
         buffer = torch.empty_like(y)
         for runs, weights in rings:
             z = buffer[: len(weights)]
@@ -43,10 +43,10 @@ def step_by_rings(
             for run in runs:
                 y[run.i].add_(pulls[run.at])
                 y[run.j].sub_(pulls[run.at])
-        new[:, part] = y
+        out[:, part] = y
 
     column_blocks.in_blocks(X, column_blocks.BLOCK, step, spread)
-    return new
+    return out
 
 
 class Run(NamedTuple):
@@ -72,22 +72,17 @@ def edge_rings(W: list[list[float]]) -> list[tuple[list[Run], torch.Tensor]]:
     for k in range(1, n // 2 + 1):
         starts = range(n if 2 * k < n else k)  # at distance n/2, both ends see the same edge
         edges = [i for i in starts if W[i][(i + k) % n] != 0]
-        runs: list[list[int]] = []
-        for i in edges:
-            if runs and runs[-1][-1] == i - 1 and (i + k) % n != 0:
-                runs[-1].append(i)
-            else:
-                runs.append([i])
+        # A run begins where an end does not follow the same end of the edge before.
+        begins = [
+            at
+            for at, i in enumerate(edges)
+            if at == 0 or i != edges[at - 1] + 1 or (i + k) % n == 0
+        ]
+        runs = []
+        for at, end in pairwise([*begins, len(edges)]):
+            i, j, length = edges[at], (edges[at] + k) % n, end - at
+            runs.append(Run(slice(i, i + length), slice(j, j + length), slice(at, end)))
         if edges:
             weights = torch.tensor([W[i][(i + k) % n] for i in edges], dtype=torch.float64)
-            found.append((_ranges(runs, k, n), weights))
+            found.append((runs, weights))
     return found
-
-
-def _ranges(runs: list[list[int]], k: int, n: int) -> list[Run]:
-    ranges, at = [], 0
-    for run in runs:
-        i, j, length = run[0], (run[0] + k) % n, len(run)
-        ranges.append(Run(slice(i, i + length), slice(j, j + length), slice(at, at + length)))
-        at += length
-    return ranges

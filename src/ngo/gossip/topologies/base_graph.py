@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import combinations
+from itertools import chain, combinations, zip_longest
+from math import prod
 
 from ngo.common.fields import at_least, whole
 from ngo.gossip.topology import topology
@@ -20,10 +21,7 @@ PEERS = {"peers": whole("neighbours of a worker in a step, at most", 1, at_least
 
 @cache
 def _rounds(n: int, k: int) -> list[Round]:
-    q = n
-    for factor in range(k + 1, 1, -1):
-        while q % factor == 0:
-            q //= factor
+    q = n // prod(factors(n, k + 1))
     blocks = [range(start, start + q) for start in range(0, n, q)]
     inside = together([simple(list(block), k) for block in blocks])
     across = together([hypercube([block[i] for block in blocks], k) for i in range(q)])
@@ -42,19 +40,20 @@ def _rounds(n: int, k: int) -> list[Round]:
 def base_graph(n: int, t: int, peers: int) -> list[list[float]]:
     """The Base-(k+1) graph (Takezawa et al. 2023): k = ``peers`` neighbours at most in each step.
 
-    After the last round every worker has the mean. Workers are split into blocks of equal size q,
-    where n / q has prime factors up to k + 1 only: first every block averages (``simple``), then
-    workers with the same place in their block. If the whole takes fewer rounds as one block, it is
-    one block.
+    After the last round every worker has the mean. The workers are divided into blocks of equal
+    size q, where n / q has only prime factors up to k + 1. First every block averages (``simple``),
+    then the workers at the same place in their blocks. One block of all workers is used instead if
+    that takes fewer rounds.
     """
     rounds = _rounds(n, peers)
     return matrix(n, rounds[t % len(rounds)])
 
 
 def hypercube(workers: Sequence[int], k: int) -> list[Round]:
-    """The k-peer hyper-hypercube: their number has prime factors up to k + 1 only.
+    """The k-peer hyper-hypercube. The number of workers has only prime factors up to k + 1.
 
-    In round l, those who differ in digit l only average; digits are to the bases of ``factors``.
+    Workers have digits in the bases of ``factors``. In round l, workers average that differ in
+    digit l only.
     """
     rounds: list[Round] = []
     stride = 1
@@ -70,9 +69,9 @@ def simple(workers: Sequence[int], k: int) -> list[Round]:
     """The simple Base-(k+1) graph: n = Σ_l a_l (k+1)^(p_l), and a block V_l for each digit a_l > 0.
 
     First each V_l averages. Then each worker of the smaller blocks is linked to one worker in each
-    of the a_1 parts of V_1, with weight (k+1)^(p_1)/n: now the mean of each part, and that of the
-    smaller blocks together, is the mean of all. Each part averages, while the smaller blocks go on
-    in the same way among themselves.
+    of the a_1 parts of V_1, with weight (k+1)^(p_1)/n. Now the mean of each part is the mean of
+    all, and so is the mean of the smaller blocks together. Each part averages. At the same time,
+    the smaller blocks continue in the same way among themselves.
     """
     blocks = _digits(workers, k + 1)
     first = together([hypercube(block, k) for block, _ in blocks])
@@ -80,7 +79,7 @@ def simple(workers: Sequence[int], k: int) -> list[Round]:
 
 
 def _digits(workers: Sequence[int], base: int) -> list[tuple[Sequence[int], int]]:
-    """Blocks for the digits of the number of workers that are not 0, each with base^(its place)."""
+    """A block for each digit that is not 0 of the number of workers, and base^(its place)."""
     blocks = []
     start, part = 0, 1
     while part * base <= len(workers):
@@ -108,16 +107,12 @@ def _merge(blocks: Sequence[tuple[Sequence[int], int]], k: int) -> list[Round]:
 
 
 def together(sequences: Sequence[list[Round]]) -> list[Round]:
-    """The rounds of disjoint sets of workers at the same time; a shorter sequence ends earlier."""
-    longest = max(map(len, sequences), default=0)
-    return [
-        [group for rounds in sequences if r < len(rounds) for group in rounds[r]]
-        for r in range(longest)
-    ]
+    """The rounds of disjoint sets of workers, at the same time. A shorter sequence ends earlier."""
+    return [list(chain(*rounds)) for rounds in zip_longest(*sequences, fillvalue=())]
 
 
 def factors(n: int, largest: int) -> list[int]:
-    """Numbers up to ``largest``, the largest first, whose product is ``n``."""
+    """Factors of ``n`` up to ``largest``, the largest first, until no other divides the rest."""
     found = []
     for factor in range(largest, 1, -1):
         while n % factor == 0:
@@ -127,7 +122,7 @@ def factors(n: int, largest: int) -> list[int]:
 
 
 def matrix(n: int, groups: Round) -> list[list[float]]:
-    """The mixing matrix of a round; a worker keeps what it gives to nobody."""
+    """The mixing matrix of a round: a worker's own weight is 1 minus the weights of its edges."""
     W = [[0.0] * n for _ in range(n)]
     for workers, weight in groups:
         for i, j in combinations(workers, 2):

@@ -37,8 +37,8 @@ def d_equi_static(n: int, shifts: int, seed: int) -> torch.Tensor:
 def u_equi_static(n: int, shifts: int, seed: int) -> torch.Tensor:
     """U-EquiStatic (Song et al. 2022): edges between i and i + u on a circle, for a few random u.
 
-    The matrix is the mean of that of ``d_equi_static`` and its transpose: it has up to
-    2 × ``shifts`` neighbours for each worker.
+    The matrix is the mean of the matrix of ``d_equi_static`` and its transpose. A worker has up to
+    2 × ``shifts`` neighbours.
     """
     W = _drawn(n, shifts, seed)
     return (W + W.T) / 2
@@ -60,8 +60,8 @@ def od_equi_dyn(n: int, generator: torch.Generator) -> torch.Tensor:
 def ou_equi_dyn(n: int, generator: torch.Generator) -> torch.Tensor:
     """OU-EquiDyn (Song et al. 2022): pairs (i, i + u) on a circle, with a new u in each step.
 
-    The matrix is (1 − η) I + η A, where A exchanges the states of pairs as A(u) moves them. Pairs
-    are formed in turn, from a random j on, of workers that have no partner yet.
+    The matrix is (1 − η) I + η A, where A exchanges the states of pairs as A(u) moves them. In turn
+    from a random j on, worker j and j + u become a pair if neither has a partner yet.
     """
     import torch
 

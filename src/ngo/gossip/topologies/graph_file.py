@@ -1,8 +1,7 @@
 """A graph from a file, in one of networkx's formats.
 
-Nodes whose names are whole numbers are the workers in the order of these numbers: with the names
-0 … n − 1, a node's name is its worker's number. Nodes with other names are the workers in the order
-of the names as text.
+Nodes are workers in the order of their names: as numbers if all are different whole numbers, else
+as text. With the names 0 … n − 1, a node's name is its worker's number.
 """
 
 from __future__ import annotations
@@ -37,7 +36,8 @@ DIRECTED = {"graph_file": False, "directed_graph_file": True}
 def graph_file(n: int, graph: str) -> torch.Tensor:
     """An undirected graph from a file.
 
-    Weights of edges, if the file has them, are W_ij; else Metropolis's.
+    Weights of edges, if the file has them, are W_ij. Without weights, they are Metropolis–Hastings
+    weights.
     """
     from ngo.gossip.weights import metropolis_hastings
 
@@ -54,8 +54,8 @@ def graph_file(n: int, graph: str) -> torch.Tensor:
 def directed_graph_file(n: int, graph: str) -> torch.Tensor:
     """A directed graph from a file.
 
-    An edge's weight, if the file has them, is the share that is sent along it. Without weights, a
-    worker shares its mass equally among itself and those that it sends to.
+    An edge's weight, if the file has weights, is the share that is sent along it. Without weights,
+    a worker divides its mass equally among itself and its receivers.
     """
     from ngo.gossip.weights import outgoing_shares
 
@@ -73,7 +73,7 @@ def node_names(topology: str | None, n: int, graph: str | None) -> list[str] | N
 
 
 def _matrix(n: int, graph: nx.Graph, weights: Callable[..., torch.Tensor]) -> torch.Tensor:
-    """The given weights, with the rest to 1 on the diagonal; else those of the edges alone."""
+    """The file's weights, with the rest to 1 on the diagonal; else ``weights`` of the edges."""
     import torch
 
     if not _has_weights(graph):
@@ -87,11 +87,11 @@ def _matrix(n: int, graph: nx.Graph, weights: Callable[..., torch.Tensor]) -> to
 
 
 def read(n: int, path: str, directed: bool) -> nx.Graph:
-    """The graph, on nodes 0 … n − 1, the workers, without self-loops.
+    """The graph in the file, without self-loops; its nodes are the workers 0 … n − 1.
 
-    ``graph.graph["names"]`` has the file's names of the workers. A one-line UserError unless the
-    file can be read, has n nodes, is connected (strongly, if it is ``directed``), and has weights
-    above 0 on all edges or on none.
+    ``graph.graph["names"]`` has the workers' names in the file. A one-line UserError unless the
+    file can be read, and its graph has n nodes, is connected (strongly, if ``directed``), and has
+    weights above 0 on all edges or on none.
     """
     status = check_readable(path, "graph").stat()
     graph = _load(path, directed, (status.st_mtime_ns, status.st_size))
@@ -127,7 +127,7 @@ def _load(path: str, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
             f"{in_a_line(error)}."
         ) from error
     if graph.is_multigraph():
-        raise UserError(f"graph: {path!r} has parallel edges; an edge may be there once.")
+        raise UserError(f"graph: {path!r} has parallel edges; an edge may occur only once.")
     if graph.is_directed() != directed:
         found, needed = ("", "directed_graph_file") if graph.is_directed() else ("un", "graph_file")
         raise UserError(f"graph: {path!r} is {found}directed; it needs topology {needed!r}.")
@@ -139,7 +139,7 @@ def _load(path: str, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
 
 
 def _in_order(names: Iterable[object]) -> list[object]:
-    """Names of nodes in the order of the workers (see above)."""
+    """The names of nodes in the order of the workers (see the module)."""
     numbers = {name: _whole_number(name) for name in names}
     whole = {name: number for name, number in numbers.items() if number is not None}
     if len(set(whole.values())) == len(numbers):
@@ -154,7 +154,7 @@ def _whole_number(name: object) -> int | None:
 
 
 def _gml(path: str) -> nx.Graph:
-    """A node's name is its label, if every node has one of its own, else its id."""
+    """A node's name is its label if all nodes have different labels, else its id."""
     import networkx as nx
 
     graph = nx.read_gml(path, label="id")
@@ -164,7 +164,7 @@ def _gml(path: str) -> nx.Graph:
 
 
 def _edge_list(path: str, kind: type) -> nx.Graph:
-    """Lines of two nodes, and perhaps a number, the weight, or a dictionary."""
+    """Each line has two nodes, and perhaps a weight or a dictionary."""
     import networkx as nx
 
     try:
@@ -199,7 +199,7 @@ def _check_weights(graph: nx.Graph, path: str) -> None:
             ends = ", ".join(shown(graph.graph["names"][k]) for k in (i, j))
             raise UserError(
                 f"graph: the edge ({ends}) in {path!r} has the weight {shown(w)}; it must be a "
-                "number above 0, as every edge must have one if any has."
+                "number above 0. If any edge has a weight, every edge must."
             )
     sent = graph.out_degree if graph.is_directed() else graph.degree
     for i, total in sent(weight="weight"):

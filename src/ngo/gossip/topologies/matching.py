@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @topology("random_matching", matching=True)
 def random_matching(n: int, generator: torch.Generator) -> Edges:
-    """A new random matching in each step; for odd n, one worker is left alone."""
+    """A new random matching in each step; for odd n, one worker has no neighbour."""
     import torch
 
     order = torch.randperm(n, generator=generator).tolist()
@@ -28,7 +28,7 @@ def random_matching(n: int, generator: torch.Generator) -> Edges:
 def alternating_matching(n: int, t: int) -> Edges:
     """The ring's edges as matchings, in turn: (0, 1), (2, 3), …, then (1, 2), (3, 4), ….
 
-    For odd n, the edge (n − 1, 0) has a third step of its own.
+    For odd n, a third step has the edge (n − 1, 0) alone.
     """
     if n % 2 and t % 3 == 2:
         return [(n - 1, 0)]

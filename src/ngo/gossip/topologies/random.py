@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @topology("random")
 def random_graph(n: int, u: float, generator: torch.Generator) -> Edges:
-    """An Erdős–Rényi graph G(n, ``u``), drawn anew in each step.
+    """A new Erdős–Rényi graph G(n, ``u``) in each step.
 
     Each of the n(n−1)/2 edges exists with probability ``u``, independently. Source: the paper's Eq.
     (aijp). A worker may have no edge.

@@ -9,7 +9,7 @@ OPTIONS = {"degree": whole("neighbours of each worker", 4, at_least(1))}
 
 
 def check(n: int, degree: int) -> None:
-    """A UserError unless there is a connected graph of this degree on n workers."""
+    """A UserError unless n workers have a connected graph of this degree."""
     if degree >= n or n * degree % 2 or (degree == 1 and n > 2):
         raise UserError(
             f"degree: {degree} is not possible for {n} workers; it must be below {n}, 2 or more "

@@ -23,8 +23,8 @@ def check(n: int, near: int) -> None:
 def small_world(n: int, near: int, rewired: float, seed: int) -> Edges:
     """A small world (Watts and Strogatz 1998): edges to near workers on a ring, some rewired.
 
-    Each worker has ``near`` neighbours before that. The graph is drawn once for the run, and
-    connected.
+    Before rewiring, each worker has ``near`` neighbours. The graph is connected, and drawn once for
+    the run.
     """
     from networkx import watts_strogatz_graph
 

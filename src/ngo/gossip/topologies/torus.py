@@ -21,8 +21,8 @@ def rows(n: int) -> int:
 def torus(n: int) -> Edges:
     """A grid whose opposite borders are joined: four neighbours each, from three rows on.
 
-    Three with two rows, and two for n = 4. Rows × columns = n, as near to a square as possible.
-    Worker i is in row i // columns.
+    With two rows a worker has three neighbours, and with n = 4 two. Rows × columns = n, as close to
+    a square as possible. Worker i is in row i // columns.
     """
     columns = n // rows(n)
     right = [(i, i - i % columns + (i + 1) % columns) for i in range(n)]

@@ -1,4 +1,4 @@
-"""What a method may use: the fields that it declares, and what belongs to them."""
+"""The errors of a method that uses fields of a run which it has not declared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ngo.training.spec import FIELDS, RunSpec
 
 
 class DeclaredFields:
-    """A run as its method sees it: to read a field that has no meaning for it is a UserError."""
+    """A run as its method sees it: reading a field without a meaning for it is a UserError."""
 
     def __init__(self, spec: RunSpec) -> None:
         self._spec = spec
@@ -23,10 +23,10 @@ class DeclaredFields:
 
 
 class Undeclared:
-    """Takes the place of what the method has not declared: any use is the UserError ``error``."""
+    """In the place of an object that the method has not declared: any use raises ``error``."""
 
     def __init__(self, error: UserError, known: object = None, *allowed: str) -> None:
-        """The attributes ``allowed`` are those of ``known``."""
+        """``allowed`` are the attributes that may be read: they come from ``known``."""
         self._error = error
         self._known = known
         self._allowed = allowed

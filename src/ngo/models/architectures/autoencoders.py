@@ -1,4 +1,4 @@
-"""Models for CIFAR-10, as in the supplement's tables."""
+"""Variational autoencoders: those of the supplement's tables, and one with more codes."""
 
 from __future__ import annotations
 
@@ -12,26 +12,40 @@ if TYPE_CHECKING:
 
 # Assumed: the table gives no size. A quarter of the 512 units on either side, and 4 % of the 3,072
 # values of an image.
-LATENT = 128
+CIFAR_CODES = 128
 
 
-@model("cifar10_cnn", input_shape=(3, 32, 32), task="classification", cpu_chunk=64)
-def cifar10_cnn(generator: torch.Generator) -> nn.Module:
-    """CIFAR-10 classifier, 62,006 parameters, output logits ``[b, 10]``.
+@model("mnist_vae", input_shape=(1, 28, 28), task="vae")
+def mnist_vae(generator: torch.Generator) -> nn.Module:
+    """MNIST autoencoder, 1,068,820 parameters, Bernoulli logits ``[b, 1, 28, 28]``.
 
-    In the table ReLU comes before pooling. The result is the same, and pooling first leaves a
-    quarter of the values for ReLU.
+    784 → 512 → 256 → 2 and back ("fc(unit=2)" in the table). The table's final sigmoid is part of
+    the likelihood. The encoder has a ReLU after 256, which the table omits: two linear layers in a
+    row equal one.
     """
+    return _mnist_vae(2, generator)
+
+
+@model("mnist_vae_20", input_shape=(1, 28, 28), task="vae")
+def mnist_vae_20(generator: torch.Generator) -> nn.Module:
+    """MNIST autoencoder, 1,082,680 parameters, Bernoulli logits ``[b, 1, 28, 28]``.
+
+    ``mnist_vae`` with 20 codes: 784 → 512 → 256 → 20 and back. The losses in the paper's Table S2
+    may be of this model; its supplement states 2 codes.
+    """
+    return _mnist_vae(20, generator)
+
+
+def _mnist_vae(codes: int, generator: torch.Generator) -> nn.Module:
     from torch import nn
 
-    from ngo.models.conv_pool import ConvPoolReLU2d
-    from ngo.models.layers import fully_connected
+    from ngo.models.layers import VAE, fully_connected
 
-    return nn.Sequential(
-        ConvPoolReLU2d(3, 6, 5),
-        ConvPoolReLU2d(6, 16, 5),
-        nn.Flatten(),
-        *fully_connected(400, 120, 84, 10),
+    return VAE(
+        nn.Sequential(nn.Flatten(), *fully_connected(784, 512, 256, 2 * codes)),
+        nn.Sequential(*fully_connected(codes, 256, 512, 784), nn.Unflatten(1, (1, 28, 28))),
+        codes,
+        generator,
     )
 
 
@@ -64,10 +78,10 @@ def cifar10_vae(generator: torch.Generator) -> nn.Module:
         *normed(conv(32, 16, stride=2), nn.BatchNorm2d(16)),
         nn.Flatten(),
         *normed(nn.Linear(1024, 512), nn.BatchNorm1d(512)),
-        nn.Linear(512, 2 * LATENT),
+        nn.Linear(512, 2 * CIFAR_CODES),
     )
     decoder = nn.Sequential(
-        *normed(nn.Linear(LATENT, 512), nn.BatchNorm1d(512)),
+        *normed(nn.Linear(CIFAR_CODES, 512), nn.BatchNorm1d(512)),
         *normed(nn.Linear(512, 1024), nn.BatchNorm1d(1024)),
         nn.Unflatten(1, (64, 4, 4)),
         *normed(deconv(64, 32, stride=2), nn.BatchNorm2d(32)),
@@ -76,4 +90,4 @@ def cifar10_vae(generator: torch.Generator) -> nn.Module:
         deconv(16, 768, stride=2),
         nn.Unflatten(1, (256, 3)),
     )
-    return VAE(encoder, decoder, LATENT, generator)
+    return VAE(encoder, decoder, CIFAR_CODES, generator)

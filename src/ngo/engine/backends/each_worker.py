@@ -1,4 +1,4 @@
-"""One worker after another, the reference; and the same spread over threads."""
+"""Each worker by itself: one after another (the reference), or spread over threads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def loop(workers: Workers) -> Gradients:
 
 @backend("threads")
 def threads(workers: Workers) -> Gradients:
-    """Workers side by side, on the threads of ``workers.spread``: the same bytes as ``loop``."""
+    """Several workers at a time, on the threads of ``workers.spread``; the bytes are ``loop``'s."""
     return _each(workers, workers.spread)
 
 

@@ -1,0 +1,152 @@
+"""A module and a loss are tried on a few samples: mistakes, draws, and sums are found."""
+
+import numpy as np
+import pytest
+import torch
+from own_modules import CLASSES, DATA, PAIR, X, line, numbers, prepared, quick, told
+from torch import nn
+from torch.nn import functional as F
+
+from ngo.training.trial import try_out
+
+
+def tried(module, pair=PAIR, loss=None, size=4):
+    return try_out(*prepared(module, pair, loss), size)
+
+
+class InPlace(nn.Linear):
+    def forward(self, x):
+        return super().forward(x.div_(2))
+
+
+@pytest.mark.parametrize(
+    ("module", "pair", "part"),
+    [
+        (nn.Linear(2, 4), PAIR, "module: it failed on inputs of float32 of shape [3]: addmm: mat1"),
+        (nn.Linear(3, 3), PAIR, "its outputs are [4, 3]; for 4 classes they must be logits"),
+        (nn.GRU(3, 4), PAIR, "its outputs are a tuple"),
+        (nn.Linear(3, 1), numbers(), "its outputs are [4, 1] for targets [4]"),
+        (nn.Linear(3, 2), numbers(1), "its outputs are [4, 2] for targets [4, 1]"),
+        (InPlace(3, 4), PAIR, "module: it changes its inputs in place"),
+    ],
+)
+def test_modules_that_do_not_fit_the_data_are_refused_in_a_line(module, pair, part):
+    before = X.clone()
+    with line(part):
+        tried(module, pair)
+    assert torch.equal(X, before)
+
+
+@pytest.mark.parametrize(
+    ("loss", "part"),
+    [
+        ("mse", "loss: 'mse' is not a function of outputs and targets"),
+        (lambda out, y: 1.0, "loss: it returned a float; it must be a float tensor"),
+        (lambda out, y: out.argmax(1), "it must be a float tensor"),
+        (lambda out, y: out.sum(0), "loss: it returned [5] for 4 samples"),
+        (lambda out, y: out.detach().sum(1), "loss: it failed on outputs [4, 5]"),
+        (lambda out, y: F.mse_loss(out, y, nothing=1), "loss: it failed on outputs [4, 5]"),
+    ],
+)
+def test_wrong_losses_are_refused_in_a_line(loss, part):
+    with line(part):
+        tried(nn.Linear(3, 5), loss=loss)
+
+
+def test_a_batch_of_one_shows_that_batch_normalization_needs_more():
+    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    with line("module: it failed", "more than 1 value per channel"):
+        tried(module, size=1)
+    tried(module, size=2)
+
+
+def test_only_logits_are_scored():
+    binary = (X, CLASSES % 2)
+
+    def loss(outputs, targets):
+        return F.binary_cross_entropy_with_logits(outputs[:, 0], targets.float())
+
+    assert tried(nn.Linear(3, 1), binary, loss)[0].score is None
+    task, _ = tried(nn.Linear(3, 4))
+    assert task.score(torch.eye(4)[CLASSES], CLASSES).all()
+
+
+class Draws(nn.Linear):
+    def __init__(self, draw, when=(True, False)):
+        super().__init__(3, 4)
+        self.draw, self.when = draw, when
+
+    def forward(self, x):
+        if self.training in self.when:
+            self.draw()
+        return super().forward(x)
+
+
+@pytest.mark.parametrize(
+    ("module", "draws"),
+    [
+        (nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 4)), False),
+        (nn.Sequential(nn.AlphaDropout(0.5), nn.Linear(3, 4)), True),
+        (Draws(lambda: F.dropout(X)), True),
+        (Draws(lambda: torch.randn(1), when=[False]), True),
+        (Draws(lambda: np.random.rand()), True),
+        (Draws(lambda: None), False),
+    ],
+)
+def test_draws_from_global_streams_are_detected(module, draws):
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()
+    assert tried(module)[1] is draws
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert (np.random.get_state()[1] == before[1]).all()
+
+
+@pytest.mark.parametrize("size", [1, 4, 16])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        nn.CrossEntropyLoss(reduction="sum"),
+        lambda outputs, targets: F.cross_entropy(outputs, targets, reduction="sum") / 3,
+        lambda outputs, targets: -outputs.log_softmax(1)[range(len(targets)), targets].sum()[None],
+    ],
+)
+def test_a_sum_is_refused(loss, size):
+    line = told(loss=loss, batch_size=size)
+    assert line.startswith("loss: it is ")
+    assert f"on {size} samples and " in line
+    assert line.endswith(
+        "a sum; it must be their mean, or one number for each (reduction='mean' or 'none')."
+    )
+
+
+def penalized(outputs, targets):
+    return F.cross_entropy(outputs, targets) + outputs.square().mean()
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize(
+    "loss",
+    [nn.CrossEntropyLoss(), nn.CrossEntropyLoss(reduction="none"), nn.MultiMarginLoss(), penalized],
+)
+def test_means_and_numbers_for_each_are_taken(loss, size):
+    assert len(quick(loss=loss, batch_size=size).models) == 3
+
+
+def test_a_loss_of_0_is_taken():
+    assert quick(loss=lambda outputs, targets: 0 * outputs.sum()).metrics["V"].iloc[-1] == 0
+
+
+def test_a_mean_over_the_numbers_of_each_sample_is_taken():
+    module = nn.Sequential(nn.Dropout(0.5), nn.BatchNorm1d(3), nn.Linear(3, 3))
+    assert len(quick(module, (DATA[0],) * 2, loss=nn.MSELoss()).models) == 3
+
+
+def test_the_trial_changes_no_result():
+    """A module that draws from torch's global stream: with its own loss, and with the default."""
+
+    class Noisy(nn.Linear):
+        def forward(self, x):
+            return super().forward(x + torch.randn_like(x))
+
+    module = Noisy(3, 4)
+    default, own = quick(module), quick(module, loss=nn.CrossEntropyLoss())
+    assert torch.allclose(default.consensus.weight, own.consensus.weight)
