@@ -18,7 +18,7 @@ from matplotlib.ticker import NullLocator
 
 from ngo.analysis.seed_means import check_apart
 from ngo.figures import plots
-from ngo.figures.artefact import figure
+from ngo.figures.declaration import figure
 from ngo.figures.style import COLOURS, METHOD_STYLES
 from verdicts.statistics.estimates import estimate
 

@@ -37,7 +37,7 @@ def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
     shown = named or list(planned.artefacts)
     for name in shown:
         if name not in planned.artefacts:
-            raise unknown("artefact", name, planned.artefacts)
+            raise unknown("figure or table", name, planned.artefacts)
     tables = {table for name in shown for table in planned.tables(name)}
     trained = {k: specs for k, specs in planned.training.items() if k in tables.union(shown)}
     of_shown = {spec.id: spec for specs in trained.values() for spec in specs}
