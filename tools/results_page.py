@@ -101,7 +101,7 @@ def names(tier: str) -> tuple[str, str]:
 
 
 def write_images(contents: Contents, folder: Path) -> None:
-    """Copy the figures to ``folder``, in place of those that are there."""
+    """Copy the figures to ``folder``, in place of the earlier ones."""
     figures = {path.name: path for entry in contents.shown for path in entry.figures}
     for path in folder.glob("*.png"):
         if path.name not in figures:

@@ -2,8 +2,8 @@
 
 Every run of an archive must be of the present code, and one short run and one cheap measurement are
 made again. An archive that is marked as made by an earlier revision waits for its runs: the check
-is that the page of its tier says so at its top. Data sets that are not here are named; runs on
-others are taken then.
+is that the page of its tier says so at its top. A data set that is not here is named, and a run on
+another is taken.
 """
 
 from __future__ import annotations

@@ -32,12 +32,11 @@ def archive(
     """Pack the inputs of FIGURES as one verified archive.
 
     The archive holds tidy metrics, the metrics and records of runs, configs and the paper's
-    numbers, all from results/, and no model weights. FIGURES are names of figures and tables;
-    without them it is for all. Archives are deterministic. `ngo rebuild` makes the tables and
-    figures from one.
+    numbers, all from results/, and no model weights. Without FIGURES it is for all tables and
+    figures. Archives are deterministic. `ngo rebuild` makes the tables and figures again.
 
     With --finished it holds the finished runs of a config whose other runs are not trained yet.
-    `ngo restore` puts the runs of an archive of either kind back, `ngo verify` checks them.
+    For both kinds of archives, `ngo restore` puts the runs back and `ngo verify` checks them.
     """
     if finished and figures:
         raise UserError(f"finished: it packs no figures or tables; leave out {figures[0]!r}.")

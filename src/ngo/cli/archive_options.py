@@ -1,4 +1,4 @@
-"""What the commands on an archive share: their options, and its plan."""
+"""The options that commands on an archive share, and the plan of an archive."""
 
 from __future__ import annotations
 

@@ -24,15 +24,15 @@ from ngo.data import download
 @longest_option("Train no run that took longer than this: its stratum is not carried over.")
 @click.option("--partial", is_flag=True, help="Write also if some strata can't be carried over.")
 @click.option(
-    "--mark-older", is_flag=True, help="Train nothing; mark it as made by an earlier revision."
+    "--mark-older", is_flag=True, help="Train nothing; mark ARCHIVE as made by an earlier revision."
 )
 @click.option(
     "--kept",
     type=FOLDER,
     default="results/carry",
     show_default=True,
-    help="Folder of the runs that are trained: a repeated command, or one for another archive of "
-    "the same runs, does not train them again.",
+    help="Folder of the trained runs. They are not trained again when the command is repeated, or "
+    "for another archive of the same runs.",
 )
 @threads_option
 @plan_options
@@ -50,10 +50,11 @@ def carry(
 ) -> None:
     """Carry the runs of an ARCHIVE over to the present code, if it does not change them.
 
-    One run is trained for each code that made runs and each code that makes them now. If its
-    metrics are the same, all of these runs get the key of the present code, and the archive records
-    how that was shown. Otherwise they are named and must be trained again: the exit status is 1,
-    and nothing is written unless --partial is given (docs/archives.md).
+    Runs with the same earlier code and the same present code form a stratum. One run of each
+    stratum is trained. If its metrics are the same, all runs of the stratum get the key of the
+    present code, and the archive records how that was shown. Otherwise the stratum is named and
+    must be trained again: the exit status is 1, and nothing is written unless --partial is given
+    (docs/archives.md).
     """
     from ngo.pipeline.archives import carry as stage
     from ngo.pipeline.archives.archive import read_archive, write_archive
