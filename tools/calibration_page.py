@@ -13,7 +13,7 @@ from PIL import Image
 from ngo.analysis.calibration import VALUES, accuracies, centralized, jointly
 from ngo.figures.making import Opened
 from ngo.figures.tables import number
-from ngo.pipeline.archives.archive import OLDER, about_of, read_archive
+from ngo.pipeline.archives.archive import OLDER, read_archive
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.places import tidy_table, tier_folder
 from ngo.pipeline.plan import plan
@@ -113,7 +113,7 @@ def main() -> None:
 
 def warned(archive: Path) -> str:
     """A paragraph, if the shipped archive is marked as made by an earlier revision."""
-    older = about_of(archive, read_archive(archive)).get(OLDER) if archive.exists() else None
+    older = read_archive(archive).about.get(OLDER) if archive.exists() else None
     return f"\n**{escaped(warning(older))}**\n" if older else ""
 
 

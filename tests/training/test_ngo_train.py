@@ -58,7 +58,7 @@ def test_the_command_reports_results_in_its_folder(tmp_path):
     assert "already finished in" in again
     assert again.splitlines()[0] == first.splitlines()[0]  # standard output
     refused = output(*command, "--seed", "1", code=2)
-    line = f"ngo: out: {str(tmp_path)!r} holds the finished run digits-iid-ring-ngo-p0.9-s0-"
+    line = f"ngo: out: {str(tmp_path)!r} holds the finished run digits-iid-ring-ngo-p0.95-s0-"
     assert line in refused
     assert "epoch" in output(*command, "--seed", "1", "--overwrite")
 

@@ -57,21 +57,21 @@ def carry(
     (docs/archives.md).
     """
     from ngo.pipeline.archives import carry as stage
-    from ngo.pipeline.archives.archive import about_of, read_archive, runs_of, write_archive
+    from ngo.pipeline.archives.archive import read_archive, write_archive
     from ngo.pipeline.archives.retraining import Retraining
 
-    members = read_archive(archive)
-    about, runs = about_of(archive, members), runs_of(archive, members)
+    read = read_archive(archive)
+    runs = dict(read.runs)
     out = out or archive
     place, kept = out.resolve(), kept.resolve()
     root = download.data_root(data_root).resolve()
-    planned = plan_of(archive, members, trusted=trusted)
+    planned = plan_of(read, trusted=trusted)
     strata, refused = stage.strata(runs, planned)
     total = sum(len(each.runs) for each in strata)
     if mark_older:
         if not strata:
             raise UserError("mark_older: all runs of the archive are of the present code.")
-        write_archive(place, stage.repacked(members, about, runs, older=True))
+        write_archive(place, stage.repacked(read, runs, older=True))
         click.echo(f"{total} of {len(runs)} runs are of earlier code; marked → {out}")
         return
     click.echo(f"{len(runs)} runs, {total} of earlier code in {len(strata)} strata")
@@ -96,7 +96,7 @@ def carry(
         else:
             runs |= stage.carried_over(runs, stratum, by, shown)
     if partial or not failed:
-        write_archive(place, stage.repacked(members, about, runs, older=bool(failed)))
+        write_archive(place, stage.repacked(read, runs, older=bool(failed)))
         click.echo(f"→ {out}")
     if failed:
         LOG.error("ngo: carry: %d not carried over, first %s", len(failed), failed[0])

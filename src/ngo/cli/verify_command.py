@@ -72,14 +72,13 @@ def verify(
     cases = (1 if sample else 0) if measurements is None else measurements
     if seed is None and (sample or cases):
         raise UserError("seed: it is missing; name one, or draw nothing with --sample 0.")
-    from ngo.pipeline.archives.archive import read_archive, runs_of
+    from ngo.pipeline.archives.archive import read_archive
     from ngo.pipeline.archives.verification import Verification
 
-    members = read_archive(archive)
-    runs = runs_of(archive, members)
+    read = read_archive(archive)
     root = download.data_root(data_root).resolve()
-    planned = plan_of(archive, members, trusted=trusted)
-    checks = Verification(members, runs, planned, root, longest, other_code, threads)
+    planned = plan_of(read, trusted=trusted)
+    checks = Verification(read, planned, root, longest, other_code, threads)
     groups = checks.groups(claims)
     failed = []
     for what, how, fault in checks.without_training():
