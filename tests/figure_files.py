@@ -4,8 +4,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from ngo.figures.making import Opened, Tables
-from ngo.figures.output import Output
+from ngo.figures.making import Opened, Output, Tables
 
 
 def opened(name: str) -> Opened:

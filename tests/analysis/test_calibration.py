@@ -12,10 +12,10 @@ from ngo.analysis.calibration import (
     CALIBRATED,
     CONFIRMED,
     accuracies,
-    beside_each_cell,
     candidates,
     cells_of,
     centralized,
+    each_cell,
     jointly,
     nearest,
     ranking,
@@ -151,7 +151,7 @@ def test_every_field_that_is_free_is_in_the_ranking():
 def test_runs_that_differ_elsewhere_are_refused():
     runs = trials()
     again = runs.assign(workers=20, run=runs["run"] + "-n20")
-    with pytest.raises(UserError, match="give runs that differ otherwise an experiment"):
+    with pytest.raises(UserError, match="put runs that differ in other fields into another"):
         accuracies(pd.concat([runs, again]), TABLE1)
 
 
@@ -205,7 +205,7 @@ def test_distances_are_by_half():
 
 def test_each_cell_beside_the_paper():
     table = accuracies(trials(), TABLE1)
-    cells = beside_each_cell(table, ranking(table))
+    cells = each_cell(table, ranking(table))
     assert len(cells) == 14
     assert cells["topology"].tolist()[:3] == [None, "ring", "ring"]
     by = cells.set_index(["half", "topology", "method"])

@@ -48,7 +48,7 @@ def test_situations_are_apart_by_further_columns():
     both = pd.concat(
         [combinations().assign(beta=beta, run=combinations()["run"] + str(beta)) for beta in (1, 2)]
     )
-    table = combination_table(both, beside=["beta"])
+    table = combination_table(both, further=["beta"])
     assert len(table) == 2 * len(combination_table(combinations()))
     assert (table.groupby("beta")["gain"].max().round(6) == 5).all()
     assert table["beta"].is_monotonic_increasing

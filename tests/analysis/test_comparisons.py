@@ -40,9 +40,9 @@ def test_pairing_is_by_seed():
     runs = pd.DataFrame(
         cell("ring", "gossip", [0.5, 0.7, 0.9]) + cell("ring", "ngo", [0.51, 0.71, 0.91])
     )
-    paired = comparisons.paired(final(runs), "consensus_accuracy", "ngo", "gossip")
-    assert paired["mean"].tolist() == pytest.approx([0.01])
-    assert paired["half_width"].tolist() == pytest.approx([0], abs=1e-12)
+    paired = comparisons.ngo_minus_gossip(final(runs), "consensus_accuracy")
+    assert paired["ngo_minus_gossip"].tolist() == pytest.approx([0.01])
+    assert paired["ngo_minus_gossip_ci95"].tolist() == pytest.approx([0], abs=1e-12)
 
 
 def test_a_table_without_gossip_has_no_difference():

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from made_up_speed import trajectories as simulated
 
-from ngo.analysis.dynamics import consensus_rounds, state_rows
+from ngo.analysis.dynamics import consensus_rounds, delay_limit_in_rounds, state_rows
 
 
 @pytest.fixture(scope="module")
@@ -35,3 +35,12 @@ def test_consensus_rounds_are_counted_for_each_p_and_delay():
     assert table.loc[0, "first_round"] == 1
     assert math.isnan(table.loc[5, "first_round"])
     assert table["V_final"].tolist() == [1.0, 7.0]
+
+
+def test_the_limit_of_the_delay_is_that_of_the_graph():
+    delayed = simulated((1.0,), (0,), rounds=1)
+    # A ring's λ_n is (1/3)(2 − 2 cos π) = 4/3 for even n, a complete graph's 1.
+    assert delay_limit_in_rounds(delayed) == pytest.approx(math.pi / (2 * 4 / 3) / 0.02)
+    complete = delayed.assign(topology="complete")
+    assert delay_limit_in_rounds(complete) == pytest.approx(math.pi / 0.04)
+    assert delay_limit_in_rounds(delayed.assign(topology="random")) == math.inf

@@ -22,7 +22,7 @@ from ngo.analysis import published
 )
 def test_the_papers_number_beside_ours(dataset, reference, column, number):
     rows = pd.DataFrame(cell("ring", "ngo", [0.5], partition="shards", dataset=dataset)[-1:])
-    found = published.beside_published(rows, reference, column)
+    found = published.published_for(rows, reference, column)
     assert found.tolist() == pytest.approx([number], nan_ok=True)
 
 

@@ -13,7 +13,7 @@ import running
 from conftest import REPOSITORY
 
 from ngo.cli import prefork
-from ngo.figures.artefact import FIGURE
+from ngo.figures.declaration import FIGURE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="prefork servers need Linux")
 

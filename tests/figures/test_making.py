@@ -1,14 +1,15 @@
 """A figure is made from its file: imported, its numbers computed, drawn, printed and saved."""
 
+import IPython.display
 import pandas as pd
 import pytest
 
-from ngo.figures.making import Opened
+from ngo.figures.making import Opened, Output
 
 FILE = '''"""The text."""
 
 from ngo.figures import plots
-from ngo.figures.artefact import figure
+from ngo.figures.declaration import figure
 
 
 @figure("own", section="1", title="Own", tables=("more",))
@@ -61,3 +62,15 @@ def test_it_is_the_same_bytes_each_time(opened, tmp_path):
         opened.save(opened.numbers(metrics=tmp_path / "m.parquet"), "test", tmp_path / name)
     for path in opened.facts.outputs():
         assert (tmp_path / "a" / path).read_bytes() == (tmp_path / "b" / path).read_bytes()
+
+
+def test_a_notebook_shows_the_saved_picture_and_the_tables(tmp_path, monkeypatch):
+    picture = tmp_path / "fig.png"
+    picture.write_bytes(b"picture")
+    tables = pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [2]})
+    shown = []
+    monkeypatch.setattr(IPython.display, "display", shown.append)
+    Output(picture, tables)._ipython_display_()
+    assert shown[0].data == b"picture"
+    assert shown[1] is tables[0]
+    assert shown[2] is tables[1]

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from conftest import REPOSITORY
 
-from ngo.figures.artefact import read_artefact
+from ngo.figures.declaration import read_declared
 from ngo.figures.notebook import notebook
 
 GIVEN = {
@@ -20,7 +20,7 @@ GIVEN = {
 
 @pytest.fixture
 def facts():
-    return read_artefact(REPOSITORY / "papers/beyond/figures/price.py")
+    return read_declared(REPOSITORY / "papers/beyond/figures/price.py")
 
 
 def test_it_is_a_notebook_with_the_text_the_parameters_the_numbers_and_the_drawing(facts):
@@ -41,5 +41,5 @@ def test_it_is_a_notebook_with_the_text_the_parameters_the_numbers_and_the_drawi
 
 def test_that_of_a_default_figure_names_its_experiment():
     source = REPOSITORY / "src/ngo/figures/default.py"
-    book = notebook(read_artefact(source).of("own"), {**GIVEN, "metrics": "own.parquet"})
+    book = notebook(read_declared(source).of("own"), {**GIVEN, "metrics": "own.parquet"})
     assert f'Opened("{source}", "own")' in "".join(book["cells"][2]["source"])

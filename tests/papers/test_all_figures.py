@@ -11,7 +11,7 @@ from figure_files import drawn, opened
 from often_evaluated import often
 
 from ngo.common.registry import UserError
-from ngo.figures.artefact import read_artefact
+from ngo.figures.declaration import read_declared
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -33,14 +33,14 @@ FIGURES = {
 
 
 def test_names_are_unique_and_those_of_the_files():
-    names = [read_artefact(source).name for source in SOURCES]
+    names = [read_declared(source).name for source in SOURCES]
     assert names == [source.stem for source in SOURCES]
     assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
 def test_a_file_has_a_text_and_the_functions_of_its_kind(source):
-    facts = read_artefact(source)
+    facts = read_declared(source)
     paragraphs = facts.text.split("\n\n")
     assert len(paragraphs) >= 2  # what it shows; what the paper says, or the question
     assert all(paragraph.strip() for paragraph in paragraphs)
@@ -86,6 +86,8 @@ def test_runs_that_a_figure_cannot_tell_apart_are_no_seeds(name):
     once = runs().assign(lr=0.1)
     again = once.assign(lr=0.2, run=once["run"] + "-lr0.2")
     by = ", ".join(opened(name).facts.apart)
-    message = rf"apart here by {by} and seed alone, but there are (\S+), \1-lr0.2; give runs that"
+    message = (
+        rf"distinguished here by {by} and seed alone, but there are (\S+), \1-lr0.2; put runs that"
+    )
     with pytest.raises(UserError, match=message):
         drawn(name, pd.concat([once, again]), *more)

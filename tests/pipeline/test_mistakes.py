@@ -124,9 +124,9 @@ def test_runs_that_an_artefact_would_take_for_seeds_are_refused(name):
     entry["compare"] = [*entry["compare"], {**entry["compare"][0], "lr": 0.123}]
     apart = ", ".join(OF_A_TIER[name].apart)
     message = (
-        rf"^training\.{name}: runs are told apart here by {apart} and seed alone, but there are "
-        r"(\S+)-[0-9a-f]{8}, \1-[0-9a-f]{8}; give runs that differ otherwise an experiment of "
-        r"their own\.$"
+        rf"^training\.{name}: runs are distinguished here by {apart} and seed alone, but there are "
+        r"(\S+)-[0-9a-f]{8}, \1-[0-9a-f]{8}; put runs that differ in other fields into another "
+        r"experiment\.$"
     )
     with pytest.raises(UserError, match=message):
         plan_of(config)

@@ -39,7 +39,7 @@ CLAIMS = {
 }  # fmt: skip
 FIGURE = '''"""Whether it learns."""
 
-from ngo.figures.artefact import table
+from ngo.figures.declaration import table
 
 
 @table("shown", section="1", title="A table", reads="first", values={"least": (0, 1)})

@@ -25,7 +25,7 @@ def test_finite_time_is_about_the_exponent_of_the_figure():
 
 def test_an_unknown_form_is_refused():
     row = {"p": 0.5, "draw": 0, "measured": 1.0, "sharp": 1.0}
-    with pytest.raises(UserError, match="^form: 'shrp' is not allowed; it must be one of paper"):
+    with pytest.raises(UserError, match="^form: 'shrp' is unknown; allowed: corrected, paper"):
         asked("theory_consensus_time", "bounds", [row], form="shrp")
 
 

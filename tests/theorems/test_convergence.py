@@ -43,9 +43,7 @@ def test_a_bound_is_judged_in_its_form_and_from_its_least_t():
     assert asked("theory_bound", "gaps", gaps(), method="gossip", form="amended")["met"].all()
     late = asked("theory_bound", "gaps", gaps(printed=0.01), **asked_for, least_T=100)
     assert late["met"].tolist() == [False, True]
-    with pytest.raises(
-        UserError, match="^form: 'print' is not allowed; it must be one of printed, am"
-    ):
+    with pytest.raises(UserError, match="^form: 'print' is unknown; allowed: amended, printed"):
         asked("theory_bound", "gaps", gaps(), method="gossip", form="print")
     with pytest.raises(UserError, match="^cases: no row is left"):
         asked("theory_bound", "gaps", gaps(), method="ngo", form="printed")

@@ -21,7 +21,7 @@ def test_each_form_of_the_random_system_has_its_own_cases():
     ]
     assert asked("theory_random_system", "random", rows, form="printed")["met"].tolist() == [False]
     assert asked("theory_random_system", "random", rows, form="amended")["met"].tolist() == [True]
-    with pytest.raises(UserError, match="^form: 'x' is not allowed; .* one of printed, amended"):
+    with pytest.raises(UserError, match="^form: 'x' is unknown; allowed: amended, printed"):
         asked("theory_random_system", "random", rows, form="x")
 
 

@@ -282,7 +282,7 @@ def get_reported(path, caption, section, title):
         path,
         caption=caption,
         category=section,
-        labels={"Artefact": f"{title} ({Path(path).name})"},
+        labels={"Figure or table": f"{title} ({Path(path).name})"},
     )
 
 

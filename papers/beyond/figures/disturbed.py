@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.combinations import combination_table, known
 from ngo.figures import combinations
-from ngo.figures.artefact import figure
+from ngo.figures.declaration import figure
 
 
 @figure(

@@ -26,8 +26,8 @@ from ngo.analysis.curves import part, points, together
 from ngo.analysis.mixers import MIXER, SITUATION, TUNED, best_rows, ends, with_mixers
 from ngo.common.options import DECLARED
 from ngo.figures import plots
-from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import Cases, dots, lines
+from ngo.figures.declaration import figure
 from ngo.figures.style import LINES, kth_style
 from ngo.figures.tables import bracketed, dashed
 from ngo.gossip.bounds import finite_time_bound

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from ngo.analysis.combinations import TUNED, case_names
 from ngo.analysis.curves import along, part, points, together
 from ngo.figures import captions, plots
-from ngo.figures.artefact import figure
 from ngo.figures.case_styles import case_styles
 from ngo.figures.curve_panels import lines
+from ngo.figures.declaration import figure
 from ngo.figures.tables import bracketed, number
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final

@@ -12,9 +12,9 @@ import pandas as pd
 
 from ngo.analysis.combinations import combination_table
 from ngo.figures import combinations
-from ngo.figures.artefact import figure
 from ngo.figures.combinations import draw_combinations as draw  # noqa: F401
 from ngo.figures.combinations import print_combinations as show  # noqa: F401
+from ngo.figures.declaration import figure
 
 
 @figure(

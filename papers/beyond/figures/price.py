@@ -19,9 +19,9 @@ from ngo.analysis.curves import along, scores
 from ngo.analysis.network_time import NetworkModel, network_seconds, read_network
 from ngo.common.registry import UserError
 from ngo.figures import captions, plots
-from ngo.figures.artefact import figure
 from ngo.figures.case_styles import case_styles
 from ngo.figures.curve_panels import lines
+from ngo.figures.declaration import figure
 from ngo.figures.tables import dashed
 from verdicts.row import ABSENT
 from verdicts.rows.best_fields import at_best

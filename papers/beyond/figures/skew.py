@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from ngo.analysis.combinations import LINEAR, combination_table
 from ngo.data.heterogeneity import hellinger_to_global, label_entropy
 from ngo.figures import captions, plots
-from ngo.figures.artefact import figure
 from ngo.figures.combinations import NOTE, print_combinations
 from ngo.figures.curve_panels import Cases, lines
+from ngo.figures.declaration import figure
 from ngo.figures.style import Style, kth_style
 
 MEASURES = {"hellinger": hellinger_to_global, "label_entropy": label_entropy}

@@ -20,12 +20,12 @@ from matplotlib.figure import Figure
 from ngo.analysis.calibration import (
     HALVES,
     accuracies,
-    beside_each_cell,
     cells_of,
+    each_cell,
     ranking,
 )
 from ngo.figures import plots
-from ngo.figures.artefact import figure
+from ngo.figures.declaration import figure
 from ngo.figures.style import METHOD_STYLES
 from ngo.figures.tables import number
 from verdicts.row import ABSENT
@@ -76,7 +76,7 @@ def numbers(
     cifar10_centralized: pd.DataFrame,
     reference: Path,
 ) -> Tables:
-    """The cells of the nearest candidates, ``both_rankings``, and ``beside_each_cell``."""
+    """The cells of the nearest candidates, ``both_rankings``, and ``each_cell``."""
     runs = all_trials([mnist, mnist_confirm, cifar10, cifar10_confirm, cifar10_centralized])
     table = accuracies(runs, reference)
     ranked = both_rankings(table)
@@ -85,7 +85,7 @@ def numbers(
     return {
         DRAWN: pd.concat(nearest, ignore_index=True),
         RANKING: ranked,
-        CELLS: beside_each_cell(table, own),
+        CELLS: each_cell(table, own),
     }
 
 
@@ -160,7 +160,7 @@ def print_ranking(ranked: pd.DataFrame) -> pd.DataFrame:
 
 
 def print_cells(cells: pd.DataFrame) -> pd.DataFrame:
-    """The printed form of ``calibration.beside_each_cell``."""
+    """The printed form of ``calibration.each_cell``."""
     return pd.DataFrame(
         {
             "Data": cells["dataset"],

@@ -14,8 +14,8 @@ from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import points, scores, together
 from ngo.analysis.seed_means import check_apart
 from ngo.figures import plots
-from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import by_method, dots
+from ngo.figures.declaration import figure
 from verdicts.rows.evaluations import final
 
 TASK = ["dataset", "partition", "topology"]

@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.figures import captions, plots
-from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import LABELS, Cases, error_bars, lines
+from ngo.figures.declaration import figure
 from ngo.figures.plots import log_axis
 from ngo.figures.style import kth_style
 from ngo.gossip.topology import TOPOLOGIES

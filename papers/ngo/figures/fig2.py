@@ -16,8 +16,8 @@ from matplotlib.ticker import NullLocator
 
 from ngo.analysis.seed_means import check_apart
 from ngo.figures import plots
-from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import error_bars
+from ngo.figures.declaration import figure
 from ngo.figures.style import COLOURS, METHOD_STYLES, Style
 from verdicts.statistics.estimates import estimate
 

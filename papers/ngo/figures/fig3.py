@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from ngo.analysis.curves import part, together
 from ngo.analysis.dynamics import consensus_rounds, state_rows
 from ngo.figures import plots
-from ngo.figures.artefact import figure
 from ngo.figures.consensus_panels import draw_index, draw_states, kind
+from ngo.figures.declaration import figure
 from ngo.figures.style import COLOURS, LINES
 
 

@@ -19,8 +19,8 @@ from ngo.analysis.chatter import chatter_floor
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.tuning import best_settings, tuning_grid
 from ngo.figures import captions, plots
-from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import LABELS, Cases, by_method, dots, having, lines
+from ngo.figures.declaration import figure
 from ngo.figures.style import METHOD_STYLES, Style, kth_style
 from verdicts.rows.evaluations import final
 

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import points, scores, together
 from ngo.figures import captions, plots
-from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import by_method, dots
+from ngo.figures.declaration import figure
 from verdicts.rows.evaluations import final
 
 SIZES = ["method", "workers"]

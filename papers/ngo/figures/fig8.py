@@ -19,8 +19,8 @@ from ngo.analysis.correlations import pooled_correlation, within_seeds
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
-from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import by_method, dots, lines
+from ngo.figures.declaration import figure
 from ngo.figures.run_scatter import scatter
 from ngo.figures.tables import bracketed, number
 from verdicts.rows.evaluations import final

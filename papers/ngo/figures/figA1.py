@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ngo.figures import plots
-from ngo.figures.artefact import figure
+from ngo.figures.declaration import figure
 from ngo.figures.image_mosaics import draw_generations, pixel_rows
 
 

@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
-from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import error_bars
+from ngo.figures.declaration import figure
 from ngo.figures.style import METHOD_STYLES
 from verdicts.rows.evaluations import final
 from verdicts.rows.times import time_to

@@ -16,11 +16,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ngo.analysis.curves import part, together
-from ngo.analysis.delay_limits import delay_limit_in_rounds
-from ngo.analysis.dynamics import consensus_rounds, state_rows
+from ngo.analysis.dynamics import consensus_rounds, delay_limit_in_rounds, state_rows
 from ngo.figures import plots
-from ngo.figures.artefact import figure
 from ngo.figures.consensus_panels import draw_index, draw_states, kind
+from ngo.figures.declaration import figure
 from ngo.figures.style import COLOURS, LINES
 
 
@@ -56,7 +55,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     """V for each p (rows) and delay, and the workers' states for three of the delays.
 
     These are the least delay and the nearest on either side of the limit of linear coupling
-    (``delay_limits.delay_limit_in_rounds``), τ* in the legend. Dots mark the first rounds of
+    (``dynamics.delay_limit_in_rounds``), τ* in the legend. Dots mark the first rounds of
     consensus.
     """
     states = part(numbers, "states")

@@ -21,7 +21,7 @@ from ngo.analysis.correlations import on_log_axis, pearson, pooled_correlation, 
 from ngo.analysis.curves import scores
 from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
-from ngo.figures.artefact import figure
+from ngo.figures.declaration import figure
 from ngo.figures.run_scatter import scatter
 from ngo.figures.style import TEXT_WIDTH
 from ngo.figures.tables import bracketed, number

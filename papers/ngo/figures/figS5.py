@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ngo.figures import plots
-from ngo.figures.artefact import figure
+from ngo.figures.declaration import figure
 from ngo.figures.image_mosaics import draw_generations, draw_mosaic, images, pixel_rows
 
 PAIRS = 2

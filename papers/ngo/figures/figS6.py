@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, part, scores, together
 from ngo.figures import captions, plots
-from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import by_method, lines
+from ngo.figures.declaration import figure
 from ngo.figures.style import Style
 
 VALUES = ["loss", "workers_loss", "V"]

@@ -15,11 +15,11 @@ import pandas as pd
 
 from ngo.analysis.comparisons import KEYS, comparison_table
 from ngo.analysis.criteria import ACCURACY
-from ngo.analysis.published import beside_published
+from ngo.analysis.published import published_for
 from ngo.analysis.tuning import TUNED, best_settings, tuning_grid
 from ngo.figures import captions
-from ngo.figures.artefact import table
 from ngo.figures.comparison_tables import cell, digits, diverged, with_decimals, with_interval
+from ngo.figures.declaration import table
 from verdicts.row import ABSENT
 
 BEST, GRID = "table1_tuned", "table1_tuned_grid"
@@ -51,9 +51,9 @@ def tuned_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
     table = comparison_table(runs, reference, [ACCURACY])
     chosen = chosen[[*KEYS, *TUNED, "edge", "p_edge", "held_out", "held_out_ci95"]]
     table = chosen.merge(table, on=KEYS, how="right")
-    gossip = beside_published(
-        table.assign(method="gossip"), reference, "test_accuracy_percent"
-    ).where(table["method"] == "ngo")
+    gossip = published_for(table.assign(method="gossip"), reference, "test_accuracy_percent").where(
+        table["method"] == "ngo"
+    )
     table["paper_ngo_minus_gossip"] = table["paper"] - gossip
     return table
 

@@ -18,13 +18,13 @@ import pandas as pd
 from ngo.analysis.apart import CELL
 from ngo.analysis.comparisons import comparison_table
 from ngo.analysis.criteria import ACCURACY, HITTING_TIME, TEST_LOSS, TRAIN_LOSS
-from ngo.analysis.published import beside_published, sole_dataset
+from ngo.analysis.published import published_for, sole_dataset
 from ngo.analysis.row_order import ordered
 from ngo.analysis.seed_means import check_apart
 from ngo.data.partition import PARTITIONS
 from ngo.figures import captions
-from ngo.figures.artefact import table
 from ngo.figures.comparison_tables import print_comparison
+from ngo.figures.declaration import table
 from ngo.figures.tables import number
 from verdicts.row import ABSENT
 from verdicts.rows.evaluations import final
@@ -86,7 +86,7 @@ def hitting_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
         classes_min=("classes_covered", "min"),
         classes_max=("classes_covered", "max"),
     ).reset_index()
-    table["paper"] = beside_published(table, reference, HITTING_TIME.published)
+    table["paper"] = published_for(table, reference, HITTING_TIME.published)
     return table.merge(_differences(rows), on=[*CELL], how="left").assign(measure=HITTING_TIME.name)
 
 

@@ -15,8 +15,8 @@ from ngo.analysis.comparisons import comparison_table
 from ngo.analysis.criteria import TEST_LOSS, TRAIN_LOSS
 from ngo.analysis.published import sole_dataset
 from ngo.figures import captions
-from ngo.figures.artefact import table
 from ngo.figures.comparison_tables import print_comparison as show  # noqa: F401
+from ngo.figures.declaration import table
 
 
 @table(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from ngo.analysis.spectra import STANDARD_ERRORS, spectral_comparison
-from ngo.figures.artefact import table
+from ngo.figures.declaration import table
 from ngo.figures.tables import dashed, number
 from verdicts.row import ABSENT
 

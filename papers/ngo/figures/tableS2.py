@@ -17,8 +17,8 @@ from ngo.analysis.comparisons import comparison_table
 from ngo.analysis.criteria import NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO
 from ngo.analysis.published import sole_dataset
 from ngo.figures import captions
-from ngo.figures.artefact import table
 from ngo.figures.comparison_tables import print_comparison
+from ngo.figures.declaration import table
 
 CRITERIA = (NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO)
 

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo.figures import plots
-from ngo.figures.artefact import figure
+from ngo.figures.declaration import figure
 from ngo.figures.style import METHOD_STYLES, kth_style
 from ngo.theorems.convergence import DRAWN
 from ngo.theorems.theorem import rows_of

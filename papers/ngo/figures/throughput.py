@@ -12,8 +12,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ngo.figures import plots
-from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import error_bars
+from ngo.figures.declaration import figure
 from ngo.figures.style import METHOD_STYLES
 
 

@@ -1,4 +1,7 @@
-"""The fields that tell runs apart in a table or figure. Runs that agree on all are seeds of one."""
+"""The fields that distinguish the runs in a table or figure.
+
+Runs that agree on all of them are seeds of the same case.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ CELL = ("dataset", "partition", "topology", "method")
 def pooled(apart: Iterable[str], runs: Iterable[str]) -> UserError:
     """The error for ``runs`` with the same seed that agree on all fields in ``apart``.
 
-    They would be averaged as if they were seeds of the same run.
+    Their mean would mix two cases.
     """
     return UserError(
-        f"runs are told apart here by {', '.join(apart)} and seed alone, but there are "
-        f"{', '.join(runs)}; give runs that differ otherwise an experiment of their own."
+        f"runs are distinguished here by {', '.join(apart)} and seed alone, but there are "
+        f"{', '.join(runs)}; put runs that differ in other fields into another experiment."
     )

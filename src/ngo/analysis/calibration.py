@@ -1,9 +1,9 @@
-"""Which values, of those that the paper does not state, come nearest to its accuracies (Table 1).
+"""The values that the paper does not state: which of them come nearest to Table 1.
 
 A *candidate* is a way of training, a γ and a p, with one meaning of "accuracy" and a number of
 epochs. Its distance is the root mean square of measured − published over cells of Table 1, in
 percentage points. Candidates are chosen by the ``CALIBRATED`` cells: centralized training, and
-gossip and NGO on the ring. The other cells confirm, or don't; they take no part in the choice.
+gossip and NGO on the ring. The other cells take no part in the choice; they confirm it or not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import pandas as pd
 
 from ngo.analysis.apart import CELL
 from ngo.analysis.criteria import ACCURACY
-from ngo.analysis.published import beside_published
+from ngo.analysis.published import published_for
+from ngo.analysis.row_order import TOPOLOGY_ORDER
 from ngo.analysis.seed_means import check_apart
 
 TRAINING = ("lr", "batch_size", "local_rule", "momentum", "lr_schedule", "augmentation")
@@ -38,7 +39,7 @@ CONFIRMED = (("random", "gossip"), ("random", "ngo"), ("complete", "gossip"), ("
 
 
 def accuracies(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
-    """Accuracies of all trials in percent, beside the paper's: a row for each cell and number.
+    """Accuracies of all trials in percent, with the paper's: a row for each cell and number.
 
     ``metrics`` are tidy metrics. Columns: ``apart.CELL``, ``half`` (iid or noniid), the fields in
     ``VALUES`` (None where they have no meaning), ``epochs``, ``reading`` (of ``READINGS``),
@@ -66,21 +67,15 @@ def accuracies(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
             for reading, column in READINGS.items():
                 found = ACCURACY.factor * at[column].where(~at["diverged"]).to_numpy(float)
                 complete = len(found) == seeds
-                several = complete and seeds > 1
-                rows.append(
-                    {
-                        **values,
-                        "reading": reading,
-                        "measured": found.mean() if complete else np.nan,
-                        "std": found.std(ddof=1) if several else np.nan,
-                        "seeds": seeds,
-                    }
-                )
+                measured = found.mean() if complete else np.nan
+                std = found.std(ddof=1) if complete and seeds > 1 else np.nan
+                facts = {"reading": reading, "measured": measured, "std": std, "seeds": seeds}
+                rows.append({**values, **facts})
     table = pd.DataFrame(rows).astype({"topology": object, "p": object, "gamma": object})
     table = table.drop_duplicates([*by, "epochs", "reading"], ignore_index=True)
     table[[*CELL, *VALUES]] = table[[*CELL, *VALUES]].astype(object).where(table.notna(), None)
     table["half"] = np.where(table["partition"] == "iid", *HALVES)
-    return table.assign(paper=beside_published(table, reference, ACCURACY.published))
+    return table.assign(paper=published_for(table, reference, ACCURACY.published))
 
 
 def candidates(table: pd.DataFrame) -> pd.DataFrame:
@@ -99,8 +94,7 @@ def candidates(table: pd.DataFrame) -> pd.DataFrame:
     for row in ring.to_dict("records"):
         entry = {name: row[name] for name in ("dataset", *VALUES, "reading", "half", "epochs")}
         for name, cells in (("calibrated", CALIBRATED), ("confirmed", CONFIRMED)):
-            gaps = [lookup.get(_key(row, *cell), np.nan) for cell in cells]
-            entry[name] = rms(gaps)
+            entry[name] = rms(lookup.get(_key(row, *cell), np.nan) for cell in cells)
         rows.append(entry)
     return pd.DataFrame(rows)
 
@@ -115,23 +109,19 @@ def ranking(table: pd.DataFrame, *, common: bool = True) -> pd.DataFrame:
     cell, has NaN and comes last.
     """
     halves = candidates(table)
-    by = ["dataset", *VALUES, "reading", *(["epochs"] if common else [])]
+    by = ["dataset", *VALUES, "reading"]
     iid, noniid = (halves[halves["half"] == half].drop(columns="half") for half in HALVES)
+    both = iid.merge(noniid, on=by, suffixes=("_iid", "_noniid"))
     if common:
-        iid, noniid = (half.assign(own=half["epochs"]) for half in (iid, noniid))
-    else:
-        iid, noniid = (half.rename(columns={"epochs": "own"}) for half in (iid, noniid))
-    both = _matched(iid, noniid, by).rename(
-        columns={"own_iid": "epochs_iid", "own_noniid": "epochs_noniid"}
-    )
+        both = both[both["epochs_iid"] == both["epochs_noniid"]].copy()
+    distances = []
     for name in ("calibrated", "confirmed"):
         both[name] = np.sqrt((both[f"{name}_iid"] ** 2 + both[f"{name}_noniid"] ** 2) / 2)
+        distances += [name, f"{name}_iid", f"{name}_noniid"]
     both = both.sort_values(["dataset", "calibrated"], kind="stable")
-    best = both.drop_duplicates(["dataset", *VALUES, "reading"]).copy()
+    best = both.drop_duplicates(by, ignore_index=True)
     best["rank"] = best.groupby("dataset").cumcount() + 1
-    distances = [f"{name}{of}" for name in ("calibrated", "confirmed") for of in _OF]
-    columns = ["dataset", "rank", *VALUES, "reading", "epochs_iid", "epochs_noniid", *distances]
-    return best[columns].reset_index(drop=True)
+    return best[["dataset", "rank", *by[1:], "epochs_iid", "epochs_noniid", *distances]]
 
 
 def cells_of(table: pd.DataFrame, candidate: pd.Series) -> pd.DataFrame:
@@ -159,7 +149,7 @@ def nearest(table: pd.DataFrame) -> pd.DataFrame:
     return order.drop_duplicates(["dataset", "half", "topology", "method"]).drop(columns="_gap")
 
 
-def beside_each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
+def each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
     """Each cell of the paper: the nearest candidate's accuracy, and the nearest of any trial.
 
     ``ranked`` is that of ``ranking``. Columns: ``dataset``, ``half``, ``topology``, ``method``,
@@ -170,9 +160,8 @@ def beside_each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
     first = [cells_of(table, row) for _, row in ranked[ranked["rank"] == 1].iterrows()]
     chosen = pd.concat(first)[[*by, "measured", "std", "seeds"]]
     best = nearest(table)[[*by, "paper", "measured", *VALUES, "reading", "epochs"]]
-    chosen, best = (rows.assign(_by=_texts(rows, by)).copy() for rows in (chosen, best))
     both = best.rename(columns={"measured": "nearest"}).merge(
-        chosen.drop(columns=by).rename(columns={"measured": "candidate"}), on="_by", how="left"
+        chosen.rename(columns={"measured": "candidate"}), on=by, how="left"
     )
     order = {cell: k for k, cell in enumerate((*CALIBRATED, *CONFIRMED))}
     both["_cell"] = [order[cell] for cell in zip(both["topology"], both["method"], strict=True)]
@@ -189,9 +178,9 @@ def centralized(table: pd.DataFrame) -> pd.DataFrame:
     """
     by = ["dataset", *TRAINING, "half"]
     rows = table[(table["method"] == "centralized") & (table["reading"] == "consensus")]
-    rows = rows.assign(_by=_texts(rows, by)).sort_values("epochs", kind="stable")
-    longest = rows["_by"].duplicated(keep="last") & (rows["lr_schedule"] == "constant")
-    rows = rows[~longest].sort_values(["dataset", "half"], kind="stable")
+    rows = rows.sort_values("epochs", kind="stable")
+    shorter = rows.duplicated(by, keep="last") & (rows["lr_schedule"] == "constant")
+    rows = rows[~shorter].sort_values(["dataset", "half"], kind="stable")
     return rows[[*by, "epochs", "measured", "paper"]].reset_index(drop=True)
 
 
@@ -205,9 +194,9 @@ def jointly(table: pd.DataFrame, method: str, half: str) -> pd.DataFrame:
     rows = table[(table["method"] == method) & (table["half"] == half)]
     by = ["dataset", *VALUES, "reading", "epochs"]
     found = []
-    for _, trial in rows.assign(_by=_texts(rows, by)).groupby("_by", sort=False):
+    for _, trial in rows.groupby(by, dropna=False, sort=False):
         cells = trial.set_index("topology")
-        if set(cells.index) == {"ring", "random", "complete"}:
+        if set(cells.index) == set(TOPOLOGY_ORDER):
             found.append(
                 {
                     **trial.iloc[0][by],
@@ -216,17 +205,15 @@ def jointly(table: pd.DataFrame, method: str, half: str) -> pd.DataFrame:
                     **cells["paper"].add_prefix("paper_"),
                 }
             )
-    ordered = pd.DataFrame(found).dropna(subset="distance") if found else pd.DataFrame(columns=by)
-    keys = ["dataset", "distance"] if found else by
-    return ordered.sort_values(keys, ignore_index=True)
+    printed = [f"paper_{name}" for name in TOPOLOGY_ORDER]
+    ordered = pd.DataFrame(found, columns=[*by, "distance", *TOPOLOGY_ORDER, *printed])
+    return ordered.dropna(subset="distance").sort_values(["dataset", "distance"], ignore_index=True)
 
 
 def rms(gaps: Iterable[float]) -> float:
     """The root mean square; NaN if one of ``gaps`` is."""
     return float(np.sqrt(np.mean(np.square(np.asarray(list(gaps), dtype=float)))))
 
-
-_OF = ("", "_iid", "_noniid")
 
 _IMPLIED = {"local_rule": "sgd", "lr_schedule": "constant", "augmentation": "none"}
 """What a table without these columns means."""
@@ -250,22 +237,3 @@ def _key(row: dict, topology: str | None, method: str) -> tuple:
     values = tuple(None if pd.isna(row[name]) else row[name] for name in read)
     epochs = round(float(row["epochs"]), 9)
     return (row["dataset"], row["half"], topology, method, *values, row["reading"], epochs)
-
-
-def _matched(
-    iid: pd.DataFrame,
-    noniid: pd.DataFrame,
-    by: list[str],
-) -> pd.DataFrame:
-    """Pairs of an iid and a non-iid row that agree on ``by``, where None agrees with None."""
-    sides = []
-    for side in (iid, noniid):
-        sides.append(side.assign(_by=_texts(side, by)))
-    return sides[0].merge(
-        sides[1].drop(columns=by), on="_by", suffixes=("_iid", "_noniid"), validate="many_to_many"
-    )
-
-
-def _texts(rows: pd.DataFrame, by: list[str]) -> list[str]:
-    """The values ``by`` of each row as a text that other rows can be matched by."""
-    return [str(tuple(row)) for row in rows[by].to_numpy(object)]

@@ -10,7 +10,7 @@ FLOOR = "predicted floor of V"
 
 
 def chatter_floor(runs: pd.DataFrame) -> pd.DataFrame:
-    """V of the largest two-cycle at each p < 1 and γ of ``runs`` (``theory.chatter_V``).
+    """V of the largest two-cycle at each p < 1 and γ of ``runs`` (``bounds.chatter_V``).
 
     ``runs`` have one topology and one number of workers and of parameters. Columns: p, gamma,
     value, mean. No rows for a topology that changes from step to step, and none for p = 1.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from ngo.analysis.mixers import LINEAR, mixers
 from ngo.analysis.seed_means import check_apart, over_seeds
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final
@@ -14,7 +15,6 @@ SITUATION = ["dataset", "partition", "topology", "algorithm"]
 CELL = [*SITUATION, "mixer"]
 TUNED = ["p", "gamma", "lr"]
 
-LINEAR, NGO = "linear", "NGO"
 PLAIN = ("dsgd", "gossip", "ngo")
 """Methods that add nothing to the local rule."""
 
@@ -29,15 +29,13 @@ def with_parts(metrics: pd.DataFrame) -> pd.DataFrame:
     plain = metrics["method"].isin(PLAIN)
     rule, method = metrics["local_rule"], metrics["method"]
     both = method.where(rule == "sgd", method + " + " + rule)
-    linear = metrics["coupling"].eq("power") & metrics["p"].eq(1)
-    mixer = metrics["coupling"].replace("power", NGO).mask(linear, LINEAR)
-    return metrics.assign(algorithm=both.mask(plain, rule), mixer=mixer)
+    return metrics.assign(algorithm=both.mask(plain, rule), mixer=mixers(metrics))
 
 
-def combination_table(metrics: pd.DataFrame, beside: Sequence[str] = ()) -> pd.DataFrame:
+def combination_table(metrics: pd.DataFrame, further: Sequence[str] = ()) -> pd.DataFrame:
     """One row for each data set, partition, topology, algorithm and mixer (``CELL``), sorted so.
 
-    ``beside`` are further columns that distinguish situations, and come first. Linear gossip is the
+    ``further`` columns distinguish situations too, and come first. Linear gossip is the
     first mixer. Each cell is at its own best ``TUNED``, by held-out accuracy
     (``best_fields.at_best``).
 
@@ -47,7 +45,7 @@ def combination_table(metrics: pd.DataFrame, beside: Sequence[str] = ()) -> pd.D
     situation (``gain``, ``gain_ci95``), paired by seed; bytes sent by a run; the runs
     that diverged.
     """
-    situation, cell = [*beside, *SITUATION], [*beside, *CELL]
+    situation, cell = [*further, *SITUATION], [*further, *CELL]
     runs = with_parts(metrics)
     rows = final(at_best(runs, TUNED, cell))
     check_apart(rows, cell)
@@ -64,15 +62,10 @@ def combination_table(metrics: pd.DataFrame, beside: Sequence[str] = ()) -> pd.D
     tried = runs.groupby(cell, dropna=False)[TUNED].agg(_listed).add_suffix("_tried")
     table = counts.reset_index().merge(tried.reset_index(), on=cell)
     for value in ("accuracy", "gain"):
-        found = over_seeds(rows, cell, value).rename(
-            columns={"mean": value, "half_width": f"{value}_ci95"}
-        )
-        table = table.merge(found[[*cell, value, f"{value}_ci95"]], on=cell)
+        table = table.merge(over_seeds(rows, cell, value), on=cell)
     table.loc[table["mixer"] == LINEAR, ["gain", "gain_ci95"]] = float("nan")
-    first = table["mixer"] != LINEAR
-    return (
-        table.assign(first=first).sort_values([*cell[:-1], "first", "mixer"]).drop(columns="first")
-    )
+    order = table.assign(first=table["mixer"] != LINEAR).sort_values([*situation, "first", "mixer"])
+    return order.drop(columns="first")
 
 
 def _listed(values: pd.Series) -> str:

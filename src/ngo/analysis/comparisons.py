@@ -1,4 +1,4 @@
-"""Methods beside each other and beside the paper's numbers."""
+"""Methods compared with each other and with the paper's numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from ngo.analysis.apart import CELL
 from ngo.analysis.criteria import Criterion
-from ngo.analysis.published import beside_published
+from ngo.analysis.published import published_for
 from ngo.analysis.row_order import ordered
 from ngo.analysis.seed_means import check_apart, over_seeds
 from verdicts.rows.evaluations import final
@@ -43,28 +43,27 @@ def comparison_table(
         values = values_by(criterion, rows)
         table = rows[KEYS].drop_duplicates().assign(measure=criterion.name)
         for value in ("consensus", "workers"):
-            table = _with_estimate(table, over_seeds(values, KEYS, value), value)
-        table["paper"] = beside_published(table, reference, criterion.published)
+            table = table.merge(over_seeds(values, KEYS, value), on=KEYS, how="left")
+        table["paper"] = published_for(table, reference, criterion.published)
         minus_paper = table["consensus"] - table["paper"]
         table["consensus_minus_paper"] = minus_paper if criterion.same_unit else float("nan")
-        difference = paired(values, criterion.compared, "ngo", "gossip").assign(method="ngo")
-        table = _with_estimate(table, difference, "ngo_minus_gossip")
+        difference = ngo_minus_gossip(values, criterion.compared).assign(method="ngo")
+        table = table.merge(difference, on=KEYS, how="left")
         tables.append(table.merge(counts.reset_index(), on=KEYS, how="left"))
     return pd.concat(tables, ignore_index=True)
 
 
-def paired(rows: pd.DataFrame, value: str, treatment: str, control: str) -> pd.DataFrame:
-    """``treatment`` − ``control`` of ``value``, seed by seed, for each partition and topology.
+def ngo_minus_gossip(rows: pd.DataFrame, value: str) -> pd.DataFrame:
+    """NGO − gossip of ``value``, paired by seed, for each partition and topology.
 
     Within a seed, both methods saw the same partition, initial parameters, batches and graphs,
     so the difference is due to the methods.
     """
     by = [*HALVES, "topology"]
     wide = rows.pivot(index=[*by, "seed"], columns="method", values=value)
-    wide = wide.reindex(columns=[treatment, control])
-    difference = (wide[treatment] - wide[control]).rename("difference").reset_index()
-    difference = difference[difference["topology"].notna()]
-    return over_seeds(difference, by, "difference")
+    wide = wide.reindex(columns=["ngo", "gossip"])
+    difference = (wide["ngo"] - wide["gossip"]).rename("ngo_minus_gossip").reset_index()
+    return over_seeds(difference[difference["topology"].notna()], by, "ngo_minus_gossip")
 
 
 def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
@@ -94,9 +93,3 @@ def values_by(criterion: Criterion, rows: pd.DataFrame) -> pd.DataFrame:
             for value, column in columns.items()
         }
     )
-
-
-def _with_estimate(table: pd.DataFrame, stats: pd.DataFrame, name: str) -> pd.DataFrame:
-    """``table`` with the means in ``stats`` as the column ``name``, and their half-widths."""
-    stats = stats.rename(columns={"mean": name, "half_width": f"{name}_ci95"})
-    return table.merge(stats[[*KEYS, name, f"{name}_ci95"]], on=KEYS, how="left")

@@ -14,23 +14,28 @@ VALUES = ["V", "V_early", "V_settled"]
 Mixer = str
 """A way to mix without learning: ``linear``, ``NGO`` or another coupling."""
 
+LINEAR, NGO = "linear", "NGO"
+
 LEAST = 1e-30
 """The share of V(0) below which V is rounding error; smaller values count as this one."""
 
 
 def with_mixers(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with the column ``mixer``: linear and NGO (both coupling power), or the coupling.
+    """The table with the column ``mixer``.
 
     No V is below ``LEAST`` · V(0), so that all have logarithms.
     """
-    power = table["coupling"] == "power"
-    names = {True: "linear", False: "NGO"}
-    mixer = table["coupling"].where(~power, (table["p"] == 1).map(names))
     start = table["round"] == 0
     first = table[start].drop_duplicates("seed").set_index("seed")["V"]
     least = LEAST * table["seed"].map(first)
     values = {name: table[name].mask(table[name] < least, least) for name in VALUES}
-    return table.assign(mixer=mixer, **values)
+    return table.assign(mixer=mixers(table), **values)
+
+
+def mixers(table: pd.DataFrame) -> pd.Series:
+    """The mixer of each row: ``linear`` or ``NGO``, both coupling power, or else the coupling."""
+    linear = table["coupling"].eq("power") & table["p"].eq(1)
+    return table["coupling"].replace("power", NGO).mask(linear, LINEAR)
 
 
 def ends(table: pd.DataFrame) -> pd.DataFrame:
@@ -51,11 +56,6 @@ def best_cases(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     return order.drop_duplicates(MIXER)[[*MIXER, *TUNED]].sort_values(MIXER, ignore_index=True)
 
 
-def others(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the seeds that ``best_cases`` does not choose by; all if there is one."""
-    return table[table["seed"].isin(_halves(table)[1])]
-
-
 def _halves(table: pd.DataFrame) -> tuple[list[int], list[int]]:
     """The seeds that choose, and those that are compared; a single seed does both."""
     seeds = sorted(table["seed"].unique())
@@ -64,5 +64,9 @@ def _halves(table: pd.DataFrame) -> tuple[list[int], list[int]]:
 
 
 def best_rows(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
-    """The rows of each mixer's best case, of the seeds that did not choose it."""
-    return others(table).merge(best_cases(table, value), on=[*MIXER, *TUNED])
+    """The rows of each mixer's best case, of the seeds that ``best_cases`` does not choose by.
+
+    A single seed both chooses and is compared.
+    """
+    others = table[table["seed"].isin(_halves(table)[1])]
+    return others.merge(best_cases(table, value), on=[*MIXER, *TUNED])

@@ -2,13 +2,13 @@
 
 Nothing is trained: another network gives other seconds of the same runs.
 
-The model: each worker has a link of its own, which sends and receives at the same time, each way at
-the full bandwidth. A message takes its bytes / bandwidth on the sender's link and as much on the
-receiver's. It passes both at once, the receiver's the latency later, so a single message arrives
-after one transfer and the latency. A worker's messages of a step share its link equally. Messages
-that arrive faster than the receiver's link carries them wait in a queue there, those of an earlier
-step first. None wait where all workers have equally many neighbours. A step ends when the worker
-has sent its messages and received its neighbours'.
+The model: each worker has one link, which carries messages in both directions at the same time,
+each at the full bandwidth. A message takes its bytes / bandwidth on the sender's link and as much
+on the receiver's. It passes both at once, the receiver's later by the latency, so a single message
+arrives after one transfer and the latency. A worker's messages of a step share its link equally.
+Messages that arrive faster than the receiver's link carries them wait in a queue there, those of an
+earlier step first. No message waits if all workers have equally many neighbours. A step ends when
+the worker has sent its messages and received its neighbours'.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ngo.common.registry import UserError, shown
+from ngo.common.fields import above, at_least, from_mapping, number, within
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip.failures import Failures
 from ngo.gossip.method import METHODS
@@ -34,27 +34,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkModel:
-    """Workers on a network, each with a link of its own."""
+    """A network in which each worker has one link."""
 
-    #: Seconds until a message arrives, beside its transfer.
-    latency: float
-    #: Bytes per second that a link carries in each direction, at the sender and at the receiver.
-    bandwidth: float
-    #: Seconds of a worker's gradient step.
-    step: float
-    #: The probability that a worker is slow in a step, and by which factor.
-    slow: float = 0.0
-    slowdown: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Refuse a network on which nothing would end."""
-        for name, least in (("latency", 0), ("step", 0), ("slow", 0), ("slowdown", 1)):
-            if not getattr(self, name) >= least:
-                raise _refused(name, getattr(self, name), f"{least} or more")
-        if not self.bandwidth > 0:
-            raise _refused("bandwidth", self.bandwidth, "above 0")
-        if not self.slow <= 1:
-            raise _refused("slow", self.slow, "1 or less")
+    latency: float = number(
+        "seconds between a message's transfer and its arrival", None, at_least(0)
+    )
+    bandwidth: float = number("bytes per second of a link in each direction", None, above(0))
+    step: float = number("seconds of a worker's gradient step", None, at_least(0))
+    slow: float = number(
+        "probability that a worker is slow in a step", 0.0, within(0, 1), optional=True
+    )
+    slowdown: float = number(
+        "factor by which a slow worker's step is longer", 1.0, at_least(1), optional=True
+    )
 
 
 def network_seconds(metrics: pd.DataFrame, network: NetworkModel) -> pd.Series:
@@ -81,7 +73,7 @@ def _seconds_of(rows: pd.DataFrame, network: NetworkModel) -> pd.Series:
 def _known_fields(row: pd.Series) -> dict[str, object]:
     """The run's fields that a row has, without missing ones.
 
-    Whole numbers are int again: beside a missing value of another run, a table has them as floats.
+    Whole numbers are int again: a column with a missing value has them as floats.
     """
     known = {name: row[name] for name in FIELDS if name in row and pd.notna(row[name])}
     return {name: int(x) if FIELDS[name].kind is int else x for name, x in known.items()}
@@ -182,12 +174,5 @@ def _received(
 
 
 def read_network(values: Mapping[str, object]) -> NetworkModel:
-    """The network that a config describes; a one-line UserError for a key that it lacks."""
-    try:
-        return NetworkModel(**values)
-    except TypeError as error:
-        raise UserError(f"network: {error}") from None
-
-
-def _refused(name: str, value: object, allowed: str) -> UserError:
-    return UserError(f"network.{name}: {shown(value)} is not allowed; it must be {allowed}.")
+    """The network that a config or a claim describes; a one-line UserError for a wrong one."""
+    return from_mapping(NetworkModel, values, "network")

@@ -1,4 +1,4 @@
-"""The paper's numbers, and the one that belongs beside each of our rows."""
+"""The paper's numbers, and which of them to compare with each of our rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def published(reference: str | Path, dataset: str) -> pd.DataFrame:
     return numbers[numbers["dataset"] == name]
 
 
-def beside_published(rows: pd.DataFrame, reference: str | Path, column: str | None) -> pd.Series:
+def published_for(rows: pd.DataFrame, reference: str | Path, column: str | None) -> pd.Series:
     """The paper's number in ``column`` for each row, or NaN.
 
     ``rows`` have the columns ``apart.CELL``.

@@ -20,7 +20,7 @@ from ngo.training.partition_file import COLUMNS
 def aggregate(metrics: Iterable[str | Path], mixed_versions: str = "refuse") -> pd.DataFrame:
     """Join the metrics files of runs into one tidy table, sorted by run and step.
 
-    If the records beside the files say that different versions of a library made the runs, the
+    If the records next to the files say that different versions of a library made the runs, the
     table has a column ``versions``, if ``mixed_versions`` is ``tell``. Raises a UserError
     otherwise, and if a run occurs in two files.
     """

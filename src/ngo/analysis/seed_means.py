@@ -1,4 +1,4 @@
-"""The last evaluation of each run, and its mean over seeds."""
+"""Means over seeds: which runs are seeds of one, and the mean of a value over them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from verdicts.statistics.estimates import estimate
 def check_apart(runs: pd.DataFrame, by: Sequence[str]) -> None:
     """Raise a UserError if two rows of ``runs`` have the same seed and agree on all columns ``by``.
 
-    Each row is one run. Such rows would be averaged as seeds of the same run.
+    Each row is one run. The mean over the two would mix two cases.
     """
     twice = runs[runs.duplicated([*by, "seed"], keep=False)]
     for _, same in twice.groupby([*by, "seed"], dropna=False, sort=False):
@@ -21,9 +21,12 @@ def check_apart(runs: pd.DataFrame, by: Sequence[str]) -> None:
 
 
 def over_seeds(rows: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
-    """Mean, standard deviation, 95 % half-width and number of seeds of ``value``."""
-    records = [
-        {**dict(zip(by, keys, strict=True)), **vars(estimate(group[value].to_numpy()))}
-        for keys, group in rows.groupby(by, dropna=False, sort=False)
-    ]
-    return pd.DataFrame(records)
+    """The mean of ``value`` over seeds in each group ``by``, and its 95 % half-width.
+
+    Columns: ``by``, ``value`` and ``value`` with ``_ci95``.
+    """
+    records = []
+    for keys, group in rows.groupby(by, dropna=False, sort=False):
+        found = estimate(group[value].to_numpy())
+        records.append((*keys, found.mean, found.half_width))
+    return pd.DataFrame(records, columns=[*by, value, f"{value}_ci95"])

@@ -1,4 +1,4 @@
-"""Degrees and spectral gaps of the topologies beside the paper's (Table S1)."""
+"""Degrees and spectral gaps of the topologies compared with the paper's (Table S1)."""
 
 from __future__ import annotations
 

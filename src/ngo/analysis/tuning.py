@@ -31,9 +31,7 @@ def tuning_grid(metrics: pd.DataFrame) -> pd.DataFrame:
     grid = counts.rename(columns={"sum": "diverged", "size": "seeds"}).reset_index()
     for name, criterion in (("held_out", HELD_OUT), ("test", ACCURACY)):
         percent = rows.assign(**{name: criterion.factor * rows[criterion.consensus]})
-        stats = over_seeds(percent, by, name)
-        stats = stats.rename(columns={"mean": name, "half_width": f"{name}_ci95"})
-        grid = grid.merge(stats[[*by, name, f"{name}_ci95"]], on=by, how="left")
+        grid = grid.merge(over_seeds(percent, by, name), on=by, how="left")
     return grid
 
 

@@ -17,34 +17,35 @@ from ngo.pipeline.archives.collect import collect, collect_finished
 
 
 @click.command()
-@click.argument("artefacts", nargs=-1)
+@click.argument("figures", nargs=-1)
 @configs_option()
 @click.option(
     "--finished", is_flag=True, help="Pack the runs that are finished, without tables or figures."
 )
 @click.option("--out", type=RESULT, required=True, help="Archive to write (tar).")
 def archive(
-    artefacts: tuple[str, ...],
+    figures: tuple[str, ...],
     configs: tuple[Path, ...],
     finished: bool,
     out: Path,
 ) -> None:
-    """Pack the inputs of ARTEFACTS as one verified archive.
+    """Pack the inputs of FIGURES as one verified archive.
 
     The archive holds tidy metrics, the metrics and records of runs, configs and the paper's
-    numbers, all from results/, and no model weights. Without ARTEFACTS it is for all tables and
-    figures. Archives are deterministic. `ngo rebuild` makes the tables and figures from one.
+    numbers, all from results/, and no model weights. FIGURES are names of figures and tables;
+    without them it is for all. Archives are deterministic. `ngo rebuild` makes the tables and
+    figures from one.
 
     With --finished it holds the finished runs of a config whose other runs are not trained yet.
     `ngo restore` puts the runs of an archive of either kind back, `ngo verify` checks them.
     """
-    if finished and artefacts:
-        raise UserError(f"finished: it packs no artefacts; leave out {artefacts[0]!r}.")
+    if finished and figures:
+        raise UserError(f"finished: it packs no figures or tables; leave out {figures[0]!r}.")
     if finished:
         members, counts = collect_finished(configs)
         click.echo(", ".join(f"{reason}: {count}" for reason, count in counts.items()))
     else:
-        members = collect(configs, artefacts)
+        members = collect(configs, figures)
     digest = write_archive(out, members)
     click.echo(f"{len(members)} files → {out}, sha256 {digest}")
 

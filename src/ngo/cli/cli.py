@@ -55,7 +55,7 @@ COMMANDS = {
         "ngo.cli.report_command:report", "Write the results of a tier as one HTML file."
     ),
     "archive": Lazy(
-        "ngo.cli.archive_command:archive", "Pack the inputs of ARTEFACTS as one verified archive."
+        "ngo.cli.archive_command:archive", "Pack the inputs of FIGURES as one verified archive."
     ),
     "rebuild": Lazy(
         "ngo.cli.archive_command:rebuild", "Make all tables and figures from a metrics ARCHIVE."

@@ -59,20 +59,26 @@ def mixed_versions(tables: Iterable[pd.DataFrame]) -> str:
 
 
 def _values(runs: pd.DataFrame) -> list[str]:
-    """The columns gamma, p and epochs, and the test images of curves, as far as they are there.
+    """The values of gamma, p and epochs, and the number of test images, of the columns in ``runs``.
 
     p = 1 is linear gossip, and stated only if there is no other p.
     """
-    known = {name: runs[name].dropna() for name in ("gamma", "p", "epochs") if name in runs}
-    nonlinear = known.get("p", pd.Series(dtype=float)).loc[lambda p: p != 1]
-    known |= {"p": nonlinear} if len(nonlinear) else {}
-    phrases = {"gamma": "γ = {}", "p": "p = {}", "epochs": "{} epochs"}
-    found = [phrases[name].format(_range(values)) for name, values in known.items() if len(values)]
-    found = ["1 epoch" if phrase == "1 epochs" else phrase for phrase in found]
-    images = runs["eval_images"] if "eval_images" in runs else pd.Series(dtype=float)
-    if len(images := images[images > 0]):
-        found.append(f"evaluations before the last use {_range(images)} of the test images")
-    return found
+    phrases = {
+        "gamma": "γ = {}",
+        "p": "p = {}",
+        "epochs": "{} epochs",
+        "eval_images": "evaluations before the last use {} of the test images",
+    }
+    found = []
+    for name, phrase in phrases.items():
+        values = runs[name].dropna() if name in runs else pd.Series(dtype=float)
+        if name == "eval_images":
+            values = values[values > 0]
+        if name == "p" and (values != 1).any():
+            values = values[values != 1]
+        if len(values):
+            found.append(phrase.format(_range(values)))
+    return ["1 epoch" if phrase == "1 epochs" else phrase for phrase in found]
 
 
 def _range(values: pd.Series) -> str:
@@ -128,11 +134,8 @@ def classes(runs: pd.DataFrame) -> str:
     """The number of classes that the workers' samples cover; empty if all partitions have all."""
     sentences = []
     for name, group in runs.groupby("dataset", sort=True):
-        least, most, total = (
-            group["classes_covered"].min(),
-            group["classes_covered"].max(),
-            DATASETS[name].classes,
-        )
+        covered, total = group["classes_covered"], DATASETS[name].classes
+        least, most = covered.min(), covered.max()
         if total and least < total:
             covered = f"{least:.0f}" if least == most else f"{least:.0f} to {most:.0f}"
             sentences.append(f"The workers' samples cover {covered} of {name}'s {total} classes.")

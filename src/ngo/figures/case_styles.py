@@ -1,4 +1,4 @@
-"""Looks of cases, which are methods on graphs (``combinations.case_names``)."""
+"""The styles of cases, which are methods on graphs (``combinations.case_names``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ngo.figures.style import COLOURS, METHOD_STYLES, Style, kth_style
 
 
 def case_styles(found: pd.DataFrame) -> dict[str, Style]:
-    """The look of each case: a colour for the algorithm, a line and a marker for the topology."""
+    """The style of each case: a colour for the algorithm, a line and a marker for the topology."""
     runs = found.drop_duplicates("case").fillna({"topology": ""}).sort_values("case")
     graphs = sorted(runs["topology"].unique(), key=lambda name: (name != "ring", name))
     runs["algorithm"] = [

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from ngo.common.former import read_claims
-from ngo.figures.artefact import table
+from ngo.figures.declaration import table
 from verdicts.ledger import judged
 from verdicts.render.board import EXPLAINED, counted, print_board
 from verdicts.row import Row, as_table

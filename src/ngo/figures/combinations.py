@@ -7,7 +7,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ngo.analysis.combinations import LINEAR, TUNED
+from ngo.analysis.combinations import TUNED
+from ngo.analysis.mixers import LINEAR
 from ngo.figures import captions, plots
 from ngo.figures.comparison_tables import diverged, with_interval
 from ngo.figures.style import Style, kth_style
@@ -57,7 +58,7 @@ def at_an_end(table: pd.DataFrame) -> str:
 
 
 def draw_combinations(table: pd.DataFrame, row: str = "algorithm") -> Figure:
-    """For each data set, accuracy and the gain over linear gossip, beside each other.
+    """For each data set, accuracy and, to its right, the gain over linear gossip.
 
     A row for each value of the column ``row`` (and topology, if there are several), with a marker
     for each mixer.
@@ -84,10 +85,10 @@ def draw_combinations(table: pd.DataFrame, row: str = "algorithm") -> Figure:
     return figure
 
 
-def print_combinations(table: pd.DataFrame, **beside: str) -> pd.DataFrame:
+def print_combinations(table: pd.DataFrame, **further: str) -> pd.DataFrame:
     """The printed form of ``combinations.combination_table``.
 
-    ``beside`` are further columns, by the heading.
+    ``further`` columns are named by their headings.
     """
     places = [2] * len(table)
     chosen = {
@@ -98,7 +99,7 @@ def print_combinations(table: pd.DataFrame, **beside: str) -> pd.DataFrame:
         {
             "Data": table["dataset"],
             "Partition": table["partition"],
-            **{title: table[column] for title, column in beside.items()},
+            **{title: table[column] for title, column in further.items()},
             "Topology": table["topology"].fillna(ABSENT),
             "Algorithm": table["algorithm"],
             "Mixing": table["mixer"].fillna(ABSENT),

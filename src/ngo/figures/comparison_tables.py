@@ -1,4 +1,4 @@
-"""Tables of methods beside the paper's numbers."""
+"""Tables of methods with the paper's numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def print_comparison(table: pd.DataFrame) -> pd.DataFrame:
     ours, theirs = digits(table)
     return pd.DataFrame(
         {
-            **_criterion(table),
+            **({"Measure": table["measure"]} if table["measure"].nunique() > 1 else {}),
             **cell(table),
             "Consensus": with_interval(table, "consensus", ours),
             "Workers": with_interval(table, "workers", ours),
@@ -59,18 +59,8 @@ def with_decimals(values: pd.Series, decimals: Sequence[int], *, plus: bool = Fa
 
 
 def with_interval(
-    table: pd.DataFrame,
-    column: str,
-    decimals: Sequence[int],
-    interval: str | None = None,
-    *,
-    plus: bool = False,
+    table: pd.DataFrame, column: str, decimals: Sequence[int], *, plus: bool = False
 ) -> list[str]:
-    """Each mean in ``column`` with its half-width in ``interval``, by default ``column``_ci95."""
-    rows = zip(table[column], table[interval or f"{column}_ci95"], decimals, strict=True)
+    """Each mean in ``column`` with its half-width, in ``column``_ci95."""
+    rows = zip(table[column], table[f"{column}_ci95"], decimals, strict=True)
     return [plus_minus(mean, half_width, d, plus=plus) for mean, half_width, d in rows]
-
-
-def _criterion(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """The column with the criterion, if there are several."""
-    return {"Measure": table["measure"]} if table["measure"].nunique() > 1 else {}

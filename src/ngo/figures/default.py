@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from ngo.analysis.apart import CELL
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.figures import plots
-from ngo.figures.artefact import figure
 from ngo.figures.curve_panels import Cases, lines
+from ngo.figures.declaration import figure
 from ngo.figures.style import Style, kth_style
 from ngo.figures.tables import number
 from ngo.training.spec import FIELDS

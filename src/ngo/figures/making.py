@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,8 +15,7 @@ import pandas as pd
 from ngo.analysis.published import sole_dataset
 from ngo.common.files import write_text
 from ngo.figures import captions, plots
-from ngo.figures.artefact import CLAIMED, Artefact, read_artefact
-from ngo.figures.output import Output
+from ngo.figures.declaration import CLAIMED, Declared, read_declared
 from ngo.figures.style import house_style
 from ngo.figures.tables import save_table
 
@@ -25,13 +25,30 @@ Tables = pd.DataFrame | dict[str, pd.DataFrame]
 PREFIX = "ngo_figure_"  # of the modules' names, so that no library is shadowed
 
 
+@dataclass(frozen=True)
+class Output:
+    """A saved figure, printed tables, or both. In a notebook, it displays all of them."""
+
+    picture: Path | None = None
+    """The PNG file of the figure."""
+    tables: tuple[pd.DataFrame, ...] = ()
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import Image, display
+
+        if self.picture:
+            display(Image(self.picture.read_bytes()))
+        for table in self.tables:
+            display(table)
+
+
 class Opened:
-    """An artefact's file, imported. ``numbers``, then ``save``: a notebook's two cells."""
+    """An imported file of a figure or table; a notebook calls ``numbers``, then ``save``."""
 
     def __init__(self, source: str | Path, experiment: str | None = None) -> None:
         """Import the file ``source``; ``experiment`` is that of a default figure."""
-        facts = read_artefact(Path(source))
-        self.facts: Artefact = facts.of(experiment) if experiment else facts
+        facts = read_declared(Path(source))
+        self.facts: Declared = facts.of(experiment) if experiment else facts
         self.module: ModuleType = _imported(Path(source))
         self._inputs: dict[str, Any] = {}
 
@@ -50,21 +67,21 @@ class Opened:
         ``OUT/captions/NAME.rst`` has the text, for Snakemake's report.
         """
         made_by = self._made_by(tier)
+        whole = _by_name(numbers, (*self.facts.figures, *self.facts.tables))
         write_text(f"{out}/captions/{self.facts.name}.rst", f"{self.facts.text}\n\nTier {tier}.\n")
         picture = None
         for name in self.facts.figures:
             with house_style():
                 figure = self.module.draw(numbers)
                 plots.caption(figure, *self._notes(numbers), made_by)
-                shown = _of(numbers, name).assign(tier=tier)
+                shown = whole[name].assign(tier=tier)
                 picture = plots.save_figure(figure, f"{out}/figures/{name}", shown)
         printed: dict[str, pd.DataFrame] = {}
-        if self.facts.tables:
-            printed = _by_name(self.module.show(numbers), self.facts.tables)
-            texts = _by_name(self.module.caption(numbers, **self._inputs), self.facts.tables)
-            for name in self.facts.tables:
-                shown = _of(numbers, name).assign(tier=tier)
-                text = f"{texts[name]} {made_by}"
+        if names := self.facts.tables:
+            printed = _by_name(self.module.show(numbers), names)
+            texts = _by_name(self.module.caption(numbers, **self._inputs), names)
+            for name in names:
+                shown, text = whole[name].assign(tier=tier), f"{texts[name]} {made_by}"
                 save_table(shown, printed[name], f"{out}/tables/{name}", text)
         return Output(picture, tuple(printed.values()))
 
@@ -87,14 +104,11 @@ class Opened:
             told = self.module.note(numbers, **self._inputs)
             return [told] if isinstance(told, str) else list(told)
         runs = self._runs
-        if runs is None or "run" not in runs:
-            return []
-        return captions.about(runs)
+        return captions.about(runs) if runs is not None and "run" in runs else []
 
     def _made_by(self, tier: str) -> str:
         if CLAIMED in self.facts.reads.values():
-            tables = self._tables
-            return " ".join(filter(None, [f"Tier {tier}.", captions.mixed_versions(tables)]))
+            return f"Tier {tier}. {captions.mixed_versions(self._tables)}".strip()
         runs = self._runs
         if runs is None:
             return f"Tier {tier}; no data set."
@@ -121,9 +135,6 @@ def _tidy(given: Any) -> Any:
     return pd.read_parquet(given)
 
 
-def _of(numbers: Tables, name: str) -> pd.DataFrame:
-    return numbers[name] if isinstance(numbers, dict) else numbers
-
-
 def _by_name(made: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """What was made, by name; one thing alone is that of each of ``names``."""
     return dict(made) if isinstance(made, Mapping) else dict.fromkeys(names, made)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from ngo.figures.artefact import Artefact
+from ngo.figures.declaration import Declared
 
 Notebook = dict[str, object]
 
 
-def notebook(facts: Artefact, parameters: Mapping[str, object]) -> Notebook:
+def notebook(facts: Declared, parameters: Mapping[str, object]) -> Notebook:
     """The notebook of the figure with these facts, without outputs, as nbformat 4.5 has it.
 
     ``parameters`` are the values of ``facts.parameters``. Paths are from the folder in which the

@@ -100,7 +100,7 @@ def titles(axes: Iterable[Axes], *names: str) -> None:
 def value_ticks(axis: Axes, values: Iterable[float], base: float = 10) -> None:
     """A logarithmic x axis with ticks at ``values`` only.
 
-    The ends have a label, and every other tick that is not too near to the labels beside it.
+    The ends have a label, and so has every tick that is not too near to another label.
     """
     values = sorted(values)
     shown = {*values[:1], *values[-1:]}

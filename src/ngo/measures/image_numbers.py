@@ -1,4 +1,4 @@
-"""Numbers beside an autoencoder's images: how well they resemble, and how alike workers are."""
+"""Numbers on an autoencoder's images: the error of reconstructions, the spread of workers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def class_means_loss(model: VAE, data: Dataset) -> float:
 def workers_variance(images: np.ndarray) -> float:
     """The variance between workers of the grey levels, as shares of 1, mean over pixels.
 
-    ``images`` are levels 0 to 255 ``[workers, images, …]``; worker by worker from the same codes.
+    ``images`` are levels 0 to 255 ``[workers, images, …]``. All workers decode the same codes.
     0 if all workers generate the same; at most 1/4.
     """
     return float((images / 255).var(axis=0).mean())

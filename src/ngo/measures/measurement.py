@@ -1,4 +1,4 @@
-"""The registry of measurements: what ``ngo`` measures beside training.
+"""The registry of measurements: what ``ngo`` measures other than training.
 
 A measurement is a class of options and a function that returns a tidy table, registered together
 with ``measurement``. Its config section, command, documentation and workflow rule follow from the
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Measure = Callable[..., "pd.DataFrame"]
 Summary = Callable[["pd.DataFrame"], Iterable[str]]
 
-# Other commands, and other keys of a config.
+# Names of other commands and of other keys of a config, which no measurement may have.
 TAKEN = (
     *("data", "partition", "train", "runs", "aggregate", "classes", "notebook", "kernel", "bench"),
     *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads", "warm"),
@@ -72,7 +72,7 @@ class Measurement:
     exclusive: bool
     #: The lines that the command prints about the table.
     summary: Summary
-    #: The columns of the table, beside options and fields of runs; empty: they are not known.
+    #: The columns of the table other than options and fields of runs; empty if not known.
     columns: tuple[str, ...] = ()
     #: ``cases(options)`` returns the cases of the table in the order of its rows, if they can be
     #: measured one by one.

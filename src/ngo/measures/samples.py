@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: The ``worker`` of rows about the consensus model.
 CONSENSUS = -1
 
-#: Number of test points listed beside a regression's predictions.
+#: Number of test points listed with a regression's predictions.
 NOISY_POINTS = 200
 
 

@@ -18,7 +18,7 @@ from traitlets.config import Config
 from ngo.common import plugins
 from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError, unknown
-from ngo.figures.artefact import read_artefact
+from ngo.figures.declaration import read_declared
 from ngo.figures.notebook import notebook
 
 
@@ -27,7 +27,7 @@ def execute(
 ) -> None:
     """Execute ``source`` with ``NAME=VALUE`` parameters, and save it as the notebook ``out``.
 
-    ``source`` is a notebook, or the file of a figure or table (``ngo.figures.artefact``), which
+    ``source`` is a notebook, or the file of a figure or table (``ngo.figures.declaration``), which
     needs all of its parameters; ``experiment`` is that of a default figure. Values are parsed as
     YAML. Raises a UserError for a parameter that the notebook does not have (papermill ignores it),
     and for a cell that fails; ``out`` then ends with the traceback.
@@ -39,7 +39,7 @@ def execute(
     logging.getLogger("papermill").setLevel(logging.WARNING)
     book: object = source
     if source.suffix == ".py":
-        facts = read_artefact(source)
+        facts = read_declared(source)
         facts = facts.of(experiment) if experiment else facts
         values = _values(source, parameters, facts.parameters)
         if missing := [name for name in facts.parameters if name not in values]:

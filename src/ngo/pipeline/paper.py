@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ngo.common.fingerprint import PACKAGE
 from ngo.common.registry import UserError, unknown
-from ngo.figures.artefact import Artefact, read_artefact
+from ngo.figures.declaration import Declared, read_declared
 from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
 
 NGO = "ngo"
@@ -42,9 +42,9 @@ class Paper:
     claim: str
 
     @cached_property
-    def figures(self) -> dict[str, Artefact]:
+    def figures(self) -> dict[str, Declared]:
         """Its figures and tables by name, in the order of the paper."""
-        found = [read_artefact(source) for source in _first(self.name, "figures").glob("*.py")]
+        found = [read_declared(source) for source in _first(self.name, "figures").glob("*.py")]
         for each in found:
             if each.name != each.source.stem:
                 raise UserError(
@@ -59,9 +59,9 @@ class Paper:
         return Path("notebooks") if self.name == NGO else PAPERS / self.name / "notebooks"
 
 
-def shared(name: str) -> Artefact:
+def shared(name: str) -> Declared:
     """A figure that every paper has: ``claims``, or ``default`` for an experiment without one."""
-    return read_artefact(Path(os.path.relpath(PACKAGE / f"figures/{name}.py")))
+    return read_declared(Path(os.path.relpath(PACKAGE / f"figures/{name}.py")))
 
 
 def reference(name: str) -> str:

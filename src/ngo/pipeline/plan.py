@@ -15,7 +15,7 @@ from ngo.common.devices import check_device
 from ngo.common.former import read_claims, renamed_throughout
 from ngo.common.registry import UserError, shown
 from ngo.common.versions import MIXED
-from ngo.figures.artefact import CLAIMED, Artefact, check_values
+from ngo.figures.declaration import CLAIMED, Declared, check_values
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.config_files import check_size
@@ -87,7 +87,7 @@ class Plan:
         return _tables(self.training, self.partitions, self.measures)
 
     @cached_property
-    def artefacts(self) -> dict[str, Artefact]:
+    def artefacts(self) -> dict[str, Declared]:
         """The figures and tables, by name: those of the paper whose tidy tables the plan makes.
 
         An experiment that no figure of the paper reads has a default figure. The table of claims

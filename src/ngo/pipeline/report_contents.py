@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from ngo.figures.artefact import Artefact
+from ngo.figures.declaration import Declared
 from ngo.pipeline.archives.archive import ABOUT, OLDER
 from ngo.pipeline.config_files import place, read_config
 from ngo.pipeline.places import CLAIMS, tier_folder
@@ -62,7 +62,7 @@ def records(runs: Iterable[str]) -> list[dict]:
     return [json.loads(text(Path(f"results/runs/{run}/run.json"))) for run in sorted(runs)]
 
 
-def _shown(entry: Artefact, folder: Path) -> Shown:
+def _shown(entry: Declared, folder: Path) -> Shown:
     return Shown(
         name=entry.name,
         title=entry.title,

@@ -53,7 +53,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Findings:
-    """All topics; the sentences that come first, and the figure beside them."""
+    """All topics; the sentences that come first, and the figure shown with them."""
 
     topics: tuple[Topic, ...]
     first: tuple[Sentence, ...]

@@ -17,28 +17,28 @@ def provenance(
     Where runs differ, each value is followed by the number of runs that have it.
     """
     wall = sum(record["wall_seconds"] for record in records)
-    own = sorted(plugins)
-    facts = [
+    carried, processor = [], []
+    if any(record.get("carried") for record in records):
+        last = [(record.get("carried") or [{}])[-1] for record in records]
+        carried = [("Shown unchanged with the code of", tally(last, "carried_at"))]
+    if any("processor" in record for record in records):
+        processor = [("Processor", tally(records, "processor"))]
+    libraries = sorted({name for record in records for name in record.get("versions", {})})
+    return [
         ("Runs", str(len(records))),
         ("Training time", f"{wall / 3600:.2f} hours, the sum over runs"),
         ("Source revision", tally(records, "source")),
         ("Code fingerprint", tally(records, "about", "code")),
+        *carried,
         ("Device", tally(records, "device")),
+        *processor,
         ("Instructions", tally(records, "about", "instructions")),
         ("Seeds", seeds(record["seed"] for record in records)),
         ("Data sets", tally(records, "spec", "dataset")),
+        *((f"Version of {name}", tally(records, "versions", name)) for name in libraries),
+        ("Config", ", ".join(configs)),
+        ("Plugins", ", ".join(sorted(plugins)) or "none"),
     ]
-    names = sorted({name for record in records for name in record.get("versions", {})})
-    facts += [(f"Version of {name}", tally(records, "versions", name)) for name in names]
-    if any("processor" in record for record in records):
-        facts.insert(5, ("Processor", tally(records, "processor")))
-    if any(record.get("carried") for record in records):
-        shown = [
-            {"at": (record.get("carried") or [{}])[-1].get("carried_at")} for record in records
-        ]
-        facts.insert(4, ("Shown unchanged with the code of", tally(shown, "at")))
-    facts += [("Config", ", ".join(configs)), ("Plugins", ", ".join(own) or "none")]
-    return facts
 
 
 def tally(records: Sequence[Mapping], *keys: str) -> str:

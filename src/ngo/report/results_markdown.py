@@ -67,7 +67,7 @@ def results_markdown(contents: Contents, images: str, assumptions: str = "assump
         findings="\n".join(_topics(contents.findings)),
         claims=claims_table(contents),
         shown="\n".join(
-            f"### {section}\n\n" + "\n".join(_artefact(entry, images) for entry in entries)
+            f"### {section}\n\n" + "\n".join(_shown(entry, images) for entry in entries)
             for section, entries in contents.sections()
         ),
         provenance="\n".join(
@@ -190,7 +190,7 @@ def _absent(topic: Topic) -> list[str]:
     ]
 
 
-def _artefact(entry: Shown, images: str) -> str:
+def _shown(entry: Shown, images: str) -> str:
     """The heading, the description, the figures and the tables."""
     anchors = "".join(f'<a id="{name}"></a>' for name in entry.names)
     parts = [f"{anchors}\n\n#### {entry.title}\n", entry.about + "\n"]

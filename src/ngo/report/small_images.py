@@ -11,7 +11,7 @@ COLOURS = 256
 
 
 def small_png(path: str | Path) -> bytes:
-    """A PNG file with a palette of its own colours: all of them up to 256, else the nearest 256."""
+    """A PNG file with a palette: the picture's colours up to 256, else the nearest 256."""
     figure = Image.open(path).convert("RGB")
     exact = figure.getcolors(COLOURS)
     palette = figure.quantize(

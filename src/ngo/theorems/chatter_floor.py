@@ -30,7 +30,7 @@ MAX_NUMBERS = 10**9
 
 
 @part("floors", "topology", "n", "p", "gamma", "dimension", "measured", "predicted")
-def chatter_floors(s: TheoryOptions) -> Iterator[dict]:
+def chatter_floors(s: TheoryOptions) -> Iterator[tuple]:
     """V at the end of rounds of NGO from a Gaussian state, and V of the largest two-cycle.
 
     Each run lasts for twice the sharp T* of the continuous system, in rounds; ``measured`` is the
@@ -57,15 +57,9 @@ def chatter_floors(s: TheoryOptions) -> Iterator[dict]:
                     )
                 rounds = math.ceil(2 * bound)
                 run = consensus.simulate(X0, W, p, gamma, rounds + FLOOR_ROUNDS)
-                yield {
-                    "topology": topology,
-                    "n": n,
-                    "p": p,
-                    "gamma": gamma,
-                    "dimension": dimension,
-                    "measured": float(run.V[-FLOOR_ROUNDS:].mean()),
-                    "predicted": bounds.chatter_V(gamma, W, p, dimension),
-                }
+                measured = float(run.V[-FLOOR_ROUNDS:].mean())
+                predicted = bounds.chatter_V(gamma, W, p, dimension)
+                yield topology, n, p, gamma, dimension, measured, predicted
 
 
 @quantity("theory_chatter_floor", cases=True)

@@ -27,7 +27,7 @@ SOLVER = 1e-5
 
 
 @part("bounds", "topology", "n", "p", "gamma", "draw", "V0", "measured", *FORMS)
-def consensus_times(s: TheoryOptions) -> Iterator[dict]:
+def consensus_times(s: TheoryOptions) -> Iterator[tuple]:
     """The time at which the continuous system reaches V ≤ ``tol`` · V(0), and T* in each form.
 
     One row for each graph, p and Gaussian initial state. V reaches 0 slightly later than
@@ -43,16 +43,8 @@ def consensus_times(s: TheoryOptions) -> Iterator[dict]:
                 V0 = float(consensus.synchronization_index(X0))
                 bounds = {form: finite_time_bound(V0, W, p, GAMMA, form) for form in FORMS}
                 flow = consensus.integrate(X0, W, p, GAMMA, t_end=4 * bounds["sharp"], tol=s.tol)
-                yield {
-                    "topology": topology,
-                    "n": n,
-                    "p": p,
-                    "gamma": GAMMA,
-                    "draw": draw,
-                    "V0": V0,
-                    "measured": math.inf if flow.consensus_time is None else flow.consensus_time,
-                    **bounds,
-                }
+                measured = math.inf if flow.consensus_time is None else flow.consensus_time
+                yield topology, n, p, GAMMA, draw, V0, measured, *bounds.values()
 
 
 @quantity("theory_consensus_time", example="{form: paper}", cases=True)

@@ -25,7 +25,7 @@ MEAN_ERROR = 1e-10
 
 
 @part("means", "topology", "n", "draw", "measured")
-def means(s: TheoryOptions) -> Iterator[dict]:
+def means(s: TheoryOptions) -> Iterator[tuple]:
     """The distance of the last state of dx_i/dt = Σ_j W_ij (x_j − x_i) from the initial mean.
 
     ``measured`` is the largest |x_i − x̄(0)| as a share of its initial value, for each graph and
@@ -49,7 +49,7 @@ def means(s: TheoryOptions) -> Iterator[dict]:
                 velocity, (0, t_end), x0, method="DOP853", rtol=RELATIVE, atol=ABSOLUTE
             )
             off = np.abs(solved.y[:, -1] - x0.mean()).max() / np.abs(x0 - x0.mean()).max()
-            yield {"topology": topology, "n": n, "draw": draw, "measured": float(off)}
+            yield topology, n, draw, float(off)
 
 
 @quantity("theory_continuous_mean", cases=True)

@@ -36,7 +36,7 @@ CONVERGED = 1e-3
 
 
 @part("gaps", "method", "n", "T", "gap", "bound", "printed", "V", "topology", "distance")
-def gaps(s: TheoryOptions) -> Iterator[dict]:
+def gaps(s: TheoryOptions) -> Iterator[tuple]:
     """The gap f(x_avg^T) − f* of SGD, mean over ``repeats``, and its bounds.
 
     Centralized SGD, linear gossip and NGO on ``sgd_topology``, and both of these on a random graph
@@ -68,7 +68,7 @@ def gaps(s: TheoryOptions) -> Iterator[dict]:
         moved = least_squares.at_distance(near, distance)
         for method, topology, matrices, p in runs:
             for row in _gaps(s, moved, method, matrices(), W, p):
-                yield {**row, "topology": topology, "distance": distance}
+                yield *row, topology, distance
 
 
 def _gaps(
@@ -78,8 +78,8 @@ def _gaps(
     matrices: torch.Tensor | Iterable[torch.Tensor] | None,
     W: torch.Tensor,
     p: float,
-) -> Iterator[dict]:
-    """The rows of one run; ``W`` decides the offset a and T*, also on random graphs."""
+) -> Iterator[tuple]:
+    """The first columns of a run's rows; ``W`` decides a and T*, also on random graphs."""
     import torch
 
     from ngo.gossip import bounds, least_squares
@@ -117,15 +117,10 @@ def _gaps(
         )
 
     for k, T in enumerate(run.T):
-        yield {
-            "method": method,
-            "n": s.sgd_workers,
-            "T": T,
-            "gap": float(run.gap[k].mean()),
-            "bound": bound(T, T - 1, run.distance2),
-            "printed": bound(T, min(T - 1, last), printed_distance2),
-            "V": float(V[T - 1]),
-        }
+        gap = float(run.gap[k].mean())
+        amended = bound(T, T - 1, run.distance2)
+        printed = bound(T, min(T - 1, last), printed_distance2)
+        yield method, s.sgd_workers, T, gap, amended, printed, float(V[T - 1])
 
 
 @quantity("theory_bound", example="{form: printed, method: centralized}", cases=True)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from ngo.measures.theory_table import TheoryOptions
 
-# Far beyond the time of any coupling.
+# Much longer than any coupling takes.
 T_END = 1e12
 
 
 @part("orders", "seed", "n", "p", "time")
-def consensus_order(s: TheoryOptions) -> Iterator[dict]:
+def consensus_order(s: TheoryOptions) -> Iterator[tuple]:
     """The time at which V ≤ ``order_share`` · V(0) in continuous time, for each start and p.
 
     The ``starts`` are Gaussian states of ``sgd_workers`` workers on ``sgd_topology``; each has its
@@ -36,7 +36,7 @@ def consensus_order(s: TheoryOptions) -> Iterator[dict]:
         for p in s.order_p:
             flow = consensus.integrate(X0, W, p, t_end=T_END, tol=s.order_share)
             time = math.inf if flow.consensus_time is None else flow.consensus_time
-            yield {"seed": seed, "n": n, "p": p, "time": time}
+            yield seed, n, p, time
 
 
 @quantity("theory_order", cases=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @part("degrees", "topology", "n", "weights", "share", "gamma", "limit", "residual")
-def degrees(s: TheoryOptions) -> Iterator[dict]:
+def degrees(s: TheoryOptions) -> Iterator[tuple]:
     """What is left of V after ``delay_rounds`` rounds with γ = ``degree_share`` / Δ.
 
     Δ is the largest weighted degree, max_i Σ_{j≠i} W_ij, with two kinds of weights: Metropolis
@@ -38,15 +38,8 @@ def degrees(s: TheoryOptions) -> Iterator[dict]:
             X0 = vectors[:, [1, -1]].sum(1, keepdim=True) if n > 2 else vectors[:, -1:]
             for share in s.degree_share:
                 gamma = share / degree
-                yield {
-                    "topology": topology,
-                    "n": n,
-                    "weights": weights,
-                    "share": share,
-                    "gamma": gamma,
-                    "limit": 2 / float(values[-1]),
-                    "residual": residual(X0, A, 1.0, gamma, s.delay_rounds),
-                }
+                left = residual(X0, A, 1.0, gamma, s.delay_rounds)
+                yield topology, n, weights, share, gamma, 2 / float(values[-1]), left
 
 
 @quantity("theory_degree_limit", cases=True)

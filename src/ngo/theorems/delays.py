@@ -35,7 +35,7 @@ LENGTH = 200
 
 
 @part("delays", "topology", "n", "p", "gamma", "tolerated", *LIMITS, "residual", "floor")
-def delays(s: TheoryOptions) -> Iterator[dict]:
+def delays(s: TheoryOptions) -> Iterator[tuple]:
     """The largest delay under which consensus in rounds is reached, and its limits, for p = 1 too.
 
     - ``tolerated``, for p = 1: the largest delay under which V decays, since it then vanishes. A
@@ -52,24 +52,17 @@ def delays(s: TheoryOptions) -> Iterator[dict]:
     gamma, rounds = s.delay_step, s.delay_rounds
     for topology, n, W in graphs(s):
         X0 = _eigen(W)[1] * math.sqrt(n)
-        limit = bounds.delay_limit(W)
+        limit, limit_of_rounds = bounds.delay_limit(W), bounds.delay_limit(W, gamma)
         for p in (*s.p, 1.0):
             share = 1.0 if p == 1 else s.delay_share
-            yield {
-                "topology": topology,
-                "n": n,
-                "p": p,
-                "gamma": gamma,
-                "tolerated": consensus.delayed_tolerance(X0, W, p, gamma, rounds, share),
-                "limit": limit,
-                "limit_of_rounds": bounds.delay_limit(W, gamma),
-                "residual": residual(X0, W, p, gamma, rounds, round(limit / 2 / gamma)),
-                "floor": residual(X0, W, p, gamma, rounds),
-            }
+            tolerated = consensus.delayed_tolerance(X0, W, p, gamma, rounds, share)
+            left = residual(X0, W, p, gamma, rounds, round(limit / 2 / gamma))
+            floor = residual(X0, W, p, gamma, rounds)
+            yield topology, n, p, gamma, tolerated, limit, limit_of_rounds, left, floor
 
 
 @part("limits", "topology", "n", "step", "tolerated", "limit")
-def limits(s: TheoryOptions) -> Iterator[dict]:
+def limits(s: TheoryOptions) -> Iterator[tuple]:
     """The largest delay of linear consensus in rounds of length ``step``, and π/(2λ_n).
 
     Delays are in units of time; a run lasts equally long for each length of a round.
@@ -80,17 +73,12 @@ def limits(s: TheoryOptions) -> Iterator[dict]:
         X0 = _eigen(W)[1] * math.sqrt(n)
         for divisor in DIVISORS:
             step, rounds = s.delay_step / divisor, s.delay_rounds * divisor
-            yield {
-                "topology": topology,
-                "n": n,
-                "step": step,
-                "tolerated": consensus.delayed_tolerance(X0, W, 1.0, step, rounds),
-                "limit": bounds.delay_limit(W),
-            }
+            tolerated = consensus.delayed_tolerance(X0, W, 1.0, step, rounds)
+            yield topology, n, step, tolerated, bounds.delay_limit(W)
 
 
 @part("unit_steps", "topology", "n", "delay", "limit", "residual")
-def unit_steps(s: TheoryOptions) -> Iterator[dict]:
+def unit_steps(s: TheoryOptions) -> Iterator[tuple]:
     """What is left of V after ``delay_rounds`` rounds of the delay equation with p = 1.
 
     The equation has no γ: its steps have length 1. One row for each graph and delay τ of 0 and 1
@@ -101,17 +89,12 @@ def unit_steps(s: TheoryOptions) -> Iterator[dict]:
     for topology, n, W in graphs(s):
         (X0,) = states(n, 1, s.seed, "theory unit steps", n)
         for delay in (0, 1):
-            yield {
-                "topology": topology,
-                "n": n,
-                "delay": delay,
-                "limit": bounds.delay_limit(W),
-                "residual": residual(X0, W, 1.0, 1.0, s.delay_rounds, delay),
-            }
+            left = residual(X0, W, 1.0, 1.0, s.delay_rounds, delay)
+            yield topology, n, delay, bounds.delay_limit(W), left
 
 
 @part("marginal", "topology", "n", "delay", "share", "residual")
-def marginal(s: TheoryOptions) -> Iterator[dict]:
+def marginal(s: TheoryOptions) -> Iterator[tuple]:
     """What is left of V with a delay at the limit, and at 0.9 of it, for each ``marginal_delay``.
 
     A delay of k rounds is the limit of linear consensus in rounds of length γ =
@@ -124,13 +107,7 @@ def marginal(s: TheoryOptions) -> Iterator[dict]:
             at_limit = 2 * math.sin(math.pi / (2 * (2 * delay + 1))) / largest
             for share in SHARES:
                 left = residual(X0, W, 1.0, share * at_limit, LENGTH * delay, delay)
-                yield {
-                    "topology": topology,
-                    "n": n,
-                    "delay": delay,
-                    "share": share,
-                    "residual": left,
-                }
+                yield topology, n, delay, share, left
 
 
 def _eigen(W: torch.Tensor) -> tuple[float, torch.Tensor]:

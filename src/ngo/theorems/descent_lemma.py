@@ -1,4 +1,4 @@
-"""Section 3.3, first lemma: a step of SGD brings x̄ nearer to x*, but for noise and V.
+"""Section 3.3, first lemma: a step of SGD brings x̄ nearer to x*, up to terms of noise and V.
 
 The main text and the supplement print different coefficients of V.
 """
@@ -29,7 +29,7 @@ EQUAL = 1e-9
 
 
 @part("descents", "form", "n", "eta_L", "left", "right", "broken")
-def descents(s: TheoryOptions) -> Iterator[dict]:
+def descents(s: TheoryOptions) -> Iterator[tuple]:
     """E‖x̄^(t+1) − x*‖² after a step of SGD, and the lemma's bound, at the hardest random state.
 
     The expectation is exact: a step's noise has the variance (η²/n²) Σσ_i². There is a row for each
@@ -48,14 +48,8 @@ def descents(s: TheoryOptions) -> Iterator[dict]:
             left, right = sides(problem, X, rate / problem.L, s.batch_size)
             for form, bound in right.items():
                 worst = int((left / bound).argmax())
-                yield {
-                    "form": form,
-                    "n": n,
-                    "eta_L": rate,
-                    "left": float(left[worst]),
-                    "right": float(bound[worst]),
-                    "broken": float((left > bound * (1 + EQUAL)).double().mean()),
-                }
+                broken = float((left > bound * (1 + EQUAL)).double().mean())
+                yield form, n, rate, float(left[worst]), float(bound[worst]), broken
 
 
 def curved_problem(s: TheoryOptions, n: int) -> LeastSquares:

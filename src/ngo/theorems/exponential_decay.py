@@ -25,7 +25,7 @@ LINE = 0.05
 
 
 @part("logs", "topology", "n", "p", "draw", "measured")
-def exponential_decay(s: TheoryOptions) -> Iterator[dict]:
+def exponential_decay(s: TheoryOptions) -> Iterator[tuple]:
     """How far log V is from a straight line in t, for each graph and Gaussian initial state.
 
     ``measured`` is the largest distance of log V from its line of least squares, over the second
@@ -37,7 +37,7 @@ def exponential_decay(s: TheoryOptions) -> Iterator[dict]:
         for draw, X0 in enumerate(states(n, s.draws, s.seed, "theory logs", n)):
             flow = consensus.integrate(X0, W, 1.0, t_end=T_END, tol=s.tol, samples=SAMPLES)
             measured = distance_from_line(flow.times.numpy(), flow.V.log().numpy())
-            yield {"topology": topology, "n": n, "p": 1.0, "draw": draw, "measured": measured}
+            yield topology, n, 1.0, draw, measured
 
 
 def distance_from_line(times: np.ndarray, log_V: np.ndarray) -> float:

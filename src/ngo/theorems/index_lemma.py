@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 @part("spreads", "form", "topology", "n", "gamma", "T", "V", "limit")
-def spreads(s: TheoryOptions) -> Iterator[dict]:
+def spreads(s: TheoryOptions) -> Iterator[tuple]:
     """E V^(t+1) of SGD with gossip, and 40 η_t² n G²/β², for each γ of ``floor_gamma``.
 
     ``form`` is printed, β = 1 − γλ₂(L(W)), or amended, β = γλ₂(L(W)). Each has the offset
-    a = max(5/β, 16 L/μ) of its own theorem. Rows are steps t + 1 = T from 2 to ``trial_steps``. The
+    a = max(5/β, 16 L/μ) with that β. Rows are steps t + 1 = T from 2 to ``trial_steps``. The
     workers start at x*, so that G², the largest E‖∇F_i‖² of the run, is not that of a distant
     start.
     """
@@ -52,15 +52,8 @@ def spreads(s: TheoryOptions) -> Iterator[dict]:
             V = run.V.mean(1)
             for T in run.T:
                 eta = 4 / (at_optimum.mu * (a + T - 2))
-                yield {
-                    "form": form,
-                    "topology": s.sgd_topology,
-                    "n": n,
-                    "gamma": gamma,
-                    "T": T,
-                    "V": float(V[T - 1]),
-                    "limit": 40 * eta**2 * n * run.G2 / beta**2,
-                }
+                limit = 40 * eta**2 * n * run.G2 / beta**2
+                yield form, s.sgd_topology, n, gamma, T, float(V[T - 1]), limit
 
 
 @quantity("theory_index_lemma", example="{form: printed}", cases=True)

@@ -25,7 +25,7 @@ ROUNDING = 1e-9
 
 
 @part("decays", "topology", "n", "gamma", "measured", "limit")
-def decays(s: TheoryOptions) -> Iterator[dict]:
+def decays(s: TheoryOptions) -> Iterator[tuple]:
     """The largest factor by which ‖x − x̄‖ changes in a step, and 1 − γλ₂(L(W)).
 
     One row for each graph and γ of ``floor_gamma``. The starts are Gaussian states and the
@@ -47,13 +47,7 @@ def decays(s: TheoryOptions) -> Iterator[dict]:
             spread = (states - states.mean(1, keepdim=True)).norm(dim=1)
             share = spread / spread[0]
             ratio = (share[1:] / share[:-1])[share[:-1] > LEAST_SHARE]
-            yield {
-                "topology": topology,
-                "n": n,
-                "gamma": gamma,
-                "measured": float(ratio.max()),
-                "limit": 1 - gamma * connectivity,
-            }
+            yield topology, n, gamma, float(ratio.max()), 1 - gamma * connectivity
 
 
 @quantity("theory_linear_decay", cases=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @part("speedup", "seed", "n", "T", "gap")
-def gaps_by_workers(s: TheoryOptions) -> Iterator[dict]:
+def gaps_by_workers(s: TheoryOptions) -> Iterator[tuple]:
     """The gap f(x_avg^T) − f* of gossip after ``trial_steps`` steps, for each n and seed.
 
     All workers draw from the same samples, so that f, its constants and the learning rates do not
@@ -42,8 +42,7 @@ def gaps_by_workers(s: TheoryOptions) -> Iterator[dict]:
                 W=sgd_graph(s, n),
                 gamma=s.sgd_gamma,
             )
-            gap = float(run.gap[-1].mean())
-            yield {"seed": seed, "n": n, "T": s.trial_steps, "gap": gap}
+            yield seed, n, s.trial_steps, float(run.gap[-1].mean())
 
 
 @quantity("theory_speedup_slope", unit="log per log")

@@ -22,7 +22,7 @@ LONGER = 4
 
 
 @part("failures", "topology", "n", "p", "loss", "residual", "without")
-def failures(s: TheoryOptions) -> Iterator[dict]:
+def failures(s: TheoryOptions) -> Iterator[tuple]:
     """What is left of V after rounds in which each link fails with probability ``link_loss``.
 
     Links fail independently in each round; the rest has Metropolis weights, and γ is ``sgd_gamma``.
@@ -42,14 +42,9 @@ def failures(s: TheoryOptions) -> Iterator[dict]:
             kept = torch.rand(len(edges), generator=generator) >= s.link_loss
             failing.append(metropolis_hastings(n, edges[kept].tolist()))
         for p, rounds in ((s.sgd_p, s.delay_rounds), (1.0, LONGER * s.delay_rounds)):
-            yield {
-                "topology": topology,
-                "n": n,
-                "p": p,
-                "loss": s.link_loss,
-                "residual": residual(X0, failing, p, s.sgd_gamma, rounds),
-                "without": residual(X0, W, p, s.sgd_gamma, rounds),
-            }
+            left = residual(X0, failing, p, s.sgd_gamma, rounds)
+            without = residual(X0, W, p, s.sgd_gamma, rounds)
+            yield topology, n, p, s.link_loss, left, without
 
 
 @quantity("theory_link_failures", cases=True)

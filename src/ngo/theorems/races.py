@@ -23,7 +23,7 @@ SMALL_TERM = 0.1
 
 
 @part("races", "method", "seed", "n", "T", "gap", "noise_term", "sync_term")
-def races(s: TheoryOptions) -> Iterator[dict]:
+def races(s: TheoryOptions) -> Iterator[tuple]:
     """The gap f(x_avg^T) − f* of each method, on a problem for each of ``trials`` seeds.
 
     - ``centralized``; ``gossip`` and ``ngo`` on ``sgd_topology`` with γ = ``sgd_gamma``;
@@ -62,16 +62,10 @@ def races(s: TheoryOptions) -> Iterator[dict]:
             steps = torch.arange(s.trial_steps, dtype=torch.float64)
             weighted = ((a + steps) ** 2 * run.V.mean(1)).cumsum(0)
             for k, T in enumerate(run.T):
-                sync = float(weighted[T - 1])
-                yield {
-                    "method": method,
-                    "seed": seed,
-                    "n": n,
-                    "T": T,
-                    "gap": float(run.gap[k].mean()),
-                    "noise_term": bounds.sgd_bound(T, sigma2=run.sigma2, **facts),
-                    "sync_term": bounds.sgd_bound(T, sigma2=0.0, weighted_V=sync, **facts),
-                }
+                gap, weighted_V = float(run.gap[k].mean()), float(weighted[T - 1])
+                noise_term = bounds.sgd_bound(T, sigma2=run.sigma2, **facts)
+                sync_term = bounds.sgd_bound(T, sigma2=0.0, weighted_V=weighted_V, **facts)
+                yield method, seed, n, T, gap, noise_term, sync_term
 
 
 @quantity("theory_synchronized_gap", unit="log ratio")

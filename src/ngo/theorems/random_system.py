@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @part("random", "form", "n", "p", "gamma", "seed", "residual")
-def random_graphs(s: TheoryOptions) -> Iterator[dict]:
+def random_graphs(s: TheoryOptions) -> Iterator[tuple]:
     """What is left of V after ``random_rounds`` rounds on draws of G(n, u).
 
     ``form`` printed: weights of 0 or 1 and no γ, as in the paper's equations (aijp) and (random);
@@ -40,14 +40,7 @@ def random_graphs(s: TheoryOptions) -> Iterator[dict]:
             for form, matrices, gamma in (("printed", unit, 1.0), ("amended", drawn, s.sgd_gamma)):
                 for p in (s.sgd_p, 1.0):
                     left = residual(X0, matrices, p, gamma, s.random_rounds)
-                    yield {
-                        "form": form,
-                        "n": n,
-                        "p": p,
-                        "gamma": gamma,
-                        "seed": seed,
-                        "residual": left,
-                    }
+                    yield form, n, p, gamma, seed, left
 
 
 @quantity("theory_random_system", example="{form: printed}", cases=True)

@@ -1,4 +1,4 @@
-"""What is left of V at the end of consensus in rounds, and what counts as nothing."""
+"""The rest of V after rounds of consensus, and the limits by which it is judged."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ngo.measures.theory_table import TheoryOptions
 
-# Random graphs of the family besides one of each topology.
+# Random graphs of the family, in addition to one of each topology.
 MORE_GRAPHS = 3
 # Intervals between switches, and their mean length.
 SWITCHES, MEAN_DWELL = 50, 1.0
@@ -28,7 +28,7 @@ ROUNDING = 1e-9
 
 
 @part("switches", "signal", "seed", "rate", "n", "limit")
-def switches(s: TheoryOptions) -> Iterator[dict]:
+def switches(s: TheoryOptions) -> Iterator[tuple]:
     """The rate of decay of ‖x − x̄‖ in continuous time, dx/dt = −L(W_s(t)) x, and λ₂*.
 
     The family has a connected graph of each topology, and further random ones, on ``sgd_workers``
@@ -44,10 +44,10 @@ def switches(s: TheoryOptions) -> Iterator[dict]:
     family = [W for _, _, W in graphs(s, workers=[n])]
     family += [graph("random", n, s.u, s.seed + 1 + k) for k in range(MORE_GRAPHS)]
     slowest = min(family, key=algebraic_connectivity)
-    facts = {"n": n, "limit": algebraic_connectivity(slowest)}
+    limit = algebraic_connectivity(slowest)
     _, vectors = torch.linalg.eigh(laplacian(slowest))
     always = rate([slowest] * SWITCHES, [MEAN_DWELL] * SWITCHES, vectors[:, 1])
-    yield {"signal": "slowest", "seed": s.seed, "rate": always, **facts}
+    yield "slowest", s.seed, always, n, limit
     for seed in range(s.seed, s.seed + s.trials):
         generator = torch_stream(seed, "theory switches")
         x = torch.randn(n, generator=generator, dtype=torch.float64)
@@ -55,7 +55,7 @@ def switches(s: TheoryOptions) -> Iterator[dict]:
         dwells = torch.rand(SWITCHES, generator=generator, dtype=torch.float64)
         dwells = (-MEAN_DWELL * (1 - dwells).log()).tolist()
         measured = rate([family[k] for k in picks], dwells, x)
-        yield {"signal": "random", "seed": seed, "rate": measured, **facts}
+        yield "random", seed, measured, n, limit
 
 
 def rate(matrices: Sequence[torch.Tensor], dwells: Sequence[float], x: torch.Tensor) -> float:

@@ -1,48 +1,46 @@
-"""The registry of what is measured of the theorems: the parts of the table of theory.
+"""The registry of measurements on the theorems: the parts of the table of ``ngo theory``.
 
-A file of this folder is a theorem, a lemma or a statement of the paper. It says it in its
-docstring, measures it (``part``) and judges what was measured (``quantity``), so that a claim can
-name it. The files are imported to read the registries, so torch and pandas are imported inside the
-functions.
+Each file of this folder is about one theorem, lemma or statement of the paper. Its docstring states
+it, a ``part`` measures it, and a ``quantity``, which a claim can name, judges the measurement. The
+files are imported to read the registries, so torch and pandas are imported inside the functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ngo.common.registry import Registry, UserError
+from ngo.common.registry import Registry, UserError, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ngo.measures.theory_table import TheoryOptions
 
-Rows = Callable[["TheoryOptions"], Iterable[Mapping[str, object]]]
+Rows = Callable[["TheoryOptions"], Iterable[Sequence[object]]]
 
 
 @dataclass(frozen=True)
 class Part:
     """The rows of one kind."""
 
-    #: ``rows(options)`` measures them.
+    #: ``rows(options)`` measures them; the values of a row are in the order of the columns.
     rows: Rows
-    #: Their columns.
     columns: tuple[str, ...]
 
     def table(self, options: TheoryOptions) -> pd.DataFrame:
         """The rows as a table."""
         import pandas as pd
 
-        return pd.DataFrame(list(self.rows(options)))
+        return pd.DataFrame(list(self.rows(options)), columns=list(self.columns))
 
 
 PARTS: Registry[Part] = Registry("kind")
 
 
 def part(kind: str, *columns: str) -> Callable[[Rows], Rows]:
-    """Register a function that measures the rows of ``kind``, which have these columns."""
+    """Register a function that measures the rows of ``kind``: tuples of these columns' values."""
 
     def register(rows: Rows) -> Rows:
         PARTS.add(kind, Part(rows, columns), rows)
@@ -62,7 +60,7 @@ def rows_of(table: pd.DataFrame, kind: str) -> pd.DataFrame:
 def checked_form(form: str, forms: Iterable[str]) -> str:
     """``form`` if it is one of ``forms``, in which the paper or a correction states a theorem."""
     if form not in (known := tuple(forms)):
-        raise UserError(f"form: {form!r} is not allowed; it must be one of {', '.join(known)}.")
+        raise unknown("form", form, known)
     return form
 
 

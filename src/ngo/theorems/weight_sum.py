@@ -23,7 +23,7 @@ ROUNDING = 1e-12
 
 
 @part("sums", "T", "a", "summed", "closed", "least")
-def sums(s: TheoryOptions) -> Iterator[dict]:
+def sums(s: TheoryOptions) -> Iterator[tuple]:
     """Σ_{t<T} (a + t)² added up, its closed form and T³/3, for ``points`` values of T."""
     import numpy as np
 
@@ -33,7 +33,7 @@ def sums(s: TheoryOptions) -> Iterator[dict]:
         for T in spaced(1, s.steps, s.points):
             summed = float(((a + np.arange(T)) ** 2).sum())
             closed = bounds.weight_sum(T, a)
-            yield {"T": T, "a": a, "summed": summed, "closed": closed, "least": T**3 / 3}
+            yield T, a, summed, closed, T**3 / 3
 
 
 @quantity("theory_weight_sum", cases=True)

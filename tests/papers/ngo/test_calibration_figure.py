@@ -70,7 +70,7 @@ def test_two_seeds_have_no_spread():
     two = accuracies(trials(), TABLE1)
     three = accuracies(pd.DataFrame(candidate(near_at_two, seeds=(0, 1, 2))), TABLE1)
     for table, some in ((two, False), (three, True)):
-        cells = calibration.beside_each_cell(table, calibration.ranking(table))
+        cells = calibration.each_cell(table, calibration.ranking(table))
         spreads = calibration.print_cells(cells)["Std. over seeds"]
         assert (spreads != "–").all() == some
         assert (spreads == "–").all() != some

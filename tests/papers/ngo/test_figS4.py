@@ -71,5 +71,5 @@ def test_a_perfect_order_of_few_runs_is_no_certainty():
 
 
 def test_runs_of_one_seed_in_the_same_cell_are_refused():
-    with pytest.raises(UserError, match="told apart"):
+    with pytest.raises(UserError, match="are distinguished here"):
         opened("figS4").module.run_ends(metrics(run(0.5, gamma=0.1), run(0.5, gamma=0.2)))

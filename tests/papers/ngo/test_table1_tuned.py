@@ -49,7 +49,7 @@ def test_the_table_and_the_grid_are_saved(tmp_path):
 def test_runs_of_one_seed_and_gamma_are_no_seeds():
     metrics = tuned_runs()
     again = metrics[metrics["gamma"] == 0.3].assign(run=lambda rows: rows["run"] + "-lr0.2")
-    with pytest.raises(UserError, match="told apart here by .*, method, p, gamma and seed alone"):
+    with pytest.raises(UserError, match="distinguished here by .*, p, gamma and seed alone"):
         shown(pd.concat([metrics, again]))
 
 

@@ -159,7 +159,7 @@ def test_metrics_of_other_runs_than_the_configs_are_refused(made):
 def test_a_mistake_in_what_is_packed_is_one_line(made):
     config = "--config=config/config.yaml"
     out = ngo("archive", "tabelS1", config, "--out", "a.tar", code=2)
-    assert "artefact: 'tabelS1' is unknown" in out
+    assert "figure or table: 'tabelS1' is unknown" in out
     assert "Did you mean 'tableS1'" in out
     out = ngo("archive", "--config=config/demo.yaml", config, "--out", "a.tar", code=2)
     assert "config: 'config/config.yaml' is a base; name it before its overlays" in out

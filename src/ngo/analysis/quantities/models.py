@@ -47,7 +47,6 @@ def alignment_rank(rows: pd.DataFrame, column: Column = "cosine") -> pd.Series:
 @quantity("change_with_scale", unit="share of 1", example="{column: accuracy, minus: 0, of: 1}")
 def change_with_scale(rows: pd.DataFrame, column: Column, of: float, minus: float) -> pd.Series:
     """The workers' mean of a column at one scale of their spread − that at another, by seed."""
-    import numpy as np
     import pandas as pd
 
     found = {}
@@ -55,13 +54,10 @@ def change_with_scale(rows: pd.DataFrame, column: Column, of: float, minus: floa
         values = table.set_index("scale")[column]
         for scale in (of, minus):
             if scale not in values.index:
-                raise UserError(f"scale: {scale!r} was not measured; allowed: {_list(values)}.")
-        found[seed] = values[of] - values[minus] if len(values) else np.nan
+                allowed = ", ".join(f"{each:g}" for each in values.index)
+                raise UserError(f"scale: {scale!r} was not measured; allowed: {allowed}.")
+        found[seed] = values[of] - values[minus]
     return pd.Series(found, dtype=float).rename_axis("seed")
-
-
-def _list(values: pd.Series) -> str:
-    return ", ".join(f"{scale:g}" for scale in values.index)
 
 
 def _by_scale(rows: pd.DataFrame, column: Column) -> dict[int, pd.DataFrame]:

@@ -1,4 +1,4 @@
-"""Rounds without learning: one way to mix beside another."""
+"""Rounds without learning: one way to mix compared with another."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 REFERENCE = "config/reference/tableS1_spectral_gap.csv"
 
-DEGREES = ("un", "u(n-1)")
+FORMS = ("un", "u(n-1)")
 
 CASE = ("topology", "n")
 
@@ -46,18 +46,11 @@ def smallest_gap(rows: pd.DataFrame, topology: str = "ring") -> pd.DataFrame:
 
 @quantity("random_degrees", example="{form: un}", cases=True)
 def random_degrees(rows: pd.DataFrame, form: str = "un") -> pd.DataFrame:
-    """One case for each random graph: its mean degree against un or u(n − 1).
+    """One case for each random graph: its mean degree is un or u(n − 1) (``is_degree``)."""
+    from ngo.analysis.spectra import DEGREES, is_degree
 
-    Met within four standard errors of the mean over the draws: the degree of a G(n, u), averaged
-    over its nodes, has the variance 2u(1 − u)(n − 1)/n.
-    """
-    import numpy as np
-
-    if form not in DEGREES:
-        raise unknown("form", form, DEGREES)
-    table = rows[rows["topology"] == "random"]
-    n, u = table["n"], table["u"]
-    expected = u * n if form == "un" else u * (n - 1)
-    error = np.sqrt(2 * u * (1 - u) * (n - 1) / n / table["draws"])
-    met = (table["degree"] - expected).abs() <= 4 * error
-    return cases(table, CASE, table["degree"], expected, met)
+    if form not in FORMS:
+        raise unknown("form", form, FORMS)
+    table = rows[rows["topology"] == "random"].assign(form=form)
+    expected = DEGREES[form](table["n"], table["u"])
+    return cases(table, CASE, table["degree"], expected, is_degree(table, table["form"]))

@@ -61,7 +61,7 @@ def _ends(table: pd.DataFrame) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    from ngo.analysis.delay_limits import delay_limit_in_rounds
+    from ngo.analysis.dynamics import delay_limit_in_rounds
 
     limit = delay_limit_in_rounds(table)
     records = []

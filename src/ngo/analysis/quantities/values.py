@@ -16,18 +16,15 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-for _name, _column in (
-    ("accuracy", "consensus_accuracy"),
-    ("workers_accuracy", "workers_accuracy_mean"),
+for _name, _column, _factor, _worst in (
+    ("accuracy", "consensus_accuracy", 100.0, -math.inf),
+    ("workers_accuracy", "workers_accuracy_mean", 100.0, -math.inf),
+    ("loss", "consensus_loss", 1.0, math.inf),
+    ("workers_loss", "workers_loss_mean", 1.0, math.inf),
+    ("train_loss", "train_loss", 1.0, math.inf),
+    ("V", "V", 1.0, math.inf),
 ):
-    VALUES.add(_name, RunValue(at_the_end(_column, 100.0), -math.inf))
-for _name, _column in (
-    ("loss", "consensus_loss"),
-    ("workers_loss", "workers_loss_mean"),
-    ("train_loss", "train_loss"),
-    ("V", "V"),
-):
-    VALUES.add(_name, RunValue(at_the_end(_column), math.inf))
+    VALUES.add(_name, RunValue(at_the_end(_column, _factor), _worst))
 
 
 def _best_accuracy(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
@@ -79,37 +76,33 @@ for _clock in ("step", "epoch"):
     VALUES.add(f"{_clock}s_to_loss", _loss)
 
 
+def _by_run(rows: pd.DataFrame, number: Callable[[pd.DataFrame], float]) -> pd.Series:
+    """The number of each run's evaluations."""
+    import pandas as pd
+
+    return pd.Series({run: number(group) for run, group in rows.groupby("run")})
+
+
 def _at_share(rows: pd.DataFrame, last: pd.DataFrame, share: float) -> pd.Series:
     """Test accuracy in percent after a share of the run's steps, linear between evaluations."""
     import numpy as np
-    import pandas as pd
 
-    return pd.Series(
-        {
-            run: 100
-            * np.interp(
-                share * group["step"].iloc[-1],
-                group["step"].to_numpy(float),
-                group["consensus_accuracy"].to_numpy(float),
-            )
-            for run, group in rows.groupby("run")
-        }
-    )
+    def accuracy(run: pd.DataFrame) -> float:
+        steps = run["step"].to_numpy(float)
+        return 100 * np.interp(share * steps[-1], steps, run["consensus_accuracy"].to_numpy(float))
+
+    return _by_run(rows, accuracy)
 
 
 VALUES.add("accuracy_at_share", RunValue(_at_share, -math.inf, argument=True))
 
 
-def _second_half_changes(rows: pd.DataFrame) -> dict[str, np.ndarray]:
-    """The changes of accuracy from evaluation to evaluation in the second half of each run."""
+def _changes(run: pd.DataFrame) -> np.ndarray:
+    """The changes of accuracy between the evaluations of the second half of a run, in points."""
     import numpy as np
 
-    return {
-        run: np.diff(
-            100 * group.loc[group["step"] >= group["step"].iloc[-1] / 2, "consensus_accuracy"]
-        )
-        for run, group in rows.groupby("run")
-    }
+    second_half = run["step"] >= run["step"].iloc[-1] / 2
+    return np.diff(100 * run.loc[second_half, "consensus_accuracy"])
 
 
 def _fluctuation(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
@@ -118,14 +111,12 @@ def _fluctuation(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
     NaN with fewer than three changes.
     """
     import numpy as np
-    import pandas as pd
 
-    return pd.Series(
-        {
-            run: float(np.sqrt(np.mean(changes**2))) if len(changes) >= 3 else np.nan
-            for run, changes in _second_half_changes(rows).items()
-        }
-    )
+    def fluctuation(run: pd.DataFrame) -> float:
+        changes = _changes(run)
+        return float(np.sqrt(np.mean(changes**2))) if len(changes) >= 3 else np.nan
+
+    return _by_run(rows, fluctuation)
 
 
 def _lag1(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
@@ -135,14 +126,14 @@ def _lag1(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
     does not show an oscillation. NaN with fewer than four changes, or if none differs.
     """
     import numpy as np
-    import pandas as pd
 
-    found = {}
-    for run, changes in _second_half_changes(rows).items():
+    def lag1(run: pd.DataFrame) -> float:
+        changes = _changes(run)
         square = float(np.sum(changes**2))
         enough = len(changes) >= 4 and square > 0
-        found[run] = float(np.sum(changes[1:] * changes[:-1])) / square if enough else np.nan
-    return pd.Series(found)
+        return float(np.sum(changes[1:] * changes[:-1])) / square if enough else np.nan
+
+    return _by_run(rows, lag1)
 
 
 VALUES.add("fluctuation", RunValue(_fluctuation, math.inf))

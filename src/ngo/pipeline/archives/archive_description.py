@@ -38,7 +38,7 @@ def described(members: Mapping[str, bytes]) -> dict:
         if not isinstance(name, str) or not re.fullmatch(r"\w+", name, re.ASCII):
             raise UserError(f"{shown(name)} is no name of a figure or table")
     if len(set(about["artefacts"])) < len(about["artefacts"]):
-        raise UserError("an artefact is named twice")
+        raise UserError("a figure or table is named twice")
     _check_configs(about, members)
     _check_files(about["config"], members)
     return about

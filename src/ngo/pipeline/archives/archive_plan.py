@@ -86,5 +86,5 @@ def _planned(path: str | Path, members: Members, about: dict) -> Plan:
             told = f"{type(error).__name__}: {in_a_line(error)[:200]}"
             raise UserError(f"its config can't be planned ({told})") from None
         if not {*about["artefacts"]} <= planned.artefacts.keys():
-            raise UserError("archive.json names an artefact whose tables the config does not make")
+            raise UserError("archive.json names a figure whose tables the config does not make")
     return planned

@@ -37,7 +37,7 @@ def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
     shown = named or list(planned.artefacts)
     for name in shown:
         if name not in planned.artefacts:
-            raise unknown("artefact", name, planned.artefacts)
+            raise unknown("figure or table", name, planned.artefacts)
     trained = {name for name in shown if name in planned.training}
     trained |= {table for name in shown for table in planned.tables(name)}
     of_shown = {spec.id: spec for name in trained for spec in planned.training.get(name, ())}

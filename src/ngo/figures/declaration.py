@@ -10,12 +10,13 @@ The file's docstring is the text that is shown with it. Its functions are::
     def caption(numbers, …):  # → the caption of the table
 
 Light: the facts of a file are read without importing it, so that the workflow imports no pandas.
-``ngo.figures.making`` makes an artefact from its file.
+``ngo.figures.making`` makes a figure or table from its file.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,14 +29,15 @@ from ngo.common.registry import UserError, in_a_line, shown, unknown
 Numbers = TypeVar("Numbers", bound=Callable[..., object])
 
 CLAIMED = "*"
-ASKED = {"network": "the config's networks", "claims": "the path of the file of claims"}
+ASKED = ("network", "claims")
+"""Parameters of ``numbers`` that it may ask for: the config's networks, the file of claims."""
 
 FIGURE = ("png", "pdf", "csv")
 TABLE = ("csv", "md", "tex", "html")
 
 
 @dataclass(frozen=True)
-class Artefact:
+class Declared:
     """The facts of a table or figure."""
 
     name: str
@@ -49,8 +51,8 @@ class Artefact:
     tables: tuple[str, ...]
     #: The CSV file with the paper's numbers, by name; ``numbers`` gets its path as ``reference``.
     reference: str | None
-    #: The fields that distinguish runs (or partitions) of one seed. None if the artefact shows each
-    #: run by itself, or no runs.
+    #: The fields that distinguish runs (or partitions) of one seed. None if each run is shown by
+    #: itself, or none.
     apart: tuple[str, ...] | None
     #: Numbers that the config gives: each parameter with a range, above the first number and at
     #: most the second.
@@ -79,7 +81,7 @@ class Artefact:
         reference = ["reference"] if self.reference else []
         return (*self.reads, *reference, *self.asks, *self.values, "tier", "out")
 
-    def of(self, experiment: str) -> Artefact:
+    def of(self, experiment: str) -> Declared:
         """The same for ``experiment``, after which it and its files are named."""
         return replace(
             self,
@@ -110,31 +112,20 @@ def figure(
     values: Mapping[str, tuple[float, float]] | None = None,
     stands_for: str | None = None,
 ) -> Callable[[Numbers], Numbers]:
-    """Declare the figure ``name``, see ``Artefact``; all arguments are literals.
+    """Declare the figure ``name``, see ``Declared``; all arguments are literals.
 
     ``reads`` is the tidy table of the parameter ``metrics``, by default that of the experiment
     ``name``; or a mapping of parameters to tables. ``tables`` are further tables from the file.
+    ``apart`` is by default ``CELL`` for a table, and nothing for a figure.
     """
     return lambda numbers: numbers
 
 
-def table(
-    name: str,
-    *,
-    section: str,
-    title: str,
-    reads: str | Mapping[str, str] | None = None,
-    tables: tuple[str, ...] = (),
-    reference: str | None = None,
-    apart: tuple[str, ...] | None = CELL,
-    values: Mapping[str, tuple[float, float]] | None = None,
-    stands_for: str | None = None,
-) -> Callable[[Numbers], Numbers]:
-    """Declare the table ``name``, see ``figure``; runs are told apart by ``CELL`` by default."""
-    return lambda numbers: numbers
+table = figure
+"""Declare the table ``name``, with the same arguments."""
 
 
-def read_artefact(source: Path) -> Artefact:
+def read_declared(source: Path) -> Declared:
     """The facts of the file ``source``; a one-line UserError for one that declares them wrongly."""
     try:
         tree = ast.parse(source.read_text(encoding="utf-8"))
@@ -150,7 +141,7 @@ def read_artefact(source: Path) -> Artefact:
     )
 
 
-def check_values(key: str, facts: Artefact, given: Mapping[str, float], *, asked: bool) -> None:
+def check_values(key: str, facts: Declared, given: Mapping[str, float], *, asked: bool) -> None:
     """Raise a one-line UserError for the first number that is not among ``facts.values``.
 
     ``key`` is the place in the config. If the figure is ``asked`` for, none may be missing.
@@ -169,10 +160,10 @@ def check_values(key: str, facts: Artefact, given: Mapping[str, float], *, asked
 
 
 _KINDS = {"figure": None, "table": CELL}
-_KEYS = ("section", "title", "reads", "tables", "reference", "apart", "values", "stands_for")
+_KEYS = tuple(inspect.signature(figure).parameters)[1:]
 
 
-def _facts(source: Path, call: ast.Call, arguments: ast.arguments, text: str) -> Artefact:
+def _facts(source: Path, call: ast.Call, arguments: ast.arguments, text: str) -> Declared:
     kind = call.func.id  # type: ignore[attr-defined]
     key = f"figure: {str(source)!r}"
     try:
@@ -187,7 +178,7 @@ def _facts(source: Path, call: ast.Call, arguments: ast.arguments, text: str) ->
     if not text.strip():
         raise UserError(f"{key}: it has no docstring, which is the text that is shown with it.")
     reads = given.get("reads") or name
-    facts = Artefact(
+    facts = Declared(
         name=name,
         section=given["section"],
         title=given["title"],

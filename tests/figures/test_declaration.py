@@ -6,7 +6,7 @@ import pytest
 from running import finished, start
 
 from ngo.common.registry import UserError
-from ngo.figures.artefact import check_values, read_artefact
+from ngo.figures.declaration import check_values, read_declared
 
 FILE = '''"""What it shows."""
 
@@ -21,7 +21,7 @@ def numbers({parameters}):
 
 def facts(path, more="", parameters="metrics"):
     (path / "own.py").write_text(FILE.format(more=more, parameters=parameters))
-    return read_artefact(path / "own.py")
+    return read_declared(path / "own.py")
 
 
 def test_facts_are_literals_of_the_file(tmp_path):
@@ -63,7 +63,7 @@ def test_a_file_without_a_figure_or_a_text_is_one_line(tmp_path):
     ):
         (tmp_path / "own.py").write_text(text)
         with pytest.raises(UserError, match=r"^figure: '.*own.py'"):
-            read_artefact(tmp_path / "own.py")
+            read_declared(tmp_path / "own.py")
 
 
 def test_the_figure_of_an_experiment_is_named_after_it(tmp_path):
@@ -87,7 +87,7 @@ def test_numbers_of_the_config_are_above_the_first_and_at_most_the_second(tmp_pa
 
 
 def test_it_is_light():
-    code = "import sys, ngo.figures.artefact; print({'torch', 'pandas'} & set(sys.modules))"
+    code = "import sys, ngo.figures.declaration; print({'torch', 'pandas'} & set(sys.modules))"
     assert finished(start([sys.executable, "-c", code])) == "set()\n"
 
 
