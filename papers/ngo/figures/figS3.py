@@ -16,10 +16,12 @@ from matplotlib.figure import Figure
 from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.row_order import TOPOLOGY_ORDER
+from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
 from ngo.figures.curve_panels import Cases, by_method, dots, lines
 from ngo.figures.declaration import figure
 from verdicts.rows.equal_budgets import at_equal_steps, shared_steps
+from verdicts.rows.evaluations import final
 from verdicts.rows.times import time_to
 
 CASE = ["method", "topology", "workers"]
@@ -43,6 +45,7 @@ def numbers(metrics: pd.DataFrame, target_accuracy: float) -> pd.DataFrame:
     NGO − gossip. Raises a UserError for runs of one seed that it can't tell apart.
     """
     every = scores(metrics)
+    check_apart(final(every), CASE)
     steps = shared_steps(every)
     last = at_equal_steps(every, VALUES)
     first = last["run"].map(time_to(metrics, target_accuracy, "consensus_accuracy", "step"))
