@@ -16,7 +16,7 @@ from mutations import CANARY, mutated
 
 from ngo.cli import cli
 from ngo.pipeline.archives import restore
-from ngo.pipeline.archives.archive import Members, read_archive
+from ngo.pipeline.archives.archive import read_archive
 
 #: The memory that no changed archive may take beyond that of the good one, in bytes.
 ROOM = 2**30
@@ -28,7 +28,7 @@ class Trial:
     """A folder in which the commands read archives, without starting Snakemake."""
 
     def __init__(self, good: Path, folder: Path, monkeypatch) -> None:
-        self.good, self.folder = read_archive(good), folder
+        self.good, self.folder = read_archive(good).members, folder
         monkeypatch.chdir(folder)
         for name in ("Snakefile", "workflow", "config"):
             (folder / name).symlink_to(REPOSITORY / name)
@@ -67,7 +67,7 @@ class Trial:
     def same_numbers(self, content: bytes) -> bool:
         """Whether the verdicts of an archive rest on the numbers of the good one."""
         (self.folder / "a.tar").write_bytes(content)
-        members: Members = read_archive(self.folder / "a.tar")
+        members = read_archive(self.folder / "a.tar").members
         return TABLE not in members or self.table.equals(
             pd.read_parquet(io.BytesIO(members[TABLE]))
         )

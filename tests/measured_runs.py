@@ -4,6 +4,8 @@ import math
 
 import pandas as pd
 
+import ngo.analysis  # noqa: F401 (registers the values and quantities of runs)
+
 
 def evaluations(curve, *, seed=0, diverged=False, **fields):
     """The rows of one run: ``curve`` has a row of numbers for each evaluation.

@@ -17,7 +17,7 @@ from ngo.analysis import results
 from ngo.cli import cli
 from ngo.measures import theory_table as theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
-from ngo.pipeline.archives.archive import runs_of, write_archive
+from ngo.pipeline.archives.archive import Archive, write_archive
 from ngo.pipeline.archives.collect import RUNS, collect_finished, with_runs
 from ngo.pipeline.archives.packed_runs import packed, read_run, write_run
 from ngo.pipeline.archives.remeasuring import Remeasuring
@@ -82,7 +82,7 @@ def members_in(folder: Path) -> dict[str, bytes]:
 
 def fitted(members: dict[str, bytes]) -> dict[str, bytes]:
     """The same members, with the provenance that fits them."""
-    runs = runs_of("own.tar", members)
+    runs = Archive("own.tar", members).runs
     return with_runs(members, json.loads(members["archive.json"]), list(runs.values()))
 
 
@@ -115,7 +115,7 @@ def ngo(command, members, *arguments, code=0) -> str:
 
 def forged(members, change, *, record=True):
     """The archive with ``change`` made to the first run, all else made to fit; that run's id."""
-    runs = runs_of("own.tar", members)
+    runs = Archive("own.tar", members).runs
     run = runs[min(runs)]
     columns = {name: column.copy() for name, column in run.columns.items()}
     change(columns)

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from conftest import REPOSITORY
 from small_archives import in_this_process, members_in, train
 
-from ngo.pipeline.archives.archive import ABOUT, OLDER, runs_of, write_archive
+from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, write_archive
 from ngo.pipeline.archives.collect import with_runs
 from ngo.report.results_markdown import BEGIN
 
@@ -44,7 +44,7 @@ def answer(shipped, members, code=0):
 
 
 def test_an_archive_of_the_present_code_passes_and_one_run_is_trained(shipped, own):
-    shortest = min(runs_of("own.tar", own).values(), key=lambda run: run.seconds)
+    shortest = min(Archive("own.tar", own).runs.values(), key=lambda run: run.seconds)
     assert answer(shipped, own) == f"pass  own.tar: {shortest.id}\n"
 
 
@@ -63,7 +63,7 @@ def of_other_code(members, **about):
         dataclasses.replace(
             run, record={**run.record, "about": {**run.record["about"], "code": "x"}}
         )
-        for run in runs_of("own.tar", members).values()
+        for run in Archive("own.tar", members).runs.values()
     ]
     described = {**json.loads(members[ABOUT]), **about}
     return with_runs({**members, ABOUT: json.dumps(described).encode()}, described, runs)

@@ -13,7 +13,7 @@ from PIL import Image
 from ngo.analysis.calibration import VALUES, accuracies, centralized, jointly
 from ngo.figures.making import Opened
 from ngo.figures.tables import number
-from ngo.pipeline.archives.archive import OLDER, about_of, read_archive
+from ngo.pipeline.archives.archive import OLDER, read_archive
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.places import tidy_table, tier_folder
 from ngo.pipeline.plan import plan
@@ -48,16 +48,16 @@ writes this page.
 A candidate is a way of training, a γ, a p, and one of the two meanings of accuracy. Its distance is
 the root mean square of measured − published accuracy, in percentage points, over six cells of
 Table 1: centralized training, gossip on the ring, and NGO on the ring, each iid and non-iid. The
-cells with random and complete graphs take no part in the choice. The distance over these eight,
-called confirmed, shows whether the choice holds for what it was not made for. It is known where
-those cells were trained.
+eight cells with random and complete graphs take no part in the choice. The distance over these
+cells, called confirmed, shows whether the choice holds for other graphs. It is known if these cells
+were trained.
 
 With a constant learning rate, each evaluation of a run is a trial of that many epochs. An
 evaluation before a run's end uses {images:,} test images, the last one all of them. With a
 schedule, only the end counts. A candidate with a diverged run has no distance.
 
 The seed decides the partition, and the partition decides much of a non-iid accuracy. Candidates
-whose distances differ by less than the standard deviations below can't be told apart by these
+whose distances differ by less than the standard deviations below can't be distinguished by these
 seeds.
 
 | Data | Values tried | Candidates | Runs | Seeds, iid | Seeds, non-iid |
@@ -90,7 +90,8 @@ whose centralized model is among the most accurate, and the γ and p that come n
 
 ## Training without a network
 
-Centralized training at its end, by way of training. It bounds what a data set's network can reach.
+The accuracy of centralized training at its end, by way of training. It bounds the accuracy that a
+data set's network can reach.
 
 {centralized}
 """
@@ -112,7 +113,7 @@ def main() -> None:
 
 def warned(archive: Path) -> str:
     """A paragraph, if the shipped archive is marked as made by an earlier revision."""
-    older = about_of(archive, read_archive(archive)).get(OLDER) if archive.exists() else None
+    older = read_archive(archive).about.get(OLDER) if archive.exists() else None
     return f"\n**{escaped(warning(older))}**\n" if older else ""
 
 

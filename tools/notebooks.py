@@ -29,7 +29,7 @@ def files() -> dict[Path, str]:
 
 
 def others() -> list[Path]:
-    """Notebooks that no figure or table has any more."""
+    """Notebooks of figures and tables that do not exist any more."""
     folders = [REPOSITORY / "notebooks", *REPOSITORY.glob("papers/*/notebooks")]
     return sorted({path for folder in folders for path in folder.glob("*.ipynb")} - {*files()})
 

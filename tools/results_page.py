@@ -17,7 +17,7 @@ from ngo.cli.archive_options import trust_option
 from ngo.cli.parameters import FOLDER, INPUT
 from ngo.common.files import atomic_file, write_text
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import about_of, read_archive, unpack
+from ngo.pipeline.archives.archive import read_archive, unpack
 from ngo.pipeline.archives.archive_plan import check_plugins
 from ngo.pipeline.config_files import CONFIG, PAPERS
 from ngo.pipeline.places import tier_folder
@@ -72,10 +72,13 @@ def configs_of(tier: str) -> list[Path]:
 
 def rebuilt(archive: Path, shipped: Path, trusted: bool) -> tuple[Path, list[Path], bool]:
     """Where an archive is unpacked, its config files from there, and whether it has everything."""
-    members = read_archive(archive)
-    about = about_of(archive, members)
-    check_plugins(archive, members, about["config"], trusted=trusted, tell=click.echo)
-    return unpack(archive, shipped), [Path(name) for name in about["configs"]], about["whole"]
+    read = read_archive(archive)
+    check_plugins(read, trusted=trusted, tell=click.echo)
+    return (
+        unpack(read, shipped),
+        [Path(name) for name in read.about["configs"]],
+        read.about["whole"],
+    )
 
 
 def pages(contents: Contents) -> dict[str, str]:
@@ -98,7 +101,7 @@ def names(tier: str) -> tuple[str, str]:
 
 
 def write_images(contents: Contents, folder: Path) -> None:
-    """Copy the figures to ``folder``, in place of those that are there."""
+    """Copy the figures to ``folder``, in place of the earlier ones."""
     figures = {path.name: path for entry in contents.shown for path in entry.figures}
     for path in folder.glob("*.png"):
         if path.name not in figures:

@@ -2,8 +2,8 @@
 
 Every run of an archive must be of the present code, and one short run and one cheap measurement are
 made again. An archive that is marked as made by an earlier revision waits for its runs: the check
-is that the page of its tier says so at its top. Data sets that are not here are named; runs on
-others are taken then.
+is that the page of its tier says so at its top. A data set that is not here is named, and a run on
+another is taken.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from results_page import REPOSITORY, SHOWN
 from ngo.cli.field_options import data_root_option
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.archives.archive import OLDER, about_of, read_archive, runs_of
+from ngo.pipeline.archives.archive import OLDER, read_archive
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.drawing import Drawn
 from ngo.pipeline.archives.verification import Verification
@@ -52,12 +52,11 @@ def main(archives: tuple[Path, ...], data_root: Path | None) -> None:
 
 def checked(path: Path, root: Path) -> list[tuple[str, str]]:
     """What became of each check of an archive: pass, FAIL or skip, and a sentence."""
-    members = read_archive(path)
-    about = about_of(path, members)
-    if OLDER in about:
-        return [marked(about)]
-    with archived_plan(path, members, trusted=False, tell=click.echo) as planned:
-        return made_again(Verification(members, runs_of(path, members), planned, root), root)
+    archive = read_archive(path)
+    if OLDER in archive.about:
+        return [marked(archive.about)]
+    with archived_plan(archive, trusted=False, tell=click.echo) as planned:
+        return made_again(Verification(archive, planned, root), root)
 
 
 def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@
     rows = verdicts.check("claims.yaml", "tables/")
     print(verdicts.as_table(rows)[["claim", "verdict", "estimate", "low", "high"]])
 
-``quantity`` registers a quantity of one's own. A mistake raises a ``UserError``.
+``quantity`` registers a new quantity. A mistake raises a ``UserError``.
 """
 
 from __future__ import annotations

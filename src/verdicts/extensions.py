@@ -1,4 +1,4 @@
-"""Modules and files of a user's own that register quantities and values."""
+"""A user's modules and files that register quantities and values."""
 
 from __future__ import annotations
 

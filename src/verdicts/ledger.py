@@ -1,10 +1,10 @@
 """The ledger: every claim of a file, with a verdict, judged on tidy tables.
 
 A claim selects rows (``from``, ``where``), reduces them to one number per seed or to cases
-(``quantity_registry``), and is judged by statistics (``evidence``, ``judgement``) or by
-whether all cases are met. It is ``not run`` where a table, its rows, or a gate is missing: a data
-set that was not trained, for example. p values are adjusted within the claim's family; those of its
-cells within the claim.
+(``quantity_registry``), and is judged by statistics (``evidence``, ``judgement``) or by whether all
+cases are met. It is ``not run`` if a table or its rows are missing (a data set that was not
+trained, for example), or if the rows do not pass a gate. p values are adjusted within the claim's
+family; those of its cells within the claim.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdic
 
 
 def _decided(found: dict[str, Evidence | Verdict]) -> dict[str, Verdict]:
-    """Verdicts on all the evidence of a family; verdicts that stand already are kept."""
+    """Verdicts on all the evidence of a family; verdicts that are there already are kept."""
     open_ = {name: each for name, each in found.items() if isinstance(each, Evidence)}
     verdicts = dict(zip(open_, judge(list(open_.values())), strict=True))
     return {k: each if isinstance(each, Verdict) else verdicts[k] for k, each in found.items()}
@@ -121,8 +121,8 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         seeds_needed=seeds_needed(known, verdict.family) if known else NAN,
         p_adjusted=verdict.p_adjusted,
         p_equivalent_adjusted=verdict.p_equivalent_adjusted,
-        met=NAN if verdict.met is None else verdict.met,
-        cases=NAN if verdict.cases is None else verdict.cases,
+        met=verdict.met,
+        cases=verdict.cases,
         hardest=verdict.hardest,
         hardest_measured=verdict.hardest_measured,
         hardest_limit=verdict.hardest_limit,

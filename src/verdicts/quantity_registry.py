@@ -4,8 +4,8 @@ A quantity is a function of the rows of tidy tables that a claim selects, all th
 included, and of the claim's arguments (``with``). It returns one of two things:
 
 - one number per seed, a Series of floats indexed by seed. Values of one seed are combined within
-  the seed (paired differences, ratios as logs, slopes, Fisher z), so that seeds are independent. A
-  seed that is missing is NaN or absent. ±inf: a diverged run decides the comparison of its seed.
+  the seed (paired differences, ratios as logs, slopes, Fisher's z), so that seeds are independent.
+  A missing seed is NaN or absent. ±inf: a diverged run decides the comparison of its seed.
 - cases, if registered with ``cases=True``: a DataFrame with the columns ``case`` (its name),
   ``measured``, ``limit`` and ``met`` (bool).
 
@@ -16,8 +16,8 @@ The annotations of arguments say what they are, so that they can be checked befo
 ``rows`` always has at least one row. The function raises a UserError in one line if the rows lack
 what it needs; the claim is then not run, for that reason.
 
-Modules of ``quantities`` and plugins are imported to read the registry, so pandas, numpy and scipy
-are imported inside the functions.
+Modules with quantities are imported to read the registry. They import pandas, numpy and scipy
+inside the functions.
 """
 
 from __future__ import annotations
@@ -52,28 +52,26 @@ class Quantity:
     example: str = ""
 
     @property
+    def parameters(self) -> list[inspect.Parameter]:
+        """The parameters of the function other than ``rows``: its arguments in a claim."""
+        return list(inspect.signature(self.function).parameters.values())[1:]
+
+    @property
     def kinds(self) -> dict[str, set[str]]:
-        """The words in the annotations of the arguments besides ``rows``."""
-        _, *others = inspect.signature(self.function).parameters.values()
-        return {each.name: set(re.findall(r"\w+", str(each.annotation))) for each in others}
+        """The words in the annotation of each argument."""
+        return {e.name: set(re.findall(r"\w+", str(e.annotation))) for e in self.parameters}
 
     @property
     def arguments(self) -> dict[str, bool]:
-        """The names of the arguments besides ``rows``, and whether each is required."""
-        return {name: default is _REQUIRED for name, default in self.defaults.items()}
-
-    @property
-    def defaults(self) -> dict[str, object]:
-        """The arguments besides ``rows`` with their defaults."""
-        _, *others = inspect.signature(self.function).parameters.values()
-        return {each.name: each.default for each in others}
+        """The names of the arguments, and whether each is required."""
+        return {each.name: each.default is each.empty for each in self.parameters}
 
     @property
     def description(self) -> str:
         """Name, arguments, unit, what it is, and an example, over several lines."""
         arguments = ", ".join(
-            name if default is _REQUIRED else f"{name}={default!r}"
-            for name, default in self.defaults.items()
+            each.name if each.default is each.empty else f"{each.name}={each.default!r}"
+            for each in self.parameters
         )
         returns = "cases" if self.cases else f"one number per seed ({self.unit or 'no unit'})"
         lines = [f"{self.name}({arguments}): {returns}", inspect.getdoc(self.function) or ""]
@@ -89,8 +87,6 @@ class Quantity:
             raise UserError(f"{key}: {self.name!r} must return one number per seed.")
         return result.to_numpy(dtype=float)
 
-
-_REQUIRED = inspect.Parameter.empty
 
 QUANTITIES: Registry[Quantity] = Registry("quantity")
 

@@ -1,6 +1,6 @@
-"""Registries of named entries (topologies, methods, …), and the error for a user's mistake.
+"""Registries of named entries, and the error for a user's mistake.
 
-Entries import torch inside their functions, so that their names are known without torch.
+Entries import large libraries inside their functions, so that their names are known without these.
 """
 
 import difflib
@@ -47,10 +47,10 @@ class Registry(dict[str, T]):
     def __init__(self, kind: str) -> None:
         super().__init__()
 
-        # The config key under which a user names an entry: topology, dataset, …
+        # What an entry is, in a word; in a config, the key under which a user names it.
         self.kind = kind
 
-        # Where each entry is defined, as "module:qualname": the start of a run's code fingerprint.
+        # Where each entry is defined, as "module:qualname"; fingerprints of code start there.
         self.definitions: dict[str, str] = {}
 
     def __missing__(self, name: object) -> T:

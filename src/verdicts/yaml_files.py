@@ -1,4 +1,4 @@
-"""Reading YAML files; repeated keys and aliases that stand for too much are rejected."""
+"""Reading YAML files; repeated keys and aliases that expand to too many values are rejected."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class TooLarge(Exception):
 
 # PyYAML may have been built without its faster loader.
 class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """The loader of configs. Raises RepeatedKey, where PyYAML would use the last value.
+    """A safe loader. Raises RepeatedKey, where PyYAML would use the last value.
 
-    A key may override one from a merge (``<<: *other``). Raises TooLarge if aliases stand for too
-    many values, before they are written out.
+    A key may override one from a merge (``<<: *other``). Raises TooLarge if aliases expand to
+    too many values, before they are expanded.
     """
 
     def construct_document(self, node: yaml.Node) -> object:

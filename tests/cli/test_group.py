@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 from command_line import mistake
 
-from ngo.cli.group import Commands, Lazy
+from ngo.cli.group import Commands
 
 
 @click.command()
@@ -15,7 +15,7 @@ def late():
 
 
 def added():
-    """The commands of a registry."""
+    """The commands of measurements."""
     return {"late": late}
 
 
@@ -57,24 +57,15 @@ def test_an_interrupted_command_says_so():
     assert (result.exit_code, result.stderr) == (130, "ngo: interrupted\n")
 
 
-def test_a_command_comes_from_its_place():
-    group = Commands(
-        "g",
-        lazy={"early": Lazy(f"{__name__}:late", "Be early."), "late": Lazy("nosuch:added", None)},
-    )
-    assert group.list_commands() == ["early", "late"]
-    assert group.get_command(None, "early") is late
+def test_a_command_comes_from_its_module():
+    group = Commands("g", modules={"late": __name__, "early": "nosuch"})
+    assert group.list_commands() == ["late", "early"]
+    assert group.get_command(None, "late") is late
     assert group.get_command(None, "nosuch") is None
 
 
-def test_help_imports_no_command():
-    group = Commands("g", lazy={"a": Lazy("nosuch:a", "Do a."), "hidden": Lazy("nosuch:b", None)})
-    lines = CliRunner().invoke(group, ["--help"]).stdout.splitlines()
-    assert lines[-1].split(maxsplit=1) == ["a", "Do a."]
-
-
 def test_measurements_have_a_section_of_the_help():
-    group = Commands("g", registered=f"{__name__}:added")
+    group = Commands("g", measurements=added)
     assert group.list_commands() == ["late"]
     assert CliRunner().invoke(group, ["late"]).stdout == "here\n"
     assert "Measurements:\n  late  Come late.\n" in CliRunner().invoke(group, ["--help"]).stdout

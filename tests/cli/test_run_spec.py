@@ -16,6 +16,20 @@ def test_a_value_without_effect_is_named(tmp_path):
     assert "note: local_rule adam has no effect here: it is 'sgd'" in out
 
 
+@pytest.mark.parametrize(
+    ("dataset", "model"),
+    [
+        *(("digits", "mnist_cnn"), ("mnist", "mnist_cnn"), ("cifar10", "cifar10_cnn")),
+        *(("cifar100", "cifar100_cnn"), ("tinyimagenet", "resnet18"), ("sine", "toy_net")),
+    ],
+)
+def test_the_default_model_classifies_if_one_that_fits_does(dataset, model):
+    assert spec_of_options({"dataset": dataset, "batch_size": 4}).model == model
+    if dataset.startswith("cifar"):
+        vae = spec_of_options({"dataset": dataset, "batch_size": 4, "task": "vae"})
+        assert vae.model == "cifar10_vae"
+
+
 def test_a_run_file_with_an_unknown_field_is_refused(tmp_path):
     (tmp_path / "s.json").write_text('{"datset": "digits"}')
     out = ngo("train", "--spec", tmp_path / "s.json", "--out", tmp_path / "run", code=2)

@@ -19,7 +19,7 @@ def test_runs_lists_what_a_config_trains():
     assert sum(row["experiment"] == "table1" for row in table) == 28
 
 
-def test_runs_alone_lists_the_tiers_beside_files_that_are_none(tmp_path, monkeypatch):
+def test_runs_alone_lists_the_tiers_and_names_files_that_are_no_tiers(tmp_path, monkeypatch):
     (tmp_path / "config").mkdir()
     for path in CONFIGS:
         shutil.copy(path, tmp_path / "config")

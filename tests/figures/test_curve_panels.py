@@ -8,6 +8,7 @@ import pytest
 
 from ngo.analysis.curves import along, points
 from ngo.figures import curve_panels, plots
+from ngo.figures.style import kth_style
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -109,5 +110,33 @@ def test_the_line_of_the_runs_left_is_thin():
 
 def test_centralized_learning_is_left_out_of_v():
     table = pd.DataFrame({"method": ["centralized", "ngo"], "x": [1, 2]})
-    cases = curve_panels.decentralized(curve_panels.by_method(table))
-    assert [look.label for look, _ in cases] == ["NGO"]
+    cases = curve_panels.by_method(table)
+    assert [look.label for look, _ in curve_panels.having("V", cases)] == ["NGO"]
+    assert curve_panels.having("accuracy", cases) == cases
+
+
+def test_cases_may_be_told_apart_by_another_column():
+    table = pd.DataFrame({"coupling": ["cubic", "averaging"], "x": [1, 2]})
+    known = {"averaging": kth_style(2, "averaging")}
+    cases = curve_panels.by_method(table, "coupling", known)
+    assert [look.label for look, _ in cases] == ["averaging", "cubic"]
+
+
+def test_a_difference_has_a_line_at_zero():
+    for name, drawn in (("difference", [[0, 0]]), ("accuracy", [])):
+        table = points(rows([1.0, 2.0, 3.0], name=name).assign(n=4), ["method", "n"], [name])
+        axis = plots.new_figure(2).subplots()
+        curve_panels.dots(axis, curve_panels.by_method(table), "n", name)
+        across = [line for line in axis.lines if list(line.get_xdata()) == [0, 1]]
+        assert [list(line.get_ydata()) for line in across] == drawn
+
+
+def test_error_bars_reach_from_low_to_high():
+    table = pd.DataFrame({"n": [2, 4], "mean": [1.0, 2.0], "low": [0.5, 1.0], "high": [3.0, 4.0]})
+    axis = plots.new_figure(2).subplots()
+    curve_panels.error_bars(axis, table, "n", kth_style(0, "case"), fillstyle="none")
+    (container,) = axis.containers
+    line, _, (bars,) = container.lines
+    assert (list(line.get_ydata()), line.get_fillstyle()) == ([1, 2], "none")
+    assert [bar[:, 1].tolist() for bar in bars.get_segments()] == [[0.5, 3], [1, 4]]
+    assert len(axis.lines) == 3  # the line and the caps: no marker is hollow

@@ -10,6 +10,13 @@ from ngo.figures import plots
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
 
+def test_panels_have_rows_and_columns_even_if_there_is_one():
+    for rows, columns in ((1, 1), (2, 3)):
+        figure, axes = plots.panels(3, rows, columns, width=5, sharey=True)
+        assert axes.shape == (rows, columns)
+        assert figure.get_size_inches().tolist() == [5, 3]
+
+
 def test_a_log_axis_has_plain_numbers_and_leaves_zero_out():
     figure = plots.new_figure(4)
     axis = figure.subplots()

@@ -1,6 +1,7 @@
 """The style of figures."""
 
 import matplotlib as mpl
+from matplotlib.figure import Figure
 
 from ngo.figures.style import METHOD_STYLES, house_style, kth_style
 
@@ -16,6 +17,21 @@ def test_a_style_keeps_its_look_under_another_label():
     other = look.named("other")
     assert other.label == "other"
     assert (other.colour, other.line, other.marker) == (look.colour, look.line, look.marker)
+
+
+def test_variants_differ_in_line_and_marker_alone():
+    look = kth_style(1, "one")
+    variants = [look.variant(k, str(k)) for k in range(3)]
+    assert {each.colour for each in variants} == {look.colour}
+    assert len({(each.line, each.marker) for each in variants}) == 3
+    assert [each.label for each in variants] == ["0", "1", "2"]
+
+
+def test_marks_have_no_line():
+    look = kth_style(1, "one")
+    (line,) = Figure().subplots().plot([0, 1], [0, 1], **look.marks)
+    assert (line.get_linestyle(), line.get_marker()) == ("None", look.marker)
+    assert (line.get_color(), line.get_label()) == (look.colour, "one")
 
 
 def test_matplotlibs_settings_are_restored():

@@ -31,6 +31,13 @@ def test_printed_numbers():
     assert tables.number(float("nan")) == "–"
 
 
+def test_dashes_and_intervals():
+    assert tables.dashed([0.5, float("nan")], "{:g}".format) == ["0.5", "–"]
+    assert tables.bracketed(-0.5, 0.25) == " [−0.50, 0.25]"
+    assert tables.bracketed(1e-5, 1e-4, "{:.0e}".format) == " [1e-05, 1e-04]"
+    assert tables.bracketed(float("nan"), float("nan")) == ""
+
+
 HOSTILE = "<script>x()</script> ![a](http://b) [c](d)\n\n# e | f"
 
 

@@ -74,7 +74,7 @@ def test_verdicts_of_changed_archives_change_only_where_verify_fails(good, tmp_p
 
 
 def test_texts_of_an_archive_are_neither_html_nor_links_on_any_page(good, tmp_path):
-    members = read_archive(good)
+    members = read_archive(good).members
     claims = {f"{name}": {**each, "says": SCRIPT, "place": SCRIPT, "unit": SCRIPT}
               for name, each in CLAIMS.items()}  # fmt: skip
     topics = [{**each, "title": SCRIPT, "about": SCRIPT} for each in FINDINGS["topics"]]

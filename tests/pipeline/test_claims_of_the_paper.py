@@ -45,7 +45,7 @@ def verdicts(tier, effect, names):
 
 
 def measurements():
-    """The names of tidy tables that the config produces beside those of experiments."""
+    """The names of tidy tables that the config produces, other than those of experiments."""
     config = read_config([CONFIG / "config.yaml"])
     names = {f"{kind}_{name}" for kind in MEASUREMENTS for name in config.get(kind, {})}
     return names | {f"classes_{name}" for name in config["partitions"]}

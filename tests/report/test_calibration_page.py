@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from conftest import REPOSITORY
@@ -76,11 +77,11 @@ def test_without_results_the_page_names_what_is_missing(pages, tmp_path):
 
 def test_the_page_says_if_an_earlier_revision_made_the_runs(pages, tmp_path, monkeypatch):
     assert pages.warned(tmp_path / "absent.tar") == ""
-    monkeypatch.setattr(pages, "read_archive", lambda path: {})
     for about, said in (
         ({}, ""),
         ({pages.OLDER: "abc_1"}, "earlier revision of the code (abc\\_1)"),
     ):
-        monkeypatch.setattr(pages, "about_of", lambda path, members, about=about: about)
+        read = SimpleNamespace(about=about)
+        monkeypatch.setattr(pages, "read_archive", lambda path, read=read: read)
         assert said in pages.warned(tmp_path)
         assert bool(pages.warned(tmp_path)) == bool(said)

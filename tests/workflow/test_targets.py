@@ -24,7 +24,7 @@ def test_an_experiment_of_ones_own_as_documented(tmp_path):
     """The overlay and the command of config/README.md, verbatim."""
     clone = Clone(tmp_path / "ngo")
     page = (REPOSITORY / "config/README.md").read_text()
-    overlay = re.search(r"^```yaml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)[1]
+    overlay = re.search(r"^```yaml\n(tier: .*?)^```", page, flags=re.MULTILINE | re.DOTALL)[1]
     command = re.search(r"^    snakemake (myexp .*)$", page, flags=re.MULTILINE)[1]
     assert len(overlay.splitlines()) == 5
     (clone.root / "config/mine.yaml").write_text(overlay)

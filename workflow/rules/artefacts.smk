@@ -67,7 +67,7 @@ rule report:
     input:
         rules.tables.input,
         rules.figures.input,
-        records=get_records(),
+        records=[f"results/runs/{run}/run.json" for run in PLAN.shown_runs],
         configs=CONFIGS,
     output:
         "results/<tier>/report.html",

@@ -11,7 +11,7 @@ from snakemake.cli import get_argument_parser
 
 from ngo.data import download
 from ngo.common import devices
-from ngo.pipeline import config_files, damaged, file_dates, rate_limit, sigterm
+from ngo.pipeline import config_files, damaged, snakemake_methods
 from ngo.pipeline.keys import Keys
 from ngo.pipeline.plan import plan
 from ngo.cli import prefork
@@ -24,11 +24,9 @@ from ngo.common.registry import UserError, nearest, unknown
 from ngo.training.spec import flag
 
 try:
-    sigterm.defer()
-    rate_limit.relieve()
-    # A job runs again when its params change. They contain a key of its code, its values and its
-    # inputs (ngo.pipeline.keys).
-    file_dates.ignore()
+    # A job runs again when its params change, and not by the dates of files. The params contain a
+    # key of its code, its values and its inputs (ngo.pipeline.keys).
+    snakemake_methods.replace_all()
 except UserError as error:
     sys.exit(f"ngo: {error}")
 
@@ -89,9 +87,13 @@ try:
     # Whether jobs run on this machine, whose device can be checked, or on the nodes of a cluster. (The
     # executor is not known while the workflow is parsed, but only clusters have a number of nodes.)
     HERE = workflow.is_main_process and workflow.resource_settings.nodes is None
-    GPU = int(devices.chosen(PLAN.device) == "cuda" if HERE else PLAN.device != "cpu")
+    GPU = int(
+        devices.chosen(config["device"]) == "cuda"
+        if HERE
+        else config["device"] != "cpu"
+    )
     # What the config calls auto is the CPU where there is no GPU: a prefork server takes such jobs.
-    DEVICE = PLAN.device if GPU else "cpu"
+    DEVICE = config["device"] if GPU else "cpu"
 except UserError as error:
     sys.exit(f"ngo: {error}")
 
@@ -99,6 +101,8 @@ KEYS = Keys(PLAN)
 RUNS = PLAN.runs
 PARTITIONS = PLAN.partition_runs
 DATA_ROOT = download.data_root(config=config["data"]["root"])
+# How many runs share a GPU of one machine, at most.
+RUNS_PER_GPU = config.get("runs_per_gpu", 1)
 
 # Jobs find this environment's commands and the data, wherever they run.
 # (Snakemake formats the prefix.)
@@ -110,13 +114,13 @@ shell.prefix(PREFIX.replace("{", "{{").replace("}", "}}"))
 
 # The number of GPU jobs at once. (A cluster counts its own GPUs.)
 if HERE and "gpu" not in workflow.global_resources:
-    workflow.register_resource("gpu", PLAN.runs_per_gpu * len(devices.visible_gpus()))
+    workflow.register_resource("gpu", RUNS_PER_GPU * len(devices.visible_gpus()))
 
 
 # The tables and figures of this config.
 SHOWN = PLAN.artefacts
 
-# Targets besides tables and figures.
+# Targets other than tables and figures.
 TARGETS = ["all", "tables", "figures", "training", "assumptions", "report"]
 
 
@@ -157,10 +161,6 @@ def get_metrics(runs):
     return [f"results/runs/{run}/metrics.parquet" for run in runs]
 
 
-def get_experiment_metrics(wildcards):
-    return get_metrics(spec.id for spec in PLAN.training[wildcards.experiment])
-
-
 def get_partition(wildcards):
     run = wildcards.run
     if run not in RUNS:
@@ -173,10 +173,6 @@ def get_shown_partitions(wildcards):
         f"results/partitions/{spec.partition_id}.parquet"
         for spec in PLAN.partitions[wildcards.artefact]
     ]
-
-
-def get_manifest(wildcards):
-    return f"results/data/{PARTITIONS[wildcards.partition].dataset}.json"
 
 
 def get_flags(values):
@@ -203,27 +199,11 @@ def get_mixed_versions(wildcards, output):
     return get_flags({"mixed_versions": PLAN.mixed_versions})
 
 
-def get_partition_flags(wildcards):
-    return get_flags(PARTITIONS[wildcards.partition].partition_fields)
-
-
 def get_measurements(exclusive):
     """A pattern that matches the measurements that run alone on the machine, or the others."""
     return get_pattern(
         name for name, each in MEASUREMENTS.items() if each.exclusive == exclusive
     )
-
-
-def get_data_key(wildcards):
-    return KEYS.data_set(wildcards.dataset)
-
-
-def get_partition_key(wildcards):
-    return KEYS.partition(wildcards.partition)
-
-
-def get_run_key(wildcards):
-    return KEYS.run(wildcards.run)
 
 
 def get_table_key(pattern):
@@ -236,7 +216,9 @@ def get_artefact_key(artefact):
 
 
 def get_measure_flags(wildcards):
-    place = {"device": PLAN.device} if MEASUREMENTS[wildcards.kind].run_fields else {}
+    place = (
+        {"device": config["device"]} if MEASUREMENTS[wildcards.kind].run_fields else {}
+    )
     return get_flags({**PLAN.measures[wildcards.kind][wildcards.artefact], **place})
 
 
@@ -284,11 +266,6 @@ def get_reported(path, caption, section, title):
         category=section,
         labels={"Figure or table": f"{title} ({Path(path).name})"},
     )
-
-
-def get_records():
-    """The records of the runs on the page of results."""
-    return [f"results/runs/{run}/run.json" for run in PLAN.shown_runs]
 
 
 def get_report_key(wildcards):

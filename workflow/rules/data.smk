@@ -40,7 +40,7 @@ rule data:
     # The nodes of a cluster may have no network.
     localrule: True
     params:
-        key=get_data_key,
+        key=lambda wildcards: KEYS.data_set(wildcards.dataset),
         plugins=get_plugins,
     shell:
         "ngo data {params.plugins:q} {wildcards.dataset:q} --out {output:q} > {log:q} 2>&1"
@@ -49,14 +49,16 @@ rule data:
 rule partition:
     """Decide who owns which sample."""
     input:
-        get_manifest,
+        lambda wildcards: f"results/data/{PARTITIONS[wildcards.partition].dataset}.json",
     output:
         "results/partitions/{partition}.parquet",
     log:
         "logs/partitions/{partition}.log",
     params:
-        flags=get_partition_flags,
-        key=get_partition_key,
+        flags=lambda wildcards: get_flags(
+            PARTITIONS[wildcards.partition].partition_fields
+        ),
+        key=lambda wildcards: KEYS.partition(wildcards.partition),
         plugins=get_plugins,
     shell:
         "ngo partition {params.plugins:q} {params.flags:q} --out {output:q} > {log:q} 2>&1"

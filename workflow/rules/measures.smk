@@ -1,4 +1,4 @@
-# Measurements beside training, and on models that training kept.
+# Measurements other than training, some of them on models that training kept.
 
 
 rule measure:

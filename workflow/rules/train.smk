@@ -21,10 +21,10 @@ rule train:
         runtime=config["resources"]["train"]["runtime"],
         gpu=GPU,
         device=DEVICE,
-        runs_per_gpu=PLAN.runs_per_gpu,
+        runs_per_gpu=RUNS_PER_GPU,
     params:
         flags=lambda wildcards: RUNS[wildcards.run].flags(),
-        key=get_run_key,
+        key=lambda wildcards: KEYS.run(wildcards.run),
         plugins=get_plugins,
     # exec: the run receives the job's signals. --overwrite: when a job starts, finished files are out
     # of date; a checkpoint of the same run is resumed nevertheless.
@@ -43,14 +43,16 @@ use rule train as train_and_keep with:
     params:
         flags=lambda wildcards: RUNS[wildcards.run].flags()
         + get_flags({"snapshot": PLAN.snapshots[wildcards.run]}),
-        key=get_run_key,
+        key=lambda wildcards: KEYS.run(wildcards.run),
         plugins=get_plugins,
 
 
 rule aggregate:
     """Join the metrics of an experiment's runs in one tidy table."""
     input:
-        metrics=get_experiment_metrics,
+        metrics=lambda wildcards: get_metrics(
+            spec.id for spec in PLAN.training[wildcards.experiment]
+        ),
     output:
         "results/<tier>/metrics/{experiment}.parquet",
     log:

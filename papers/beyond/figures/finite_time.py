@@ -29,10 +29,11 @@ from ngo.figures import plots
 from ngo.figures.curve_panels import Cases, dots, lines
 from ngo.figures.declaration import figure
 from ngo.figures.style import LINES, kth_style
-from ngo.figures.tables import number
+from ngo.figures.tables import bracketed, dashed
 from ngo.gossip.bounds import finite_time_bound
 from ngo.gossip.disturbance import Chebyshev
 from ngo.gossip.topology import TOPOLOGIES, Mixing
+from verdicts.row import ABSENT
 
 DRAWN, BEST = "finite_time", "finite_time_best"
 
@@ -102,7 +103,7 @@ def _course(table: pd.DataFrame) -> pd.DataFrame:
 def compared(table: pd.DataFrame) -> pd.DataFrame:
     """``comparison`` by ``V_early``, by ``V_settled`` under disturbances that leave a floor.
 
-    Undisturbed rounds have theory beside them (``with_theory``).
+    Undisturbed rounds have the bounds of theory, too (``with_theory``).
     """
     clean, floor = table["disturbance"] == "none", table["disturbance"].isin(FLOORS)
     start = table[clean & (table["round"] == 0)]
@@ -115,7 +116,7 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def comparison(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
-    """Each mixer at its best in each situation, beside linear gossip at its best.
+    """Each mixer at its best in each situation, compared with linear gossip at its best.
 
     Columns: ``MIXER``, ``TUNED``; mean, low, high of ``value`` (geometric, ``curves.points``); and
     the same of its ratio to linear gossip's on the same topology, paired by seed.
@@ -203,20 +204,19 @@ def draw(numbers: Tables) -> Figure:
     """V by rounds and by messages, undisturbed; V that settles under each disturbance."""
     course, settled = part(numbers[DRAWN], "course"), part(numbers[DRAWN], "settled")
     kinds = [kind for kind in KINDS if kind in set(settled["disturbance"])]
-    graphs = sorted({*course["topology"], *settled["topology"]}, key=_ring_first)
+    graphs = sorted({*course["topology"], *settled["topology"]}, key=lambda g: (g != "ring", g))
     figure = plots.new_figure(2.2 * (1 + -(-len(kinds) // 3)) + 0.8)
     grid = figure.add_gridspec(1 + -(-len(kinds) // 3), 6)
-    top = [figure.add_subplot(grid[0, :3]), figure.add_subplot(grid[0, 3:])]
+    top = [figure.add_subplot(grid[0, k : k + 3]) for k in (0, 3)]
     for axis, x in zip(top, ("round", "messages"), strict=True):
         lines(axis, _cases(course, graphs), x, "V")
         axis.set_xlabel("rounds" if x == "round" else "models sent by a worker")
-    below = [
-        figure.add_subplot(grid[1 + k // 3, 2 * (k % 3) : 2 * (k % 3) + 2])
-        for k in range(len(kinds))
-    ]
-    for axis, kind in zip(below, kinds, strict=True):
-        _draw_ratios(axis, settled[settled["disturbance"] == kind], graphs)
-        axis.set_xlabel(KINDS[kind][1])
+    below = []
+    for k, kind in enumerate(kinds):
+        column = 2 * (k % 3)
+        below.append(figure.add_subplot(grid[1 + k // 3, column : column + 2]))
+        _draw_ratios(below[k], settled[settled["disturbance"] == kind], graphs)
+        below[k].set_xlabel(KINDS[kind][1])
     names = [KINDS[kind][0] for kind in kinds]
     plots.titles([*top, *below], "undisturbed", "undisturbed, by messages", *names)
     plots.legend(figure, top[0])
@@ -235,23 +235,17 @@ def show(numbers: Tables) -> pd.DataFrame:
             "Best p": found["p"].map("{:g}".format),
             "Best γ": found["gamma"].map("{:g}".format),
             "V": _with_interval(found, ""),
-            "V at most": _scientific(found["V_bound"]),
-            "T*": _scientific(found["T_star"]),
+            "V at most": dashed(found["V_bound"], "{:.2e}".format),
+            "T*": dashed(found["T_star"], "{:.2e}".format),
             "V / linear": _with_interval(found, "ratio_"),
         }
     )
 
 
-def _scientific(values: pd.Series) -> list[str]:
-    return [number(np.nan) if np.isnan(value) else f"{value:.2e}" for value in values]
-
-
 def _with_interval(found: pd.DataFrame, prefix: str) -> list[str]:
     rows = found[[f"{prefix}{name}" for name in ("mean", "low", "high")]].to_numpy(float)
     return [
-        f"{mean:.2e}" + (f" [{low:.1e}, {high:.1e}]" if np.isfinite(low) else "")
-        if np.isfinite(mean)
-        else number(np.nan)
+        f"{mean:.2e}{bracketed(low, high, '{:.1e}'.format)}" if np.isfinite(mean) else ABSENT
         for mean, low, high in rows
     ]
 
@@ -271,13 +265,9 @@ def _draw_ratios(axis: Axes, settled: pd.DataFrame, graphs: list[str]) -> None:
 def _cases(rows: pd.DataFrame, graphs: list[str]) -> Cases:
     """The rows of each mixer on each graph: a colour and marker for one, a line for the other."""
     found = []
+    parts = dict(list(rows.groupby(["mixer", "topology"])))
     for k, mixer in enumerate(MIXERS):
         for line, graph in zip(cycle(LINES), graphs):
-            part = rows[(rows["mixer"] == mixer) & (rows["topology"] == graph)]
             look = replace(kth_style(k, f"{mixer}, {graph.replace('_', ' ')}"), line=line)
-            found += [(look, part)] if len(part) else []
+            found += [(look, parts[mixer, graph])] if (mixer, graph) in parts else []
     return found
-
-
-def _ring_first(graph: str) -> tuple[bool, str]:
-    return graph != "ring", graph

@@ -7,7 +7,6 @@ Right: over training.
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -17,7 +16,7 @@ from ngo.figures import captions, plots
 from ngo.figures.case_styles import case_styles
 from ngo.figures.curve_panels import lines
 from ngo.figures.declaration import figure
-from ngo.figures.tables import number
+from ngo.figures.tables import bracketed, number
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final
 
@@ -79,21 +78,18 @@ def caption(numbers: Tables, metrics: pd.DataFrame) -> str:
 
 def draw(numbers: Tables) -> Figure:
     """The gain against V of all evaluations, and by epoch, for each data set."""
-    curves, found = (part(numbers[MERGES], name) for name in ("course", "each"))
+    found = part(numbers[MERGES], "each")
     sets = list(found.groupby(BY[:-1], sort=False))
+    courses = part(numbers[MERGES], "course").groupby(BY[:-1])
     looks = case_styles(found)
-    figure = plots.new_figure(2.3 * len(sets) + 0.8)
-    axes = figure.subplots(len(sets), 2, squeeze=False)
+    figure, axes = plots.panels(2.3 * len(sets) + 0.8, len(sets), 2)
     for (left, right), (situation, rows) in zip(axes, sets, strict=True):
         plots.log_axis(left.xaxis)
         for name, case in rows[rows["V"] > 0].groupby("case"):
-            look = looks[name]
-            left.plot(
-                case["V"], case["gain"], look.marker, color=look.colour, markersize=2.5, alpha=0.5
-            )
+            left.plot(case["V"], case["gain"], **looks[name].marks, markersize=2.5, alpha=0.5)
         left.set(xlabel="index $V$", ylabel="gain of merging (points)")
-        own = curves[(curves[BY[:-1]] == list(situation)).all(axis=1)]
-        lines(right, [(looks[name], case) for name, case in own.groupby("case")], "epoch", "gain")
+        own = courses.get_group(situation).groupby("case")
+        lines(right, [(looks[name], case) for name, case in own], "epoch", "gain")
         right.set(xlabel="epoch", ylabel="")
         for axis in (left, right):
             axis.axhline(0, color="0.6", lw=1)
@@ -113,9 +109,8 @@ def show(numbers: Tables) -> pd.DataFrame:
             "Partition": wide.index.get_level_values("partition"),
             "Case": wide.index.get_level_values("case"),
             "Gain of merging": [
-                number(mean, plus=True)
-                + (f" [{number(a)}, {number(b)}]" if np.isfinite([a, b]).all() else "")
-                for mean, a, b in zip(gain, low, high, strict=True)
+                number(mean, plus=True) + bracketed(*ends)
+                for mean, *ends in zip(gain, low, high, strict=True)
             ],
             "V": [f"{V:.3g}" for V in wide["mean", "V"]],
         }

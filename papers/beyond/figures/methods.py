@@ -2,7 +2,7 @@
 capped and its implicit form, each at its own best p, γ and learning rate by held-out accuracy.
 Right: the gain over linear gossip with the same method.
 
-*The question:* where does nonlinear gossip still help, beside momentum and corrections for
+*The question:* where does nonlinear gossip still help when there is momentum or a correction for
 heterogeneous data, and when linear gossip may choose its γ too?
 """
 

@@ -22,6 +22,7 @@ from ngo.figures import captions, plots
 from ngo.figures.case_styles import case_styles
 from ngo.figures.curve_panels import lines
 from ngo.figures.declaration import figure
+from ngo.figures.tables import dashed
 from verdicts.row import ABSENT
 from verdicts.rows.best_fields import at_best
 from verdicts.rows.evaluations import final
@@ -38,6 +39,7 @@ NOTE = (
 )
 
 Tables = dict[str, pd.DataFrame]
+Networks = Mapping[str, Mapping[str, float]]
 
 
 @figure(
@@ -47,9 +49,7 @@ Tables = dict[str, pd.DataFrame]
     tables=("price_to_target",),
     values={"target_accuracy": (0, 1)},
 )
-def numbers(
-    metrics: pd.DataFrame, network: Mapping[str, Mapping[str, float]], target_accuracy: float
-) -> Tables:
+def numbers(metrics: pd.DataFrame, network: Networks, target_accuracy: float) -> Tables:
     """The evaluations of each case with their costs, and the costs of reaching the target.
 
     ``network`` are networks by name (``network_time.NetworkModel``); ``target_accuracy`` is the
@@ -59,10 +59,7 @@ def numbers(
         raise UserError("network: the config names none; it needs one or more.")
     models = {name: read_network(values) for name, values in network.items()}
     found = priced(metrics, models)
-    return {
-        PRICES: found,
-        COSTS: costs_to(found, 100 * target_accuracy, [BYTES, *models]),
-    }
+    return {PRICES: found, COSTS: costs_to(found, 100 * target_accuracy, [BYTES, *models])}
 
 
 def priced(metrics: pd.DataFrame, networks: Mapping[str, NetworkModel]) -> pd.DataFrame:
@@ -102,22 +99,26 @@ def costs_to(found: pd.DataFrame, target: float, costs: Sequence[str]) -> pd.Dat
     ).reset_index()
 
 
-def note(numbers: Tables, metrics: pd.DataFrame, **inputs: object) -> list[str]:
+def note(
+    numbers: Tables, metrics: pd.DataFrame, network: Networks, target_accuracy: float
+) -> list[str]:
     """What the costs are."""
     return [
         NOTE,
-        _in_words(inputs["network"]),
+        _in_words(network),
         captions.intervals(metrics, geometric=False),
         captions.diverged(numbers[PRICES]),
     ]
 
 
-def caption(numbers: Tables, target_accuracy: float, **inputs: object) -> str:
+def caption(
+    numbers: Tables, metrics: pd.DataFrame, network: Networks, target_accuracy: float
+) -> str:
     """What the table shows."""
     return (
         f"What it costs until the mean model's test accuracy is {target_accuracy:.0%}: medians "
         f"over seeds, linear between evaluations; {ABSENT}: half of the runs or more do not reach "
-        f"it. {NOTE} {_in_words(inputs['network'])}"
+        f"it. {NOTE} {_in_words(network)}"
     )
 
 
@@ -137,16 +138,14 @@ def draw(numbers: Tables) -> Figure:
         for cost in (BYTES, *networks)
     ]
     height = -(-len(panels) // 2)
-    figure = plots.new_figure(2.3 * height + 2)
-    axes = list(figure.subplots(height, 2, squeeze=False, sharey=True).flat)
-    names = []
+    figure, grid = plots.panels(2.3 * height + 2, height, 2, sharey=True)
+    axes, names = list(grid.flat), []
     for axis, (situation, rows, cost) in zip(axes, panels, strict=False):
         curves = price_curves(rows, cost)
         if cost == BYTES:
             curves[cost] /= 1e6
-        lines(
-            axis, [(looks[case], part) for case, part in curves.groupby("case")], cost, "accuracy"
-        )
+        cases = [(looks[case], part) for case, part in curves.groupby("case")]
+        lines(axis, cases, cost, "accuracy")
         plots.log_axis(axis.xaxis)  # prices are compared by their ratios
         axis.set_xlabel("MB sent by a worker" if cost == BYTES else "seconds")
         called = "bytes" if cost == BYTES else cost.replace("_", " ")
@@ -168,26 +167,21 @@ def show(numbers: Tables) -> pd.DataFrame:
             "Data": table["dataset"],
             "Partition": table["partition"],
             "Case": table["case"],
-            **{
-                title: [ABSENT if pd.isna(value) else f"{value:g}" for value in table[column]]
-                for title, column in (("Best p", "p"), ("Best γ", "gamma"), ("Best η", "lr"))
-            },
-            "MB by a worker": [_number(value / 1e6) for value in table[BYTES]],
-            **{
-                f"{name.replace('_', ' ')}, s": [_number(value) for value in table[name]]
-                for name in _networks(table)
-            },
+            "Best p": dashed(table["p"], "{:g}".format),
+            "Best γ": dashed(table["gamma"], "{:g}".format),
+            "Best η": dashed(table["lr"], "{:g}".format),
+            "MB by a worker": _costs(table[BYTES] / 1e6),
+            **{f"{name.replace('_', ' ')}, s": _costs(table[name]) for name in _networks(table)},
             "Reached": [f"{k} of {n}" for k, n in zip(table["seeds"], table["runs"], strict=True)],
         }
     )
 
 
-def _number(value: float) -> str:
-    return f"{value:,.3g}" if np.isfinite(value) else ABSENT
+def _costs(values: pd.Series) -> list[str]:
+    return dashed(values.replace(np.inf, np.nan), "{:,.3g}".format)
 
 
-def _in_words(network: object) -> str:
-    assert isinstance(network, Mapping)
+def _in_words(network: Networks) -> str:
     return " ".join(_sentence(name, read_network(values)) for name, values in network.items())
 
 

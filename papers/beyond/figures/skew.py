@@ -87,8 +87,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     sets = list(table.groupby(["dataset", "partition"], sort=False))
     names = sorted(set(table["name"]), key=lambda name: (LINEAR not in name, name))
     styles = {name: kth_style(k, name) for k, name in enumerate(names)}
-    figure = plots.new_figure(2.2 * len(sets) + 0.8)
-    axes = figure.subplots(len(sets), 2, squeeze=False)
+    figure, axes = plots.panels(2.2 * len(sets) + 0.8, len(sets), 2)
     for pair, (_, rows) in zip(axes, sets, strict=True):
         for axis, value in zip(pair, ("accuracy", "gain"), strict=True):
             own = rows if value == "accuracy" else rows[rows["gain"].notna()]
@@ -103,14 +102,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
 
 def _cases(rows: pd.DataFrame, value: str, styles: dict[str, Style]) -> Cases:
     """The rows of each method and mixer, as ``curves.points`` has them."""
-    rows = rows.assign(
-        value=value,
-        mean=rows[value],
-        low=rows[value] - rows[f"{value}_ci95"],
-        high=rows[value] + rows[f"{value}_ci95"],
-    )
-    return [
-        (style, rows[rows["name"] == name].sort_values("hellinger"))
-        for name, style in styles.items()
-        if name in set(rows["name"])
-    ]
+    mean, half = rows[value], rows[f"{value}_ci95"]
+    rows = rows.assign(value=value, mean=mean, low=mean - half, high=mean + half)
+    parts = dict(list(rows.groupby("name")))
+    return [(style, parts[name]) for name, style in styles.items() if name in parts]

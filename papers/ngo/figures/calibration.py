@@ -18,7 +18,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo.analysis.calibration import (
-    CALIBRATED,
     HALVES,
     accuracies,
     cells_of,
@@ -133,31 +132,30 @@ def both_rankings(table: pd.DataFrame) -> pd.DataFrame:
 
     The column ``epochs`` is ``common`` or ``own``; see ``calibration.ranking`` for the others.
     """
-    kinds = {"common": True, "own": False}
-    parts = [ranking(table, common=common).assign(epochs=kind) for kind, common in kinds.items()]
-    return pd.concat(parts, ignore_index=True).sort_values(
-        ["dataset", "epochs", "rank"], ignore_index=True
+    kinds = ("common", "own")
+    both = pd.concat(
+        [ranking(table, common=kind == "common").assign(epochs=kind) for kind in kinds]
     )
+    return both.sort_values(["dataset", "epochs", "rank"], ignore_index=True)
 
 
-def print_ranking(ranked: pd.DataFrame, most: int = SHOWN) -> pd.DataFrame:
-    """The printed form of the first ``most`` candidates of each data set and way to count."""
-    rows = ranked[ranked["rank"] <= most]
+def print_ranking(ranked: pd.DataFrame) -> pd.DataFrame:
+    """The printed form of the first candidates of each data set and way to count epochs."""
+    rows = ranked[ranked["rank"] <= SHOWN]
     columns = {
         "Data": rows["dataset"],
         "Rank": rows["rank"].astype(str),
         "Training": [training(row) for row in rows.to_dict("records")],
-        "γ": [f"{gamma:g}" for gamma in rows["gamma"]],
-        "p": [f"{p:g}" for p in rows["p"]],
+        "γ": rows["gamma"].map("{:g}".format),
+        "p": rows["p"].map("{:g}".format),
         "Accuracy of": rows["reading"].map(READING),
         "Epochs": [epochs(row) for row in rows.to_dict("records")],
-        "Distance": [number(value) for value in rows["calibrated"]],
+        "Distance": rows["calibrated"].map(number),
+        **{
+            name.capitalize(): rows[f"calibrated_{half}"].map(number) for half, name in HALF.items()
+        },
+        "Confirmed": rows["confirmed"].map(number),
     }
-    for half, name in HALF.items():
-        columns[f"{name[:1].upper()}{name[1:]}"] = [
-            number(value) for value in rows[f"calibrated_{half}"]
-        ]
-    columns["Confirmed"] = [number(value) for value in rows["confirmed"]]
     return pd.DataFrame(columns).reset_index(drop=True)
 
 
@@ -169,13 +167,10 @@ def print_cells(cells: pd.DataFrame) -> pd.DataFrame:
             "Partition": cells["half"].map(HALF),
             "Topology": cells["topology"].fillna(ABSENT),
             "Method": cells["method"],
-            "Paper": [number(value) for value in cells["paper"]],
-            "Nearest candidate": [number(value) for value in cells["candidate"]],
-            "Std. over seeds": [
-                number(std) if seeds >= LEAST else ABSENT
-                for std, seeds in zip(cells["std"], cells["seeds"], strict=True)
-            ],
-            "Nearest trial": [number(value) for value in cells["nearest"]],
+            "Paper": cells["paper"].map(number),
+            "Nearest candidate": cells["candidate"].map(number),
+            "Std. over seeds": cells["std"].where(cells["seeds"] >= LEAST).map(number),
+            "Nearest trial": cells["nearest"].map(number),
             "Its values": [values(row) for row in cells.to_dict("records")],
         }
     )
@@ -184,11 +179,8 @@ def print_cells(cells: pd.DataFrame) -> pd.DataFrame:
 def values(trial: dict) -> str:
     """The values of one trial in words."""
     parts = [training(trial)]
-    parts += [
-        f"{letter} = {trial[name]:g}"
-        for name, letter in (("gamma", "γ"), ("p", "p"))
-        if trial[name] is not None
-    ]
+    for name, letter in (("gamma", "γ"), ("p", "p")):
+        parts += [f"{letter} = {trial[name]:g}"] if trial[name] is not None else []
     parts.append(f"{trial['epochs']:g} epochs")
     if trial["method"] != "centralized":
         parts.append(READING[trial["reading"]])
@@ -216,18 +208,15 @@ def epochs(row: dict) -> str:
 def draw(numbers: Tables) -> Figure:
     """Measured against published accuracy of the nearest candidate of each data set and half."""
     winners = _winners(numbers[RANKING])
-    figure = plots.new_figure(2.9 * len(winners) + 0.6)
-    panels = figure.subplots(len(winners), 2, squeeze=False)
+    figure, panels = plots.panels(2.9 * len(winners) + 0.6, len(winners), 2)
+    cells = numbers[DRAWN].groupby(["dataset", "half"])
     names = []
     for row, winner in zip(panels, winners, strict=True):
-        cells = numbers[DRAWN]
-        cells = cells[cells["dataset"] == winner["dataset"]]
         for axis, half in zip(row, HALVES, strict=True):
-            _compare(axis, cells[cells["half"] == half])
-            at = f"{winner[f'epochs_{half}']:g} epochs"
-            axis.set_xlabel(f"paper's accuracy (%)\n{training(winner)},\n"
-                            f"γ = {winner['gamma']:g}, p = {winner['p']:g}, {at}, "
-                            f"{READING[winner['reading']]}")  # fmt: skip
+            _compare(axis, cells.get_group((winner["dataset"], half)))
+            chosen = f"γ = {winner['gamma']:g}, p = {winner['p']:g}"
+            of = f"{winner[f'epochs_{half}']:g} epochs, {READING[winner['reading']]}"
+            axis.set_xlabel(f"paper's accuracy (%)\n{training(winner)},\n{chosen}, {of}")
             names.append(f"{winner['dataset']}, {HALF[half]}")
     plots.titles(panels.flat, *names)
     plots.legend(figure, *panels.flat)
@@ -241,16 +230,9 @@ def _compare(axis: Axes, cells: pd.DataFrame) -> None:
     ends = values.min() - margin, values.max() + margin
     axis.axline((ends[0], ends[0]), slope=1, color="0.7", linewidth=0.8, zorder=0)
     for cell in cells.to_dict("records"):
-        style = METHOD_STYLES[cell["method"]]
-        used = (cell["topology"], cell["method"]) in CALIBRATED
+        style, used = METHOD_STYLES[cell["method"]], cell["chosen_by"]
         where = f", {cell['topology']}" if cell["topology"] else ""
-        axis.plot(
-            cell["paper"],
-            cell["measured"],
-            MARKERS[cell["topology"]],
-            color=style.colour,
-            fillstyle="full" if used else "none",
-            markersize=6,
-            label=f"{style.label}{where}" + ("" if used else " (confirms)"),
-        )
+        label = f"{style.label}{where}" + ("" if used else " (confirms)")
+        marks = style.named(label).marks | {"marker": MARKERS[cell["topology"]], "markersize": 6}
+        axis.plot(cell["paper"], cell["measured"], **marks, fillstyle="full" if used else "none")
     axis.set(xlim=ends, ylim=ends, aspect="equal", ylabel="measured accuracy (%)")

@@ -54,14 +54,12 @@ def with_delay(metrics: pd.DataFrame) -> pd.DataFrame:
 def draw(numbers: pd.DataFrame) -> Figure:
     """A row for each data set, partition and topology: accuracy, V and NGO − gossip against τ."""
     tasks = list(numbers.groupby(TASK, sort=False))
-    figure = plots.new_figure(0.9 + 1.8 * len(tasks))
-    axes = figure.subplots(len(tasks), 3, squeeze=False)
+    figure, axes = plots.panels(0.9 + 1.8 * len(tasks), len(tasks), 3)
     names = []
     for row, (task, own) in zip(axes, tasks, strict=True):
         for axis, value in zip(row, ("accuracy", "V", "difference"), strict=True):
             dots(axis, by_method(own[own["value"] == value]), "delay", value)
             axis.set_xticks(sorted(numbers["delay"].unique()))
-        row[2].axhline(0, color="0.6", lw=0.6, zorder=0)
         names += [", ".join(task), "synchronization", "paired by seed"]
     for axis in axes[-1]:
         axis.set_xlabel(r"delay $\tau$ in steps")

@@ -9,6 +9,9 @@ the order costs in models sent.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import networkx as nx
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,7 +19,7 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.figures import captions, plots
-from ngo.figures.curve_panels import LABELS, Cases, lines
+from ngo.figures.curve_panels import LABELS, Cases, error_bars, lines
 from ngo.figures.declaration import figure
 from ngo.figures.plots import log_axis
 from ngo.figures.style import kth_style
@@ -62,9 +65,9 @@ def draw(numbers: pd.DataFrame) -> Figure:
 
     Below the graph: the models sent until the end, by threshold.
     """
-    table, sent = part(numbers, "course"), part(numbers, "sent")
+    course, sent = part(numbers, "course"), part(numbers, "sent")
     topology, workers = sent["topology"].iloc[0], int(sent["workers"].iloc[0])
-    problems = list(dict.fromkeys(table["dataset"]))
+    problems = list(course["dataset"].unique())
     figure = plots.new_figure(1.9 * max(len(problems), 2) + 0.4)
     left, right = figure.subfigures(1, 2, width_ratios=[0.9, 3])
     graph, cost = left.subplots(2, 1)
@@ -72,7 +75,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     _draw_cost(cost, sent)
     axes = right.subplots(len(problems), 3, squeeze=False)
     for row, problem in zip(axes, problems, strict=True):
-        cases = _by_threshold(table[(table["dataset"] == problem) & (table["step"] > 0)])
+        cases = _by_threshold(course[(course["dataset"] == problem) & (course["step"] > 0)])
         for axis, value in zip(row, ("loss", "workers_loss", "V"), strict=True):
             lines(axis, cases, "step", value)
             axis.set_xlabel("step")
@@ -105,18 +108,13 @@ def _by_threshold(table: pd.DataFrame) -> Cases:
 def _draw_cost(axis: Axes, sent: pd.DataFrame) -> None:
     """The models sent until the end against the threshold, a line for each problem."""
     shown = sent.dropna(subset="v_threshold")
-    for look, marker, (problem, rows) in zip(
-        ("-", "--"), "os", shown.groupby("dataset", sort=False), strict=False
-    ):
+    for k, (problem, rows) in enumerate(shown.groupby("dataset", sort=False)):
         rows = rows.sort_values("v_threshold")
-        bars = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
-        name = NAMES.get(problem, problem)
+        look = replace(kth_style(k, NAMES.get(problem, problem)), colour="0.3")
+        error_bars(axis, rows, "v_threshold", look, elinewidth=1)
         place = rows[["v_threshold", "mean"]].fillna(0).iloc[0].astype(float)
-        axis.annotate(name, place, xytext=(5, 4), textcoords="offset points", fontsize="small")
-        axis.errorbar(
-            rows["v_threshold"], rows["mean"], bars, color="0.3", ls=look, marker=marker,
-            markersize=4, lw=1, capsize=2, label=name,
-        )  # fmt: skip
+        offset = {"xytext": (5, 4), "textcoords": "offset points"}
+        axis.annotate(look.label, place, **offset, fontsize="small")
     axis.set_xticks(sorted(shown["v_threshold"].unique()))
     if (shown["mean"] > 0).any():
         log_axis(axis.yaxis)
@@ -124,8 +122,6 @@ def _draw_cost(axis: Axes, sent: pd.DataFrame) -> None:
 
 
 def _draw_graph(axis: Axes, topology: str, n: int) -> None:
-    import networkx as nx
-
     angles = 2 * np.pi * np.arange(n) / n
     places = {i: (np.sin(angle), np.cos(angle)) for i, angle in enumerate(angles)}
     graph = nx.Graph(TOPOLOGIES[topology].edges(n))

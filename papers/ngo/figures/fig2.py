@@ -8,8 +8,6 @@ workers vary more. Here it is measured. *Look at* whether the alignment falls as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -18,12 +16,18 @@ from matplotlib.ticker import NullLocator
 
 from ngo.analysis.seed_means import check_apart
 from ngo.figures import plots
+from ngo.figures.curve_panels import error_bars
 from ngo.figures.declaration import figure
-from ngo.figures.style import COLOURS, METHOD_STYLES
+from ngo.figures.style import COLOURS, METHOD_STYLES, Style
 from verdicts.statistics.estimates import estimate
 
 BY = ["dataset", "method", "topology"]
 """Runs are seeds of one if they agree on these fields."""
+
+LOOKS = (
+    Style("a worker's gradient", COLOURS[0], "--", "s"),
+    Style("the mean of the workers' gradients", COLOURS[1], "-", "o"),
+)
 
 
 @figure(
@@ -55,63 +59,37 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Curve:
-    """Means over seeds with the ends of their 95 % intervals, one value for each scale."""
-
-    mean: np.ndarray
-    below: np.ndarray
-    """Distance of the interval's lower end from the mean; NaN without an interval."""
-    above: np.ndarray
-    """Distance of the interval's upper end from the mean."""
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """One of the gradients' values at each scale, against V."""
-
-    V: pd.Series
-    """Geometric mean over seeds of V, by scale."""
-    least: pd.Series
-    """The least value of all workers and seeds, by scale."""
-    greatest: pd.Series
-    workers: Curve
-    """A worker's gradient."""
-    mean: Curve
-    """The mean of the workers' gradients."""
-
-
 def trained_V(part: pd.DataFrame) -> float:
     """V at the end of training, the geometric mean over seeds."""
     moved = part[part["V"] > 0]
     return _geometric_mean(moved["V"] / moved["scale"] ** 2)
 
 
-def alignment(part: pd.DataFrame, value: str, *, log: bool) -> Alignment:
-    """``value`` of the workers' gradients and of their mean, by scale.
+def alignment(part: pd.DataFrame, value: str, *, log: bool) -> dict[str, pd.DataFrame]:
+    """``value`` of the ``workers``' gradients and of the ``mean`` of them, a row for each scale.
 
-    With ``log``, means and intervals are those of the logarithm.
+    Columns: ``V``, the geometric mean over seeds; ``mean``, ``low`` and ``high`` over seeds;
+    ``least`` and ``greatest`` of all workers and seeds. With ``log``, means and intervals are those
+    of the logarithm.
     """
-    workers = part[part["worker"] >= 0]
-    spread = workers.groupby("scale")[value]
-    return Alignment(
-        part.groupby("scale")["V"].agg(_geometric_mean),
-        spread.min(),
-        spread.max(),
-        _curve(workers, value, log),
-        _curve(part[part["worker"] < 0], value, log),
-    )
+    V = part.groupby("scale")["V"].agg(_geometric_mean)
+    own = part["worker"] >= 0
+    return {
+        name: _over_seeds(rows, value, log).assign(V=V)
+        for name, rows in (("workers", part[own]), ("mean", part[~own]))
+    }
 
 
-def _curve(rows: pd.DataFrame, value: str, log: bool) -> Curve:
+def _over_seeds(rows: pd.DataFrame, value: str, log: bool) -> pd.DataFrame:
     forward, back = (np.log, np.exp) if log else (np.positive, np.positive)
     by_seed = rows.assign(shown=forward(rows[value])).groupby(["scale", "run"])["shown"].mean()
-    found = [estimate(seeds.to_numpy()) for _, seeds in by_seed.groupby("scale")]
-    mean = np.array([estimated.mean for estimated in found])
-    half_width = np.array([estimated.half_width for estimated in found])
-    return Curve(
-        back(mean), back(mean) - back(mean - half_width), back(mean + half_width) - back(mean)
+    found = by_seed.groupby("scale").agg(
+        mean=lambda seeds: estimate(seeds).mean, half_width=lambda seeds: estimate(seeds).half_width
     )
+    mean, half_width = found["mean"], found["half_width"]
+    ends = {"mean": mean, "low": mean - half_width, "high": mean + half_width}
+    spread = rows.groupby("scale")[value]
+    return back(pd.DataFrame(ends)).assign(least=spread.min(), greatest=spread.max())
 
 
 def _geometric_mean(values: pd.Series) -> float:
@@ -125,8 +103,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     Diverged runs are counted and left out of the curves.
     """
     cases = list(numbers.groupby(BY, dropna=False))
-    figure = plots.new_figure(2.4 * len(cases) + 0.3)
-    axes = figure.subplots(len(cases), 2, squeeze=False)
+    figure, axes = plots.panels(2.4 * len(cases) + 0.3, len(cases), 2)
     for row, ((dataset, method, topology), part) in zip(axes, cases, strict=True):
         finite = part[~part["diverged"]]
         for axis, value in zip(row, ("cosine", "relative_norm"), strict=True):
@@ -144,8 +121,9 @@ def draw(numbers: pd.DataFrame) -> Figure:
     return figure
 
 
-def _draw_against_V(axis: Axes, found: Alignment, *, log: bool) -> None:
-    positive = found.V[found.V > 0]
+def _draw_against_V(axis: Axes, found: dict[str, pd.DataFrame], *, log: bool) -> None:
+    workers, mean = found["workers"], found["mean"]
+    positive = workers.loc[workers["V"] > 0, "V"]
     if log:
         axis.set_yscale("log")
     if len(positive):
@@ -153,18 +131,11 @@ def _draw_against_V(axis: Axes, found: Alignment, *, log: bool) -> None:
         low, high = np.log10([positive.min(), positive.max()])
         axis.set_xticks([0, *10.0 ** np.arange(np.ceil(low), np.floor(high) + 1)])
         axis.xaxis.set_minor_locator(NullLocator())
-    axis.fill_between(
-        found.V, found.least, found.greatest, color=COLOURS[0], alpha=0.15, linewidth=0
-    )
-    for curve, label, colour, style in (
-        (found.workers, "a worker's gradient", COLOURS[0], "s--"),
-        (found.mean, "the mean of the workers' gradients", COLOURS[1], "o-"),
-    ):
-        bars = [curve.below, curve.above]
-        axis.errorbar(
-            found.V, curve.mean, bars, fmt=style, color=colour, label=label, markersize=4, capsize=2
-        )
+    band = workers["V"], workers["least"], workers["greatest"]
+    axis.fill_between(*band, color=COLOURS[0], alpha=0.15, linewidth=0)
+    for rows, look in zip((workers, mean), LOOKS, strict=True):
+        error_bars(axis, rows, "V", look, linewidth=1.5, elinewidth=1.5)
     if log and len(positive):  # intervals of few seeds may leave the axes
-        means = min(found.workers.mean), min(found.mean.mean)
-        axis.set_ylim(min(found.least.min(), *means) / 2, found.greatest.max() * 2)
+        least = min(workers["least"].min(), workers["mean"].min(), mean["mean"].min())
+        axis.set_ylim(least / 2, workers["greatest"].max() * 2)
     axis.set(xlabel="index $V$")

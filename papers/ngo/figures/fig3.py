@@ -56,8 +56,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     numbers = numbers[numbers["delay"] == numbers["delay"].min()]
     groups = list(part(numbers, "states").groupby("p"))
     marks = part(numbers, "rounds").set_index("p")["first_round"]
-    figure = plots.new_figure(2.2)
-    axes = figure.subplots(1, len(groups) + 1)
+    figure, (axes,) = plots.panels(2.2, 1, len(groups) + 1)
     for (p, own), axis, colour, line in zip(groups, axes, cycle(COLOURS), cycle(LINES)):
         draw_states(axis, own, colour)
         axis.set(title=f"{kind(p)}, $p={p:g}$", ylabel="state $x_i$" if axis is axes[0] else "")

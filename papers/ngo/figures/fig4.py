@@ -7,7 +7,6 @@ and at where V follows the predicted floor: there p is compared by its chatter, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +19,7 @@ from ngo.analysis.chatter import chatter_floor
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.tuning import best_settings, tuning_grid
 from ngo.figures import captions, plots
-from ngo.figures.curve_panels import LABELS, Cases, by_method, decentralized, dots, lines
+from ngo.figures.curve_panels import LABELS, Cases, by_method, dots, having, lines
 from ngo.figures.declaration import figure
 from ngo.figures.style import METHOD_STYLES, Style, kth_style
 from verdicts.rows.evaluations import final
@@ -73,34 +72,28 @@ def draw(numbers: pd.DataFrame) -> Figure:
     ends, floor = part(numbers, "ends"), part(numbers, "floor")
     spread = ends[ends["p"].notna()]
     rates = sorted(spread["gamma"].unique())
-    by_rate = [
-        (_solid(kth_style(k, rf"$\gamma = {rate:g}$")), spread[spread["gamma"] == rate])
+    by_rate = [  # solid lines: dotted ones are floors
+        (replace(kth_style(k, rf"$\gamma = {rate:g}$"), line="-"), spread[spread["gamma"] == rate])
         for k, rate in enumerate(rates)
     ]
     levels = by_method(ends[ends["p"].isna()])
-    figure = plots.new_figure(5)
-    axes = figure.subplots(2, 2, width_ratios=[1.2, 1])
+    figure, axes = plots.panels(5, 2, 2, width_ratios=[1.2, 1])
     courses = _by_exponent(part(numbers, "course"))
     for row, value in zip(axes, ("accuracy", "V"), strict=True):
-        dots(row[0], by_rate, "p", value, levels if value != "V" else [])
+        dots(row[0], by_rate, "p", value, levels)
         row[0].set_xticks(sorted(spread["p"].unique()))
         _mark_best(row[0], spread[spread["value"] == value])
-        cases = courses if value != "V" else decentralized(courses)
-        if cases:
-            lines(row[1], cases, "epoch", value)
+        if having(value, courses):
+            lines(row[1], courses, "epoch", value)
         else:
             row[1].text(0.5, 0.5, "no held-out samples", transform=row[1].transAxes, ha="center")
             row[1].set_ylabel(LABELS[value])
     _draw_floor(axes[1, 0], by_rate, floor)
     axes[1, 0].set_xlabel("exponent $p$")
     axes[1, 1].set_xlabel("epoch")
-    plots.titles(
-        axes.flat,
-        "accuracy by $p$",
-        r"accuracy at each $p$'s own best $\gamma$",
-        "synchronization by $p$",
-        r"synchronization at each $p$'s own best $\gamma$",
-    )
+    sides = ("by $p$", r"at each $p$'s own best $\gamma$")
+    names = [f"{what} {side}" for what in ("accuracy", "synchronization") for side in sides]
+    plots.titles(axes.flat, *names)
     for axis, columns in zip(axes[0], (3, 2), strict=True):
         if axis.get_legend_handles_labels()[1]:
             place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.13), "borderaxespad": 0}
@@ -123,31 +116,22 @@ def _draw_floor(axis: Axes, by_rate: Cases, floor: pd.DataFrame) -> None:
         axis.plot(own["p"], own["mean"], ":", color=style.colour, lw=1)
 
 
-def _solid(style: Style) -> Style:
-    """``style`` with a solid line: dotted ones are floors."""
-    return replace(style, line="-")
-
-
 def _by_exponent(table: pd.DataFrame) -> Cases:
     """The rows of each method and p with a style, which names its γ; shades for NGO."""
     cases: Cases = []
     for style, rows in by_method(table):
-        exponents = sorted(rows["p"].dropna().unique(), reverse=True)
-        parts = [rows[rows["p"] == p] for p in exponents] or [rows]
-        shades = style == METHOD_STYLES["ngo"]
-        looks = _shades(exponents) if shades else [style] * len(parts)
-        for look, own in zip(looks, parts, strict=True):
-            p, gamma = own["p"].iloc[0], own["gamma"].iloc[0]
-            name = rf"{style.label}, $p = {p:g}$, $\gamma = {gamma:g}$"
-            cases.append((look.named(name if pd.notna(p) else style.label), own))
+        parts = list(rows.groupby("p", dropna=False))[::-1]
+        looks = _shades(len(parts)) if style == METHOD_STYLES["ngo"] else [style] * len(parts)
+        for look, (p, own) in zip(looks, parts, strict=True):
+            values = rf", $p = {p:g}$, $\gamma = {own['gamma'].iloc[0]:g}$" if pd.notna(p) else ""
+            cases.append((look.named(style.label + values), own))
     return cases
 
 
-def _shades(exponents: Iterable[float]) -> list[Style]:
-    """NGO's style for each p, darker for smaller p."""
+def _shades(count: int) -> list[Style]:
+    """NGO's style for each of ``count`` exponents, from light to dark."""
     base = np.array(to_rgb(METHOD_STYLES["ngo"].colour))
-    values = list(exponents)
-    light = np.linspace(0.35, -0.65, len(values)) if len(values) > 1 else [0.0]
+    light = np.linspace(0.35, -0.65, count) if count > 1 else [0.0]
     return [
         Style(
             "NGO",

@@ -1,10 +1,10 @@
 """Test accuracy and V during training on random graphs that are redrawn at every step, for linear
 gossip, NGO and centralized learning; for several edge probabilities u at the end of training, and
-after equally many bytes sent. The fixed ring stands beside the random graph with as many edges.
+after equally many bytes sent. The fixed ring is next to the random graph with as many edges.
 
 *The paper:* after a burn-in phase, NGO with u = 0.4 is on a par with centralized SGD; random graphs
 do better than a ring with a similar number of edges (u = 0.2 for ten workers). *Look at* NGO and
-centralized learning at u = 0.4, and at the ring beside u = 0.2.
+centralized learning at u = 0.4, and at the ring and u = 0.2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.figures import captions, plots
-from ngo.figures.curve_panels import Cases, by_method, decentralized, dots, lines
+from ngo.figures.curve_panels import Cases, by_method, dots, lines
 from ngo.figures.declaration import figure
 from verdicts.rows.equal_budgets import at_equal_bytes
 from verdicts.rows.evaluations import final
@@ -34,7 +34,7 @@ FIXED_MARKERS = ("P", "X")
 @figure(
     "fig5",
     section="5.3 Random graph",
-    title="Figure 5: accuracy and V on random graphs, beside the ring",
+    title="Figure 5: accuracy and V on random graphs and on the ring",
     apart=("method", "topology", "u"),
     stands_for="cifar10",
 )
@@ -51,21 +51,14 @@ def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
     nearest = min(every["u"].dropna().unique(), key=lambda u: abs(u - SHOWN_U))
     random = every["u"].notna() | every["topology"].isna()
     course = every[random & (every["u"].isna() | (every["u"] == nearest))]
-    last = _with_budget(final(every))
+    last = final(every)
+    sent = last["messages"] / last["step"]
+    last = last.assign(messages_per_step=sent, edges=sent / 2)  # an edge has a model each way
     return together(
         course=along(course, KEYS, "epoch", VALUES),
         ends=_with_share(points(last, KEYS, [*VALUES, "messages_per_step", "edges"]), last),
         equal=_with_share(points(at_equal_bytes(every, VALUES), KEYS, VALUES), last),
     )
-
-
-def _with_budget(runs: pd.DataFrame) -> pd.DataFrame:
-    """``runs`` with the models that they sent in a step, and the edges that carried them.
-
-    Each row is one run. An edge carries a model each way.
-    """
-    sent = runs["messages"] / runs["step"]
-    return runs.assign(messages_per_step=sent, edges=sent / 2)
 
 
 def _with_share(table: pd.DataFrame, last: pd.DataFrame) -> pd.DataFrame:
@@ -97,26 +90,18 @@ def draw(numbers: pd.DataFrame) -> Figure:
     """
     course, ends, equal = (part(numbers, name) for name in ("course", "ends", "equal"))
     shown = course["u"].max()
-    figure = plots.new_figure(4.4)
-    axes = figure.subplots(2, 3, width_ratios=[1.2, 1, 1])
+    figure, axes = plots.panels(4.4, 2, 3, width_ratios=[1.2, 1, 1])
     for row, value in zip(axes, VALUES, strict=True):
-        cases = by_method(course)
-        lines(row[0], cases if value != "V" else decentralized(cases), "epoch", value)
+        lines(row[0], by_method(course), "epoch", value)
         for axis, table in ((row[1], ends), (row[2], equal)):
             _by_edges(axis, table, value)
         plots.share_limits(*row[1:])
     axes[1, 0].set_xlabel("epoch")
     for axis in axes[1, 1:]:
         axis.set_xlabel("edge probability $u$\n(models sent in a step)")
-    plots.titles(
-        axes.flat,
-        f"accuracy, $u = {shown:g}$",
-        "at the end",
-        "at equal bytes",
-        f"synchronization, $u = {shown:g}$",
-        "at the end",
-        "at equal bytes",
-    )
+    ends_at = ("at the end", "at equal bytes")
+    names = [f"{what}, $u = {shown:g}$" for what in ("accuracy", "synchronization")]
+    plots.titles(axes.flat, names[0], *ends_at, names[1], *ends_at)
     plots.legend(figure, axes[0, 0], axes[0, 1])
     return figure
 
@@ -126,7 +111,7 @@ def _by_edges(axis: Axes, table: pd.DataFrame, value: str) -> None:
     random = table[table["u"].notna()]
     budget = random.groupby("u")["budget"].first()
     plots.value_ticks(axis, budget.index, base=2)
-    levels = by_method(table[table["topology"].isna()]) if value != "V" else []
+    levels = by_method(table[table["topology"].isna()])
     dots(axis, by_method(random) + _fixed(table), "share", value, levels)
     axis.set_xticklabels([f"{u:g}\n({models:.0f})" for u, models in budget.items()])
 
@@ -137,11 +122,7 @@ def _fixed(table: pd.DataFrame) -> Cases:
     rows = table[table["u"].isna() & table["topology"].notna()]
     for topology, of_graph in rows.groupby("topology", sort=False):
         for k, (style, own) in enumerate(by_method(of_graph)):
-            look = replace(
-                style,
-                label=f"{style.label}, {topology}",
-                line="none",
-                marker=FIXED_MARKERS[k % len(FIXED_MARKERS)],
-            )
-            cases.append((look, own))
+            look = style.named(f"{style.label}, {topology}")
+            marker = FIXED_MARKERS[k % len(FIXED_MARKERS)]
+            cases.append((replace(look, line="none", marker=marker), own))
     return cases

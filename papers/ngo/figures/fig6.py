@@ -4,7 +4,7 @@ right panels show the accuracy after equally many bytes sent.
 
 *The paper:* local SGD does not match the methods that communicate at every step, above all on
 non-iid data; efficient communication is better than rare communication. *Look at* how accuracy
-falls and V grows with H, and at NGO with H = 1 beside averaging with H = 5 at equal bytes.
+falls and V grows with H. At equal bytes, compare NGO with H = 1 and averaging with H = 5.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from matplotlib.figure import Figure
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
-from ngo.figures.curve_panels import Cases, decentralized, dots, lines
+from ngo.figures.curve_panels import Cases, by_method, dots, lines
 from ngo.figures.declaration import figure
-from ngo.figures.style import COLOURS, LINES, MARKERS, METHOD_STYLES, Style, kth_style
+from ngo.figures.style import COLOURS, METHOD_STYLES, Style
 from verdicts.rows.equal_budgets import at_equal_bytes
 from verdicts.rows.evaluations import final
 
-CASE = ["dataset", "partition", "coupling", "local_steps"]
-APART = ["dataset", "partition", "method", "p", "gamma", "local_steps"]
+HALF = ["dataset", "partition"]
+CASE = [*HALF, "coupling", "local_steps"]
+APART = [*HALF, "method", "p", "gamma", "local_steps"]
 
 AVERAGING = "averaging"
 """Linear coupling with γ = 1; on a complete graph, every worker takes the mean of all models."""
 
-AVERAGING_STYLE = Style("averaging", COLOURS[2], ":", "^")
+LOOKS = {**METHOD_STYLES, AVERAGING: Style("averaging", COLOURS[2], ":", "^")}
 
 
 @figure(
@@ -86,17 +87,16 @@ def draw(numbers: pd.DataFrame) -> Figure:
     """A row for each data set and partition: accuracy and V along training, all couplings in one
     panel; and the accuracy against H, at the end and at equal bytes.
     """
-    course, ends, equal = (part(numbers, name) for name in ("course", "ends", "equal"))
-    halves = list(course.groupby(["dataset", "partition"], sort=False).groups)
-    halves.sort(key=lambda half: half[1] == "iid")
-    figure = plots.new_figure(0.9 + 2 * len(halves))
-    axes = figure.subplots(len(halves), 3, squeeze=False)
+    parts = [part(numbers, name).groupby(HALF, sort=False) for name in ("course", "ends", "equal")]
+    halves = sorted(parts[0].groups, key=lambda half: half[1] == "iid")
+    figure, axes = plots.panels(0.9 + 2 * len(halves), len(halves), 3)
     for row, half in zip(axes, halves, strict=True):
-        cases = _by_period(_of(course, half))
-        lines(row[0], _without_bands(cases), "epoch", "accuracy")
-        spread = [case for case in decentralized(cases) if case[0].colour != AVERAGING_STYLE.colour]
-        lines(row[1], _without_bands(spread), "epoch", "V")
-        _against_period(row[2], _of(ends, half), _of(equal, half))
+        course, ends, equal = (table.get_group(half) for table in parts)
+        cases = _without_bands(_by_period(course))
+        lines(row[0], cases, "epoch", "accuracy")
+        spread = [case for case in cases if case[0].colour != LOOKS[AVERAGING].colour]
+        lines(row[1], spread, "epoch", "V")
+        _against_period(row[2], ends, equal)
     for axis in axes[-1, :2]:
         axis.set_xlabel("epoch")
     axes[-1, 2].set_xlabel("period $H$ in steps")
@@ -113,36 +113,17 @@ def _titles(half: tuple[str, str], halves: list[tuple[str, str]]) -> list[str]:
     return [f"accuracy, {name}", "synchronization", "accuracy by $H$"]
 
 
-def _of(table: pd.DataFrame, half: tuple[str, str]) -> pd.DataFrame:
-    return table[(table["dataset"] == half[0]) & (table["partition"] == half[1])]
-
-
-def _by_coupling(table: pd.DataFrame) -> Cases:
-    """The rows of each coupling with its style."""
-    known = {**METHOD_STYLES, AVERAGING: AVERAGING_STYLE}
-    others = sorted(set(table["coupling"]) - set(known))
-    looks = {**known, **{name: kth_style(k + 4, name) for k, name in enumerate(others)}}
-    cases = [(look, table[table["coupling"] == name]) for name, look in looks.items()]
-    return [(look, rows) for look, rows in cases if len(rows)]
-
-
 def _by_period(table: pd.DataFrame) -> Cases:
     """The rows of each coupling and H: the coupling's colour, a line and a marker for each H."""
     counts = sorted(table["local_steps"].unique())
     cases: Cases = []
-    for look, rows in _by_coupling(table):
+    for look, rows in by_method(table, "coupling", LOOKS):
         if look == METHOD_STYLES["centralized"]:
             cases.append((look, rows))
             continue
         for every, own in rows.groupby("local_steps"):
-            k = counts.index(every)
-            style = replace(
-                look,
-                label=f"{look.label}, $H = {every}$",
-                line=LINES[k % len(LINES)],
-                marker=MARKERS[k % len(MARKERS)],
-            )
-            cases.append((style, own))
+            label = f"{look.label}, $H = {every}$"
+            cases.append((look.variant(counts.index(every), label), own))
     return cases
 
 
@@ -156,11 +137,11 @@ def _against_period(axis: Axes, ends: pd.DataFrame, equal: pd.DataFrame) -> None
     counts = sorted(ends["local_steps"].unique())
     plots.value_ticks(axis, counts, base=2)
     central = METHOD_STYLES["centralized"]
-    levels = [case for case in _by_coupling(ends) if case[0] == central]
+    levels = [case for case in by_method(ends, "coupling", LOOKS) if case[0] == central]
     cases = [
         (replace(look, label="", line=line), rows)
         for line, table in (("-", ends), (":", equal))
-        for look, rows in _by_coupling(table)
+        for look, rows in by_method(table, "coupling", LOOKS)
         if look != central
     ]
     dots(axis, cases, "local_steps", "accuracy", levels)

@@ -68,13 +68,11 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
 
 def draw(numbers: pd.DataFrame) -> Figure:
     """The best accuracy and the difference against n."""
-    figure = plots.new_figure(2.7)
-    axes = figure.subplots(1, 2)
+    figure, (axes,) = plots.panels(2.7, 1, 2)
     for axis, value in zip(axes, ("best", "difference"), strict=True):
         plots.value_ticks(axis, sorted(numbers["workers"].unique()), base=2)
         dots(axis, by_method(numbers[numbers["value"] == value]), "workers", value)
         axis.set_xlabel("workers $n$")
-    axes[1].axhline(0, color="0.6", lw=0.6, zorder=0)
-    plots.titles(axes.flat, "best accuracy", "difference, paired by seed")
+    plots.titles(axes, "best accuracy", "difference, paired by seed")
     plots.legend(figure, axes[0])
     return figure

@@ -22,6 +22,7 @@ from ngo.figures import captions, plots
 from ngo.figures.curve_panels import by_method, dots, lines
 from ngo.figures.declaration import figure
 from ngo.figures.run_scatter import scatter
+from ngo.figures.tables import bracketed, number
 from verdicts.rows.evaluations import final
 
 APART = ["method", "topology", "gamma"]
@@ -115,5 +116,5 @@ def _in_words(title: str, found: pd.Series) -> str:
     """``title`` with the pooled correlation below, and its interval if there is one."""
     if not np.isfinite(found["r"]):
         return title
-    ends = f" [{found['low']:.2f}, {found['high']:.2f}]" if np.isfinite(found["low"]) else ""
-    return f"{title}\nwithin a seed $r$ = {found['r']:.2f}{ends}".replace("-", "−")
+    interval = bracketed(found["low"], found["high"])
+    return f"{title}\nwithin a seed $r$ = {number(found['r'])}{interval}"

@@ -42,9 +42,8 @@ def variances(samples: pd.DataFrame) -> str:
     """The variance between the workers' images at each step; the mean over runs."""
     found = samples.drop_duplicates(["run", "step"]).groupby("step")["workers_variance"].mean()
     steps = [f"{variance:.2g} after {step:,} iterations" for step, variance in found.items()]
-    return (
-        "Variance of a pixel between workers, its grey level from 0 to 1: " + ", ".join(steps) + "."
-    )
+    lead = "Variance of a pixel between workers, its grey level from 0 to 1"
+    return f"{lead}: {', '.join(steps)}."
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
@@ -54,8 +53,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     """
     runs = [run for _, run in numbers.groupby("run", sort=False)]
     steps = sorted(numbers["step"].unique())
-    figure = plots.new_figure(3.0 * len(runs) + 0.8)
-    axes = figure.subplots(len(runs), len(steps), squeeze=False)
+    figure, axes = plots.panels(3.0 * len(runs) + 0.8, len(runs), len(steps))
     for row, run in zip(axes, runs, strict=True):
         for axis, step in zip(row, steps, strict=True):
             axis.set_axis_off()

@@ -10,6 +10,7 @@ target.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
+from ngo.figures.curve_panels import error_bars
 from ngo.figures.declaration import figure
 from ngo.figures.style import METHOD_STYLES
 from verdicts.rows.evaluations import final
@@ -53,20 +55,18 @@ def steps_to_targets(metrics: pd.DataFrame, targets: Mapping[str, float]) -> pd.
     """
     last = final(metrics)
     check_apart(last, BY)
-    alone = last[last["method"] == "centralized"]
-    last = last[last["method"] != "centralized"]
-    copies = [alone.assign(method=name) for name in last["method"].unique()]
-    last = pd.concat([last, *copies])
+    alone = last["method"] == "centralized"
+    methods = last.loc[~alone, "method"].unique()
+    last = pd.concat([last[~alone], *(last[alone].assign(method=name) for name in methods)])
     tables = []
     for name, accuracy in targets.items():
         steps = time_to(metrics, accuracy / 100, "consensus_accuracy", "step")
         table = last[[*BY, "seed"]].assign(target=name, accuracy=accuracy)
         table["steps"] = last["run"].map(steps)
-        fewest = table[table["workers"] == table["workers"].min()]
-        base = fewest.set_index(["method", "seed"])["steps"].rename("base")
-        table = table.merge(base, on=["method", "seed"], how="left")
-        table["speedup"] = (table["base"] / table["steps"]).where(np.isfinite(table["base"]))
-        tables.append(table.drop(columns="base"))
+        fewest = table["steps"].where(table["workers"] == table["workers"].min())
+        base = fewest.groupby([table["method"], table["seed"]]).transform("max")
+        table["speedup"] = (base / table["steps"]).where(np.isfinite(base))
+        tables.append(table)
     whole = pd.concat(tables, ignore_index=True)
     return whole.sort_values(["target", *BY, "seed"], kind="stable", ignore_index=True)
 
@@ -78,8 +78,9 @@ def speedup_means(table: pd.DataFrame) -> pd.DataFrame:
     ``_high``; seeds; ``reached``, how many of them reach the target. NaN unless all do.
     """
     records = []
-    for keys, rows in table.groupby(["target", "accuracy", *BY], sort=False):
-        record = dict(zip(["target", "accuracy", *BY], keys, strict=True))
+    by = ["target", "accuracy", *BY]
+    for keys, rows in table.groupby(by, sort=False):
+        record = dict(zip(by, keys, strict=True))
         for name in ("steps", "speedup"):
             values = rows[name].to_numpy(float)
             usable = np.isfinite(values).all() and (values > 0).all()
@@ -109,11 +110,10 @@ def note(
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """Steps of all, and the speed-up of each method beside a linear one (grey)."""
+    """Steps of all, and the speed-up of each method next to a linear one (grey)."""
     counts = sorted(numbers["workers"].unique())
     methods = [name for name in METHOD_STYLES if name in set(numbers["method"])]
-    figure = plots.new_figure(2.8)
-    axes = figure.subplots(1, 1 + len(methods))
+    figure, (axes,) = plots.panels(2.8, 1, 1 + len(methods))
     for axis in axes:
         plots.value_ticks(axis, counts, base=2)
         axis.set_xlabel("workers $n$")
@@ -141,17 +141,7 @@ def _draw(axis: Axes, rows: pd.DataFrame, value: str) -> None:
     for (target, method), own in rows.groupby(["target", "method"], sort=False):
         own = own[own[value].notna()].sort_values("workers")
         style = METHOD_STYLES[method]
-        axis.errorbar(
-            own["workers"],
-            own[value],
-            [own[value] - own[f"{value}_low"], own[f"{value}_high"] - own[value]],
-            color=style.colour,
-            linestyle=style.line if target == "early" else ":",
-            marker=style.marker,
-            fillstyle=FILLS[target],
-            label=f"{style.label}, {target} target",
-            markersize=4,
-            linewidth=1,
-            elinewidth=0.8,
-            capsize=2,
-        )
+        line = style.line if target == "early" else ":"
+        look = replace(style, label=f"{style.label}, {target} target", line=line)
+        names = {value: "mean", f"{value}_low": "low", f"{value}_high": "high"}
+        error_bars(axis, own.rename(columns=names), "workers", look, fillstyle=FILLS[target])

@@ -65,17 +65,13 @@ def draw(numbers: pd.DataFrame) -> Figure:
     above = [delay for delay in delays if delay > limit]
     shown = list(dict.fromkeys([delays[0], below[-1], *above[:1]]))
     groups = list(states.groupby("p"))
-    figure = plots.new_figure(2.0 * len(groups) + 0.3)
-    axes = figure.subplots(len(groups), 1 + len(shown), squeeze=False)
+    figure, axes = plots.panels(2.0 * len(groups) + 0.3, len(groups), 1 + len(shown))
     marks = part(numbers, "rounds").set_index(["p", "delay"])["first_round"]
     for row, (p, rows) in zip(axes, groups, strict=True):
         for delay, colour, line in zip(delays, cycle(COLOURS), cycle(LINES)):
             own = rows[rows["delay"] == delay]
-            share_of_limit = (
-                f"={delay / limit:.2g}\\,\\tau^*" if delay > 0 and limit < math.inf else ""
-            )
-            label = f"$\\tau={delay}{share_of_limit}$"
-            draw_index(row[0], own, marks[p, delay], label, colour, line)
+            share = f"={delay / limit:.2g}\\,\\tau^*" if delay > 0 and limit < math.inf else ""
+            draw_index(row[0], own, marks[p, delay], f"$\\tau={delay}{share}$", colour, line)
             if delay in shown:
                 axis = row[1 + shown.index(delay)]
                 draw_states(axis, own, colour)

@@ -52,9 +52,8 @@ def draw(numbers: pd.DataFrame) -> Figure:
 
     groups = list(numbers.groupby(["dataset", "partition", "seed"], sort=False))
     width = max(0.6 * TEXT_WIDTH, min(TEXT_WIDTH, 0.5 * TEXT_WIDTH * len(groups)))
-    figure = plots.new_figure(3.6, width)
-    axes = figure.subplots(1, len(groups), squeeze=False)
-    for axis, ((dataset, partition, seed), group) in zip(axes[0], groups, strict=True):
+    figure, (axes,) = plots.panels(3.6, 1, len(groups), width=width)
+    for axis, ((dataset, partition, seed), group) in zip(axes, groups, strict=True):
         grid = group.pivot(index="label", columns="worker", values="samples")
         large = grid.size > 200
         sns.heatmap(

@@ -9,8 +9,6 @@ and at how the difference changes with n.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -18,13 +16,10 @@ from matplotlib.figure import Figure
 from ngo.analysis.comparisons import gains
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.row_order import TOPOLOGY_ORDER
-from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
 from ngo.figures.curve_panels import Cases, by_method, dots, lines
 from ngo.figures.declaration import figure
-from ngo.figures.style import LINES, MARKERS
 from verdicts.rows.equal_budgets import at_equal_steps, shared_steps
-from verdicts.rows.evaluations import final
 from verdicts.rows.times import time_to
 
 CASE = ["method", "topology", "workers"]
@@ -48,7 +43,6 @@ def numbers(metrics: pd.DataFrame, target_accuracy: float) -> pd.DataFrame:
     NGO − gossip. Raises a UserError for runs of one seed that it can't tell apart.
     """
     every = scores(metrics)
-    check_apart(final(every), CASE)
     steps = shared_steps(every)
     last = at_equal_steps(every, VALUES)
     first = last["run"].map(time_to(metrics, target_accuracy, "consensus_accuracy", "step"))
@@ -67,11 +61,10 @@ def _times(last: pd.DataFrame) -> pd.DataFrame:
 
     The mean is NaN where a run does not reach the target, since that of the others is too small.
     """
-    times = points(last, CASE, ["steps_to_target"])
-    lost = last.groupby(CASE, dropna=False)["diverged"].sum().rename("lost").reset_index()
+    times = points(last, CASE, ["steps_to_target"]).rename(columns={"diverged": "late"})
+    lost = last.groupby(CASE, dropna=False)["diverged"].sum().reset_index()
     times = times.merge(lost, on=CASE, how="left")
-    times["late"] = times["diverged"] - times["lost"]
-    times["diverged"] = times.pop("lost")
+    times["late"] -= times["diverged"]
     times.loc[times["late"] > 0, ["mean", "low", "high"]] = np.nan
     return times
 
@@ -79,20 +72,15 @@ def _times(last: pd.DataFrame) -> pd.DataFrame:
 def note(numbers: pd.DataFrame, metrics: pd.DataFrame, target_accuracy: float) -> list[str]:
     """How to read the drawing."""
     late = int(numbers["late"].sum())
+    sizes = " or ".join(map(str, sorted(metrics["batch_size"].unique())))
     missing = f"; cases with runs that do not get there ({late}) are left out" if late else ""
     return [
         "The whole data set is split evenly among the n workers; all runs take equally many steps "
-        f"({numbers['steps'].iloc[0]}) of {_batch(metrics)} samples a worker.",
+        f"({numbers['steps'].iloc[0]}) of {sizes} samples a worker.",
         f"Steps to the target are linear between evaluations{missing}.",
         captions.intervals(metrics, geometric=False),
         captions.diverged(metrics),
     ]
-
-
-def _batch(runs: pd.DataFrame) -> str:
-    """The samples of a batch, as far as known."""
-    sizes = sorted(runs["batch_size"].unique()) if "batch_size" in runs else []
-    return " or ".join(f"{size}" for size in sizes) or "some"
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
@@ -116,7 +104,6 @@ def draw(numbers: pd.DataFrame) -> Figure:
         axis.set_xlabel("workers $n$")
     dots(times, by_topology(part(numbers, "times")), "workers", "steps_to_target")
     dots(gain, by_topology(part(numbers, "gain")), "workers", "difference")
-    gain.axhline(0, color="0.6", lw=0.6, zorder=0)
     plots.titles(
         (*curves, times, gain),
         *(f"$n = {n}$" for n in sizes),
@@ -140,11 +127,5 @@ def by_topology(table: pd.DataFrame) -> Cases:
         cases += [(look, alone)] if len(alone) else []
         for k, topology in enumerate(topologies):
             own = rows[rows["topology"] == topology]
-            style = replace(
-                look,
-                label=f"{look.label}, {topology}",
-                line=LINES[k % len(LINES)],
-                marker=MARKERS[k % len(MARKERS)],
-            )
-            cases += [(style, own)] if len(own) else []
+            cases += [(look.variant(k, f"{look.label}, {topology}"), own)] if len(own) else []
     return cases

@@ -24,9 +24,15 @@ from ngo.figures import captions, plots
 from ngo.figures.declaration import figure
 from ngo.figures.run_scatter import scatter
 from ngo.figures.style import TEXT_WIDTH
+from ngo.figures.tables import bracketed, number
 from verdicts.rows.evaluations import final
 
 HALF = ["dataset", "partition"]
+FOUND = [
+    *("runs", "pearson", "pearson_low", "pearson_high", "spearman", "spearman_p"),
+    *("within_seed", "within_seed_low", "within_seed_high", "seeds"),
+]
+"""The columns of ``correlations``."""
 
 
 @figure(
@@ -56,29 +62,14 @@ def correlations(ends: pd.DataFrame) -> pd.DataFrame:
     interval. Diverged runs and runs with V = 0 are left out.
     """
     records = []
-    for (dataset, partition), rows in ends.groupby(["dataset", "partition"], sort=False):
+    for half, rows in ends.groupby(HALF, sort=False):
         rows = rows[on_log_axis(rows)]
         log_V = np.log(rows["V"])
         within = pooled_correlation(within_seeds(rows, "accuracy"))
-        r, low, high = pearson(log_V, rows["accuracy"])
-        rho, p_value = _spearman(log_V, rows["accuracy"])
-        records.append(
-            {
-                "dataset": dataset,
-                "partition": partition,
-                "runs": len(rows),
-                "pearson": r,
-                "pearson_low": low,
-                "pearson_high": high,
-                "spearman": rho,
-                "spearman_p": p_value,
-                "within_seed": within.r,
-                "within_seed_low": within.low,
-                "within_seed_high": within.high,
-                "seeds": within.seeds,
-            }
-        )
-    return pd.DataFrame(records)
+        over_all = (*pearson(log_V, rows["accuracy"]), *_spearman(log_V, rows["accuracy"]))
+        pooled = (within.r, within.low, within.high, within.seeds)
+        records.append((*half, len(rows), *over_all, *pooled))
+    return pd.DataFrame(records, columns=[*HALF, *FOUND])
 
 
 def _spearman(x: pd.Series, y: pd.Series) -> tuple[float, float]:
@@ -109,13 +100,13 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
 def draw(numbers: pd.DataFrame) -> Figure:
     """V against accuracy at the end of every run, a panel for each data set and partition."""
     halves = list(numbers.groupby(HALF, sort=False))
-    figure = plots.new_figure(3.4, max(TEXT_WIDTH * len(halves) / 2, 5))
-    axes = figure.subplots(1, len(halves), squeeze=False)
-    for axis, (half, rows) in zip(axes[0], halves, strict=True):
+    width = max(TEXT_WIDTH * len(halves) / 2, 5)
+    figure, (axes,) = plots.panels(3.4, 1, len(halves), width=width)
+    for axis, (half, rows) in zip(axes, halves, strict=True):
         scatter(axis, rows)
         _draw_within(axis, rows)
         axis.set_title(f"{', '.join(half)}\n{_in_words(rows.iloc[0])}", size="small")
-    plots.legend(figure, *axes[0])
+    plots.legend(figure, *axes)
     return figure
 
 
@@ -132,15 +123,14 @@ def _draw_within(axis: Axes, ends: pd.DataFrame) -> None:
 
 
 def _in_words(found: pd.Series) -> str:
-    ends = found["pearson_low"], found["pearson_high"]
-    interval = f" [{ends[0]:.2f}, {ends[1]:.2f}]" if np.isfinite(ends).all() else ""
     p_value = found["spearman_p"]
     chance = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
-    pooled = found["within_seed_low"], found["within_seed_high"]
-    spread = f" [{pooled[0]:.2f}, {pooled[1]:.2f}]" if np.isfinite(pooled).all() else ""
-    within = f"{found['within_seed']:.2f}{spread}"
-    text = (
-        f"Pearson $r$ = {found['pearson']:.2f}{interval}\nSpearman ρ = {found['spearman']:.2f} "
-        f"({chance})\nwithin a seed $r$ = {within}"
+    return (
+        f"Pearson $r$ = {_with_interval(found, 'pearson')}\n"
+        f"Spearman ρ = {number(found['spearman'])} ({chance})\n"
+        f"within a seed $r$ = {_with_interval(found, 'within_seed')}"
     )
-    return text.replace("-", "−")
+
+
+def _with_interval(found: pd.Series, name: str) -> str:
+    return number(found[name]) + bracketed(found[f"{name}_low"], found[f"{name}_high"])

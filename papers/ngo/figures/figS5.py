@@ -42,14 +42,13 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
 
 
 def losses(samples: pd.DataFrame) -> str:
-    """The losses of reconstructions beside those of class means; means over the runs."""
+    """The losses of reconstructions, and those of class means; means over the runs."""
     last = samples[samples["step"] == samples.groupby("run")["step"].transform("max")]
     columns = ["reconstruction_loss", "class_means_loss"]
     found = last.drop_duplicates("run").groupby("dataset", sort=False)[columns].mean()
-    return "Loss of reconstructions in nats per test image, and of the mean of its class: " + (
-        "; ".join(f"{name} {own:,.0f} and {means:,.0f}" for name, own, means in found.itertuples())
-        + "."
-    )
+    sets = [f"{name} {own:,.0f} and {means:,.0f}" for name, own, means in found.itertuples()]
+    lead = "Loss of reconstructions in nats per test image, and of the mean of its class"
+    return f"{lead}: {'; '.join(sets)}."
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
@@ -73,10 +72,8 @@ def draw(numbers: pd.DataFrame) -> Figure:
             for pictures in (originals, reconstructions)
         ]
         draw_mosaic(left, rows)
-        size = originals.shape[1] + 1
-        left.set_yticks(
-            size * (np.arange(len(rows)) + 0.5), ["original", "reconstruction"] * (len(rows) // 2)
-        )
+        middles = (originals.shape[1] + 1) * (np.arange(len(rows)) + 0.5)
+        left.set_yticks(middles, ["original", "reconstruction"] * (len(rows) // 2))
         lost = ", diverged" if run["diverged"].any() else ""
         left.set(title=f"{dataset}: reconstructions{lost}")
         draw_generations(right, run, len(rows))

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.curves import along, part, scores, together
 from ngo.figures import captions, plots
-from ngo.figures.curve_panels import by_method, decentralized, lines
+from ngo.figures.curve_panels import by_method, lines
 from ngo.figures.declaration import figure
 from ngo.figures.style import Style
 
@@ -53,13 +53,12 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame, samples: pd.DataFrame) ->
 def draw(numbers: pd.DataFrame) -> Figure:
     """The fits by the consensus model and by each worker; errors and V along training."""
     cases, fits = by_method(part(numbers, "course")), part(numbers, "fits")
-    figure = plots.new_figure(4.4)
-    axes = figure.subplots(2, 3)
+    figure, axes = plots.panels(4.4, 2, 3)
     for axis, (style, rows) in zip(axes[0], cases, strict=True):
         _draw_fits(axis, fits[fits["method"] == rows["method"].iloc[0]], style)
         axis.set(xlabel="$x$", ylabel="$y$")
     for axis, value in zip(axes[1], VALUES, strict=True):
-        lines(axis, cases if value != "V" else decentralized(cases), "epoch", value)
+        lines(axis, cases, "epoch", value)
         axis.set_xlabel("epoch")
     names = [style.label for style, _ in cases]
     names += ["consensus model", "mean of the workers", "synchronization"]

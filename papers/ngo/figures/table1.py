@@ -1,5 +1,5 @@
 """Test accuracy in percent by data set, partition, topology and method, of the consensus model
-(the mean of the workers' models) and of the workers, beside the paper's numbers.
+(the mean of the workers' models) and of the workers, next to the paper's numbers.
 
 *The paper:* NGO is above gossip in every cell, and centralized learning above both. *Look at* the
 difference NGO − gossip, paired by seed. For non-iid data, also look at the classes covered: few

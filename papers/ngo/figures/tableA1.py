@@ -87,24 +87,17 @@ def hitting_table(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
         classes_max=("classes_covered", "max"),
     ).reset_index()
     table["paper"] = published_for(table, reference, HITTING_TIME.published)
-    return table.assign(measure=HITTING_TIME.name, ngo_minus_gossip=_differences(rows, table))
+    return table.merge(_differences(rows), on=[*CELL], how="left").assign(measure=HITTING_TIME.name)
 
 
-def _differences(rows: pd.DataFrame, table: pd.DataFrame) -> list[float]:
-    """The median of NGO − gossip in the rows of NGO in ``table``, NaN in others."""
-    found = []
-    for line in table.itertuples():
-        own = rows[
-            (rows["dataset"] == line.dataset)
-            & (rows["partition"] == line.partition)
-            & (rows["topology"] == line.topology)
-        ].pivot(index="seed", columns="method", values="first_hitting")
-        if line.method != "ngo" or not {"ngo", "gossip"} <= set(own):
-            found.append(np.nan)
-            continue
-        either = own[np.isfinite(own[["ngo", "gossip"]]).any(axis=1)]
-        found.append(float((either["ngo"] - either["gossip"]).median()))
-    return found
+def _differences(rows: pd.DataFrame) -> pd.DataFrame:
+    """``ngo_minus_gossip``, the median over seeds, for the rows of NGO."""
+    by = [name for name in CELL if name != "method"]
+    wide = rows.pivot(index=[*by, "seed"], columns="method", values="first_hitting")
+    wide = wide.reindex(columns=["ngo", "gossip"])
+    either = wide[np.isfinite(wide).any(axis=1)]
+    medians = (either["ngo"] - either["gossip"]).groupby(level=by).median()
+    return medians.rename("ngo_minus_gossip").reset_index().assign(method="ngo")
 
 
 def _half(partition: str) -> str:

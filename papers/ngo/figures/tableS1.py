@@ -1,5 +1,5 @@
 """Degree and spectral gap of the three topologies by the number of workers, with
-Metropolis–Hastings weights, beside the paper's numbers.
+Metropolis–Hastings weights, next to the paper's numbers.
 
 *The paper:* the ring's gap closes as n grows, and the complete graph's gap remains 1; a random
 graph has degree un. *Look at* the last columns, which say whether degree and gap are as printed. A
@@ -14,7 +14,7 @@ import pandas as pd
 
 from ngo.analysis.spectra import STANDARD_ERRORS, spectral_comparison
 from ngo.figures.declaration import table
-from ngo.figures.tables import number
+from ngo.figures.tables import dashed, number
 from verdicts.row import ABSENT
 
 
@@ -57,7 +57,7 @@ def show(numbers: pd.DataFrame) -> pd.DataFrame:
             "u(n − 1)": numbers["true_degree_agrees"].where(numbers["u"].notna()).fillna(ABSENT),
             "Spectral gap": numbers["spectral_gap"].map("{:.4f}".format),
             "Connected": numbers["connected_gap"].map("{:.4f}".format),
-            "Paper": numbers["paper"].map("{:g}".format).where(numbers["paper"].notna(), ABSENT),
+            "Paper": dashed(numbers["paper"], "{:g}".format),
             "Difference": numbers["difference"].map(lambda d: number(d, 4, plus=True)),
             "As printed": numbers["agrees"].fillna(ABSENT),
         }

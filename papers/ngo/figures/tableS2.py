@@ -1,5 +1,5 @@
 """Negative ELBO of a variational autoencoder by partition, topology and method, in nats per
-image, beside the paper's numbers. Lower is better; the paper calls it ELBO, and does not say of
+image, next to the paper's numbers. Lower is better; the paper calls it ELBO, and does not say of
 which images. Its supplement states 2 codes; there are also runs with 20, and the loss on the
 training batches.
 

@@ -1,5 +1,5 @@
-"""Four statements of the paper's theory beside measurements: the time to consensus and T* (Theorem
-3.1), as printed and corrected; the longest delay that still leads to consensus and π/(2λₙ); the
+"""Four statements of the paper's theory, measured: the time to consensus and T* (Theorem 3.1), as
+printed and corrected; the longest delay that still leads to consensus and π/(2λₙ); the
 optimality gap and the bounds of Theorems 2.1 and 3.2; the floor of V in rounds and its prediction.
 
 *The paper:* V is 0 after T*, delays up to π/(2λₙ) do no harm, and NGO's bound sums V only up to T*.
@@ -41,35 +41,23 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> str:
 def draw(numbers: pd.DataFrame) -> Figure:
     """A panel for each of ``KINDS``."""
     times, delays, gaps, floors = (rows_of(numbers, kind) for kind in KINDS)
-    figure = plots.new_figure(4.6)
-    axes = figure.subplots(2, 2)
+    figure, axes = plots.panels(4.6, 2, 2)
     _times(axes[0, 0], times)
     _by_p(axes[0, 1], delays, "limit", "tolerated")
     axes[0, 1].set(xlabel=r"limit $\pi/2\lambda_n$", ylabel="measured")
     _gaps(axes[1, 0], gaps)
     _by_p(axes[1, 1], floors, "predicted", "measured")
     axes[1, 1].set(xlabel="$V$ of the largest cycle", ylabel="measured", xscale="log", yscale="log")
-    plots.titles(
-        axes.flat,
-        "consensus time",
-        "tolerated delay",
-        "gap (bound: thin)",
-        "floor of $V$ in rounds",
-    )
+    names = ("consensus time", "tolerated delay", "gap (bound: thin)", "floor of $V$ in rounds")
+    plots.titles(axes.flat, *names)
     return figure
 
 
 def _times(axis: Axes, bounds: pd.DataFrame) -> None:
     for k, form in enumerate(("paper", "corrected", "sharp")):
         look = kth_style(k, f"$T^*$ {'as printed' if form == 'paper' else form}")
-        axis.plot(
-            bounds["p"] + 0.012 * (k - 1),
-            bounds["measured"] / bounds[form],
-            look.marker,
-            color=look.colour,
-            markersize=3,
-            label=look.label,
-        )
+        p = bounds["p"] + 0.012 * (k - 1)  # the marks of the three forms are side by side
+        axis.plot(p, bounds["measured"] / bounds[form], **look.marks, markersize=3)
     axis.axhline(1, color="0.5", linewidth=0.8)
     axis.set(xlabel="$p$", ylabel="measured / $T^*$", ylim=(0, 3.6))  # room for the legend
     axis.legend()
@@ -91,14 +79,7 @@ def _by_p(axis: Axes, table: pd.DataFrame, theory: str, measured: str) -> None:
     """``measured`` against ``theory``, with the line on which they are equal."""
     for k, (p, group) in enumerate(table.groupby("p")):
         look = kth_style(k, f"$p={p:g}$")
-        axis.plot(
-            group[theory],
-            group[measured],
-            look.marker,
-            color=look.colour,
-            markersize=3.5,
-            label=look.label,
-        )
+        axis.plot(group[theory], group[measured], **look.marks, markersize=3.5)
     ends = [table[theory].min(), table[theory].max()]
     axis.plot(ends, ends, color="0.5", linewidth=0.8, zorder=0)
     axis.legend(loc="center left", bbox_to_anchor=(1, 0.5), handlelength=1)

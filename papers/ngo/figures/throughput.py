@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from ngo.figures import plots
+from ngo.figures.curve_panels import error_bars
 from ngo.figures.declaration import figure
 from ngo.figures.style import METHOD_STYLES
 
@@ -58,26 +58,15 @@ def draw(numbers: pd.DataFrame) -> Figure:
     """
     found = speedups(numbers)
     counts = sorted(found["workers"].unique())
-    fewest = counts[0]
-    figure = plots.new_figure(2.6)
-    left, right = figure.subplots(1, 2)
+    figure, ((left, right),) = plots.panels(2.6, 1, 2)
     for method, own in found.groupby("method", sort=False):
-        own = own.sort_values("workers")
-        style = METHOD_STYLES[method]
+        rows = own.sort_values("workers").rename(columns={"median": "mean"})
         for axis, unit in ((left, 1.0), (right, own["base"].iloc[0])):
-            axis.errorbar(
-                own["workers"],
-                own["median"] / unit,
-                np.array([own["median"] - own["low"], own["high"] - own["median"]]) / unit,
-                color=style.colour,
-                linestyle=style.line,
-                marker=style.marker,
-                markersize=4,
-                capsize=2,
-                label=style.label,
-            )
-    right.plot(counts, np.array(counts) / fewest, color="0.6", linewidth=1, label="linear")
-    over = "one worker" if fewest == 1 else f"{fewest} workers"
+            scaled = rows.assign(**rows[["mean", "low", "high"]] / unit)
+            look = {"linewidth": 1.5, "elinewidth": 1.5}
+            error_bars(axis, scaled, "workers", METHOD_STYLES[method], **look)
+    right.plot(counts, np.array(counts) / counts[0], color="0.6", linewidth=1, label="linear")
+    over = "one worker" if counts[0] == 1 else f"{counts[0]} workers"
     left.set(title="throughput of training", ylabel="samples/s")
     left.set_ylim(bottom=0)
     left.yaxis.set_major_formatter("{x:,.0f}")
@@ -85,9 +74,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     right.set_yscale("log", base=2)
     right.yaxis.set_major_formatter("{x:g}")
     for axis in (left, right):
-        axis.set_xscale("log", base=2)
-        axis.set_xticks(counts, [str(n) for n in counts])
+        plots.value_ticks(axis, counts, base=2)
         axis.set(xlabel="number of workers $n$")
-        axis.xaxis.set_minor_locator(NullLocator())
     right.legend()
     return figure

@@ -26,12 +26,12 @@ class Times:
     seconds: float = 0.0
     evaluating: float = 0.0
 
-    def add(self, samples: int, seconds: float, evaluating: float) -> None:
-        """Count one more run."""
-        self.runs += 1
-        self.samples += samples
-        self.seconds += seconds
-        self.evaluating += evaluating
+    def add(self, others: Times) -> None:
+        """Add the times of other runs."""
+        self.runs += others.runs
+        self.samples += others.samples
+        self.seconds += others.seconds
+        self.evaluating += others.evaluating
 
     @property
     def share(self) -> str:
@@ -47,9 +47,9 @@ class Row:
     setting: str
     #: Runs that are not trained yet, as a forecast.
     left: Times = field(default_factory=Times)
-    #: Runs that are, as they are on record: without the start of a job.
+    #: Trained runs, with the times in their records: without the start of a job.
     finished: Times = field(default_factory=Times)
-    #: The seconds that were to be expected of these.
+    #: The seconds that a forecast of the trained runs would have given.
     expected: float = 0.0
 
 
@@ -76,11 +76,10 @@ class Forecast:
         from ngo.training.record import processor
 
         rows, total = [], Times()
+        some_finished = any(row.finished.runs for row in self.rows)
         for row in self.rows:
             left, done = row.left, row.finished
-            total.runs += left.runs
-            total.seconds += left.seconds
-            total.evaluating += left.evaluating
+            total.add(left)
             rows.append(
                 {
                     "experiment": row.experiment,
@@ -91,7 +90,7 @@ class Forecast:
                     "evaluation": left.share,
                 }
             )
-            if any(each.finished.runs for each in self.rows):
+            if some_finished:
                 rows[-1] |= {
                     "finished": done.runs,
                     "took": f"{done.seconds / self.jobs / 60:.1f}" if done.runs else "",
@@ -113,7 +112,7 @@ class Forecast:
                 "long, if that does not change. They also share its caches: on an idle machine, a "
                 "new measurement is shorter and more exact."
             )
-        lines.append("Tables, figures and measurements beside training are not included.")
+        lines.append("Tables, figures, and measurements other than training are not included.")
         return "\n".join(lines)
 
 
@@ -159,8 +158,9 @@ def _row(row: Row, specs: Sequence[RunSpec], costs: Costs, results: Path) -> Row
         seconds = cost.sample * each.samples + evaluating
         found = recorded(spec.id, results)
         if found is not None and found.code == run_fingerprint(spec):
-            row.finished.add(each.samples, found.seconds, found.evaluating)
+            row.finished.add(Times(1, each.samples, found.seconds, found.evaluating))
             row.expected += seconds * min(1.0, found.steps / each.steps)
         else:
-            row.left.add(each.samples, JOB + costs.start + cost.setup + seconds, evaluating)
+            whole = JOB + costs.start + cost.setup + seconds
+            row.left.add(Times(1, each.samples, whole, evaluating))
     return row

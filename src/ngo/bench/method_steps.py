@@ -1,4 +1,4 @@
-"""The cost of a training step with each method and local rule, beside that of NGO with SGD."""
+"""The cost of a training step with each method and local rule, relative to NGO with SGD."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ WAYS = {
 }
 
 LIMIT = 1.3
-"""A step may cost this much of NGO's with SGD, without what either exchanges."""
+"""The most that a step may cost, relative to NGO with SGD; both without the exchange."""
 
 
 def method_steps(
     model: str = "mnist_cnn", n: int = 10, b: int = 32, device: str = "cpu", repeats: int = 5
 ) -> Bench:
-    """Training steps with each of ``WAYS``; the exchange of rows is timed apart."""
+    """Training steps with each of ``WAYS``; the exchange of rows is timed separately."""
     case = {"model": model, "n": n, "b": b, "device": device}
     backend = "threads" if device == "cpu" else "auto"
     ways = {

@@ -1,4 +1,4 @@
-"""What each method sends: as it states, as a simulation counts it, and as processes sent it."""
+"""What each method sends: as it declares, as a simulation counts, and as processes send."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ngo.gossip.method import METHODS
 from ngo.gossip.traffic import sent
 from ngo.training.resolve import resolve
 
-# Rows of other parts, by their names.
+# Further rows, by name: NGO with other couplings.
 OTHERS: Mapping[str, Mapping[str, object]] = {
     "ngo, capped": {"coupling": "capped"},
     "ngo, implicit": {"coupling": "implicit", "topology": "alternating_matching"},
 }
 
-# What methods need to send as they usually do.
+# Fields with which a method sends as it usually does.
 NEEDED: Mapping[str, Mapping[str, object]] = {
     "delayed": {"delay": 2},
     "local_sgd": {"local_steps": 4},
@@ -62,7 +62,7 @@ def traffic(processes: int = 4) -> Bench:
 
 
 def runs() -> dict[str, dict[str, object]]:
-    """The fields of each row's run: of a method that states its messages, and its compressions."""
+    """The fields of each row's run: each method that states its messages, with each compression."""
     found = {}
     for name, entry in METHODS.items():
         if not (entry.sends and entry.decentralized):

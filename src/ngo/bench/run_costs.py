@@ -2,7 +2,7 @@
 
 A trial is the run itself, through the code of ``ngo train``, stopped after a few steps. As many run
 at the same time as a pipeline would have jobs, since they share the memory and its bandwidth. With
-one thread they are measured in CPU time: what other programs take does not count.
+one thread they are measured in CPU time, which leaves out what other programs take.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from ngo.training.spec import RunSpec
 
 LOG = logging.getLogger("ngo")
 
-# Numbers in the parameters of all workers of a trial, at most: a larger model is tried with fewer
-# workers, whose samples cost the same.
+# The most numbers in the parameters of all workers of a trial. A larger model is tried with fewer
+# workers; a sample costs the same.
 MOST_NUMBERS = 60_000_000
 
 # Steps of a trial, between its two evaluations, and the test samples of an evaluation.
@@ -49,7 +49,7 @@ class Cost:
     sample: float
     #: Of a test sample and model.
     image: float
-    #: Of what comes before the first step, in a process that has imported everything.
+    #: Of the preparation before the first step, in a process that has imported everything.
     setup: float
     #: Wall time per CPU time: above 1 if other programs take a share of the cores.
     slowdown: float = 1.0
@@ -123,7 +123,7 @@ def _trial(
     threads: int,
     plugin_files: Sequence[str],
 ) -> Cost:
-    """The costs of ``spec``, of whose data set ``test_samples`` are the test set."""
+    """The costs of ``spec``, whose data set has ``test_samples`` test samples."""
     from ngo.common import plugins
     from ngo.native import pool
     from ngo.training.run import run

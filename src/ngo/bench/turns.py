@@ -1,4 +1,4 @@
-"""The measuring protocol: ways of doing the same work take turns.
+"""How times are measured: ways of doing the same work take turns.
 
 Each way runs in its own process, since idle threads of one way would slow down the next. Times are
 medians over the turns. A ratio is the median of the ratios within each round, because the machine's

@@ -17,7 +17,7 @@ from ngo.common.versions import MIXED
     type=click.Choice(MIXED),
     default=MIXED[0],
     show_default=True,
-    help="Whether to refuse runs that different versions of a library made, or to tell.",
+    help="Runs that different versions of a library made: refuse them, or tell.",
 )
 @table_option
 def aggregate(metrics: tuple[Path, ...], mixed_versions: str, out: Path) -> None:

@@ -11,7 +11,7 @@ from ngo.cli.archive_options import trust_option
 from ngo.cli.parameters import FOLDER, INPUT, RESULT, configs_option
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import rebuilding
-from ngo.pipeline.archives.archive import about_of, read_archive, unpack, write_archive
+from ngo.pipeline.archives.archive import read_archive, unpack, write_archive
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.collect import collect, collect_finished
 
@@ -32,12 +32,11 @@ def archive(
     """Pack the inputs of FIGURES as one verified archive.
 
     The archive holds tidy metrics, the metrics and records of runs, configs and the paper's
-    numbers, all from results/, and no model weights. FIGURES are names of figures and tables;
-    without them it is for all. Archives are deterministic. `ngo rebuild` makes the tables and
-    figures from one.
+    numbers, all from results/, and no model weights. Without FIGURES it is for all tables and
+    figures. Archives are deterministic. `ngo rebuild` makes the tables and figures again.
 
     With --finished it holds the finished runs of a config whose other runs are not trained yet.
-    `ngo restore` puts the runs of an archive of either kind back, `ngo verify` checks them.
+    For both kinds of archives, `ngo restore` puts the runs back and `ngo verify` checks them.
     """
     if finished and figures:
         raise UserError(f"finished: it packs no figures or tables; leave out {figures[0]!r}.")
@@ -69,10 +68,10 @@ def rebuild(archive: Path, out: Path, trusted: bool) -> None:
     """
     if not (rebuilding.SNAKEFILE.exists() and rebuilding.PROFILE.exists()):
         raise UserError("rebuild: no Snakefile in this folder; run it in the repository's folder.")
-    members = read_archive(archive)
-    with archived_plan(archive, members, trusted=trusted, tell=click.echo):
+    read = read_archive(archive)
+    with archived_plan(read, trusted=trusted, tell=click.echo):
         pass  # its config can be planned, and it has no other members than this plan needs
-    folder = unpack(archive, out)
+    folder = unpack(read, out)
     click.echo(f"tables and figures of {archive} → {folder / 'results'}")
-    command = rebuilding.command(folder, about_of(archive, members))
+    command = rebuilding.command(folder, read.about)
     os.execve(command[0], command, {**os.environ, **rebuilding.ENVIRONMENT})

@@ -1,9 +1,8 @@
-"""What the commands on an archive share: their options, and its plan."""
+"""The options that commands on an archive share, and the plan of an archive."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +12,7 @@ from ngo.cli.parameters import SECONDS, FieldType
 from ngo.common.fields import Field, within
 
 if TYPE_CHECKING:
-    from ngo.pipeline.archives.archive import Members
+    from ngo.pipeline.archives.archive import Archive
     from ngo.pipeline.plan import Plan
 
 SEED = FieldType(Field(int, "seed", within(0, 2**63 - 1)))
@@ -33,9 +32,9 @@ def plan_options(command: Callable) -> Callable:
     return trust_option(data_root_option(command))
 
 
-def plan_of(path: Path, members: Members, *, trusted: bool) -> Plan:
+def plan_of(archive: Archive, *, trusted: bool) -> Plan:
     """The plan of an archive; its folder is the working directory until the command ends."""
     from ngo.pipeline.archives.archive_plan import archived_plan
 
-    own = archived_plan(path, members, trusted=trusted, tell=click.echo)
+    own = archived_plan(archive, trusted=trusted, tell=click.echo)
     return click.get_current_context().with_resource(own)

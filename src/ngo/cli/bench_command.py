@@ -24,14 +24,14 @@ MANY = click.IntRange(1, 10_000)
 def bench() -> None:
     """Measure costs, and compare them with the project's targets.
 
-    Costs are ratios within one run. These vary less between machines than times do.
+    Costs are ratios within one run. Ratios vary less between machines than times do.
     """
 
 
 def bench_command(measure: Callable[..., Iterator[Bench]]) -> Callable:
-    """A command of ``ngo bench`` that prints tables as soon as ``measure(**options)`` yields them.
+    """A command of ``ngo bench`` that prints each table when ``measure(**options)`` yields it.
 
-    As JSON they are printed at the end. On SIGTERM and Ctrl-C the finished tables are printed.
+    JSON is printed at the end, after SIGTERM and Ctrl-C too: then it has the finished tables.
     """
 
     @click.option("--json", "as_json", is_flag=True, help="Print JSON, at the end.")
@@ -58,35 +58,22 @@ def bench_command(measure: Callable[..., Iterator[Bench]]) -> Callable:
     return bench.command(measure.__name__)(command)
 
 
-def bench_options(*names: str) -> Callable:
-    """Options of benches: cases, repetitions and device."""
-    known = {
-        "model": click.option("--model", help="Measure only this model."),
-        "workers": click.option(
-            "--workers", type=MANY, help="Measure only this number of workers."
-        ),
-        "batch_size": click.option("--batch-size", type=MANY, help="Measure only this batch size."),
-        "all_cases": click.option(
-            "--all", "all_cases", is_flag=True, help="Include ResNet-18: about 15 minutes."
-        ),
-        "repeats": click.option(
-            "--repeats", type=MANY, default=5, show_default=True, help="Repetitions of each case."
-        ),
-        "device": click.option(
-            "--device", default="cpu", show_default=True, help=f"One of {', '.join(DEVICES)}."
-        ),
-    }
-
-    def decorate(command: Callable) -> Callable:
-        for name in reversed(names):
-            command = known[name](command)
-        return command
-
-    return decorate
+model_option = click.option("--model", help="Measure only this model.")
+repeats_option = click.option(
+    "--repeats", type=MANY, default=5, show_default=True, help="Repetitions of each case."
+)
+device_option = click.option(
+    "--device", default="cpu", show_default=True, help=f"One of {', '.join(DEVICES)}."
+)
 
 
 @bench_command
-@bench_options("model", "workers", "batch_size", "all_cases", "device", "repeats")
+@model_option
+@click.option("--workers", type=MANY, help="Measure only this number of workers.")
+@click.option("--batch-size", type=MANY, help="Measure only this batch size.")
+@click.option("--all", "all_cases", is_flag=True, help="Include ResNet-18: about 15 minutes.")
+@device_option
+@repeats_option
 def engine(
     model: str | None,
     workers: int | None,
@@ -116,7 +103,9 @@ def engine(
 
 
 @bench_command
-@bench_options("model", "device", "repeats")
+@model_option
+@device_option
+@repeats_option
 def methods(model: str | None, device: str, repeats: int) -> Iterator[Bench]:
     """Training steps with each method and local rule, against those of NGO with SGD."""
     MODELS[model or "mnist_cnn"]
@@ -139,7 +128,8 @@ def traffic(processes: int) -> Iterator[Bench]:
 
 
 @bench_command
-@bench_options("device", "repeats")
+@device_option
+@repeats_option
 def gossip(device: str, repeats: int) -> Iterator[Bench]:
     """Gossip steps, against a copy of the state, a matrix product and the naive form."""
     from ngo.bench import consensus_step as bench
@@ -148,7 +138,7 @@ def gossip(device: str, repeats: int) -> Iterator[Bench]:
 
 
 @bench_command
-@bench_options("repeats")
+@repeats_option
 def startup(repeats: int) -> Iterator[Bench]:
     """Start-up of `ngo train`, against `import torch`."""
     from ngo.bench import commands as bench

@@ -24,15 +24,15 @@ from ngo.data import download
 @longest_option("Train no run that took longer than this: its stratum is not carried over.")
 @click.option("--partial", is_flag=True, help="Write also if some strata can't be carried over.")
 @click.option(
-    "--mark-older", is_flag=True, help="Train nothing; mark it as made by an earlier revision."
+    "--mark-older", is_flag=True, help="Train nothing; mark ARCHIVE as made by an earlier revision."
 )
 @click.option(
     "--kept",
     type=FOLDER,
     default="results/carry",
     show_default=True,
-    help="Folder of the runs that are trained: a repeated command, or one for another archive of "
-    "the same runs, does not train them again.",
+    help="Folder of the trained runs. They are not trained again when the command is repeated, or "
+    "for another archive of the same runs.",
 )
 @threads_option
 @plan_options
@@ -50,27 +50,28 @@ def carry(
 ) -> None:
     """Carry the runs of an ARCHIVE over to the present code, if it does not change them.
 
-    One run is trained for each code that made runs and each code that makes them now. If its
-    metrics are the same, all of these runs get the key of the present code, and the archive records
-    how that was shown. Otherwise they are named and must be trained again: the exit status is 1,
-    and nothing is written unless --partial is given (docs/archives.md).
+    Runs with the same earlier code and the same present code form a stratum. One run of each
+    stratum is trained. If its metrics are the same, all runs of the stratum get the key of the
+    present code, and the archive records how that was shown. Otherwise the stratum is named and
+    must be trained again: the exit status is 1, and nothing is written unless --partial is given
+    (docs/archives.md).
     """
     from ngo.pipeline.archives import carry as stage
-    from ngo.pipeline.archives.archive import about_of, read_archive, runs_of, write_archive
+    from ngo.pipeline.archives.archive import read_archive, write_archive
     from ngo.pipeline.archives.retraining import Retraining
 
-    members = read_archive(archive)
-    about, runs = about_of(archive, members), runs_of(archive, members)
+    read = read_archive(archive)
+    runs = dict(read.runs)
     out = out or archive
     place, kept = out.resolve(), kept.resolve()
     root = download.data_root(data_root).resolve()
-    planned = plan_of(archive, members, trusted=trusted)
+    planned = plan_of(read, trusted=trusted)
     strata, refused = stage.strata(runs, planned)
     total = sum(len(each.runs) for each in strata)
     if mark_older:
         if not strata:
             raise UserError("mark_older: all runs of the archive are of the present code.")
-        write_archive(place, stage.repacked(members, about, runs, older=True))
+        write_archive(place, stage.repacked(read, runs, older=True))
         click.echo(f"{total} of {len(runs)} runs are of earlier code; marked → {out}")
         return
     click.echo(f"{len(runs)} runs, {total} of earlier code in {len(strata)} strata")
@@ -95,7 +96,7 @@ def carry(
         else:
             runs |= stage.carried_over(runs, stratum, by, shown)
     if partial or not failed:
-        write_archive(place, stage.repacked(members, about, runs, older=bool(failed)))
+        write_archive(place, stage.repacked(read, runs, older=bool(failed)))
         click.echo(f"→ {out}")
     if failed:
         LOG.error("ngo: carry: %d not carried over, first %s", len(failed), failed[0])

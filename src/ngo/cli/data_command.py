@@ -33,5 +33,5 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
     elif source.files:
         place = f"{len(source.files)} files verified in {root}"
     else:
-        place = "no files of its own"
+        place = "no files to verify"
     click.echo(f"{name}: {samples:,} training samples, {place}")

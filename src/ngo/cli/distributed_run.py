@@ -35,7 +35,7 @@ def train_distributed(
     asynchronous: bool,
     **how: object,
 ) -> None:
-    """Train ``spec`` in new ``processes``, or take part as one of those that torchrun started."""
+    """Train ``spec`` in new ``processes``, or take part as a process that torchrun started."""
     policy = {"timeout": timeout, "on_failure": on_failure}
     how |= {**policy, "asynchronous": asynchronous}
     if processes is None:

@@ -94,7 +94,7 @@ def field_options(facts: Mapping[str, tuple[Field, str, Mapping[str, object]]]) 
 
 
 def run_fields(*names: str) -> Callable:
-    """Options for fields of a run. The command gets None for those that are not given."""
+    """Options for fields of a run. The command gets None for a field that is not given."""
     defaults = {**DEFAULTS, "model": "the first that fits the data set", "task": "the model's"}
     return field_options(
         {name: (FIELDS[name], f"[default: {defaults[name]}]", {}) for name in names}

@@ -1,4 +1,4 @@
-"""``ngo fields`` and ``ngo schema``: what a run, and a config, may say."""
+"""``ngo fields`` and ``ngo schema``: the fields of a run, and the schema of a config."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from ngo.cli.parameters import RESULT
 from ngo.common.fields import wanted
-from ngo.common.files import atomic_file
+from ngo.common.files import write_text
 from ngo.training.spec import FIELDS
 
 WIDTH = 100
@@ -24,7 +24,7 @@ def fields() -> None:
     """
     formatter = click.HelpFormatter(width=WIDTH)
     formatter.write_text(
-        "A field that is stated nowhere has its default, in configs, commands and ngo.fit."
+        "A field that is not given has its default, in configs, commands and ngo.fit."
     )
     formatter.write_paragraph()
     formatter.write_dl([(name, _about(name)) for name in FIELDS])
@@ -45,8 +45,7 @@ def schema(out: Path | None) -> None:
     if out is None:
         click.echo(text)
         return
-    with atomic_file(out) as path:
-        path.write_text(text + "\n", encoding="utf-8")
+    write_text(out, text + "\n")
 
 
 def _about(name: str) -> str:

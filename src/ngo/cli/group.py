@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
+import ast
+import importlib.util
 import sys
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from pathlib import Path
 
 import click
 
@@ -25,61 +26,47 @@ class Mistake(click.ClickException):
         LOG.error("ngo: %s", " ".join(self.message.split()))
 
 
-class Lazy(NamedTuple):
-    """A command that is imported on first use."""
-
-    place: str  # ``module:attribute``
-    summary: str | None  # the first sentence of its help; None hides the command
-
-
 class Commands(click.Group):
-    """Commands in the order of the pipeline, and measurements.
+    """Commands that are imported on first use, and the commands of measurements.
 
-    ``lazy`` is a table of commands. ``registered`` is the place (``module:attribute``) of a
-    function that returns the commands of measurements by name, those of plugins included.
+    ``modules`` maps the name of a command to the module with a function of this name.
+    ``measurements`` returns the commands of measurements by name.
     """
 
     def __init__(
         self,
         *arguments: object,
-        lazy: Mapping[str, Lazy] | None = None,
-        registered: str | None = None,
+        modules: Mapping[str, str] | None = None,
+        measurements: Callable[[], Mapping[str, click.Command]] = dict,
         **named: object,
     ) -> None:
         super().__init__(*arguments, **named)
-        self.lazy = dict(lazy or {})
-        self.registered = registered
+        self.modules = modules or {}
+        self.measurements = measurements
 
     def list_commands(self, context: click.Context | None = None) -> list[str]:
-        """The names: those of ``lazy``, then the rest."""
-        return list(dict.fromkeys((*self.lazy, *self.commands, *self._measurements())))
+        """The names: those of ``modules``, then the rest."""
+        return list(dict.fromkeys((*self.modules, *self.commands, *self.measurements())))
 
     def get_command(self, context: click.Context | None, name: str) -> click.Command | None:
         """The command with this name; None if it does not exist."""
         command = self.commands.get(name)
-        if command is None and name in self.lazy:
-            command = _imported(self.lazy[name].place)
+        if command is None and name in self.modules:
+            command = getattr(importlib.import_module(self.modules[name]), name)
         if command is None:
-            command = self._measurements().get(name)
+            command = self.measurements().get(name)
         return command and plugin_option.add_option(command)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write a line for each command, without importing those of ``lazy``."""
-        lazy = {name: each.summary for name, each in self.lazy.items()}
+        """Write a line for each command, without importing those of ``modules``."""
+        unread = {name: _summary_in(module, name) for name, module in self.modules.items()}
         for title, summaries in (
-            ("Commands", lazy | _summaries(self.commands)),
-            ("Measurements", _summaries(self._measurements())),
+            ("Commands", unread | _summaries(self.commands)),
+            ("Measurements", _summaries(self.measurements())),
         ):
             if rows := [(name, text) for name, text in summaries.items() if text]:
                 with formatter.section(title):
                     formatter.write_dl(rows)
-
-    def _measurements(self) -> Mapping[str, click.Command]:
-        """The commands of ``registered``."""
-        if self.registered is None:
-            return {}
-        module, _, attribute = self.registered.partition(":")
-        return getattr(importlib.import_module(module), attribute)()
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
@@ -112,10 +99,17 @@ class Commands(click.Group):
         return _in_one_line(super().invoke, context)
 
 
-def _imported(place: str) -> click.Command:
-    """The command at ``module:attribute``."""
-    module, _, attribute = place.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+def _summary_in(module: str, name: str) -> str | None:
+    """The first sentence of a command's help, from its source; None for a hidden command.
+
+    Importing the modules of all commands would take longer.
+    """
+    path = importlib.util.find_spec(module).origin
+    for node in ast.parse(Path(path).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            hidden = any("hidden=True" in ast.unparse(each) for each in node.decorator_list)
+            return None if hidden else ast.get_docstring(node).split("\n")[0]
+    return None
 
 
 def _summaries(commands: Mapping[str, click.Command]) -> dict[str, str | None]:

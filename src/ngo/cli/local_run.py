@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,15 +33,15 @@ def train_here(spec: RunSpec, out: Path, root: Path, **how: object) -> None:
 
 def print_outcome(spec: RunSpec, last: Evaluation, out: Path) -> None:
     """Print the result of a run's last evaluation."""
-    accurate = last.consensus_accuracy == last.consensus_accuracy
-    score = f"{last.consensus_accuracy:.2%}" if accurate else f"loss {last.consensus_loss:.4g}"
+    accuracy, loss = last.consensus_accuracy, last.consensus_loss
+    score = f"loss {loss:.4g}" if math.isnan(accuracy) else f"{accuracy:.2%}"
     outcome = "diverged" if last.diverged else f"consensus model {score}"
     click.echo(f"{spec.id}: {outcome} after {last.epoch:g} epochs, {last.seconds:.1f} s → {out}")
 
 
 @contextmanager
 def _progress(spec: RunSpec) -> Iterator[Callable[[int], None]]:
-    """A function that is told the number of steps done: it draws a bar, if on a terminal."""
+    """A function that takes the number of steps done, and draws a bar on a terminal."""
     if not sys.stderr.isatty():
         yield lambda step: None
         return

@@ -22,7 +22,7 @@ TITLES = {
     "topology": "Topologies",
 }
 
-# Under a title: what the entries' lines take for granted.
+# The text under each title: the notation and the terms of the entries.
 NOTES = {
     "method": "In a half step, each worker follows the local rule on its own gradient. In a "
     "pull, it moves towards its neighbours, by the coupling. All methods but the centralized one "
@@ -40,7 +40,7 @@ NOTES = {
     "compression": "C(z) is sent in place of z, a row of d numbers, by methods with C(d) in the "
     "table below.",
     "topology": "Workers have the numbers 0 … n − 1; on a circle, numbers are taken mod n. In "
-    "G(n, u), each edge is there with probability u.",
+    "G(n, u), each edge exists with probability u.",
 }
 
 WIDTH = 100
@@ -54,9 +54,9 @@ IN_TABLE = ("topology", "coupling", "compression", *FAILURES)
 def methods(as_json: bool) -> None:
     """List methods and other parts of a step, and which go together.
 
-    Each part is a value of the option in brackets: a method is named by --method. With it stand
-    its source, and the fields of a run that it reads; `ngo train --help` explains these. Entries of
-    plugins are listed too.
+    Each part is a value of the option in brackets: --method names a method. Its text ends with its
+    source and the fields of a run that it reads; `ngo fields` explains fields. Entries of plugins
+    are listed too.
     """
     found = {kind: parts(kind) for kind in REGISTRIES}
     found["method"] = all_methods()
@@ -117,7 +117,7 @@ def _table(found: Sequence[MethodPart]) -> str:
         f"couplings: {', '.join(matching)} on matchings only.",
         "topologies: a fixed one is the same in all steps; a tree has no cycles.",
         "sends: the numbers in each message, for a model of d parameters; C(d): compressed; "
-        "until V ≤ V_th: messages of d, as many as v_threshold takes.",
+        "until V ≤ V_th: messages of d, until V is v_threshold or less.",
         "asynchronous: no worker has to wait for others (--asynchronous).",
         "failures: links may fail, and workers may be away (--link-failure, --absence). "
         f"Where they may not: {'; '.join(reasons)}.",

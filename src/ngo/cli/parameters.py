@@ -89,7 +89,7 @@ table_option = click.option(
 
 
 def configs_option(absent: str | None = None) -> Callable:
-    """The option --config; ``absent`` says what no config means, by default that one is needed."""
+    """The option --config; without ``absent``, the default in words, a config is needed."""
     told = f"  [default: {absent}]" if absent else "."
     return click.option(
         "--config",

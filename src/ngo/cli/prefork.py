@@ -1,11 +1,11 @@
 """A prefork server: one process imports what short jobs need, and forks a child for each job.
 
-Imports take most of the time of a short job. ``start`` starts a server beside a pipeline. An
+Imports take most of the time of a short job. A pipeline starts a server with ``start``. An
 ``ngo COMMAND`` that finds the server's socket in the variable ``NGO_WARM`` is its client: it sends
 its arguments, folder, environment, umask and standard streams, waits, and exits with the job's exit
-code. The client stays a process of its own, with its own log and parent; it forwards signals to the
+code. The client remains a separate process, with its own log and parent; it forwards signals to the
 job, and the job dies with it. Without a server the command does the work itself. The kernel of a
-notebook is such a job too (``ngo kernel``).
+notebook is a job, too (``ngo kernel``).
 
 A job involves three processes. The server accepts the connection and forks a keeper. The keeper
 forks the worker, which does the job and may outlive the server::
@@ -61,7 +61,7 @@ class PreforkServer:
         self._process = process
 
     def export(self) -> None:
-        """Make jobs that this process starts use the server."""
+        """Let jobs that this process starts use the server."""
         os.environ["NGO_WARM"] = self.socket
 
     def stop(self) -> None:
@@ -100,7 +100,7 @@ def start() -> PreforkServer:
         except OSError:
             return PreforkServer(path)
         listener.listen()
-        # A session of its own: Ctrl-C stops jobs through their clients, and the server last.
+        # A new session: Ctrl-C stops jobs through their clients, and the server last.
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "ngo.cli.prefork_server", str(listener.fileno())],
             stdin=subprocess.PIPE,

@@ -1,6 +1,6 @@
 """Settings of the memory allocator and the interpreter, for the processes of the command line.
 
-Both apply to a whole process. A program that imports ``ngo`` as a library keeps its own.
+Both apply to a whole process. A program that imports ``ngo`` as a library keeps its settings.
 """
 
 from ngo.native import pool

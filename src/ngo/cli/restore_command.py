@@ -36,10 +36,10 @@ def restore(
     from ngo.pipeline.archives.archive import read_archive
 
     root = download.data_root(data_root)
-    members = read_archive(archive)
-    choice = stage.chosen(archive, members, configs, trusted=trusted, tell=click.echo)
+    read = read_archive(archive)
+    choice = stage.chosen(read, configs, trusted=trusted, tell=click.echo)
     with choice as (planned, overlays):
-        found = stage.restore(archive, members, planned, root)
+        found = stage.restore(read, planned, root)
         stage.record(found.files, overlays)
     for name, reason in found.no_data.items():
         LOG.warning(

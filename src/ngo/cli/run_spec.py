@@ -18,15 +18,17 @@ from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
 def spec_of_options(given: dict[str, object], **needed: object) -> RunSpec:
     """The run of the ``given`` options. An option with no effect on it is logged.
 
-    By default the model is the first that fits the data set, one with the data set's name before
-    others; and the task is the model's.
+    By default the model fits the data set: of the first of TASKS for which there is one, and with
+    the data set's name if there is one. The default task is the model's.
     """
     values = {name: value for name, value in given.items() if value is not None}
     dataset = values.get("dataset", DEFAULTS["dataset"])
     shape = DATASETS[dataset].input_shape
-    tasks = [values["task"]] if "task" in values else TASKS
+    tasks = [values["task"]] if "task" in values else list(TASKS)
     fitting = [n for n, m in MODELS.items() if m.input_shape == shape and m.task in tasks]
-    fitting.sort(key=lambda name: not name.startswith(f"{dataset}_"))
+    fitting.sort(
+        key=lambda name: (tasks.index(MODELS[name].task), not name.startswith(f"{dataset}_"))
+    )
     model = values.get("model", next(iter(fitting), DEFAULTS["model"]))
     implied = {"model": model, "task": MODELS[model].task}
     spec = resolve({}, {**DEFAULTS, **implied, **needed, **values})

@@ -42,10 +42,10 @@ def runs(
 ) -> None:
     """List the runs of a config, and their cost.
 
-    --time measures for about a minute, and prints the minutes of each experiment and setting, the
-    share of evaluations in them, and the hours of all. Runs that several experiments share count in
-    the first of them, and finished runs not at all: beside the forecast stand their number and what
-    they took. The measurement is in CPU time, as if nothing else needed the cores.
+    --time measures for about a minute. It prints the minutes of each experiment and setting, the
+    share of evaluations in them, and the hours of all. A run that several experiments share counts
+    in the first of them. Finished runs are not forecast: further columns have their number and
+    their time. The forecast is in CPU time, as if nothing else needed the cores.
     """
     if timed and not configs:
         raise UserError("time: it forecasts one tier; name its --config.")

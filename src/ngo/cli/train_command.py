@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -29,39 +28,6 @@ from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL
 PROCESSES = FieldType(Field(int, "processes", within(1, 1024)))
 RUNS_PER_GPU = FieldType(Field(int, "runs", within(1, 1024)))
 TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
-
-
-def distributed_options(command: Callable) -> Callable:
-    """Options of a distributed run: how its processes start, and what happens if one is lost."""
-    options = (
-        click.option("--distributed", is_flag=True, help="Train in several processes."),
-        click.option(
-            "--processes",
-            type=PROCESSES,
-            metavar="N",
-            help="Start N processes here, 1 to 1024  [default: join those of torchrun]",
-        ),
-        click.option(
-            "--timeout",
-            type=TIMEOUT,
-            default=120.0,
-            show_default=True,
-            metavar="SECONDS",
-            help="A process that is silent for longer is lost.",
-        ),
-        click.option(
-            "--on-failure",
-            default="stop",
-            show_default=True,
-            help="When a process is lost: all stop (stop), or the rest continue (drop).",
-        ),
-        click.option(
-            "--asynchronous", is_flag=True, help="Workers mix the newest models they have."
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @click.command(cls=RunCommand)
@@ -94,7 +60,28 @@ def distributed_options(command: Callable) -> Callable:
     show_default=True,
     help="Longest time between checkpoints; 0: only at evaluations.",
 )
-@distributed_options
+@click.option("--distributed", is_flag=True, help="Train in several processes.")
+@click.option(
+    "--processes",
+    type=PROCESSES,
+    metavar="N",
+    help="Start N processes here, 1 to 1024  [default: join those of torchrun]",
+)
+@click.option(
+    "--timeout",
+    type=TIMEOUT,
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="A process that is silent for longer is lost.",
+)
+@click.option(
+    "--on-failure",
+    default="stop",
+    show_default=True,
+    help="When a process is lost: all stop (stop), or the rest continue (drop).",
+)
+@click.option("--asynchronous", is_flag=True, help="Workers mix the newest models they have.")
 @click.option("--overwrite", is_flag=True, help="Train even if --out holds another run.")
 @click.option("--out", type=FOLDER, required=True, help="Folder for metrics.parquet and run.json.")
 def train(
@@ -127,7 +114,7 @@ def train(
     a no-op. A folder with another run is refused, unless --overwrite is given.
 
     With --distributed the workers are spread over several processes that communicate over a
-    network: N on this machine with --processes N, or those that torchrun starts:
+    network: N on this machine with --processes N, or the processes of torchrun:
     torchrun --nproc-per-node 4 -m -- ngo train --distributed ...  See docs/distributed.md.
     """
     if spec_file is not None:
@@ -150,8 +137,8 @@ def train(
                 "snapshot: a distributed run keeps no models; leave out --snapshot or "
                 "--distributed."
             )
-        # Our messages say in one line what torch's communication says in pages. Torch reads this
-        # variable when it is imported; the processes that start here inherit it.
+        # torch's communication logs pages about a failure of which ngo prints one line. torch reads
+        # this variable when it is imported; the processes that start here inherit it.
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
         from ngo.cli.distributed_run import train_distributed
 

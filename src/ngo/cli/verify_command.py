@@ -39,11 +39,13 @@ SAMPLE = FieldType(Field(int, "runs or cases", within(0, 1_000_000)))
 @click.option(
     "--seed",
     type=SEED,
-    help="Seed by which they are drawn; needed if any are. Choose it after you have the archive.",
+    help="Seed of the draw; needed if anything is drawn. Choose it after you have the archive.",
 )
 @longest_option("Draw no run that took longer than this.")
 @click.option(
-    "--other-code", is_flag=True, help="Draw runs of other code too, and train them with this one."
+    "--other-code",
+    is_flag=True,
+    help="Also draw runs of other code, and train them with the present code.",
 )
 @threads_option
 @plan_options
@@ -62,22 +64,21 @@ def verify(
     """Check an ARCHIVE: its sums, its tables, and runs and measurements that the seed draws.
 
     Tables must equal the rows of their runs. The drawn runs are trained again, and the drawn cases
-    of measurements are measured again. They must be the same bit for bit on the kind of processor
-    that made them, and elsewhere within what two roundings differ by (docs/archives.md). Runs that
-    other code made are not drawn: check out the revision that made them. With --claim, --sample
-    runs are drawn for each claim. Exit status 1 if a check fails.
+    of measurements are measured again. On the kind of processor that made them, they must be the
+    same bit for bit. Elsewhere, the tolerance is the difference between two roundings
+    (docs/archives.md). Runs that other code made are not drawn: check out the revision that made
+    them. With --claim, --sample runs are drawn for each claim. Exit status 1 if a check fails.
     """
     cases = (1 if sample else 0) if measurements is None else measurements
     if seed is None and (sample or cases):
         raise UserError("seed: it is missing; name one, or draw nothing with --sample 0.")
-    from ngo.pipeline.archives.archive import read_archive, runs_of
+    from ngo.pipeline.archives.archive import read_archive
     from ngo.pipeline.archives.verification import Verification
 
-    members = read_archive(archive)
-    runs = runs_of(archive, members)
+    read = read_archive(archive)
     root = download.data_root(data_root).resolve()
-    planned = plan_of(archive, members, trusted=trusted)
-    checks = Verification(members, runs, planned, root, longest, other_code, threads)
+    planned = plan_of(read, trusted=trusted)
+    checks = Verification(read, planned, root, longest, other_code, threads)
     groups = checks.groups(claims)
     failed = []
     for what, how, fault in checks.without_training():
@@ -96,7 +97,7 @@ def verify(
 
 
 def _told(what: str, how: str, fault: str | None) -> list[str]:
-    """Print the outcome of a check; what failed."""
+    """Print the outcome of a check. Returns its failures, one or none."""
     click.echo(f"{'FAIL' if fault else 'pass'}  {what}: {fault or how}")
     return [f"{what}: {fault}"] if fault else []
 

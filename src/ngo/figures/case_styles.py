@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pandas as pd
 
 from ngo.figures.style import COLOURS, METHOD_STYLES, Style, kth_style
@@ -25,6 +23,6 @@ def case_styles(found: pd.DataFrame) -> dict[str, Style]:
             looks[run.case] = METHOD_STYLES["centralized"]
             continue
         again, place = divmod(algorithms.index(run.algorithm), len(COLOURS))
-        drawn = kth_style(graphs.index(run.topology) + again, run.case)
-        looks[run.case] = replace(drawn, colour=COLOURS[place])
+        algorithm = kth_style(place, run.algorithm)
+        looks[run.case] = algorithm.variant(graphs.index(run.topology) + again, run.case)
     return looks

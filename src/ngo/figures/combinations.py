@@ -69,8 +69,8 @@ def draw_combinations(table: pd.DataFrame, row: str = "algorithm") -> Figure:
     sets = list(dict.fromkeys(zip(table["dataset"], table["partition"], strict=True)))
     mixers = sorted(set(table["mixer"].dropna()), key=lambda name: (name != LINEAR, name))
     rows = table["row"].nunique()
-    figure = plots.new_figure(len(sets) * (0.7 + 0.22 * rows) + 0.9)
-    axes = figure.subplots(len(sets), 2, squeeze=False, width_ratios=[1.2, 1])
+    height = len(sets) * (0.7 + 0.22 * rows) + 0.9
+    figure, axes = plots.panels(height, len(sets), 2, width_ratios=[1.2, 1])
     for pair, (dataset, partition) in zip(axes, sets, strict=True):
         own = table[(table["dataset"] == dataset) & (table["partition"] == partition)]
         names = list(dict.fromkeys(own["row"]))
@@ -143,10 +143,7 @@ def _markers(
         rows[value],
         np.array([names.index(name) for name in rows["row"]]) + offset,
         xerr=rows[f"{value}_ci95"],
-        color=style.colour,
-        marker=style.marker,
-        label=style.label,
-        linestyle="none",
+        **style.marks,
         markersize=4,
         elinewidth=0.8,
         capsize=2,

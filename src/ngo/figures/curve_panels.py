@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,26 +36,29 @@ Cases = list[tuple[Style, pd.DataFrame]]
 """What is drawn: rows of ``curves.points`` with the style of each case."""
 
 
-def by_method(table: pd.DataFrame) -> Cases:
-    """The rows of each method with its style; the paper's methods come first."""
-    others = sorted(set(table["method"]) - set(METHOD_STYLES))
-    own = {name: kth_style(k, name) for k, name in enumerate(others, start=len(METHOD_STYLES))}
-    cases = [
-        (look, table[table["method"] == name]) for name, look in {**METHOD_STYLES, **own}.items()
-    ]
+def by_method(
+    table: pd.DataFrame, column: str = "method", known: Mapping[str, Style] = METHOD_STYLES
+) -> Cases:
+    """The rows of each method with its style; those that are ``known`` come first.
+
+    ``column`` has the names.
+    """
+    others = sorted(set(table[column]) - set(known))
+    looks = {**known, **{name: kth_style(k, name) for k, name in enumerate(others, len(known))}}
+    cases = [(look, table[table[column] == name]) for name, look in looks.items()]
     return [(look, rows) for look, rows in cases if len(rows)]
 
 
-def decentralized(cases: Cases) -> Cases:
-    """``cases`` without centralized learning, whose V is 0."""
-    return [case for case in cases if case[0] != METHOD_STYLES["centralized"]]
+def having(y: str, cases: Cases) -> Cases:
+    """The cases with a value of ``y``: of V, all but centralized learning, whose V is 0."""
+    return [case for case in cases if y != "V" or case[0] != METHOD_STYLES["centralized"]]
 
 
 def lines(axis: Axes, cases: Cases, x: str, y: str) -> None:
     """Draw each case's means of ``y`` against ``x`` as a line, and the intervals as a band.
 
     After runs of a case have diverged, the line of the remaining ones is thin, and a × with their
-    number marks the point.
+    number marks the point. Centralized learning has no V, and is not drawn there.
     """
     axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     _draw(axis, cases, x, y, _band)
@@ -63,15 +67,19 @@ def lines(axis: Axes, cases: Cases, x: str, y: str) -> None:
 def dots(axis: Axes, cases: Cases, x: str, y: str, levels: Cases = ()) -> None:
     """Draw the means at a few values of ``x``: markers with bars, hollow if runs have diverged.
 
-    ``levels`` do not depend on ``x``: one row for ``y`` each, drawn as a line across.
+    ``levels`` do not depend on ``x``: one row for ``y`` each, drawn as a line across. Centralized
+    learning has no V, and is not drawn there. A difference has a line at 0.
     """
+    levels = having(y, levels)
     for style, rows in levels:
         for row in rows[rows["value"] == y].to_dict("records"):
             axis.axhline(row["mean"], color=style.colour, ls=style.line, lw=1, label=style.label)
             if np.isfinite(row["low"]):
                 axis.axhspan(row["low"], row["high"], color=style.colour, alpha=0.12, lw=0)
     axis.set_xlim(_with_margins(axis.xaxis, pd.concat([rows[x] for _, rows in cases])))
-    _draw(axis, cases, x, y, _bars, levels)
+    _draw(axis, cases, x, y, error_bars, levels)
+    if y == "difference":
+        axis.axhline(0, color="0.6", lw=0.6, zorder=0)
 
 
 def _draw(
@@ -80,6 +88,7 @@ def _draw(
     axis.set_ylabel(LABELS[y])
     if y in GEOMETRIC:
         log_axis(axis.yaxis)
+    cases = having(y, cases)
     shown = [(style, rows[rows["value"] == y].sort_values(x)) for style, rows in cases]
     for style, rows in shown:
         mark(axis, rows, x, style)
@@ -107,24 +116,19 @@ def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
         axis.plot(left[x], left["mean"], **look, markevery=every, markersize=2, lw=0.5)
 
 
-def _bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
+def error_bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style, **look: Any) -> None:
+    """Draw the column ``mean`` of ``rows`` against ``x``, with bars from ``low`` to ``high``.
+
+    Markers are hollow where ``diverged`` is above 0. ``look`` are arguments of ``Axes.errorbar``.
+    """
     ends = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
-    axis.errorbar(
-        rows[x],
-        rows["mean"],
-        yerr=ends,
-        color=style.colour,
-        linestyle=style.line,
-        marker=style.marker,
-        label=style.label,
-        markersize=4,
-        linewidth=1,
-        elinewidth=0.8,
-        capsize=2,
-    )
-    some = rows[rows["diverged"] > 0]
-    look = {"markeredgecolor": style.colour, "markerfacecolor": "white", "markersize": 4}
-    axis.plot(some[x], some["mean"], style.marker, **look, zorder=3)
+    given = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
+    sizes = {"markersize": 4, "linewidth": 1, "elinewidth": 0.8, "capsize": 2}
+    axis.errorbar(rows[x], rows["mean"], ends, label=style.label, **given | sizes | look)
+    if "diverged" in rows:
+        some = rows[rows["diverged"] > 0]
+        hollow = {"markeredgecolor": style.colour, "markerfacecolor": "white", "markersize": 4}
+        axis.plot(some[x], some["mean"], style.marker, **hollow, zorder=3)
 
 
 def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:

@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from itertools import chain, zip_longest
 from pathlib import Path
 from string import ascii_lowercase
+from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -35,6 +37,17 @@ def new_figure(height: float, width: float = TEXT_WIDTH) -> Figure:
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     return figure
+
+
+def panels(
+    height: float, rows: int, columns: int, *, width: float = TEXT_WIDTH, **layout: Any
+) -> tuple[Figure, np.ndarray]:
+    """A figure of this size in inches, and its panels ``[rows, columns]``.
+
+    ``layout`` are further arguments of ``Figure.subplots``.
+    """
+    figure = new_figure(height, width)
+    return figure, figure.subplots(rows, columns, squeeze=False, **layout)
 
 
 def save_figure(figure: Figure, stem: str | Path, shown: pd.DataFrame) -> Path:

@@ -28,14 +28,15 @@ def scatter(
     for topology, fill in zip(topologies, cycle(FILLS), strict=False):
         for style, part in by_method(rows[rows["topology"] == topology]):
             part = part[on_log_axis(part, y)]
-            look = {"color": style.colour, "fillstyle": fill, "markerfacecoloralt": "white"}
+            marks = style.named(f"{style.label}, {topology}").marks
+            look = {"fillstyle": fill, "markerfacecoloralt": "white"}
             apart = pale.loc[part.index] if pale is not None else part["V"].isna()
             first = part[~apart]
-            label = f"{style.label}, {topology}"
-            axis.plot(first["V"], first[y], style.marker, markersize=5, label=label, **look)
+            axis.plot(first["V"], first[y], **marks, **look, markersize=5)
             if apart.any():
                 other = part[apart]
-                axis.plot(other["V"], other[y], style.marker, markersize=3, alpha=0.5, **look)
+                small = {"markersize": 3, "alpha": 0.5, "label": None}
+                axis.plot(other["V"], other[y], **marks | look | small)
     axis.set(xlabel=LABELS["V"], ylabel=LABELS[{"loss": "test_loss"}.get(y, y)])
     if lost := int((~on_log_axis(rows, y)).sum()):
         bottom, top = axis.get_ylim()

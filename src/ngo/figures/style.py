@@ -27,9 +27,19 @@ class Style:
     line: str | tuple
     marker: str
 
+    @property
+    def marks(self) -> dict[str, str]:
+        """Arguments of ``Axes.plot`` for markers without a line."""
+        look = {"color": self.colour, "marker": self.marker}
+        return {**look, "linestyle": "none", "label": self.label}
+
     def named(self, label: str) -> Style:
         """The same look with another label."""
         return replace(self, label=label)
+
+    def variant(self, k: int, label: str) -> Style:
+        """The same colour with another label, and the k-th line and marker."""
+        return replace(kth_style(k, label), colour=self.colour)
 
 
 METHOD_STYLES = {

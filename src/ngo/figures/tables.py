@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from ngo.common.files import atomic_file, write_text
@@ -38,6 +40,16 @@ def number(value: float, digits: int = 2, *, plus: bool = False) -> str:
         return ABSENT
     rounded = round(value, digits) + 0.0  # −0.00 is 0.00
     return f"{rounded:{'+' if plus else ''}.{digits}f}".replace("-", "−")
+
+
+def dashed(values: Iterable[float], form: Callable[[float], str]) -> list[str]:
+    """Each value as ``form`` writes it; a dash for NaN."""
+    return [ABSENT if pd.isna(value) else form(value) for value in values]
+
+
+def bracketed(low: float, high: float, form: Callable[[float], str] = number) -> str:
+    """An interval, `` [0.61, 0.79]``; empty if there is none."""
+    return f" [{form(low)}, {form(high)}]" if np.isfinite([low, high]).all() else ""
 
 
 def plus_minus(mean: float, half_width: float, digits: int = 2, *, plus: bool = False) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import groupby
+from operator import getitem
 from pathlib import Path
 
 import yaml
@@ -30,7 +32,7 @@ class Assumption:
 
     place: Place
     value: object
-    #: The comment beside it.
+    #: The comment on its line.
     reason: str
     #: The config file that has the value and the comment.
     file: Path
@@ -99,7 +101,7 @@ def assumptions(configs: Sequence[str | Path]) -> list[Assumption]:
         base = read_config(configs[:number])
     sections = list(base)
     return [
-        Assumption(place, _value(base, place), *why)
+        Assumption(place, reduce(getitem, place, base), *why)
         for place, why in sorted(marked.items(), key=lambda item: sections.index(item[0][0]))
     ]
 
@@ -142,12 +144,6 @@ def _written(value: object) -> str:
     return line.strip()[1:-1]
 
 
-def _value(config: dict, place: Place) -> object:
-    for k in place:
-        config = config[k]
-    return config
-
-
 def _replaced(base: Mapping, overlay: Mapping, above: Place = ()) -> Iterator[Place]:
     """The places in ``base`` whose values ``overlay`` replaces."""
     for name, value in overlay.items():
@@ -165,16 +161,16 @@ def _marked(path: str | Path) -> Iterator[tuple[Place, str]]:
         if not MARK.search(comment):
             continue
         # A value that ends on this line, or else the key of a value that continues below.
-        beside = [
+        inline = [
             place for place, first, last in entries if last is not None and line in (first, last)
         ]
         above = [place for place, first, last in entries if first == line]
-        if not (beside or above):
+        if not (inline or above):
             raise UserError(
                 f"config: line {line + 1} of {str(path)!r} has an assumption without a "
                 f"value; write '# assumed: why' at the end of the value's line."
             )
-        yield (beside[0] if beside else above[-1]), MARK.sub("", comment, count=1)
+        yield (inline[0] if inline else above[-1]), MARK.sub("", comment, count=1)
 
 
 def _entries(node: yaml.Node, above: Place = ()) -> Iterator[tuple[Place, int, int | None]]:

@@ -1,13 +1,13 @@
-"""Whether claims name tables, columns and values that can be.
+"""The check that claims name tables, columns and values that can exist.
 
-A name that is no column of a claim's tables is a mistake, and so is a value that its field can
-never have: an unknown name, a number outside the range. A value that no run of this config has is
-none: the claim is then not run. Light: claims are checked before anything is trained.
+A name that is no column of a claim's tables is a mistake. So is a value that its field can never
+have: an unknown name, or a number outside the range. A value that no run of this config has is not
+a mistake: the claim is then not run. Light: claims are checked before anything is trained.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
 
 from ngo.common.fields import Field, checked, fields_of
@@ -20,25 +20,26 @@ from ngo.training.spec import FIELDS
 from verdicts.claims.claim import Claim, ClaimsFile, Gate
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.rows.run_values import parsed
+from verdicts.rows.selection import Selection
 
-# The columns of an experiment's tidy table, beside the fields of its runs.
+# The columns of an experiment's tidy table, other than the fields of its runs.
 OF_RUNS = {
     *(each.name for each in fields(Evaluation) if each.name != "seconds"),
     *("run", "train_samples", "classes_covered", "parameters"),
 }
 
-# The columns of a tidy table of partitions, beside the fields that partitions read.
+# The columns of a tidy table of partitions, other than the fields that partitions read.
 OF_PARTITIONS = {"dataset", "holdout", "partition", "workers", "seed", "worker", "label", "samples"}
 
-# The ways to mix that are no name of a coupling.
+# The ways to mix that are not couplings.
 MIXERS = ("linear", "NGO", "chebyshev")
 
 
 def check_tables(claims: ClaimsFile, defined: Collection[str], shown_in: Collection[str]) -> None:
-    """Raise a UserError for a claim from a tidy table, or shown in a figure, that there is not.
+    """Raise a UserError for a claim that names an unknown tidy table, figure or table.
 
-    ``defined`` are the names of the config's tidy tables, those that it leaves out included;
-    ``shown_in`` are those of figures and tables.
+    ``defined`` are the names of the config's tidy tables, including those that it leaves out;
+    ``shown_in`` are the names of figures and tables.
     """
     for claim in claims.claims.values():
         if claim.shows and claim.shows not in shown_in:
@@ -95,13 +96,12 @@ def _check(key: str, entry: Claim | Gate, tables: list[Table]) -> None:
     _check_rows(f"{key}.where", entry.where, tables)
     if entry.quantity is None:
         return
+    for place, where in selections(key, entry):
+        _check_rows(place, where, tables)
     kinds = QUANTITIES[entry.quantity].kinds
     for name, value in entry.arguments.items():
         place = f"{key}.with.{name}"
-        if "Selection" in kinds[name]:
-            for each in value if isinstance(value, list) else [value]:
-                _check_rows(place, _term(place, each), tables)
-        elif "Column" in kinds[name]:
+        if "Column" in kinds[name]:
             for each in value if isinstance(value, list) else [value]:
                 _check_column(place, each, tables)
         elif "Value" in kinds[name]:
@@ -112,13 +112,20 @@ def _check(key: str, entry: Claim | Gate, tables: list[Table]) -> None:
             checked(place, value, FIELDS[name])
 
 
-def _term(key: str, value: object) -> Mapping[str, object]:
-    """The rows of an argument; a term of ``contrast`` has a weight too."""
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise UserError(f"{key}: {shown(value)} is not allowed; it must be a mapping.")
-    return {name: wanted for name, wanted in value.items() if name != "weight"}
+def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]:
+    """The arguments of a quantity that select rows, each with its place; a term has a weight too.
+
+    ``key`` is the place of the claim or gate. Raises a UserError for an argument of another type.
+    """
+    kinds = QUANTITIES[entry.quantity].kinds
+    for name, value in entry.arguments.items():
+        place = f"{key}.with.{name}"
+        for each in value if isinstance(value, list) else [value]:
+            if "Selection" not in kinds[name] or each is None:
+                continue
+            if not isinstance(each, Mapping):
+                raise UserError(f"{place}: {shown(each)} is not allowed; it must be a mapping.")
+            yield place, {column: wanted for column, wanted in each.items() if column != "weight"}
 
 
 def _check_rows(key: str, where: Mapping[str, object], tables: list[Table]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ngo.common.fields import LARGEST
@@ -67,20 +67,29 @@ def check_size(config: Mapping) -> None:
 
     A number of thousands of digits can't be printed, and a list may hold itself, by an alias.
     """
-    waiting: list[tuple[str, int, object]] = [("", 0, config)]
-    while waiting:
-        key, depth, value = waiting.pop()
+    for key, depth, value in values_in(config):
         if depth > DEEPEST:
             raise UserError(
                 f"{key}: it is nested more than {DEEPEST} levels deep, or holds itself."
             )
+        if isinstance(value, int) and abs(value) > LARGEST:
+            raise UserError(
+                f"{key or 'config'}: {shown(value)} is too large; whole numbers are below 2^63."
+            )
+
+
+def values_in(config: object) -> Iterator[tuple[str, int, object]]:
+    """The key, the level and the value of everything in a config, names in mappings included.
+
+    The levels of a list that holds itself have no end.
+    """
+    waiting = [("", 0, config)]
+    while waiting:
+        key, depth, value = waiting.pop()
+        yield key, depth, value
         if isinstance(value, Mapping):
             for name, each in value.items():
                 own = name if isinstance(name, str) else shown(name)
                 waiting += [(f"{key}.{own}".lstrip("."), depth + 1, each), (key, depth + 1, name)]
         elif isinstance(value, list):
             waiting += [(f"{key}[{k}]", depth + 1, each) for k, each in enumerate(value)]
-        elif isinstance(value, int) and abs(value) > LARGEST:
-            raise UserError(
-                f"{key or 'config'}: {shown(value)} is too large; whole numbers are below 2^63."
-            )

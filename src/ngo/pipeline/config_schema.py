@@ -16,25 +16,21 @@ from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.training.spec import FIELDS, FINAL
 
+
+def _pattern(pattern: str, description: str) -> Schema:
+    """Text that a pattern matches from its first character to its last."""
+    return {"type": "string", "pattern": rf"^{pattern}$(?!\n)", "description": description}
+
+
 _TEXT: Schema = {"type": "string"}
+_TIER = _pattern("[a-z0-9_-]+", "a name of a-z, 0-9, _ and -")
+_ID = _pattern("[A-Za-z0-9_]+", "of letters, digits and _")
+_NAME = _pattern("[A-Za-z0-9_. -]+", "of letters, digits, _, -, . and spaces")
+_PATH = _pattern(r"[^\x00-\x1f\x7f\ud800-\udfff]+", "a path")
+_ADDRESS = _pattern(
+    "(https?://[!-~]+)?", "an address that begins with https:// or http://, or empty"
+)
 _SEED: Schema = {"type": "integer", "minimum": 0}
-_ID: Schema = {
-    "type": "string",
-    "pattern": r"^[A-Za-z0-9_]+$(?!\n)",
-    "description": "of letters, digits and _",
-}
-
-
-_NAME: Schema = {
-    "type": "string",
-    "pattern": r"^[A-Za-z0-9_. -]+$(?!\n)",
-    "description": "of letters, digits, _, -, . and spaces",
-}
-_PATH: Schema = {
-    "type": "string",
-    "pattern": r"^[^\x00-\x1f\x7f\ud800-\udfff]+$(?!\n)",
-    "description": "a path",
-}
 
 
 def config_schema(*, values: bool = False) -> Schema:
@@ -51,11 +47,7 @@ def config_schema(*, values: bool = False) -> Schema:
         **mapping_schema(
             {
                 "paper": mapping_schema(_PAPER),
-                "tier": {
-                    "type": "string",
-                    "pattern": r"^[a-z0-9_-]+$(?!\n)",
-                    "description": "a name of a-z, 0-9, _ and -",
-                },
+                "tier": _TIER,
                 "device": {"enum": list(DEVICES)} if values else _TEXT,
                 "runs_per_gpu": _whole(1, 1024),
                 "threads": _whole(1, 1024),
@@ -85,17 +77,7 @@ def config_schema(*, values: bool = False) -> Schema:
                 "artefacts": _named({"type": "object", "additionalProperties": _NUMBER}),
                 "network": _named(mapping_schema(_NETWORK, optional=("slow", "slowdown"))),
             },
-            optional=(
-                "paper",
-                "runs_per_gpu",
-                "plugins",
-                "defaults",
-                "findings",
-                "mixed_versions",
-                "only",
-                "network",
-                *MEASUREMENTS,
-            ),
+            optional=(*_OPTIONAL, *MEASUREMENTS),
         ),
         "$defs": {
             "id": _ID,
@@ -189,6 +171,8 @@ def _ref(name: str) -> Schema:
     return {"$ref": f"#/$defs/{name}"}
 
 
+_OPTIONAL = ("paper", "runs_per_gpu", "plugins", "defaults", "findings", "mixed_versions", "only",
+             "network")  # fmt: skip
 _RESOURCES: Schema = {"mem_mb": _whole(1, 10**9), "runtime": _whole(1, 10**6)}
 _NUMBER: Schema = {"type": "number"}
 _SECONDS: Schema = {"type": "number", "minimum": 0}
@@ -197,11 +181,7 @@ _PAPER: Schema = {
     "name": _ID,
     "title": _TEXT,
     "authors": _TEXT,
-    "address": {
-        "type": "string",
-        "pattern": r"^(https?://[!-~]+)?$(?!\n)",
-        "description": "an address that begins with https:// or http://, or empty",
-    },
+    "address": _ADDRESS,
     "claim": _TEXT,
 }
 #: See ``analysis.network_time.NetworkModel``.

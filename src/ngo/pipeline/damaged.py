@@ -1,7 +1,7 @@
 """Removing truncated results, so that the pipeline makes them again.
 
-Snakemake takes a file that exists as made. The check reads the end of a file, or parses a short
-one: a result that is complete and wrong is found where it is read.
+Snakemake takes a file that exists for a complete one. The check reads the end of a file, or parses
+a short one: a result that is complete and wrong is found where it is read.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def experiments(config: Mapping) -> dict[str, list[RunSpec]]:
 def training_runs(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
     """The runs of one experiment, each once: settings × compared cases × seeds.
 
-    A list in a case stands for one case with each of its values.
+    A list in a case expands to one case for each of its values.
     """
     seeds = _seeds_by_setting(key, config, entry)
     settings = named_settings(key, config, entry["settings"])

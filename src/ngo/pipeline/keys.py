@@ -78,7 +78,7 @@ class Keys:
     def _made_with(self, spec: RunSpec, code: str) -> Mapping[str, str]:
         """The versions of the libraries that decide a run's result.
 
-        Where a table may mix versions, a finished run has those that made it, and stays.
+        Where a table may mix versions, a finished run keeps the versions that made it.
         """
         made = (
             record_of(Path("results/runs", spec.id)) if self.plan.mixed_versions == "tell" else {}
@@ -164,5 +164,5 @@ def _chosen(values: Mapping[str, object], fields: Mapping[str, Field]) -> Iterat
 
 
 def _definitions(registry: Registry, name: str) -> list[str]:
-    """Where an entry is defined, if it has code of its own."""
+    """Where an entry is defined; empty if it has no code."""
     return [registry.definitions[name]] if name in registry.definitions else []

@@ -11,7 +11,7 @@ from ngo.measures.measurement import MEASUREMENTS
 def without_left_out(config: Mapping) -> dict:
     """The config without the entries that are None or that ``only`` leaves out.
 
-    Measurements on the models of such runs are left out with them.
+    Measurements on models of experiments that are None are left out too.
     """
     kept = dict(config)
     training = config["training"] if isinstance(config.get("training"), Mapping) else {}

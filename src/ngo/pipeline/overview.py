@@ -1,4 +1,4 @@
-"""The tiers of a folder of configs, and how much each trains, in a line."""
+"""A line for each tier in a folder of configs: how much it trains."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from ngo.common.former import read_claims, renamed_throughout
 from ngo.common.registry import UserError, shown
 from ngo.common.versions import MIXED
 from ngo.figures.declaration import CLAIMED, Declared, check_values
-from ngo.measures.measurement import MEASUREMENTS
+from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.config_files import check_size
 from ngo.pipeline.config_schema import check_schema
@@ -28,7 +28,7 @@ from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
 from verdicts.claims.claim import ClaimsFile
 
-# Folders of results/ that all tiers share, or shared once: no tier may have these names.
+# Folders of results/ that all tiers share or once shared: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
 
 
@@ -38,9 +38,6 @@ class Plan:
 
     paper: Paper
     tier: str
-    device: str
-    #: How many runs share a GPU of one machine, at most.
-    runs_per_gpu: int
     #: Plugin files, relative to the working directory.
     plugins: list[str]
     #: The runs of each experiment.
@@ -61,7 +58,7 @@ class Plan:
     findings: str | None
     #: Networks on which runs are priced: latency, bandwidth and so on, by name.
     network: dict[str, dict]
-    #: The names of the tidy tables that the config defines, those which are left out included.
+    #: The names of the tidy tables that the config defines, including those that it leaves out.
     defined: set[str]
 
     @cached_property
@@ -111,7 +108,7 @@ class Plan:
     def inputs(self, name: str) -> dict[str, str | list[str]]:
         """The files that a figure or table reads, by the parameters of its notebook.
 
-        The claims may compare with any of the published numbers, so these are among its files.
+        Claims may compare with any of the published numbers, so their table reads all of them.
         """
         entry = self.artefacts[name]
         given: dict[str, str | list[str]] = {
@@ -182,9 +179,6 @@ def plan(config: Mapping) -> Plan:
     for name, setting in config["settings"].items():
         check_fields(f"settings.{name}", setting)
     training = experiments(config)
-    for kind, measurement in MEASUREMENTS.items():
-        for name, entry in config.get(kind, {}).items():
-            measurement.read(f"{kind}.{name}", entry)
     partitions = {
         name: _partitions(f"partitions.{name}", config, entry)
         for name, entry in config["partitions"].items()
@@ -195,20 +189,14 @@ def plan(config: Mapping) -> Plan:
             _check_apart(f"partitions.{name}", partitions.get(name, ()), entry.apart)
     measures = {
         kind: {
-            name: _measure_flags(f"{kind}.{name}", config, measurement.run_fields, entry)
+            name: _measure_flags(f"{kind}.{name}", config, measurement, entry)
             for name, entry in config.get(kind, {}).items()
         }
         for kind, measurement in MEASUREMENTS.items()
     }
-    made = _tables(training, partitions, measures)
-    for name, entry in paper.figures.items():
-        given, asked = config["artefacts"].get(name, {}), made.issuperset(entry.reads.values())
-        check_values(f"artefacts.{name}", entry, given, asked=asked)
-    return Plan(
+    planned = Plan(
         paper=paper,
         tier=config["tier"],
-        device=config["device"],
-        runs_per_gpu=config.get("runs_per_gpu", 1),
         plugins=list(config.get("plugins", ())),
         training=training,
         snapshots=_snapshots(config, training),
@@ -221,6 +209,10 @@ def plan(config: Mapping) -> Plan:
         network=dict(config.get("network", {})),
         defined=_tables(whole["training"], whole["partitions"], whole),
     )
+    for name, entry in paper.figures.items():
+        given = planned.values.get(name, {})
+        check_values(f"artefacts.{name}", entry, given, asked=name in planned.artefacts)
+    return planned
 
 
 def _tables(training: Iterable[str], partitions: Iterable[str], measures: Mapping) -> set[str]:
@@ -230,12 +222,17 @@ def _tables(training: Iterable[str], partitions: Iterable[str], measures: Mappin
 
 
 def load_plugins(config: Mapping) -> None:
-    """Import the plugins of installed packages and those that a config names."""
+    """Import the plugins of installed packages and the plugins that a config names."""
     plugins.load_installed()
+    plugins.load(plugin_files(config))
+
+
+def plugin_files(config: Mapping) -> list[str]:
+    """The plugins that a config names; a UserError if that is no list of files."""
     paths = config.get("plugins", [])
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise UserError(f"plugins: {shown(paths)} is not allowed; it must be a list of files.")
-    plugins.load(paths)
+    return paths
 
 
 def _check_apart(key: str, specs: Iterable[RunSpec], apart: tuple[str, ...]) -> None:
@@ -272,13 +269,14 @@ def _partitions(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
 
 
 def _measure_flags(
-    key: str, config: Mapping, fields: Iterable[str], entry: Mapping
+    key: str, config: Mapping, measurement: Measurement, entry: Mapping
 ) -> dict[str, object]:
     """The flags of a measurement: its options, and fields of NGO's run in its setting."""
-    if not fields:
+    measurement.read(key, entry)
+    if not measurement.run_fields:
         return dict(entry)
     (setting,) = named_settings(key, config, [entry["setting"]])
     given = {"seed": 0, "topology": "ring", "method": "ngo"}
     spec = resolve_run(key, given, config, setting)
     own = {name: value for name, value in entry.items() if name != "setting"}
-    return {**{name: getattr(spec, name) for name in fields}, **own}
+    return {**{name: getattr(spec, name) for name in measurement.run_fields}, **own}

@@ -51,7 +51,7 @@ class Progress:
     """The training runs of a workflow, as they start and end.
 
     The time that is left is the time so far, times the runs that are left over the runs that are
-    done. There, a run counts with the seconds that it is expected to take: its samples and
+    done. In this ratio, a run counts with the seconds that it is expected to take: its samples and
     evaluations times what they cost in the finished runs of its kind (in all finished runs, if none
     of its kind is among them), and the time around them. So nothing is measured beforehand, and the
     number of jobs at a time need not be known.

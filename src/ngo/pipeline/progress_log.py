@@ -1,4 +1,4 @@
-"""Lines about the training that is left, among those that Snakemake logs."""
+"""Lines in Snakemake's log about the training that is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much work a run is: what its time is spent on, as far as its values tell.
+"""How much work a run is, computed from its values.
 
 Light: the workflow imports this module at every start, so it imports no torch.
 """

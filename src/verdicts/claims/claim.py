@@ -13,7 +13,7 @@ from verdicts.statistics.expectation import Expectation
 
 @dataclass(frozen=True)
 class Cell:
-    """A part of a claim's rows with a verdict of its own."""
+    """A part of a claim's rows, with its own verdict."""
 
     where: Selection
     expectation: Expectation | None

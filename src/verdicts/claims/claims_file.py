@@ -1,7 +1,7 @@
 """The file of claims: what is claimed, and how each claim is decided.
 
-``config/reference/claims.yaml`` explains its format at the top. Light: the workflow checks the file
-before anything is trained.
+``README.md`` and ``schema.yaml`` explain its format. Light: a file is checked before there are
+tables, and without pandas.
 """
 
 from __future__ import annotations

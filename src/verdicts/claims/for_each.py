@@ -1,4 +1,4 @@
-"""Entries of a claims file that stand for several: one for each value of some names."""
+"""Entries of a claims file that are written once for several values of some names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def expanded(
     ``for_each: {data: [mnist, digits]}`` puts ``mnist`` and then ``digits`` in place of ``{data}``
     in the id and in all texts of the entry. A text that is ``{data}`` alone becomes the value
     itself, so a number stays one. A value may be a mapping: ``{data.label}`` is its entry.
-    ``named`` has mappings that the values of a name stand for; ``{data: all}`` is all of them.
+    ``named`` has the mappings of some names by value; ``{data: all}`` is all of its values.
     Entries inside an entry (a claim's cells) may have a ``for_each`` too. Raises a UserError for a
     name without a value, and for two entries with one id.
     """

@@ -15,8 +15,8 @@ from verdicts.rows.selection import Tables, joined, selected
 def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:
     """Raise a UserError, with the reason, if the runs do not pass the gate.
 
-    ``rows`` are those of the claim (or of its cell), for a gate without tables of its own. A value
-    that is missing does not pass.
+    ``rows`` are those of the claim (or of its cell), for a gate that names no tables. A missing
+    value does not pass.
     """
     try:
         found = selected(joined(tables, gate.tables) if gate.tables else rows, gate.where)

@@ -38,7 +38,7 @@ class PrintedNumbers:
     def number(self, key: str, printed: Mapping[str, object]) -> float:
         """The number in the ``column`` of the one row of ``file`` that has the values ``where``.
 
-        A value that is None stands for an empty cell. Raises a one-line UserError.
+        A value that is None is an empty cell. Raises a one-line UserError.
         """
         file, column, where = (printed.get(name) for name in ("file", "column", "where"))
         if len(printed) != 3 or not isinstance(where, Mapping):

@@ -21,9 +21,9 @@ def fisher_z(
 ) -> pd.Series:
     """Fisher's z of Pearson's correlation of log V with a value, over the runs of a seed.
 
-    The synchronization index and the performance at the ends of runs (Figures 8 and S4). Runs that
-    diverged and runs with V = 0 have no log V and are left out. NaN for a seed with fewer than four
-    runs, or without a spread. ``minus`` is subtracted: z of the correlation to compare with.
+    V is the synchronization index; both are those at the ends of runs. Runs that diverged and runs
+    with V = 0 have no log V and are left out. NaN for a seed with fewer than four runs, or without
+    a spread. ``minus`` is subtracted: z of the correlation to compare with.
     """
     import numpy as np
     import pandas as pd

@@ -20,7 +20,7 @@ def spread(
     value: Value = "accuracy",
     where: Selection | None = None,
 ) -> pd.Series:
-    """The largest − the smallest value over the field ``across``, by seed (Figure 7).
+    """The largest − the smallest value over the field ``across``, by seed.
 
     inf if a run diverged; NaN for a seed with a missing run.
     """
@@ -45,7 +45,7 @@ def log_spread_ratio(
     across: Column,
     value: Value = "accuracy",
 ) -> pd.Series:
-    """The natural logarithm of spread(``of``) / spread(``to``), by seed (Figure 8, right).
+    """The natural logarithm of spread(``of``) / spread(``to``), by seed.
 
     ±inf if a run of one side diverged; 0 if runs of both did.
     """

@@ -1,4 +1,4 @@
-"""Each side of a comparison at its own best p and γ."""
+"""Each side of a comparison at its best values of some fields."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def best_difference(
     by: Column | None = None,
     best_is: str = "max",
 ) -> pd.Series:
-    """Each side at its own best values of the fields ``choose``: the difference in ``value``.
+    """Each side at its best values of the fields ``choose``: the difference in ``value``.
 
     The values are chosen for each side and each value of ``over`` by the mean over seeds of the
     column ``by``, the highest or the lowest (``best_is``: ``max`` or ``min``). Without ``by``, of

@@ -19,9 +19,9 @@ KINDS = (".parquet", ".csv")
 
 
 def read_tables(folder: str | Path, names: Iterable[str]) -> Tables:
-    """The tables in ``folder`` with these names, without those that are not there.
+    """The tables in ``folder`` with these names; a name without a file is left out.
 
-    A table is the file NAME.parquet or NAME.csv. Raises a UserError for a folder that is not there,
+    A table is the file NAME.parquet or NAME.csv. Raises a UserError if there is no such folder,
     for two files of one name, and for a file that can't be read or is too large.
     """
     place = Path(folder)

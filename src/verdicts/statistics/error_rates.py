@@ -66,7 +66,7 @@ SITUATIONS = (
     _single("near 0: the mean is 0", "near", 0.0, HOLDS),
     _single("near 0: the mean is 1, at the margin", "near", 1.0),
     _single("near 0: the mean is 2", "near", 2.0, FAILS),
-    _single("paper: its value is a draw of ours", "paper", 0.0, HOLDS),
+    _single("paper: its value is one more of our seeds", "paper", 0.0, HOLDS),
     _single("paper: its value is 1 off, at the margin", "paper", 0.0, printed=1.0),
     _single("paper: its value is 5 off", "paper", 0.0, FAILS, printed=5.0),
     Situation("6 claims above 0: all means are 0", "above", (0.0,) * 6, ((),) * 6),
@@ -88,7 +88,7 @@ def error_rates(
     """One row per situation, noise and number of seeds.
 
     Columns: ``false_holds``, ``false_fails``, ``false_equivalent``: the shares of simulated
-    families with such a verdict that is not true (at a margin's edge, neither ``holds`` nor
+    families with this verdict where it is not true (at a margin's edge, neither ``holds`` nor
     ``fails`` is true of ``near`` and ``paper``); ``false``: with any; ``power``: the share of the
     claims with a true verdict that get it, NaN if there are none.
     """

@@ -41,9 +41,9 @@ class Verdict:
     p_equivalent_adjusted: float = float("nan")
     family: int = 1
     """Number of claims whose p values were adjusted together."""
-    met: int | None = None
-    """Number of cases in which the claim is met, for a claim that is judged by cases."""
-    cases: int | None = None
+    met: float = float("nan")
+    """Number of cases in which the claim is met; NaN for a claim that is not judged by cases."""
+    cases: float = float("nan")
     hardest: str = ""
     """The name of the case that is the hardest on the claim, …"""
     hardest_measured: float = float("nan")
@@ -56,7 +56,7 @@ def judge(family: Sequence[Evidence]) -> list[Verdict]:
     differences = adjusted([each.p for each in family])
     equivalences = adjusted([each.p_equivalent for each in family])
     return [
-        _judged(each, p, q, len(family))
+        Verdict(*_decided(each, p, q), each, p, q, len(family))
         for each, p, q in zip(family, differences, equivalences, strict=True)
     ]
 
@@ -81,7 +81,7 @@ def judge_cases(cases: pd.DataFrame) -> Verdict:
 
 
 def judge_every(cells: Sequence[Verdict]) -> Verdict:
-    """The verdict on a claim about every one of its cells.
+    """The verdict on a claim about each of its cells.
 
     It fails if a cell fails, and holds (or is equivalent) if all cells do.
     """
@@ -95,11 +95,6 @@ def judge_every(cells: Sequence[Verdict]) -> Verdict:
         only = verdicts[0]
         return Verdict(only, cells[0].reason if only in (UNDECIDED, NOT_RUN) else "")
     return Verdict(UNDECIDED, reason)
-
-
-def _judged(evidence: Evidence, p: float, p_equivalent: float, family: int) -> Verdict:
-    verdict, reason = _decided(evidence, p, p_equivalent)
-    return Verdict(verdict, reason, evidence, p, p_equivalent, family)
 
 
 def _decided(evidence: Evidence, p: float, p_equivalent: float) -> tuple[str, str]:

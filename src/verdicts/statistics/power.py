@@ -83,9 +83,9 @@ def equivalence_power(effect: float, margin: float, count: int, level: float = A
 
 
 def draw_power(effect: float, count: int, level: float = ALPHA) -> float:
-    """The power to show that a given value is no draw of ours.
+    """The power to show that a given value is not that of one more of our seeds.
 
-    The value is ``effect`` standard deviations from our mean; the test is that of the prediction
+    The value is ``effect`` standard deviations from our mean. The test is that of the prediction
     interval for one more seed.
     """
     from scipy.special import stdtrit

@@ -19,11 +19,12 @@ ROUNDING = 1e-12
 
 
 def upper_tail(values: np.ndarray) -> float:
-    """The one-sided p value of a positive centre: the share of sign choices with such a sum.
+    """The one-sided p value of a positive centre: the share of sign choices with this sum or more.
 
-    Up to ``EXACT`` values, all 2^n choices are counted: the sums of either half of the values are
+    Up to ``EXACT`` values, all 2^n choices are counted: the sums of both halves of the values are
     listed, and for each sum of one half, a binary search counts the sums of the other half that
-    suffice. Beyond, ``DRAWS`` random choices of a fixed stream and the observed one are counted.
+    are large enough. For more values, ``DRAWS`` random choices of a fixed stream and the observed
+    one are counted.
     """
     values = np.asarray(values, dtype=float)
     least = values.sum() - ROUNDING * np.abs(values).sum()

@@ -48,27 +48,26 @@ def test_the_figure_is_made_from_a_file(tmp_path):
 
 def test_means_are_over_seeds_and_v_is_geometric():
     found = fig2.alignment(aligned(), "cosine", log=False)
-    assert found.V.tolist() == pytest.approx([0, 2**0.5, 4 * 2**0.5])
-    assert found.workers.mean.tolist() == pytest.approx([1.01, 0.51, 1 / 3 + 0.01])
-    assert found.mean.mean.tolist() == pytest.approx([0.99, 0.49, 1 / 3 - 0.01])
-    assert found.least.tolist() == pytest.approx([1, 0.5, 1 / 3])
-    assert found.greatest.tolist() == pytest.approx([1.02, 0.52, 1 / 3 + 0.02])
+    workers, mean = found["workers"], found["mean"]
+    assert workers["V"].tolist() == pytest.approx([0, 2**0.5, 4 * 2**0.5])
+    assert workers["mean"].tolist() == pytest.approx([1.01, 0.51, 1 / 3 + 0.01])
+    assert mean["mean"].tolist() == pytest.approx([0.99, 0.49, 1 / 3 - 0.01])
+    assert workers["least"].tolist() == pytest.approx([1, 0.5, 1 / 3])
+    assert workers["greatest"].tolist() == pytest.approx([1.02, 0.52, 1 / 3 + 0.02])
 
 
 def test_lengths_are_averaged_as_logarithms():
     rows = aligned(seeds=3)
     rows["relative_norm"] *= np.choose(rows["seed"], [4, 2, 1])
     found = fig2.alignment(rows, "relative_norm", log=True)
-    assert found.workers.mean.tolist() == pytest.approx([2, 4, 6])
-    curve = found.workers
-    assert ((curve.mean + curve.above) * (curve.mean - curve.below)).tolist() == pytest.approx(
-        [4, 16, 36]
-    )
+    curve = found["workers"]
+    assert curve["mean"].tolist() == pytest.approx([2, 4, 6])
+    assert (curve["low"] * curve["high"]).tolist() == pytest.approx([4, 16, 36])
 
 
 def test_two_seeds_have_no_interval():
     found = fig2.alignment(aligned(seeds=2), "cosine", log=False)
-    assert np.isnan([found.workers.below, found.workers.above]).all()
+    assert found["workers"][["low", "high"]].isna().all(axis=None)
 
 
 def test_the_trained_v_is_that_at_scale_1():

@@ -69,7 +69,8 @@ def ngo(*arguments, code=0):
 
 
 def test_it_holds_what_the_artefacts_are_made_from_and_no_weights(packed, made):
-    members = archive.read_archive(packed)
+    read = archive.read_archive(packed)
+    members = read.members
     inputs = {path for name in SHOWN for path in plan(read_config(made)).inputs(name).values()}
     assert inputs <= set(members)
     about = json.loads(members["archive.json"])
@@ -78,7 +79,7 @@ def test_it_holds_what_the_artefacts_are_made_from_and_no_weights(packed, made):
     assert about["whole"] is False
     assert about["configs"] == ["config/config.yaml", "config/demo.yaml", "config/own.yaml"]
     assert about["config"] == read_config(made)
-    runs = archive.runs_of(packed, members)
+    runs = read.runs
     assert set(runs) == {spec.id for spec in plan(read_config(made)).training["figS6"]}
     assert len(runs) == about["runs"]
     rest = set(members) - inputs - {"archive.json", *about["configs"]}
@@ -115,7 +116,7 @@ def test_the_claims_come_with_every_table_that_they_name(made, tmp_path, monkeyp
     tables = {f"results/own/metrics/{name}.parquet" for name in ("figS6", "samples_figS6")}
     assert tables <= set(members)
     assert members["mine/claims.yaml"] == (tmp_path / "mine/claims.yaml").read_bytes()
-    runs = archive.runs_of("a.tar", members)
+    runs = archive.Archive("a.tar", members).runs
     assert set(runs) == {spec.id for spec in plan(read_config(made)).training["figS6"]}
 
 
@@ -123,9 +124,9 @@ def test_an_archive_of_measurements_has_no_runs(made, tmp_path):
     members = collect([Path(name) for name in made], ["tableS1"])
     assert not {METRICS, RECORDS, CRATE} & set(members)
     with pytest.raises(UserError, match="'a.tar' is refused: it has no runs"):
-        archive.runs_of("a.tar", members)
+        assert archive.Archive("a.tar", members).runs
     archive.write_archive("a.tar", members)
-    assert archive.unpack("a.tar", tmp_path / "shipped").is_dir()
+    assert archive.unpack(archive.read_archive("a.tar"), tmp_path / "shipped").is_dir()
 
 
 def test_all_of_a_tier_is_the_default(made, tmp_path):
@@ -138,7 +139,7 @@ def test_the_same_content_gives_the_same_bytes(packed, made, tmp_path):
     out = ngo("archive", *SHOWN, *(f"--config={name}" for name in made), "--out", "again.tar")
     assert (tmp_path / "again.tar").read_bytes() == packed.read_bytes()
     assert hashlib.sha256(packed.read_bytes()).hexdigest() in out
-    assert archive._packed(archive.read_archive(packed)) == packed.read_bytes()
+    assert archive._packed(archive.read_archive(packed).members) == packed.read_bytes()
 
 
 def test_strangers_can_check_it_without_us(packed, tmp_path):
@@ -239,7 +240,7 @@ def added(name, **kind):
 def test_missing_extra_and_dangerous_members_are_refused(packed, tmp_path, change, message):
     rewritten(packed, change)
     with pytest.raises(UserError, match=message):
-        archive.unpack(packed, tmp_path / "shipped")
+        archive.unpack(archive.read_archive(packed), tmp_path / "shipped")
     assert not (tmp_path / "shipped").exists()
 
 
@@ -252,10 +253,11 @@ def test_what_is_no_archive_is_refused(tmp_path):
 
 
 def test_it_is_unpacked_into_a_folder_of_its_own(packed, tmp_path):
-    folder = archive.unpack(packed, tmp_path / "shipped")
+    folder = archive.unpack(archive.read_archive(packed), tmp_path / "shipped")
     digest = hashlib.sha256(packed.read_bytes()).hexdigest()
     assert folder == tmp_path / f"shipped/own-{digest[:8]}"
-    members = archive.read_archive(packed)
+    read = archive.read_archive(packed)
+    members = read.members
     found = {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
@@ -263,17 +265,17 @@ def test_it_is_unpacked_into_a_folder_of_its_own(packed, tmp_path):
     }
     records = {
         f"results/runs/{run}/run.json": (tmp_path / f"results/runs/{run}/run.json").read_bytes()
-        for run in archive.runs_of(packed, members)
+        for run in read.runs
     }
     assert len(records) > 1
     sources = {"Snakefile", *(f"workflow/rules/{path.name}" for path in RULES)}
     assert found == {name: members[name] for name in members.keys() - sources} | records
-    assert archive.unpack(packed, tmp_path / "shipped") == folder
+    assert archive.unpack(archive.read_archive(packed), tmp_path / "shipped") == folder
     changed = folder / "results/own/metrics/figS6.parquet"
     changed.write_bytes(b"other")
     message = "figS6.parquet' has been changed since it was unpacked .expected sha256 .*, found"
     with pytest.raises(UserError, match=message):
-        archive.unpack(packed, tmp_path / "shipped")
+        archive.unpack(archive.read_archive(packed), tmp_path / "shipped")
 
 
 def test_an_archive_of_runs_alone_has_nothing_to_rebuild(made, tmp_path):
@@ -283,7 +285,7 @@ def test_an_archive_of_runs_alone_has_nothing_to_rebuild(made, tmp_path):
     total, count = len(planned.runs), len(planned.training["figS6"])
     assert f"runs of the config: {total}, packed: {count}, made by other code: 0, not fin" in out
     with pytest.raises(UserError, match="has finished runs and no tables or figures"):
-        archive.unpack("runs.tar", tmp_path / "shipped")
+        archive.unpack(archive.read_archive("runs.tar"), tmp_path / "shipped")
     assert "leave out 'fig1'" in ngo("archive", "fig1", "--finished", *configs, code=2)
 
 

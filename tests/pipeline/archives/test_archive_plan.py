@@ -11,6 +11,7 @@ from finished_runs import campaign, made_up_run
 
 from ngo.common import plugins
 from ngo.common.registry import UserError
+from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.collect import RUNS, collect_finished
 from ngo.pipeline.archives.packed_runs import write_run
@@ -48,12 +49,12 @@ def test_a_plugin_runs_only_if_it_is_trusted(made, tmp_path):
     message = f"'a.tar' has the plugin {named}, which is code. Read it, and add --trust-plugins"
     with (
         pytest.raises(UserError, match=message),
-        archived_plan("a.tar", made, trusted=False, tell=told.append),
+        archived_plan(Archive("a.tar", made), trusted=False, tell=told.append),
     ):
         pass
     assert told == []
     assert not plugins.loaded()
-    with archived_plan("a.tar", made, trusted=True, tell=told.append) as planned:
+    with archived_plan(Archive("a.tar", made), trusted=True, tell=told.append) as planned:
         folder = Path.cwd()
         assert folder != tmp_path
         assert (folder / "ran").exists()  # in the temporary folder
@@ -89,7 +90,7 @@ def changed(members, **config):
 def test_a_config_that_can_not_be_planned_is_refused(made, config, message):
     with (
         pytest.raises(UserError, match=f"^archive: 'a.tar' is refused: .*{message}") as told,
-        archived_plan("a.tar", changed(made, **config), trusted=False, tell=print),
+        archived_plan(Archive("a.tar", changed(made, **config)), trusted=False, tell=print),
     ):
         pass
     assert "\n" not in str(told.value)
@@ -99,8 +100,10 @@ def test_other_members_than_the_configs_are_refused(made):
     for name in ("results/test/metrics/other.parquet", "results/data/mnist.json", "more.yaml"):
         with (
             pytest.raises(UserError, match=f"'{name}' is no part of an archive of its config"),
-            archived_plan("a.tar", {**changed(made), name: b""}, trusted=False, tell=print),
+            archived_plan(
+                Archive("a.tar", {**changed(made), name: b""}), trusted=False, tell=print
+            ),
         ):
             pass
-    with archived_plan("a.tar", changed(made), trusted=False, tell=print) as planned:
+    with archived_plan(Archive("a.tar", changed(made)), trusted=False, tell=print) as planned:
         assert planned.tier == "test"

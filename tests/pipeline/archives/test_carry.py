@@ -9,7 +9,7 @@ from runs import run_in
 from small_archives import TABLE, forged, members_in, ngo, small_campaign, train
 
 from ngo.pipeline.archives import carry as stage
-from ngo.pipeline.archives.archive import ABOUT, OLDER, read_archive, runs_of
+from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, read_archive
 from ngo.pipeline.archives.carried import CARRIED
 from ngo.pipeline.archives.collect import of_this_code, with_runs
 from ngo.pipeline.archives.packed_runs import read_run
@@ -46,7 +46,7 @@ def asked(trained, tmp_path, monkeypatch):
 def of_code(members, gossip=BEFORE, ngo=OTHER, **about):
     """The archive with runs that say that other code made them."""
     changed = []
-    for run in runs_of("own.tar", members).values():
+    for run in Archive("own.tar", members).runs.values():
         code = gossip if run.record["spec"]["method"] == "gossip" else ngo
         its = {**run.record["about"], "code": code, **about}
         changed.append(dataclasses.replace(run, record={**run.record, "about": its}))
@@ -63,15 +63,15 @@ def test_runs_that_the_code_makes_as_before_get_its_key_and_verify(trained, tmp_
     assert out.startswith("4 runs, 4 of earlier code in 2 strata\npass  1/2  ")
     assert out.count(": bit for bit (") == 2
     assert len(asked) == 2
-    members = read_archive("own.tar")
-    runs, planned = runs_of("own.tar", members), small_campaign(trained)[1]
+    members = read_archive("own.tar").members
+    runs, planned = Archive("own.tar", members).runs, small_campaign(trained)[1]
     assert all(of_this_code(run, planned.runs[name]) for name, run in runs.items())
     entries = json.loads(members[CARRIED])
     assert [entry["runs"] for entry in entries] == [2, 2]
     assert {entry["shown_by"] for entry in entries} == set(asked)
     assert {entry["from"] for entry in entries} == {BEFORE, OTHER}
     assert {entry["to"] for entry in entries} == {run.about["code"] for run in runs.values()}
-    before = runs_of("own.tar", original)
+    before = Archive("own.tar", original).runs
     for name, run in runs.items():
         assert run.record["source"] == before[name].record["source"]
         assert {key for key in run.record if run.record[key] != before[name].record.get(key)} == {
@@ -98,8 +98,8 @@ def test_what_was_trained_for_one_archive_serves_for_another(trained, tmp_path, 
 
 def test_earlier_entries_are_kept(trained, tmp_path, asked):
     carried(of_code(members_in(trained)), tmp_path)
-    carried(of_code(read_archive("own.tar"), "a" * 16, "b" * 16), tmp_path)
-    entries = json.loads(read_archive("own.tar")[CARRIED])
+    carried(of_code(read_archive("own.tar").members, "a" * 16, "b" * 16), tmp_path)
+    entries = json.loads(read_archive("own.tar").members[CARRIED])
     assert sorted(entry["from"] for entry in entries) == [BEFORE, "a" * 16, "b" * 16, OTHER]
 
 
@@ -112,7 +112,7 @@ def test_a_stratum_that_the_code_makes_otherwise_is_named_and_keeps_its_key(
     members, run = forged(of_code(members_in(trained)), other)
     only = [
         each
-        for name, each in runs_of("own.tar", members).items()
+        for name, each in Archive("own.tar", members).runs.items()
         if name == run or "-gossip-" not in name  # so that the changed one is drawn
     ]
     members = with_runs(members, json.loads(members[ABOUT]), only)
@@ -120,10 +120,10 @@ def test_a_stratum_that_the_code_makes_otherwise_is_named_and_keeps_its_key(
     out = carried(members, tmp_path, code=1)
     assert f"1 runs by {run}: bit for bit: V at step " in out
     assert "ngo: carry: 1 not carried over, first 0123456789abcdef → " in out
-    assert read_archive("own.tar") == members  # nothing is written
+    assert read_archive("own.tar").members == members  # nothing is written
     carried(members, tmp_path, "--partial", code=1)
-    after = read_archive("own.tar")
-    runs, planned = runs_of("own.tar", after), small_campaign(trained)[1]
+    after = read_archive("own.tar").members
+    runs, planned = Archive("own.tar", after).runs, small_campaign(trained)[1]
     assert runs[run].about["code"] == BEFORE
     assert len(runs) == 3
     rest = [name for name in runs if name != run]
@@ -174,22 +174,22 @@ def test_elsewhere_the_earlier_code_is_trained_too(trained, tmp_path, monkeypatc
 
 def test_an_archive_is_marked_and_the_mark_goes_when_it_is_carried_over(trained, tmp_path, asked):
     members = of_code(members_in(trained))
-    source = next(iter(runs_of("own.tar", members).values())).record["source"]
+    source = next(iter(Archive("own.tar", members).runs.values())).record["source"]
     assert "4 of 4 runs are of earlier code; marked → own.tar" in carried(
         members, tmp_path, "--mark-older"
     )
-    marked = read_archive("own.tar")
+    marked = read_archive("own.tar").members
     assert json.loads(marked[ABOUT])[OLDER] == source
     assert "FAIL" not in ngo("verify", marked, "--sample", 0)
     carried(marked, tmp_path)
-    assert OLDER not in json.loads(read_archive("own.tar")[ABOUT])
+    assert OLDER not in json.loads(read_archive("own.tar").members[ABOUT])
     out = carried(members_in(trained), tmp_path, "--mark-older", code=2)
     assert out == "ngo: mark_older: all runs of the archive are of the present code.\n"
 
 
 def test_strata_are_of_one_code_before_and_one_now(trained, asked):
     planned = small_campaign(trained)[1]
-    runs = runs_of("own.tar", of_code(members_in(trained)))
+    runs = Archive("own.tar", of_code(members_in(trained))).runs
     found, refused = stage.strata(runs, planned)
     assert refused == {}
     assert sorted(len(each.runs) for each in found) == [2, 2]
@@ -198,7 +198,7 @@ def test_strata_are_of_one_code_before_and_one_now(trained, asked):
         shortest = min(each.runs, key=lambda name: runs[name].seconds)
         assert stage.chosen(each, runs, None) == shortest
         assert {stage.chosen(each, runs, seed) for seed in range(20)} == set(each.runs)
-    assert stage.strata(runs_of("own.tar", members_in(trained)), planned) == ([], {})
+    assert stage.strata(Archive("own.tar", members_in(trained)).runs, planned) == ([], {})
     stranger = {f"{name}x": run for name, run in runs.items()}
     assert stage.strata(stranger, planned) == ([], {"not in the archive's config": 4})
 
@@ -207,10 +207,10 @@ def test_runs_that_took_too_long_are_not_trained_and_their_strata_are_named(
     trained, tmp_path, asked
 ):
     def codes(members):
-        return {name: run.about["code"] for name, run in runs_of("own.tar", members).items()}
+        return {name: run.about["code"] for name, run in Archive("own.tar", members).runs.items()}
 
     members = of_code(members_in(trained))
     out = carried(members, tmp_path, "--longest", 0, "--partial", code=1)
     assert out.count("not trained: it took ") >= 2
     assert asked == []
-    assert codes(read_archive("own.tar")) == codes(members)
+    assert codes(read_archive("own.tar").members) == codes(members)

@@ -36,8 +36,8 @@ def test_a_difference_rests_on_both_sides_and_no_other_runs(planned):
 
 
 def test_a_theorem_rests_on_the_part_that_its_quantity_reads(planned):
-    members = read_archive(REPOSITORY / "results/archive/laptop-metrics.tar")
-    tables, _ = measured_tables(members, planned)
+    archive = read_archive(REPOSITORY / "results/archive/laptop-metrics.tar")
+    tables, _ = measured_tables(archive, planned)
     (theory,) = (each for each in tables if each.kind == "theory")
     kinds = {"15": "bounds", "8": "speedup", "14": "means", "28": "marginal", "24": "degrees"}
     for claim, kind in kinds.items():

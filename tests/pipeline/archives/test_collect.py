@@ -7,7 +7,7 @@ import pytest
 from finished_runs import campaign, made_up_run
 
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import about_of, runs_of, write_archive
+from ngo.pipeline.archives.archive import Archive, write_archive
 from ngo.pipeline.archives.collect import RUNS, collect, collect_finished, of_this_code
 from ngo.pipeline.archives.packed_runs import revisions, write_run
 from ngo.pipeline.places import tidy_table
@@ -49,13 +49,13 @@ def test_more_finished_runs_give_an_archive_of_all(own, tmp_path):
     assert counts == {
         "runs of the config": 4, "packed": 2, "made by other code": 0, "not finished": 2,
     }  # fmt: skip
-    assert set(runs_of("a", members)) == {first.id, second.id}
+    assert set(Archive("a", members).runs) == {first.id, second.id}
     finish(*rest)
     (tmp_path / tidy_table("test", "own")).parent.mkdir(parents=True)
     (tmp_path / tidy_table("test", "own")).write_bytes(b"a table")
     members, counts = collect_finished(configs)
     assert (counts["packed"], counts["not finished"]) == (4, 0)
-    assert set(runs_of("a", members)) == set(planned.runs)
+    assert set(Archive("a", members).runs) == set(planned.runs)
     assert tidy_table("test", "own") not in members
     about = json.loads(members["archive.json"])
     assert (about["artefacts"], about["whole"], about["runs"]) == ([], False, 4)
@@ -71,7 +71,7 @@ def test_runs_of_other_code_are_left_out(own):
         about = {**made.record["about"], **change}
         write_run(RUNS / spec.id, dataclasses.replace(made, record={**made.record, "about": about}))
     members, counts = collect_finished(configs)
-    assert set(runs_of("a", members)) == {first.id}
+    assert set(Archive("a", members).runs) == {first.id}
     assert (counts["made by other code"], counts["not finished"]) == (2, 1)
 
 
@@ -113,4 +113,4 @@ def test_an_archive_that_does_not_describe_itself_is_refused(own):
     members, _ = collect_finished(own[0])
     for content in (b"", b"[]", b"{}"):
         with pytest.raises(UserError, match=r"is refused: archive.json can't be read"):
-            about_of("a.tar", {**members, "archive.json": content})
+            assert not Archive("a.tar", {**members, "archive.json": content}).about

@@ -1,4 +1,4 @@
-"""Archives that were changed and packed anew: found by their tables, or by training runs again."""
+"""Archives that were changed and packed again: found by their tables, or by training runs again."""
 
 import io
 from pathlib import Path
@@ -10,7 +10,7 @@ from small_archives import TABLE, fitted, forged, in_this_process, members_in, n
 
 from ngo.analysis import results
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import runs_of
+from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.crate import CRATE
 from ngo.pipeline.archives.packed_runs import packed
 
@@ -88,7 +88,7 @@ def test_the_order_of_a_tables_columns_does_not_matter_but_each_column_does(own)
 def test_a_table_or_a_record_that_does_not_fit_is_found(own):
     members, run = forged(own, one_bit, record=False)
     assert f"FAIL  records: {run}: V is" in verified(members, "--seed", 0, "--sample", 0, code=1)
-    runs = runs_of("own.tar", own)
+    runs = Archive("own.tar", own).runs
     runs.pop(run)
     out = verified({**own, **packed(runs.values())}, "--seed", 0, "--sample", 0, code=1)
     assert f"FAIL  own: the run {run} is not in the archive" in out
@@ -105,7 +105,7 @@ def test_an_archive_of_runs_without_provenance_fails(own):
 
 
 def test_runs_that_take_too_long_are_not_drawn_and_counted(own):
-    runs = runs_of("own.tar", own)
+    runs = Archive("own.tar", own).runs
     shortest = min(run.seconds for run in runs.values())
     out = verified(own, "--seed", 0, "--longest", shortest)
     assert "3 of 4 runs could not be drawn: too long" in out
@@ -117,7 +117,7 @@ def test_runs_that_take_too_long_are_not_drawn_and_counted(own):
 def test_runs_of_other_code_are_not_drawn_and_counted(own, monkeypatch):
     monkeypatch.setattr("ngo.pipeline.archives.collect.run_fingerprint", lambda spec: "0" * 16)
     out = verified(own, "--seed", 0, code=2)
-    made_by = next(iter(runs_of("own.tar", own).values())).record["source"]
+    made_by = next(iter(Archive("own.tar", own).runs.values())).record["source"]
     told = f"no run can be retrained: 4 of other code. Runs were made by revision {made_by}."
     assert told in out
     assert "4 of 4 runs could not be drawn: of other code" in verified(

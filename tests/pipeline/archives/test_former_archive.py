@@ -12,7 +12,7 @@ from good_archive import TABLE, good_archive
 from ngo.common import former
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import restore
-from ngo.pipeline.archives.archive import read_archive, runs_of, unpack, write_archive
+from ngo.pipeline.archives.archive import read_archive, unpack, write_archive
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.collect import of_this_code, with_runs
 from ngo.pipeline.archives.consistency import faults
@@ -24,10 +24,11 @@ OLD = {"method": "protocol"}
 
 def under_former_names(path):
     """The members of the archive at ``path`` as an earlier version would have written them."""
-    members = read_archive(path)
+    archive = read_archive(path)
+    members = dict(archive.members)
     runs = [
         replace(run, record={**run.record, "spec": with_old(run.record["spec"])})
-        for run in runs_of(path, members).values()
+        for run in archive.runs.values()
     ]
     for name in list(members):
         if name.endswith((".yaml", ".json", ".csv")) and not name.startswith("results/"):
@@ -60,7 +61,7 @@ def old(tmp_path, monkeypatch):
 
 
 def planned(path):
-    with archived_plan(path, read_archive(path), trusted=False, tell=pytest.fail) as found:
+    with archived_plan(read_archive(path), trusted=False, tell=pytest.fail) as found:
         return found, found.ledger
 
 
@@ -71,16 +72,15 @@ def test_its_plan_is_the_present_one(old):
 
 
 def test_it_verifies(old):
-    members, (plan, _) = read_archive(old[0]), planned(old[0])
-    runs = runs_of(old[0], members)
-    assert {name for name, fault in faults(members, runs, plan) if fault} == set()
-    assert all(of_this_code(run, plan.runs[name]) for name, run in runs.items())
+    archive, (plan, _) = read_archive(old[0]), planned(old[0])
+    assert {name for name, fault in faults(archive, plan) if fault} == set()
+    assert all(of_this_code(run, plan.runs[name]) for name, run in archive.runs.items())
 
 
 def test_its_runs_come_back_under_present_names(old, tmp_path):
-    members = read_archive(old[0])
-    with restore.chosen(old[0], members, trusted=False, tell=pytest.fail) as (found, _):
-        result = restore.restore(old[0], members, found, tmp_path)
+    archive = read_archive(old[0])
+    with restore.chosen(archive, trusted=False, tell=pytest.fail) as (found, _):
+        result = restore.restore(archive, found, tmp_path)
     assert len(result.restored) == len(found.runs) == 9
     for name in result.restored:
         assert read_run(restore.RUNS / name).facts["method"] == found.runs[name].method
@@ -89,7 +89,7 @@ def test_its_runs_come_back_under_present_names(old, tmp_path):
 def test_it_is_unpacked_with_present_columns(old, caplog, monkeypatch):
     monkeypatch.setattr(former, "_told", set())
     monkeypatch.setattr(logging.getLogger("ngo"), "propagate", True)
-    (one, other) = (unpack(path, "shipped") / TABLE for path in old)
+    (one, other) = (unpack(read_archive(path), "shipped") / TABLE for path in old)
     assert pd.read_parquet(one).equals(pd.read_parquet(other))
     assert [line for line in caplog.messages if "former" in line] == [
         "note: archive, 'old.tar': 'protocol' is a former name; it is 'method' now"
@@ -100,5 +100,8 @@ def test_a_column_under_both_names_is_refused(old):
     members = under_former_names(old[1])
     table = pd.read_parquet(io.BytesIO(members[TABLE]))
     write_archive("both.tar", {**members, TABLE: written(table.assign(method="ngo"))})
-    with pytest.raises(UserError, match="own.parquet' can't be read .it has one column under two"):
-        unpack("both.tar", "shipped")
+    for read in (lambda both: unpack(both, "shipped"), lambda both: both.table(TABLE)):
+        with pytest.raises(
+            UserError, match="own.parquet' can't be read .it has one column under tw"
+        ):
+            read(read_archive("both.tar"))

@@ -15,6 +15,7 @@ from ngo.pipeline.archives.packed_runs import (
     is_finished,
     packed,
     read_run,
+    run_here,
     unpacked,
     write_run,
 )
@@ -75,6 +76,7 @@ def test_files_that_are_not_of_one_run_are_refused(tmp_path):
         read_run(tmp_path / "b")
     with pytest.raises(UserError, match=r"(does not exist|is the wrong file)"):
         read_run(tmp_path / "a")
+    assert run_here(tmp_path / "a") is run_here(tmp_path / "b") is run_here(tmp_path / "c") is None
 
 
 def renamed(name):

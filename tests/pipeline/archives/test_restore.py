@@ -15,7 +15,7 @@ from ngo.data.loading import train_labels
 from ngo.data.manifest import manifest_text
 from ngo.data.partition import parts_digest
 from ngo.pipeline.archives import restore as stage
-from ngo.pipeline.archives.archive import read_archive, write_archive
+from ngo.pipeline.archives.archive import Archive, read_archive, write_archive
 from ngo.pipeline.archives.collect import RUNS, collect_finished
 from ngo.pipeline.archives.packed_runs import FinishedRun, write_run
 from ngo.pipeline.config_files import read_config
@@ -40,7 +40,7 @@ def own(tmp_path, monkeypatch):
 
 
 def restore(configs, root="data"):
-    return stage.restore("a.tar", read_archive("a.tar"), plan(read_config(configs)), root)
+    return stage.restore(read_archive("a.tar"), plan(read_config(configs)), root)
 
 
 def found_here():
@@ -161,21 +161,21 @@ def test_a_digest_of_parts_is_that_of_a_trained_run(tmp_path):
     assert record["about"]["parts"] == parts_digest(parts)
 
 
-def named(path, members, configs=(), trusted=False):
+def named(archive, configs=(), trusted=False):
     """The runs and the overlays by which an archive is restored."""
-    chosen = stage.chosen(path, members, configs, trusted=trusted, tell=print)
+    chosen = stage.chosen(archive, configs, trusted=trusted, tell=print)
     with chosen as (planned, overlays):
         return set(planned.runs), [each.read_bytes() for each in overlays]
 
 
 def test_by_default_the_configs_are_those_in_the_archive(own, tmp_path):
     _, planned, _ = own
-    members = read_archive("a.tar")
-    inside = members["config/config.yaml"]
+    archive = read_archive("a.tar")
+    inside = archive.members["config/config.yaml"]
     (tmp_path / "config.yaml").write_text("a local file of this name: 1\n")
-    assert named("a.tar", members) == (set(planned.runs), [inside])
+    assert named(archive) == (set(planned.runs), [inside])
     other, more = campaign(tmp_path, seeds=[5])
-    assert named("a.tar", members, other) == (set(more.runs), [])
+    assert named(archive, other) == (set(more.runs), [])
 
 
 def test_a_file_that_decides_runs_is_here_as_it_is_in_the_archive(own, tmp_path):
@@ -186,9 +186,9 @@ def test_a_file_that_decides_runs_is_here_as_it_is_in_the_archive(own, tmp_path)
     spec = next(iter(planned.runs.values()))
     write_run(RUNS / spec.id, made_up_run(spec))
     members, _ = collect_finished(configs)
-    assert named("b.tar", members)[0] == set(planned.runs)
+    assert named(Archive("b.tar", members))[0] == set(planned.runs)
     for change in (lambda path: path.write_text("0 1\n0 2\n"), Path.unlink):
         change(Path("graph.edgelist"))
         message = r"'graph.edgelist' is not here as it is in the archive; .*tar xf b.tar graph.edge"
         with pytest.raises(UserError, match=message):
-            named("b.tar", members)
+            named(Archive("b.tar", members))

@@ -77,7 +77,7 @@ def test_an_earlier_version_gets_the_fields_that_it_knows_under_its_names(
 
     def run(command, **how):
         asked.extend(command)
-        return subprocess.CompletedProcess(command, 0)
+        return subprocess.CompletedProcess(command, 0, "")
 
     monkeypatch.setattr(subprocess, "run", run)
     place = folder / RUNS / spec.id

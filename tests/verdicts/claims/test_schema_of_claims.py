@@ -8,14 +8,30 @@ import yaml
 from foreign import CLAIMS, write
 
 import verdicts
+from verdicts.claims.claims_file import CLAIM_KEYS, GATE_KEYS, KINDS, SECTIONS, TAKEN
+from verdicts.claims.schema import schema
 from verdicts.cli import main
+from verdicts.quantity_registry import QUANTITIES
+
+
+def test_the_schema_has_the_keys_and_names_of_the_reader():
+    sections = schema()["properties"]
+    claim, gate = (
+        sections[name]["additionalProperties"]["properties"] for name in ("defaults", "gates")
+    )
+    assert set(sections) == set(SECTIONS)
+    assert set(claim) == {*CLAIM_KEYS, "for_each", "defaults"}
+    assert set(gate) == {*GATE_KEYS, "for_each"}
+    assert claim["kind"]["enum"] == list(KINDS)
+    assert gate["take"]["anyOf"][0]["enum"] == list(TAKEN)
+    assert claim["quantity"]["enum"] == gate["quantity"]["enum"] == sorted(QUANTITIES)
 
 
 def test_the_schema_accepts_claims_files_and_refuses_what_the_reader_refuses(tmp_path, capsys):
     assert main(["schema"]) == 0
-    schema = json.loads(capsys.readouterr().out)
-    jsonschema.Draft202012Validator.check_schema(schema)
-    validator = jsonschema.Draft202012Validator(schema)
+    printed = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator.check_schema(printed)
+    validator = jsonschema.Draft202012Validator(printed)
     assert validator.is_valid(yaml.safe_load(CLAIMS))
     short = {
         "values": {"n": {"one": {"m": 2}}},

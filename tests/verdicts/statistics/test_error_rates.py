@@ -6,6 +6,7 @@ import re
 import pytest
 from conftest import REPOSITORY
 
+import ngo.analysis  # noqa: F401 (registers the values and quantities of runs)
 from verdicts.claims.claims_file import read_claims
 from verdicts.statistics.error_rates import SEEDS, SITUATIONS, error_rates
 

@@ -1,13 +1,12 @@
 """Whether the metrics in an archive are those of a retrained run.
 
 On the kind of processor that made a run, its metrics must be the same, bit for bit. Elsewhere
-rounding differs, and training amplifies it. The run is then trained twice here, with two roundings,
-and the spread between these two says how far apart two roundings of this run may be.
+rounding differs, and training amplifies it. The run is then trained twice here, with two roundings.
+The spread between the two results says how far apart two roundings of this run may be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ngo.pipeline.archives.packed_runs import FinishedRun
@@ -94,13 +93,11 @@ def spread_of(one: FinishedRun, two: FinishedRun) -> float:
     The largest difference over all evaluations and columns: of accuracies as it is, of other
     columns relative to the larger of the two values.
     """
-    largest = 0.0
-    for name, column in one.columns.items():
-        if column.dtype.kind != "f" or name in EXACT:
-            continue
-        a, b, rated = column, two.columns[name], "accuracy" in name
-        largest = max(largest, largest_difference(a, b, SMALL, relative=not rated))
-    return largest
+    return max(
+        largest_difference(a, two.columns[name], SMALL, relative="accuracy" not in name)
+        for name, a in one.columns.items()
+        if a.dtype.kind == "f" and name not in EXACT
+    )
 
 
 def largest_difference(a: np.ndarray, b: np.ndarray, small: float, *, relative: bool) -> float:
@@ -147,14 +144,10 @@ def _other_rows(archived: FinishedRun, again: FinishedRun) -> str | None:
     theirs, ours = len(archived.columns["step"]), len(again.columns["step"])
     if theirs != ours:
         return f"{theirs} evaluations in the archive, {ours} retrained"
-    return _other_facts(archived.facts, again.facts)
-
-
-def _other_facts(theirs: Mapping[str, object], ours: Mapping[str, object]) -> str | None:
-    """The first difference in what the archive says; older runs have fewer fields."""
-    for name, value in theirs.items():
-        if ours.get(name) != value:
-            return f"{name} is {value!r} in the archive, {ours.get(name)!r} retrained"
+    facts = again.facts
+    for name, value in archived.facts.items():  # runs of older code have fewer fields
+        if facts.get(name) != value:
+            return f"{name} is {value!r} in the archive, {facts.get(name)!r} retrained"
     return None
 
 

@@ -17,24 +17,71 @@ import io
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from ngo.common.files import PARTIAL, atomic_file
+from ngo.common.former import present
 from ngo.common.paths import writable_folder
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, in_a_line
 from ngo.pipeline.archives import limits, packed_runs
 from ngo.pipeline.archives.archive_description import described
-from ngo.pipeline.archives.members import ABOUT, SUMS, check_member, is_table, is_workflow
+from ngo.pipeline.archives.members import (
+    ABOUT,
+    SUMS,
+    check_member,
+    is_table,
+    is_workflow,
+    write_members,
+)
 from ngo.pipeline.archives.packed_runs import FinishedRun
-from ngo.pipeline.archives.parquet_check import decoded_bytes, renamed_columns
+from ngo.pipeline.archives.parquet_check import decoded_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The key of ``archive.json`` that marks an archive as made by an earlier revision, which it names.
 OLDER = "older"
 
 # By name in the archive, which is the path in the folder where it is unpacked.
 Members = dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The members of an archive; what they say is checked when it is first asked for."""
+
+    path: str | Path
+    members: Members
+
+    @cached_property
+    def about(self) -> dict:
+        """What ``archive.json`` says; a UserError if it is no description of the members."""
+        with refusing(self.path, f"{ABOUT} can't be read ({{}})"):
+            return described(self.members)
+
+    @cached_property
+    def runs(self) -> dict[str, FinishedRun]:
+        """The finished runs by id; a UserError if there are none, or if they are damaged."""
+        with refusing(self.path):
+            return packed_runs.unpacked(self.members)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """The table of this name, with present names of columns (``ngo.common.former``)."""
+        import pandas as pd
+
+        with refusing(self.path, f"{name!r} can't be read ({{}})"):
+            try:
+                table = pd.read_parquet(io.BytesIO(self.members[name])).rename(columns=present)
+            except (ValueError, OSError) as error:
+                raise UserError(in_a_line(error)) from None
+            if not table.columns.is_unique:
+                raise UserError("it has one column under two names")
+        return table
 
 
 def write_archive(path: str | Path, members: Members) -> str:
@@ -45,8 +92,8 @@ def write_archive(path: str | Path, members: Members) -> str:
     return sha256(content)
 
 
-def read_archive(path: str | Path) -> Members:
-    """The members of an archive; a UserError that names the first fault in it."""
+def read_archive(path: str | Path) -> Archive:
+    """The archive at ``path``; a UserError that names the first fault in it."""
     content = _bounded(Path(path))
     with refusing(path):
         try:
@@ -55,7 +102,7 @@ def read_archive(path: str | Path) -> Members:
             raise UserError(f"it is not a metrics archive, or it is truncated ({error})") from None
         if SUMS not in members:
             raise UserError(f"it has no {SUMS}; it is not a metrics archive, or it is truncated")
-        _check_sums(_listed(members.pop(SUMS)), members)
+        _check_sums(members.pop(SUMS), members)
         packed = _packed(members)
         if packed != content:
             first = next(
@@ -69,19 +116,7 @@ def read_archive(path: str | Path) -> Members:
         if ABOUT not in members:
             raise UserError(f"it has no {ABOUT}")
         _check_tables(members)
-    return members
-
-
-def about_of(path: str | Path, members: Members) -> dict:
-    """What ``archive.json`` says, checked; a UserError if it is no description of ``members``."""
-    with refusing(path, f"{ABOUT} can't be read ({{}})"):
-        return described(members)
-
-
-def runs_of(path: str | Path, members: Members) -> dict[str, FinishedRun]:
-    """The finished runs in an archive, by id."""
-    with refusing(path):
-        return packed_runs.unpacked(members)
+    return Archive(path, members)
 
 
 @contextmanager
@@ -94,45 +129,41 @@ def refusing(path: str | Path, reason: str = "{}") -> Iterator[None]:
         raise UserError(f"archive: {str(path)!r} is refused: {told}.") from None
 
 
-def unpack(path: str | Path, out: str | Path) -> Path:
-    """Verify an archive, and unpack it into ``out``/TIER-SUM; returns that folder.
+def unpack(archive: Archive, out: str | Path) -> Path:
+    """Unpack an archive into ``out``/TIER-SUM; returns that folder.
 
-    The records of runs become files of their own, and the columns of tables get present names. The
+    The records of runs become separate files, and the columns of tables get present names. The
     sources of the workflow stay in the archive: nothing in the folder is run but the config's
     plugins, if they are trusted. The folder appears only when it is complete. An existing folder
-    must contain these files unchanged. Raises a UserError if the archive or the folder has been
-    changed.
+    must contain these files unchanged: a UserError if one of them has been changed.
     """
-    members = read_archive(path)
-    about = about_of(path, members)
-    if not about["artefacts"]:
+    from pyarrow import parquet
+
+    if not archive.about["artefacts"]:
         raise UserError(
-            f"archive: {str(path)!r} has finished runs and no tables or figures; ngo restore puts "
-            "the runs back."
+            f"archive: {str(archive.path)!r} has finished runs and no tables or figures; "
+            "ngo restore puts the runs back."
         )
-    folder = writable_folder(out) / f"{about['tier']}-{sha256(_packed(members))[:8]}"
-    members = {
-        name: _renamed(path, name, content) if is_table(name) else content
-        for name, content in members.items()
-        if not is_workflow(name)
-    }
-    if packed_runs.RECORDS in members:  # one file for each, as pages of results read them
-        members |= {
-            f"results/runs/{run.id}/run.json": run.record_text.encode()
-            for run in runs_of(path, members).values()
-        }
+    folder = (
+        writable_folder(out) / f"{archive.about['tier']}-{sha256(_packed(archive.members))[:8]}"
+    )
+    files = {name: each for name, each in archive.members.items() if not is_workflow(name)}
+    for name in filter(is_table, files):
+        former = parquet.read_schema(io.BytesIO(files[name])).names
+        if former != [present(each, f"archive, {str(archive.path)!r}") for each in former]:
+            files[name] = archive.table(name).to_parquet(index=False)
+    if packed_runs.RECORDS in files:  # one file for each, as pages of results read them
+        for run in archive.runs.values():
+            files[f"results/runs/{run.id}/run.json"] = run.record_text.encode()
     if not folder.exists():
         temporary = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=out))
         try:
-            for name, content in members.items():
-                target = temporary / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content)
+            write_members(temporary, files)
             temporary.chmod(0o755)
             temporary.replace(folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
-    for name, content in members.items():
+    for name, content in files.items():
         found = content_of(folder / name)
         if found != content:
             raise UserError(
@@ -142,21 +173,12 @@ def unpack(path: str | Path, out: str | Path) -> Path:
     return folder
 
 
-def _renamed(path: str | Path, name: str, content: bytes) -> bytes:
-    """The table ``name`` with present names (``ngo.common.former``)."""
-    try:
-        return renamed_columns(content, f"archive, {str(path)!r}")
-    except ValueError as error:
-        with refusing(path):
-            raise UserError(f"{name!r} can't be read ({error})") from None
-
-
-def _packed(members: Mapping[str, bytes]) -> bytes:
+def _packed(members: Members) -> bytes:
     """The archive of ``members``: the sums, then the members sorted by name.
 
     It has no times and no owners. It is not compressed, since its large members are.
     """
-    ordered = dict(sorted((name, content) for name, content in members.items()))
+    ordered = dict(sorted(members.items()))
     sums = "".join(f"{sha256(content)}  {name}\n" for name, content in ordered.items())
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as archive:
@@ -213,16 +235,13 @@ def _check_tables(members: Members) -> None:
             raise UserError(f"{name!r} can't be read ({error})") from None
 
 
-def _listed(sums: bytes) -> dict[str, str]:
-    """The sums of the members by name."""
+def _check_sums(sums: bytes, members: Members) -> None:
+    """Raise a UserError for a member that is missing, changed or not among the ``sums``."""
     try:
         pairs = [line.split("  ", 1) for line in sums.decode().splitlines()]
-        return {name: value for value, name in pairs}
+        wanted = {name: value for value, name in pairs}
     except ValueError:
         raise UserError(f"{SUMS} has a line without a sum and a name") from None
-
-
-def _check_sums(wanted: Mapping[str, str], members: Members) -> None:
     for name in sorted(wanted.keys() - members.keys()):
         raise UserError(f"{name!r} is missing (expected sha256 {wanted[name]})")
     for name in sorted(members.keys() - wanted.keys()):
@@ -242,8 +261,9 @@ def sha256(content: bytes) -> str:
 def _bounded(path: Path) -> bytes:
     """The bytes of a file of an allowed size."""
     if path.exists() and not (path.is_file() and path.stat().st_size <= limits.ARCHIVE):
-        with refusing(path):
-            raise UserError(f"it is no file of at most {limits.ARCHIVE} bytes")
+        raise UserError(
+            f"archive: {str(path)!r} is refused: it is no file of at most {limits.ARCHIVE} bytes."
+        )
     return content_of(path)
 
 

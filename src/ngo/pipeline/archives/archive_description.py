@@ -9,11 +9,11 @@ from pathlib import Path, PurePosixPath
 
 from ngo.common.registry import UserError, shown
 from ngo.pipeline.archives import strict_json
-from ngo.pipeline.archives.members import ABOUT, CODE, is_config
-from ngo.pipeline.config_files import CONFIG, read_config
-from ngo.pipeline.plan import SHARED
+from ngo.pipeline.archives.members import ABOUT, CODE, is_config, write_members
+from ngo.pipeline.config_files import CONFIG, read_config, values_in
+from ngo.pipeline.plan import SHARED, plugin_files
 
-# Texts of a config that are no file names below the working directory.
+# Texts in a config that name a file outside the working directory.
 _OUTSIDE = re.compile(r"[/~\\]|(.*/)?\.\.(/|$)|[A-Za-z]:")
 
 
@@ -68,12 +68,9 @@ def _check_configs(about: Mapping, members: Mapping[str, bytes]) -> None:
     if not names or names[0] != CONFIG.as_posix() or len(set(names)) < len(names):
         raise UserError(f"the configs must be different files, and {str(CONFIG)!r} the first")
     with tempfile.TemporaryDirectory(prefix="ngo-config-") as folder:
-        paths = [Path(folder, name) for name in names]
-        for name, path in zip(names, paths, strict=True):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(members[name])
+        write_members(Path(folder), {name: members[name] for name in names})
         try:
-            merged = read_config(paths)
+            merged = read_config(Path(folder, name) for name in names)
         except UserError as error:
             raise UserError(str(error).replace(f"{folder}/", "")) from None
     if merged != about["config"]:
@@ -86,16 +83,10 @@ def _check_files(config: Mapping, members: Mapping[str, bytes]) -> None:
     No text in it may be a path outside: plugins may add keys that name files. The root of the data
     sets is not read from an archive.
     """
-    waiting: list[object] = [value for key, value in config.items() if key != "data"]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, Mapping):
-            waiting += each.values()
-        elif isinstance(each, list):
-            waiting += each
-        elif isinstance(each, str) and _OUTSIDE.match(each):
-            raise UserError(f"its config names a path outside of it, {shown(each)}")
-    for name in plugin_names(config):
+    for _, _, value in values_in({k: part for k, part in config.items() if k != "data"}):
+        if isinstance(value, str) and _OUTSIDE.match(value):
+            raise UserError(f"its config names a path outside of it, {shown(value)}")
+    for name in plugin_files(config):
         if str(PurePosixPath(name)) not in members:
             raise UserError(f"the plugin {name!r} is not in the archive")
     code = {name for name in members if name.endswith(CODE)}
@@ -103,14 +94,6 @@ def _check_files(config: Mapping, members: Mapping[str, bytes]) -> None:
         raise UserError(f"{other[0]!r} is code, and no plugin of the config")
 
 
-def plugin_names(config: Mapping) -> list[str]:
-    """The plugins of a config, as it names them; a UserError if it has no list of names."""
-    names = config.get("plugins", [])
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise UserError(f"plugins: {shown(names)} is not allowed; it must be a list of files.")
-    return names
-
-
 def plugin_code(config: Mapping) -> list[str]:
     """The plugins of a config that are code, by their names in an archive."""
-    return [str(PurePosixPath(name)) for name in plugin_names(config) if name.endswith(CODE)]
+    return [str(PurePosixPath(name)) for name in plugin_files(config) if name.endswith(CODE)]

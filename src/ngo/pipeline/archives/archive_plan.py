@@ -2,34 +2,31 @@
 
 Planning imports the config's plugins, reads its claims and the files that its runs name. All of
 them are taken from the archive: a stranger's config must not make this machine read, let alone
-run, a file of its own.
+run, a local file.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager
 from pathlib import Path
 
 from ngo.common.registry import UserError, in_a_line
-from ngo.pipeline.archives.archive import Members, about_of, refusing, sha256
+from ngo.pipeline.archives.archive import Archive, refusing, sha256
 from ngo.pipeline.archives.archive_description import plugin_code
-from ngo.pipeline.archives.members import check_expected, is_result, is_workflow
+from ngo.pipeline.archives.members import check_expected, is_result, is_workflow, write_members
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.findings import read_findings
 
 FLAG = "--trust-plugins"
 
+# Prints a line for the user.
+Tell = Callable[[str], object]
+
 
 @contextmanager
-def archived_plan(
-    path: str | Path,
-    members: Members,
-    *,
-    trusted: bool,
-    tell: Callable[[str], object],
-) -> Iterator[Plan]:
+def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Plan]:
     """The plan of an archive's config, in a temporary folder with what the config is made from.
 
     The folder is the working directory until the end, so that relative paths of plugins and graphs
@@ -37,46 +34,40 @@ def archived_plan(
     UserError for plugins that are not ``trusted``, for a config that can't be planned, and for
     members that an archive of this config does not have.
     """
-    about = about_of(path, members)
-    check_plugins(path, members, about["config"], trusted=trusted, tell=tell)
+    check_plugins(archive, trusted=trusted, tell=tell)
+    read = {
+        name: content
+        for name, content in archive.members.items()
+        if not (is_result(name) or is_workflow(name))
+    }
     with tempfile.TemporaryDirectory(prefix="ngo-archive-") as folder:
-        for name, content in members.items():
-            if not (is_result(name) or is_workflow(name)):
-                target = Path(folder, name)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content)
+        write_members(Path(folder), read)
         with chdir(folder):
-            yield _planned(path, members, about)
+            yield _planned(archive)
 
 
-def check_plugins(
-    path: str | Path,
-    members: Mapping[str, bytes],
-    config: Mapping,
-    *,
-    trusted: bool,
-    tell: Callable[[str], object],
-) -> None:
-    """Tell the name and the SHA-256 of each plugin that is code.
+def check_plugins(archive: Archive, *, trusted: bool, tell: Tell) -> None:
+    """Tell the name and the SHA-256 of each plugin in an archive that is code.
 
     Raises a UserError if there is one, and plugins are not ``trusted``.
     """
-    for name in plugin_code(config):
-        plugin = f"{name!r} (sha256 {sha256(members[name])})"
+    for name in plugin_code(archive.about["config"]):
+        plugin = f"{name!r} (sha256 {sha256(archive.members[name])})"
         if not trusted:
             raise UserError(
-                f"archive: {str(path)!r} has the plugin {plugin}, which is code. Read it, and add "
-                f"{FLAG} to run it."
+                f"archive: {str(archive.path)!r} has the plugin {plugin}, which is code. Read it, "
+                f"and add {FLAG} to run it."
             )
         tell(f"runs the plugin {plugin} of the archive")
 
 
-def _planned(path: str | Path, members: Members, about: dict) -> Plan:
+def _planned(archive: Archive) -> Plan:
     """The checked plan, in the folder of its files."""
-    with refusing(path):
+    about = archive.about
+    with refusing(archive.path):
         try:
             planned = plan(about["config"])
-            check_expected(members, planned, about["configs"])
+            check_expected(archive.members, planned, about["configs"])
             planned.ledger  # noqa: B018 (its file is checked)
             if planned.findings is not None:
                 read_findings(planned.findings)

@@ -1,6 +1,6 @@
 """How an archive says that runs of earlier code are what the present code gives.
 
-The record of such a run has the key of the present code (``about.code``), and in the list
+The record of a carried run has the key of the present code (``about.code``), and in the list
 ``carried`` an entry for each change of the key: both keys, the run that was trained to show it, how
 it was compared, where, and at which revision. The record's ``source`` stays the revision that
 trained the run. ``carried.json`` lists the entries of all records, each with its number of runs.

@@ -23,11 +23,11 @@ from pathlib import Path
 
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.agreement import bit_difference, difference_beyond_rounding, same_kind
-from ngo.pipeline.archives.archive import ABOUT, OLDER, Members
+from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, Members
 from ngo.pipeline.archives.carried import rekeyed
 from ngo.pipeline.archives.collect import has_values, with_runs
 from ngo.pipeline.archives.earlier_code import earlier_package
-from ngo.pipeline.archives.packed_runs import FinishedRun, is_finished, read_run, revisions
+from ngo.pipeline.archives.packed_runs import FinishedRun, is_finished, revisions, run_here
 from ngo.pipeline.archives.retraining import BITS, ROUNDINGS, Retraining, other_rounding
 from ngo.pipeline.plan import Plan
 from ngo.training.code import run_fingerprint
@@ -109,18 +109,13 @@ class Carrying:
 
     def _trained(self, spec: RunSpec, key: str, environment: Mapping[str, str]) -> FinishedRun:
         folder = self._kept / key / spec.id
-        try:
-            return read_run(folder)
-        except UserError:  # not there, or interrupted
-            return self._retraining.trained_in(folder, spec, environment)
+        return run_here(folder) or self._retraining.trained_in(folder, spec, environment)
 
     def _before(self, archived: FinishedRun, spec: RunSpec, stratum: Stratum) -> FinishedRun | None:
         """The run, trained here with the code that made it; None if that code is not here."""
         folder = self._kept / stratum.old / spec.id
-        try:
-            return read_run(folder)
-        except UserError:
-            pass
+        if found := run_here(folder):
+            return found
         with tempfile.TemporaryDirectory(prefix="ngo-carry-") as unpacked:
             package = earlier_package(archived.record.get("source"), Path(unpacked))
             if package is None:
@@ -155,17 +150,16 @@ def carried_over(runs: Mapping[str, FinishedRun], stratum: Stratum, by: str, sho
     return {name: rekeyed(runs[name], entry) for name in stratum.runs}
 
 
-def repacked(
-    members: Members, about: Mapping, runs: Mapping[str, FinishedRun], older: bool
-) -> Members:
-    """The archive with these runs; ``older`` marks it as made by an earlier revision.
+def repacked(archive: Archive, runs: Mapping[str, FinishedRun], older: bool) -> Members:
+    """The members of the archive with these runs.
 
-    The tables of runs stay as they are: they do not have what records say of the code.
+    ``older`` marks it as made by an earlier revision. The tables of runs stay as they are: they do
+    not have what records say of the code.
     """
-    described = {key: value for key, value in about.items() if key != OLDER}
+    described = {key: value for key, value in archive.about.items() if key != OLDER}
     if older:
         described[OLDER] = revisions(run.record for run in runs.values())
-    kept = {**members, ABOUT: (json.dumps(described, indent=2) + "\n").encode()}
+    kept = {**archive.members, ABOUT: (json.dumps(described, indent=2) + "\n").encode()}
     return with_runs(kept, described, list(runs.values()))
 
 

@@ -8,12 +8,13 @@ the cases that change nothing are dropped. Runs of gates are not among them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError, unknown
+from ngo.pipeline.archives.drawing import Group
 from ngo.pipeline.archives.remeasuring import Measured
+from ngo.pipeline.claim_filters import selections
 from ngo.pipeline.plan import Plan
 from verdicts.claims.claim import Claim
 from verdicts.quantity_registry import QUANTITIES
@@ -26,21 +27,11 @@ if TYPE_CHECKING:
 MOST_CHANGED = 50
 
 
-@dataclass(frozen=True)
-class Basis:
-    """What decides a claim."""
+def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured]) -> list[Group]:
+    """What each of the named claims rests on, of all runs of the plan and the measured tables.
 
-    claim: str
-    #: Ids of runs, sorted.
-    runs: Sequence[str]
-    #: The numbers of the cases of each measured table, by the table's name.
-    cases: Mapping[str, Sequence[int]]
-    #: Tables that the claim reads too, whose rows can't be made again.
-    unchecked: Sequence[str]
-
-
-def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured]) -> list[Basis]:
-    """What each of the named claims rests on; a UserError for a name that no claim has."""
+    Raises a UserError for a name that no claim has.
+    """
     claims = planned.ledger.claims
     for name in names:
         if name not in claims:
@@ -48,7 +39,7 @@ def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured])
     return [_basis(claims[name], planned, measured) for name in dict.fromkeys(names)]
 
 
-def _basis(claim: Claim, planned: Plan, measured: Mapping[str, Measured]) -> Basis:
+def _basis(claim: Claim, planned: Plan, measured: Mapping[str, Measured]) -> Group:
     import pandas as pd
 
     runs: set[str] = set()
@@ -62,7 +53,7 @@ def _basis(claim: Claim, planned: Plan, measured: Mapping[str, Measured]) -> Bas
             cases[name] = _cases(measured[name], claim)
         else:
             unchecked.append(name)
-    return Basis(claim.id, sorted(runs), cases, unchecked)
+    return Group(claim.id, len(runs), sorted(runs), cases, unchecked)
 
 
 def _compared(rows: pd.DataFrame, claim: Claim) -> pd.DataFrame:
@@ -71,21 +62,10 @@ def _compared(rows: pd.DataFrame, claim: Claim) -> pd.DataFrame:
     No row: nothing that the claim is about was run.
     """
     rows = rows[_meeting(rows, claim.where)]
-    named = [where for where in _selections(claim) if set(where) <= set(rows)]
+    named = [where for _, where in selections(claim.id, claim) if set(where) <= set(rows)]
     if not named:
         return rows
     return rows[sum(_meeting(rows, where) for where in named) > 0]
-
-
-def _selections(claim: Claim) -> Iterator[Selection]:
-    """The mappings among a quantity's arguments that name rows."""
-    kinds = QUANTITIES[claim.quantity].kinds
-    for name, value in claim.arguments.items():
-        if "Selection" not in kinds[name]:
-            continue
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, Mapping):
-                yield {key: wanted for key, wanted in each.items() if key != "weight"}
 
 
 def _meeting(rows: pd.DataFrame, where: Selection) -> pd.Series:

@@ -38,16 +38,16 @@ def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
     for name in shown:
         if name not in planned.artefacts:
             raise unknown("figure or table", name, planned.artefacts)
-    trained = {name for name in shown if name in planned.training}
-    trained |= {table for name in shown for table in planned.tables(name)}
-    of_shown = {spec.id: spec for name in trained for spec in planned.training.get(name, ())}
+    tables = {table for name in shown for table in planned.tables(name)}
+    trained = {k: specs for k, specs in planned.training.items() if k in tables.union(shown)}
+    of_shown = {spec.id: spec for specs in trained.values() for spec in specs}
     specs = of_shown if named else planned.runs
     drawn = [spec for name in shown for spec in planned.partitions.get(name, ())]
     inputs = [path for name in shown for path in planned.inputs(name).values()]
     paths = [path for each in inputs for path in ([each] if isinstance(each, str) else each)]
     paths += [f"results/data/{spec.dataset}.json" for spec in [*specs.values(), *drawn]]
-    for name in sorted(trained):
-        _check_runs(Path(tidy_table(planned.tier, name)), planned.training.get(name))
+    for name, runs_of_it in trained.items():
+        _check_runs(Path(tidy_table(planned.tier, name)), runs_of_it)
     about = {"artefacts": shown, "whole": not named}
     runs = [read_run(RUNS / run) for run in sorted(specs)]
     return _members(config, planned, places, paths, runs, about)
@@ -56,8 +56,8 @@ def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
 def collect_finished(configs: Sequence[Path]) -> tuple[Members, dict[str, int]]:
     """The finished runs of a campaign that may be unfinished, without tables; counts of runs.
 
-    Runs that other code made are left out, and so are those that are not finished. Raises a
-    UserError if no run is left.
+    Runs that other code made and unfinished runs are left out. Raises a UserError if no run is
+    left.
     """
     config, planned, places = _planned(configs)
     finished = [run for run in sorted(planned.runs) if is_finished(RUNS / run)]
@@ -143,9 +143,9 @@ def _members(
     return with_runs(members, described, runs)
 
 
-def _check_runs(table: Path, specs: Iterable | None) -> None:
+def _check_runs(table: Path, specs: Iterable[RunSpec]) -> None:
     """Raise a UserError if an experiment's tidy table has other runs than ``specs``."""
-    if specs is None or not table.exists():
+    if not table.exists():
         return
     import pandas as pd
 

@@ -6,10 +6,10 @@ import io
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ngo.common.former import present
 from ngo.pipeline.archives.agreement import unequal_row
-from ngo.pipeline.archives.archive import Members
+from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.carried import CARRIED, listed
 from ngo.pipeline.archives.crate import crate_fault
 from ngo.pipeline.archives.packed_runs import FinishedRun, write_run
@@ -17,11 +17,13 @@ from ngo.pipeline.places import tidy_table
 from ngo.pipeline.plan import Plan
 from ngo.training.earlier import METRICS
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def faults(
-    members: Members, runs: Mapping[str, FinishedRun], planned: Plan
-) -> Iterator[tuple[str, str | None]]:
-    """What is compared without training, each with the first difference in it, if any."""
+
+def faults(archive: Archive, planned: Plan) -> Iterator[tuple[str, str | None]]:
+    """What was compared without training, each with the first difference in it, if any."""
+    members, runs = archive.members, archive.runs
     yield "provenance", crate_fault(members, bool(runs))
     if CARRIED in members or listed(runs.values()):
         agree = members.get(CARRIED) == listed(runs.values()).get(CARRIED)
@@ -34,11 +36,9 @@ def faults(
             member = tidy_table(planned.tier, name)
             specs = planned.runs.values() if name == "runs" else planned.training[name]
             if member in members:
-                of_table = {spec.id for spec in specs}
-                fault = _other_table(
-                    members[member], of_table, Path(folder), planned.mixed_versions
-                )
-                yield name, fault
+                wanted = {spec.id for spec in specs}
+                paths = {run: Path(folder, run, METRICS) for run in sorted(wanted)}
+                yield name, _other_table(archive.table(member), paths, planned.mixed_versions)
 
 
 def _other_final(run: FinishedRun) -> str | None:
@@ -51,21 +51,22 @@ def _other_final(run: FinishedRun) -> str | None:
     return None
 
 
-def _other_table(content: bytes, wanted: set[str], folder: Path, mixed_versions: str) -> str | None:
-    """The first difference between a tidy table and the one joined from the rows of its runs."""
+def _other_table(table: pd.DataFrame, paths: Mapping[str, Path], mixed_versions: str) -> str | None:
+    """The first difference between a tidy table and the one joined from the rows of its runs.
+
+    ``paths`` are the files of these rows by the ids of the runs.
+    """
     import pandas as pd
 
     from ngo.analysis import results
 
-    table = pd.read_parquet(io.BytesIO(content)).rename(columns=present)
-    if set(table["run"]) != wanted:
+    if set(table["run"]) != paths.keys():
         return "it has other runs than the config"
-    if absent := sorted(run for run in wanted if not (folder / run).exists()):
+    if absent := [run for run, path in paths.items() if not path.exists()]:
         return f"the run {absent[0]} is not in the archive"
     file = io.BytesIO()
     try:
-        paths = [folder / run / METRICS for run in sorted(wanted)]
-        together = results.aggregate(paths, mixed_versions)
+        together = results.aggregate(paths.values(), mixed_versions)
         together.to_parquet(file, index=False)
     except (ValueError, TypeError, LookupError) as error:
         return f"its runs can't be joined ({' '.join(str(error).split())[:200]})"

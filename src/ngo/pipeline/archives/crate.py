@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from importlib.metadata import version
 from urllib.parse import quote
@@ -35,6 +35,8 @@ PAPER = "Finite-Time Consensus Learning for Decentralized Optimization with Nonl
 LANGUAGE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 SNAKEMAKE = "https://snakemake.github.io"
 PYPI = "https://pypi.org/project"
+PYTHON = "https://www.python.org/"
+PROGRAM = "SoftwareApplication"
 
 _TYPES = {"json": "application/json", "yaml": "application/yaml", "csv": "text/csv",
           "parquet": "application/vnd.apache.parquet", "xz": "application/x-xz",
@@ -53,37 +55,41 @@ def crate(
     """
     runs = sorted(records, key=lambda record: record["id"])
     whole = _whole(members, about, runs)
-    software = _software(runs)
+    description = (
+        f"Metrics and records of {len(runs)} training runs of a reproduction of “{PAPER}”, with "
+        "configs and what its tables and figures are made from."
+    )
     graph = [
-        {
-            "@id": CRATE,
-            "@type": "CreativeWork",
-            "about": _ref("./"),
-            "conformsTo": _refs([SPECIFICATION, WORKFLOW_CRATE]),
-        },
-        {
-            "@id": "./",
-            "@type": "Dataset",
-            "name": f"Metrics of the {about['tier']} tier of ngo",
-            "description": f"Metrics and records of {len(runs)} training runs of a reproduction of "
-            f"“{PAPER}”, with configs and what its tables and figures are made from.",
-            "datePublished": whole["endTime"],
-            "license": _ref(LICENSE),
-            "conformsTo": _refs(PROFILES),
-            "hasPart": _refs(map(_name, sorted(members))),
-            "mainEntity": _ref(WORKFLOW),
-            "mentions": _refs([whole["@id"], *(f"#{run['id']}" for run in runs)]),
-        },
-        *_profiles(),
-        _workflow(),
-        *software,
+        _entity(
+            CRATE,
+            "CreativeWork",
+            about=_ref("./"),
+            conformsTo=_refs([SPECIFICATION, WORKFLOW_CRATE]),
+        ),
+        _entity(
+            "./",
+            "Dataset",
+            name=f"Metrics of the {about['tier']} tier of ngo",
+            description=description,
+            datePublished=whole["endTime"],
+            license=_ref(LICENSE),
+            conformsTo=_refs(PROFILES),
+            hasPart=_refs(map(quote, sorted(members))),
+            mainEntity=_ref(WORKFLOW),
+            mentions=_refs([whole["@id"], *(f"#{run['id']}" for run in runs)]),
+        ),
+        *(
+            _entity(url, "CreativeWork", name=name, version=number)
+            for url, (name, number) in PROFILES.items()
+        ),
+        _entity(LICENSE, "CreativeWork", name="MIT License"),
+        _workflow(members[WORKFLOW]),
+        *_software(runs),
         whole,
         *(_action(members, run) for run in runs),
         *(_file(name, members[name]) for name in sorted(members) if name != WORKFLOW),
     ]
-    (workflow,) = (entity for entity in graph if entity["@id"] == WORKFLOW)
-    workflow |= _facts(members[WORKFLOW])
-    # One entity a line: compact, and still to be read and compared.
+    # One entity a line: compact, and easy to compare.
     lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in graph)
     return f'{{"@context": {json.dumps(CONTEXT)}, "@graph": [\n{lines}\n]}}\n'.encode()
 
@@ -97,64 +103,54 @@ def crate_fault(members: Mapping[str, bytes], runs: bool) -> str | None:
         sums = {entity["@id"]: entity.get("sha256") for entity in graph}
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         return f"{CRATE} can't be read ({error})"
-    described = (name for name in sorted(members) if _name(name) in sums and name != CRATE)
-    wrong = (name for name in described if sums[_name(name)] != _facts(members[name])["sha256"])
+    described = (name for name in sorted(members) if quote(name) in sums and name != CRATE)
+    wrong = (name for name in described if sums[quote(name)] != _facts(members[name])["sha256"])
     return next((f"its sum of {name} is another" for name in wrong), None)
 
 
-def _profiles() -> Iterator[Entity]:
-    for url, (name, number) in PROFILES.items():
-        yield {"@id": url, "@type": "CreativeWork", "name": name, "version": number}
-    yield {"@id": LICENSE, "@type": "CreativeWork", "name": "MIT License"}
-
-
-def _workflow() -> Entity:
-    return {
-        "@id": WORKFLOW,
-        "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
-        "name": "The pipeline of ngo",
-        "programmingLanguage": _ref(LANGUAGE),
-        "softwareRequirements": _ref("#ngo"),
-    }
+def _workflow(content: bytes) -> Entity:
+    return _entity(
+        WORKFLOW,
+        ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
+        name="The pipeline of ngo",
+        programmingLanguage=_ref(LANGUAGE),
+        softwareRequirements=_ref("#ngo"),
+        **_facts(content),
+    )
 
 
 def _software(runs: list[Mapping]) -> list[Entity]:
     """The workflow's language, and the programs and versions that the runs record."""
     versions = {name: sorted({str(run["versions"][name]) for run in runs}) for name in _NAMED}
-    needed = [f"{PYPI}/{name}/{each}/" for name in ("torch", "numpy") for each in versions[name]]
-    needed += [f"#python-{each}" for each in versions["python"]]
-    return [
-        {
-            "@id": LANGUAGE,
-            "@type": "ComputerLanguage",
-            "name": "Snakemake",
-            "identifier": _ref(SNAKEMAKE),
-            "url": _ref(SNAKEMAKE),
-            "version": version("snakemake"),
-        },
-        {"@id": SNAKEMAKE, "@type": "WebSite", "name": "Snakemake"},
-        _application(
-            "#ngo",
-            "ngo",
-            ", ".join(versions["ngo"]),
-            description="The command ngo train trains one run.",
-            softwareRequirements=_refs(needed),
-        ),
-        *(
-            _application(url := f"{PYPI}/{name}/{each}/", name, each, url=url)
-            for name in ("torch", "numpy")
-            for each in versions[name]
-        ),
-        *(
-            _application(f"#python-{each}", "Python", each, url="https://www.python.org/")
-            for each in versions["python"]
-        ),
+    used = [
+        _entity(url := f"{PYPI}/{name}/{each}/", PROGRAM, name=name, softwareVersion=each, url=url)
+        for name in ("torch", "numpy")
+        for each in versions[name]
     ]
-
-
-def _application(identifier: str, name: str, version: str, **more: object) -> Entity:
-    named = {"@id": identifier, "@type": "SoftwareApplication", "name": name}
-    return {**named, "softwareVersion": version, **more}
+    used += [
+        _entity(f"#python-{each}", PROGRAM, name="Python", softwareVersion=each, url=PYTHON)
+        for each in versions["python"]
+    ]
+    return [
+        _entity(
+            LANGUAGE,
+            "ComputerLanguage",
+            name="Snakemake",
+            identifier=_ref(SNAKEMAKE),
+            url=_ref(SNAKEMAKE),
+            version=version("snakemake"),
+        ),
+        _entity(SNAKEMAKE, "WebSite", name="Snakemake"),
+        _entity(
+            "#ngo",
+            PROGRAM,
+            name="ngo",
+            softwareVersion=", ".join(versions["ngo"]),
+            description="The command ngo train trains one run.",
+            softwareRequirements=_refs(each["@id"] for each in used),
+        ),
+        *used,
+    ]
 
 
 _NAMED = ("ngo", "python", "torch", "numpy")
@@ -166,17 +162,17 @@ def _whole(members: Mapping[str, bytes], about: Mapping, runs: list[Mapping]) ->
     results = [name for name in made if not name.startswith("results/data/")]
     read = [*about["configs"], *(name for name in made if name not in results)]
     spans = [_span(run) for run in runs]
-    return {
-        "@id": "#workflow-run",
-        "@type": "CreateAction",
-        "name": f"The {about['tier']} tier",
-        "description": f"{len(runs)} runs; source revision {revisions(runs)}",
-        "startTime": min(start for start, _ in spans),
-        "endTime": max(end for _, end in spans),
-        "instrument": _ref(WORKFLOW),
-        "object": _refs(map(_name, read)),
-        "result": _refs(map(_name, results)),
-    }
+    return _entity(
+        "#workflow-run",
+        "CreateAction",
+        name=f"The {about['tier']} tier",
+        description=f"{len(runs)} runs; source revision {revisions(runs)}",
+        startTime=min(start for start, _ in spans),
+        endTime=max(end for _, end in spans),
+        instrument=_ref(WORKFLOW),
+        object=_refs(map(quote, read)),
+        result=_refs(map(quote, results)),
+    )
 
 
 def _action(members: Mapping[str, bytes], run: Mapping) -> Entity:
@@ -184,18 +180,17 @@ def _action(members: Mapping[str, bytes], run: Mapping) -> Entity:
     start, end = _span(run)
     processor, revision = run.get("processor", "unknown"), run.get("source") or "unknown"
     data = f"results/data/{run['spec']['dataset']}.json"
-    read = [data] if data in members else []
-    return {
-        "@id": f"#{run['id']}",
-        "@type": "CreateAction",
-        "name": run["id"],
-        "description": f"on {processor}; revision {revision}",
-        "startTime": start,
-        "endTime": end,
-        "instrument": _ref("#ngo"),
-        "object": _refs(map(_name, read)),
-        "result": _refs([METRICS, RECORDS]),
-    }
+    return _entity(
+        f"#{run['id']}",
+        "CreateAction",
+        name=run["id"],
+        description=f"on {processor}; revision {revision}",
+        startTime=start,
+        endTime=end,
+        instrument=_ref("#ngo"),
+        object=_refs([quote(data)] if data in members else []),
+        result=_refs([METRICS, RECORDS]),
+    )
 
 
 def _span(run: Mapping) -> tuple[str, str]:
@@ -206,7 +201,9 @@ def _span(run: Mapping) -> tuple[str, str]:
 
 
 def _file(name: str, content: bytes) -> Entity:
-    return {"@id": _name(name), "@type": "File", **_facts(content), **_format(name)}
+    kind = _TYPES.get(name.rpartition(".")[2])
+    encoding = {"encodingFormat": kind} if kind else {}
+    return _entity(quote(name), "File", **_facts(content), **encoding)
 
 
 def _facts(content: bytes) -> Entity:
@@ -214,18 +211,13 @@ def _facts(content: bytes) -> Entity:
     return {"contentSize": str(len(content)), "sha256": digest}
 
 
-def _format(name: str) -> Entity:
-    kind = _TYPES.get(name.rpartition(".")[2])
-    return {"encodingFormat": kind} if kind else {}
+def _entity(identifier: str, kind: str | list[str], /, **properties: object) -> Entity:
+    return {"@id": identifier, "@type": kind, **properties}
 
 
-def _name(member: str) -> str:
-    return quote(member)
-
-
-def _ref(identifier: str) -> Entity:
+def _ref(identifier: object) -> Entity:
     return {"@id": identifier}
 
 
-def _refs(identifiers: Iterable[str]) -> list[Entity]:
+def _refs(identifiers: Iterable[object]) -> list[Entity]:
     return [_ref(each) for each in identifiers]

@@ -1,4 +1,4 @@
-"""Which runs and cases of an archive are made again, and how likely that misses a forgery."""
+"""Which runs and cases of an archive are made again, and how likely this misses a forgery."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Group:
 
     #: Empty: the whole archive.
     claim: str
-    #: How many runs it has.
+    #: How many runs it has in the archive.
     size: int
     #: The runs that can be drawn.
     runs: Sequence[str]
     #: The numbers of cases that can be drawn, by the name of the table.
     cases: Mapping[str, Sequence[int]]
-    #: Tables of a claim that can't be made again.
+    #: Tables that a claim reads too, whose rows can't be made again.
     unchecked: Sequence[str] = ()
 
     def drawn(self, sample: int, cases: int, seed: int | None) -> Drawn:

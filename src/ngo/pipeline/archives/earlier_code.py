@@ -1,4 +1,4 @@
-"""The package as it was at an earlier revision of this checkout."""
+"""The package at an earlier revision of this checkout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHECKOUT = Path(ngo.__file__).parents[2]
 
 
 def earlier_package(source: object, folder: Path) -> Path | None:
-    """The folder to import ``ngo`` from as at the revision ``source``, unpacked into ``folder``.
+    """The folder with the package ``ngo`` of the revision ``source``, unpacked into ``folder``.
 
     ``source`` is what the record of a run says, and may be anything. None unless it names a commit
     before the present one in the checkout that holds the package. ``-dirty`` is ignored: whoever

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -64,6 +64,14 @@ def check_member(name: str, size: int) -> None:
         raise UserError(f"{name[:200]!r} is no part of an archive")
     if size > most:
         raise UserError(f"{name!r} has {size} bytes; at most {most} are allowed")
+
+
+def write_members(folder: Path, members: Mapping[str, bytes]) -> None:
+    """Write members as files below ``folder``."""
+    for name, content in members.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
 
 
 def is_config(name: str) -> bool:
@@ -122,14 +130,11 @@ def carried(key: str, file: str) -> str:
 def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str]) -> None:
     """Raise a UserError for the first member that an archive of this plan does not have."""
     numbers = {path for name in (NGO, planned.paper.name) for path in published(name, REPOSITORY)}
-    known = {*_always(), *configs, *numbers, *named_members(planned)}
+    known = {ABOUT, CRATE, CARRIED, METRICS, RECORDS}
+    known |= {*configs, *numbers, *named_members(planned)}
     known |= {tidy_table(planned.tier, name) for name in planned.made}
     specs = [*planned.runs.values(), *planned.partition_runs.values()]
     known |= {f"results/data/{spec.dataset}.json" for spec in specs}
     for name in sorted(names):
         if name not in known and not is_workflow(name):
             raise UserError(f"{name!r} is no part of an archive of its config")
-
-
-def _always() -> Iterator[str]:
-    yield from (ABOUT, CRATE, CARRIED, METRICS, RECORDS)

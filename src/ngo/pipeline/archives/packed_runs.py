@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 METRICS = "results/runs/metrics.parquet"
 RECORDS = "results/runs/records.jsonl.xz"
 
-# Facts in a run's metrics file, besides its id and its fields.
+# Facts in a run's metrics file, other than its id and its fields.
 _SIZE = ("train_samples", "classes_covered", "parameters")
 
-# What a record must have, besides these.
+# What a record must have, in addition to the sizes.
 _NEEDED = ("spec", "about", "final", "versions", "started", "wall_seconds", "evaluation_seconds")
 
 # Types of values in a record, by their key; those of a mapping's values follow.
@@ -133,6 +133,14 @@ def read_run(folder: Path) -> FinishedRun:
     return run
 
 
+def run_here(folder: Path) -> FinishedRun | None:
+    """The finished run in ``folder``; None if there is none, or a damaged one."""
+    try:
+        return read_run(folder)
+    except UserError:
+        return None
+
+
 def write_run(folder: Path, run: FinishedRun) -> None:
     """Write the files of a run into ``folder``, in place of those of an earlier one."""
     from ngo.common.columns import write_columns
@@ -180,8 +188,8 @@ def _check(run: FinishedRun) -> None:
             raise ValueError(f"the {key} of {run.id} is of another type")
     if other := [name for name, value in record["spec"].items() if not _is_of_field(name, value)]:
         raise ValueError(f"the field {other[0]!r} of {run.id} is of another type")
-    if other := [name for name in _ABOUT if not _is(record["about"].get(name), *_PLAIN)]:
-        raise ValueError(f"{other[0]!r} of {run.id} is of another type")
+    if other := [name for name in _ABOUT if not _is(record["about"].get(name, ()), *_PLAIN)]:
+        raise ValueError(f"{other[0]!r} of {run.id} is absent, or of another type")
     if any(not _is(entry, dict, str) for entry in record.get("carried", [])):
         raise ValueError(f"what carried {run.id} over is of another type")
     if any(type(record[name]) not in (int, NoneType) for name in _SIZE):
@@ -189,12 +197,8 @@ def _check(run: FinishedRun) -> None:
     if both := sorted(run.columns.keys() & run.facts.keys()):
         raise ValueError(f"{both[0]!r} of {run.id} is a column and a fact")
     datetime.fromisoformat(record["started"])
-    if not (
-        all(name in record["about"] for name in _ABOUT)
-        and record["final"]
-        and run.seconds >= 0
-        and {"ngo", "python", "torch", "numpy"} <= record["versions"].keys()
-    ):
+    versioned = {"ngo", "python", "torch", "numpy"} <= record["versions"].keys()
+    if not (versioned and record["final"] and run.seconds >= 0):
         raise ValueError(f"the record of {run.id} is not complete")
 
 
@@ -264,11 +268,8 @@ def _columns(content: bytes) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
     columns = table.drop_columns("run")
     for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
         rows = columns.slice(start, end - start)
-        yield names[start], {name: _values(name, rows[name]) for name in _present(rows)}
-
-
-def _present(rows: pa.Table) -> list[str]:
-    return [name for name in rows.column_names if rows[name].null_count < len(rows)]
+        present = (name for name in rows.column_names if rows[name].null_count < len(rows))
+        yield names[start], {name: _values(name, rows[name]) for name in present}
 
 
 def _values(name: str, column: pa.ChunkedArray) -> np.ndarray:

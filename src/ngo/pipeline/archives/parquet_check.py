@@ -13,7 +13,6 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ngo.common.former import present
 from ngo.pipeline.archives.limits import COLUMNS, TABLES
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ CODECS = ("UNCOMPRESSED", "SNAPPY", "ZSTD")
 TYPES = ("double", "float", "bool", "string", "large_string", "null",
          *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))  # fmt: skip
 
+# What pyarrow and the parsing of headers raise for damaged files, other than errors of Arrow.
 _FAULTS = (LookupError, TypeError, AttributeError, RecursionError)
 
 #: Kinds of pages: each with the field of its header, and the places of its count and its encoding.
@@ -52,34 +52,11 @@ def decoded_bytes(content: bytes, most: int = TABLES) -> int:
         # With dictionaries, equal texts take no memory.
         size += _text_bytes(parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts))
         file.schema_arrow.empty_table().to_pandas()
-    except (
-        ArrowException,
-        OSError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+    except (ArrowException, OSError, *_FAULTS) as error:
         raise ValueError(" ".join(str(error).split())[:200] or type(error).__name__) from None
     if size > most:
         raise ValueError("it is too large when it is decoded")
     return size
-
-
-def renamed_columns(content: bytes, place: str) -> bytes:
-    """The table with present names (``ngo.common.former``); a ValueError if two are the same."""
-    from pyarrow import parquet
-
-    file = parquet.ParquetFile(io.BytesIO(content))
-    former = file.schema_arrow.names
-    names = [present(name, place) for name in former]
-    if names == former:
-        return content
-    if len(set(names)) < len(names):
-        raise ValueError("it has one column under two names")
-    written = io.BytesIO()
-    file.read().to_pandas().set_axis(names, axis=1).to_parquet(written, index=False)
-    return written.getvalue()
 
 
 def _check_columns(file: parquet.ParquetFile) -> list[str]:

@@ -1,20 +1,17 @@
 """Measuring cases of an archive's measurements again, and comparing.
 
-A measurement beside training is a table of cases (``ngo.measures.measurement.Case``), each of which
-can be measured without the others. Each is measured in a process of its own.
+A measurement is a table of cases (``ngo.measures.measurement.Case``), each of which can be measured
+without the others. Each is measured in a separate process.
 
 Tables do not say where they were measured. It is taken to be the machine of the archive's runs, if
 they name only one; there a case must be the same bit for bit. Elsewhere the case is measured twice
-here, with two roundings, and the spread between these says how far apart two roundings of each
-column may be.
+here, with two roundings. The spread between the two results says how far apart two roundings of
+each column may be.
 """
 
 from __future__ import annotations
 
-import io
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ngo.common.former import present
-from ngo.common.registry import UserError, in_a_line
 from ngo.measures.measurement import MEASUREMENTS, Case
 from ngo.pipeline.archives.agreement import (
     KIND,
@@ -32,10 +27,9 @@ from ngo.pipeline.archives.agreement import (
     largest_difference,
     unequal_row,
 )
-from ngo.pipeline.archives.archive import Members
+from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.packed_runs import FinishedRun
-from ngo.pipeline.archives.rebuilding import ENVIRONMENT
-from ngo.pipeline.archives.retraining import BITS, ROUNDINGS
+from ngo.pipeline.archives.retraining import BITS, ROUNDINGS, output_lines
 from ngo.pipeline.places import tidy_table
 from ngo.pipeline.plan import Plan, load_plugins
 
@@ -104,33 +98,27 @@ class Measured:
         return None if stray is None else f"it has rows of a case that the config lacks: {stray}"
 
 
-def measured_tables(members: Members, planned: Plan) -> tuple[list[Measured], dict[str, str]]:
+def measured_tables(archive: Archive, planned: Plan) -> tuple[list[Measured], dict[str, str]]:
     """The tables in an archive that can be measured again; why others can't, by their names."""
-    import pandas as pd
-
     found, unchecked = [], {}
     for kind, entries in planned.measures.items():
         entry = MEASUREMENTS[kind]
         for name, values in entries.items():
             path = tidy_table(planned.tier, f"{kind}_{name}")
-            if path not in members:
+            if path not in archive.members:
                 continue
             if entry.on_models:
                 unchecked[f"{kind}_{name}"] = "it needs kept models"
             elif entry.run_fields:
                 unchecked[f"{kind}_{name}"] = "it measures time, or runs"
             else:
-                try:
-                    table = pd.read_parquet(io.BytesIO(members[path])).rename(columns=present)
-                except (ValueError, OSError) as error:
-                    raise UserError(f"verify: {path}: {in_a_line(error)}.") from None
                 cases = entry.parts(entry.read(f"{kind}.{name}", values))
-                found.append(Measured(kind, name, table, cases))
+                found.append(Measured(kind, name, archive.table(path), cases))
     return found, unchecked
 
 
 class Remeasuring:
-    """Measures cases again, each in a process of its own, and compares."""
+    """Measures cases again, each in a separate process, and compares."""
 
     def __init__(self, planned: Plan, runs: Iterable[FinishedRun]) -> None:
         """``runs`` are those of the archive."""
@@ -164,14 +152,9 @@ class Remeasuring:
         with tempfile.TemporaryDirectory(prefix="ngo-verify-") as folder:
             out = Path(folder, "case.parquet")
             command = [sys.executable, "-P", "-m", "ngo.pipeline.archives.remeasuring", str(out)]
-            answer = subprocess.run(
-                command, env=os.environ | ENVIRONMENT | environment, input=json.dumps(asked),
-                capture_output=True, text=True, check=False,
-            )  # fmt: skip
-            if answer.returncode:
-                told = answer.stderr.strip().splitlines() or ["no message"]
-                raise UserError(f"verify: {measured.said(number)}: {told[-1]}")
-            return pd.read_parquet(out), tuple(json.loads(answer.stdout.splitlines()[-1]))
+            what = f"verify: {measured.said(number)}"
+            lines = output_lines(command, what, environment, json.dumps(asked))
+            return pd.read_parquet(out), tuple(json.loads(lines[-1]))
 
 
 def bit_difference(archived: pd.DataFrame, again: pd.DataFrame) -> str | None:

@@ -1,4 +1,4 @@
-"""Putting the finished runs of an archive back, so that the workflow trains only the others.
+"""Restoring the finished runs of an archive, so that the workflow trains only the others.
 
 The workflow trains a run again if its partition file is absent when another run needs it, so
 partitions are drawn too. Snakemake does not train a run without a record of it (``.snakemake``),
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,17 +21,11 @@ from ngo.common.registry import UserError
 from ngo.data.download import prepare
 from ngo.data.manifest import manifest_text
 from ngo.data.partition import Parts, parts_digest
-from ngo.pipeline.archives.archive import Members, about_of, runs_of
-from ngo.pipeline.archives.archive_plan import archived_plan
+from ngo.pipeline.archives.archive import Archive
+from ngo.pipeline.archives.archive_plan import Tell, archived_plan
 from ngo.pipeline.archives.collect import RUNS, of_this_code
 from ngo.pipeline.archives.members import deciding_members
-from ngo.pipeline.archives.packed_runs import (
-    FinishedRun,
-    is_finished,
-    read_run,
-    revisions,
-    write_run,
-)
+from ngo.pipeline.archives.packed_runs import revisions, run_here, write_run
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import Plan, plan
 from ngo.training import earlier
@@ -64,7 +58,7 @@ class Restored:
     here: list[str] = field(default_factory=list)
     #: Made by other code than this package's, or on another partition.
     other_code: list[str] = field(default_factory=list)
-    #: The source revisions of these.
+    #: The source revisions of the runs of other code.
     made_by: str = ""
     #: Not among the runs of the config.
     not_in_config: list[str] = field(default_factory=list)
@@ -94,12 +88,7 @@ class Restored:
 
 @contextmanager
 def chosen(
-    path: str | Path,
-    members: Members,
-    configs: Sequence[str | Path] = (),
-    *,
-    trusted: bool,
-    tell: Callable[[str], object],
+    archive: Archive, configs: Sequence[str | Path] = (), *, trusted: bool, tell: Tell
 ) -> Iterator[tuple[Plan, list[Path]]]:
     """The plan of ``configs``, and the files by which Snakemake makes the same plan.
 
@@ -110,44 +99,43 @@ def chosen(
     if configs:
         yield plan(read_config(configs)), [Path(each) for each in configs[1:]]
         return
-    here, names = Path.cwd(), about_of(path, members)["configs"]
-    with archived_plan(path, members, trusted=trusted, tell=tell) as planned:
-        overlays = [Path.cwd() / name for name in names]
+    here = Path.cwd()
+    with archived_plan(archive, trusted=trusted, tell=tell) as planned:
+        overlays = [Path.cwd() / name for name in archive.about["configs"]]
         with chdir(here):
-            _check_here(path, members, planned)
+            _check_here(archive, planned)
             yield planned, overlays
 
 
-def _check_here(path: str | Path, members: Members, planned: Plan) -> None:
+def _check_here(archive: Archive, planned: Plan) -> None:
     """Raise a UserError if a file that decides runs is not here as it is in the archive."""
     for name in sorted(deciding_members(planned)):
         place = Path(name)
-        if not place.is_file() or place.read_bytes() != members[name]:
+        if not place.is_file() or place.read_bytes() != archive.members[name]:
             raise UserError(
                 f"restore: {name!r} is not here as it is in the archive; take it from there "
-                f"(tar xf {path} {name}), or name your own config (--config)."
+                f"(tar xf {archive.path} {name}), or name your own config (--config)."
             )
 
 
-def restore(path: str | Path, members: Members, planned: Plan, root: Path) -> Restored:
+def restore(archive: Archive, planned: Plan, root: Path) -> Restored:
     """Write the runs of an archive that a plan has into ``results/runs``.
 
     Only runs of the same values and the same code fingerprint are written. Data sets are read below
     ``root``. Raises a UserError for an archive that is damaged, and while the workflow runs.
     """
-    runs = runs_of(path, members)
     lock = exclusive_lock(LOCK)
     try:
-        found = _sorted_out(runs, planned)
-        _draw_partitions(found, runs, planned, root)
+        found = _sorted_out(archive, planned)
+        _draw_partitions(found, archive, planned, root)
         for name in found.restored:
-            write_run(RUNS / name, runs[name])
+            write_run(RUNS / name, archive.runs[name])
             (RUNS / name / CHECKPOINT).unlink(missing_ok=True)
     finally:
         lock.release()
     finished = {*found.restored, *found.here}
     found.missing = len(planned.runs.keys() - finished)
-    found.made_by = revisions(runs[name].record for name in found.other_code)
+    found.made_by = revisions(archive.runs[name].record for name in found.other_code)
     return found
 
 
@@ -166,9 +154,9 @@ def record(files: Sequence[str], overlays: Iterable[str | Path]) -> None:
         raise UserError(f"restore: the runs are here, but Snakemake has no record of them: {told}")
 
 
-def _sorted_out(runs: Mapping[str, FinishedRun], planned: Plan) -> Restored:
+def _sorted_out(archive: Archive, planned: Plan) -> Restored:
     found = Restored(planned.tier)
-    for name, run in sorted(runs.items()):
+    for name, run in sorted(archive.runs.items()):
         spec = planned.runs.get(name)
         if spec is None:
             found.not_in_config.append(name)
@@ -176,26 +164,14 @@ def _sorted_out(runs: Mapping[str, FinishedRun], planned: Plan) -> Restored:
             found.models.append(name)
         elif not of_this_code(run, spec):
             found.other_code.append(name)
-        elif _is_here(RUNS / name, spec):
+        elif (here := run_here(RUNS / name)) and of_this_code(here, spec):
             found.here.append(name)
         else:
             found.restored.append(name)
     return found
 
 
-def _is_here(folder: Path, spec: RunSpec) -> bool:
-    try:
-        return is_finished(folder) and of_this_code(read_run(folder), spec)
-    except UserError:  # damaged: it is replaced
-        return False
-
-
-def _draw_partitions(
-    found: Restored,
-    runs: Mapping[str, FinishedRun],
-    planned: Plan,
-    root: Path,
-) -> None:
+def _draw_partitions(found: Restored, archive: Archive, planned: Plan, root: Path) -> None:
     """Draw the absent partitions of restored runs, and check that they are those of the runs."""
     from ngo.data.loading import train_labels
 
@@ -220,7 +196,7 @@ def _draw_partitions(
         digest = parts_digest(_partition(path, spec, root))
         found.files.append(str(path))
         for name in names:
-            if runs[name].about["parts"] == digest:
+            if archive.runs[name].about["parts"] == digest:
                 found.files.append(str(RUNS / name / earlier.METRICS))
             else:
                 (found.restored if name in found.restored else found.here).remove(name)

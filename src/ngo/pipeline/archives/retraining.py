@@ -1,4 +1,4 @@
-"""Training the runs of an archive again, each in a process of its own, and comparing."""
+"""Training the runs of an archive again, each in a separate process, and comparing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUNDINGS = "within two roundings"
 
 
 class Retraining:
-    """Trains runs again, each in a process of its own, and compares."""
+    """Trains runs again, each in a separate process, and compares."""
 
     def __init__(self, root: Path, plugins: Sequence[str] = (), threads: int | None = None) -> None:
         """Data sets are read below ``root``."""
@@ -61,17 +61,26 @@ class Retraining:
         command += [word for path in self._plugins for word in ("--plugin", path)]
         if self._threads is not None:
             command += ["--threads", str(self._threads)]
-        answer = subprocess.run(
-            command,
-            env=os.environ | ENVIRONMENT | environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if answer.returncode:
-            told = (answer.stderr or answer.stdout).strip().splitlines() or ["no message"]
-            raise UserError(f"train: {spec.id}: {told[-1].removeprefix('ngo: ')}")
+        output_lines(command, f"train: {spec.id}", environment)
         return read_run(folder)
+
+
+def output_lines(
+    command: Sequence[str], what: str, environment: Mapping[str, str], text: str = ""
+) -> list[str]:
+    """What a process prints that gets ``text`` and more variables in its environment.
+
+    It imports no modules from the working directory. If it fails, its last line is that of a
+    UserError, after ``what``.
+    """
+    variables = os.environ | ENVIRONMENT | environment
+    answer = subprocess.run(
+        command, env=variables, input=text, capture_output=True, text=True, check=False
+    )
+    if answer.returncode:
+        told = (answer.stderr or answer.stdout).strip().splitlines() or ["no message"]
+        raise UserError(f"{what}: {told[-1].removeprefix('ngo: ')}")
+    return answer.stdout.splitlines()
 
 
 def other_rounding(run: FinishedRun) -> dict[str, str]:

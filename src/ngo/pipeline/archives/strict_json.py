@@ -1,4 +1,4 @@
-"""JSON of strangers: every fault in it is a ValueError, and no value in it is a trap."""
+"""Reading JSON of strangers: every fault and every value out of bounds is a ValueError."""
 
 from __future__ import annotations
 

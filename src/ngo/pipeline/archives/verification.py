@@ -8,11 +8,12 @@ again and compared (``drawing``, ``retraining``, ``remeasuring``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.archives.archive import Members
+from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.claim_basis import bases
 from ngo.pipeline.archives.collect import of_this_code
 from ngo.pipeline.archives.consistency import faults
@@ -32,30 +33,29 @@ class Verification:
 
     def __init__(
         self,
-        members: Members,
-        runs: Mapping[str, FinishedRun],
+        archive: Archive,
         planned: Plan,
         root: Path,
         longest: float | None = None,
         other_code: bool = False,
         threads: int | None = None,
     ) -> None:
-        """``runs`` and ``planned`` are those of the archive. Data sets are read below ``root``."""
-        self.members, self.runs, self.planned, self._root = members, runs, planned, root
-        self.names, self.unchecked_runs = drawable(runs, planned, longest, other_code)
-        found, self.unchecked_tables = measured_tables(self.members, self.planned)
+        """``planned`` is the plan of the archive. Data sets are read below ``root``."""
+        self.archive, self.runs, self.planned, self._root = archive, archive.runs, planned, root
+        self.names, self.unchecked_runs = drawable(self.runs, planned, longest, other_code)
+        found, self.unchecked_tables = measured_tables(archive, planned)
         self._faults = {each.id: each.fault() for each in found}
         self.measured = {each.id: each for each in found if self._faults[each.id] is None}
-        for name in self.planned.partitions:
-            if tidy_table(self.planned.tier, f"classes_{name}") in self.members:
+        for name in planned.partitions:
+            if tidy_table(planned.tier, f"classes_{name}") in archive.members:
                 self.unchecked_tables[f"classes_{name}"] = "it counts samples of partitions"
-        self._retraining = Retraining(root, self.planned.plugins, threads)
-        self._remeasuring = Remeasuring(self.planned, self.runs.values())
+        self._retraining = Retraining(root, planned.plugins, threads)
+        self._remeasuring = Remeasuring(planned, self.runs.values())
 
     def without_training(self) -> Iterator[Check]:
         """The checks of what the archive says of itself."""
-        yield "sums", f"{len(self.members)} files of the archive are intact", None
-        for name, fault in faults(self.members, self.runs, self.planned):
+        yield "sums", f"{len(self.archive.members)} files of the archive are intact", None
+        for name, fault in faults(self.archive, self.planned):
             yield name, "as in the runs", fault
         for name, fault in self._faults.items():
             yield name, "its cases are those of the config", fault
@@ -65,17 +65,11 @@ class Verification:
         if not claims:
             cases = {name: range(len(each.cases)) for name, each in self.measured.items()}
             return [Group("", len(self.runs), self.names, cases)]
-        can = set(self.names)
-        return [
-            Group(
-                basis.claim,
-                len(self.runs.keys() & set(basis.runs)),
-                [name for name in basis.runs if name in can],
-                basis.cases,
-                basis.unchecked,
-            )
-            for basis in bases(claims, self.planned, self.measured)
-        ]
+        found = []
+        for basis in bases(claims, self.planned, self.measured):
+            size = len(self.runs.keys() & {*basis.runs})
+            found.append(replace(basis, size=size, runs=sorted({*basis.runs} & {*self.names})))
+        return found
 
     def check_drawn(self, sample: int, groups: Sequence[Group], chosen: Sequence[Drawn]) -> None:
         """Raise a UserError if runs were asked for and none can be made, or for absent data."""
