@@ -87,7 +87,7 @@ def test_it_holds_the_artefacts_themselves_with_their_captions(reported, page):
         kind, _, content = results[name]["data_uri"].partition(";base64,")
         assert base64.b64decode(content) == (reported.root / name).read_bytes()
         assert kind.startswith("data:image/png" if name.endswith("png") else "data:text/html")
-        assert title in results[name]["labels"]["Declared"]
+        assert title in results[name]["labels"]["Figure or table"]
         assert "Tier test." in results[name]["caption"]
         assert not References(results[name]["caption"]).found
 
