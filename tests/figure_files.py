@@ -1,16 +1,37 @@
 """Figures and tables made from their files in papers/*/figures, as a notebook makes them."""
 
+import inspect
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from ngo.figures.making import Opened, Output, Tables
+from ngo.pipeline.paper import NGO
 
 
 def opened(name: str) -> Opened:
-    """The file of the figure or table."""
-    (path,) = Path("papers").glob(f"*/figures/{name}.py")
-    return Opened(path)
+    """The file of a figure or table: of the NGO paper, or of the one in ``PAPER/NAME``."""
+    paper, _, own = name.rpartition("/")
+    return Opened(Path("papers", paper or NGO, "figures", f"{own}.py"))
+
+
+def check(source: Path) -> None:
+    """A file has its figure's name, a text of paragraphs, and the functions of its kind."""
+    figure = Opened(source)
+    facts, module = figure.facts, figure.module
+    assert facts.name == source.stem
+    paragraphs = facts.text.split("\n\n")
+    assert len(paragraphs) >= 2  # what it shows; what the paper says, or the question
+    assert all(paragraph.strip() for paragraph in paragraphs)
+    inputs = set(inspect.signature(module.numbers).parameters)
+    assert inputs >= {*facts.reads, *facts.values}
+    assert hasattr(module, "draw") == bool(facts.figures)
+    for name in ("show", "caption"):
+        assert hasattr(module, name) == bool(facts.tables)
+    for name in ("note", "caption"):
+        if hasattr(module, name):
+            given = dict.fromkeys(inputs)
+            inspect.signature(getattr(module, name)).bind(None, **given)  # takes all inputs
 
 
 def drawn(name: str, *tables, **inputs) -> tuple[Figure, Tables]:

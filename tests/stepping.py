@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import torch
 
-from ngo.common.options import DECLARED
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
@@ -14,16 +13,14 @@ from ngo.gossip.network import SharedMatrix
 from ngo.gossip.step import Step
 from ngo.gossip.topologies.ring import ring
 from ngo.gossip.weights import mixing_matrix
+from ngo.training.spec import DEFAULTS
 
 N, D = 5, 7
 
 
 def fields(**values):
-    """The fields of a run that methods read."""
-    options = {name: option.default for name, option in DECLARED.items()}
-    common = {"lr": 0.1, "gamma": 0.2, "gamma_decay": 0.0, "p": 0.8, "local_steps": 1, "delay": 0}
-    common |= {"v_threshold": 1.0, "weight_decay": 0.0}
-    return SimpleNamespace(**{**options, **common, **values})
+    """The fields of a run: the package's defaults, but for some values."""
+    return SimpleNamespace(**{**DEFAULTS, "lr": 0.1, "gamma": 0.2, "p": 0.8, "delay": 0, **values})
 
 
 def ring_matrix(n=N):

@@ -1,12 +1,16 @@
 """The recipes of CONTRIBUTING.md are code that works."""
 
 import re
+import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from command_line import ngo
 from conftest import REPOSITORY
+from figure_files import check
 from made_up import exponents
+from running import finished, start
 
 from ngo.figures.making import Opened
 from ngo.models.task import TASKS
@@ -79,9 +83,14 @@ def test_the_measurement_of_the_recipes(recipes, tmp_path):
 
 def test_the_figure_of_the_recipes(tmp_path):
     (block,) = [block for block in code() if "@figure" in block]
-    (tmp_path / "accuracy.py").write_text(block)
+    source = tmp_path / "accuracy.py"
+    source.write_text(block)
+    check(source)
+    ruff = [Path(sys.executable).with_name("ruff"), "--config", REPOSITORY / "pyproject.toml"]
+    finished(start([*ruff, "check", "--no-cache", source]))
+    finished(start([*ruff, "format", "--no-cache", "--check", source]))
     exponents().to_parquet(tmp_path / "fig4.parquet")
-    figure = Opened(tmp_path / "accuracy.py")
+    figure = Opened(source)
     made = figure.save(figure.numbers(metrics=tmp_path / "fig4.parquet"), "test", tmp_path)
     assert made.picture.stat().st_size > 10_000
-    assert (tmp_path / "captions/accuracy.rst").read_text().startswith("Accuracy by epoch.")
+    assert (tmp_path / "captions/accuracy.rst").read_text().startswith("Test accuracy by epoch")

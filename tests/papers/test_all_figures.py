@@ -1,23 +1,41 @@
 """What holds of every file in papers/*/figures."""
 
-import inspect
-
 import made_up
 import made_up_graphs
 import pandas as pd
 import pytest
 from conftest import REPOSITORY
-from figure_files import drawn, opened
+from figure_files import check, drawn, made, opened
 from often_evaluated import often
 
 from ngo.common.registry import UserError
-from ngo.figures.declaration import read_declared
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
 SOURCES = sorted(REPOSITORY.glob("papers/*/figures/*.py"))
 
-# Runs, and the further inputs of the numbers, of figures of training.
+TABLE = '''"""What {paper} shows.
+
+*Look at* the end.
+"""
+
+from ngo.figures.declaration import table
+
+
+@table("fig1", section="1", title="Table of {paper}")
+def numbers(metrics):
+    return metrics[["{column}"]]
+
+
+def show(numbers):
+    return numbers.astype(str)
+
+
+def caption(numbers, metrics):
+    return "All values."
+'''
+
+# Runs, and the further inputs of the numbers, of the NGO paper's figures of training.
 FIGURES = {
     "delay": (made_up_graphs.delays, ()),
     "fig1": (made_up.thresholds, ()),
@@ -32,28 +50,26 @@ FIGURES = {
 }
 
 
-def test_names_are_unique_and_those_of_the_files():
-    names = [read_declared(source).name for source in SOURCES]
-    assert names == [source.stem for source in SOURCES]
-    assert len(set(names)) == len(names)
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: f"{path.parts[-3]}/{path.stem}")
+def test_a_file_has_its_name_a_text_and_the_functions_of_its_kind(source):
+    check(source)
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
-def test_a_file_has_a_text_and_the_functions_of_its_kind(source):
-    facts = read_declared(source)
-    paragraphs = facts.text.split("\n\n")
-    assert len(paragraphs) >= 2  # what it shows; what the paper says, or the question
-    assert all(paragraph.strip() for paragraph in paragraphs)
-    module = opened(facts.name).module
-    inputs = set(inspect.signature(module.numbers).parameters)
-    assert inputs >= {*facts.reads, *facts.values}
-    assert hasattr(module, "draw") == bool(facts.figures)
-    for name in ("show", "caption"):
-        assert hasattr(module, name) == bool(facts.tables)
-    for name in ("note", "caption"):
-        if hasattr(module, name):
-            given = dict.fromkeys(inputs)
-            inspect.signature(getattr(module, name)).bind(None, **given)  # takes all inputs
+def test_two_papers_may_have_figures_of_one_name(tmp_path, monkeypatch):
+    """A name belongs to a paper: each file is opened, and made, as its own paper's."""
+    monkeypatch.chdir(tmp_path)
+    runs = made_up.exponents()
+    for paper, column in (("ngo", "V"), ("own", "consensus_loss")):
+        folder = tmp_path / "papers" / paper / "figures"
+        folder.mkdir(parents=True)
+        (folder / "fig1.py").write_text(TABLE.format(paper=paper, column=column))
+        check(folder / "fig1.py")
+    made("fig1", tmp_path / "1", metrics=runs)
+    made("own/fig1", tmp_path / "2", metrics=runs)
+    assert opened("fig1").facts.title == "Table of ngo"
+    assert opened("own/fig1").facts.title == "Table of own"
+    assert list(pd.read_csv(tmp_path / "1/tables/fig1.csv")) == ["V", "tier"]
+    assert list(pd.read_csv(tmp_path / "2/tables/fig1.csv")) == ["consensus_loss", "tier"]
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -1,6 +1,7 @@
 """A paper is a folder, with its figures."""
 
 import json
+import shutil
 
 import pytest
 import yaml
@@ -151,6 +152,22 @@ def test_a_figure_has_the_name_of_its_file(own):
         UserError, match=r"'papers/own/figures/other.py' declares 'shown'; the name"
     ):
         plan_of(read_config(configs(own)))
+
+
+def test_two_papers_may_have_figures_of_one_name(own, tmp_path):
+    """Plans of the two have their own files, and write to the folders of their own tiers."""
+    other = tmp_path / "papers/other"
+    shutil.copytree(own, other)
+    (other / "figures/shown.py").write_text(FIGURE.replace("A table", "Another table"))
+    overlay = {**OVERLAY, "paper": {**PAPER, "name": "other"}, "tier": "other"}
+    (other / "config.yaml").write_text(yaml.safe_dump(overlay))
+    plans = {paper: plan_of(read_config(configs(own.parent / paper))) for paper in ("own", "other")}
+    shown = {paper: planned.artefacts["shown"] for paper, planned in plans.items()}
+    assert [each.title for each in shown.values()] == ["A table", "Another table"]
+    for paper, planned in plans.items():
+        assert shown[paper].source.as_posix() == f"papers/{paper}/figures/shown.py"
+        assert planned.parameters("shown")["out"] == f"results/{paper}"
+        assert planned.paper.notebooks.as_posix() == f"papers/{paper}/notebooks"
 
 
 @pytest.mark.parametrize(("tier", "name"), [("beyond", "beyond"), ("laptop", NGO), ("else", NGO)])

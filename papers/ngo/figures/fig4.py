@@ -3,6 +3,8 @@ synchronization rates γ, and during training at the best γ of each p; p = 1 is
 
 *The paper:* a smaller p (stronger nonlinearity) improves both. *Look at* the lines of the small γ,
 and at where V follows the predicted floor: there p is compared by its chatter, not by its speed.
+The circles are at the γ of each p with the best held-out accuracy. Claim 41a takes each p at the γ
+of its smallest V instead.
 """
 
 from __future__ import annotations

@@ -9,22 +9,18 @@ import click
 from ngo.cli.field_options import RunCommand, data_root_option, run_fields
 from ngo.cli.parameters import RESULT
 from ngo.cli.run_spec import spec_of_options
+from ngo.common.fields import fields_of
 from ngo.common.registry import UserError
 from ngo.data import download, loading
 from ngo.data.dataset import DATASETS
+from ngo.training.spec import RunSpec
 
 
 @click.command(cls=RunCommand, owner="partition")
 @run_fields(
-    "dataset",
-    "holdout",
-    "partition",
-    "shards",
-    "shards_per_worker",
-    "samples_per_worker",
-    "beta",
-    "workers",
-    "seed",
+    *("dataset", "holdout", "partition"),
+    *(name for name, field in fields_of(RunSpec).items() if "partition" in field.owners),
+    *("workers", "seed"),
 )
 @data_root_option
 @click.option("--out", type=RESULT, required=True, help="Partition file to write (parquet).")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.common.former import read_claims
 from ngo.figures.declaration import table
 from verdicts.ledger import judged

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.analysis.apart import pooled
 from ngo.common import plugins
 from ngo.common.devices import check_device

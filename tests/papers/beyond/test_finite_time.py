@@ -25,7 +25,7 @@ def tables():
 
 
 def test_the_figure_and_the_table_are_saved(tables, tmp_path):
-    output = made("finite_time", tmp_path, **tables)
+    output = made("beyond/finite_time", tmp_path, **tables)
     assert output.picture.stat().st_size > 10_000
     shown = pd.read_csv(tmp_path / "figures/finite_time.csv")
     assert set(shown["topology"]) == {"ring", "alternating_matching", "base_graph"}
@@ -37,7 +37,7 @@ def test_the_figure_and_the_table_are_saved(tables, tmp_path):
 
 
 def test_a_graph_has_a_line_and_a_mixer_has_a_colour(tables):
-    figure, _ = drawn("finite_time", **tables)
+    figure, _ = drawn("beyond/finite_time", **tables)
     looks = {
         line.get_label(): (line.get_color(), line.get_linestyle())
         for line in figure.axes[0].get_lines()
@@ -53,15 +53,17 @@ def test_a_mixer_that_diverges_is_marked():
         return np.inf if coupling == "capped" else 1.0
 
     graphs = ("ring", "alternating_matching", "base_graph")
-    figure, numbers = drawn("finite_time", *(rounds(V).assign(topology=name) for name in graphs))
-    printed = opened("finite_time").module.show(numbers).set_index("Mixing")
+    figure, numbers = drawn(
+        "beyond/finite_time", *(rounds(V).assign(topology=name) for name in graphs)
+    )
+    printed = opened("beyond/finite_time").module.show(numbers).set_index("Mixing")
     assert set(printed.loc["capped", "V"]) == {"–"}
     words = " ".join(text.get_text() for axis in figure.axes for text in axis.texts)
     assert "4 of 4 diverged" in words
 
 
 def test_the_comparison_with_linear_gossip_is_paired_by_seed():
-    found = opened("finite_time").module.comparison(rounds(by_gamma))
+    found = opened("beyond/finite_time").module.comparison(rounds(by_gamma))
     found = found.set_index(["disturbance", "mixer"])
     levels = 1 + 0.1 * np.array([4, 5, 6, 7])
     assert np.isclose(found.loc[("drift", "linear"), "mean"], 2 * np.exp(np.log(levels).mean()))
@@ -77,7 +79,7 @@ LAPLACE = [2 / 3 * (1 - math.cos(2 * math.pi * k / N)) for k in range(1, N)]
 
 def theory(mixer, topology="ring", gamma=1.0, p=1.0, V0=900.0):
     row = pd.DataFrame([{"mixer": mixer, "topology": topology, "p": p, "gamma": gamma}])
-    (found,) = opened("finite_time").module.with_theory(row, N, T, V0).to_dict("records")
+    (found,) = opened("beyond/finite_time").module.with_theory(row, N, T, V0).to_dict("records")
     return found["V_bound"], found["T_star"]
 
 

@@ -19,7 +19,7 @@ def runs():
 
 
 def test_the_figure_and_the_table_are_saved(tmp_path):
-    output = made("merge", tmp_path, metrics=runs())
+    output = made("beyond/merge", tmp_path, metrics=runs())
     assert output.picture.stat().st_size > 10_000
     (printed,) = output.tables
     assert printed["Gain of merging"].str.startswith("+5.00").all()
@@ -27,14 +27,14 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
 
 
 def test_the_gain_is_that_of_the_mean_model():
-    found = opened("merge").module.merges(runs())
+    found = opened("beyond/merge").module.merges(runs())
     assert np.allclose(found["gain"], 5)
     assert set(found["case"]) == set(CASES) - {"centralized"}
     assert set(found["gamma"]) == {0.4}
 
 
 def test_ends_and_curves_have_a_row_for_each_case():
-    _, numbers = drawn("merge", runs())
+    _, numbers = drawn("beyond/merge", runs())
     ends, curves = numbers["merge_ends"], part(numbers["merge"], "course")
     assert len(ends) == 2 * (len(CASES) - 1)
     assert np.allclose(ends.loc[ends["value"] == "V", "mean"], 100)

@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings
 
 def test_the_figure_and_the_table_are_saved(tmp_path):
     other = combinations().assign(dataset="cifar10", run=lambda rows: rows["run"] + "-10")
-    output = made("methods", tmp_path, mnist=combinations(), cifar10=other)
+    output = made("beyond/methods", tmp_path, mnist=combinations(), cifar10=other)
     assert output.picture.stat().st_size > 10_000
     (printed,) = output.tables
     rows = printed[printed["Data"] == "mnist"].set_index(["Algorithm", "Mixing"])

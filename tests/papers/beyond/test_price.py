@@ -10,7 +10,7 @@ from ngo.common.registry import UserError
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
-price = opened("price").module
+price = opened("beyond/price").module
 
 NETWORKS = {"near": NetworkModel(0, 1e9, 1), "far": NetworkModel(0.5, 2000, 0)}
 NETWORK = {"far": {"latency": 0.5, "bandwidth": 2000, "step": 0}}
@@ -18,7 +18,7 @@ NETWORK = {"far": {"latency": 0.5, "bandwidth": 2000, "step": 0}}
 
 def test_the_figure_and_the_table_are_saved(tmp_path):
     inputs = {"network": NETWORK, "target_accuracy": 0.55}
-    output = made("price", tmp_path, metrics=prices(), **inputs)
+    output = made("beyond/price", tmp_path, metrics=prices(), **inputs)
     assert output.picture.stat().st_size > 10_000
     (printed,) = output.tables
     rows = printed.set_index("Case")
@@ -34,7 +34,7 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
 def test_a_panel_for_the_bytes_and_one_for_each_network():
     near = {"latency": 0, "bandwidth": 1e9, "step": 1}
     networks = {"far": NETWORK["far"], "near": near}
-    figure, _ = drawn("price", prices(), networks, 0.55)
+    figure, _ = drawn("beyond/price", prices(), networks, 0.55)
     assert [axis.get_title() for axis in figure.axes] == [
         "(a) mnist, shards: bytes",
         "(b) mnist, shards: far",
@@ -46,7 +46,7 @@ def test_a_panel_for_the_bytes_and_one_for_each_network():
 
 def test_a_config_without_a_network_is_refused():
     with pytest.raises(UserError, match="network: the config names none"):
-        drawn("price", prices(), {}, 0.5)
+        drawn("beyond/price", prices(), {}, 0.5)
 
 
 def test_each_case_has_its_costs_at_its_best_gamma():

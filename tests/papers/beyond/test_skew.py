@@ -32,7 +32,7 @@ def parts():
 
 def test_the_figure_and_the_table_are_saved(tmp_path):
     runs, counts = parts()
-    output = made("skew", tmp_path, metrics=runs, classes=counts)
+    output = made("beyond/skew", tmp_path, metrics=runs, classes=counts)
     assert output.picture.stat().st_size > 10_000
     (printed,) = output.tables
     rows = printed.set_index(["β", "Algorithm", "Mixing"])
@@ -44,7 +44,7 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
 
 
 def test_each_method_and_mixer_has_a_line():
-    figure, _ = drawn("skew", *parts())
+    figure, _ = drawn("beyond/skew", *parts())
     left, right = figure.axes
     assert len({line.get_label() for line in left.get_lines()}) == 10
     assert len(right.get_lines()) == 6 + 1  # and the line at 0
@@ -62,7 +62,7 @@ def test_a_row_for_each_partition_with_its_fields_and_measures(digits, tmp_path)
     for k, (spec, parts) in enumerate(zip(specs, drawn, strict=True)):
         write(tmp_path / f"{k}.parquet", spec, digits.labels, parts)
     counts = class_counts(tmp_path / f"{k}.parquet" for k in range(4))
-    found = opened("skew").module.heterogeneity(counts)
+    found = opened("beyond/skew").module.heterogeneity(counts)
     assert found["partition"].tolist() == [spec.partition for spec in specs]
     assert found["beta"].tolist()[:3] == [0.1, 1.0, 10.0]
     assert np.isnan(found["beta"][3])
@@ -76,7 +76,7 @@ def test_one_class_for_each_worker():
     index = pd.MultiIndex.from_product([range(4), range(4)], names=["worker", "label"])
     counts = index.to_frame(index=False).assign(dataset="made_up", seed=0)
     counts["samples"] = 5 * (counts["worker"] == counts["label"])
-    (row,) = opened("skew").module.heterogeneity(counts).to_dict("records")
+    (row,) = opened("beyond/skew").module.heterogeneity(counts).to_dict("records")
     assert row == {
         "dataset": "made_up", "seed": 0,
         "hellinger": pytest.approx(np.sqrt(0.5)), "label_entropy": 0,
