@@ -140,14 +140,21 @@ def test_snapshots_are_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("values", "wanted"),
     [
-        ({"method": "ngo", "gamma": 0.1}, "mnist-iid-ring-ngo-p0.9-s0-5d332fd0"),
+        ({"method": "ngo", "gamma": 0.1, "p": 0.9}, "mnist-iid-ring-ngo-p0.9-s0-5d332fd0"),
         (
             {"method": "gossip", "gamma": 1.0, "topology": "random"},
             "mnist-iid-random-gossip-s0-05481435",
         ),
         ({"method": "centralized", "lr": 0.2}, "mnist-iid-centralized-s0-b05ee806"),
         (
-            {"method": "choco", "gamma": 0.3, "compression": "top_k", "kept_share": 0.1, "seed": 3},
+            {
+                "method": "choco",
+                "gamma": 0.3,
+                "p": 0.9,
+                "compression": "top_k",
+                "kept_share": 0.1,
+                "seed": 3,
+            },
             "mnist-iid-ring-choco-top_k-p0.9-s3-63e0f51c",
         ),
     ],
