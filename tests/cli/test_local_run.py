@@ -9,7 +9,7 @@ from ngo.training.checkpoint import Stopped
 
 def test_a_run_logs_its_id_each_evaluation_and_the_outcome(tmp_path):
     first, *evaluations, last = ngo("train", *SMALL, "--out", tmp_path / "run").splitlines()
-    assert re.fullmatch(r"digits-iid-ring-ngo-p0.9-s0-[0-9a-f]{8}", first)
+    assert re.fullmatch(r"digits-iid-ring-ngo-p0.95-s0-[0-9a-f]{8}", first)
     assert [line.split()[1] for line in evaluations] == ["0.00", "0.22"]
     assert re.fullmatch(rf"{first}: consensus model [\d.]+% after .* s → {tmp_path}/run", last)
     again = ngo("train", *SMALL, "--out", tmp_path / "run")

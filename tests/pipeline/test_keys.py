@@ -56,7 +56,7 @@ def test_a_figures_key_follows_its_values_and_its_own_file_alone(tmp_path, monke
     assert differ(keys_of(tier="other")) == {"fig4", "table1", "claims"}
     path = tmp_path / "papers/ngo/figures/fig4.py"
     text = path.read_text()
-    path.write_text(text.replace("new_figure(5)", "new_figure(6)"))
+    path.write_text(text.replace("plots.panels(5", "plots.panels(6"))
     assert differ(keys_of()) == {"fig4"}
     path.write_text(text.replace("Look at", "See"))
     assert differ(keys_of()) == {"fig4"}

@@ -37,7 +37,7 @@ def test_centralized_workers_stay_equal(digits):
 
 
 def test_local_sgd_with_period_1_is_gossip(digits):
-    local = digits_run(method="local_sgd", p=0.9, local_steps=1)
+    local = digits_run(method="local_sgd", local_steps=1)
     rows = trained(local, digits)[0]
     assert without_clock(rows) == without_clock(trained(digits_run(), digits)[0])
 
