@@ -55,7 +55,7 @@ def test_a_changed_plugin_reruns_what_uses_it(clone):
 def test_every_command_gets_the_plugins_and_a_mistake_in_one_is_a_line(clone):
     out = clone.snakemake("-n", "-p", "mine", "assumptions")
     commands = [line for line in out.splitlines() if "ngo " in line and " --out " in line]
-    assert len(commands) == 6  # data, partition, two runs, their table, the assumptions
+    assert len(commands) == 7  # data, partition, two runs, their table, its figure, the assumptions
     assert all(" --plugin mine.py " in line for line in commands)
     (clone.root / "mine.py").write_text("1 / 0\n")
     out = clone.snakemake("-n", code=1)
