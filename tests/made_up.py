@@ -268,3 +268,17 @@ def line(axis, label):
     found = handles[names.index(label)]
     found = getattr(found, "lines", [found])[0]
     return list(found.get_xdata()), list(found.get_ydata())
+
+
+def seeds_of(values, *, diverged=(), name="V"):
+    """One evaluation of each of some seeds."""
+    seeds = range(len(values))
+    return pd.DataFrame(
+        {
+            "run": [f"r{seed}" for seed in seeds],
+            "seed": seeds,
+            "method": "ngo",
+            name: values,
+            "diverged": [seed in diverged for seed in seeds],
+        }
+    )

@@ -5,6 +5,7 @@ figure.
 """
 
 import json
+from collections.abc import Iterable
 from contextlib import chdir
 from pathlib import Path
 
@@ -28,15 +29,16 @@ def files() -> dict[Path, str]:
     return found
 
 
-def others() -> list[Path]:
-    """Notebooks of figures and tables that do not exist any more."""
+def others(made: Iterable[Path]) -> list[Path]:
+    """Notebooks that are not among those ``made``: their figure or table is gone."""
     folders = [REPOSITORY / "notebooks", *REPOSITORY.glob("papers/*/notebooks")]
-    return sorted({path for folder in folders for path in folder.glob("*.ipynb")} - {*files()})
+    return sorted({path for folder in folders for path in folder.glob("*.ipynb")} - {*made})
 
 
 if __name__ == "__main__":
-    for path in others():
+    written = files()
+    for path in others(written):
         path.unlink()
-    for path, text in files().items():
+    for path, text in written.items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -4,22 +4,9 @@ import math
 
 import pandas as pd
 import pytest
+from made_up import seeds_of as rows
 
 from ngo.analysis import curves
-
-
-def rows(values, *, diverged=(), name="V"):
-    """One evaluation of each of some seeds."""
-    seeds = range(len(values))
-    return pd.DataFrame(
-        {
-            "run": [f"r{seed}" for seed in seeds],
-            "seed": seeds,
-            "method": "ngo",
-            name: values,
-            "diverged": [seed in diverged for seed in seeds],
-        }
-    )
 
 
 def course(V_of_seeds, step=10):

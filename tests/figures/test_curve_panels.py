@@ -5,26 +5,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from made_up import seeds_of as rows
 
 from ngo.analysis.curves import along, points
 from ngo.figures import curve_panels, plots
 from ngo.figures.style import kth_style
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
-
-
-def rows(values, *, diverged=(), name="V"):
-    """One evaluation of each of some seeds."""
-    seeds = range(len(values))
-    return pd.DataFrame(
-        {
-            "run": [f"r{seed}" for seed in seeds],
-            "seed": seeds,
-            "method": "ngo",
-            name: values,
-            "diverged": [seed in diverged for seed in seeds],
-        }
-    )
 
 
 def test_markers_show_how_many_diverged_at_each_value():

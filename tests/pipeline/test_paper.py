@@ -209,13 +209,14 @@ def test_every_notebook_is_up_to_date(monkeypatch):
     monkeypatch.syspath_prepend(REPOSITORY / "tools")
     import notebooks
 
+    written = notebooks.files()
     stale = [
         path.relative_to(REPOSITORY).as_posix()
-        for path, text in notebooks.files().items()
+        for path, text in written.items()
         if not path.exists() or path.read_text(encoding="utf-8") != text
     ]
     assert stale == []
-    assert notebooks.others() == []
-    for path in notebooks.files():
+    assert notebooks.others(written) == []
+    for path in written:
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             assert not cell.get("outputs")

@@ -15,8 +15,8 @@ from itertools import cycle
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ngo.analysis.curves import part, together
-from ngo.analysis.dynamics import consensus_rounds, state_rows
+from ngo.analysis.curves import part
+from ngo.analysis.dynamics import courses
 from ngo.figures import plots
 from ngo.figures.consensus_panels import draw_index, draw_states, kind
 from ngo.figures.declaration import figure
@@ -31,12 +31,8 @@ from ngo.figures.style import COLOURS, LINES
     values={"consensus_share": (0, 1)},
 )
 def numbers(metrics: pd.DataFrame, consensus_share: float) -> pd.DataFrame:
-    """The trajectories, in two parts.
-
-    ``states``: the workers' states and V by round, for each p and delay. ``rounds``: the first
-    round with V ≤ ``consensus_share`` · V(0), see ``consensus_rounds``.
-    """
-    return together(states=state_rows(metrics), rounds=consensus_rounds(metrics, consensus_share))
+    """The states, V, and the first rounds of consensus: ``dynamics.courses``."""
+    return courses(metrics, consensus_share)
 
 
 def note(numbers: pd.DataFrame, metrics: pd.DataFrame, consensus_share: float) -> str:

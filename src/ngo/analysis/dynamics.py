@@ -7,8 +7,18 @@ from types import SimpleNamespace
 
 import pandas as pd
 
+from ngo.analysis.curves import together
 from ngo.gossip.bounds import delay_limit
 from ngo.gossip.topology import TOPOLOGIES, Mixing
+
+
+def courses(trajectories: pd.DataFrame, share: float) -> pd.DataFrame:
+    """The trajectories as one table of two parts (``curves.part``).
+
+    ``states``: the workers' states and V by round, for each p and delay. ``rounds``: the first
+    round with V ≤ ``share`` · V(0), see ``consensus_rounds``.
+    """
+    return together(states=state_rows(trajectories), rounds=consensus_rounds(trajectories, share))
 
 
 def consensus_rounds(trajectories: pd.DataFrame, share: float) -> pd.DataFrame:
