@@ -1,4 +1,8 @@
-"""The backend that suits the device: threads on a CPU, the fastest correct backend on a GPU."""
+"""The backend that suits the model and the device.
+
+On a CPU it is ``compiled`` where that is possible and correct, else ``threads``; no time is taken,
+for the same bytes everywhere. On a GPU it is the fastest correct backend.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,11 @@ from ngo.common.registry import in_a_line
 from ngo.engine.backend import (
     Batches,
     Gradients,
+    Rows,
     Stacked,
     Workers,
     backend,
+    backward,
     build_backend,
     restored,
 )
@@ -23,22 +29,52 @@ if TYPE_CHECKING:
 log = logging.getLogger("ngo")
 
 
+# Workers whose compiled gradients are compared with autograd's: all of them run the same code.
+COMPARED = 4
+
+
 @backend("auto")
 def auto(workers: Workers) -> Gradients:
-    """On a CPU always ``threads``, for the same bytes everywhere; on a GPU the ``fastest``."""
-    if not workers.X.is_cuda:
-        workers.backend = "threads"
-        return build_backend(workers, "threads")
+    """``compiled`` or ``threads`` on a CPU; on a GPU the ``fastest``."""
     chosen: list[Gradients] = []
 
     def gradients(batches: Batches) -> torch.Tensor:
         if not chosen:
-            batches = Stacked(*batches.all())
-            workers.backend = fastest(workers, batches)
+            if workers.X.is_cuda:
+                batches = Stacked(*batches.all())
+                workers.backend = fastest(workers, batches)
+            else:
+                batches = batches.rows()
+                workers.backend = _on_cpu(workers, batches)
             chosen.append(build_backend(workers, workers.backend))
         return chosen[0](batches)
 
     return gradients
+
+
+def _on_cpu(workers: Workers, rows: Rows) -> str:
+    """``compiled`` for a chain of known layers whose gradients are those of autograd.
+
+    Otherwise ``threads``; if the compiled gradients fail or differ, with a line in the log.
+    """
+    import torch
+
+    if workers.chain is None:
+        return "threads"
+    with restored(workers):
+        each = [backward(workers, i, *rows.batch(i)) for i in range(min(workers.n, COMPARED))]
+        expected = [torch.stack(each), workers.G[:COMPARED].clone()]
+    try:
+        with restored(workers):
+            losses = build_backend(workers, "compiled")(rows)
+        if _agree(expected, [losses[:COMPARED], workers.G[:COMPARED]]):
+            return "compiled"
+        reason = "its gradients are not those of autograd"
+    except Exception as error:  # any error: autograd remains
+        reason = in_a_line(error)
+    workers.chain = None
+    _log_skipped("compiled", reason)
+    return "threads"
 
 
 def fastest(
