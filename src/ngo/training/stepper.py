@@ -161,6 +161,7 @@ class Stepper:
                 self._matrices,
                 codec=self._codec,
                 created=keep,
+                spread=self.population.spread,
                 warn=self._warn,
             )
             self._method.update(step)
