@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
 
 if TYPE_CHECKING:
-    from ngo.gossip.step import Run, Step
+    from ngo.gossip.step import Step
 
 Update = Callable[["Step"], None]
 
@@ -51,11 +51,11 @@ class Method:
     linear_rule: bool = False
     #: The matrices [n, d] that a step needs beside parameters and gradients, temporary ones
     #: included; a function if that depends on the run.
-    matrices: int | Callable[[Run], int] = 1
+    matrices: int | Callable[..., int] = 1
     #: The reason why no link may fail and no worker may be away; empty if they may.
     needs_every_message: str = ""
 
-    def matrices_of(self, run: Run) -> int:
+    def matrices_of(self, run: Any) -> int:
         """How many matrices ``[n, d]`` a step of the run needs beside parameters and gradients."""
         return self.matrices(run) if callable(self.matrices) else self.matrices
 
@@ -78,7 +78,7 @@ def method(
     graph: str = "any",
     sends: tuple[str, ...] = ("d",),
     linear_rule: bool = False,
-    matrices: int | Callable[[Run], int] = 1,
+    matrices: int | Callable[..., int] = 1,
     needs_every_message: str = "",
     options: Options | None = None,
     **fixed: object,
