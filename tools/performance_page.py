@@ -24,6 +24,9 @@ BEGIN, END = "<!-- measured, {}: tools/performance_page.py -->\n", "<!-- end -->
 HEADERS = {
     "us_per_sample": "µs a sample",
     "of_one_model": "of one model's",
+    "of_the_rate": "of the rate of matrix products",
+    "fixed_ms": "fixed cost of a worker's step, ms",
+    "us_of_a_sample": "cost of a sample, µs",
     "of_most_workers": "relative to most workers",
     "consensus_share": "in consensus",
     "of_a_copy": "of a copy's",

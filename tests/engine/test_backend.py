@@ -3,10 +3,8 @@ import torch
 from conftest import apart, batch
 
 from ngo.common.registry import UserError
-from ngo.common.seeding import torch_stream
 from ngo.engine.backend import (
     BACKENDS,
-    Rows,
     Stacked,
     backend,
     build_backend,
@@ -85,18 +83,12 @@ def test_bfloat16_is_near_float32_and_leaves_the_parameters_in_it():
         assert (population.G - reference.G).norm() < 0.05 * reference.G.norm()
 
 
-def test_rows_are_the_batches_they_select():
+def test_rows_are_in_the_order_of_the_workers():
     given = batch("cifar10_cnn", 3)
     rows = given.rows()
-    assert all(torch.equal(*pair) for pair in zip(rows.all(), given.all(), strict=True))
-    assert rows.rows() is rows
-    shades = torch.randn(2, 256, generator=torch_stream(0, "test"))
-    images = torch.randint(256, (20, 2, 3, 3), generator=torch_stream(1, "test")).byte()
-    samples = torch.tensor([[3, 4, 3], [19, 0, 1]])
-    inputs, targets = Rows(2, images, torch.arange(20), samples, shades).all()
-    assert torch.equal(targets, samples)
-    for c in range(2):
-        assert torch.equal(inputs[:, :, c], shades[c][images[samples][:, :, c].long()])
+    assert rows.n == 3
+    assert torch.equal(rows.inputs, torch.cat(list(given.inputs)))
+    assert torch.equal(rows.targets, torch.cat(list(given.targets)))
 
 
 def test_state_is_restored_after_an_error():

@@ -133,7 +133,7 @@ def test_evaluations_are_those_of_the_modules(name):
         for key in (f"consensus_{name}", f"worker_{'losses' if name == 'loss' else 'accuracies'}"):
             wanted = pytest.approx(getattr(expected, key), rel=1e-5, nan_ok=True)
             assert getattr(found, key) == wanted
-    assert ours.evaluate(*given, workers=False).worker_losses == []
+    assert ours.evaluate(*given, workers=()).worker_losses == []
 
 
 def test_without_training_dropout_is_off():

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from ngo.common.seeding import torch_stream
 from ngo.native import build
-from ngo.native.chain import Chain, Layer
+from ngo.native.layer_chain import Chain, Layer
 from ngo.native.losses import LOSSES, check_targets
 from ngo.native.pool import in_order
 

@@ -89,4 +89,9 @@ def test_rows_are_the_same_samples(digits, least_squares):
         for _ in range(2):
             rows = batches.rows()
             assert (rows.inputs is data.train_inputs) != copied
-            assert all(torch.equal(*pair) for pair in zip(rows.all(), same.all(), strict=True))
+            own = slice(None) if copied else rows.samples.flatten()
+            inputs, targets = rows.inputs[own], rows.targets[own]
+            if rows.shades is not None:  # of one channel
+                inputs = rows.shades[0][inputs.long()]
+            expected = [each.flatten(0, 1) for each in same.all()]
+            assert all(torch.equal(*pair) for pair in zip((inputs, targets), expected, strict=True))

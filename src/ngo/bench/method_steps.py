@@ -40,9 +40,8 @@ def method_steps(
 ) -> Bench:
     """Training steps with each of ``WAYS``; the exchange of rows is timed separately."""
     case = {"model": model, "n": n, "b": b, "device": device}
-    backend = "threads" if device == "cpu" else "auto"
     ways = {
-        way: partial(training_step, backend, **{"topology": "ring", **fields}, **case)
+        way: partial(training_step, "auto", **{"topology": "ring", **fields}, **case)
         for way, fields in WAYS.items()
     }
     taken = turns(ways, repeats, f"{model}, methods", device=device)

@@ -39,7 +39,7 @@ def run_then_work(*, model: str, n: int, b: int, device: str) -> Step:
     spec = make_spec(model, n, b, topology="ring")
     data = random_images(model, TRAIN, TEST, device)
     problem = make_problem(spec, data, np.array_split(np.arange(TRAIN), n))
-    one = training_step("threads", "ring", model=model, n=n, b=b, device=device)
+    one = training_step("auto", "ring", model=model, n=n, b=b, device=device)
     population = Training(spec, problem).population
     inputs, _ = problem.test
     # The first evaluation passes one model, since all workers agree; the last one n and their mean.

@@ -98,6 +98,7 @@ def engine(
         cases = [(model or "mnist_cnn", workers or 10, batch_size or 32)]
     yield from bench.engine(cases, chosen(device), repeats)
     if not any(wanted) and chosen(device) == "cpu":
+        yield bench.worker_steps(repeats)
         yield bench.growth(repeats)
         yield run_overhead(repeats)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from ngo.models.task import Task
-    from ngo.native.chain import Chain
+    from ngo.native.layer_chain import Chain
 
     Batch = tuple[torch.Tensor, torch.Tensor]
 
@@ -63,29 +63,6 @@ class Rows:
     targets: torch.Tensor
     samples: torch.Tensor | None = None
     shades: torch.Tensor | None = None
-
-    def batch(self, i: int) -> Batch:
-        """The inputs ``[b, …]`` and targets ``[b, …]`` of worker i."""
-        import torch
-
-        b = len(self.inputs) // self.n
-        own = slice(i * b, (i + 1) * b) if self.samples is None else self.samples[i]
-        inputs = self.inputs[own]
-        if self.shades is not None:
-            by_channel = zip(self.shades, inputs.long().unbind(1), strict=True)
-            inputs = torch.stack([shades[values] for shades, values in by_channel], 1)
-        return inputs, self.targets[own]
-
-    def all(self) -> Batch:
-        """All workers' inputs and targets, copied."""
-        import torch
-
-        batches = [self.batch(i) for i in range(self.n)]
-        return torch.stack([x for x, _ in batches]), torch.stack([y for _, y in batches])
-
-    def rows(self) -> Rows:
-        """The rows themselves."""
-        return self
 
 
 class Workers(Protocol):

@@ -16,7 +16,7 @@ from ngo.models.tasks.classification import correct, cross_entropy
 from ngo.models.tasks.regression import squared_error
 from ngo.models.tasks.vae import negative_elbo
 from ngo.native.build import available
-from ngo.native.chain import LAYERS, Chain, Layer
+from ngo.native.layer_chain import LAYERS, Chain, Layer
 from ngo.native.conv_pool_relu import KERNEL_SIZES
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ Tensors = Mapping[str, torch.Tensor]
 
 @dataclass(frozen=True)
 class Scores:
-    """Mean loss and accuracy on a set of samples, for the consensus model and each worker.
+    """Mean loss and accuracy on a set of samples, for the consensus model and some workers.
 
     The accuracy is NaN for a task without one; the lists are empty if no worker was evaluated.
     """
@@ -84,7 +84,7 @@ class Population:
             with torch.random.fork_rng(devices=[]):
                 # torch.manual_seed would also seed the GPUs' streams, which fork_rng leaves alone.
                 torch.default_generator.manual_seed(stream_seed(seed, "init"))
-                return entry.build(generator).to(device)
+                return entry.build(generator).to(device).train()
 
         self.modules = [build(generator) for generator in self.generators]
         self._consensus = build(torch_stream(seed, "dropout", None, device))
@@ -150,29 +150,30 @@ class Population:
         inputs: Sequence[torch.Tensor],
         targets: Sequence[torch.Tensor],
         *,
-        workers: bool = True,
+        workers: Sequence[int] | None = None,
     ) -> Scores:
         """Loss and accuracy, without dropout, over all samples of the chunks.
 
-        Without ``workers``, only the consensus model is evaluated. If all workers agree, the
-        consensus model is evaluated for all of them.
+        The consensus model is evaluated, and the rows ``workers``, by default all. If all workers
+        agree, the consensus model is evaluated for all of them.
         """
-        consensus, *others = self.models()
+        consensus, *modules = self.models()
         agree = bool((self.X[0] == self.X).all() and (self.buffers[0] == self.buffers).all())
-        if agree or not workers:
-            others = []
+        rows = list(range(self.n) if workers is None else workers)
+        own = [] if agree else rows  # whose own models are evaluated
         self._check_scores(inputs[:1], targets[:1])
-        if self.chain is not None:
-            rows = [self._consensus_row[None, : self.d], *([self.X] if others else [])]
-            sums = [pair for X in rows for pair in chain_sums(self.chain, X, inputs, targets)]
+        if self.chain is None:
+            sums = self._module_sums([consensus, *(modules[i] for i in own)], inputs, targets)
         else:
-            sums = self._module_sums([consensus, *others], inputs, targets)
+            X = self.X if len(own) == self.n else self.X[own]
+            each = [self._consensus_row[None, : self.d], *([X] if own else [])]
+            sums = [pair for X in each for pair in chain_sums(self.chain, X, inputs, targets)]
         samples = sum(len(chunk) for chunk in targets)
         losses = [loss / samples for loss, _ in sums]
         accuracies = [
             math.nan if self.task.score is None else correct / samples for _, correct in sums
         ]
-        alike = self.n if agree and workers else 0
+        alike = len(rows) if agree else 0
         return Scores(
             losses[0],
             accuracies[0],

@@ -8,7 +8,7 @@ import torch
 
 from ngo.native.arguments import check_tensor
 
-# In the order of their numbers in chain.c.
+# In the order of their numbers in layer_chain.c.
 LOSSES = ("cross_entropy", "squared_error", "negative_elbo")
 
 

@@ -11,7 +11,7 @@ from ngo.engine.backend import Batches, Gradients, Workers, backend
 if TYPE_CHECKING:
     import torch
 
-    from ngo.native.chain import Chain
+    from ngo.native.layer_chain import Chain
 
 
 @backend("compiled")

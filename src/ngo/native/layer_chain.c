@@ -12,6 +12,7 @@ typedef int64_t size;
 void ngo_conv_pool_relu(const float *x, const float *w, const float *bias, float *y, uint8_t *arg,
                         float *acc, size tile, size b, size in, size h, size width, size out,
                         size k);
+size ngo_conv_pool_relu_backward_workspace(size b, size in, size h, size width, size out, size k);
 void ngo_conv_pool_relu_backward(const float *x, const float *w, const uint8_t *arg,
                                  const float *dy, float *dx, float *dw, float *db, float *d,
                                  size b, size in, size h, size width, size out, size k);
@@ -25,7 +26,7 @@ double ngo_bernoulli(const float *y, float *dy, size n, size b, float *sums);
 void ngo_product(const float *a, const float *b, const float *bias, float *c, size m, size n,
                  size k, size row, size step);
 
-/* Kinds of layers and losses, in the order of LAYERS and LOSSES in chain.py. */
+/* Kinds of layers and losses, in the order of LAYERS and LOSSES in layer_chain.py. */
 enum { CONV_POOL_RELU, LINEAR, RELU, DROPOUT, GAUSSIAN_CODE };
 enum { CROSS_ENTROPY, SQUARED_ERROR, NEGATIVE_ELBO };
 
@@ -58,7 +59,7 @@ typedef struct {
 
 /* The output of a layer, and what its backward pass needs. */
 typedef struct {
-    float *y, *taps;
+    float *y;
     uint8_t *which;
 } place;
 
@@ -116,10 +117,9 @@ static size lay_out(const chain *c, size b, float *work, space *s)
         if (l->kind == LINEAR)
             scratch = larger(scratch, in * b);
         if (l->kind == CONV_POOL_RELU) {
-            size taps = l->out * l->in * l->k * l->k;
-            p->taps = take(&rest, taps);
+            size back = ngo_conv_pool_relu_backward_workspace(b, l->in, l->h, l->w, l->out, l->k);
             p->which = (uint8_t *)take(&rest, out * b / 4 + 1);
-            scratch = larger(scratch, larger(16 * tile_of(b) * b, taps + 4 * out * b));
+            scratch = larger(scratch, larger(16 * tile_of(b) * b, back));
         }
     }
     s->dy = take(&rest, widest * b);
@@ -171,15 +171,6 @@ static void drop(const layer *l, const item *it, float *restrict x, float *restr
     }
 }
 
-/* The place of a weight [out, in, k, k] in a kernel with its channels last. */
-#define TAPS(l, to, from)                                                                          \
-    for (size o = 0, t = 0; o < (l)->out; o++)                                                     \
-        for (size i = 0; i < (l)->in; i++)                                                         \
-            for (size j = 0; j < (l)->k * (l)->k; j++, t++) {                                      \
-                size last = (o * (l)->k * (l)->k + j) * (l)->in + i;                               \
-                (to) = (from);                                                                     \
-            }
-
 /* Computes the outputs of all layers; what layers add to the loss. */
 static double forward(const chain *c, const item *it, const space *s)
 {
@@ -192,8 +183,7 @@ static double forward(const chain *c, const item *it, const space *s)
         const float *bias = l->bias < 0 ? NULL : it->parameters + l->bias;
         size n = outputs(l) * it->b;
         if (l->kind == CONV_POOL_RELU) {
-            TAPS(l, p.taps[t], weight[last])
-            ngo_conv_pool_relu(x, p.taps, bias, p.y, p.which, s->scratch, tile_of(it->b), it->b,
+            ngo_conv_pool_relu(x, weight, bias, p.y, p.which, s->scratch, tile_of(it->b), it->b,
                                l->in, l->h, l->w, l->out, l->k);
         } else if (l->kind == LINEAR)
             ngo_product(weight, x, bias, p.y, l->out, it->b, l->in, l->in, 1);
@@ -231,10 +221,8 @@ static void backward(const chain *c, const item *it, space *s)
             continue;
         }
         if (l->kind == CONV_POOL_RELU) {
-            float *taps = s->scratch, *work = taps + l->out * l->in * l->k * l->k;
-            ngo_conv_pool_relu_backward(x, s->places[i].taps, s->places[i].which, s->dy, dx, taps,
-                                        db, work, it->b, l->in, l->h, l->w, l->out, l->k);
-            TAPS(l, dw[last], taps[t])
+            ngo_conv_pool_relu_backward(x, it->parameters + l->weight, s->places[i].which, s->dy, dx,
+                                        dw, db, s->scratch, it->b, l->in, l->h, l->w, l->out, l->k);
         } else if (l->kind == LINEAR) {
             transpose(x, s->scratch, l->in, it->b);
             ngo_product(s->dy, s->scratch, NULL, dw, l->out, l->in, it->b, it->b, 1);
@@ -256,11 +244,11 @@ static void backward(const chain *c, const item *it, space *s)
 }
 
 /* The number of floats that a thread needs for batches of up to b samples. */
-void ngo_chain_work(const chain *c, size b, size *floats)
+size ngo_chain_workspace(const chain *c, size b)
 {
     place places[c->count];
     space s = {.places = places};
-    *floats = lay_out(c, b, NULL, &s);
+    return lay_out(c, b, NULL, &s);
 }
 
 /* For each item: the sum of its samples' losses, the number of samples whose class is right (-1 if a

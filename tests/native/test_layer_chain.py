@@ -3,7 +3,7 @@ import torch
 
 from ngo.common.seeding import torch_stream
 from ngo.native import build
-from ngo.native.chain import Chain, Layer
+from ngo.native.layer_chain import Chain, Layer
 from ngo.native.pool import in_order, threads
 
 pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")

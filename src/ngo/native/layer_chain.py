@@ -1,4 +1,4 @@
-"""Chains of layers on a CPU, compiled from ``chain.c``: a whole pass of many models in one call."""
+"""Chains of layers on a CPU, compiled from ``layer_chain.c``: passes of many models in one call."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ngo.native.build import function
 from ngo.native.losses import LOSSES, check_targets
 from ngo.native.pool import Map
 
-# The modules of the C functions that chain.c calls.
+# The modules of the C functions that layer_chain.c calls.
 CALLED = (conv_pool_relu, product)
 
-# The kinds of layers, in the order of their numbers in chain.c.
+# The kinds of layers, in the order of their numbers in layer_chain.c.
 LAYERS = ("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code")
 
 
 class Layer(ctypes.Structure):
-    """A layer; chain.c explains the fields."""
+    """A layer; layer_chain.c explains the fields."""
 
     _fields_ = [
         *[(name, SIZE) for name in ("kind", "input", "h", "w", "out", "k", "weight", "bias")],
@@ -158,7 +158,7 @@ class Chain:
         self, count: int, shades: torch.Tensor | None, **items: np.ndarray | int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Compute all items: for each, the sum of the losses and the number of right classes."""
-        table = np.empty((count, len(items)), np.int64)  # of chain.c's struct `item`
+        table = np.empty((count, len(items)), np.int64)  # of layer_chain.c's struct `item`
         for column, values in enumerate(items.values()):
             table[:, column] = values
         features = math.prod(self._shape)
@@ -194,10 +194,9 @@ class Chain:
     def _reserve(self, chain: _Chain, batch: int) -> None:
         """Make the threads' memory large enough for batches of this size."""
         if batch > self._batch:
-            floats = ctypes.c_int64()
-            find = function("ngo_chain_work", [POINTER, SIZE, POINTER])
-            find(ctypes.byref(chain), batch, ctypes.byref(floats))
-            self._work, self._batch = torch.empty(self._threads, floats.value), batch
+            floats = function("ngo_chain_workspace", [POINTER, SIZE], SIZE)
+            size = floats(ctypes.byref(chain), batch)
+            self._work, self._batch = torch.empty(self._threads, size), batch
 
 
 def _rows(x: torch.Tensor, starts: np.ndarray | int) -> np.ndarray | int:
