@@ -16,8 +16,8 @@ from ngo.models.tasks.classification import correct, cross_entropy
 from ngo.models.tasks.regression import squared_error
 from ngo.models.tasks.vae import negative_elbo
 from ngo.native.build import available
-from ngo.native.layer_chain import LAYERS, Chain, Layer
 from ngo.native.conv_pool_relu import KERNEL_SIZES
+from ngo.native.layer_chain import LAYERS, Chain, Layer
 
 if TYPE_CHECKING:
     from ngo.engine.backend import Workers
