@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -35,7 +36,7 @@ def reports(problem, X, counts, processes=(0, 1)):
     workers = {q: population(problem, parts[q]) for q in processes}
     values = [counts.get(name, 0) for name in COUNTS]
     return {
-        q: pack_report(values, [q], each.evaluate(*problem.test), each)
+        q: pack_report(values, [q], each.evaluate(*problem.test), range(each.n), each)
         for q, each in workers.items()
     }
 
@@ -69,6 +70,21 @@ def test_an_evaluation_is_that_of_all_workers(problem):
     rows, traffic = after.read_rows()
     assert rows[-1].messages == 20
     assert traffic[-1]["processes"] == 1
+
+
+def test_only_the_sampled_workers_are_scored(problem):
+    X = torch.randn(3, 10, generator=torch_stream(0, "X"))
+    sampled = replace(problem, evaluated=[2])
+    evaluations = ledger_of(sampled, store_here(), [])
+    evaluations.record(0, reports(problem, X, {}))
+    (row,), _ = evaluations.read_rows()
+    scores = population(problem, X).evaluate(*problem.test)
+    assert row.workers_loss_mean == row.workers_loss_max == pytest.approx(scores.worker_losses[2])
+    # The sampled worker's process is lost.
+    evaluations.record(5, reports(problem, X, {"loss": 1, "losses": 1}, processes=[0]))
+    row = evaluations.read_rows()[0][-1]
+    assert math.isnan(row.workers_loss_min)
+    assert not row.diverged
 
 
 def test_nothing_is_recorded_after_divergence(problem):

@@ -134,7 +134,10 @@ def test_buffers_are_local_and_averaged_in_the_consensus_model():
     # The rows of X agree, the buffers do not: each worker is evaluated with its own.
     scores = population.evaluate([images[0] / 255], [images[0]])
     assert scores.worker_losses[0] != scores.worker_losses[1]
-    assert population.evaluate([images[0] / 255], [images[0]], workers=False).worker_losses == []
+    assert population.evaluate([images[0] / 255], [images[0]], workers=()).worker_losses == []
+    assert population.evaluate([images[0] / 255], [images[0]], workers=[1]).worker_losses == [
+        scores.worker_losses[1]
+    ]
 
 
 def test_a_population_is_restored_with_buffers_and_dropout_streams():

@@ -41,6 +41,13 @@ def test_a_caption_says_that_curves_use_a_part_of_the_test_set():
     assert "test images" not in captions.made_by("laptop", runs.assign(eval_images=0))
 
 
+def test_a_caption_says_that_a_sample_of_the_workers_is_evaluated():
+    runs = pd.DataFrame({"dataset": "mnist", "seed": [0], "workers": [1024], "eval_workers": [0]})
+    assert "; evaluations score 64 of the workers; " in captions.made_by("laptop", runs)
+    assert "of the workers" not in captions.made_by("laptop", runs.assign(workers=64))
+    assert "of the workers" not in captions.made_by("laptop", runs.assign(eval_workers=1024))
+
+
 def test_a_table_of_too_few_seeds_announces_no_interval():
     runs = pd.DataFrame({"dataset": "mnist", "seed": [0, 1]})
     assert captions.mean_over_seeds(runs) == "mean over seeds (no interval below 3 seeds)"

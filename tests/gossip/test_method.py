@@ -1,12 +1,14 @@
 import pytest
 import torch
-from stepping import Stepping, states
+from stepping import N, Stepping, ring_matrix, states
 
 from ngo.common.fields import above, number
 from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
+from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import FAILURES, METHODS, method
-from ngo.gossip.weights import outgoing_shares
+from ngo.gossip.topologies.chain import chain
+from ngo.gossip.weights import mixing_matrix, outgoing_shares
 
 
 def test_definitions_name_the_functions():
@@ -75,3 +77,20 @@ def test_push_sum_is_a_method_of_a_few_lines():
         sent = stepping.advance()
     assert sent == 2 * len(edges)
     assert torch.allclose(stepping.X, X.mean(0).expand_as(X), atol=1e-9)
+
+
+PAIRS = [*((name, "sgd") for name in METHODS), *(("ngo", rule) for rule in LOCAL_RULES)]
+
+
+@pytest.mark.parametrize(("name", "rule"), PAIRS)
+def test_the_compiled_step_of_float32_is_that_of_float64(name, rule):
+    """The slow references of methods and rules are compared with float64."""
+    W = mixing_matrix(chain(N)) if name == "relay_sum" else ring_matrix()
+    X, G = states(d=1500)
+    how = {"W": W, "rule": rule, "weight_decay": 0.01, "p": 0.9, "v_threshold": 1e-3}
+    compiled, exact = (Stepping(name, Y, **how) for Y in (X.float(), X))
+    for t in range(4):
+        for stepping in (compiled, exact):
+            stepping.run.lr = 0.1 / (1 + t)
+            stepping.advance(G.to(stepping.X) * stepping.X)
+    assert torch.allclose(compiled.X.double(), exact.X, rtol=0, atol=1e-4)

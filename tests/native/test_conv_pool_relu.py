@@ -39,12 +39,13 @@ def test_outputs_and_gradients_equal_torchs(b, channels, out, k, h, w, seed):
     gradient = integers(*expected.shape)
 
     last = x.movedim(0, -1).contiguous()
-    y, which = conv_pool_relu(last, weight, bias)
+    taps = weight.movedim(1, -1).contiguous()
+    y, which = conv_pool_relu(last, taps, bias)
     assert torch.equal(y.movedim(-1, 0), expected)
-    arguments = last, weight, which, gradient.movedim(0, -1).contiguous()
+    arguments = last, taps, which, gradient.movedim(0, -1).contiguous()
     dx, dw, db = conv_pool_relu_backward(*arguments, of_input=True)
     wanted = torch.autograd.grad((gradient * expected).sum(), leaves)
-    for ours, theirs in zip((dx.movedim(-1, 0), dw, db), wanted, strict=True):
+    for ours, theirs in zip((dx.movedim(-1, 0), dw.movedim(-1, 1), db), wanted, strict=True):
         assert torch.equal(ours, theirs)
     nothing, *same = conv_pool_relu_backward(*arguments, of_input=False)
     assert nothing is None
@@ -60,13 +61,13 @@ def test_non_finite_numbers_are_pooled_as_by_torch(value):
     weight = torch.randn(4, 2, 3, 3, generator=generator)
     bias = torch.randn(4, generator=generator)
     expected = F.relu(F.max_pool2d(F.conv2d(x, weight, bias), 2))
-    y, _ = conv_pool_relu(x.movedim(0, -1).contiguous(), weight, bias)
+    y, _ = conv_pool_relu(x.movedim(0, -1).contiguous(), weight.movedim(1, -1).contiguous(), bias)
     assert torch.allclose(y.movedim(-1, 0), expected, atol=1e-5, equal_nan=True)
     assert not expected.isfinite().all()
 
 
 def test_tensors_that_do_not_fit_are_refused():
-    x, weight, bias = torch.zeros(2, 8, 8, 3), torch.zeros(4, 2, 3, 3), torch.zeros(4)
+    x, weight, bias = torch.zeros(2, 8, 8, 3), torch.zeros(4, 3, 3, 2), torch.zeros(4)
     y, which = conv_pool_relu(x, weight, bias)
     for arguments in (
         (x[:1], weight, bias),
@@ -75,8 +76,8 @@ def test_tensors_that_do_not_fit_are_refused():
         (x.to("meta"), weight, bias),
         (x, weight, bias[:3]),
         (x, weight.double(), bias),
-        (x, torch.zeros(4, 2, 3, 2), bias),
-        (x, torch.zeros(4, 2, 4, 4), bias),
+        (x, torch.zeros(4, 3, 2, 2), bias),
+        (x, torch.zeros(4, 4, 4, 2), bias),
         (x[:, :2].contiguous(), weight, bias),
     ):
         with pytest.raises(ValueError, match=r"must be a contiguous|kernel size must be one of"):

@@ -9,7 +9,9 @@ from runs import digits_run, run_in, tiny
 
 from ngo.pipeline.work import (
     evaluation_count,
+    models,
     recorded,
+    requested_memory,
     runs_by_setting,
     work,
 )
@@ -27,6 +29,21 @@ def test_the_work_of_a_run_is_that_of_its_loop():
     assert each.samples == 22 * 4 * 16
     assert each.evaluations == len(evaluation_steps(spec, owned)) == 3
     assert each.images == 100 + 5 * 100 + 5 * TEST
+
+
+def test_many_workers_are_evaluated_by_a_sample():
+    spec = digits_run(workers=70, batch_size=2)
+    assert models(spec) == 65
+    assert models(digits_run(workers=70, batch_size=2, eval_workers=3)) == 4
+    assert models(digits_run(workers=5)) == 6
+
+
+def test_a_run_requests_the_memory_of_its_data_set_or_else_of_all():
+    resources = {"mem_mb": 500, "mem_mb_of": {"mnist": 900}}
+    assert requested_memory(resources, "mnist") == 900
+    assert (
+        requested_memory(resources, "digits") == requested_memory({"mem_mb": 500}, "mnist") == 500
+    )
 
 
 def test_centralized_training_has_one_model_to_evaluate():

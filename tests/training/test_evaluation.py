@@ -4,7 +4,13 @@ import pytest
 from runs import digits_run
 
 from ngo.engine.population import Scores
-from ngo.training.evaluation import as_columns, evaluation_steps, from_columns, make_evaluation
+from ngo.training.evaluation import (
+    as_columns,
+    evaluated_workers,
+    evaluation_steps,
+    from_columns,
+    make_evaluation,
+)
 
 
 def test_steps_are_the_first_the_last_and_every_interval():
@@ -14,6 +20,20 @@ def test_steps_are_the_first_the_last_and_every_interval():
     assert evaluation_steps(uneven, 400) == [0, 10, 20, 25]
     assert evaluation_steps(digits_run(epochs=1, eval_every=9, batch_size=10), 400) == [0, 10]
     assert evaluation_steps(digits_run(epochs=1e-6, batch_size=10), 400) == [0, 1]
+
+
+def test_a_sample_of_many_workers_is_scored_the_same_in_all_runs_of_a_seed():
+    assert evaluated_workers(digits_run(workers=64)) == list(range(64))
+    assert evaluated_workers(digits_run(workers=70, eval_workers=70)) == list(range(70))
+    sample = evaluated_workers(digits_run(workers=70))
+    assert len(set(sample)) == 64
+    assert set(sample) < set(range(70))
+    assert sample == sorted(sample)
+    other = digits_run(workers=70, method="gossip", p=None, lr=0.3)
+    assert evaluated_workers(other) == sample
+    assert evaluated_workers(digits_run(workers=70, seed=1)) != sample
+    assert len(evaluated_workers(digits_run(workers=70, eval_workers=5))) == 5
+    assert len(evaluated_workers(digits_run(workers=4, eval_workers=5))) == 4
 
 
 def made(step=10, train_loss=0.7, V=0.1, loss=0.5, losses=(0.4, 0.8), holdout=None):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -57,6 +59,15 @@ def test_random_graphs_with_every_edge_are_complete(digits):
     drawn = trained(digits_run(topology="random", u=1.0), digits)[0]
     complete = trained(digits_run(topology="complete"), digits)[0]
     assert without_clock(drawn) == without_clock(complete)
+
+
+def test_a_sample_of_the_workers_is_evaluated(digits):
+    spec = digits_run(epochs=0.5)
+    every, _ = trained(spec, digits)
+    few, _ = trained(replace(spec, eval_workers=2), digits)
+    assert few[-1].consensus_loss == every[-1].consensus_loss
+    assert few[-1].workers_loss_mean == (few[-1].workers_loss_min + few[-1].workers_loss_max) / 2
+    assert every[-1].workers_loss_min <= few[-1].workers_loss_min < every[-1].workers_loss_max
 
 
 def test_held_out_samples_are_evaluated_and_not_trained_on(digits):

@@ -46,6 +46,7 @@ def test_fields_added_later_have_changed_no_id():
         "augmentation": "none",
         "lr_schedule": "constant",
         "eval_images": 0,
+        "eval_workers": 0,
         "link_failure": 0.0,
         "absence": 0.0,
         "warmup": 0.0,

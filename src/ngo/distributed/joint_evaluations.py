@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 import torch
 
 from ngo.distributed.moments import joint_moments, moments
-from ngo.distributed.process_network import ProcessNetwork
+from ngo.distributed.process_network import SCORES, ProcessNetwork
 from ngo.engine.population import Population, Scores
 from ngo.training.evaluation import Evaluation, make_evaluation
 from ngo.training.problem import Problem
@@ -32,19 +32,33 @@ COUNTS = (
 )
 
 
+def evaluated_rows(problem: Problem, workers: range) -> list[int]:
+    """Which of a process's ``workers`` evaluations score, by their rows."""
+    return [i - workers.start for i in problem.evaluated if i in workers]
+
+
 def pack_report(
-    counts: Sequence[float], stale: Sequence[int], scores: Scores, population: Population
+    counts: Sequence[float],
+    stale: Sequence[int],
+    scores: Scores,
+    rows: Sequence[int],
+    population: Population,
 ) -> torch.Tensor:
     """The report of a process on its workers, a float64 vector.
 
     It holds the counts, the largest of ``stale``, the spread of the rows, the workers' losses and
-    accuracies, and the means of rows and buffers.
+    accuracies (0 for all but the evaluated ``rows``), and the means of rows and buffers.
     """
     mean, V = moments(population.X)
     numbers = [*counts, max(stale, default=0), float(V)]
-    scored = [*scores.worker_losses, *scores.worker_accuracies]
-    head = torch.tensor([*numbers, *scored], dtype=torch.float64)
-    return torch.cat([head, mean.cpu(), population.buffers.double().mean(0).cpu()])
+    head = torch.tensor(numbers, dtype=torch.float64)
+    scored = torch.zeros(SCORES, population.n, dtype=torch.float64)
+    scored[:, rows] = torch.tensor(
+        [scores.worker_losses, scores.worker_accuracies], dtype=torch.float64
+    )
+    return torch.cat(
+        [head, scored.flatten(), mean.cpu(), population.buffers.double().mean(0).cpu()]
+    )
 
 
 class Evaluations:
@@ -92,18 +106,19 @@ class Evaluations:
         means, buffers, stalest = [], [], 0
         for q, report in reports.items():
             k = len(self._network.shares[q])
+            chosen = evaluated_rows(self._problem, self._network.shares[q])
             sizes = [len(COUNTS), 1, 1, k, k, model.d, model.buffers.shape[1]]
             values, stale, V, loss, accuracy, mean, buffer = report.cpu().split(sizes)
             counts.update(dict(zip(COUNTS, values.tolist(), strict=True)))
             stalest = max(stalest, int(stale))
-            losses += loss.tolist()
-            accuracies += accuracy.tolist()
+            losses += loss[chosen].tolist()
+            accuracies += accuracy[chosen].tolist()
             means.append((k, mean, V[0]))
             buffers.append((k, buffer, V[0]))
         mean, V = joint_moments(means)
         model.X.copy_(mean[None])
         model.buffers.copy_(joint_moments(buffers)[0][None])
-        scores = model.evaluate(*self._problem.test_at(t), workers=False)
+        scores = model.evaluate(*self._problem.test_at(t), workers=())
         holdout = self._problem.holdout
         row = make_evaluation(
             t,
@@ -112,7 +127,7 @@ class Evaluations:
             train_loss=counts["loss"] / counts["losses"] if counts["losses"] else math.nan,
             V=float(V),
             scores=replace(scores, worker_losses=losses, worker_accuracies=accuracies),
-            holdout=model.evaluate(*holdout, workers=False) if holdout else None,
+            holdout=model.evaluate(*holdout, workers=()) if holdout else None,
             messages=int(counts["messages"]) + (rows[-1].messages if rows else 0),
             bytes_sent=int(counts["message_bytes"]) + (rows[-1].bytes_sent if rows else 0),
             seconds=time.perf_counter() - self._start,

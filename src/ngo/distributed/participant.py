@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
-from ngo.distributed.joint_evaluations import COUNTS, Evaluations, pack_report
+from ngo.distributed.joint_evaluations import COUNTS, Evaluations, evaluated_rows, pack_report
 from ngo.distributed.process_group import PeerUnreachable
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.native.pool import one_intra_op_thread
@@ -96,14 +96,15 @@ class Participant:
     def evaluate(self) -> None:
         """Report on the own workers; the leader makes an evaluation from all reports."""
         t, network, population = self._stepper.t, self._network, self._stepper.population
-        scores = population.evaluate(*self._problem.test_at(t))
+        rows = evaluated_rows(self._problem, network.own)
+        scores = population.evaluate(*self._problem.test_at(t), workers=rows)
         if t == self._end:
             network.drop_unsent()
         self._total.update(stale=sum(network.stale), pulls=len(network.stale))
         now = Counter({**self._total, **network.totals()})
         self._reported = (t, now)
         counts = [now[name] - self._recorded[name] for name in COUNTS]
-        report = pack_report(counts, network.stale, scores, population)
+        report = pack_report(counts, network.stale, scores, rows, population)
         ends = network.send_report(t, report, self._evaluations.record)
         network.stale.clear()
         self._recorded, self._last = now, t

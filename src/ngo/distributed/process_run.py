@@ -150,6 +150,7 @@ def run(
             name = spec.id + "-asynchronous" * asynchronous + f"-lost{lost}" * bool(lost)
             facts = {
                 "snapshots": [],
+                "workers_evaluated": len(problem.evaluated),
                 "backend": stepper.population.backend,
                 "distributed": {
                     **mode,

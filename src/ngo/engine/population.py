@@ -26,7 +26,7 @@ Tensors = Mapping[str, torch.Tensor]
 
 @dataclass(frozen=True)
 class Scores:
-    """Mean loss and accuracy on a set of samples, for the consensus model and each worker.
+    """Mean loss and accuracy on a set of samples, for the consensus model and some workers.
 
     The accuracy is NaN for a task without one; the lists are empty if no worker was evaluated.
     """
@@ -141,16 +141,17 @@ class Population:
         inputs: Sequence[torch.Tensor],
         targets: Sequence[torch.Tensor],
         *,
-        workers: bool = True,
+        workers: Sequence[int] | None = None,
     ) -> Scores:
         """Loss and accuracy, without dropout, over all samples of the chunks.
 
-        Without ``workers``, only the consensus model is evaluated. If all workers agree, the
-        consensus model is evaluated for all of them.
+        The consensus model is evaluated, and the rows ``workers``, by default all. If all workers
+        agree, the consensus model is evaluated for all of them.
         """
-        consensus, *others = self.models()
+        consensus, *modules = self.models()
+        others = modules if workers is None else [modules[i] for i in workers]
         agree = bool((self.X[0] == self.X).all() and (self.buffers[0] == self.buffers).all())
-        models = [consensus] if agree or not workers else [consensus, *others]
+        models = [consensus] if agree else [consensus, *others]
         for module in models[1:]:  # the consensus model is never in training
             module.eval()
 
@@ -171,7 +172,7 @@ class Population:
         sums = [parts[k : k + len(inputs)] for k in range(0, len(parts), len(inputs))]
         losses = [sum(loss for loss, _ in model) / samples for model in sums]
         accuracies = [sum(score for _, score in model) / samples for model in sums]
-        alike = self.n if agree and workers else 0
+        alike = len(others) if agree else 0
         return Scores(
             losses[0],
             accuracies[0],

@@ -8,6 +8,7 @@ import pandas as pd
 
 from ngo.analysis.results import tally
 from ngo.data.dataset import DATASETS
+from ngo.training.spec import EVALUATED
 from verdicts.statistics.estimates import FEWEST
 
 BANDS = "Bands and bars: 95 % Student t intervals over seeds, within the possible range"
@@ -25,10 +26,10 @@ def about(runs: pd.DataFrame) -> list[str]:
 def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
     """Tier, data sets, values, seeds: ``Tier paper; data: mnist; γ = 0.1; 20 epochs; 5 seeds.``
 
-    ``runs`` has the columns dataset and seed. What it also has of gamma, p, epochs and eval_images
-    is stated, with a range where it varies. If it has train_samples, an incomplete data set is
-    stated as such. ``paper`` is the data set that the paper used; by default, the one that each
-    data set stands in for.
+    ``runs`` has the columns dataset and seed. What it also has of gamma, p, epochs, eval_images and
+    eval_workers is stated, with a range where it varies. If it has train_samples, an incomplete
+    data set is stated as such. ``paper`` is the data set that the paper used; by default, the one
+    that each data set stands in for.
     """
     names = []
     for name, group in runs.groupby("dataset", sort=True):
@@ -59,7 +60,7 @@ def mixed_versions(tables: Iterable[pd.DataFrame]) -> str:
 
 
 def _values(runs: pd.DataFrame) -> list[str]:
-    """The values of gamma, p and epochs, and the number of test images, of the columns in ``runs``.
+    """Values of gamma, p and epochs, and what evaluations take, of the columns in ``runs``.
 
     p = 1 is linear gossip, and stated only if there is no other p.
     """
@@ -78,6 +79,10 @@ def _values(runs: pd.DataFrame) -> list[str]:
             values = values[values != 1]
         if len(values):
             found.append(phrase.format(_range(values)))
+    if {"workers", "eval_workers"} <= set(runs):
+        scored = runs["eval_workers"].where(runs["eval_workers"] > 0, EVALUATED)
+        if len(some := scored[scored < runs["workers"]]):
+            found.append(f"evaluations score {_range(some)} of the workers")
     return ["1 epoch" if phrase == "1 epochs" else phrase for phrase in found]
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ngo.native.pool import Map, in_order
+
 if TYPE_CHECKING:
     import torch
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from ngo.gossip.coupling import Coupling
     from ngo.gossip.local_rule import LocalRule
     from ngo.gossip.network import Network
+    from ngo.native.elementwise import Chain
 
 Matrices = dict[str, "torch.Tensor"]
 
@@ -63,6 +66,8 @@ class Step:
     codec: Codec
     #: Called with each new matrix, before the method sees it.
     created: Callable[[torch.Tensor], None] = lambda matrix: None
+    #: Distributes the entries of matrices over threads.
+    spread: Map = in_order
     #: Logs a line as a warning, if the run has logged none yet.
     warn: Callable[[str], None] = lambda line: None
 
@@ -71,18 +76,36 @@ class Step:
         """The synchronization rate γ_t = γ / (1 + t)^decay: constant where the decay is 0."""
         return self.run.gamma / (1 + self.t) ** self.run.gamma_decay
 
-    def descend(self) -> None:
+    def descend(self, *, before: Chain | None = None, after: Chain | None = None) -> None:
         """Take the half step along the gradient ``G``, by the run's local rule.
 
         Weight decay λ belongs to this half step: G + λX takes the place of the gradient, or, for a
-        rule with decoupled decay, X ← (1 − ηλ)X comes first (Loshchilov and Hutter 2019).
+        rule with decoupled decay, X ← (1 − ηλ)X comes first (Loshchilov and Hutter 2019). The
+        chains ``before`` and ``after`` are part of the same pass over memory.
         """
-        decay = self.run.weight_decay
+        decay, shrink = self.run.weight_decay, 1 - self.lr * self.run.weight_decay
+        first = [before] if before else []
         if decay and self.rule.decoupled_decay:
-            self.X.mul_(1 - self.lr * decay)
+            first.append((lambda x: x.mul_(shrink), self.X))
         elif decay:
-            self.G.add_(self.X, alpha=decay)
-        self.rule.descend(self)
+            first.append((lambda g, x: g.add_(x, alpha=decay), self.G, self.X))
+        last = [after] if after else []
+        if self.rule.chain:
+            self.elementwise(*first, self.rule.descend(self), *last)  # type: ignore[arg-type]
+        else:
+            self.elementwise(*first)
+            self.rule.descend(self)
+            self.elementwise(*last)
+
+    def elementwise(self, *chains: Chain) -> None:
+        """Run chains ``(f, *matrices)``, in one pass over memory where that is possible.
+
+        ``f(*matrices)`` changes matrices in place by elementwise operations (``native.elementwise``
+        lists them).
+        """
+        from ngo.native.elementwise import elementwise
+
+        elementwise(*chains, spread=self.spread)
 
     def gossip(self, at: torch.Tensor | None = None, theirs: torch.Tensor | None = None) -> None:
         """Pull each worker towards its neighbours: x_i += γ_t Σ_j W_ij φ(x_j − x_i).

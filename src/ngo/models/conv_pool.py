@@ -60,7 +60,7 @@ class _ConvPoolReLU(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x, weight, bias):
-        batch_last, taps = to_batch_last(x), weight.contiguous()
+        batch_last, taps = to_batch_last(x), weight.movedim(1, -1).contiguous()
         y, argmax = conv_pool_relu(batch_last, taps, bias.contiguous())
         # The arguments are saved as well as their copies, so that autograd detects changes to them.
         ctx.save_for_backward(x, weight, bias, batch_last, taps, argmax)
@@ -74,7 +74,7 @@ class _ConvPoolReLU(torch.autograd.Function):
         dx, dw, db = conv_pool_relu_backward(
             batch_last, taps, argmax, to_batch_last(gradient), of_input=ctx.needs_input_grad[0]
         )
-        return dx if dx is None else dx.movedim(-1, 0), dw, db
+        return dx if dx is None else dx.movedim(-1, 0), dw.movedim(-1, 1), db
 
 
 def _torch_gradients(

@@ -64,14 +64,14 @@ def build() -> str | None:
     return _build() if available() else None
 
 
-def function(name: str, arguments: Sequence[type]) -> ctypes._CFuncPtr:
-    """The C function ``name``, which returns nothing; the library must be available.
+def function(name: str, arguments: Sequence[type], result: type | None = None) -> ctypes._CFuncPtr:
+    """The C function ``name``, by default without a result; the library must be available.
 
     Calls release the interpreter lock, so that threads run in parallel.
     """
     found = getattr(library(), name)
     if found.argtypes is None:
-        found.argtypes, found.restype = arguments, None
+        found.argtypes, found.restype = arguments, result
     return found
 
 

@@ -2,7 +2,8 @@
  *
  * Images have the batch as their last dimension, [channels, height, width, batch]. An image row is one
  * contiguous run of width · batch numbers, and a tap of the kernel shifts that run by a multiple of the
- * batch. Inner loops therefore run over long runs, however few channels there are.
+ * batch. Inner loops therefore run over long runs, however few channels there are. Kernels have the
+ * input channels last, [out, k, k, in].
  */
 
 #include <stdint.h>
@@ -31,15 +32,15 @@ static sizes of_layer(size b, size in, size h, size w, size out, size k)
 }
 
 /* Adds one input row's contribution to `count` channels of an output row:
- * acc[c] += Σ_t w[c, t] x[· + t b]. */
-INLINE void add_row(float *restrict acc, const float *restrict x, const float *restrict w,
-                    size w_stride, size n, size b, const int count, const int k)
+ * acc[c] += Σ_t w[c, t] x[· + t b]. Taps are `in` elements apart, and channels k² in. */
+INLINE void add_row(float *restrict acc, const float *restrict x, const float *restrict w, size in,
+                    size n, size b, const int count, const int k)
 {
     for (size v = 0; v < n; v++)
         for (int c = 0; c < count; c++) {
             float sum = acc[c * n + v];
             for (int t = 0; t < k; t++)
-                sum += w[c * w_stride + t] * x[t * b + v];
+                sum += w[(c * k * k + t) * in] * x[t * b + v];
             acc[c * n + v] = sum;
         }
 }
@@ -62,7 +63,7 @@ INLINE void forward_channels(const float *x, const float *w, const float *bias, 
                 for (size i = 0; i < s.in; i++)
                     for (int kh = 0; kh < k; kh++)
                         add_row(rows, x + ((i * s.h + 2 * ph + r + kh) * s.w + 2 * at) * s.b,
-                                w + ((o * s.in + i) * k + kh) * k, s.in * k * k, n, s.b, count, k);
+                                w + (o * k + kh) * k * s.in + i, s.in, n, s.b, count, k);
             }
             for (int c = 0; c < count; c++) {
                 size to = (((o + c) * s.ph + ph) * s.pw + at) * s.b;
@@ -101,7 +102,7 @@ INLINE void forward(const float *x, const float *w, const float *bias, float *y,
 }
 
 /* Computes the output y, and in arg the place of each window's maximum (or NONE), from x,
- * w [out, in, k, k] and bias. `tile` is a number of columns after pooling; the workspace acc holds
+ * w [out, k, k, in] and bias. `tile` is a number of columns after pooling; the workspace acc holds
  * 2 · 4 rows of a tile, 16 · tile · b elements. */
 void ngo_conv_pool_relu(const float *x, const float *w, const float *bias, float *y, uint8_t *arg,
                         float *acc, size tile, size b, size in, size h, size width, size out,
@@ -156,7 +157,7 @@ INLINE void weight_gradients(const float *x, const float *d, float *restrict dw,
             }
             for (int c = 0; c < count; c++)
                 for (int t = 0; t < k; t++)
-                    dw[(((o + c) * s.in + i) * k + kh) * k + t] = sums[c][t];
+                    dw[(((o + c) * k + kh) * k + t) * s.in + i] = sums[c][t];
         }
 }
 
@@ -172,12 +173,12 @@ INLINE void input_gradients(const float *w, const float *d, float *restrict dx, 
                 const float *gradient = d + o * image + row * n;
                 float *to = dx + ((i * s.h + row + kh) * s.w + t) * s.b;
                 size in_stride = s.h * s.w * s.b;
-                const float *taps = w + ((o * s.in + i) * k + kh) * k + t;
+                const float *taps = w + ((o * k + kh) * k + t) * s.in + i;
                 for (size v = 0; v < n; v++)
                     for (int a = 0; a < of; a++) {
                         float sum = to[a * in_stride + v];
                         for (int c = 0; c < count; c++)
-                            sum += taps[(c * s.in + a) * k * k] * gradient[c * image + v];
+                            sum += taps[c * k * k * s.in + a] * gradient[c * image + v];
                         to[a * in_stride + v] = sum;
                     }
             }
@@ -210,12 +211,20 @@ INLINE void backward(const float *x, const float *w, const uint8_t *arg, const f
             input_gradients(w, d, dx, s, o, i, 1, 1, k);
 }
 
-/* Computes the gradients dx (unless NULL), dw and db from dy, the gradient of y. The workspace d is
- * [out, 2 ph, 2 pw, b]. */
-void ngo_conv_pool_relu_backward(const float *x, const float *w, const uint8_t *arg,
-                                 const float *dy, float *dx, float *dw, float *db, float *d,
-                                 size b, size in, size h, size width, size out, size k)
+/* The number of elements of the workspace of ngo_conv_pool_relu_backward. */
+size ngo_conv_pool_relu_backward_workspace(size b, size in, size h, size width, size out, size k)
 {
     sizes s = of_layer(b, in, h, width, out, k);
-    WITH_KERNEL_SIZE(k, backward, x, w, arg, dy, dx, dw, db, d, s)
+    return 4 * s.out * s.ph * s.pw * s.b;
+}
+
+/* Computes the gradients dx (unless NULL), dw [out, k, k, in] and db from dy, the gradient of y. The
+ * workspace has ngo_conv_pool_relu_backward_workspace elements. */
+void ngo_conv_pool_relu_backward(const float *x, const float *w, const uint8_t *arg,
+                                 const float *dy, float *dx, float *dw, float *db,
+                                 float *workspace, size b, size in, size h, size width, size out,
+                                 size k)
+{
+    sizes s = of_layer(b, in, h, width, out, k);
+    WITH_KERNEL_SIZE(k, backward, x, w, arg, dy, dx, dw, db, workspace, s)
 }

@@ -26,8 +26,8 @@ def conv_pool_relu(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The layer's output, and the place of the maximum in each pooling window.
 
-    The batch is the last dimension: ``x`` is ``[in, h, w, b]`` and ``weight`` ``[out, in, k, k]``,
-    with k in KERNEL_SIZES and no padding. Both results are
+    The batch is the last dimension: ``x`` is ``[in, h, w, b]``. ``weight`` is ``[out, k, k, in]``,
+    with k in KERNEL_SIZES. There is no padding. Both results are
     ``[out, (h − k + 1) // 2, (w − k + 1) // 2, b]``; the places are uint8, and 4 where the output
     is 0.
     """
@@ -61,9 +61,11 @@ def conv_pool_relu_backward(
     check_tensor("gradient", gradient, pooled)
     dx = x.new_empty(x.shape) if of_input else None
     dw, db = x.new_empty(weight.shape), x.new_empty(out)
-    workspace = x.new_empty(4 * gradient.numel())
+    sizes = b, channels, h, w, out, k
+    count = function("ngo_conv_pool_relu_backward_workspace", [SIZE] * 6, SIZE)(*sizes)
+    workspace = x.new_empty(count)
     function("ngo_conv_pool_relu_backward", BACKWARD)(
-        *pointers(x, weight, which, gradient, dx, dw, db, workspace), b, channels, h, w, out, k
+        *pointers(x, weight, which, gradient, dx, dw, db, workspace), *sizes
     )
     return dx, dw, db
 
@@ -71,9 +73,9 @@ def conv_pool_relu_backward(
 def _sizes(x: torch.Tensor, weight: torch.Tensor) -> tuple[int, ...]:
     """Input channels, height, width, batch size, output channels and kernel size."""
     channels, h, w, b = x.shape
-    out, _, k, _ = weight.shape
+    out, k, _, _ = weight.shape
     check_tensor("x", x, (channels, h, w, b))
-    check_tensor("weight", weight, (out, channels, k, k))
+    check_tensor("weight", weight, (out, k, k, channels))
     if k not in KERNEL_SIZES or min(h, w) < k:
         raise ValueError(
             f"kernel size must be one of {KERNEL_SIZES} and at most {min(h, w)}, the smaller side "

@@ -63,8 +63,13 @@ def work(spec: RunSpec, test_samples: int = TEST_SAMPLES, train_samples: int | N
 
 
 def models(spec: RunSpec) -> int:
-    """How many models an evaluation has: the workers' and their mean, or the one of all."""
-    return spec.workers + 1 if METHODS[spec.method].decentralized else 1
+    """How many models an evaluation has: those of the evaluated workers, and the mean of all."""
+    return spec.evaluated + 1 if METHODS[spec.method].decentralized else 1
+
+
+def requested_memory(resources: Mapping, dataset: str) -> int:
+    """The memory in MB that a run on a data set requests, by the config's ``resources.train``."""
+    return resources.get("mem_mb_of", {}).get(dataset, resources["mem_mb"])
 
 
 def evaluation_count(spec: RunSpec, owned: int) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ngo.common.options import reserve
+from ngo.common.seeding import numpy_stream
 from ngo.training.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Evaluation:
     #: Of the mean of the workers' models. An accuracy is NaN for a task without one.
     consensus_accuracy: float
     consensus_loss: float
-    #: Over the workers' own models.
+    #: Over the own models of the evaluated workers.
     workers_accuracy_mean: float
     workers_accuracy_min: float
     workers_accuracy_max: float
@@ -78,6 +79,16 @@ def evaluation_steps(spec: RunSpec, owned: int) -> list[int]:
     return sorted({0, steps} | {mark for mark in marks if mark < steps})
 
 
+def evaluated_workers(spec: RunSpec) -> list[int]:
+    """The workers that evaluations score, sorted: all, or a random sample.
+
+    The sample is drawn once, from the stream (seed, "eval_workers"): it is the same in all
+    evaluations, and in all runs with the same seed and number of workers.
+    """
+    order = numpy_stream(spec.seed, "eval_workers").permutation(spec.workers)
+    return sorted(order[: spec.evaluated].tolist())
+
+
 def make_evaluation(
     step: int,
     owned: int,
@@ -94,7 +105,7 @@ def make_evaluation(
     """The row of a step, from what was measured.
 
     ``owned`` is how many samples all workers own together; ``holdout`` are the scores on held-out
-    samples.
+    samples. If no evaluated worker is left, the statistics over workers are NaN.
     """
     accuracy, loss = np.array(scores.worker_accuracies), np.array(scores.worker_losses)
     finite = math.isfinite(V) and math.isfinite(scores.consensus_loss)
@@ -108,7 +119,7 @@ def make_evaluation(
         consensus_accuracy=scores.consensus_accuracy,
         consensus_loss=scores.consensus_loss,
         **{
-            f"workers_{name}_{how}": float(getattr(values, how)())
+            f"workers_{name}_{how}": float(getattr(values, how)()) if len(values) else math.nan
             for name, values in (("accuracy", accuracy), ("loss", loss))
             for how in ("mean", "min", "max", "std")
         },

@@ -133,8 +133,8 @@ class Training:
     def _evaluate(self) -> None:
         problem, population, losses = self._problem, self.population, self._losses
         start = time.perf_counter()
-        scores = population.evaluate(*problem.test_at(self.step))
-        holdout = problem.holdout and population.evaluate(*problem.holdout, workers=False)
+        scores = population.evaluate(*problem.test_at(self.step), workers=problem.evaluated)
+        holdout = problem.holdout and population.evaluate(*problem.holdout, workers=())
         self.seconds_evaluating += time.perf_counter() - start
         row = make_evaluation(
             self.step,

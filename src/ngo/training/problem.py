@@ -16,6 +16,7 @@ from ngo.data.test_part import test_samples
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
 from ngo.training.checks import check_share
+from ngo.training.evaluation import evaluated_workers
 from ngo.training.partition_file import draw, held_out
 from ngo.training.spec import RunSpec
 
@@ -36,6 +37,8 @@ class Problem:
     #: The number of samples that workers own, and of their classes (None without classes).
     owned: int
     classes_covered: int | None
+    #: The workers that evaluations score.
+    evaluated: list[int]
     #: The step after which the run ends.
     last_step: int
     #: The samples of evaluations: the test set at the last step, a part of it (or all) before
@@ -107,6 +110,7 @@ def make_problem(
         parts,
         owned=owned,
         classes_covered=covered,
+        evaluated=evaluated_workers(spec),
         last_step=spec.steps(owned),
         test=test,
         test_part=test_part,

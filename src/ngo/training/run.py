@@ -93,6 +93,7 @@ def run(
             save_snapshots(out / earlier.MODELS, spec, training.kept)
         how = {
             "snapshots": sorted(training.kept),
+            "workers_evaluated": len(problem.evaluated),
             "backend": training.population.backend,
             "resumed_at_steps": training.resumed,
             "seconds_evaluating": training.seconds_evaluating,

@@ -42,6 +42,10 @@ T = TypeVar("T")
 # The last step of a run, among the steps after which its models are kept.
 FINAL = "final"
 
+# The most workers that are evaluated by default. With a sample of 64, the standard error of their
+# mean is an eighth of their spread.
+EVALUATED = 64
+
 # The longest time between a run's checkpoints, in seconds, by default.
 CHECKPOINT_SECONDS = 60.0
 
@@ -128,6 +132,12 @@ class RunSpec:
         _FROM_ZERO,
         optional=True,
     )
+    eval_workers: int = whole(
+        "workers that evaluations score, a random sample; 0: all up to 64, else 64",
+        0,
+        _FROM_ZERO,
+        optional=True,
+    )
     precision: str = choice("number type of forward and backward passes", "float32", PRECISIONS)
     backend: str = choice("how all workers' gradients are computed", "auto", BACKENDS)
     seed: int = whole("seed of all random streams", 0, _FROM_ZERO)
@@ -185,6 +195,11 @@ class RunSpec:
     def samples(self) -> int:
         """The number of samples that the run trains on, repeats included (see ``owned``)."""
         return round(self.epochs * self.owned)
+
+    @property
+    def evaluated(self) -> int:
+        """The number of workers that evaluations score (see ``evaluation.evaluated_workers``)."""
+        return min(self.workers, self.eval_workers or EVALUATED)
 
     @property
     def owned(self) -> int:

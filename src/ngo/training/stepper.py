@@ -27,6 +27,7 @@ from ngo.gossip.topology import Mixing
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.problem import Problem
+from ngo.training.run_memory import check_memory, run_memory
 from ngo.training.spec import RunSpec
 from ngo.training.undeclared import DeclaredFields, Undeclared, undeclared
 
@@ -52,6 +53,7 @@ class Stepper:
         the numbers of the workers in this process, by default all.
         """
         own = range(spec.workers) if workers is None else workers
+        check_memory(spec, run_memory(spec, problem, len(own), threads), problem.device)
         self.population = Population(
             problem.model,
             len(own),
@@ -162,6 +164,7 @@ class Stepper:
                 self._matrices,
                 codec=self._codec,
                 created=keep,
+                spread=self.population.spread,
                 warn=self._warn,
             )
             self._method.update(step)

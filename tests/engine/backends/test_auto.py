@@ -3,13 +3,86 @@ import torch
 from conftest import batch
 
 from ngo.engine.backend import BACKENDS, Stacked, build_backend
+from ngo.engine.backends import auto
 from ngo.engine.backends.auto import fastest
 from ngo.engine.population import Population
 from ngo.models.model import Model
 
 
-def test_auto_is_threads_on_a_cpu():
+def tanh(width=8, layer=torch.nn.Tanh):
+    def build(generator):
+        return torch.nn.Sequential(torch.nn.Linear(3, width), layer(), torch.nn.Linear(width, 2))
+
+    return Model(build, input_shape=(3,), task="classification")
+
+
+def stepped(model, n, b=4, shape=(3,)):
+    """A population after its first gradients."""
+    population = Population(model, n, seed=0)
+    generator = torch.Generator().manual_seed(1)
+    inputs = torch.randn(n, b, *shape, generator=generator)
+    targets = torch.randint(2, (n, b), generator=generator)
+    population.gradients(Stacked(inputs, targets))
+    return population
+
+
+class Fails(torch.nn.Module):
+    def forward(self, x):
+        return x * float(x.detach().sum())
+
+
+def test_auto_is_threads_for_few_workers_on_a_cpu():
     assert Population("linear", 2, seed=0).backend == "threads"
+
+
+def test_auto_is_vmap_for_many_small_models_on_a_cpu():
+    population = stepped(tanh(), auto.LEAST_WORKERS)
+    assert population.backend == "vmap"
+    reference = Population(tanh(), population.n, seed=0, backend="vmap")
+    assert torch.equal(population.X, reference.X)
+
+
+def test_auto_is_threads_where_vmap_is_not_faster(monkeypatch):
+    n = auto.LEAST_WORKERS
+    assert stepped(tanh(), n - 1).backend == "threads"
+    parameters = 6 * 8 + 2
+    monkeypatch.setattr(auto, "MOST_WORK", 4 * parameters)
+    assert stepped(tanh(), n, b=4).backend == "vmap"
+    assert stepped(tanh(), n, b=5).backend == "threads"
+    monkeypatch.setattr(auto, "MOST_PARAMETERS", parameters - 1)
+    assert stepped(tanh(), n).backend == "threads"
+
+    def convolution(generator):
+        return torch.nn.Sequential(torch.nn.Conv1d(1, 2, 3), torch.nn.Flatten())
+
+    model = Model(convolution, input_shape=(1, 3), task="classification")
+    monkeypatch.undo()
+    assert stepped(model, n, shape=(1, 3)).backend == "threads"
+
+
+def test_auto_is_threads_where_vmap_fails_or_disagrees(monkeypatch, caplog):
+    assert stepped(tanh(layer=Fails), auto.LEAST_WORKERS).backend == "threads"
+
+    def wrong(workers):
+        right = build_backend(workers, "loop")
+        return lambda batches: right(batches) * 1.1
+
+    monkeypatch.setitem(BACKENDS, "vmap", wrong)
+    assert stepped(tanh(), auto.LEAST_WORKERS).backend == "threads"
+    assert all(line.startswith("backend: auto skips 'vmap': ") for line in caplog.messages)
+    assert len(caplog.messages) == 2
+
+
+def test_auto_is_threads_where_vmap_takes_workers_in_turn(caplog):
+    class Slow(torch.nn.Module):
+        def forward(self, x):
+            one = torch.ones(len(x), 1, dtype=torch.long)
+            four = torch.full((len(x),), 1)
+            logits = x.log_softmax(-1)[None]
+            return x + torch.nn.functional.ctc_loss(logits, one, four, four)
+
+    assert stepped(tanh(layer=Slow), auto.LEAST_WORKERS).backend == "threads"
+    assert "performance drop" in caplog.text
 
 
 def test_the_choice_leaves_state_and_streams_alone():

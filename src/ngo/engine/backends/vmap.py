@@ -1,6 +1,6 @@
 """All workers at once: a convolution of n workers is one grouped convolution.
 
-It is for small models on a GPU; on a CPU it is slower than the loop.
+It is for small models: on a GPU, and on a CPU where there are many workers.
 """
 
 from __future__ import annotations

@@ -8,17 +8,22 @@ from ngo.gossip.local_rule import local_rule
 from ngo.gossip.local_rules.momentum import MASS
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from ngo.gossip.step import Step
+    from ngo.native.elementwise import Chain
 
 
-@local_rule("nesterov", options=MASS)
-def nesterov(step: Step) -> None:
+@local_rule("nesterov", matrices=1, chain=True, options=MASS)
+def nesterov(step: Step) -> Chain:
     """Nesterov's momentum (Sutskever et al. 2013): m_i ← μ m_i + g_i; x_i ← x_i − η (g_i + μ m_i).
 
     As in ``torch.optim.SGD``.
     """
-    import torch
+    mu = step.run.momentum
 
-    m, mu = step.matrix("momentum"), step.run.momentum
-    torch.add(step.G, m, alpha=mu, out=m)  # one pass over memory
-    step.X.sub_(step.G, alpha=step.lr).sub_(m, alpha=step.lr * mu)
+    def descend(x: Tensor, m: Tensor, g: Tensor) -> None:
+        m.mul_(mu).add_(g)
+        x.sub_(g, alpha=step.lr).sub_(m, alpha=step.lr * mu)
+
+    return descend, step.X, step.matrix("momentum"), step.G

@@ -8,9 +8,10 @@ from ngo.gossip.local_rule import local_rule
 
 if TYPE_CHECKING:
     from ngo.gossip.step import Step
+    from ngo.native.elementwise import Chain
 
 
-@local_rule("sgd")
-def sgd(step: Step) -> None:
+@local_rule("sgd", chain=True)
+def sgd(step: Step) -> Chain:
     """Stochastic gradient descent (Robbins and Monro 1951): x_i ← x_i − η g_i."""
-    step.X.sub_(step.G, alpha=step.lr)
+    return lambda x, g: x.sub_(g, alpha=step.lr), step.X, step.G

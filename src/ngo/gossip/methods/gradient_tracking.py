@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 from ngo.gossip.method import GOSSIP_FIELDS, method
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from ngo.gossip.step import Step
 
 
-@method("gradient_tracking", fields=GOSSIP_FIELDS, sends=("d", "d"), local_steps=1, delay=0)
+@method(
+    "gradient_tracking", fields=GOSSIP_FIELDS, sends=("d", "d"), matrices=4, local_steps=1, delay=0
+)
 def gradient_tracking(step: Step) -> None:
     """Gradient tracking (DSGT; Pu and Nedić 2021): pull(x − η y), with y ← mix(y) + g^t − g^(t−1).
 
@@ -21,15 +25,15 @@ def gradient_tracking(step: Step) -> None:
     x^(t+1) = mix(x^t) − η y^t. Here and in DIGing, y mixes before the difference of gradients is
     added; in Aug-DGM, their sum mixes.
     """
-    import torch
-
     y, before = step.matrix("y"), step.matrix("g")
+    last = y.clone()
     if step.t > 0:
-        last = y.clone()
         step.network.mix(y)
-        torch.lerp(last, y, step.gamma, out=y)
-    y.add_(torch.sub(step.G, before, out=before))
-    before.copy_(step.G)
-    step.G.copy_(y)
-    step.descend()
+
+    def track(y: Tensor, last: Tensor, g: Tensor, before: Tensor) -> None:
+        y.lerp_(last, 1 - step.gamma).add_(g - before)
+        before.copy_(g)
+        g.copy_(y)
+
+    step.descend(before=(track, y, last, step.G, before))
     step.gossip()

@@ -10,19 +10,30 @@ if TYPE_CHECKING:
     from ngo.gossip.step import Step
 
 
-@method("push_sum", fields=("topology",), directed=True, sends=("d + 1",), local_steps=1, delay=0)
+@method(
+    "push_sum",
+    fields=("topology",),
+    directed=True,
+    sends=("d + 1",),
+    matrices=2,
+    local_steps=1,
+    delay=0,
+)
 def push_sum(step: Step) -> None:
     """Stochastic gradient push (SGP; Assran et al. 2019): push sums average on directed graphs.
 
     x ← W (x − η g), w ← W w for column-stochastic W; gradients are taken at z = x / w. ``step.X``
     is z, for gradients and evaluations.
     """
-    import torch
-
-    w = step.matrix("w", columns=1, fill=1.0)
-    z = step.X.clone()
-    step.descend()
-    sums = torch.cat([step.X.sub_(z).add_(z.mul_(w)), w], 1)
+    z, w = step.X, step.matrix("w", columns=1, fill=1.0)
+    sums = z.new_empty(len(z), z.shape[1] + 1)
+    x = sums[:, :-1]
+    # x = w z − η g = (w − 1) z + (z − η g)
+    step.descend(
+        before=(lambda x, z, w: x.copy_(z * (w - 1)), x, z, w),
+        after=(lambda x, z: x.add_(z), x, z),
+    )
+    sums[:, -1:] = w
     step.network.mix(sums)
     w.copy_(sums[:, -1:])
-    torch.div(sums[:, :-1], w, out=step.X)
+    step.elementwise((lambda z, x, w: z.copy_(x / w), z, x, w))

@@ -8,6 +8,8 @@ from ngo.common.fields import below, number
 from ngo.gossip.method import GOSSIP_FIELDS, method
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from ngo.gossip.step import Step
 
 HELP = "quasi-global momentum μ, of the half step and of the average"
@@ -16,7 +18,13 @@ MASS = {"qg_momentum": number(HELP, 0.9, below(0, 1))}
 
 
 @method(
-    "quasi_global", fields=GOSSIP_FIELDS, options=MASS, local_rule="sgd", local_steps=1, delay=0
+    "quasi_global",
+    fields=GOSSIP_FIELDS,
+    options=MASS,
+    matrices=3,
+    local_rule="sgd",
+    local_steps=1,
+    delay=0,
 )
 def quasi_global(step: Step) -> None:
     """Quasi-global momentum (QG-DSGDm; Lin et al. 2021): momentum of whole steps, with one μ.
@@ -27,8 +35,15 @@ def quasi_global(step: Step) -> None:
     the paper) and that of the average m.
     """
     m, mu = step.matrix("m"), step.run.qg_momentum
-    x = step.X.clone()
-    step.G.add_(m, alpha=mu)
-    step.descend()
+    before = step.X.new_empty(step.X.shape)
+
+    def accelerate(before: Tensor, x: Tensor, g: Tensor, m: Tensor) -> None:
+        before.copy_(x)
+        g.add_(m, alpha=mu)
+
+    def average(m: Tensor, before: Tensor, x: Tensor) -> None:
+        m.mul_(mu).add_(before - x, alpha=(1 - mu) / step.lr)
+
+    step.descend(before=(accelerate, before, step.X, step.G, m))
     step.gossip()
-    m.mul_(mu).add_(x.sub_(step.X), alpha=(1 - mu) / step.lr)
+    step.elementwise((average, m, before, step.X))

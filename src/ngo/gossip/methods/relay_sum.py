@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     fields=("topology",),
     graph="tree",
     sends=("d + 1",),
+    matrices=9,
     needs_every_message="relays what it has received",
     local_steps=1,
     delay=0,

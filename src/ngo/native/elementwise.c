@@ -1,0 +1,73 @@
+/* A chain of elementwise operations on matrices, in one pass over memory. */
+
+#include <math.h>
+#include <stdint.h>
+
+typedef int64_t size;
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+/* The order is that of elementwise.py. */
+enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, MULTIPLY_ADD, SQUARE_ROOT };
+typedef struct {
+    int32_t operation, out, a, b, c;
+} instruction;
+
+/* An operand is a matrix, or a column with one number for each row (a `stride` of 0: one number for
+ * all), or, without `data`, an intermediate result. */
+typedef struct {
+    float *data;
+    size stride; /* from row to row */
+    int32_t is_matrix;
+} operand;
+
+enum { BLOCK = 512 };        /* columns that are processed at once: they fit into the first-level cache */
+enum { TAKE = 32 * BLOCK };  /* columns that a thread claims at a time */
+const size ngo_elementwise_block = BLOCK;
+
+/* The result may take the place of an operand, element by element. */
+#define EACH(result)                                                                               \
+    _Pragma("clang loop vectorize(assume_safety)") for (size v = 0; v < width; v++) out[v] = result; \
+    break;
+
+static void run(int32_t operation, float *out, const float *a, const float *b, const float *c,
+                size width)
+{
+    switch (operation) {
+    case ADD: EACH(a[v] + b[v])
+    case SUBTRACT: EACH(a[v] - b[v])
+    case MULTIPLY: EACH(a[v] * b[v])
+    case DIVIDE: EACH(a[v] / b[v])
+    case MULTIPLY_ADD: EACH(a[v] + b[v] * c[v])
+    case SQUARE_ROOT: EACH(sqrtf(a[v]))
+    }
+}
+
+/* Runs the instructions of the program, in order, on each element of matrices [n, d]. Threads that pass
+ * the same `next`, initially 0, share the elements. Each thread has a workspace `work` of
+ * operand_count · BLOCK elements. */
+void ngo_elementwise(const instruction *program, size length, const operand *operands,
+                     size operand_count, size n, size d, size *next, float *work)
+{
+    size parts = (d + TAKE - 1) / TAKE, taken;
+    float *at[operand_count];
+    while ((taken = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < n * parts) {
+        size row = taken / parts, from = taken % parts * TAKE, to = MIN(from + TAKE, d);
+        for (size k = 0; k < operand_count; k++) {
+            at[k] = work + k * BLOCK;
+            if (operands[k].is_matrix)
+                at[k] = operands[k].data + row * operands[k].stride + from;
+            else if (operands[k].data)
+                for (size v = 0; v < BLOCK; v++)
+                    at[k][v] = operands[k].data[row * operands[k].stride];
+        }
+        for (; from < to; from += BLOCK) {
+            for (size k = 0; k < length; k++) {
+                instruction i = program[k];
+                run(i.operation, at[i.out], at[i.a], at[i.b], at[i.c], MIN(BLOCK, to - from));
+            }
+            for (size k = 0; k < operand_count; k++)
+                if (operands[k].is_matrix)
+                    at[k] += BLOCK;
+        }
+    }
+}

@@ -1,0 +1,158 @@
+"""Chains of elementwise operations on a CPU in one pass over memory, by ``elementwise.c``.
+
+The function that describes a chain is called once, with operands that record its operations instead
+of tensors. The compiled code then runs them all on one block of columns after another.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ngo.native import build
+from ngo.native.arguments import POINTER, SIZE
+from ngo.native.pool import Map
+
+ARGUMENTS = [POINTER, SIZE, POINTER, *[SIZE] * 3, *[POINTER] * 2]
+
+# Elements for each thread. With fewer, the work would end before another thread wakes.
+SHARE = 1 << 17
+
+# The order is that of elementwise.c.
+ADD, SUBTRACT, MULTIPLY, DIVIDE, MULTIPLY_ADD, SQUARE_ROOT = range(6)
+
+# A function and its tensors, ``(f, *tensors)``.
+Chain = tuple[Any, ...]
+
+
+class _Argument(ctypes.Structure):
+    _fields_ = (("data", POINTER), ("stride", SIZE), ("is_matrix", ctypes.c_int32))
+
+
+def elementwise(*chains: Chain, spread: Map) -> None:
+    """Run chains ``(f, *tensors)``, one after another on the threads of ``spread``.
+
+    ``f(*tensors)`` changes matrices ``[n, d]`` in place by elementwise operations. The first tensor
+    of a chain is a matrix; others may also be columns ``[n, 1]``, which do not change. On a CPU,
+    for float32, all chains together take one pass over memory, and ``f`` may use ``+``, ``-``,
+    ``*``, ``/``, ``sqrt``, ``copy_``, ``add_``, ``sub_``, ``mul_``, ``div_``, ``addcmul_``,
+    ``addcdiv_`` and ``lerp_``. Elsewhere the operations are torch's.
+    """
+    tensors = [tensor for _, *its in chains for tensor in its]
+    if not _fit(tensors):
+        for f, *its in chains:
+            f(*its)
+        return
+    n, d = tensors[0].shape
+    found = _Recording()
+    for f, *its in chains:
+        f(*(found.operand(x, is_matrix=x.shape[1] == d) for x in its))
+    program = (ctypes.c_int32 * 5 * len(found.instructions))(*found.instructions)
+    operands = (_Argument * len(found.operands))(*found.operands)
+    flat = all(x.shape[1] == d and x.is_contiguous() for x in tensors)
+    sizes = len(operands), *((1, n * d) if flat else (n, d))
+    block = ctypes.c_int64.in_dll(build.library(), "ngo_elementwise_block").value
+    taken = ctypes.c_int64()
+
+    def run(_: int) -> None:
+        work = torch.empty(len(operands) * block)
+        build.function("ngo_elementwise", ARGUMENTS)(
+            program, len(program), operands, *sizes, ctypes.byref(taken), work.data_ptr()
+        )
+
+    spread(run, -(-n * d // SHARE))
+
+
+def _fit(tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether there is compiled code, and it takes these tensors."""
+    if not tensors or not build.available():
+        return False
+    n, d = tensors[0].shape
+    return all(
+        x.is_cpu and x.dtype == torch.float32 and x.shape in ((n, d), (n, 1)) and x.stride(1) == 1
+        for x in tensors
+    )
+
+
+class _Recording:
+    """The operations recorded so far, on operands that are known by their places."""
+
+    def __init__(self) -> None:
+        self.instructions: list[tuple[int, int, int, int, int]] = []
+        self.operands: list[_Argument] = []
+        self._numbers: list[ctypes.c_float] = []
+
+    def operand(self, tensor: torch.Tensor | None = None, *, is_matrix: bool = False) -> _Recorded:
+        """A tensor as an operand; without one, an intermediate result."""
+        address, stride = (None, 0) if tensor is None else (tensor.data_ptr(), tensor.stride(0))
+        self.operands.append(_Argument(address, stride, is_matrix))
+        return _Recorded(self, len(self.operands) - 1)
+
+    def record(self, out: _Recorded, operation: int, *values: _Recorded | float) -> _Recorded:
+        """Record one operation; the operand ``out``, which takes its result."""
+        a, b, c = (*map(self._place, values), 0, 0)[:3]
+        self.instructions.append((operation, out.place, a, b, c))
+        return out
+
+    def _place(self, value: _Recorded | float) -> int:
+        """The place of an operand; a number becomes one."""
+        if isinstance(value, _Recorded):
+            return value.place
+        self._numbers.append(ctypes.c_float(value))
+        self.operands.append(_Argument(ctypes.addressof(self._numbers[-1]), 0, False))
+        return len(self.operands) - 1
+
+
+class _Recorded:
+    """An operand in place of a tensor. Its operations are those of ``torch.Tensor``, recorded."""
+
+    def __init__(self, recording: _Recording, place: int) -> None:
+        self.recording, self.place = recording, place
+
+    def _new(self, operation: int, *values: _Recorded | float) -> _Recorded:
+        return self.recording.record(self.recording.operand(), operation, *values)
+
+    def _set(self, operation: int, *values: _Recorded | float) -> _Recorded:
+        return self.recording.record(self, operation, *values)
+
+    def __add__(self, other: _Recorded | float) -> _Recorded:
+        return self._new(ADD, self, other)
+
+    def __sub__(self, other: _Recorded | float) -> _Recorded:
+        return self._new(SUBTRACT, self, other)
+
+    def __mul__(self, other: _Recorded | float) -> _Recorded:
+        return self._new(MULTIPLY, self, other)
+
+    def __truediv__(self, other: _Recorded | float) -> _Recorded:
+        return self._new(DIVIDE, self, other)
+
+    def sqrt(self) -> _Recorded:
+        return self._new(SQUARE_ROOT, self)
+
+    def copy_(self, other: _Recorded) -> _Recorded:
+        return self._set(MULTIPLY, other, 1.0)
+
+    def add_(self, other: _Recorded | float, *, alpha: float = 1.0) -> _Recorded:
+        return self._set(MULTIPLY_ADD, self, other, alpha)
+
+    def sub_(self, other: _Recorded | float, *, alpha: float = 1.0) -> _Recorded:
+        return self._set(MULTIPLY_ADD, self, other, -alpha)
+
+    def mul_(self, other: _Recorded | float) -> _Recorded:
+        return self._set(MULTIPLY, self, other)
+
+    def div_(self, other: _Recorded | float) -> _Recorded:
+        return self._set(DIVIDE, self, other)
+
+    def addcmul_(self, a: _Recorded, b: _Recorded, *, value: float = 1.0) -> _Recorded:
+        return self._set(MULTIPLY_ADD, self, a * value, b)
+
+    def addcdiv_(self, a: _Recorded, b: _Recorded, *, value: float = 1.0) -> _Recorded:
+        return self._set(MULTIPLY_ADD, self, a / b, value)
+
+    def lerp_(self, end: _Recorded, weight: float) -> _Recorded:
+        return self._set(MULTIPLY_ADD, self, end - self, weight)

@@ -1,0 +1,113 @@
+"""Chains of elementwise operations: as in torch, for any shapes, threads and numbers."""
+
+import math
+import random
+
+import pytest
+import torch
+
+from ngo.common.seeding import torch_stream
+from ngo.native import build
+from ngo.native.elementwise import elementwise
+from ngo.native.pool import in_order, threads
+
+compiled = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
+
+OPERATIONS = {
+    "copy_": lambda x, y, w, s: x.copy_(y),
+    "add_": lambda x, y, w, s: x.add_(y, alpha=s),
+    "sub_": lambda x, y, w, s: x.sub_(y, alpha=s).sub_(0.5),
+    "mul_": lambda x, y, w, s: x.mul_(y).mul_(s),
+    "div_": lambda x, y, w, s: x.div_(y * y + 1),
+    "addcmul_": lambda x, y, w, s: x.addcmul_(y, w, value=s),
+    "addcdiv_": lambda x, y, w, s: x.addcdiv_(w, y * y + 1, value=s),
+    "lerp_": lambda x, y, w, s: x.lerp_(y, s),
+    "sqrt": lambda x, y, w, s: x.copy_((y * y + w * w).sqrt()),
+    "in turn": lambda x, y, w, s: x.copy_((x - y) * w + x / (w * w + s * s) - s),
+}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_chains_are_those_of_torch_in_float64(seed):
+    """100 random chains of random shapes: contiguous, with wider rows, with columns."""
+    draw, spread = random.Random(seed), in_order
+    for k in range(100):
+        n, d = draw.randint(1, 5), draw.choice([1, 2, 15, 16, 17, draw.randint(1, 1200)])
+        wide = torch.randn(3, n, d + 3, generator=torch_stream(1000 * seed + k, "matrices"))
+        matrices = [m[:, 1 : d + 1] if draw.random() < 0.3 else m[:, :d].clone() for m in wide]
+        column = torch.randn(n, 1, generator=torch_stream(k, "column"))
+        exact = [m.double() for m in matrices]
+        chains, exactly = [], []
+        for _ in range(draw.randint(1, 4)):
+            name, s = draw.choice(list(OPERATIONS)), draw.uniform(-2, 2)
+            i, j, w = draw.randrange(3), draw.randrange(3), draw.randrange(4)
+
+            def f(x, y, w, name=name, s=s):
+                OPERATIONS[name](x, y, w, s)
+
+            chains.append((f, matrices[i], matrices[j], [*matrices, column][w]))
+            exactly.append((f, exact[i], exact[j], [*exact, column.double()][w]))
+        elementwise(*chains, spread=spread)
+        elementwise(*exactly, spread=spread)
+        for found, expected in zip(matrices, exact, strict=True):
+            size = max(1.0, float(max(m.abs().max() for m in exact)))
+            assert (found - expected).abs().max() < 1e-4 * size
+
+
+@pytest.mark.parametrize("width", [60_000, 60_003])
+def test_bytes_are_the_same_for_any_number_of_threads(width):
+    def chain(x, y, w):
+        x.addcmul_(y, w, value=0.3).div_(y * y + 1)
+        y.lerp_(x, 0.7)
+
+    found = []
+    for spread in (in_order, threads(2), threads(3)):
+        generator = torch_stream(0, "matrices")
+        x, y = torch.randn(2, 7, width, generator=generator)[:, :, :60_000]
+        elementwise((chain, x, y, torch.randn(7, 1, generator=generator)), spread=spread)
+        found.append((x.clone(), y.clone()))
+    for x, y in found[1:]:
+        assert torch.equal(x, found[0][0])
+        assert torch.equal(y, found[0][1])
+
+
+@compiled
+def test_numbers_at_the_edges_of_float32():
+    tiny, large, inf, nan = 2.0**-149, 3.4e38, math.inf, math.nan
+    x = torch.tensor([[0.0, -0.0, tiny, -tiny, large, -large, inf, -inf, nan, 1.0]])
+    for f in (
+        lambda y, x: y.copy_(x),
+        lambda y, x: y.copy_(x + x),
+        lambda y, x: y.copy_(x - x),
+        lambda y, x: y.copy_(x * x),
+        lambda y, x: y.copy_(x / x),
+        lambda y, x: y.copy_(x.sqrt()),
+        lambda y, x: y.add_(x, alpha=2.0**24),
+        lambda y, x: y.addcdiv_(x, x * 0.0),
+    ):
+        found, expected = torch.ones(1, 10), torch.ones(1, 10)
+        elementwise((f, found, x), spread=in_order)
+        f(expected, x)
+        assert torch.equal(found.nan_to_num(9), expected.nan_to_num(9))
+        assert torch.equal(found.isnan(), expected.isnan())
+    copy = torch.ones(1, 10)
+    elementwise((lambda y, x: y.copy_(x), copy, x), spread=in_order)
+    assert torch.equal(copy.signbit(), x.signbit())
+
+
+@compiled
+def test_what_the_compiled_code_does_not_take_is_left_to_torch():
+    """It would record an exponential; torch has it."""
+
+    def f(x):
+        x.exp_()
+
+    for x in (torch.zeros(2, 3).double(), torch.zeros(3, 2).T):
+        elementwise((f, x), spread=in_order)
+        assert (x == 1).all()
+    with pytest.raises(AttributeError, match="exp_"):
+        elementwise((f, torch.zeros(2, 3)), spread=in_order)
+
+
+def test_no_chain_changes_nothing():
+    elementwise(spread=in_order)
