@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
@@ -49,8 +49,15 @@ class Method:
     sends: tuple[str, ...] = ("d",)
     #: Whether the local rule has to be linear in the gradients.
     linear_rule: bool = False
+    #: The matrices [n, d] that a step needs beside parameters and gradients, temporary ones
+    #: included; a function if that depends on the run.
+    matrices: int | Callable[..., int] = 1
     #: The reason why no link may fail and no worker may be away; empty if they may.
     needs_every_message: str = ""
+
+    def matrices_of(self, run: Any) -> int:
+        """How many matrices ``[n, d]`` a step of the run needs beside parameters and gradients."""
+        return self.matrices(run) if callable(self.matrices) else self.matrices
 
     @property
     def decentralized(self) -> bool:
@@ -71,6 +78,7 @@ def method(
     graph: str = "any",
     sends: tuple[str, ...] = ("d",),
     linear_rule: bool = False,
+    matrices: int | Callable[..., int] = 1,
     needs_every_message: str = "",
     options: Options | None = None,
     **fixed: object,
@@ -85,6 +93,8 @@ def method(
     - ``graph``: ``fixed``, or a ``tree``, if a step uses what the same neighbours sent before.
     - ``sends``: its messages (see ``traffic.NUMBERS``).
     - ``linear_rule``: it is biased with a local rule that is not linear in the gradients.
+    - ``matrices``: how many matrices ``[n, d]`` a step needs beside parameters and gradients, for
+      the estimate of a run's memory. The one by default is for the rows after a pull.
     - ``needs_every_message``: why it cannot lose a message, to complete "method 'NAME' …".
     """
 
@@ -100,6 +110,7 @@ def method(
             graph=graph,
             sends=sends,
             linear_rule=linear_rule,
+            matrices=matrices,
             needs_every_message=needs_every_message,
         )
         METHODS.add(name, entry, update)

@@ -20,12 +20,14 @@ from ngo.gossip.failures import Failures, unchanged
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Network, SharedMatrix
 from ngo.gossip.step import Matrices, Step
 from ngo.gossip.topology import Mixing
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.problem import Problem
+from ngo.training.run_memory import check_memory, run_memory
 from ngo.training.spec import RunSpec
 from ngo.training.undeclared import DeclaredFields, Undeclared, undeclared
 
@@ -51,6 +53,7 @@ class Stepper:
         the numbers of the workers in this process, by default all.
         """
         own = range(spec.workers) if workers is None else workers
+        check_memory(spec, run_memory(spec, problem, len(own), threads), problem.device)
         self.population = Population(
             problem.model,
             len(own),
@@ -142,7 +145,7 @@ class Stepper:
         self.t += 1
         network: Any = self.network
         if alone:
-            network, W = SharedMatrix(self.population.spread), torch.eye(len(X)).double()
+            network, W = SharedMatrix(self.population.spread), MixingMatrix.identity(len(X))
         network.set_matrix(W)
         if self._mixing is None:  # the method reaches the server alone
             error = undeclared(self._spec, "topology")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     fields=(*GOSSIP_FIELDS, "compression"),
     graph="fixed",
     sends=("C(d)",),
+    matrices=4,
     needs_every_message="adds up what neighbours have sent",
     local_steps=1,
     delay=0,

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from ngo.gossip.step import Step
 
 
-@method("gradient_tracking", fields=GOSSIP_FIELDS, sends=("d", "d"), local_steps=1, delay=0)
+@method(
+    "gradient_tracking", fields=GOSSIP_FIELDS, sends=("d", "d"), matrices=4, local_steps=1, delay=0
+)
 def gradient_tracking(step: Step) -> None:
     """Gradient tracking (DSGT; Pu and Nedić 2021): pull(x − η y), with y ← mix(y) + g^t − g^(t−1).
 
