@@ -2,6 +2,7 @@ from dataclasses import replace
 from itertools import islice
 
 import numpy as np
+import pytest
 import torch
 
 from ngo.common.seeding import torch_stream
@@ -19,11 +20,20 @@ def test_batches_pass_over_all_samples_and_are_always_full():
     assert drawn[:5] != drawn[5:10]
 
 
+@pytest.mark.parametrize(("owned", "size"), [(5, 7), (300, 1), (700, 32), (8, 8)])
+def test_batches_are_the_orders_of_all_passes_in_turn(owned, size):
+    own, generator = np.arange(owned), torch_stream(0, "batches", 3)
+    stream = BatchStream(own, size, torch_stream(0, "batches", 3))
+    drawn = torch.cat(list(islice(stream, 1000)))
+    passes = [torch.randperm(owned, generator=generator) for _ in range(len(drawn) // owned + 1)]
+    assert torch.equal(drawn, torch.cat(passes)[: len(drawn)])
+
+
 def test_a_stream_is_restored():
     def fresh(seed):
         return BatchStream(np.arange(10), 4, torch_stream(seed, "batches", 0))
 
-    for drawn in range(7):
+    for drawn in (*range(7), 63, 64, 65, 200):
         first, second = fresh(0), fresh(1)
         for _ in range(drawn):
             next(first)

@@ -94,8 +94,7 @@ def test_failed_links_carry_no_message(least_squares):
     failures = Failures(N, 0, **RATES)
     expected = 0
     for t in range(12):
-        expected += int(failures.matrix(torch.ones(N, N).double(), failures.absent(t)).ne(0).sum())
-        expected -= N
+        expected += failures.matrix(torch.ones(N, N), failures.absent(t)).edges
         stepper.advance()
     assert stepper.network.messages == expected < 12 * N * (N - 1)
 
@@ -128,4 +127,4 @@ def test_every_method_sees_the_same_failures(own_entries, least_squares):
         stepper = made(least_squares, method=name)
         for _ in range(6):
             stepper.advance()
-    assert all(torch.equal(a, b) for a, b in zip(seen[:6], seen[6:], strict=True))
+    assert all(torch.equal(a.dense(), b.dense()) for a, b in zip(seen[:6], seen[6:], strict=True))

@@ -15,6 +15,10 @@ from ngo.engine.backend import Rows, Stacked
 from ngo.models.task import Task, normalised_batch
 from ngo.models.tasks.vae import image_batch
 
+# The samples and the batches of a worker that are drawn together: the draws of a thousand workers
+# would otherwise take longer than the rest of a step.
+SAMPLES, BATCHES = 256, 256
+
 
 class BatchStream:
     """Endless batches of one worker's sample indices, ``[batch_size]`` each.
@@ -25,7 +29,8 @@ class BatchStream:
 
     def __init__(self, owned: np.ndarray, batch_size: int, generator: torch.Generator) -> None:
         self._own = torch.from_numpy(owned)
-        self._waiting = self._own[:0]
+        self._batches: list[torch.Tensor] = []  # the next ones, the next of all last
+        self._waiting = self._own[:0]  # the samples after them
         self._size = batch_size
         self._generator = generator
 
@@ -33,19 +38,29 @@ class BatchStream:
         return self
 
     def __next__(self) -> torch.Tensor:
-        while len(self._waiting) < self._size:
+        if not self._batches:
+            self._draw()
+        return self._batches.pop()
+
+    def _draw(self) -> None:
+        passes, count = [self._waiting], len(self._waiting)
+        while count < max(self._size, SAMPLES):
             order = torch.randperm(len(self._own), generator=self._generator)
-            self._waiting = torch.cat([self._waiting, self._own[order]])
-        batch, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
-        return batch
+            passes.append(self._own[order])
+            count += len(order)
+        drawn = torch.cat(passes)
+        k = min(count // self._size, BATCHES)
+        self._batches = list(drawn[: k * self._size].view(k, self._size).unbind()[::-1])
+        self._waiting = drawn[k * self._size :]
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The state that decides the next batches."""
-        return {"waiting": self._waiting.clone(), "stream": self._generator.get_state()}
+        waiting = torch.cat([*self._batches[::-1], self._waiting])
+        return {"waiting": waiting, "stream": self._generator.get_state()}
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Restore from ``state``."""
-        self._waiting = state["waiting"]
+        self._batches, self._waiting = [], state["waiting"]
         self._generator.set_state(state["stream"])
 
 

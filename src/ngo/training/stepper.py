@@ -20,6 +20,7 @@ from ngo.gossip.failures import Failures, unchanged
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Network, SharedMatrix
 from ngo.gossip.step import Matrices, Step
 from ngo.gossip.topology import Mixing
@@ -144,7 +145,7 @@ class Stepper:
         self.t += 1
         network: Any = self.network
         if alone:
-            network, W = SharedMatrix(self.population.spread), torch.eye(len(X)).double()
+            network, W = SharedMatrix(self.population.spread), MixingMatrix.identity(len(X))
         network.set_matrix(W)
         if self._mixing is None:  # the method reaches the server alone
             error = undeclared(self._spec, "topology")

@@ -30,12 +30,19 @@ def relay_sum(step: Step) -> None:
     """
     import torch
 
+    from ngo.common.transfers import sent
+
     step.descend()
     i, _ = step.network.links()
     received = step.matrix("received", rows=len(i), columns=step.X.shape[1] + 1)
-    ends = (i == torch.arange(len(step.X))[:, None]).to(step.X)  # [n, e]: where edges begin
     counted = torch.cat([step.X, torch.ones_like(step.X[:, :1])], 1)
-    messages = (counted + ends @ received)[i] - received
+    places = sent(i, step.X.device)
+    degrees = sent(torch.bincount(i, minlength=len(step.X)), step.X.device)
+
+    def relayed() -> torch.Tensor:  # the sums of what each worker has received
+        return counted + torch.segment_reduce(received, "sum", lengths=degrees, axis=0)
+
+    messages = relayed()[places] - received
     received.copy_(step.network.swap(messages))
-    total = counted + ends @ received
+    total = relayed()
     torch.div(total[:, :-1], total[:, -1:], out=step.X)
