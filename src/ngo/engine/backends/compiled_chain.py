@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ngo.common.registry import UserError
 from ngo.engine.backend import Batches, Gradients, Workers, backend
@@ -35,14 +35,14 @@ def compiled(workers: Workers) -> Gradients:
             rows.targets,
             samples=rows.samples,
             shades=rows.shades,
-            noise=noise(b),
+            **noise(b),
         )
 
     return gradients
 
 
-def _noise(workers: Workers, chain: Chain) -> Callable[[int], torch.Tensor | None]:
-    """A function that draws what the layers of all workers need for batches of b samples.
+def _noise(workers: Workers, chain: Chain) -> Callable[[int], dict[str, Any]]:
+    """A function of b: where the numbers that layers draw for b samples are, and what draws them.
 
     Each number comes from its worker's stream, and is the one that the layer itself would draw.
     """
@@ -51,27 +51,27 @@ def _noise(workers: Workers, chain: Chain) -> Callable[[int], torch.Tensor | Non
     from ngo.engine.inspection import evaluation_noise
 
     random = [layer for layer in chain.layers if layer.draws]
-    drawn: dict[int, tuple[torch.Tensor, list[list[torch.Tensor]]]] = {}  # by b
+    places: dict[int, tuple[torch.Tensor, list[list[torch.Tensor]]]] = {}  # by b
 
-    def noise(b: int) -> torch.Tensor | None:
+    def noise(b: int) -> dict[str, Any]:
         if not random:
-            return None
+            return {}
         if not workers.modules[0].training:
             each = evaluation_noise(chain, b)
-            return None if each is None else each.repeat(workers.n, 1)
-        if b not in drawn:
+            return {} if each is None else {"noise": each.repeat(workers.n, 1)}
+        if b not in places:
             numbers = torch.empty(workers.n, b * chain.draws)
-            drawn[b] = (
-                numbers,
-                [row.split([b * layer.draws for layer in random]) for row in numbers],
-            )
-        numbers, rows = drawn[b]
-        for generator, views in zip(workers.generators, rows, strict=True):
-            for layer, view in zip(random, views, strict=True):
+            sizes = [b * layer.draws for layer in random]
+            places[b] = numbers, [list(row.split(sizes)) for row in numbers]
+        numbers, rows = places[b]
+
+        def draw(i: int) -> None:
+            for layer, row in zip(random, rows[i], strict=True):
                 if layer.keep:
-                    view.bernoulli_(layer.keep, generator=generator)
+                    row.bernoulli_(layer.keep, generator=workers.generators[i])
                 else:
-                    view.normal_(generator=generator)
-        return numbers
+                    row.normal_(generator=workers.generators[i])
+
+        return {"noise": numbers, "draw": draw}
 
     return noise
