@@ -12,9 +12,10 @@ from ngo.data.augmentation import Augment
 from ngo.data.dataset import Dataset
 from ngo.models.task import Task
 
-# The samples and the batches of a worker that are drawn together: the draws of a thousand workers
-# would otherwise take longer than the rest of a step.
-SAMPLES, BATCHES = 256, 256
+# The fewest samples of a worker that are drawn, and the most batches into which they are cut, at
+# once. To do so when a batch is due would take longer, with thousands of workers, than the rest of
+# a step.
+SAMPLES, BATCHES = 64, 256
 
 
 class BatchStream:
