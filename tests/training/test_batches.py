@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -72,3 +73,35 @@ def test_each_workers_images_are_changed_from_its_own_stream(digits):
             changed = augment(digits.train_inputs[samples], each[i])
             assert torch.equal(inputs[i], digits.normalised(changed))
             assert torch.equal(targets[i], digits.train_targets[samples])
+
+
+def test_rows_are_the_same_samples(digits, least_squares):
+    """Where they are rows of the data set, no sample is copied."""
+
+    def streams():
+        return [BatchStream(np.arange(50), 8, torch_stream(0, "batches", i)) for i in range(3)]
+
+    own = replace(TASKS["classification"], batch=lambda data, inputs, targets: (-inputs, targets))
+    augment = AUGMENTATIONS["crop_flip"]
+    for task, data, how, copied in (
+        (TASKS["classification"], digits, {}, False),
+        (TASKS["regression"], least_squares, {}, False),
+        (TASKS["vae"], digits, {}, False),
+        (own, least_squares, {}, True),
+        (TASKS["classification"], digits, {"augment": augment}, True),
+    ):
+        batches, same = (
+            Batches(
+                task, data, streams(), changes=[torch_stream(0, "a", i) for i in range(3)], **how
+            )
+            for _ in range(2)
+        )
+        for _ in range(2):
+            rows = batches.rows()
+            assert (rows.inputs is data.train_inputs) != copied
+            own = slice(None) if copied else rows.samples.flatten()
+            inputs, targets = rows.inputs[own], rows.targets[own]
+            if rows.shades is not None:  # of one channel
+                inputs = rows.shades[0][inputs.long()]
+            expected = [each.flatten(0, 1) for each in same.all()]
+            assert all(torch.equal(*pair) for pair in zip((inputs, targets), expected, strict=True))

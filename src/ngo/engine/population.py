@@ -7,6 +7,7 @@ nothing is copied between them.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +17,13 @@ from torch import nn
 
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.engine.backend import Batches, build_backend
+from ngo.engine.inspection import chain_sums, find_chain
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
-from ngo.native.pool import in_order, one_intra_op_thread
+from ngo.native.pool import cores, one_intra_op_thread
 from ngo.native.pool import threads as over_threads
+
+log = logging.getLogger("ngo")
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -67,7 +71,9 @@ class Population:
         entry = MODELS[model] if isinstance(model, str) else model
         self.task: Task = task or TASKS[entry.task]
         self.precision = precision
-        self.spread = over_threads(threads) if torch.device(device).type == "cpu" else in_order
+        self.input_shape = entry.input_shape
+        self.threads = (threads or cores()) if torch.device(device).type == "cpu" else 1
+        self.spread = over_threads(self.threads)
         self.generators = [
             torch_stream(seed, "dropout", i, device)
             for i in (range(n) if workers is None else workers)
@@ -78,7 +84,7 @@ class Population:
             with torch.random.fork_rng(devices=[]):
                 # torch.manual_seed would also seed the GPUs' streams, which fork_rng leaves alone.
                 torch.default_generator.manual_seed(stream_seed(seed, "init"))
-                return entry.build(generator).to(device)
+                return entry.build(generator).to(device).train()
 
         self.modules = [build(generator) for generator in self.generators]
         self._consensus = build(torch_stream(seed, "dropout", None, device))
@@ -95,6 +101,9 @@ class Population:
         _bind(_parameters(self._consensus), self._consensus_row[:d])
         _bind(_buffers(self._consensus), self._consensus_row[d:])
         self._consensus.eval()
+        #: The modules as a chain of layers, None if they are not one; for these backends.
+        self.chain = find_chain(self) if backend in ("auto", "compiled") else None
+        self._scores_checked = False
         self.backend = backend
         self._gradients = build_backend(self, backend)
 
@@ -149,9 +158,53 @@ class Population:
         agree, the consensus model is evaluated for all of them.
         """
         consensus, *modules = self.models()
-        others = modules if workers is None else [modules[i] for i in workers]
         agree = bool((self.X[0] == self.X).all() and (self.buffers[0] == self.buffers).all())
-        models = [consensus] if agree else [consensus, *others]
+        rows = list(range(self.n) if workers is None else workers)
+        own = [] if agree else rows  # whose own models are evaluated
+        self._check_scores(inputs[:1], targets[:1])
+        if self.chain is None:
+            sums = self._module_sums([consensus, *(modules[i] for i in own)], inputs, targets)
+        else:
+            X = self.X if len(own) == self.n else self.X[own]
+            each = [self._consensus_row[None, : self.d], *([X] if own else [])]
+            sums = [pair for X in each for pair in chain_sums(self.chain, X, inputs, targets)]
+        samples = sum(len(chunk) for chunk in targets)
+        losses = [loss / samples for loss, _ in sums]
+        accuracies = [
+            math.nan if self.task.score is None else correct / samples for _, correct in sums
+        ]
+        alike = len(rows) if agree else 0
+        return Scores(
+            losses[0],
+            accuracies[0],
+            losses[1:] or losses * alike,
+            accuracies[1:] or accuracies * alike,
+        )
+
+    def _check_scores(
+        self, inputs: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]
+    ) -> None:
+        """Drop the chain, with a line in the log, if its loss is not that of the consensus module.
+
+        Only the first evaluation checks it.
+        """
+        if self.chain is None or self._scores_checked:
+            return
+        ((expected, _),) = self._module_sums([self._consensus], inputs, targets)
+        ((found, _),) = chain_sums(self.chain, self._consensus_row[None, : self.d], inputs, targets)
+        near = math.isclose(expected, found, rel_tol=1e-3, abs_tol=1e-5 * len(inputs[0]))
+        if not near and math.isfinite(expected):
+            log.warning("evaluation: compiled losses differ from the modules'; modules are used")
+            self.chain = None
+        self._scores_checked = near
+
+    def _module_sums(
+        self,
+        models: Sequence[nn.Module],
+        inputs: Sequence[torch.Tensor],
+        targets: Sequence[torch.Tensor],
+    ) -> list[tuple[float, float]]:
+        """For each model, the sums of the losses and scores of all samples."""
         for module in models[1:]:  # the consensus model is never in training
             module.eval()
 
@@ -159,26 +212,17 @@ class Population:
         def part(k: int) -> tuple[float, float]:
             chunk, module = k % len(inputs), models[k // len(inputs)]
             outputs = module(inputs[chunk])
-            losses = self.task.loss(outputs, targets[chunk])
+            losses = self.task.loss(outputs, targets[chunk]).double().sum()
             if self.task.score is None:
-                return float(losses.double().sum()), math.nan
+                return float(losses), 0.0
             scores = self.task.score(outputs, targets[chunk])
-            return float(losses.double().sum()), float(scores.double().sum())
+            return float(losses), float(scores.double().sum())
 
         parts = self.spread(part, len(models) * len(inputs))
-        for module in others:
+        for module in models[1:]:
             module.train()
-        samples = sum(len(chunk) for chunk in targets)
-        sums = [parts[k : k + len(inputs)] for k in range(0, len(parts), len(inputs))]
-        losses = [sum(loss for loss, _ in model) / samples for model in sums]
-        accuracies = [sum(score for _, score in model) / samples for model in sums]
-        alike = len(others) if agree else 0
-        return Scores(
-            losses[0],
-            accuracies[0],
-            losses[1:] or losses * alike,
-            accuracies[1:] or accuracies * alike,
-        )
+        each = [parts[k : k + len(inputs)] for k in range(0, len(parts), len(inputs))]
+        return [(sum(a for a, _ in sums), sum(b for _, b in sums)) for sums in each]
 
     def models(self) -> list[nn.Module]:
         """The consensus model and the workers' models, which share this population's memory."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -10,7 +11,9 @@ import torch
 from ngo.common.transfers import sent
 from ngo.data.augmentation import Augment
 from ngo.data.dataset import Dataset
-from ngo.models.task import Task
+from ngo.engine.backend import Rows, Stacked
+from ngo.models.task import Task, normalised_batch
+from ngo.models.tasks.vae import image_batch
 
 # The fewest samples of a worker that are drawn, and the most batches into which they are cut, at
 # once. To do so when a batch is due would take longer, with thousands of workers, than the rest of
@@ -83,9 +86,33 @@ class Batches:
         self._augment = augment
         self._changes = changes
 
+    def rows(self) -> Rows:
+        """The same samples as rows of the data set, unless they are augmented."""
+        data, images = self._data, self._task.batch is image_batch
+        plain = images or self._task.batch is normalised_batch
+        if self._augment is not None or not plain or (images and self._shades is None):
+            return Stacked(*self.all()).rows()
+        targets = data.train_inputs if images else data.train_targets
+        return Rows(len(self._streams), data.train_inputs, targets, self._indices(), self._shades)
+
+    @cached_property
+    def _shades(self) -> torch.Tensor | None:
+        """What each value of a pixel becomes, by channel ``[c, 256]``; None for float inputs."""
+        inputs = self._data.train_inputs
+        if inputs.is_floating_point():
+            return None
+        values = torch.arange(256, dtype=torch.uint8, device=inputs.device)
+        values = values[:, None, None, None].expand(-1, inputs.shape[1], 1, 1)
+        shades, _ = self._task.batch(self._data, values, values)
+        return shades.flatten(1).T.contiguous()
+
+    def _indices(self) -> torch.Tensor:
+        """The next samples ``[n, b]``."""
+        return torch.stack([next(stream) for stream in self._streams])
+
     def all(self) -> tuple[torch.Tensor, torch.Tensor]:
         """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
-        indices = torch.stack([next(stream) for stream in self._streams])
+        indices = self._indices()
         data, samples = self._data, sent(indices.flatten(), self._data.train_inputs.device)
         # Faster than [samples].
         inputs, targets = (
