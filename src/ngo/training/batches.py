@@ -44,11 +44,11 @@ class BatchStream:
         return self._batches.pop()
 
     def _draw(self) -> None:
-        passes, count = [self._waiting], len(self._waiting)
+        passes, count, owned = [self._waiting], self._waiting.numel(), self._own.numel()
         while count < max(self._size, SAMPLES):
-            order = torch.randperm(len(self._own), generator=self._generator)
+            order = torch.randperm(owned, generator=self._generator)
             passes.append(self._own[order])
-            count += len(order)
+            count += owned
         drawn = torch.cat(passes)
         k = min(count // self._size, BATCHES)
         self._batches = list(drawn[: k * self._size].view(k, self._size).unbind()[::-1])
