@@ -52,9 +52,9 @@ def training_step(
             with self.timed():
                 super().pull(*args, **how)
 
-        def mix(self, rows):
+        def mix(self, *args):
             with self.timed():
-                super().mix(rows)
+                super().mix(*args)
 
         def swap(self, rows):
             with self.timed():

@@ -74,8 +74,8 @@ class Network(ABC):
         """
 
     @abstractmethod
-    def mix(self, rows: torch.Tensor) -> None:
-        """R ← W R, in place: each row becomes the weighted sum of its neighbours' and its own."""
+    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
+        """R ← R + γ (W R − R), in place; for γ = 1, R ← W R: sums of neighbours' and own rows."""
 
     @abstractmethod
     def pull(
@@ -155,11 +155,11 @@ class SharedMatrix(Network):
         self.count(len(rows), rows)
         return rows[self.turned(self.links()).to(rows.device)]
 
-    def mix(self, rows: torch.Tensor) -> None:
+    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """One product with W."""
         from ngo.gossip.steps.linear import mix
 
-        mix(rows, self.W, spread=self._spread)
+        mix(rows, self.W, gamma, spread=self._spread)
         self.count(self.W.edges, rows)
 
     def pull(
