@@ -5,7 +5,7 @@ Names are known without importing torch, which functions import where they use i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -74,7 +74,7 @@ class Workers(Protocol):
     X: torch.Tensor
     G: torch.Tensor
     buffers: torch.Tensor
-    modules: list[nn.Module]
+    modules: Sequence[nn.Module]
     generators: list[torch.Generator]
     task: Task
     spread: Map
