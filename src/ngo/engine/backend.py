@@ -5,7 +5,7 @@ Names are known without importing torch, which functions import where they use i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from ngo.models.task import Task
+    from ngo.native.layer_chain import Chain
 
     Batch = tuple[torch.Tensor, torch.Tensor]
 
@@ -27,6 +28,9 @@ class Batches(Protocol):
 
     def all(self) -> Batch:
         """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
+
+    def rows(self) -> Rows:
+        """The same samples, not copied where that is possible."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,26 @@ class Stacked:
         """The inputs and targets."""
         return self.inputs, self.targets
 
+    def rows(self) -> Rows:
+        """The inputs and targets as rows, one worker's after another's."""
+        return Rows(len(self.inputs), self.inputs.flatten(0, 1), self.targets.flatten(0, 1))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Batches of ``n`` workers as rows of inputs ``[m, …]`` and targets ``[m, …]``.
+
+    ``samples`` ``[n, b]`` are the rows of each worker; without them, m is n · b, and the rows are
+    in the order of the workers. With ``shades`` ``[c, 256]``, the inputs are uint8 images: the
+    value v of channel c stands for ``shades[c, v]``.
+    """
+
+    n: int
+    inputs: torch.Tensor
+    targets: torch.Tensor
+    samples: torch.Tensor | None = None
+    shades: torch.Tensor | None = None
+
 
 class Workers(Protocol):
     """The workers of a backend (see ``population.Population``).
@@ -50,11 +74,17 @@ class Workers(Protocol):
     X: torch.Tensor
     G: torch.Tensor
     buffers: torch.Tensor
-    modules: list[nn.Module]
+    modules: Sequence[nn.Module]
     generators: list[torch.Generator]
     task: Task
     spread: Map
+    #: The number of threads of ``spread``.
+    threads: int
     precision: str
+    #: The shape of one input.
+    input_shape: tuple[int, ...]
+    #: The modules as a chain of layers (see ``engine.inspection``); None if they are not one.
+    chain: Chain | None
     #: The name of the backend; ``auto`` replaces it by its choice.
     backend: str
 

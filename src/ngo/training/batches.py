@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -10,7 +11,14 @@ import torch
 from ngo.common.transfers import sent
 from ngo.data.augmentation import Augment
 from ngo.data.dataset import Dataset
-from ngo.models.task import Task
+from ngo.engine.backend import Rows, Stacked
+from ngo.models.task import Task, normalised_batch
+from ngo.models.tasks.vae import image_batch
+
+# The fewest samples of a worker that are drawn, and the most batches into which they are cut, at
+# once. To do so when a batch is due would take longer, with thousands of workers, than the rest of
+# a step.
+SAMPLES, BATCHES = 64, 256
 
 
 class BatchStream:
@@ -22,7 +30,8 @@ class BatchStream:
 
     def __init__(self, owned: np.ndarray, batch_size: int, generator: torch.Generator) -> None:
         self._own = torch.from_numpy(owned)
-        self._waiting = self._own[:0]
+        self._batches: list[torch.Tensor] = []  # the next ones, the next of all last
+        self._waiting = self._own[:0]  # the samples after them
         self._size = batch_size
         self._generator = generator
 
@@ -30,19 +39,29 @@ class BatchStream:
         return self
 
     def __next__(self) -> torch.Tensor:
-        while len(self._waiting) < self._size:
-            order = torch.randperm(len(self._own), generator=self._generator)
-            self._waiting = torch.cat([self._waiting, self._own[order]])
-        batch, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
-        return batch
+        if not self._batches:
+            self._draw()
+        return self._batches.pop()
+
+    def _draw(self) -> None:
+        passes, count, owned = [self._waiting], self._waiting.numel(), self._own.numel()
+        while count < max(self._size, SAMPLES):
+            order = torch.randperm(owned, generator=self._generator)
+            passes.append(self._own[order])
+            count += owned
+        drawn = torch.cat(passes)
+        k = min(count // self._size, BATCHES)
+        self._batches = list(drawn[: k * self._size].view(k, self._size).unbind()[::-1])
+        self._waiting = drawn[k * self._size :]
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The state that decides the next batches."""
-        return {"waiting": self._waiting.clone(), "stream": self._generator.get_state()}
+        waiting = torch.cat([*self._batches[::-1], self._waiting])
+        return {"waiting": waiting, "stream": self._generator.get_state()}
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Restore from ``state``."""
-        self._waiting = state["waiting"]
+        self._batches, self._waiting = [], state["waiting"]
         self._generator.set_state(state["stream"])
 
 
@@ -67,9 +86,33 @@ class Batches:
         self._augment = augment
         self._changes = changes
 
+    def rows(self) -> Rows:
+        """The same samples as rows of the data set, unless they are augmented."""
+        data, images = self._data, self._task.batch is image_batch
+        plain = images or self._task.batch is normalised_batch
+        if self._augment is not None or not plain or (images and self._shades is None):
+            return Stacked(*self.all()).rows()
+        targets = data.train_inputs if images else data.train_targets
+        return Rows(len(self._streams), data.train_inputs, targets, self._indices(), self._shades)
+
+    @cached_property
+    def _shades(self) -> torch.Tensor | None:
+        """What each value of a pixel becomes, by channel ``[c, 256]``; None for float inputs."""
+        inputs = self._data.train_inputs
+        if inputs.is_floating_point():
+            return None
+        values = torch.arange(256, dtype=torch.uint8, device=inputs.device)
+        values = values[:, None, None, None].expand(-1, inputs.shape[1], 1, 1)
+        shades, _ = self._task.batch(self._data, values, values)
+        return shades.flatten(1).T.contiguous()
+
+    def _indices(self) -> torch.Tensor:
+        """The next samples ``[n, b]``."""
+        return torch.stack([next(stream) for stream in self._streams])
+
     def all(self) -> tuple[torch.Tensor, torch.Tensor]:
         """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
-        indices = torch.stack([next(stream) for stream in self._streams])
+        indices = self._indices()
         data, samples = self._data, sent(indices.flatten(), self._data.train_inputs.device)
         # Faster than [samples].
         inputs, targets = (

@@ -37,14 +37,14 @@ COMPARED = 16
 
 @backend("auto")
 def auto(workers: Workers) -> Gradients:
-    """On a CPU ``vmap`` for many small models, else ``threads``; on a GPU the ``fastest``.
+    """On a CPU ``compiled``, ``vmap`` for many small models, or ``threads``; else the ``fastest``.
 
-    On a CPU the choice depends on the numbers of workers, parameters and samples, and on whether
-    gradients agree; not on a timing. The same run therefore has the same bytes on the same kind of
-    processor.
+    On a CPU the choice depends on the module, the numbers of workers, parameters and samples, and
+    on whether gradients agree; not on a timing. The same run therefore has the same bytes on the
+    same kind of processor.
     """
     on_cpu = not workers.X.is_cuda
-    if on_cpu and not _small(workers):
+    if on_cpu and workers.chain is None and not _small(workers):
         workers.backend = "threads"
         return build_backend(workers, "threads")
     chosen: list[Gradients] = []
@@ -67,9 +67,13 @@ def _small(workers: Workers) -> bool:
 
 
 def _on_cpu(workers: Workers, batches: Stacked) -> str:
-    """``vmap`` if a batch is small, and the gradients agree; else ``threads``."""
-    b, d = batches.targets.shape[1], workers.X.shape[1]
-    return "vmap" if b * d <= MOST_WORK and agrees(workers, batches, "vmap") else "threads"
+    """``compiled`` for a chain; ``vmap`` if a batch is small; ``threads`` if gradients disagree."""
+    if workers.chain is not None:
+        if agrees(workers, batches, "compiled"):
+            return "compiled"
+        workers.chain = None
+    small = _small(workers) and batches.targets.shape[1] * workers.X.shape[1] <= MOST_WORK
+    return "vmap" if small and agrees(workers, batches, "vmap") else "threads"
 
 
 def agrees(workers: Workers, batches: Stacked, name: str) -> bool:

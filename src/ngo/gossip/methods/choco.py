@@ -30,7 +30,5 @@ def choco(step: Step) -> None:
     """
     step.descend()
     x_hat, theirs = step.matrix("x_hat"), step.copies("x_hat")
-    q, q_theirs = step.send_compressed(step.X - x_hat)
-    x_hat += q
-    theirs += q_theirs
+    step.send_compressed(step.X, x_hat, theirs)
     step.gossip(at=x_hat, theirs=theirs)
