@@ -79,7 +79,7 @@ class Workers(Protocol):
     X: torch.Tensor
     G: torch.Tensor
     buffers: torch.Tensor
-    modules: list[nn.Module]
+    modules: Sequence[nn.Module]
     generators: list[torch.Generator]
     task: Task
     spread: Map

@@ -73,6 +73,17 @@ class Network(ABC):
         row that i receives from j.
         """
 
+    def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
+        """Send sums of rows along the edges of a tree, and replace each row by a mean, in place.
+
+        m_(i→j) = x_i + Σ_(k≠j) m_(k→i)^(t−1);  x_i ← (x_i + Σ_j m_(j→i)) / n̄_i. Row e of
+        ``received`` ``[e, d + 1]`` is m_(j→i) for edge e of ``links``; its last column counts the
+        rows in the sum.
+        """
+        from ngo.gossip.steps.relay import relay
+
+        relay(X, received, self.links()[0], self.swap)
+
     @abstractmethod
     def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """R ← R + γ (W R − R), in place; for γ = 1, R ← W R: sums of neighbours' and own rows."""
@@ -158,6 +169,16 @@ class SharedMatrix(Network):
         """Each row moves to the place of the edge in the other direction."""
         self.count(len(rows), rows)
         return rows[self.turned(self.links()).to(rows.device)]
+
+    def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
+        """By compiled code where that fits."""
+        from ngo.gossip.steps import compiled
+        from ngo.gossip.steps.relay import compiled_relay
+
+        if not compiled.fits(X, received):
+            return super().relay(X, received)
+        self.count(len(received), received)
+        compiled_relay(X, received, self.W, self.turned(self.links()), self._spread)
 
     def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """One product with W."""

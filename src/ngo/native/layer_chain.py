@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from ngo.native import conv_pool_relu, product
+from ngo.native import conv_pool_relu, conv_pool_relu_backward, product
 from ngo.native.arguments import DOUBLE, POINTER, SIZE, check_tensor
 from ngo.native.build import function
 from ngo.native.losses import LOSSES, check_targets
 from ngo.native.pool import Map
 
 # The modules of the C functions that layer_chain.c calls.
-CALLED = (conv_pool_relu, product)
+CALLED = (conv_pool_relu, conv_pool_relu_backward, product)
 
 # The kinds of layers, in the order of their numbers in layer_chain.c.
 LAYERS = ("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code")

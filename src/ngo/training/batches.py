@@ -15,9 +15,10 @@ from ngo.engine.backend import Rows, Stacked
 from ngo.models.task import Task, normalised_batch
 from ngo.models.tasks.vae import image_batch
 
-# The samples and the batches of a worker that are drawn together: the draws of a thousand workers
-# would otherwise take longer than the rest of a step.
-SAMPLES, BATCHES = 256, 256
+# The fewest samples of a worker that are drawn, and the most batches into which they are cut, at
+# once. To do so when a batch is due would take longer, with thousands of workers, than the rest of
+# a step.
+SAMPLES, BATCHES = 64, 256
 
 
 class BatchStream:
@@ -43,11 +44,11 @@ class BatchStream:
         return self._batches.pop()
 
     def _draw(self) -> None:
-        passes, count = [self._waiting], len(self._waiting)
+        passes, count, owned = [self._waiting], self._waiting.numel(), self._own.numel()
         while count < max(self._size, SAMPLES):
-            order = torch.randperm(len(self._own), generator=self._generator)
+            order = torch.randperm(owned, generator=self._generator)
             passes.append(self._own[order])
-            count += len(order)
+            count += owned
         drawn = torch.cat(passes)
         k = min(count // self._size, BATCHES)
         self._batches = list(drawn[: k * self._size].view(k, self._size).unbind()[::-1])

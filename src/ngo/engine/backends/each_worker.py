@@ -26,6 +26,8 @@ def threads(workers: Workers) -> Gradients:
 def _each(workers: Workers, spread: Map) -> Gradients:
     import torch
 
+    list(workers.modules)  # builds them in this thread
+
     def gradients(batches: Batches) -> torch.Tensor:
         inputs, targets = batches.all()
         rows = range(workers.n) if batches.workers is None else batches.workers
