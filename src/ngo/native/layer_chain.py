@@ -85,9 +85,8 @@ class Chain:
 
         Row i of ``X`` ``[n, d]`` is a model; with ``models`` ``[n]``, the row ``models[i]`` is. Its
         batch are the rows ``samples[i]`` ``[b]`` of inputs and targets; without ``samples``, there
-        are n · b rows in order. Row i of ``noise``
-        has the numbers that each layer draws, ``[b, draws]`` of one layer after another. Without
-        ``noise``, dropout is off.
+        are n · b rows in order. Row i of ``noise`` has the numbers that each layer draws,
+        ``[b, draws]`` of one layer after another. Without ``noise``, dropout is off.
         """
         count, d = X.shape
         check_tensor("X", X, (count, d))

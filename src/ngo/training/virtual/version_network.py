@@ -90,7 +90,7 @@ class VersionNetwork(SharedMatrix):
             X.copy_(new[:k])
 
     def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
-        """Each row becomes its own share, plus the messages that it uses: R ← (1 − γ) R + γ sums."""
+        """R ← (1 − γ) R + γ S, with the sums S of own shares and of the messages used."""
         from ngo.gossip.steps.linear import mix
 
         now = self._sent(rows)
