@@ -10,8 +10,8 @@ import ngo.analysis  # noqa: F401 (registers the values and quantities of runs)
 def evaluations(curve, *, seed=0, diverged=False, **fields):
     """The rows of one run: ``curve`` has a row of numbers for each evaluation.
 
-    Numbers: ``step``, and any of ``accuracy`` (a share), ``V``, ``loss``, ``bytes``. The run is
-    named after its fields and its seed.
+    Numbers: ``step``, and any of ``accuracy`` (a share), ``workers`` (theirs), ``V``, ``loss``,
+    ``bytes``, ``seconds``. The run is named after its fields and its seed.
     """
     name = "-".join(f"{value}" for value in (*fields.values(), f"s{seed}"))
     rows = []
@@ -22,13 +22,13 @@ def evaluations(curve, *, seed=0, diverged=False, **fields):
                 "run": name, "seed": seed, "topology": None, **fields, "step": at["step"],
                 "epoch": at["step"] / 10,
                 "consensus_accuracy": at.get("accuracy", math.nan),
-                "workers_accuracy_mean": at.get("accuracy", math.nan) - 0.1,
+                "workers_accuracy_mean": at.get("workers", at.get("accuracy", math.nan) - 0.1),
                 "workers_accuracy_min": at.get("accuracy", math.nan) - 0.15,
                 "workers_accuracy_max": at.get("accuracy", math.nan) - 0.05,
                 "holdout_accuracy": at.get("held_out", math.nan),
                 "consensus_loss": loss, "workers_loss_mean": 2 * loss, "train_loss": 3 * loss,
                 "V": at.get("V", math.nan), "bytes_sent": at.get("bytes", 0),
-                "messages": at.get("messages", 0),
+                "messages": at.get("messages", 0), "virtual_seconds": at.get("seconds", math.nan),
                 "diverged": diverged and k == len(curve) - 1,
             }
         )  # fmt: skip

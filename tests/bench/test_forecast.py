@@ -1,5 +1,6 @@
 """The sums of a forecast, with costs that are made up."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -18,6 +19,7 @@ def config_of(**values):
         "tier": "mine",
         "threads": 1,
         "warm": False,
+        "resources": {"train": {"mem_mb": 500, "mem_mb_of": {"mnist": 900}}},
         "seeds": [0, 1],
         "defaults": {**DEFAULTS, **small},
         "settings": {"a": {}, "b": {"lr": 0.1}},
@@ -71,6 +73,19 @@ def test_a_finished_run_of_the_same_code_is_not_left(tmp_path):
     text = made(tmp_path).as_text()
     assert "its evaluation" in text
     assert "25%" in text  # of the 8 seconds
+
+
+def test_the_memory_of_the_largest_run_is_stated(tmp_path):
+    def measured(bytes_, specs, root, **how):
+        costs = made_up_costs(specs, root, **how)
+        return replace(costs, kinds={k: replace(c, memory=bytes_) for k, c in costs.kinds.items()})
+
+    enough = made(tmp_path, measure=partial(measured, 400_000_000)).as_text()
+    assert "memory: at most 400 MB for a run" in enough
+    assert "raise mem_mb" not in enough
+    few = made(tmp_path, measure=partial(measured, 1_200_000_000)).as_text()
+    line = "memory: second in b needs 1.2 GB, and requests 500 MB from a scheduler; raise mem_mb"
+    assert line in few
 
 
 def test_of_a_run_that_diverged_only_its_steps_were_expected(tmp_path):

@@ -28,6 +28,7 @@ def test_a_measurement_in_two_processes(tmp_path):
     for cost in costs.kinds.values():
         assert min(cost.sample, cost.image, cost.slowdown) > 0
         assert cost.setup >= 0
+        assert cost.memory > 300_000_000
     first = costs.kinds[step_key(specs[0])]
     assert first.image < first.sample
     assert costs.sizes["digits"] == (1437, 360)

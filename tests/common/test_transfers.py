@@ -2,7 +2,7 @@ import pytest
 import torch
 from stand_in import PLACE, Card, OnCard, on_host
 
-from ngo.common.transfers import kept_there, sent
+from ngo.common.transfers import sent
 
 
 @pytest.fixture
@@ -27,15 +27,3 @@ def test_a_tensor_is_sent_without_waiting(card):
 def test_a_tensor_stays_on_its_device():
     x = torch.arange(3.0)
     assert sent(x, x.device) is x
-    assert kept_there(x, x.device) is x
-
-
-def test_a_matrix_is_sent_once_unless_it_changes(card):
-    W = torch.eye(4, dtype=torch.float64)
-    with card:
-        there = kept_there(W, PLACE)
-        assert isinstance(there, OnCard)
-        assert torch.equal(on_host(there), W)
-        assert kept_there(W, PLACE) is there
-        W.mul_(2)
-        assert torch.equal(on_host(kept_there(W, PLACE)), W)

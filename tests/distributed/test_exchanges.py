@@ -59,9 +59,9 @@ def test_rows_of_edges_reach_the_other_ends(graph, processes):
 
 
 def test_sent_rows_are_received_in_the_order_of_elsewhere():
-    X, W = normal(N, D), metropolis_hastings(N, [(0, 5), (0, 3), (1, 2), (0, 4), (1, 5)])
+    X, W = normal(N, D), metropolis_hastings(N, [(0, 5), (0, 3), (1, 2), (0, 4), (1, 5)]).dense()
     first, second, third = of_processes(W, 3)
-    received = together(*(partial(each.send, X[each.own_rows]) for each in (first, second, third)))
+    received = together(*(partial(each.send, X[[*each.own]]) for each in (first, second, third)))
     assert [each.elsewhere() for each in (first, second, third)] == [[2, 3, 4, 5], [0, 1], [0, 1]]
     for each, rows in zip((first, second, third), received, strict=True):
         assert torch.equal(rows, X[each.elsewhere()])
@@ -79,7 +79,7 @@ class Run:
         self.G = normal(20, len(W), D, name="G")
         self.networks, self.lost = networks(len(W), processes)
         self.parts = [
-            Stepping(method, X[each.own_rows], W, network=each, **how) for each in self.networks
+            Stepping(method, X[[*each.own]], W, network=each, **how) for each in self.networks
         ]
         self.whole = Stepping(method, X, W, **how)
 
@@ -87,7 +87,7 @@ class Run:
         """A step of all processes that are not lost; their results."""
         G = self.G[self.whole.t]
         alive = [part for part in self.parts if part.network.group.me not in self.lost]
-        return together(*(partial(p.advance, G[p.network.own_rows]) for p in alive))
+        return together(*(partial(p.advance, G[[*p.network.own]]) for p in alive))
 
     def advance_whole(self):
         self.whole.advance(self.G[self.whole.t])
@@ -113,7 +113,7 @@ def test_processes_take_the_steps_of_one(method, graph, how, processes):
         run.advance_whole()
     whole = run.whole
     for part in run.parts:
-        assert torch.allclose(part.X, whole.X[part.network.own_rows], atol=1e-12)
+        assert torch.allclose(part.X, whole.X[[*part.network.own]], atol=1e-12)
         for name, rows in part.network.copies.items():
             theirs = whole.matrices[name][part.network.elsewhere()]
             assert torch.allclose(rows, theirs, atol=1e-12)

@@ -32,7 +32,7 @@ def after_a_loss(spec, problem, lost, step):
     """
     n = spec.workers
     stepper = Stepper(spec, problem, steps=spec.steps(problem.owned))
-    W = Mixing(spec.topology, n, spec).at(0)
+    W = Mixing(spec.topology, n, spec).at(0).dense()
     smaller = without_workers(W, {lost})
     set_matrix = stepper.network.set_matrix
 

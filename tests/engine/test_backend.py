@@ -17,6 +17,7 @@ from ngo.engine.population import Population
 def test_definitions_name_the_functions():
     assert BACKENDS.definitions == {
         "auto": "ngo.engine.backends.auto:auto",
+        "compiled": "ngo.engine.backends.compiled_chain:compiled",
         "graphs": "ngo.engine.backends.cuda_graphs:cuda_graphs",
         "loop": "ngo.engine.backends.each_worker:loop",
         "threads": "ngo.engine.backends.each_worker:threads",
@@ -25,7 +26,9 @@ def test_definitions_name_the_functions():
 
 
 def test_an_unknown_backend_lists_the_known():
-    message = r"backend: 'thread' is unknown.*auto, graphs, loop, threads, vmap.*'threads'"
+    message = (
+        r"backend: 'thread' is unknown.*auto, compiled, graphs, loop, threads, vmap.*'threads'"
+    )
     with pytest.raises(UserError, match=message):
         build_backend(None, "thread")
 
@@ -48,7 +51,7 @@ def test_a_backend_of_ones_own(own_entries):
     assert torch.equal(2 * found.G, reference.G)
 
 
-@pytest.mark.parametrize("backend", ["loop", "threads", "vmap"])
+@pytest.mark.parametrize("backend", ["auto", "compiled", "loop", "threads", "vmap"])
 def test_a_backend_takes_the_batches_once(backend):
     class Counted(Stacked):
         taken = 0
@@ -56,6 +59,10 @@ def test_a_backend_takes_the_batches_once(backend):
         def all(self):
             type(self).taken += 1
             return super().all()
+
+        def rows(self):
+            type(self).taken += 1
+            return super().rows()
 
     population = Population("linear", 3, seed=0, backend=backend, threads=2)
     given = batch("linear", 3)
@@ -74,6 +81,14 @@ def test_bfloat16_is_near_float32_and_leaves_the_parameters_in_it():
         assert not torch.equal(losses, expected)
         assert torch.allclose(losses, expected, rtol=0.01)
         assert (population.G - reference.G).norm() < 0.05 * reference.G.norm()
+
+
+def test_rows_are_in_the_order_of_the_workers():
+    given = batch("cifar10_cnn", 3)
+    rows = given.rows()
+    assert rows.n == 3
+    assert torch.equal(rows.inputs, torch.cat(list(given.inputs)))
+    assert torch.equal(rows.targets, torch.cat(list(given.targets)))
 
 
 def test_state_is_restored_after_an_error():

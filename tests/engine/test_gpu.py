@@ -9,12 +9,12 @@ import torch
 from conftest import batch
 from stand_in import PLACE, Card, Generator, OnCard, on_host
 
-from ngo.common import transfers
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
 from ngo.engine.backends.auto import fastest
 from ngo.engine.population import Population
 from ngo.gossip.gossip_step import gossip_step
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.steps import compiled
 from ngo.gossip.topologies.complete import complete
 from ngo.gossip.topologies.ring import ring
@@ -151,16 +151,14 @@ def test_a_step_with_images_and_dropout_does_not_wait_either(card, tmp_path):
 
 
 def test_a_fixed_topologys_matrix_is_sent_once(card):
-    W = mixing_matrix(ring(4))
+    W = MixingMatrix.of(mixing_matrix(ring(4)))
     with card:
-        there = transfers.kept_there(W, PLACE)
-        assert isinstance(there, OnCard)
-        assert torch.equal(on_host(there), W)
-        assert transfers.kept_there(W, PLACE) is there
-        assert fused._edges(W, W._version, PLACE) is fused._edges(W, W._version, PLACE)
-        W.mul_(2)
-        assert torch.equal(on_host(transfers.kept_there(W, PLACE)), W)
-    assert transfers.kept_there(W, W.device) is W
+        there = W.on(PLACE, torch.float32)
+        assert W.on(PLACE, torch.float32) is there
+        assert isinstance(there.weights, OnCard)
+        assert there.weights is there.weights
+        assert torch.equal(on_host(there.dense), W.dense().float())
+    assert not card.waits
 
 
 class Kernel:

@@ -6,6 +6,7 @@ from ngo.common.seeding import torch_stream
 from ngo.engine.backend import Stacked
 from ngo.engine.population import Population
 from ngo.models.architectures.classifiers import mnist_cnn
+from ngo.native.layer_chain import Chain
 
 
 def batch(n, b=8, seed=0):
@@ -60,9 +61,10 @@ def test_gradients_are_those_of_plain_modules():
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_threads_equal_the_loop_byte_for_byte(threads):
+@pytest.mark.parametrize(("one", "many"), [("loop", "threads"), ("auto", "auto")])
+def test_any_number_of_threads_gives_the_same_bytes(one, many, threads):
     states = []
-    for backend, count in (("loop", None), ("threads", threads)):
+    for backend, count in ((one, 1), (many, threads)):
         population = Population("mnist_cnn", 5, seed=0, backend=backend, threads=count)
         trail = []
         for step in range(3):
@@ -102,7 +104,7 @@ def test_the_consensus_model_is_the_mean_of_the_workers():
 
 def test_the_consensus_model_is_set_to_evaluation_once(monkeypatch):
     """When it is built: an evaluation sets the workers' modules alone."""
-    population = Population("mnist_cnn", 2, seed=0)
+    population = Population("mnist_cnn", 2, seed=0, backend="loop")
     population.X += torch.randn(2, 21_840, generator=torch_stream(1, "test"))
     consensus, *workers = population.models()
     assert not consensus.training
@@ -110,6 +112,19 @@ def test_the_consensus_model_is_set_to_evaluation_once(monkeypatch):
     monkeypatch.setattr(torch.nn.Module, "eval", lambda module: changed.append(module))
     population.evaluate(*(list(each) for each in batch(2)))
     assert changed == workers
+
+
+def test_compiled_scores_that_differ_are_not_used(monkeypatch, caplog):
+    given = [list(each) for each in batch(2)]
+    population = Population("mnist_cnn", 2, seed=0)
+    right = Population("mnist_cnn", 2, seed=0, backend="loop").evaluate(*given)
+    scores = Chain.scores
+    monkeypatch.setattr(Chain, "scores", lambda *given: [1.1 * each for each in scores(*given)])
+    assert population.evaluate(*given) == right
+    assert population.evaluate(*given) == right
+    assert caplog.messages == [
+        "evaluation: compiled losses differ from the modules'; modules are used"
+    ]
 
 
 def test_evaluation_leaves_the_workers_training():

@@ -76,7 +76,7 @@ def test_consensus_comes_by_the_corrected_times(n, d, u, p, gamma, scale, seed):
 
 
 def test_a_finite_time_needs_a_connected_graph_and_a_sublinear_coupling():
-    pieces = metropolis_hastings(4, [(0, 1), (2, 3)])
+    pieces = metropolis_hastings(4, [(0, 1), (2, 3)]).dense()
     assert bounds.finite_time_bound(1.0, pieces, 0.75) == math.inf
     with pytest.raises(ValueError, match=r"\[1/2, 1\)"):
         bounds.finite_time_bound(1.0, TWO, 1.0)

@@ -1,3 +1,5 @@
+import itertools
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +10,7 @@ from ngo.common.fields import above, number
 from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
 from ngo.gossip.compression import COMPRESSIONS, Codec, compression, kept_entries
+from ngo.native.pool import in_order, threads
 
 
 def test_the_registry():
@@ -78,6 +81,35 @@ def test_a_worker_is_compressed_alike_in_any_company(name):
     second = [alone.encode(rows(seed=seed)[2:3]) for seed in (0, 1)]
     for all_rows, own in zip(first, second, strict=True):
         assert torch.equal(all_rows[2:3], own)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_payload_the_bytes_are_those_of_one(name, dtype):
+    """x̂ + C(x − x̂), for any number of threads; streams end in the same state."""
+    for d, spread in itertools.product((1, 16, 1500, 40_000), (in_order, threads(2))):
+        direct, by_payload = (codec_of(name, d=d, dtype=dtype) for _ in range(2))
+        x, x_hat = rows(d=d, dtype=dtype), rows(d=d, dtype=dtype, seed=1)
+        expected = x_hat.clone()
+        x_hat[2, d // 3] = x[2, d // 3]  # an entry of 0
+        expected[2, d // 3] = x[2, d // 3]
+        for _ in range(3):
+            direct.add(x, x_hat, spread)
+            expected += sent(by_payload, x - expected)
+            assert torch.equal(x_hat, expected)
+        for one, other in zip(direct.streams, by_payload.streams, strict=True):
+            assert torch.equal(one.get_state(), other.get_state())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_out_of_range_have_the_bytes_of_their_payload_too(name):
+    for factor in (1e25, 1e-25, 0, math.inf):
+        direct, by_payload = (codec_of(name, dtype=torch.float32) for _ in range(2))
+        x, x_hat = rows(dtype=torch.float32), torch.zeros(N, D)
+        x[1] *= factor
+        expected = sent(by_payload, x)
+        direct.add(x, x_hat, in_order)
+        assert torch.equal(x_hat.nan_to_num(7), expected.nan_to_num(7))
 
 
 @pytest.mark.parametrize("name", NAMES)

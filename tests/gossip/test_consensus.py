@@ -163,7 +163,7 @@ def test_short_rounds_tend_to_continuous_time(p):
 def test_a_flow_from_consensus_is_there_at_once_and_one_in_pieces_never():
     W = mixing_matrix(ring(4))
     assert integrate(torch.ones(4, 2), W, 0.9, t_end=1, tol=1e-6).consensus_time == 0
-    pieces = metropolis_hastings(4, [(0, 1), (2, 3)])
+    pieces = metropolis_hastings(4, [(0, 1), (2, 3)]).dense()
     flow = integrate(gaussian(4), pieces, 0.75, t_end=50, tol=1e-6)
     assert flow.consensus_time is None
     assert float(flow.times[-1]) == pytest.approx(50)

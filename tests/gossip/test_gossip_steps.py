@@ -45,7 +45,6 @@ def test_differences_can_be_those_of_another_state(p):
 def test_the_block_size_changes_nothing(monkeypatch, block, p):
     """Of the compiled form, which is for float32 only, and of torch's."""
     W = random_weights(6, 0.5, 1)
-    monkeypatch.setattr(column_blocks, "COLUMNS", 1)
     monkeypatch.setattr(column_blocks, "BLOCK", block)
     monkeypatch.setattr(compiled, "SHARE", block)
     for dtype in (torch.float32, torch.float64):
@@ -82,7 +81,6 @@ def test_a_step_in_place_and_on_any_threads_is_the_same_bytes(monkeypatch, p, st
     generator = torch_stream(0, "X")
     X, past = torch.randn(2, 7, 9999, generator=generator, dtype=dtype)
     W = random_weights(7, 0.5, 1)
-    monkeypatch.setattr(column_blocks, "COLUMNS", 1000)
     monkeypatch.setattr(column_blocks, "BLOCK", 7000)  # 10 blocks
     monkeypatch.setattr(compiled, "SHARE", 7000)
     at = past if stale else None

@@ -10,8 +10,17 @@ from ngo.common.seeding import torch_stream
 
 FUSED = """
 import sys, torch
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native import fused
-torch.save([fused.gossip_step(*step) for step in torch.load(sys.argv[1])], sys.argv[1])
+
+
+def rows(W):
+    there = MixingMatrix.of(W).on(torch.device("cpu"), torch.float32)
+    return *there.places, there.weights
+
+
+steps = torch.load(sys.argv[1])
+torch.save([fused.gossip_step(X, rows(W), *rest) for X, W, *rest in steps], sys.argv[1])
 """
 
 

@@ -5,17 +5,19 @@ import pytest
 import torch
 
 from ngo.native import build
-from ngo.native.gossip_step import gossip
+from ngo.native.gossip_step import gossip, sums
 
 pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
+
+# The edge between two workers, with weight 1.
+PAIR = torch.tensor([0]), torch.tensor([1]), torch.ones(1, dtype=torch.float64)
 
 
 def pulls(z, e):
     """The pulls from workers at ``z`` on a worker at 0."""
     X = torch.stack([torch.zeros_like(z), z])
     new = torch.empty_like(X)
-    W = torch.tensor([[0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
-    gossip(X, torch.zeros_like(X), new, W, 1.0, e, ctypes.c_int64())
+    gossip(X, torch.zeros_like(X), new, PAIR, 1.0, e, ctypes.c_int64())
     assert torch.equal(new[0], -new[1]) or not new.isfinite().all()
     return new[0]
 
@@ -48,24 +50,37 @@ def test_powers_of_special_numbers():
 
 
 def test_tensors_that_do_not_fit_are_refused():
-    X, W = torch.zeros(3, 50), torch.zeros(3, 3, dtype=torch.float64)
+    X, (i, j, w) = torch.zeros(3, 50), PAIR
     for states in (
-        (X[:2], X, X, W),
-        (X, X, X[:, :40].contiguous(), W),
-        (X.double(), X, X, W),
-        (X, X, X, W.float()),
-        (X, X, X, W[:2]),
+        (X[:2], X, X, PAIR),
+        (X, X, X[:, :40].contiguous(), PAIR),
+        (X.double(), X, X, PAIR),
+        (X, X, X, (i, j, w.float())),
+        (X, X, X, (i, j.int(), w)),
+        (X, X, X, (i, j.repeat(2), w)),
     ):
         with pytest.raises(ValueError, match="must be a contiguous"):
             gossip(*states, 0.1, 0.8, ctypes.c_int64())
+    starts = torch.tensor([0, 1, 2, 2])
+    rows = starts, torch.tensor([1, 0]), w.repeat(2)
+    own = torch.ones(3).double()
+    sums(X, None, X.clone(), rows, own, 0.1, ctypes.c_int64())
+    for seen, given, factors in (
+        (X.double(), rows, own),
+        (X, (starts[:3], *rows[1:]), own),
+        (X, (starts, rows[1], w), own),
+        (X, rows, own[:2]),
+    ):
+        with pytest.raises(ValueError, match="must be a contiguous"):
+            sums(seen, None, X.clone(), given, factors, 0.1, ctypes.c_int64())
 
 
 def test_columns_that_are_claimed_already_are_left_alone():
-    X, W = torch.ones(2, 10_000), torch.tensor([[0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
+    X = torch.ones(2, 10_000)
     seen, new = X.clone(), torch.zeros_like(X)
     seen[1] = 2
     claimed = ctypes.c_int64(4096)
-    gossip(seen, X, new, W, 0.5, 0.8, claimed)
+    gossip(seen, X, new, PAIR, 0.5, 0.8, claimed)
     assert claimed.value >= 10_000
     assert (new[:, :4096] == 0).all()
     assert (new[0, 4096:] == 1.5).all()

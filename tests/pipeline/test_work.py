@@ -11,6 +11,7 @@ from ngo.pipeline.work import (
     evaluation_count,
     models,
     recorded,
+    requested_memory,
     runs_by_setting,
     work,
 )
@@ -35,6 +36,14 @@ def test_many_workers_are_evaluated_by_a_sample():
     assert models(spec) == 65
     assert models(digits_run(workers=70, batch_size=2, eval_workers=3)) == 4
     assert models(digits_run(workers=5)) == 6
+
+
+def test_a_run_requests_the_memory_of_its_data_set_or_else_of_all():
+    resources = {"mem_mb": 500, "mem_mb_of": {"mnist": 900}}
+    assert requested_memory(resources, "mnist") == 900
+    assert (
+        requested_memory(resources, "digits") == requested_memory({"mem_mb": 500}, "mnist") == 500
+    )
 
 
 def test_centralized_training_has_one_model_to_evaluate():

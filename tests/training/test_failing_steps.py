@@ -16,7 +16,9 @@ from ngo.training.stepper import Stepper
 N, LR = 4, 0.02
 RATES = {"link_failure": 0.3, "absence": 0.4}
 ABLE = sorted(
-    name for name, each in METHODS.items() if each.decentralized and not each.needs_every_message
+    name
+    for name, each in METHODS.items()
+    if each.decentralized and each.arrivals != "pair" and not each.needs_every_message
 )
 
 
@@ -94,8 +96,7 @@ def test_failed_links_carry_no_message(least_squares):
     failures = Failures(N, 0, **RATES)
     expected = 0
     for t in range(12):
-        expected += int(failures.matrix(torch.ones(N, N).double(), failures.absent(t)).ne(0).sum())
-        expected -= N
+        expected += failures.matrix(torch.ones(N, N), failures.absent(t)).edges
         stepper.advance()
     assert stepper.network.messages == expected < 12 * N * (N - 1)
 
@@ -128,4 +129,4 @@ def test_every_method_sees_the_same_failures(own_entries, least_squares):
         stepper = made(least_squares, method=name)
         for _ in range(6):
             stepper.advance()
-    assert all(torch.equal(a, b) for a, b in zip(seen[:6], seen[6:], strict=True))
+    assert all(torch.equal(a.dense(), b.dense()) for a, b in zip(seen[:6], seen[6:], strict=True))

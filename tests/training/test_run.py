@@ -65,7 +65,7 @@ def test_the_backend_of_a_checkpoint_is_kept(tmp_path, monkeypatch):
 
     monkeypatch.setattr("ngo.training.run.Training", recorded)
     run_in(spec, tmp_path)
-    assert built == ["threads"]  # not "auto", which might choose another now
+    assert built == ["compiled"]  # not "auto", which might choose another now
 
 
 @pytest.mark.parametrize(

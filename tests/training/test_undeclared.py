@@ -43,7 +43,11 @@ def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
     [
         ((), lambda step: step.network.mix(step.X), "topology"),
         ((), lambda step: step.network.send(step.X), "topology"),
-        (("topology",), lambda step: step.send_compressed(step.X), "compression"),
+        (
+            ("topology",),
+            lambda step: step.send_compressed(step.X, step.X, step.X[:0]),
+            "compression",
+        ),
         (("topology",), lambda step: step.run.delay + 1, "delay"),
         (("topology",), lambda step: step.t % step.run.local_steps, "local_steps"),
     ],

@@ -16,6 +16,7 @@ from ngo.pipeline.keys import Keys
 from ngo.pipeline.plan import plan
 from ngo.cli import prefork
 from ngo.pipeline.places import tidy_table, tier_folder
+from ngo.pipeline.work import requested_memory
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.common.files import remove_all_partial
 from ngo.common.locks import exclusive_lock
@@ -146,10 +147,8 @@ def get_resources(kind):
 
 def get_train_memory(wildcards, attempt):
     """The host memory that a run requests in MB, which its data set decides."""
-    requested = config["resources"]["train"]
-    of_data_sets = requested.get("mem_mb_of", {})
     dataset = RUNS[wildcards.run].dataset
-    return attempt * of_data_sets.get(dataset, requested["mem_mb"])
+    return attempt * requested_memory(config["resources"]["train"], dataset)
 
 
 def get_pattern(names):

@@ -159,10 +159,10 @@ def _most(row: dict, n: int, t: int) -> float:
     if row["mixer"] not in ("linear", "chebyshev") or _is_random(row["topology"]):
         return math.nan
     mixing, gamma = _mixing(row["topology"], n), row["gamma"]
-    accelerated = Chebyshev(mixing.at(0), gamma)
+    accelerated = Chebyshev(mixing.at(0).dense(), gamma)
     P = torch.eye(n).double()
     for k in range(t):
-        W = mixing.at(k)
+        W = mixing.at(k).dense()
         P = accelerated(P, W, P) if row["mixer"] == "chebyshev" else P + gamma * (W @ P - P)
     return float(torch.linalg.matrix_norm(P - 1 / n, 2)) ** 2
 
@@ -170,7 +170,7 @@ def _most(row: dict, n: int, t: int) -> float:
 def _time(row: dict, n: int, V0: float) -> float:
     if row["mixer"] != "NGO" or TOPOLOGIES[row["topology"]].varies:
         return math.nan
-    return finite_time_bound(V0, _mixing(row["topology"], n).at(0), row["p"], row["gamma"])
+    return finite_time_bound(V0, _mixing(row["topology"], n).at(0).dense(), row["p"], row["gamma"])
 
 
 def _is_random(topology: str) -> bool:

@@ -148,7 +148,7 @@ class _Clock:
         """
         absent = self._failures.absent(t)
         self._compute[t, absent] = 0
-        W = self._failures.matrix(self._mixing.at(t // self._every), absent).numpy()
+        W = self._failures.matrix(self._mixing.at(t // self._every), absent).dense().numpy()
         edges = W != 0
         np.fill_diagonal(edges, False)
         return edges if (t + 1) % self._every == 0 else np.zeros_like(edges)

@@ -66,7 +66,8 @@ def consensus(way: str, *, topology: str, n: int, d: int, device: str) -> Step:
     W = TOPOLOGIES[topology].matrix(n, u=0.4, generator=torch_stream(0, "graphs"))
     product = torch.eye(n, dtype=X.dtype, device=device)
     spread = pool.threads() if device == "cpu" else pool.in_order
-    weights = {(i, j): W[i, j].item() for i, j in W.nonzero().tolist() if i != j}
+    edges = zip(W.receivers.tolist(), W.senders.tolist(), strict=True)
+    weights = dict(zip(edges, W.weights.tolist(), strict=True))
 
     work = {
         COPY: lambda: other.copy_(X),

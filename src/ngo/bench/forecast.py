@@ -1,4 +1,4 @@
-"""A forecast: how long the runs of a config take on this machine."""
+"""A forecast: how long the runs of a config take on this machine, and their memory."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ngo.bench.run_costs import Costs, run_costs, step_key
+from ngo.common.memory_limit import in_words, memory_limit
 from ngo.pipeline.progress import duration
-from ngo.pipeline.work import recorded, runs_by_setting, work
+from ngo.pipeline.work import recorded, requested_memory, runs_by_setting, work
 from ngo.training.code import run_fingerprint
 from ngo.training.spec import RunSpec
 
@@ -47,6 +48,9 @@ class Row:
     setting: str
     #: Runs that are not trained yet, as a forecast.
     left: Times = field(default_factory=Times)
+    #: Bytes of memory that the largest run needs, and those that runs request from a scheduler.
+    memory: int = 0
+    requested: int = 0
     #: Trained runs, with the times in their records: without the start of a job.
     finished: Times = field(default_factory=Times)
     #: The seconds that a forecast of the trained runs would have given.
@@ -88,6 +92,7 @@ class Forecast:
                     "samples": f"{left.samples:,}",
                     "minutes": f"{left.seconds / self.jobs / 60:.1f}",
                     "evaluation": left.share,
+                    "memory of a run": in_words(row.memory) if row.memory else "",
                 }
             )
             if some_finished:
@@ -112,6 +117,17 @@ class Forecast:
                 "long, if that does not change. They also share its caches: on an idle machine, a "
                 "new measurement is shorter and more exact."
             )
+        largest = max((row.memory for row in self.rows), default=0)
+        lines.append(
+            f"memory: at most {in_words(largest)} for a run, {cores}; a process may use "
+            f"{in_words(memory_limit())} here."
+        )
+        lines += [
+            f"memory: {row.experiment} in {row.setting} needs {in_words(row.memory)}, and requests "
+            f"{in_words(row.requested)} from a scheduler; raise mem_mb in resources.train."
+            for row in self.rows
+            if 0 < row.requested < row.memory
+        ]
         lines.append("Tables, figures, and measurements other than training are not included.")
         return "\n".join(lines)
 
@@ -143,16 +159,20 @@ def forecast(
         plugins=config.get("plugins", ()),
     )
     rows = [
-        _row(Row(experiment, setting), specs, costs, results)
+        _row(Row(experiment, setting), specs, costs, results, config["resources"]["train"])
         for experiment, setting, specs in listed
     ]
     return Forecast(config["tier"], rows, jobs, costs.slowdown)
 
 
-def _row(row: Row, specs: Sequence[RunSpec], costs: Costs, results: Path) -> Row:
+def _row(
+    row: Row, specs: Sequence[RunSpec], costs: Costs, results: Path, resources: Mapping
+) -> Row:
     """The ``row`` of the runs ``specs``."""
     for spec in specs:
         train_samples, test_samples = costs.sizes[spec.dataset]
+        row.memory = max(row.memory, costs.kinds[step_key(spec)].memory)
+        row.requested = requested_memory(resources, spec.dataset) * 10**6
         each, cost = work(spec, test_samples, train_samples), costs.kinds[step_key(spec)]
         evaluating = cost.image * each.images
         seconds = cost.sample * each.samples + evaluating

@@ -53,6 +53,8 @@ class Cost:
     setup: float
     #: Wall time per CPU time: above 1 if other programs take a share of the cores.
     slowdown: float = 1.0
+    #: Bytes of memory that the run needs.
+    memory: int = 0
 
 
 @dataclass(frozen=True)
@@ -125,13 +127,21 @@ def _trial(
 ) -> Cost:
     """The costs of ``spec``, whose data set has ``test_samples`` test samples."""
     from ngo.common import plugins
+    from ngo.data import loading
     from ngo.native import pool
+    from ngo.training.partition_file import parts_by_owner
+    from ngo.training.problem import make_problem
     from ngo.training.run import run
+    from ngo.training.run_memory import run_memory
 
     plugins.load_installed()
     plugins.load(plugin_files)
     pool.keep_memory()
     pool.quick_switching()
+    data = loading.load(spec.dataset, root, device)
+    problem = make_problem(spec, data, parts_by_owner(spec, root))
+    memory = run_memory(spec, problem, threads=threads).total
+    del data, problem
     short = _short(spec)
     clock = time.process_time if threads == 1 and device == "cpu" else time.perf_counter
     last, steps, evaluations = clock(), [], []
@@ -164,6 +174,7 @@ def _trial(
         sample=average(steps[1:]) / (short.workers * short.batch_size),
         image=image,
         setup=max(0.0, evaluations[0] - part * image),
+        memory=memory,
         slowdown=wall / counted,
     )
 

@@ -21,7 +21,12 @@ CORES = FieldType(Field(int, "cores", within(1, 1024)))
 
 @click.command()
 @configs_option("one line per tier of config/")
-@click.option("--time", "timed", is_flag=True, help="Forecast the hours on this machine's CPU.")
+@click.option(
+    "--time",
+    "timed",
+    is_flag=True,
+    help="Forecast hours and memory on this machine's CPU.",
+)
 @click.option("--cores", type=CORES, help="With --time: cores to use  [default: all]")
 @click.option(
     "--results",
@@ -43,9 +48,10 @@ def runs(
     """List the runs of a config, and their cost.
 
     --time measures for about a minute. It prints the minutes of each experiment and setting, the
-    share of evaluations in them, and the hours of all. A run that several experiments share counts
-    in the first of them. Finished runs are not forecast: further columns have their number and
-    their time. The forecast is in CPU time, as if nothing else needed the cores.
+    share of evaluations in them, the memory of a run, and the hours of all. A run that several
+    experiments share counts in the first of them. Finished runs are not forecast: further columns
+    have their number and their time. The forecast is in CPU time, as if nothing else needed the
+    cores.
     """
     if timed and not configs:
         raise UserError("time: it forecasts one tier; name its --config.")

@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from ngo.common.memory_limit import memory_limit
 from ngo.common.registry import UserError, shown
 
 # A file's content may have this many bytes in memory, or RATIO times its size on the disk.
@@ -39,8 +40,7 @@ def check_declared(path: Path, key: str, size: int) -> None:
     the size of the file, and at most the machine's memory.
     """
     own = os.stat(path).st_size
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    allowed = min(max(ALWAYS, RATIO * own), memory)
+    allowed = min(max(ALWAYS, RATIO * own), memory_limit())
     if size > allowed:
         raise UserError(
             f"{key}: {str(path)!r} has {own:,} bytes and declares a content of {shown(size)}; "

@@ -10,9 +10,9 @@ import torch
 from ngo.common.registry import UserError
 from ngo.distributed.mailbox import Mailbox
 from ngo.distributed.process_group import Group, PeerUnreachable
-from ngo.distributed.process_network import ProcessNetwork, Record
+from ngo.distributed.process_network import ProcessNetwork, Record, among
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.neighbourhood import mix_rows
-from ngo.gossip.network import edges
 from ngo.native.pool import Map
 
 
@@ -28,14 +28,15 @@ class AsynchronousNetwork(ProcessNetwork):
         # Reports by step and process, until all processes have sent theirs.
         self._reports: dict[int, dict[int, torch.Tensor]] = {}
 
-    def mix(self, rows: torch.Tensor) -> None:
+    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """The weight of a neighbour whose row has not arrived goes to the worker's own row."""
         others, received = self._exchange(rows)
         present = [*self.own, *others]
-        absent = torch.ones(len(self.W), dtype=torch.bool)
-        absent[present] = False
-        W = self.W + torch.diag(self.W[:, absent].sum(1))
-        mix_rows(rows, received, present, W)
+        W = self.W
+        absent = ~torch.isin(W.senders, torch.tensor(present))
+        kept = W.diagonal + torch.bincount(W.receivers[absent], W.weights[absent], W.n)
+        W = MixingMatrix(W.n, W.receivers, W.senders, W.weights, kept)
+        mix_rows(rows, received, present, W, gamma, spread=self._spread)
 
     def swap(self, rows: torch.Tensor) -> torch.Tensor:
         """Refused: an older row that has not been sent yet is replaced by a newer one."""
@@ -67,7 +68,7 @@ class AsynchronousNetwork(ProcessNetwork):
 
     def _edges(self) -> int:
         """The directed edges within this process; other rows are counted when they are sent."""
-        return edges(self.W[self.own_rows, self.own_rows])
+        return int((among(self.W.senders, self.own) & among(self.W.receivers, self.own)).sum())
 
     def _check_peers(self) -> None:
         """Raise PeerUnreachable if a member is lost."""

@@ -16,6 +16,7 @@ from ngo.distributed.moments import joint_moments, moments
 from ngo.distributed.placement import shares
 from ngo.distributed.process_group import Group, PeerUnreachable
 from ngo.gossip.coupling import Coupling
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.neighbourhood import mix_rows, pull_rows
 from ngo.gossip.network import Network
 from ngo.gossip.step import Run
@@ -54,11 +55,10 @@ class ProcessNetwork(Network):
         self._spread = spread
         self.shares = shares(workers, len(group.members))
         self.own = self.shares[group.me]
-        self.own_rows = slice(self.own.start, self.own.stop)
         self.step = 0
         self.stale = []
 
-    def set_matrix(self, W: torch.Tensor | None) -> None:
+    def set_matrix(self, W: torch.Tensor | MixingMatrix | None) -> None:
         """Begin a step with its mixing matrix, recomputed without lost workers."""
         lost = {i for q, own in enumerate(self.shares) if q not in self.group.members for i in own}
         super().set_matrix(without_workers(W, lost) if lost and W is not None else W)
@@ -97,10 +97,7 @@ class ProcessNetwork(Network):
     def swap(self, rows: torch.Tensor) -> torch.Tensor:
         """Rows of edges within this process change places; the others go to their processes."""
         links, me = self.links(), self.group.me
-        places = {
-            q: ((links[1] >= own.start) & (links[1] < own.stop)).nonzero().flatten()
-            for q, own in enumerate(self.shares)
-        }
+        places = {q: among(links[1], own).nonzero().flatten() for q, own in enumerate(self.shares)}
         parts = {q: rows[e.to(rows.device)] for q, e in places.items() if len(e)}
         here = {me: parts.pop(me)} if me in parts else {}
         shapes = {q: tuple(part.shape) for q, part in parts.items()}
@@ -113,10 +110,16 @@ class ProcessNetwork(Network):
         self.count(len(rows), rows)
         return swapped
 
-    def mix(self, rows: torch.Tensor) -> None:
+    def links(self) -> torch.Tensor:
+        """Those of the own workers; see ``Network``."""
+        i, j = super().links()
+        mine = among(i, self.own)
+        return torch.stack([i[mine] - self.own.start, j[mine]])
+
+    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """The product of the own rows of W with the rows of the own workers and neighbours."""
         others, received = self._exchange(rows)
-        mix_rows(rows, received, [*self.own, *others], self.W)
+        mix_rows(rows, received, [*self.own, *others], self.W, gamma, spread=self._spread)
 
     def pull(
         self,
@@ -142,17 +145,23 @@ class ProcessNetwork(Network):
 
     def _sources(self) -> dict[int, list[int]]:
         """The workers from which the own ones receive, by process."""
-        near = _used(self.W[self.own_rows])
-        sources = {q: [j for j in near if j in self.shares[q]] for q in self.group.others}
+        sources = {q: self._senders(self.shares[q], self.own) for q in self.group.others}
         return {q: workers for q, workers in sources.items() if workers}
+
+    def _senders(self, senders: range, receivers: range) -> list[int]:
+        """Those of the ``senders`` that send to ``receivers``, in order."""
+        W = self.W
+        near = W.senders[among(W.senders, senders) & among(W.receivers, receivers)]
+        return near.unique().tolist()
 
     def _exchange(self, rows: torch.Tensor) -> tuple[list[int], torch.Tensor]:
         """Send the own rows to neighbours, and count them.
 
         Returns the neighbours in other processes, and their rows.
         """
-        needed = {q: _used(self.W[[*self.shares[q]], self.own_rows]) for q in self.group.others}
-        send = {q: positions for q, positions in needed.items() if positions}
+        first = self.own.start
+        needed = {q: self._senders(self.own, self.shares[q]) for q in self.group.others}
+        send = {q: [i - first for i in workers] for q, workers in needed.items() if workers}
         found = self._transfer(rows, send, self._sources())
         self.count(self._edges(), rows)
         return found
@@ -175,8 +184,7 @@ class ProcessNetwork(Network):
 
     def _edges(self) -> int:
         """The number of directed edges from the own workers to others, in any process."""
-        sent = self.W[:, self.own_rows]
-        return int(sent.count_nonzero() - sent.diagonal(-self.own.start).count_nonzero())
+        return int(among(self.W.senders, self.own).sum())
 
     def totals(self) -> dict[str, int]:
         """What this process has sent so far (see ``joint_evaluations.COUNTS``)."""
@@ -265,6 +273,6 @@ class ProcessNetwork(Network):
         return f"process {process} ({workers})"
 
 
-def _used(W: torch.Tensor) -> list[int]:
-    """The columns of a part of a mixing matrix that are not all 0."""
-    return W.any(0).nonzero().flatten().tolist()
+def among(workers: torch.Tensor, some: range) -> torch.Tensor:
+    """Whether each of the ``workers`` is one of ``some``."""
+    return (workers >= some.start) & (workers < some.stop)

@@ -5,7 +5,7 @@ Names are known without importing torch, which functions import where they use i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,27 +18,56 @@ if TYPE_CHECKING:
     from torch import nn
 
     from ngo.models.task import Task
+    from ngo.native.layer_chain import Chain
 
     Batch = tuple[torch.Tensor, torch.Tensor]
 
 
 class Batches(Protocol):
-    """The samples of all workers for one step, to be read once."""
+    """The samples of a step's workers, to be read once."""
+
+    @property
+    def workers(self) -> Sequence[int] | None:
+        """The workers that take the step, by their rows in ``X``; None: all."""
 
     def all(self) -> Batch:
-        """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
+        """These workers' inputs ``[k, b, …]`` and targets ``[k, b, …]``."""
+
+    def rows(self) -> Rows:
+        """The same samples, not copied where that is possible."""
 
 
 @dataclass(frozen=True)
 class Stacked:
-    """Batches in memory: inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
+    """Batches in memory: inputs ``[k, b, …]`` and targets ``[k, b, …]``."""
 
     inputs: torch.Tensor
     targets: torch.Tensor
+    workers: Sequence[int] | None = None
 
     def all(self) -> Batch:
         """The inputs and targets."""
         return self.inputs, self.targets
+
+    def rows(self) -> Rows:
+        """The inputs and targets as rows, one worker's after another's."""
+        return Rows(len(self.inputs), self.inputs.flatten(0, 1), self.targets.flatten(0, 1))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Batches of ``n`` workers as rows of inputs ``[m, …]`` and targets ``[m, …]``.
+
+    ``samples`` ``[n, b]`` are the rows of each worker; without them, m is n · b, and the rows are
+    in the order of the workers. With ``shades`` ``[c, 256]``, the inputs are uint8 images: the
+    value v of channel c stands for ``shades[c, v]``.
+    """
+
+    n: int
+    inputs: torch.Tensor
+    targets: torch.Tensor
+    samples: torch.Tensor | None = None
+    shades: torch.Tensor | None = None
 
 
 class Workers(Protocol):
@@ -50,11 +79,17 @@ class Workers(Protocol):
     X: torch.Tensor
     G: torch.Tensor
     buffers: torch.Tensor
-    modules: list[nn.Module]
+    modules: Sequence[nn.Module]
     generators: list[torch.Generator]
     task: Task
     spread: Map
+    #: The number of threads of ``spread``.
+    threads: int
     precision: str
+    #: The shape of one input.
+    input_shape: tuple[int, ...]
+    #: The modules as a chain of layers (see ``engine.inspection``); None if they are not one.
+    chain: Chain | None
     #: The name of the backend; ``auto`` replaces it by its choice.
     backend: str
 
@@ -66,7 +101,7 @@ class Workers(Protocol):
         """Parameters, gradients and buffers by name, ``[n, *shape]`` for all n workers."""
 
 
-# Puts gradients into ``workers.G`` and returns the losses ``[n]``.
+# Puts the gradients of the batches' workers into ``workers.G``; returns their losses ``[k]``.
 Gradients = Callable[[Batches], "torch.Tensor"]
 
 BACKENDS: Registry[Callable[[Workers], Gradients]] = Registry("backend")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import torch
 
     from ngo.gossip.step import Run
+    from ngo.native.pool import Map
 
 # An option of the compressions that send only some of a row's entries.
 KEPT = {"kept_share": number("share of a row's entries that are sent", 0.01, above(0, 1))}
@@ -23,6 +24,11 @@ KEPT = {"kept_share": number("share of a row's entries that are sent", 0.01, abo
 def kept_entries(d: int, run: Run) -> int:
     """How many of ``d`` entries are sent: ``kept_share`` · d, rounded, and at least one."""
     return max(1, round(run.kept_share * d))
+
+
+def add_entries(x: torch.Tensor, x_hat: torch.Tensor, indices: torch.Tensor) -> None:
+    """Let x̂ be x̂ + (x − x̂) at ``indices`` ``[n, k]``, k different columns of each row."""
+    x_hat.scatter_add_(1, indices, x.gather(1, indices) - x_hat.gather(1, indices))
 
 
 def packed_size(d: int, bits: int) -> int:
@@ -34,6 +40,7 @@ class Codec(ABC):
     """The encoder and decoder of a compression, for rows of ``d`` numbers of one dtype.
 
     A row z becomes a payload of ``size`` bytes. Sender and receivers decode it to the same C(z).
+    Within one process nobody reads a payload, and ``add`` may compute C(z) without it.
     """
 
     def __init__(
@@ -54,6 +61,13 @@ class Codec(ABC):
     @abstractmethod
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
         """The rows C(z) ``[m, d]`` of payloads ``[m, size]``."""
+
+    def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
+        """Let x̂ be x̂ + C(x − x̂), in place, with the bytes of a decoded payload.
+
+        ``spread`` distributes the rows over threads.
+        """
+        x_hat += self.decode(self.encode(x - x_hat))
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError
-from ngo.gossip.topology import GENERATOR, TOPOLOGIES, Edges, Topology
+from ngo.gossip.topology import GENERATOR, TOPOLOGIES, Topology, simple
+
+if TYPE_CHECKING:
+    import numpy as np
 
 log = logging.getLogger("ngo")
 
@@ -47,7 +51,7 @@ def _check(topology: Topology, n: int, values: tuple[tuple[str, object], ...]) -
 
 def _graphs(
     topology: Topology, n: int, values: Mapping[str, object], count: int
-) -> Iterator[Edges]:
+) -> Iterator[np.ndarray]:
     """The edges of the first graphs. Random graphs are drawn from a stream that no run uses."""
     drawn = {}
     if GENERATOR in topology.arguments:
@@ -55,21 +59,30 @@ def _graphs(
 
         drawn[GENERATOR] = Generator().manual_seed(0)
     for t in range(count):
-        yield topology.edges(n, t=t, **drawn, **values)
+        yield topology.pairs(n, t=t, **drawn, **values)
 
 
-def _unreachable(directed: bool, n: int, graphs: Iterator[Edges]) -> tuple[int, int] | None:
+def _unreachable(directed: bool, n: int, graphs: Iterator[np.ndarray]) -> tuple[int, int] | None:
     """Two workers with no path from the first to the second in the union of graphs; else None."""
-    import networkx as nx
+    import numpy as np
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import breadth_first_order
 
-    union = nx.empty_graph(n, create_using=nx.DiGraph)
+    union = np.empty((0, 2), np.int64)
     for edges in graphs:
-        new = [edge for edge in edges if not union.has_edge(*edge)]
-        union.add_edges_from(new)
-        if not directed:
-            union.add_edges_from((j, i) for i, j in new)
-        if new and nx.is_strongly_connected(union):
+        larger = simple(n, np.concatenate([union, edges]), directed=directed)
+        if len(larger) == len(union) > 0:
+            continue
+        union = larger
+        graph = coo_array((np.ones(len(union)), union.T), shape=(n, n)).tocsr()
+        graph = graph if directed else graph + graph.T
+        apart = None
+        for way, back in ((graph.T.tocsr(), True), (graph, False)):
+            missing = np.ones(n, bool)
+            missing[breadth_first_order(way, 0, return_predecessors=False)] = False
+            if missing.any():
+                first = int(missing.argmax())
+                apart = (first, 0) if back else (0, first)
+        if apart is None:
             return None
-    to = set(range(1, n)) - nx.descendants(union, 0)
-    since = set(range(1, n)) - nx.ancestors(union, 0)
-    return (0, min(to)) if to else (min(since), 0)
+    return apart

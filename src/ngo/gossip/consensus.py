@@ -9,6 +9,10 @@ from itertools import islice, repeat
 import torch
 
 from ngo.gossip.gossip_step import gossip_step
+from ngo.gossip.mixing_matrix import MixingMatrix
+
+# A mixing matrix, dense ``[n, n]`` or as edges.
+Matrix = torch.Tensor | MixingMatrix
 
 # The relative error of a step in continuous time. Consensus times are accurate to about 1e-5.
 ACCURACY = 1e-6
@@ -46,12 +50,12 @@ def synchronization_index(X: torch.Tensor) -> torch.Tensor:
     Source: the definition of the synchronization index in Section 2 of the paper.
     """
     X = X.double()
-    return (X - X.mean(-2, keepdim=True)).square().sum((-2, -1))
+    return (X - X.mean(-2, keepdim=True)).square_().sum((-2, -1))
 
 
 def simulate(
     X0: torch.Tensor,
-    W: torch.Tensor | Iterable[torch.Tensor],
+    W: Matrix | Iterable[Matrix],
     p: float,
     gamma: float,
     rounds: int,
@@ -64,7 +68,7 @@ def simulate(
     of the state τ rounds earlier (the paper's delay equation). Before the first round the state is
     ``X0``.
     """
-    matrices = repeat(W) if isinstance(W, torch.Tensor) else W
+    matrices = repeat(MixingMatrix.of(W)) if isinstance(W, Matrix) else W
     states = [X0]
     for t, matrix in enumerate(islice(matrices, rounds)):
         at = states[max(0, t - delay)] if delay else None

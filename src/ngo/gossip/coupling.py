@@ -13,6 +13,7 @@ from ngo.native.pool import Map, in_order
 if TYPE_CHECKING:
     import torch
 
+    from ngo.gossip.mixing_matrix import MixingMatrix
     from ngo.gossip.step import Run
 
 Pull = Callable[["torch.Tensor", "torch.Tensor", float, "Run"], "torch.Tensor"]
@@ -27,7 +28,8 @@ class Coupling:
     pull: Pull
     #: The fields of a run that the coupling reads.
     fields: tuple[str, ...]
-    #: A form of ``step`` that is faster, or that needs whole rows; ``at`` and ``out`` are given.
+    #: A form of ``step`` that is faster, or that needs whole rows; W is a ``MixingMatrix``, and
+    #: ``at`` and ``out`` are given.
     fast: Callable[..., torch.Tensor] | None = None
     #: Whether it needs a matching: in each step, a worker has at most one neighbour.
     matching: bool = False
@@ -35,7 +37,7 @@ class Coupling:
     def step(
         self,
         X: torch.Tensor,
-        W: torch.Tensor,
+        W: torch.Tensor | MixingMatrix,
         gamma: float,
         run: Run,
         *,
@@ -46,16 +48,19 @@ class Coupling:
         """One gossip step ``[n, d]`` with this coupling (see ``gossip_step.gossip_step``)."""
         import torch
 
+        from ngo.gossip.mixing_matrix import MixingMatrix
+
+        W = MixingMatrix.of(W)
         at = X if at is None else at
         out = torch.empty_like(X) if out is None else out
         if self.fast is not None:
             return self.fast(X, W, gamma, run, at=at, out=out, spread=spread)
-        from ngo.gossip.steps.rings import step_by_rings
+        from ngo.gossip.steps.along_edges import step_along_edges
 
         def pull(z: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
             return self.pull(z, weights, gamma, run)
 
-        return step_by_rings(X, W, pull, at=at, out=out, spread=spread)
+        return step_along_edges(X, W, pull, at=at, out=out, spread=spread)
 
 
 COUPLINGS: Registry[Coupling] = Registry("coupling")

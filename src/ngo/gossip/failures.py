@@ -8,6 +8,8 @@ from contextlib import contextmanager
 import torch
 
 from ngo.common.seeding import torch_stream
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.topology import DRAWN_IN_FULL
 
 
 class Failures:
@@ -31,20 +33,31 @@ class Failures:
         drawn = torch.rand(self._n, generator=self._absences, dtype=torch.float64)
         return (drawn < self._absence).nonzero().flatten().tolist() if t > 0 else []
 
-    def matrix(self, W: torch.Tensor, absent: Sequence[int]) -> torch.Tensor:
-        """The mixing matrix ``[n, n]`` without the step's failed links; call it once in each step.
+    def matrix(self, W: torch.Tensor | MixingMatrix, absent: Sequence[int]) -> MixingMatrix:
+        """The mixing matrix without the step's failed links; call it once in each step.
 
         The weight W_ij of a failed link is added to W_jj: it stays with its sender. So the sums of
         columns do not change, and a symmetric matrix stays symmetric and doubly stochastic.
         """
-        lost = torch.zeros(self._n, self._n, dtype=torch.bool)
+        W = MixingMatrix.of(W)
+        i, j = W.receivers, W.senders
+        lost = torch.isin(i, torch.tensor(absent)) | torch.isin(j, torch.tensor(absent))
         if self._link_failure:
-            drawn = torch.rand(self._n, self._n, generator=self._links, dtype=torch.float64)
-            lost = (drawn < self._link_failure).triu(1)
-            lost = lost | lost.T
-        lost[absent] = lost[:, absent] = True
-        lost.fill_diagonal_(False)
-        return W.masked_fill(lost, 0) + torch.diag((W * lost).sum(0)) if lost.any() else W
+            lost |= self._drawn(torch.minimum(i, j), torch.maximum(i, j)) < self._link_failure
+        return W.without(lost) if lost.any() else W
+
+    def _drawn(self, i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
+        """A uniform random number for each link (i, j), i < j.
+
+        For up to ``DRAWN_IN_FULL`` workers, a number is drawn for each pair of them, so that a link
+        fails in the same steps in every graph. For more, for each link of the step's graph.
+        """
+        n, places = self._n, i * self._n + j
+        draws = n * n
+        if n > DRAWN_IN_FULL:
+            links, places = places.unique(return_inverse=True)
+            draws = len(links)
+        return torch.rand(draws, generator=self._links, dtype=torch.float64)[places]
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The state of the two streams."""

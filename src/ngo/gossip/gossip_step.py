@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import torch
 
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.phi import exponent, power_
 from ngo.gossip.steps import compiled
+from ngo.gossip.steps.along_edges import step_along_edges
 from ngo.gossip.steps.linear import linear_step
-from ngo.gossip.steps.rings import step_by_rings
 from ngo.native.pool import Map, in_order
 
 
 def gossip_step(
     X: torch.Tensor,
-    W: torch.Tensor,
+    W: torch.Tensor | MixingMatrix,
     gamma: float,
     p: float,
     *,
@@ -25,20 +26,23 @@ def gossip_step(
 
     The new state ``[n, d]`` is written to ``out``, or to new memory; ``out`` may be ``X``. The
     differences are those of ``at`` ``[n, d]``, or of ``X``. With a past state as ``at``, this is
-    the delayed step (equation "delay"). ``W`` ``[n, n]`` is symmetric; its diagonal is ignored. The
-    mean of the rows is conserved. ``spread`` distributes columns over threads.
+    the delayed step (equation "delay"). ``W`` is symmetric, dense ``[n, n]`` or as edges; its
+    diagonal is ignored. The mean of the rows is conserved. ``spread`` distributes columns over
+    threads.
 
-    For p = 1 the step is a product with I − γL(W). Otherwise φ is computed once for each undirected
-    edge, by compiled code where the state allows it. On a GPU with Triton, one kernel takes the
-    whole step. A thread needs memory for a few blocks of columns, in addition to the new state.
+    For p = 1 a row's step is a weighted sum of its neighbours' rows; with many edges, a dense
+    product. Otherwise φ is computed once for each undirected edge. Both are compiled code where the
+    state allows it. On a GPU with Triton, one kernel takes the nonlinear step. A thread needs
+    memory for a few blocks of columns, in addition to the new state.
     """
-    e = exponent(p)
+    e, W = exponent(p), MixingMatrix.of(W)
     at = X if at is None else at
     if X.is_cuda and p != 1:
         from ngo.native import fused  # imports Triton
 
         if fused.available(X.device):
-            new = fused.gossip_step(X, W, gamma, p, at)
+            there = W.on(X.device, X.dtype)
+            new = fused.gossip_step(X, (*there.places, there.weights), gamma, p, at)
             return new if out is None else out.copy_(new)
     out = torch.empty_like(X) if out is None else out
     if p == 1:
@@ -49,4 +53,4 @@ def gossip_step(
     def pull(z: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         return torch.sign(z).mul_(gamma * weights).mul_(power_(z, e))
 
-    return step_by_rings(X, W, pull, at=at, out=out, spread=spread)
+    return step_along_edges(X, W, pull, at=at, out=out, spread=spread)

@@ -13,7 +13,7 @@ from itertools import repeat
 import torch
 
 from ngo.common.seeding import numpy_stream
-from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.consensus import Matrix, synchronization_index
 from ngo.gossip.gossip_step import gossip_step
 
 
@@ -133,7 +133,7 @@ def sgd(
     repeats: int,
     seed: int,
     record: Sequence[int],
-    W: torch.Tensor | Iterable[torch.Tensor] | None = None,
+    W: Matrix | Iterable[Matrix] | None = None,
     gamma: float = 1.0,
     p: float = 1.0,
 ) -> Descent:
@@ -149,7 +149,7 @@ def sgd(
     total, weights = torch.zeros(repeats, d, dtype=torch.float64), 0.0
     points = sorted(set(record))
     V, gaps, noise, squares = [], [], [], []
-    matrices = iter(repeat(W) if W is None or isinstance(W, torch.Tensor) else W)
+    matrices = iter(repeat(W) if W is None or isinstance(W, Matrix) else W)
     for t in range(steps):
         w = (a + t) ** 2
         total, weights = total + w * X.mean(0), weights + w

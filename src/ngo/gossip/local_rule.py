@@ -28,6 +28,8 @@ class LocalRule:
     linear: bool = True
     #: Whether weight decay shrinks the parameters, instead of being part of the gradient.
     decoupled_decay: bool = False
+    #: The number of matrices [n, d] that it keeps.
+    matrices: int = 0
     #: Whether ``descend`` returns the half step as a chain (see ``Step.elementwise``).
     chain: bool = False
 
@@ -41,12 +43,14 @@ def local_rule(
     *,
     linear: bool = True,
     decoupled_decay: bool = False,
+    matrices: int = 0,
     chain: bool = False,
     options: Options | None = None,
 ) -> Callable[[Descend], Descend]:
     """Register a function that changes ``step.X`` in place, given ``step.G`` and ``step.lr``.
 
-    It acts on each worker's row alone, and keeps its memory in ``step.matrix``. ``options`` are new
+    It acts on each worker's row alone, and keeps its memory in ``step.matrix``: ``matrices`` of the
+    shape ``[n, d]``, a number for the estimate of a run's memory. ``options`` are new
     fields of a run, which it reads as ``step.run.NAME``. It does not apply weight decay:
     ``Step.descend`` adds it to the gradient, or, with ``decoupled_decay``, shrinks the parameters.
     With ``chain`` the function changes nothing, and returns the half step as a chain of elementwise
@@ -57,7 +61,9 @@ def local_rule(
 
     def register(descend: Descend) -> Descend:
         fields = declare("local_rule", name, options)
-        LOCAL_RULES.add(name, LocalRule(descend, fields, linear, decoupled_decay, chain), descend)
+        LOCAL_RULES.add(
+            name, LocalRule(descend, fields, linear, decoupled_decay, matrices, chain), descend
+        )
         return descend
 
     return register

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
@@ -23,6 +23,10 @@ GOSSIP_FIELDS = ("topology", "gamma", "gamma_decay", "coupling", "p")
 
 # The graphs that a method may ask for.
 GRAPHS = ("any", "fixed", "tree")
+
+# What a step takes without waiting: the newest model of each neighbour, all messages that have
+# arrived, each once, or the model of one random neighbour, which takes the worker's.
+ARRIVALS = ("newest", "all", "pair")
 
 # The fields of every decentralized method, for failures that the step handles.
 FAILURES = ("link_failure", "absence")
@@ -40,6 +44,8 @@ class Method:
     fixed: Mapping[str, object] = field(default_factory=dict)
     #: Whether the newest model received from a neighbour is all that a step needs of it.
     asynchronous: bool = False
+    #: What a step takes in a run in which no worker waits: one of ``ARRIVALS``.
+    arrivals: str = "newest"
     #: Whether it allows directed graphs, whose weights are only column-stochastic.
     directed: bool = False
     #: The graphs that it allows: ``any``, ``fixed`` (the same in all steps) or ``tree``.
@@ -49,8 +55,15 @@ class Method:
     sends: tuple[str, ...] = ("d",)
     #: Whether the local rule has to be linear in the gradients.
     linear_rule: bool = False
+    #: The matrices [n, d] that a step needs beside parameters and gradients, temporary ones
+    #: included; a function if that depends on the run.
+    matrices: int | Callable[..., int] = 1
     #: The reason why no link may fail and no worker may be away; empty if they may.
     needs_every_message: str = ""
+
+    def matrices_of(self, run: Any) -> int:
+        """How many matrices ``[n, d]`` a step of the run needs beside parameters and gradients."""
+        return self.matrices(run) if callable(self.matrices) else self.matrices
 
     @property
     def decentralized(self) -> bool:
@@ -67,10 +80,12 @@ def method(
     *,
     fields: tuple[str, ...] = (),
     asynchronous: bool = False,
+    arrivals: str = "newest",
     directed: bool = False,
     graph: str = "any",
     sends: tuple[str, ...] = ("d",),
     linear_rule: bool = False,
+    matrices: int | Callable[..., int] = 1,
     needs_every_message: str = "",
     options: Options | None = None,
     **fixed: object,
@@ -81,10 +96,14 @@ def method(
     - ``options``: new fields of a run. ``fixed``: fields with one value under this method.
     - ``asynchronous``: each step exchanges at most one matrix, with the same meaning each time. A
       neighbour's newest model may be any number of steps old.
+    - ``arrivals``: what a step takes where no worker waits (``ARRIVALS``). With ``all`` or ``pair``
+      such a run is possible in virtual time only.
     - ``directed``: it needs no symmetric mixing matrix.
     - ``graph``: ``fixed``, or a ``tree``, if a step uses what the same neighbours sent before.
     - ``sends``: its messages (see ``traffic.NUMBERS``).
     - ``linear_rule``: it is biased with a local rule that is not linear in the gradients.
+    - ``matrices``: how many matrices ``[n, d]`` a step needs beside parameters and gradients, for
+      the estimate of a run's memory. The one by default is for the rows after a pull.
     - ``needs_every_message``: why it cannot lose a message, to complete "method 'NAME' …".
     """
 
@@ -96,10 +115,12 @@ def method(
             (*fields, *failures, *own),
             fixed,
             asynchronous=asynchronous,
+            arrivals=arrivals,
             directed=directed,
             graph=graph,
             sends=sends,
             linear_rule=linear_rule,
+            matrices=matrices,
             needs_every_message=needs_every_message,
         )
         METHODS.add(name, entry, update)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import torch
 
     from ngo.gossip.coupling import Coupling
+    from ngo.gossip.mixing_matrix import MixingMatrix
     from ngo.gossip.step import Run
 
 
@@ -24,8 +25,6 @@ class Network(ABC):
 
     #: Whether the graph is directed.
     directed = False
-    #: The own workers' rows of W.
-    own_rows = slice(None)
     #: Copies of rows of neighbours in other processes, by name (see ``step.Step.copies``).
     copies: dict[str, torch.Tensor]
 
@@ -34,16 +33,18 @@ class Network(ABC):
         self.bytes_sent = 0
         self.exchanges = 0  # steps so far in which the mixing matrix was used
         self.copies = {}
-        self._W: torch.Tensor | None = None
+        self._W: MixingMatrix | None = None
         self._used = False
 
-    def set_matrix(self, W: torch.Tensor | None) -> None:
-        """Begin a step with its mixing matrix."""
-        self._W, self._used = W, False
+    def set_matrix(self, W: torch.Tensor | MixingMatrix | None) -> None:
+        """Begin a step with its mixing matrix, dense or as edges."""
+        from ngo.gossip.mixing_matrix import MixingMatrix
+
+        self._W, self._used = None if W is None else MixingMatrix.of(W), False
 
     @property
-    def W(self) -> torch.Tensor:
-        """The mixing matrix of the current step, float64 ``[n, n]``; None for a centralized method.
+    def W(self) -> MixingMatrix:
+        """The mixing matrix of the current step; None for a centralized method.
 
         A step that reads it counts as one of ``exchanges``.
         """
@@ -72,9 +73,20 @@ class Network(ABC):
         row that i receives from j.
         """
 
+    def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
+        """Send sums of rows along the edges of a tree, and replace each row by a mean, in place.
+
+        m_(i→j) = x_i + Σ_(k≠j) m_(k→i)^(t−1);  x_i ← (x_i + Σ_j m_(j→i)) / n̄_i. Row e of
+        ``received`` ``[e, d + 1]`` is m_(j→i) for edge e of ``links``; its last column counts the
+        rows in the sum.
+        """
+        from ngo.gossip.steps.relay import relay
+
+        relay(X, received, self.links()[0], self.swap)
+
     @abstractmethod
-    def mix(self, rows: torch.Tensor) -> None:
-        """R ← W R, in place: each row becomes the weighted sum of its neighbours' and its own."""
+    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
+        """R ← R + γ (W R − R), in place; for γ = 1, R ← W R: sums of neighbours' and own rows."""
 
     @abstractmethod
     def pull(
@@ -92,6 +104,10 @@ class Network(ABC):
         ``theirs`` ``[l, d]``, the known rows of ``elsewhere``, nothing is sent.
         """
 
+    def average(self, rows: torch.Tensor) -> None:
+        """Each row and that of a random neighbour become their mean: in virtual time only."""
+        raise UserError("clock: workers meet in pairs with clock 'asynchronous' only.")
+
     def elsewhere(self) -> list[int]:
         """The neighbours in other processes from which the own workers receive, in order."""
         return []
@@ -101,13 +117,15 @@ class Network(ABC):
 
         i is the row of the own worker, j the number of its neighbour.
         """
-        edges = self.W - self.W.diagonal().diag()
-        return edges.T[self.own_rows].nonzero().T
+        import torch
+
+        sent = self.W.transposed
+        return torch.stack([sent.receivers, sent.senders])
 
     def turned(self, links: torch.Tensor) -> torch.Tensor:
         """``[e]``: the places of edges (i, j), which are in order, in the order of (j, i)."""
         i, j = links
-        return (len(self.W) * j + i).argsort()
+        return (self.W.n * j + i).argsort()
 
     def refuse_directed(self) -> None:
         """Raise a UserError on a directed graph, on which no pull conserves the mean."""
@@ -144,7 +162,7 @@ class SharedMatrix(Network):
 
     def send(self, rows: torch.Tensor) -> torch.Tensor:
         """A message crosses each directed edge. Other processes receive none."""
-        self.count(edges(self.W), rows)
+        self.count(self.W.edges, rows)
         return rows[:0]
 
     def swap(self, rows: torch.Tensor) -> torch.Tensor:
@@ -152,12 +170,22 @@ class SharedMatrix(Network):
         self.count(len(rows), rows)
         return rows[self.turned(self.links()).to(rows.device)]
 
-    def mix(self, rows: torch.Tensor) -> None:
+    def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
+        """By compiled code where that fits."""
+        from ngo.gossip.steps import compiled
+        from ngo.gossip.steps.relay import compiled_relay
+
+        if not compiled.fits(X, received):
+            return super().relay(X, received)
+        self.count(len(received), received)
+        compiled_relay(X, received, self.W, self.turned(self.links()), self._spread)
+
+    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """One product with W."""
         from ngo.gossip.steps.linear import mix
 
-        mix(rows, self.W, spread=self._spread)
-        self.count(edges(self.W), rows)
+        mix(rows, self.W, gamma, spread=self._spread)
+        self.count(self.W.edges, rows)
 
     def pull(
         self,
@@ -172,9 +200,4 @@ class SharedMatrix(Network):
         self.refuse_directed()
         coupling.step(X, self.W, gamma, run, at=at, out=X, spread=self._spread)
         if theirs is None:
-            self.count(edges(self.W), X)
-
-
-def edges(W: torch.Tensor) -> int:
-    """The number of directed edges of a mixing matrix."""
-    return int(W.count_nonzero() - W.diagonal().count_nonzero())
+            self.count(self.W.edges, X)

@@ -74,7 +74,8 @@ class Step:
     @property
     def gamma(self) -> float:
         """The synchronization rate γ_t = γ / (1 + t)^decay: constant where the decay is 0."""
-        return self.run.gamma / (1 + self.t) ** self.run.gamma_decay
+        gamma, decay = self.run.gamma, self.run.gamma_decay
+        return gamma / (1 + self.t) ** decay if decay else gamma
 
     def descend(self, *, before: Chain | None = None, after: Chain | None = None) -> None:
         """Take the half step along the gradient ``G``, by the run's local rule.
@@ -122,14 +123,22 @@ class Step:
             theirs=theirs,
         )
 
-    def send_compressed(self, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Send C(z) ``[n, d]``, compressed, along all edges.
+    def send_compressed(self, x: torch.Tensor, x_hat: torch.Tensor, theirs: torch.Tensor) -> None:
+        """Send C(x − x̂) ``[n, d]``, compressed, along all edges, and add it to x̂.
 
-        Returns C(z), and what neighbours in other processes have sent, in the order of ``copies``.
+        What neighbours in other processes have sent is added to ``theirs``, the ``copies`` of x̂.
         """
-        payload = self.codec.encode(z)
-        received = self.network.send(payload)
-        return self.codec.decode(payload), self.codec.decode(received)
+        import torch
+
+        codec = self.codec
+        if len(theirs):
+            payload = codec.encode(x - x_hat)
+            theirs += codec.decode(self.network.send(payload))
+            x_hat += codec.decode(payload)
+        else:  # nobody reads the payloads, but they count
+            size = codec.size(codec.d, codec.run, x.element_size())
+            self.network.send(x.new_empty(len(x), size, dtype=torch.uint8))
+            codec.add(x, x_hat, self.spread)
 
     def matrix(
         self, name: str, *, rows: int | None = None, columns: int | None = None, fill: float = 0.0

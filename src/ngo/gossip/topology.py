@@ -7,7 +7,7 @@ spectra follow from it (see ``weights`` and ``spectrum``).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,18 @@ from ngo.common.registry import Registry, UserError, in_a_line
 
 if TYPE_CHECKING:
     import networkx as nx
+    import numpy as np
     import torch
+
+    from ngo.gossip.mixing_matrix import MixingMatrix
 
 Edges = list[tuple[int, int]]
 
 # Parameters of a topology's function, other than n, that are not fields of a run.
 STEP, GENERATOR = "t", "generator"
+
+#: The most workers for which a random number is drawn for each pair of them, edge or not.
+DRAWN_IN_FULL = 256
 
 
 @dataclass(frozen=True)
@@ -78,14 +84,20 @@ class Topology:
         ``generator``, and the fields of the run. An undirected edge is (i, j) with i < j. In a
         matrix, each entry off the diagonal that is not 0 is an edge. One worker has no edges.
         """
-        if self.weighted and n > 1:
-            found = [(j, i) for i, j in self.matrix(n, **values).nonzero().tolist()]
-        else:
-            found = self._define(n, values)
-        return _simple(self.name, n, found, directed=self.directed)
+        return [(i, j) for i, j in self.pairs(n, **values).tolist()]
 
-    def matrix(self, n: int, **values: object) -> torch.Tensor:
-        """The mixing matrix on ``n`` workers, float64 ``[n, n]``: row i weighs what i receives.
+    def pairs(self, n: int, **values: object) -> np.ndarray:
+        """The edges as an array ``[e, 2]``, in order."""
+        if self.weighted and n > 1:
+            import numpy as np
+
+            W = self.matrix(n, **values)
+            found = np.stack([W.senders.numpy(), W.receivers.numpy()], 1)
+            return simple(n, found, directed=self.directed)
+        return _checked_edges(self.name, n, self._define(n, values), directed=self.directed)
+
+    def matrix(self, n: int, **values: object) -> MixingMatrix:
+        """The mixing matrix on ``n`` workers: row i weighs what worker i receives.
 
         A weighted topology returns its own matrix. Other undirected graphs have Metropolis–Hastings
         weights. In other directed graphs, each worker divides its mass equally among itself and its
@@ -96,7 +108,7 @@ class Topology:
         if self.weighted and n > 1:
             W = self._define(n, values)
             return checked_matrix(self.name, W, n, directed=self.directed)
-        edges = self.edges(n, **values)
+        edges = self.pairs(n, **values)
         return outgoing_shares(n, edges) if self.directed else metropolis_hastings(n, edges)
 
     def _fact(self, name: str, n: int, values: Mapping[str, object]) -> Any:
@@ -128,6 +140,7 @@ def topology(
 ) -> Callable[[Callable[..., object]], Callable[..., nx.Graph]]:
     """Register a function ``(n, …) → edges`` under the name that configs and commands use.
 
+    Edges are pairs of workers, or an array ``[e, 2]`` of them, which is quicker for many workers.
     In addition to ``n``, the function may take
 
     - ``t``: the number of exchanges before this one. If a method exchanges in every step, it is the
@@ -140,8 +153,8 @@ def topology(
 
     A ``directed`` topology has edges (from, to), and needs a method that allows it. A ``weighted``
     topology returns the mixing matrix instead of edges: doubly stochastic and symmetric, or
-    column-stochastic if it is directed. ``options`` are new fields of a run. The decorated function
-    returns the networkx graph.
+    column-stochastic if it is directed. It may be dense or one of SciPy's sparse arrays.
+    ``options`` are new fields of a run. The decorated function returns the networkx graph.
 
     Three facts are values, or functions of ``n`` and of fields by name. ``period`` is the number of
     exchanges after which the matrices of a topology with ``t`` repeat. One period is ``exact`` if
@@ -189,13 +202,13 @@ class Mixing:
                 raise UserError(f"topology: {name!r} needs {key!r}, which cannot be given here.")
         self._values = {key: getattr(fields, key) for key in self._topology.fields}
         self._period = self._topology.period(n, **self._values)
-        self._known: dict[int, torch.Tensor] = {}  # the matrices of one period
+        self._known: dict[int, MixingMatrix] = {}  # those of one period
         self._values[GENERATOR] = generator
         if GENERATOR not in self._topology.arguments:  # a mistake in it stops the run at its start
             self.at(0)
 
-    def at(self, t: int) -> torch.Tensor:
-        """The matrix of exchange ``t``, float64 ``[n, n]``, counted from 0.
+    def at(self, t: int) -> MixingMatrix:
+        """The matrix of exchange ``t``, counted from 0.
 
         Call it once for each step, in order. Random graphs are drawn in every step, also if nothing
         is exchanged in it.
@@ -214,19 +227,35 @@ def _call(function: Callable[..., object], n: int, values: Mapping[str, object])
     return function(n, **{name: values[name] for name in names})
 
 
-def _simple(name: str, n: int, edges: Iterable[tuple[int, int]], *, directed: bool) -> Edges:
-    """Each edge once, without self-loops; a UserError for an edge to a worker outside 0 … n − 1."""
+def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarray:
+    """The ``simple`` edges; a UserError for what is no pair of workers from 0 to n − 1."""
+    import numpy as np
+
     try:
-        pairs = [(int(i), int(j)) for i, j in edges]
-    except (TypeError, ValueError) as error:
+        if hasattr(edges, "shape"):
+            pairs = np.asarray(edges).reshape(len(edges), 2).astype(np.int64, casting="same_kind")
+        else:
+            pairs = np.array([(int(i), int(j)) for i, j in edges], np.int64).reshape(-1, 2)
+    except (TypeError, ValueError, OverflowError) as error:
         raise UserError(
             f"topology: {name!r} does not return pairs of workers: {in_a_line(error)}."
         ) from error
+    outside = pairs[((pairs < 0) | (pairs >= n)).any(1)]
+    if len(outside):
+        i, j = outside[0].tolist() if directed else sorted(outside[0].tolist())
+        raise UserError(
+            f"topology: {name!r} has an edge ({i}, {j}) on {n} workers; they are 0 to {n - 1}."
+        )
+    return simple(n, pairs, directed=directed)
+
+
+def simple(n: int, pairs: np.ndarray, *, directed: bool) -> np.ndarray:
+    """Each edge ``[e, 2]`` once, in order, without self-loops; an undirected one as i < j."""
+    import numpy as np
+
     if not directed:
-        pairs = [(min(pair), max(pair)) for pair in pairs]
-    for pair in pairs:
-        if min(pair) < 0 or max(pair) >= n:
-            raise UserError(
-                f"topology: {name!r} has an edge {pair} on {n} workers; they are 0 to {n - 1}."
-            )
-    return [(i, j) for i, j in dict.fromkeys(pairs) if i != j]
+        pairs = np.sort(pairs, axis=1)
+    keys = pairs[:, 0] * n + pairs[:, 1]
+    if not (keys[1:] > keys[:-1]).all():
+        pairs = pairs[np.unique(keys, return_index=True)[1]]
+    return pairs[pairs[:, 0] != pairs[:, 1]]

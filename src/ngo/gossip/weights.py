@@ -1,85 +1,127 @@
-"""Mixing matrices ``[n, n]`` in float64: row i weighs what worker i receives."""
+"""The weights of mixing matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from ngo.common.registry import UserError, in_a_line
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.topology import simple
 
 if TYPE_CHECKING:
     import networkx as nx
-
-    from ngo.gossip.topology import Edges
 
 # The largest error of the sums and the symmetry of a topology's own matrix.
 TOLERANCE = 1e-9
 
 
 def mixing_matrix(graph: nx.Graph) -> torch.Tensor:
-    """Metropolis–Hastings weights of an undirected graph, rows in the order of ``graph.nodes``."""
+    """Metropolis–Hastings weights ``[n, n]`` of an undirected graph, float64.
+
+    Rows are in the order of ``graph.nodes``.
+    """
     if graph.is_directed():
         raise ValueError("a directed graph has no symmetric mixing matrix; give an undirected one")
     row = {node: k for k, node in enumerate(graph)}
-    return metropolis_hastings(len(row), [(row[i], row[j]) for i, j in graph.edges()])
+    return metropolis_hastings(len(row), [(row[i], row[j]) for i, j in graph.edges()]).dense()
 
 
-def metropolis_hastings(n: int, edges: Edges) -> torch.Tensor:
+def metropolis_hastings(n: int, edges: Iterable[tuple[int, int]] | np.ndarray) -> MixingMatrix:
     """Symmetric, doubly stochastic weights of undirected ``edges``; self-loops are ignored.
 
     W_ij = 1/(1 + max(deg i, deg j)) on edges, W_ii = 1 − Σ_{j≠i} W_ij. A worker without an edge
     keeps its own state (W_ii = 1).
     """
-    adjacency = torch.zeros(n, n, dtype=torch.bool)
-    if edges:
-        i, j = torch.tensor(edges).T
-        adjacency[i, j] = adjacency[j, i] = True
-        adjacency.fill_diagonal_(False)
-    degree = adjacency.sum(1, dtype=torch.float64)
-    W = adjacency / (1 + torch.maximum(degree[:, None], degree[None, :]))
-    return W + torch.diag(1 - W.sum(1))
+    i, j = _columns(n, edges, directed=False)
+    i, j = torch.cat([i, j]), torch.cat([j, i])
+    degree = torch.bincount(i, minlength=n).double()
+    weights = 1 / (1 + torch.maximum(degree[i], degree[j]))
+    return MixingMatrix(n, i, j, weights, 1 - torch.bincount(i, weights, n))
 
 
-def outgoing_shares(n: int, edges: Edges) -> torch.Tensor:
+def outgoing_shares(n: int, edges: Iterable[tuple[int, int]] | np.ndarray) -> MixingMatrix:
     """Column-stochastic weights of directed ``edges`` (from, to): W_ij = 1/(1 + out-degree of j).
 
     Each worker keeps one share of its mass and sends one along each of its edges.
     """
-    sends = torch.eye(n, dtype=torch.float64)
-    for i, j in edges:
-        sends[j, i] = 1
-    return sends / sends.sum(0)
+    senders, receivers = _columns(n, edges, directed=True)
+    shares = 1 / (1 + torch.bincount(senders, minlength=n).double())
+    return MixingMatrix(n, receivers, senders, shares[senders], shares)
 
 
-def checked_matrix(name: str, matrix: object, n: int, *, directed: bool) -> torch.Tensor:
-    """A topology's own matrix as float64; a UserError unless it is a mixing matrix on n workers.
+def undirected_weights(
+    n: int, i: torch.Tensor, j: torch.Tensor, weights: torch.Tensor | float
+) -> MixingMatrix:
+    """The symmetric matrix of edges (i, j) of these weights, each once; rows sum to 1."""
+    weights = torch.as_tensor(weights, dtype=torch.float64).expand(len(i)).repeat(2)
+    i, j = torch.cat([i, j]), torch.cat([j, i])
+    return MixingMatrix(n, i, j, weights, (1 - torch.bincount(i, weights, n)).clamp(min=0))
+
+
+def checked_matrix(name: str, matrix: Any, n: int, *, directed: bool) -> MixingMatrix:
+    """A topology's own matrix; a UserError unless it is a mixing matrix on n workers.
 
     Entries must be 0 or more, and columns must sum to 1. An undirected topology's matrix must be
-    symmetric.
+    symmetric. It is dense, one of SciPy's sparse arrays, or a ``MixingMatrix``.
     """
     try:
-        W = torch.as_tensor(matrix, dtype=torch.float64)
+        W = _read(matrix)
     except (TypeError, ValueError, RuntimeError) as error:
         raise _refused(name, f"is not a matrix ({in_a_line(error)})") from None
-    if W.shape != (n, n):
-        raise _refused(name, f"has shape {list(W.shape)}, and not {[n, n]}")
-    if not (W >= 0).all():
+    shape = [W.n, W.n] if isinstance(W, MixingMatrix) else list(W.shape)
+    if shape != [n, n]:
+        raise _refused(name, f"has shape {shape}, and not {[n, n]}")
+    W = MixingMatrix.of(W)
+    if not ((W.weights >= 0).all() and (W.diagonal >= 0).all()):
         raise _refused(name, "has entries that are not 0 or more")
-    if (W.sum(0) - 1).abs().max() > TOLERANCE:
+    if (torch.bincount(W.senders, W.weights, n) + W.diagonal - 1).abs().max() > TOLERANCE:
         raise _refused(name, "has columns that do not sum to 1")
-    if not directed and (W - W.T).abs().max() > TOLERANCE:
+    if not directed and _asymmetry(W) > TOLERANCE:
         raise _refused(name, "is not symmetric; declare the topology directed=True")
     return W
 
 
-def without_workers(W: torch.Tensor, lost: Collection[int]) -> torch.Tensor:
+def without_workers(W: torch.Tensor | MixingMatrix, lost: Collection[int]) -> MixingMatrix:
     """Metropolis–Hastings weights on the graph of ``W`` without the edges of the ``lost``."""
-    edges = W.triu(1).nonzero().tolist()
-    return metropolis_hastings(
-        len(W), [(i, j) for i, j in edges if i not in lost and j not in lost]
-    )
+    W = MixingMatrix.of(W)
+    edges = torch.stack(W.pairs[:2], 1)
+    kept = ~torch.isin(edges, torch.tensor(sorted(lost))).any(1)
+    return metropolis_hastings(W.n, edges[kept].numpy())
+
+
+def _columns(
+    n: int, edges: Iterable[tuple[int, int]] | np.ndarray, *, directed: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The first and the second ends of ``simple`` edges."""
+    pairs = edges if isinstance(edges, np.ndarray) else np.array(list(edges), np.int64)
+    i, j = torch.from_numpy(simple(n, pairs.reshape(-1, 2), directed=directed).T.copy())
+    return i, j
+
+
+def _read(matrix: Any) -> MixingMatrix | torch.Tensor:
+    """The matrix of a sparse array; a dense one as a tensor of any shape."""
+    if isinstance(matrix, MixingMatrix):
+        return matrix
+    if not hasattr(matrix, "tocoo") or matrix.shape[0] != matrix.shape[1]:
+        return torch.as_tensor(matrix, dtype=torch.float64)
+    entries = matrix.tocsr().tocoo()  # which adds up entries of the same place
+    i, j = (torch.from_numpy(part.astype(np.int64)) for part in (entries.row, entries.col))
+    weights = torch.from_numpy(entries.data.astype(np.float64))
+    edges = (i != j) & (weights != 0)
+    diagonal = torch.from_numpy(matrix.diagonal().astype(np.float64))
+    return MixingMatrix(len(diagonal), i[edges], j[edges], weights[edges], diagonal)
+
+
+def _asymmetry(W: MixingMatrix) -> float:
+    """The largest |W_ij − W_ji|."""
+    keys = torch.cat([W.receivers * W.n + W.senders, W.senders * W.n + W.receivers])
+    places = keys.unique(return_inverse=True)[1]
+    apart = torch.bincount(places, torch.cat([W.weights, -W.weights]), 1)
+    return float(apart.abs().max())
 
 
 def _refused(name: str, reason: str) -> UserError:

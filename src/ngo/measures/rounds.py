@@ -157,7 +157,6 @@ def _measured(
 
     from ngo.common.seeding import torch_stream
     from ngo.gossip.disturbance import Disturbance, disturbed_rounds
-    from ngo.gossip.network import edges
     from ngo.gossip.topology import Mixing
 
     n, rounds = options.workers, options.rounds
@@ -169,8 +168,8 @@ def _measured(
 
     def matrix_at(t: int) -> torch.Tensor:
         W = mixing.at(t)
-        sent.append(sent[-1] + edges(W))
-        return W
+        sent.append(sent[-1] + W.edges)
+        return W.dense()
 
     disturbance = Disturbance(**{} if kind == "none" else {kind: strength})
     take = _round(mix, mixing, fields)
@@ -199,6 +198,6 @@ def _round(mix: Mix, mixing: Mixing, fields: SimpleNamespace) -> Round:
     from ngo.gossip.disturbance import Chebyshev
 
     if mix.coupling == CHEBYSHEV:
-        return Chebyshev(mixing.at(0), mix.gamma)
+        return Chebyshev(mixing.at(0).dense(), mix.gamma)
     coupling = COUPLINGS[mix.coupling]
     return lambda X, W, at: coupling.step(X, W, mix.gamma, fields, at=at)

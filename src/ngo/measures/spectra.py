@@ -56,7 +56,6 @@ def _measured(options: SpectraOptions, name: str, n: int) -> pd.DataFrame:
     import pandas as pd
 
     from ngo.common.seeding import torch_stream
-    from ngo.gossip.network import edges
     from ngo.gossip.spectrum import spectral_gap
     from ngo.gossip.topology import Mixing
     from verdicts.statistics.estimates import estimate
@@ -65,8 +64,8 @@ def _measured(options: SpectraOptions, name: str, n: int) -> pd.DataFrame:
     mixing = Mixing(name, n, options, torch_stream(options.seed, "spectra", n))
     draws = options.draws if entry.varies else 1
     matrices = [mixing.at(t) for t in range(draws)]
-    gaps = [spectral_gap(W) for W in matrices]
-    degrees = [edges(W) / n for W in matrices]
+    gaps = [spectral_gap(W.dense()) for W in matrices]
+    degrees = [W.edges / n for W in matrices]
     connected = [gap for gap in gaps if gap > CONNECTED]
     facts = {
         "topology": name,

@@ -6,12 +6,12 @@ Triton is part of torch's builds for NVIDIA GPUs.
 from __future__ import annotations
 
 import logging
-from functools import cache, lru_cache
+from collections.abc import Sequence
+from functools import cache
 
 import torch
 
 from ngo.common.registry import in_a_line
-from ngo.common.transfers import sent
 
 try:
     import triton
@@ -33,9 +33,9 @@ def available(device: torch.device) -> bool:
     """
     if triton is None:
         return False
-    X, W = torch.zeros(2, 1, device=device), torch.full((2, 2), 0.5, dtype=torch.float64)
-    try:
-        gossip_step(X, W, 0.1, 0.9, X).cpu()
+    X, places = torch.zeros(2, 1, device=device), torch.arange(3, device=device)
+    try:  # each of two workers receives from the other
+        gossip_step(X, (places, 1 - places[:2], X[:, 0]), 0.1, 0.9, X).cpu()
     except Exception as error:  # Triton's own, a compiler's, the driver's
         LOG.warning("gossip: Triton's kernel fails, torch replaces it: %s", in_a_line(error))
         return False
@@ -43,16 +43,21 @@ def available(device: torch.device) -> bool:
 
 
 def gossip_step(
-    X: torch.Tensor, W: torch.Tensor, gamma: float, p: float, at: torch.Tensor
+    X: torch.Tensor,
+    rows: Sequence[torch.Tensor],
+    gamma: float,
+    p: float,
+    at: torch.Tensor,
 ) -> torch.Tensor:
     """The new state X + γ Σ_j W_ij φ_p(at_j − at_i), ``[n, d]``.
 
-    The kernel computes φ_p of an edge at both of its ends. On a GPU that is cheaper than
+    ``rows`` are the starts ``[n + 1]`` of the rows of W, the senders j ``[e]`` and the weights, in
+    CSR. The kernel computes φ_p of an edge at both of its ends. On a GPU that is cheaper than
     exchanging it between programs.
     """
     X, at = X.contiguous(), at.contiguous()
     n, d = X.shape
-    starts, neighbours, weights = _edges(W, W._version, X.device)
+    starts, senders, weights = rows
     new = torch.empty_like(X)
     with torch.cuda.device_of(X):  # Triton launches on the current device
         _step[n, triton.cdiv(d, COLUMNS)](
@@ -60,8 +65,8 @@ def gossip_step(
             X,
             at,
             starts,
-            neighbours,
-            (gamma * weights).to(X.dtype),
+            senders,
+            gamma * weights,
             d,
             2 * p - 1,
             COLUMNS,
@@ -69,21 +74,10 @@ def gossip_step(
     return new
 
 
-@lru_cache(maxsize=8)
-def _edges(W: torch.Tensor, version: int, device: torch.device) -> tuple[torch.Tensor, ...]:
-    """The directed edges of ``W`` on ``device``, sorted by their source: the index of each worker's
-    first edge, the edges' targets, and their weights. The cache serves fixed topologies.
-    """
-    i, j = torch.nonzero(W - torch.diag(W.diagonal()), as_tuple=True)
-    starts = torch.searchsorted(i, torch.arange(len(W) + 1, device=i.device))
-    edges = starts.to(torch.int32), j.to(torch.int32), W[i, j]
-    return tuple(sent(x, device) for x in edges)
-
-
 if triton is not None:
 
     @triton.jit
-    def _step(new, x, at, starts, neighbours, weights, d, e, COLUMNS: tl.constexpr):
+    def _step(new, x, at, starts, senders, weights, d, e, COLUMNS: tl.constexpr):
         i = tl.program_id(0)
         columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
         inside = columns < d
@@ -91,7 +85,7 @@ if triton is not None:
         own = tl.load(at + row, inside)
         total = tl.load(x + row, inside)
         for edge in range(tl.load(starts + i), tl.load(starts + i + 1)):
-            j = tl.load(neighbours + edge).to(tl.int64)
+            j = tl.load(senders + edge)
             z = tl.load(at + j * d + columns, inside) - own
             size = tl.abs(z)
             tiny = size < 2.0**-126  # subnormal: the GPU's log2 flushes it to 0

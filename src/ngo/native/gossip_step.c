@@ -1,4 +1,4 @@
-/* One nonlinear gossip step. */
+/* Gossip steps: nonlinear pulls along edges, and weighted sums of neighbours' rows. */
 
 #include <float.h>
 #include <math.h>
@@ -92,31 +92,79 @@ PULLS(sign_pulls, SIGN)
 PULLS(plain_pulls, PLAIN)
 PULLS(steep_pulls, STEEP)
 
+/* One row of `ngo_sums`. */
+INLINE void sum_row(const float *restrict work, const float *X, float *new, const size *senders,
+                    const double *weights, size edges, size i, float own, double gamma, size width,
+                    size stride)
+{
+    enum { PART = 64 }; /* columns whose sums stay in registers */
+    for (size at = 0; at < width; at += PART) {
+        float sum[PART];
+        size part = MIN(PART, width - at);
+        for (size v = 0; v < part; v++)
+            sum[v] = own * work[i * stride + at + v];
+        for (size k = 0; k < edges; k++) {
+            const float *theirs = work + senders[k] * stride + at;
+            float weight = gamma * weights[k];
+            for (size v = 0; v < part; v++)
+                sum[v] += weight * theirs[v];
+        }
+        for (size v = 0; v < part; v++)
+            new[at + v] = X ? X[at + v] + sum[v] : sum[v];
+    }
+}
+
+/* The columns of `state` from `at` on, in rows of `stride`. */
+INLINE void copy_columns(float *work, const float *state, size n, size d, size at, size width,
+                         size stride)
+{
+    for (size i = 0; i < n; i++)
+        memcpy(work + i * stride, state + i * d + at, width * sizeof(float));
+}
+
 /* One gossip step from the state X [n, d] to `new`, which may be X or `seen`. Differences are those of
- * `seen`; only the weights above the diagonal of W [n, n] are read. Threads that pass the same `next`,
- * initially 0, share the columns. Each thread has a workspace `work` of n · WIDTH elements. */
-void ngo_gossip(const float *seen, const float *X, float *new, const double *W, double gamma,
-                double e, size n, size d, size *next, float *work)
+ * `seen`; edge number k joins from[k] and to[k]. Threads that pass the same `next`, initially 0, share
+ * the columns. Each thread has a workspace `work` of n · min(d, WIDTH) elements. */
+void ngo_gossip(const float *seen, const float *X, float *new, const size *from, const size *to,
+                const double *weights, size edges, double gamma, double e, size n, size d,
+                size *next, float *work)
 {
     float c_high = e - 1, c_low = e - 1 - c_high;
     double tiny = exp2(-32 * e);
     pulls_of_kind *add = e == 0 ? sign_pulls : e < 1. / 64 || e > 1 ? steep_pulls : plain_pulls;
-    size taken;
+    size taken, stride = MIN(WIDTH, d);
     while ((taken = __atomic_fetch_add(next, TAKE, __ATOMIC_RELAXED)) < d)
         for (size at = taken; at < MIN(taken + TAKE, d); at += WIDTH) {
             size width = MIN(WIDTH, d - at);
-            for (size i = 0; i < n; i++) {
-                memcpy(work + i * WIDTH, seen + i * d + at, width * sizeof(float));
-                if (new != X)
+            copy_columns(work, seen, n, d, at, width, stride);
+            if (new != X)
+                for (size i = 0; i < n; i++)
                     memcpy(new + i * d + at, X + i * d + at, width * sizeof(float));
+            for (size k = 0; k < edges; k++) {
+                size i = from[k], j = to[k];
+                double weight = gamma * weights[k];
+                edge of = {weight, weight * tiny, c_high, c_low};
+                add(work + i * stride, work + j * stride, new + i * d + at, new + j * d + at, of,
+                    width);
             }
+        }
+}
+
+/* new_i ← X_i + own_i seen_i + γ Σ_j W_ij seen_j, without X_i where X is null. The senders j and the
+ * weights of row i are from starts[i] to starts[i + 1]. `new` may be X or `seen`; threads and `work`
+ * as above. */
+void ngo_sums(const float *seen, const float *X, float *new, const size *starts,
+              const size *senders, const double *weights, const double *own, double gamma, size n,
+              size d, size *next, float *work)
+{
+    size taken, stride = MIN(WIDTH, d);
+    while ((taken = __atomic_fetch_add(next, TAKE, __ATOMIC_RELAXED)) < d)
+        for (size at = taken; at < MIN(taken + TAKE, d); at += WIDTH) {
+            size width = MIN(WIDTH, d - at);
+            copy_columns(work, seen, n, d, at, width, stride);
             for (size i = 0; i < n; i++)
-                for (size j = i + 1; j < n; j++) {
-                    double weight = gamma * W[i * n + j];
-                    edge of = {weight, weight * tiny, c_high, c_low};
-                    if (weight != 0)
-                        add(work + i * WIDTH, work + j * WIDTH, new + i * d + at, new + j * d + at, of,
-                            width);
-                }
+                sum_row(work, X ? X + i * d + at : 0, new + i * d + at, senders + starts[i],
+                        weights + starts[i], starts[i + 1] - starts[i], i, own[i], gamma, width,
+                        stride);
         }
 }

@@ -1,39 +1,83 @@
-"""One nonlinear gossip step on a CPU, compiled from ``gossip_step.c``."""
+"""Gossip steps on a CPU, compiled from ``gossip_step.c``.
+
+States are contiguous float32 ``[n, d]``, and ``new`` may be one of the others. ``taken`` counts the
+columns that threads have claimed: threads that pass the same counter, initially 0, share the work.
+Tensors of other shapes and types raise ValueError.
+"""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 
 import torch
 
 from ngo.native.arguments import DOUBLE, POINTER, SIZE, check_tensor, pointers
 from ngo.native.build import function, library
 
-ARGUMENTS = [*[POINTER] * 4, *[DOUBLE] * 2, *[SIZE] * 2, *[POINTER] * 2]
+PULLS = [*[POINTER] * 6, SIZE, *[DOUBLE] * 2, *[SIZE] * 2, *[POINTER] * 2]
+SUMS = [*[POINTER] * 7, DOUBLE, *[SIZE] * 2, *[POINTER] * 2]
 
 
 def gossip(
     seen: torch.Tensor,
     X: torch.Tensor,
     new: torch.Tensor,
-    W: torch.Tensor,
+    pairs: Sequence[torch.Tensor],
     gamma: float,
     e: float,
     taken: ctypes.c_int64,
 ) -> None:
     """new_i ← X_i + γ Σ_j W_ij sign(z)|z|^e, where z = seen_j − seen_i.
 
-    The states are contiguous float32 ``[n, d]``, and ``new`` may be ``X`` or ``seen``. ``W``
-    ``[n, n]`` is contiguous, symmetric and float64. ``taken`` counts the columns that threads have
-    claimed: threads that pass the same counter, initially 0, share the work. Tensors of other
-    shapes and types raise ValueError.
+    ``pairs`` are the edges' two ends, int64 ``[e]``, and their weights, float64: each edge once.
     """
-    n, d = X.shape
-    for name, state in {"seen": seen, "X": X, "new": new}.items():
-        check_tensor(name, state, (n, d))
-    check_tensor("W", W, (n, n), torch.float64)
+    _check_states(seen=seen, X=X, new=new)
+    _check_edges(len(X), *pairs)
+    work = _workspace(X)
+    function("ngo_gossip", PULLS)(
+        *pointers(seen, X, new, *pairs), len(pairs[2]), gamma, e, *X.shape,
+        ctypes.byref(taken), work.data_ptr(),
+    )  # fmt: skip
+
+
+def sums(
+    seen: torch.Tensor,
+    X: torch.Tensor | None,
+    new: torch.Tensor,
+    rows: Sequence[torch.Tensor],
+    own: torch.Tensor,
+    gamma: float,
+    taken: ctypes.c_int64,
+) -> None:
+    """new_i ← X_i + own_i seen_i + γ Σ_j W_ij seen_j; without X_i if ``X`` is None.
+
+    ``rows`` are the starts ``[n + 1]`` of rows, the senders j ``[e]`` and the weights, in CSR.
+    ``own`` is float64 ``[n]``.
+    """
+    starts, senders, weights = rows
+    _check_states(seen=seen, X=seen if X is None else X, new=new)
+    check_tensor("starts", starts, (len(seen) + 1,), torch.int64)
+    _check_edges(len(seen), senders, senders, weights)
+    check_tensor("own", own, (len(seen),), torch.float64)
+    work = _workspace(seen)
+    function("ngo_sums", SUMS)(
+        *pointers(seen, X, new, starts, senders, weights, own), gamma, *seen.shape,
+        ctypes.byref(taken), work.data_ptr(),
+    )  # fmt: skip
+
+
+def _check_states(**states: torch.Tensor) -> None:
+    for name, state in states.items():
+        check_tensor(name, state, states["seen"].shape)
+
+
+def _check_edges(n: int, i: torch.Tensor, j: torch.Tensor, weights: torch.Tensor) -> None:
+    for name, ends in {"i": i, "j": j}.items():
+        check_tensor(name, ends, weights.shape, torch.int64)
+    check_tensor("weights", weights, (len(i),), torch.float64)
+
+
+def _workspace(X: torch.Tensor) -> torch.Tensor:
     width = ctypes.c_int64.in_dll(library(), "ngo_gossip_width").value
-    workspace = X.new_empty(n * width)
-    function("ngo_gossip", ARGUMENTS)(
-        *pointers(seen, X, new, W), gamma, e, n, d, ctypes.byref(taken), workspace.data_ptr()
-    )
+    return X.new_empty(len(X) * min(width, X.shape[1]))

@@ -67,6 +67,11 @@ def models(spec: RunSpec) -> int:
     return spec.evaluated + 1 if METHODS[spec.method].decentralized else 1
 
 
+def requested_memory(resources: Mapping, dataset: str) -> int:
+    """The memory in MB that a run on a data set requests, by the config's ``resources.train``."""
+    return resources.get("mem_mb_of", {}).get(dataset, resources["mem_mb"])
+
+
 def evaluation_count(spec: RunSpec, owned: int) -> int:
     """How often a run is evaluated (see ``training.evaluation.evaluation_steps``)."""
     steps = spec.steps(owned)

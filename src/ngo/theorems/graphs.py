@@ -52,9 +52,9 @@ def graph(name: str, n: int, u: float, seed: int) -> torch.Tensor:
 
     mixing = Mixing(name, n, SimpleNamespace(u=u), torch_stream(seed, "theory graphs", n))
     if not TOPOLOGIES[name].varies:
-        return mixing.at(0)
+        return mixing.at(0).dense()
     for t in range(MAX_DRAWS):
-        W = mixing.at(t)
+        W = mixing.at(t).dense()
         if nx.is_connected(nx.from_numpy_array(W.numpy())):
             return W
     raise UserError(

@@ -40,7 +40,7 @@ def failures(s: TheoryOptions) -> Iterator[tuple]:
         failing = []
         for _ in range(LONGER * s.delay_rounds):
             kept = torch.rand(len(edges), generator=generator) >= s.link_loss
-            failing.append(metropolis_hastings(n, edges[kept].tolist()))
+            failing.append(metropolis_hastings(n, edges[kept].numpy()))
         for p, rounds in ((s.sgd_p, s.delay_rounds), (1.0, LONGER * s.delay_rounds)):
             left = residual(X0, failing, p, s.sgd_gamma, rounds)
             without = residual(X0, W, p, s.sgd_gamma, rounds)

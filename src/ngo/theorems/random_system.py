@@ -28,15 +28,13 @@ def random_graphs(s: TheoryOptions) -> Iterator[tuple]:
     amended: Metropolis weights and γ = ``sgd_gamma``. Both see the same draws, with the exponents
     ``sgd_p`` and 1.
     """
-    import torch
-
     for n in s.workers:
         for seed in range(s.seed, s.seed + s.draws):
             X0 = unit_spread(n, torch_stream(seed, "theory random states", n))
             drawing = torch_stream(seed, "theory random graphs", n)
             mixing = Mixing("random", n, SimpleNamespace(u=s.u), drawing)
             drawn = [mixing.at(t) for t in range(s.random_rounds)]
-            unit = [(W - torch.diag(W.diagonal()) > 0).double() for W in drawn]
+            unit = [(W.dense().fill_diagonal_(0) > 0).double() for W in drawn]
             for form, matrices, gamma in (("printed", unit, 1.0), ("amended", drawn, s.sgd_gamma)):
                 for p in (s.sgd_p, 1.0):
                     left = residual(X0, matrices, p, gamma, s.random_rounds)

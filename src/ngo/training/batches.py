@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -10,7 +11,14 @@ import torch
 from ngo.common.transfers import sent
 from ngo.data.augmentation import Augment
 from ngo.data.dataset import Dataset
-from ngo.models.task import Task
+from ngo.engine.backend import Rows, Stacked
+from ngo.models.task import Task, normalised_batch
+from ngo.models.tasks.vae import image_batch
+
+# The fewest samples of a worker that are drawn, and the most batches into which they are cut, at
+# once. To do so when a batch is due would take longer, with thousands of workers, than the rest of
+# a step.
+SAMPLES, BATCHES = 64, 256
 
 
 class BatchStream:
@@ -22,7 +30,8 @@ class BatchStream:
 
     def __init__(self, owned: np.ndarray, batch_size: int, generator: torch.Generator) -> None:
         self._own = torch.from_numpy(owned)
-        self._waiting = self._own[:0]
+        self._batches: list[torch.Tensor] = []  # the next ones, the next of all last
+        self._waiting = self._own[:0]  # the samples after them
         self._size = batch_size
         self._generator = generator
 
@@ -30,24 +39,37 @@ class BatchStream:
         return self
 
     def __next__(self) -> torch.Tensor:
-        while len(self._waiting) < self._size:
-            order = torch.randperm(len(self._own), generator=self._generator)
-            self._waiting = torch.cat([self._waiting, self._own[order]])
-        batch, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
-        return batch
+        if not self._batches:
+            self._draw()
+        return self._batches.pop()
+
+    def _draw(self) -> None:
+        passes, count, owned = [self._waiting], self._waiting.numel(), self._own.numel()
+        while count < max(self._size, SAMPLES):
+            order = torch.randperm(owned, generator=self._generator)
+            passes.append(self._own[order])
+            count += owned
+        drawn = torch.cat(passes)
+        k = min(count // self._size, BATCHES)
+        self._batches = list(drawn[: k * self._size].view(k, self._size).unbind()[::-1])
+        self._waiting = drawn[k * self._size :]
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The state that decides the next batches."""
-        return {"waiting": self._waiting.clone(), "stream": self._generator.get_state()}
+        waiting = torch.cat([*self._batches[::-1], self._waiting])
+        return {"waiting": waiting, "stream": self._generator.get_state()}
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Restore from ``state``."""
-        self._waiting = state["waiting"]
+        self._batches, self._waiting = [], state["waiting"]
         self._generator.set_state(state["stream"])
 
 
 class Batches:
-    """The samples of all workers' next step (see ``backend.Batches``)."""
+    """The samples of the workers' next step (see ``backend.Batches``)."""
+
+    #: The workers that take the next step, by row; None: all.
+    workers: Sequence[int] | None = None
 
     def __init__(
         self,
@@ -67,16 +89,44 @@ class Batches:
         self._augment = augment
         self._changes = changes
 
+    def rows(self) -> Rows:
+        """The same samples as rows of the data set, unless they are augmented."""
+        data, images = self._data, self._task.batch is image_batch
+        plain = images or self._task.batch is normalised_batch
+        if self._augment is not None or not plain or (images and self._shades is None):
+            return Stacked(*self.all()).rows()
+        targets = data.train_inputs if images else data.train_targets
+        samples = self._indices()
+        return Rows(len(samples), data.train_inputs, targets, samples, self._shades)
+
+    @cached_property
+    def _shades(self) -> torch.Tensor | None:
+        """What each value of a pixel becomes, by channel ``[c, 256]``; None for float inputs."""
+        inputs = self._data.train_inputs
+        if inputs.is_floating_point():
+            return None
+        values = torch.arange(256, dtype=torch.uint8, device=inputs.device)
+        values = values[:, None, None, None].expand(-1, inputs.shape[1], 1, 1)
+        shades, _ = self._task.batch(self._data, values, values)
+        return shades.flatten(1).T.contiguous()
+
+    def _indices(self) -> torch.Tensor:
+        """The next samples ``[k, b]``."""
+        return torch.stack([next(self._streams[i]) for i in self._numbers()])
+
+    def _numbers(self) -> Sequence[int]:
+        return range(len(self._streams)) if self.workers is None else self.workers
+
     def all(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
-        indices = torch.stack([next(stream) for stream in self._streams])
+        """The inputs ``[k, b, …]`` and targets ``[k, b, …]`` of the workers."""
+        indices = self._indices()
         data, samples = self._data, sent(indices.flatten(), self._data.train_inputs.device)
         # Faster than [samples].
         inputs, targets = (
             x.index_select(0, samples) for x in (data.train_inputs, data.train_targets)
         )
         if self._augment is not None:
-            each = zip(inputs.split(indices.shape[1]), self._changes, strict=True)
-            inputs = torch.cat([self._augment(images, changes) for images, changes in each])
+            each = zip(inputs.split(indices.shape[1]), self._numbers(), strict=True)
+            inputs = torch.cat([self._augment(images, self._changes[i]) for images, i in each])
         inputs, targets = self._task.batch(data, inputs, targets)
         return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -69,32 +70,33 @@ def own_task(data: Dataset, loss: Loss | None) -> tuple[str, Task]:
     """
     if loss is not None and not callable(loss):
         raise UserError(f"loss: {loss!r} is not a function of outputs and targets.")
-    classes = data.classes
-
-    def cross_entropy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        if not has_logits(outputs, classes):
-            raise UserError(
-                f"module: its outputs are {shape(outputs)}; for {classes} classes they must be "
-                f"logits of shape [b, {classes}]."
-            )
-        return TASKS["classification"].loss(outputs, targets)
-
-    def squared_error(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        if not isinstance(outputs, torch.Tensor) or outputs.shape != targets.shape:
-            raise UserError(
-                f"module: its outputs are {shape(outputs)} for targets {shape(targets)}; the "
-                f"shapes must be equal for the squared error (classes are int64 targets)."
-            )
-        return (outputs - targets).square().reshape(len(targets), -1).mean(1)
-
-    default = squared_error if classes is None else cross_entropy
-    task = Task(
-        batch=lambda data, inputs, targets: (inputs, targets),
-        loss=default if loss is None else _per_sample(loss),
-        score=None if classes is None else TASKS["classification"].score,
-        labelled=classes is not None,
+    name = "regression" if data.classes is None else "classification"
+    default = TASKS[name]
+    task = replace(
+        default,
+        batch=default.batch if data.train_inputs.is_floating_point() else _unchanged,
+        loss=default.loss if loss is None else _per_sample(loss),
     )
-    return "regression" if classes is None else "classification", task
+    return name, task
+
+
+def check_outputs(outputs: Any, targets: torch.Tensor, task: Task, classes: int | None) -> None:
+    """Raise a UserError if the outputs do not fit the loss, where that is a default one."""
+    if task.loss is TASKS["classification"].loss and not has_logits(outputs, classes):
+        raise UserError(
+            f"module: its outputs are {shape(outputs)}; for {classes} classes they must be "
+            f"logits of shape [b, {classes}]."
+        )
+    same = isinstance(outputs, torch.Tensor) and outputs.shape == targets.shape
+    if task.loss is TASKS["regression"].loss and not same:
+        raise UserError(
+            f"module: its outputs are {shape(outputs)} for targets {shape(targets)}; the "
+            f"shapes must be equal for the squared error (classes are int64 targets)."
+        )
+
+
+def _unchanged(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Pair:
+    return inputs, targets
 
 
 def _per_sample(loss: Loss) -> Loss:

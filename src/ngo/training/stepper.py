@@ -20,12 +20,14 @@ from ngo.gossip.failures import Failures, unchanged
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Network, SharedMatrix
 from ngo.gossip.step import Matrices, Step
 from ngo.gossip.topology import Mixing
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.problem import Problem
+from ngo.training.run_memory import check_memory, run_memory
 from ngo.training.spec import RunSpec
 from ngo.training.undeclared import DeclaredFields, Undeclared, undeclared
 
@@ -51,6 +53,7 @@ class Stepper:
         the numbers of the workers in this process, by default all.
         """
         own = range(spec.workers) if workers is None else workers
+        check_memory(spec, run_memory(spec, problem, len(own), threads), problem.device)
         self.population = Population(
             problem.model,
             len(own),
@@ -94,6 +97,7 @@ class Stepper:
         self._mixing = None
         if self._method.decentralized and spec.topology is not None:
             self._mixing = Mixing(spec.topology, spec.workers, spec, self._graphs)
+        self._W: MixingMatrix | None = None  # of the last step
         self._matrices: Matrices = {}
         self._own = own
         self._failures = Failures(
@@ -112,6 +116,20 @@ class Stepper:
         """Exchange through ``network`` from now on. Before that, all workers share a matrix."""
         self.network = network
         self.network.directed = self._mixing is not None and self._mixing.directed
+
+    @property
+    def taken(self) -> int:
+        """The steps of workers so far: one each in a step of the run."""
+        return self.t * self._spec.workers
+
+    def spent(self) -> dict[str, float]:
+        """Virtual seconds and joules so far; empty without a clock."""
+        return {}
+
+    def _energy(self) -> float:
+        """The energy of steps and messages so far, in joules."""
+        spec = self._spec
+        return spec.joules_step * self.taken + spec.joules_byte * self.network.bytes_sent
 
     def advance(self) -> torch.Tensor:
         """Take one step; the workers' losses ``[n]`` on their batches."""
@@ -140,9 +158,10 @@ class Stepper:
         if self._mixing is not None:
             W = self._failures.matrix(self._mixing.at(self.network.exchanges), self._absent)
         self.t += 1
+        self._W = W
         network: Any = self.network
         if alone:
-            network, W = SharedMatrix(self.population.spread), torch.eye(len(X)).double()
+            network, W = SharedMatrix(self.population.spread), MixingMatrix.identity(len(X))
         network.set_matrix(W)
         if self._mixing is None:  # the method reaches the server alone
             error = undeclared(self._spec, "topology")

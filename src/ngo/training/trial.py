@@ -14,7 +14,7 @@ from ngo.engine.backend import in_float32
 from ngo.models.model import Model
 from ngo.models.task import Task
 from ngo.training.global_state import restored_streams, streams
-from ngo.training.own import Loss, has_logits, kind, refused, shape
+from ngo.training.own import Loss, check_outputs, has_logits, kind, refused, shape
 
 
 def try_out(model: Model, data: Dataset, task: Task, size: int) -> tuple[Task, bool]:
@@ -37,6 +37,7 @@ def try_out(model: Model, data: Dataset, task: Task, size: int) -> tuple[Task, b
             if not torch.equal(given, inputs) and not given.isnan().any():
                 raise UserError("module: it changes its inputs in place; copy them first.")
             outputs = in_float32(outputs)
+            check_outputs(outputs, targets, task, data.classes)
             with refused(
                 f"loss: it failed on outputs {shape(outputs)} and targets {shape(targets)}"
             ):

@@ -80,14 +80,19 @@ def contrast(
 
     parts = []
     for term in terms:
-        fields: dict[str, Any] = dict(term)
-        try:
-            weight = float(fields.pop("weight"))
-        except (KeyError, TypeError, ValueError):
-            raise UserError(f"terms: {dict(term)!r} needs a number as its weight.") from None
+        weight, fields = weighted(term)
         table = by_seed(rows, fields, value, over)
         parts.append((weight, logs(table) if log else table))
     return mean_over(weighted_sum(parts))
+
+
+def weighted(term: Selection) -> tuple[float, dict[str, Any]]:
+    """The weight of a term, and the fields of its runs; a UserError without a number."""
+    fields: dict[str, Any] = dict(term)
+    try:
+        return float(fields.pop("weight")), fields
+    except (KeyError, TypeError, ValueError):
+        raise UserError(f"terms: {dict(term)!r} needs a number as its weight.") from None
 
 
 @quantity(

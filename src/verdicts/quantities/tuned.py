@@ -36,17 +36,36 @@ def best_difference(
     the held-out accuracy. A value at which a run diverged comes last. Then the sides are compared
     as in ``difference``. See ``best_fields.at_best``.
     """
+    terms = [{"weight": 1, **of}, {"weight": -1, **minus}]
+    return best_contrast(rows, terms, choose, over, value, by, best_is)
+
+
+@quantity(
+    "best_contrast",
+    unit="points",
+    example="{terms: [{weight: 1, method: b}, {weight: -1, method: a}], choose: [lr]}",
+)
+def best_contrast(
+    rows: pd.DataFrame,
+    terms: Sequence[Selection],
+    choose: Sequence[Column] = ("gamma", "p"),
+    over: Sequence[Column] = (),
+    value: Value = "accuracy",
+    by: Column | None = None,
+    best_is: str = "max",
+) -> pd.Series:
+    """Each term at its best values of the fields ``choose``: Σ weight · value, by seed.
+
+    Terms are those of ``contrast``, and the best values those of ``best_difference``.
+    """
+    from verdicts.quantities.differences import weighted
     from verdicts.rows.best_fields import at_best
     from verdicts.rows.seed_values import by_seed, mean_over, weighted_sum
     from verdicts.rows.selection import selected
 
-    parts = [
-        (
-            weight,
-            by_seed(
-                at_best(selected(rows, where), choose, over, value, by, best_is), {}, value, over
-            ),
-        )
-        for weight, where in ((1, of), (-1, minus))
-    ]
+    parts = []
+    for term in terms:
+        weight, where = weighted(term)
+        chosen = at_best(selected(rows, where), choose, over, value, by, best_is)
+        parts.append((weight, by_seed(chosen, {}, value, over)))
     return mean_over(weighted_sum(parts))

@@ -93,3 +93,38 @@ def test_accuracy_is_compared_after_equally_many_seconds():
     # 9 s: step 2 of the ring, at 13 %, and step 1.8 of the other, at 13.6 %.
     found = difference_at_seconds(rows, *sides, network, share=0.1)
     assert found[0] == pytest.approx(13 - 13.6)
+
+
+def waiting_or_not(seconds):
+    """With γ = 1 the mean model is best, with γ = 2 the workers. Waiting takes ``seconds``."""
+    ends = {1.0: (0.8, 0.5), 2.0: (0.7, 0.6)}
+    return table(
+        *(
+            evaluations(
+                [
+                    {"step": s, "accuracy": a, "held_out": a, "workers": w, "seconds": each * s}
+                    for s, a, w in ((0, 0.1, 0.1), (10, *end))
+                ],
+                method="ngo", clock=clock, gamma=gamma,
+            )
+            for clock, each in (("asynchronous", 1.0), ("waiting", seconds))
+            for gamma, end in ends.items()
+        )
+    )  # fmt: skip
+
+
+def test_virtual_seconds_are_those_of_the_runs():
+    sides = {"clock": "asynchronous"}, {"clock": "waiting"}
+    rows = waiting_or_not(5.0)  # 10 s: the end of the one, step 2 of the other
+    found = difference_at_seconds(rows, *sides, choose=["gamma"])
+    assert found[0] == pytest.approx(80 - (10 + 70 / 5))
+    own = {"value": "workers_accuracy", "by": "workers_accuracy"}
+    found = difference_at_seconds(rows, *sides, choose=["gamma"], **own)
+    assert found[0] == pytest.approx(60 - (10 + 50 / 5))
+    with pytest.raises(UserError, match="value: 'loss' is unknown; allowed: accuracy, workers_acc"):
+        difference_at_seconds(rows, *sides, value="loss")
+
+
+def test_runs_without_a_clock_need_a_network():
+    with pytest.raises(UserError, match=r"^network: give one; these runs have no virtual seconds"):
+        difference_at_seconds(table(*runs()), EVERY, RARE)

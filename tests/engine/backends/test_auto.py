@@ -1,12 +1,67 @@
 import pytest
 import torch
-from conftest import batch
+from conftest import apart, batch
 
 from ngo.engine.backend import BACKENDS, Stacked, build_backend
 from ngo.engine.backends import auto
 from ngo.engine.backends.auto import fastest
 from ngo.engine.population import Population
 from ngo.models.model import Model
+from ngo.native import build
+from ngo.native.layer_chain import Chain
+
+
+def chosen(model, **how):
+    """The backend of the population after its first gradients, and the population."""
+    population = apart(model, 6, "auto", **how)
+    population.gradients(batch(model, 6))
+    return population.backend, population
+
+
+@pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
+def test_auto_is_compiled_for_chains_on_a_cpu(caplog):
+    assert chosen("mnist_cnn")[0] == "compiled"
+    assert chosen("cifar10_vae")[0] == "threads"
+    assert chosen("mnist_fc", precision="bfloat16")[0] == "threads"
+    assert not caplog.records
+
+
+@pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
+def test_the_first_step_is_that_of_the_choice():
+    """The comparison with autograd leaves state and streams alone."""
+    population, expected = chosen("mnist_cnn")[1], apart("mnist_cnn", 6, "compiled")
+    expected.gradients(batch("mnist_cnn", 6))
+    assert torch.equal(population.G, expected.G)
+    for key, value in population.state_dict().items():
+        assert torch.equal(value, expected.state_dict()[key])
+
+
+@pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
+@pytest.mark.parametrize(
+    ("poison", "reason"),
+    [
+        (lambda X, G, losses: G.mul_(1.1), "its gradients are not those of plain autograd"),
+        (lambda X, G, losses: losses.mul_(1.1), "its gradients are not those of plain autograd"),
+        (lambda X, G, losses: G.fill_(torch.nan), "its gradients are not those of plain autograd"),
+        (lambda X, G, losses: torch.ones(2) @ torch.ones(3), "inconsistent tensor size"),
+    ],
+)
+def test_a_wrong_kernel_is_noticed_on_the_first_batch(monkeypatch, caplog, poison, reason):
+    right = Chain.gradients
+
+    def wrong(chain, X, G, *given, **how):
+        losses = right(chain, X, G, *given, **how)
+        poison(X, G, losses)
+        return losses
+
+    monkeypatch.setattr(Chain, "gradients", wrong)
+    name, population = chosen("mnist_fc")
+    assert (name, population.chain) == ("threads", None)
+    (message,) = caplog.messages
+    assert message.startswith(f"backend: auto skips 'compiled': {reason}")
+    expected = apart("mnist_fc", 6, "loop")
+    expected.gradients(batch("mnist_fc", 6))
+    assert torch.equal(population.G, expected.G)
 
 
 def tanh(width=8, layer=torch.nn.Tanh):
@@ -32,7 +87,7 @@ class Fails(torch.nn.Module):
 
 
 def test_auto_is_threads_for_few_workers_on_a_cpu():
-    assert Population("linear", 2, seed=0).backend == "threads"
+    assert Population(tanh(), 2, seed=0).backend == "threads"
 
 
 def test_auto_is_vmap_for_many_small_models_on_a_cpu():

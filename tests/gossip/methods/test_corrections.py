@@ -44,7 +44,7 @@ def test_a_method_is_its_reference(method, graph, p):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_with_another_coupling_is_its_reference(method, coupling, p):
     """And not that of the coupling ``power``: the other limits act."""
-    pairs = metropolis_hastings(by_worker.N, [(0, 1), (2, 3), (4, 5)])
+    pairs = metropolis_hastings(by_worker.N, [(0, 1), (2, 3), (4, 5)]).dense()
     W = pairs if COUPLINGS[coupling].matching else mixing_matrix(ring(by_worker.N))
     given = {"lr": LR, "gamma": 0.4, "p": p, "qg_momentum": 0.9, "cap": 0.5}
     found = trained(method, W, 50, coupling=coupling, **given)
@@ -65,7 +65,7 @@ def test_exact_diffusion_takes_the_steps_of_d2_at_half_its_rate(p):
 
 def test_push_sum_is_its_reference():
     n = by_worker.N
-    W = outgoing_shares(n, [*((i, (i + 1) % n) for i in range(n)), (0, 2), (3, 1)])
+    W = outgoing_shares(n, [*((i, (i + 1) % n) for i in range(n)), (0, 2), (3, 1)]).dense()
     expected = by_worker.push_sum(W.numpy(), grad, 50, LR)
     found = trained("push_sum", W, 50, lr=LR)
     assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)

@@ -3,6 +3,7 @@ import torch
 from weighted import naive_step, random_weights
 
 from ngo.common.seeding import torch_stream
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.steps import compiled
 from ngo.native.pool import in_order
 
@@ -25,5 +26,7 @@ def test_the_compiled_step_equals_the_equation(stale):
         pytest.skip("nothing is compiled here")
     W = random_weights(5, 0.6, 1)
     at = Y if stale else X
-    new = compiled.compiled_step(X, W, 0.2, 0.6, at=at, out=torch.empty_like(X), spread=in_order)
+    new = compiled.compiled_step(
+        X, MixingMatrix.of(W), 0.2, 0.6, at=at, out=torch.empty_like(X), spread=in_order
+    )
     assert torch.allclose(new, X + naive_step(at, W, 0.2, 0.8) - at, atol=1e-6)

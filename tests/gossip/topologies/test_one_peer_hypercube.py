@@ -10,5 +10,5 @@ def test_pairs_differ_in_the_digit_of_the_step():
 
 
 def test_pairs_average():
-    W = TOPOLOGIES["one_peer_hypercube"].matrix(4, t=1)
+    W = TOPOLOGIES["one_peer_hypercube"].matrix(4, t=1).dense()
     assert W.tolist() == [[0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]] * 2

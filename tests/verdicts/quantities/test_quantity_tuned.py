@@ -3,7 +3,7 @@ import math
 import pytest
 from measured_runs import ended, table
 
-from verdicts.quantities.tuned import best_difference
+from verdicts.quantities.tuned import best_contrast, best_difference
 
 NGO, GOSSIP = {"method": "ngo"}, {"method": "gossip"}
 
@@ -46,3 +46,17 @@ def test_each_topology_has_its_own_best():
     )  # fmt: skip
     found = best_difference(rows, NGO, GOSSIP, over=["topology"])
     assert found[0] == pytest.approx((5 + 20) / 2)
+
+
+def test_an_interaction_has_each_of_its_four_sides_at_its_own_best_values():
+    other = {(0.9, 0.3): (0.9, 0.75), (0.7, 0.1): (0.1, 0.1)}
+    rows = table(
+        *tried("ngo", GRID), *tried("gossip", LINEAR),
+        *tried("ngo", other, "complete"), *tried("gossip", LINEAR, "complete"),
+    )  # fmt: skip
+    terms = [
+        {"weight": sign * weight, **side, "topology": topology}
+        for sign, side in ((1, NGO), (-1, GOSSIP))
+        for weight, topology in ((1, "complete"), (-1, "ring"))
+    ]
+    assert best_contrast(rows, terms)[0] == pytest.approx(20 - 5)

@@ -1,17 +1,20 @@
-"""Accuracy after equally many bytes sent, or after equally many modelled seconds."""
+"""Accuracy after equally many bytes sent, or after equally many seconds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, unknown
 from verdicts.quantity_registry import quantity
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from verdicts.rows.selection import Column, Selection
+
+# The accuracies that are compared, and their columns.
+COLUMNS = {"accuracy": "consensus_accuracy", "workers_accuracy": "workers_accuracy_mean"}
 
 
 @quantity(
@@ -36,7 +39,8 @@ def difference_at_bytes(
     With ``choose``, each side is at the values of these fields with its best held-out accuracy at
     the budget (``best_fields.at_best``).
     """
-    return _difference(_either(rows, of, minus), "bytes_sent", of, minus, over, share, choose)
+    both = _either(rows, of, minus)
+    return _difference(both, "bytes_sent", of, minus, over, share, choose=choose)
 
 
 @quantity(
@@ -48,17 +52,27 @@ def difference_at_seconds(
     rows: pd.DataFrame,
     of: Selection,
     minus: Selection,
-    network: Mapping[str, float],
+    network: Mapping[str, float] | None = None,
     over: Sequence[Column] = (),
     share: float = 1.0,
     choose: Sequence[Column] = (),
+    value: str = "accuracy",
+    by: Column | None = None,
 ) -> pd.Series:
-    """The same after equally many seconds, modelled on ``network`` (see ``network_time``)."""
-    from ngo.analysis.network_time import network_seconds, read_network
+    """The same after equally many seconds: the run's virtual ones, or modelled ones.
 
+    Modelled seconds are those on ``network`` (see ``network_time``). ``value`` is ``accuracy`` or
+    ``workers_accuracy``. ``by`` is such a value too, to choose by instead of held-out accuracy.
+    """
     both = _either(rows, of, minus)
-    both["seconds"] = network_seconds(both, read_network(network))
-    return _difference(both, "seconds", of, minus, over, share, choose)
+    if network is not None:
+        from ngo.analysis.network_time import network_seconds, read_network
+
+        both["seconds"] = network_seconds(both, read_network(network))
+    elif "virtual_seconds" not in both or both["virtual_seconds"].isna().any():
+        raise UserError("network: give one; these runs have no virtual seconds (field clock).")
+    cost = "virtual_seconds" if network is None else "seconds"
+    return _difference(both, cost, of, minus, over, share, value, choose=choose, by=by)
 
 
 def _either(rows: pd.DataFrame, of: Selection, minus: Selection) -> pd.DataFrame:
@@ -78,7 +92,8 @@ def _difference(
     minus: Selection,
     over: Sequence[Column],
     share: float,
-    choose: Sequence[Column],
+    value: str = "accuracy",
+    **best: Any,
 ) -> pd.Series:
     from verdicts.quantities.differences import difference
     from verdicts.quantities.tuned import best_difference
@@ -86,8 +101,10 @@ def _difference(
 
     if not 0 < share <= 1:
         raise UserError(f"share: {share!r} is not allowed; it must be above 0, at most 1.")
-    values = ["consensus_accuracy", *(["holdout_accuracy"] if choose else [])]
-    runs = at_equal(both, cost, values, ["seed", *over], share)
-    if choose:
-        return best_difference(runs, of, minus, choose, over)
-    return difference(runs, of, minus, over=over)
+    if value not in COLUMNS:
+        raise unknown("value", value, COLUMNS)
+    columns = [COLUMNS[value], *(["holdout_accuracy"] if best["choose"] else [])]
+    runs = at_equal(both, cost, columns, ["seed", *over], share)
+    if best["choose"]:
+        return best_difference(runs, of, minus, over=over, value=value, **best)
+    return difference(runs, of, minus, value, over)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ngo.gossip.compression import KEPT, Codec, compression, kept_entries
+from ngo.gossip.compression import KEPT, Codec, add_entries, compression, kept_entries
 
 if TYPE_CHECKING:
     import torch
 
     from ngo.gossip.step import Run
+    from ngo.native.pool import Map
 
 SEED_BYTES = 8
 
@@ -33,12 +34,7 @@ class RandomK(Codec):
 
         from ngo.gossip.payload import to_bytes
 
-        seeds = torch.stack(
-            [
-                torch.randint(2**63 - 1, (1,), generator=stream, device=stream.device)
-                for stream in self.streams
-            ]
-        )
+        seeds = self._seeds()
         values = z.gather(1, self._indices(seeds))
         return torch.cat([to_bytes(values), to_bytes(seeds).to(z.device)], 1)
 
@@ -51,6 +47,21 @@ class RandomK(Codec):
         values = from_bytes(payload[:, :-SEED_BYTES], self.dtype)
         indices = self._indices(from_bytes(payload[:, -SEED_BYTES:], torch.int64))
         return values.new_zeros(len(payload), self.d).scatter_(1, indices, values)
+
+    def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
+        """Only the drawn entries change."""
+        add_entries(x, x_hat, self._indices(self._seeds()))
+
+    def _seeds(self) -> torch.Tensor:
+        """A seed for each row ``[n, 1]``, drawn from its stream."""
+        import torch
+
+        return torch.stack(
+            [
+                torch.randint(2**63 - 1, (1,), generator=stream, device=stream.device)
+                for stream in self.streams
+            ]
+        )
 
     def _indices(self, seeds: torch.Tensor) -> torch.Tensor:
         """The indices ``[n, k]`` drawn from the seeds ``[n, 1]``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ngo.gossip.compression import Codec, compression, packed_size
+from ngo.native.pool import Map, in_order
 
 if TYPE_CHECKING:
     import torch
@@ -30,7 +31,7 @@ class Sign(Codec):
 
         from ngo.gossip.payload import pack, to_bytes
 
-        scale = z.abs().mean(1, keepdim=True)
+        scale = _scale(z, torch.zeros_like(z[0]))
         return torch.cat([to_bytes(scale), pack((z < 0).view(torch.uint8), 1)], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
@@ -42,3 +43,21 @@ class Sign(Codec):
         scale = from_bytes(payload[:, : self.dtype.itemsize], self.dtype)
         negative = unpack(payload[:, self.dtype.itemsize :], 1, self.d)
         return (1 - 2 * negative.view(torch.int8)) * scale
+
+    def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
+        """In compiled code where that fits."""
+        from ngo.native import compress
+
+        if compress.fits(x, x_hat):
+            compress.add_signs(x, x_hat, _scale(x, x_hat, spread), spread=spread)
+        else:
+            super().add(x, x_hat, spread)
+
+
+def _scale(x: torch.Tensor, h: torch.Tensor, spread: Map = in_order) -> torch.Tensor:
+    """The mean of |x − h| in each row, ``[n, 1]``; ``h`` may be one row."""
+    from ngo.native import compress
+
+    if compress.fits(x, h):
+        return (compress.row_sums(x, h, spread=spread)[:, :1] / x.shape[1]).to(x.dtype)
+    return (x - h).abs().mean(1, keepdim=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ngo.gossip.compression import KEPT, Codec, compression, kept_entries
+from ngo.gossip.compression import KEPT, Codec, add_entries, compression, kept_entries
+from ngo.native.pool import Map, in_order
 
 if TYPE_CHECKING:
     import torch
@@ -18,7 +19,8 @@ INDEX_BYTES = 4
 class TopK(Codec):
     """The k = ``kept_share`` · d entries with the largest |z|, and 0 for the others.
 
-    δ = k/d. The payload is their values, and their indices as int32.
+    δ = k/d. Of equal entries, compiled code takes the first ones, and torch any. The payload is
+    their values, and their indices as int32.
     """
 
     @staticmethod
@@ -32,7 +34,7 @@ class TopK(Codec):
 
         from ngo.gossip.payload import to_bytes
 
-        largest = z.abs().topk(kept_entries(self.d, self.run), sorted=False).indices
+        largest = self._largest(z, torch.zeros_like(z[0]))
         return torch.cat([to_bytes(z.gather(1, largest)), to_bytes(largest.int())], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
@@ -45,3 +47,16 @@ class TopK(Codec):
         values = from_bytes(payload[:, :split], self.dtype)
         indices = from_bytes(payload[:, split:], torch.int32).long()
         return values.new_zeros(len(payload), self.d).scatter_(1, indices, values)
+
+    def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
+        """Only the entries that are kept change."""
+        add_entries(x, x_hat, self._largest(x, x_hat, spread))
+
+    def _largest(self, x: torch.Tensor, h: torch.Tensor, spread: Map = in_order) -> torch.Tensor:
+        """The places ``[n, k]`` of the largest |x − h|; ``h`` may be one row."""
+        from ngo.native import compress
+
+        k = kept_entries(self.d, self.run)
+        if compress.fits(x, h):
+            return compress.largest(x, h, k, spread=spread)
+        return (x - h).abs().topk(k, sorted=False).indices

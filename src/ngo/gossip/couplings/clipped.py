@@ -11,6 +11,7 @@ from ngo.native.pool import Map
 if TYPE_CHECKING:
     import torch
 
+    from ngo.gossip.mixing_matrix import MixingMatrix
     from ngo.gossip.step import Run
 
 CLIP = {"clip": number("largest length of a difference that counts in full, τ", 1.0, above(0))}
@@ -18,7 +19,7 @@ CLIP = {"clip": number("largest length of a difference that counts in full, τ",
 
 def fast_clipped(
     X: torch.Tensor,
-    W: torch.Tensor,
+    W: MixingMatrix,
     gamma: float,
     run: Run,
     *,
@@ -26,14 +27,24 @@ def fast_clipped(
     out: torch.Tensor,
     spread: Map,
 ) -> torch.Tensor:
-    """Linear gossip with the weights W_ij min(1, τ/‖x_j − x_i‖); the lengths need whole rows."""
+    """The step along edges, after the lengths ‖x_j − x_i‖ of all edges, which need whole rows."""
     import torch
 
-    from ngo.gossip.steps.linear import linear_step
+    from ngo.gossip.steps.along_edges import step_along_edges
+    from ngo.gossip.steps.column_blocks import in_blocks
 
-    lengths = torch.cdist(at, at, compute_mode="donot_use_mm_for_euclid_dist")
-    weights = W * (run.clip / lengths.clamp_min(run.clip)).to(W)
-    return linear_step(X, weights, gamma, at=at, out=out, spread=spread)
+    i, j, _ = W.on(at.device, at.dtype).pairs
+
+    def squares(part: slice) -> torch.Tensor:
+        return (at[:, part][j] - at[:, part][i]).square_().sum(1)
+
+    lengths = torch.stack(in_blocks(at, W.edges, squares, spread)).sum(0).sqrt_()
+    factors = (gamma * run.clip / lengths.clamp_min(run.clip))[:, None]
+
+    def pull(z: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        return z.mul_(factors * weights)
+
+    return step_along_edges(X, W, pull, at=at, out=out, spread=spread)
 
 
 @coupling("clipped", options=CLIP, fast=fast_clipped)

@@ -10,12 +10,13 @@ from ngo.native.pool import Map
 if TYPE_CHECKING:
     import torch
 
+    from ngo.gossip.mixing_matrix import MixingMatrix
     from ngo.gossip.step import Run
 
 
 def fast_power(
     X: torch.Tensor,
-    W: torch.Tensor,
+    W: MixingMatrix,
     gamma: float,
     run: Run,
     *,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 
 
-@local_rule("adam", linear=False, chain=True)
+@local_rule("adam", linear=False, matrices=2, chain=True)
 def adam(step: Step) -> Chain:
     """Adam (Kingma and Ba 2015), with the constants of its authors.
 

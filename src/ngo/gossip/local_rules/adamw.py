@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ngo.native.elementwise import Chain
 
 
-@local_rule("adamw", linear=False, decoupled_decay=True, chain=True)
+@local_rule("adamw", linear=False, decoupled_decay=True, matrices=2, chain=True)
 def adamw(step: Step) -> Chain | None:
     """AdamW (Loshchilov and Hutter 2019): Adam after x_i ← (1 − η λ) x_i, λ = ``weight_decay``."""
     return adam(step)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MASS = {"momentum": number("momentum μ", 0.9, below(0, 1))}
 
 
-@local_rule("momentum", chain=True, options=MASS)
+@local_rule("momentum", matrices=1, chain=True, options=MASS)
 def momentum(step: Step) -> Chain:
     """Heavy-ball momentum (Polyak 1964): m_i ← μ m_i + g_i; x_i ← x_i − η m_i.
 

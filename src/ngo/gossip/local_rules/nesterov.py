@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ngo.native.elementwise import Chain
 
 
-@local_rule("nesterov", chain=True, options=MASS)
+@local_rule("nesterov", matrices=1, chain=True, options=MASS)
 def nesterov(step: Step) -> Chain:
     """Nesterov's momentum (Sutskever et al. 2013): m_i ← μ m_i + g_i; x_i ← x_i − η (g_i + μ m_i).
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     fields=(*GOSSIP_FIELDS, "compression"),
     graph="fixed",
     sends=("C(d)",),
+    matrices=4,
     needs_every_message="adds up what neighbours have sent",
     local_steps=1,
     delay=0,
@@ -29,7 +30,5 @@ def choco(step: Step) -> None:
     """
     step.descend()
     x_hat, theirs = step.matrix("x_hat"), step.copies("x_hat")
-    q, q_theirs = step.send_compressed(step.X - x_hat)
-    x_hat += q
-    theirs += q_theirs
+    step.send_compressed(step.X, x_hat, theirs)
     step.gossip(at=x_hat, theirs=theirs)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ONE_PULL: dict[str, Any] = {"local_steps": 1, "delay": 0}
 
 
-@method("d2", fields=GOSSIP_FIELDS, graph="fixed", linear_rule=True, **ONE_PULL)
+@method("d2", fields=GOSSIP_FIELDS, graph="fixed", linear_rule=True, matrices=2, **ONE_PULL)
 def d2(step: Step) -> None:
     """D² (Tang et al. 2018): gossip with a correction that removes the bias of heterogeneous data.
 
@@ -25,7 +25,9 @@ def d2(step: Step) -> None:
     step.gossip()
 
 
-@method("exact_diffusion", fields=GOSSIP_FIELDS, graph="fixed", linear_rule=True, **ONE_PULL)
+@method(
+    "exact_diffusion", fields=GOSSIP_FIELDS, graph="fixed", linear_rule=True, matrices=3, **ONE_PULL
+)
 def exact_diffusion(step: Step) -> None:
     """Exact diffusion (Yuan et al. 2019): D² that goes half the way of each pull.
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 @method(
     "delayed",
     fields=(*GOSSIP_FIELDS, "delay"),
+    matrices=lambda run: run.delay + 2,
     needs_every_message="compares models of earlier steps, which must all have been sent",
     local_steps=1,
 )

@@ -10,7 +10,15 @@ if TYPE_CHECKING:
     from ngo.gossip.step import Step
 
 
-@method("push_sum", fields=("topology",), directed=True, sends=("d + 1",), local_steps=1, delay=0)
+@method(
+    "push_sum",
+    fields=("topology",),
+    directed=True,
+    sends=("d + 1",),
+    matrices=2,
+    local_steps=1,
+    delay=0,
+)
 def push_sum(step: Step) -> None:
     """Stochastic gradient push (SGP; Assran et al. 2019): push sums average on directed graphs.
 

@@ -18,7 +18,13 @@ MASS = {"qg_momentum": number(HELP, 0.9, below(0, 1))}
 
 
 @method(
-    "quasi_global", fields=GOSSIP_FIELDS, options=MASS, local_rule="sgd", local_steps=1, delay=0
+    "quasi_global",
+    fields=GOSSIP_FIELDS,
+    options=MASS,
+    matrices=3,
+    local_rule="sgd",
+    local_steps=1,
+    delay=0,
 )
 def quasi_global(step: Step) -> None:
     """Quasi-global momentum (QG-DSGDm; Lin et al. 2021): momentum of whole steps, with one μ.

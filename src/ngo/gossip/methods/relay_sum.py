@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     fields=("topology",),
     graph="tree",
     sends=("d + 1",),
+    matrices=9,
     needs_every_message="relays what it has received",
     local_steps=1,
     delay=0,
@@ -27,14 +28,6 @@ def relay_sum(step: Step) -> None:
     n̄_i is the number of models in the sum; messages contain such numbers too. It is n once models
     of all workers have reached worker i, and less in the first steps.
     """
-    import torch
-
     step.descend()
-    i, _ = step.network.links()
-    received = step.matrix("received", rows=len(i), columns=step.X.shape[1] + 1)
-    ends = (i == torch.arange(len(step.X))[:, None]).to(step.X)  # [n, e]: where edges begin
-    counted = torch.cat([step.X, torch.ones_like(step.X[:, :1])], 1)
-    messages = (counted + ends @ received)[i] - received
-    received.copy_(step.network.swap(messages))
-    total = counted + ends @ received
-    torch.div(total[:, :-1], total[:, -1:], out=step.X)
+    edges, columns = step.network.links().shape[1], step.X.shape[1] + 1
+    step.network.relay(step.X, step.matrix("received", rows=edges, columns=columns))

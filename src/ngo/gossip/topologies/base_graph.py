@@ -10,11 +10,15 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import chain, combinations, zip_longest
 from math import prod
+from typing import TYPE_CHECKING
 
 from ngo.common.fields import at_least, whole
 from ngo.gossip.topology import topology
 
 Round = list[tuple[Sequence[int], float]]
+
+if TYPE_CHECKING:
+    from ngo.gossip.mixing_matrix import MixingMatrix
 
 PEERS = {"peers": whole("neighbours of a worker in a step, at most", 1, at_least(1))}
 
@@ -37,7 +41,7 @@ def _rounds(n: int, k: int) -> list[Round]:
     matching=lambda n, peers: peers == 1,
     options=PEERS,
 )
-def base_graph(n: int, t: int, peers: int) -> list[list[float]]:
+def base_graph(n: int, t: int, peers: int) -> MixingMatrix:
     """The Base-(k+1) graph (Takezawa et al. 2023): k = ``peers`` neighbours at most in each step.
 
     After the last round every worker has the mean. The workers are divided into blocks of equal
@@ -121,12 +125,12 @@ def factors(n: int, largest: int) -> list[int]:
     return found
 
 
-def matrix(n: int, groups: Round) -> list[list[float]]:
+def matrix(n: int, groups: Round) -> MixingMatrix:
     """The mixing matrix of a round: a worker's own weight is 1 minus the weights of its edges."""
-    W = [[0.0] * n for _ in range(n)]
-    for workers, weight in groups:
-        for i, j in combinations(workers, 2):
-            W[i][j] = W[j][i] = weight
-    for i in range(n):
-        W[i][i] = 1 - sum(W[i])
-    return W
+    import torch
+
+    from ngo.gossip.weights import undirected_weights
+
+    pairs = [(i, j, w) for workers, w in groups for i, j in combinations(workers, 2)]
+    i, j, weights = torch.tensor(pairs, dtype=torch.float64).view(-1, 3).T
+    return undirected_weights(n, i.long(), j.long(), weights)

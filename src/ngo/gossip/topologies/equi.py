@@ -17,6 +17,8 @@ from ngo.gossip.topology import topology
 if TYPE_CHECKING:
     import torch
 
+    from ngo.gossip.mixing_matrix import MixingMatrix
+
 SHIFTS = {"shifts": whole("random shifts M; a worker sends to this many at most", 4, at_least(1))}
 
 #: The share η of A in a step of the dynamic graphs.
@@ -24,40 +26,39 @@ ETA = 0.5
 
 
 @topology("d_equi_static", directed=True, weighted=True, options=SHIFTS)
-def d_equi_static(n: int, shifts: int, seed: int) -> torch.Tensor:
+def d_equi_static(n: int, shifts: int, seed: int) -> MixingMatrix:
     """D-EquiStatic (Song et al. 2022): edges from i to i + u on a circle, for a few random u.
 
     The matrix is the mean of A(u) over ``shifts`` numbers u, which are drawn from 1 … n − 1 once
     for the run, and again if the graph is not connected.
     """
-    return _drawn(n, shifts, seed)
+    return mean_shift(n, _drawn(n, shifts, seed))
 
 
 @topology("u_equi_static", weighted=True, options=SHIFTS)
-def u_equi_static(n: int, shifts: int, seed: int) -> torch.Tensor:
+def u_equi_static(n: int, shifts: int, seed: int) -> MixingMatrix:
     """U-EquiStatic (Song et al. 2022): edges between i and i + u on a circle, for a few random u.
 
     The matrix is the mean of the matrix of ``d_equi_static`` and its transpose. A worker has up to
     2 × ``shifts`` neighbours.
     """
-    W = _drawn(n, shifts, seed)
-    return (W + W.T) / 2
+    drawn = _drawn(n, shifts, seed)
+    return mean_shift(n, [*drawn, *(n - u for u in drawn)])
 
 
 @topology("od_equi_dyn", directed=True, weighted=True)
-def od_equi_dyn(n: int, generator: torch.Generator) -> torch.Tensor:
+def od_equi_dyn(n: int, generator: torch.Generator) -> MixingMatrix:
     """OD-EquiDyn (Song et al. 2022): edges from i to i + u on a circle, with a new u in each step.
 
     The matrix is (1 − η) I + η A(u), η = 1/2.
     """
     import torch
 
-    u = int(torch.randint(1, n, (), generator=generator))
-    return (1 - ETA) * torch.eye(n, dtype=torch.float64) + ETA * shift(n, u)
+    return mean_shift(n, [int(torch.randint(1, n, (), generator=generator))], ETA)
 
 
 @topology("ou_equi_dyn", weighted=True, matching=True)
-def ou_equi_dyn(n: int, generator: torch.Generator) -> torch.Tensor:
+def ou_equi_dyn(n: int, generator: torch.Generator) -> MixingMatrix:
     """OU-EquiDyn (Song et al. 2022): pairs (i, i + u) on a circle, with a new u in each step.
 
     The matrix is (1 − η) I + η A, where A exchanges the states of pairs as A(u) moves them. In turn
@@ -65,30 +66,37 @@ def ou_equi_dyn(n: int, generator: torch.Generator) -> torch.Tensor:
     """
     import torch
 
+    from ngo.gossip.weights import undirected_weights
+
     u = int(torch.randint(1, n, (), generator=generator))
     start = int(torch.randint(n, (), generator=generator))
-    W, free = torch.eye(n, dtype=torch.float64), set(range(n))
-    for j in ((start + k) % n for k in range(n)):
+    free, firsts = [True] * n, []
+    for j in (*range(start, n), *range(start)):
         i = (j + u) % n
-        if {i, j} <= free:
-            free -= {i, j}
-            W[i, j] = W[j, i] = ETA * (n - 1) / n
-            W[i, i] = W[j, j] = 1 - ETA * (n - 1) / n
-    return W
+        if free[i] and free[j]:
+            free[i] = free[j] = False
+            firsts.append(j)
+    j = torch.tensor(firsts)
+    return undirected_weights(n, j, (j + u) % n, ETA * (n - 1) / n)
 
 
-def _drawn(n: int, shifts: int, seed: int) -> torch.Tensor:
-    import torch
-
+def _drawn(n: int, shifts: int, seed: int) -> list[int]:
     stream, drawn = numpy_stream(seed, "graph"), [n]
     while gcd(n, *drawn) > 1:  # not connected
         drawn = stream.integers(1, n, size=shifts).tolist()
-    return torch.stack([shift(n, u) for u in drawn]).mean(0)
+    return drawn
 
 
-def shift(n: int, u: int) -> torch.Tensor:
-    """A(u): worker i receives from i − u."""
+def mean_shift(n: int, drawn: list[int], share: float = 1.0) -> MixingMatrix:
+    """(1 − ``share``) I + ``share`` · the mean of A(u) over the ``drawn`` u."""
     import torch
 
-    identity = torch.eye(n, dtype=torch.float64)
-    return identity / n + identity.roll(u, 0) * (n - 1) / n
+    from ngo.gossip.mixing_matrix import MixingMatrix
+
+    counts = torch.bincount(torch.tensor(drawn), minlength=n)
+    shifts, workers = counts.nonzero().flatten(), torch.arange(n)
+    receivers = (workers[:, None] + shifts) % n
+    weights = share * (n - 1) / n * counts[shifts].double() / len(drawn)
+    diagonal = torch.full((n,), 1 - share * (n - 1) / n, dtype=torch.float64)
+    senders = workers.repeat_interleave(len(shifts))
+    return MixingMatrix(n, receivers.flatten(), senders, weights.repeat(n), diagonal)

@@ -21,7 +21,8 @@ from ngo.gossip.topology import topology
 
 if TYPE_CHECKING:
     import networkx as nx
-    import torch
+
+    from ngo.gossip.mixing_matrix import MixingMatrix
 
 GRAPH = {"graph": file("file of the graph: .edgelist, .adjlist, .graphml, .gml or .json")}
 
@@ -33,7 +34,7 @@ DIRECTED = {"graph_file": False, "directed_graph_file": True}
 
 
 @topology("graph_file", weighted=True, options=GRAPH, check=lambda n, graph: read(n, graph, False))
-def graph_file(n: int, graph: str) -> torch.Tensor:
+def graph_file(n: int, graph: str) -> MixingMatrix:
     """An undirected graph from a file.
 
     Weights of edges, if the file has them, are W_ij. Without weights, they are Metropolis–Hastings
@@ -51,7 +52,7 @@ def graph_file(n: int, graph: str) -> torch.Tensor:
     options=GRAPH,
     check=lambda n, graph: read(n, graph, True),
 )
-def directed_graph_file(n: int, graph: str) -> torch.Tensor:
+def directed_graph_file(n: int, graph: str) -> MixingMatrix:
     """A directed graph from a file.
 
     An edge's weight, if the file has weights, is the share that is sent along it. Without weights,
@@ -72,18 +73,20 @@ def node_names(topology: str | None, n: int, graph: str | None) -> list[str] | N
     return read(n, graph, DIRECTED[topology]).graph["names"]
 
 
-def _matrix(n: int, graph: nx.Graph, weights: Callable[..., torch.Tensor]) -> torch.Tensor:
+def _matrix(n: int, graph: nx.Graph, weights: Callable[..., MixingMatrix]) -> MixingMatrix:
     """The file's weights, with the rest to 1 on the diagonal; else ``weights`` of the edges."""
     import torch
 
+    from ngo.gossip.mixing_matrix import MixingMatrix
+
     if not _has_weights(graph):
-        return weights(n, list(graph.edges))
-    W = torch.zeros(n, n, dtype=torch.float64)
-    for i, j, w in graph.edges.data("weight"):
-        W[j, i] = w
-        if not graph.is_directed():
-            W[i, j] = w
-    return W + torch.diag((1 - W.sum(0)).clamp(min=0))
+        return weights(n, graph.edges)
+    # An undirected graph's adjacency has each edge in both directions.
+    directed = [(i, j, w) for i, near in graph.adjacency() for j, w in near.items()]
+    senders, receivers = torch.tensor([edge[:2] for edge in directed]).T
+    shares = torch.tensor([w["weight"] for _, _, w in directed], dtype=torch.float64)
+    kept = (1 - torch.bincount(senders, shares, n)).clamp(min=0)
+    return MixingMatrix(n, receivers, senders, shares, kept)
 
 
 def read(n: int, path: str, directed: bool) -> nx.Graph:

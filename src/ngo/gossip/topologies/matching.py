@@ -11,12 +11,11 @@ if TYPE_CHECKING:
 
 
 @topology("random_matching", matching=True)
-def random_matching(n: int, generator: torch.Generator) -> Edges:
+def random_matching(n: int, generator: torch.Generator) -> torch.Tensor:
     """A new random matching in each step; for odd n, one worker has no neighbour."""
     import torch
 
-    order = torch.randperm(n, generator=generator).tolist()
-    return list(zip(order[::2], order[1::2], strict=False))
+    return torch.randperm(n, generator=generator)[: n - n % 2].view(-1, 2)
 
 
 @topology(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+import math
 from typing import TYPE_CHECKING
 
-from ngo.gossip.topology import Edges, topology
+from ngo.gossip.topology import DRAWN_IN_FULL, topology
 
 if TYPE_CHECKING:
     import torch
 
 
 @topology("random")
-def random_graph(n: int, u: float, generator: torch.Generator) -> Edges:
+def random_graph(n: int, u: float, generator: torch.Generator) -> torch.Tensor:
     """A new Erdős–Rényi graph G(n, ``u``) in each step.
 
     Each of the n(n−1)/2 edges exists with probability ``u``, independently. Source: the paper's Eq.
@@ -22,6 +22,32 @@ def random_graph(n: int, u: float, generator: torch.Generator) -> Edges:
 
     if not 0 < u <= 1:
         raise ValueError(f"u is {u!r}; the probability of an edge must be in (0, 1]")
-    pairs = list(combinations(range(n), 2))
-    drawn = torch.rand(len(pairs), generator=generator, dtype=torch.float64) < u
-    return [pair for pair, exists in zip(pairs, drawn.tolist(), strict=True) if exists]
+    pairs = n * (n - 1) // 2
+    if n <= DRAWN_IN_FULL:
+        drawn = torch.rand(pairs, generator=generator, dtype=torch.float64) < u
+        found = drawn.nonzero().flatten()
+    else:
+        found = _successes(pairs, u, generator)
+    # Pair number k is (i, j) in the order (0, 1), (0, 2), …; those of i begin at number firsts[i].
+    rows = torch.arange(n)
+    firsts = rows * (2 * n - rows - 1) // 2
+    i = torch.searchsorted(firsts[:-1], found, right=True) - 1
+    return torch.stack([i, found - firsts[i] + i + 1], 1)
+
+
+def _successes(trials: int, u: float, generator: torch.Generator) -> torch.Tensor:
+    """The numbers of the trials that succeed, each with probability ``u`` (Batagelj and Brandes
+    2005).
+
+    The failures before each success are drawn from the geometric distribution, so that the time is
+    in proportion to the successes.
+    """
+    import torch
+
+    found = torch.full((1,), -1)
+    while found[-1] < trials:
+        left = (trials - int(found[-1])) * u
+        draws = torch.rand(int(left + 4 * left**0.5) + 8, generator=generator, dtype=torch.float64)
+        failures = (torch.log1p(-draws) / math.log1p(-u)).clamp(max=trials) if u < 1 else 0 * draws
+        found = torch.cat([found, found[-1] + (failures.long() + 1).cumsum(0)])
+    return found[1:][found[1:] < trials]

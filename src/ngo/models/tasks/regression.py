@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 
 @task("regression", batch=normalised_batch, labelled=False)
 def squared_error(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Squared error ``[b]`` of ``[b, k]``: the mean over k."""
-    return (outputs - targets).square().mean(1)
+    """Squared error ``[b]`` of ``[b, …]``: the mean over all numbers of a sample."""
+    return (outputs - targets).square().reshape(len(targets), -1).mean(1)

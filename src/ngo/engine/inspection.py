@@ -1,0 +1,261 @@
+"""Modules as chains of layers that the compiled executor knows, found by inspection."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from ngo.common.seeding import torch_stream
+from ngo.models.conv_pool import ConvPoolReLU2d
+from ngo.models.layers import VAE, Dropout, draw
+from ngo.models.tasks.classification import correct, cross_entropy
+from ngo.models.tasks.regression import squared_error
+from ngo.models.tasks.vae import negative_elbo
+from ngo.native.build import available
+from ngo.native.conv_pool_relu import KERNEL_SIZES
+from ngo.native.layer_chain import LAYERS, Chain, Layer
+
+if TYPE_CHECKING:
+    from ngo.engine.backend import Workers
+
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+class _Other(Exception):
+    """The module is not such a chain."""
+
+
+def find_chain(workers: Workers) -> Chain | None:
+    """The chain that all workers' modules are; None if they are not one.
+
+    It is a chain if the modules are made of known layers of exactly these types, in float32 on a
+    CPU, without hooks and shared parameters, and if the task is a registered one. One function
+    builds all modules; two are read.
+    """
+    X = workers.X
+    if not (X.is_cpu and X.dtype == torch.float32 and workers.precision == "float32"):
+        return None
+    if torch.nn.modules.module._has_any_global_hook() or not available():
+        return None
+    try:
+        readers = [
+            _Reader(module, workers.input_shape, generator)
+            for module, generator in zip(workers.modules[:2], workers.generators, strict=False)
+        ]
+        first = readers[0]
+        loss = _loss(workers, first)
+        if any(
+            bytes(a) != bytes(b)
+            for r in readers
+            for a, b in zip(r.layers, first.layers, strict=True)
+        ):
+            return None
+    except (_Other, ValueError):
+        return None
+    return Chain(
+        first.layers,
+        loss,
+        workers.input_shape,
+        math.prod(first.shape),
+        spread=workers.spread,
+        threads=workers.threads,
+    )
+
+
+def evaluation_noise(chain: Chain, b: int) -> torch.Tensor | None:
+    """What the layers draw for the evaluation of ``b`` samples, ``[b · draws]``: see ``VAE``."""
+    if not any(layer.kind == LAYERS.index("gaussian_code") for layer in chain.layers):
+        return None
+    return torch.randn(b, chain.draws, generator=torch_stream(0, "elbo")).flatten()
+
+
+def chain_sums(
+    chain: Chain, X: torch.Tensor, inputs: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]
+) -> list[tuple[float, float]]:
+    """For each row of ``X``, the sums of the losses and scores of all samples of the chunks."""
+    by_size = {len(chunk): evaluation_noise(chain, len(chunk)) for chunk in inputs}
+    noise = [drawn for chunk in inputs if (drawn := by_size[len(chunk)]) is not None]
+    sums = chain.scores(X, inputs, targets, noise or None)
+    return list(zip(*(each.tolist() for each in sums), strict=True))
+
+
+def _loss(workers: Workers, found: _Reader) -> str:
+    """The name of the task's loss, if it takes the outputs of what was found."""
+    task = workers.task
+    if found.is_vae:
+        known = task.loss is negative_elbo and task.score is None
+        if known and found.shape == tuple(workers.input_shape):
+            return "negative_elbo"
+    elif len(found.shape) == 1:
+        if task.loss is cross_entropy and task.score in (None, correct):
+            return "cross_entropy"
+        if task.loss is squared_error and task.score is None and not found.normalised:
+            return "squared_error"
+    raise _Other
+
+
+class _Reader:
+    """Reads the layers of a module; raises _Other at what is not known."""
+
+    def __init__(
+        self, module: nn.Module, input_shape: Sequence[int], generator: torch.Generator
+    ) -> None:
+        self.shape = tuple(input_shape)  # of one sample, after the layers so far
+        self.layers: list[Layer] = []
+        self.is_vae = type(module) is VAE
+        self.normalised = False  # whether the last layer was a LogSoftmax
+        self._generator = generator
+        self._starts: dict[int, int] = {}  # of each parameter in a row of X
+        self._drawn = 0
+        total = 0
+        for parameter in module.parameters():
+            plain = parameter.requires_grad and parameter.dtype == torch.float32
+            if not plain or parameter._backward_hooks or parameter._post_accumulate_grad_hooks:
+                raise _Other
+            self._starts[id(parameter)] = total
+            total += parameter.numel()
+        for each in module.modules():
+            if "forward" in vars(each) or any(getattr(each, name) for name in HOOKS):
+                raise _Other
+        self._read(module)
+        if self._starts or not total:  # a parameter that no layer has, or none at all
+            raise _Other
+
+    def _read(self, module: nn.Module) -> None:
+        if isinstance(module, VAE):
+            if type(module) is not VAE:
+                raise _Other
+            self._read(module.encoder)
+            self._gaussian_code(module)
+            self._read(module.decoder)
+            return
+        leaves: list[Any] = list(_leaves(module))
+        while leaves:
+            if self.normalised:
+                raise _Other
+            kinds = [type(leaf) for leaf in leaves[:3]]
+            if kinds[0] is nn.Conv2d and _is_pool_relu(leaves[1:3]):
+                self._conv_pool_relu(leaves[0])
+                del leaves[:3]
+                continue
+            leaf = leaves.pop(0)
+            read = READERS.get(kinds[0])
+            if read is None:
+                raise _Other
+            read(self, leaf)
+
+    def _add(self, kind: str, shape: tuple[int, ...], **fields: float) -> None:
+        """Append a layer whose output for a sample has this shape."""
+        size = self.shape if len(self.shape) == 3 else (math.prod(self.shape), 1, 1)
+        sizes = dict(zip(("input", "h", "w"), size, strict=True))
+        self.layers.append(Layer(LAYERS.index(kind), **sizes, drawn=self._drawn, **fields))
+        self._drawn += self.layers[-1].draws
+        self.shape = shape
+
+    def _parameters(self, layer: nn.Conv2d | nn.Linear) -> dict[str, int]:
+        """Where the layer's weight and bias start; each parameter is taken once."""
+        try:
+            starts = self._starts
+            weight = starts.pop(id(layer.weight))
+            return {
+                "weight": weight,
+                "bias": -1 if layer.bias is None else starts.pop(id(layer.bias)),
+            }
+        except KeyError:
+            raise _Other from None
+
+    def _conv_pool_relu(self, layer: nn.Conv2d) -> None:
+        out, channels, k, width = layer.weight.shape
+        plain = (
+            len(self.shape) == 3
+            and self.shape[0] == channels
+            and k == width
+            and k in KERNEL_SIZES
+            and layer.padding in ((0, 0), "valid")
+            and layer.stride == layer.dilation == (1, 1)
+            and layer.groups == 1
+            and layer.bias is not None
+            and min(self.shape[1:]) > k
+        )
+        if not plain:
+            raise _Other
+        shape = (out, *((side - k + 1) // 2 for side in self.shape[1:]))
+        self._add("conv_pool_relu", shape, out=out, k=k, **self._parameters(layer))
+
+    def _linear(self, layer: nn.Linear) -> None:
+        if self.shape != (layer.in_features,):
+            raise _Other
+        out = layer.out_features
+        self._add("linear", (out,), out=out, **self._parameters(layer))
+
+    def _relu(self, layer: nn.ReLU) -> None:
+        self._add("relu", self.shape)
+
+    def _dropout(self, layer: Dropout) -> None:
+        if layer.generator is not self._generator or layer.source is not draw or self.is_vae:
+            raise _Other
+        draws = self.shape[0] if layer.channels else math.prod(self.shape)
+        self._add("dropout", self.shape, draws=draws, keep=1 - layer.probability)
+
+    def _gaussian_code(self, module: VAE) -> None:
+        if module.generator is not self._generator or module.source is not draw:
+            raise _Other
+        latent = module.latent
+        if self.shape != (2 * latent,):
+            raise _Other
+        self._add("gaussian_code", (latent,), out=latent, draws=latent)
+
+    def _flatten(self, layer: nn.Flatten) -> None:
+        if (layer.start_dim, layer.end_dim) != (1, -1):
+            raise _Other
+        self.shape = (math.prod(self.shape),)
+
+    def _unflatten(self, layer: nn.Unflatten) -> None:
+        sizes = layer.unflattened_size
+        if layer.dim != 1 or len(self.shape) != 1 or math.prod(sizes) != self.shape[0]:
+            raise _Other
+        self.shape = tuple(sizes)
+
+    def _log_softmax(self, layer: nn.LogSoftmax) -> None:
+        if layer.dim not in (1, -1) or len(self.shape) != 1:
+            raise _Other
+        self.normalised = True  # cross entropy normalises
+
+
+READERS: dict[type, Callable[[_Reader, Any], None]] = {
+    ConvPoolReLU2d: _Reader._conv_pool_relu,
+    nn.Linear: _Reader._linear,
+    nn.ReLU: _Reader._relu,
+    Dropout: _Reader._dropout,
+    nn.Flatten: _Reader._flatten,
+    nn.Unflatten: _Reader._unflatten,
+    nn.LogSoftmax: _Reader._log_softmax,
+}
+
+
+def _leaves(module: nn.Module) -> Iterator[nn.Module]:
+    """The layers of nested sequences, in order."""
+    if type(module) is nn.Sequential:
+        for each in module:
+            yield from _leaves(each)
+    else:
+        yield module
+
+
+def _is_pool_relu(layers: Sequence[nn.Module]) -> bool:
+    """Whether these are 2 × 2 max pooling and ReLU, in either order."""
+    if {type(layer) for layer in layers} != {nn.MaxPool2d, nn.ReLU}:
+        return False
+    (pool,) = (layer for layer in layers if type(layer) is nn.MaxPool2d)
+    return (
+        pool.kernel_size in (2, (2, 2))
+        and pool.stride in (2, (2, 2))
+        and pool.padding in (0, (0, 0))
+        and pool.dilation in (1, (1, 1))
+        and not pool.ceil_mode
+        and not pool.return_indices
+    )

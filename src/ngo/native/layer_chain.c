@@ -1,0 +1,282 @@
+/* Chains of layers: losses, and gradients or scores, of many models.
+ *
+ * Activations have the batch as their last dimension, [channels, height, width, batch].
+ */
+
+#include <math.h>
+#include <stdint.h>
+#include <stddef.h>
+
+typedef int64_t size;
+
+void ngo_conv_pool_relu(const float *x, const float *w, const float *bias, float *y, uint8_t *arg,
+                        float *acc, size tile, size b, size in, size h, size width, size out,
+                        size k);
+size ngo_conv_pool_relu_backward_workspace(size b, size in, size h, size width, size out, size k);
+void ngo_conv_pool_relu_backward(const float *x, const float *w, const uint8_t *arg,
+                                 const float *dy, float *dx, float *dw, float *db, float *d,
+                                 size b, size in, size h, size width, size out, size k);
+double ngo_cross_entropy(const float *y, float *dy, const size *targets, const size *samples, size b,
+                         size classes, size *correct);
+double ngo_squared_error(const float *y, float *dy, size n, size b);
+double ngo_gaussian_code(const float *x, const float *noise, float *z, size out, size b);
+void ngo_gaussian_code_backward(const float *x, const float *noise, const float *dz, float *dx,
+                                size out, size b);
+double ngo_bernoulli(const float *y, float *dy, size n, size b, float *sums);
+void ngo_product(const float *a, const float *b, const float *bias, float *c, size m, size n,
+                 size k, size row, size step);
+
+/* Kinds of layers and losses, in the order of LAYERS and LOSSES in layer_chain.py. */
+enum { CONV_POOL_RELU, LINEAR, RELU, DROPOUT, GAUSSIAN_CODE };
+enum { CROSS_ENTROPY, SQUARED_ERROR, NEGATIVE_ELBO };
+
+typedef struct {
+    size kind;
+    size in, h, w;         /* channels, height and width of the input; or its features, 1 and 1 */
+    size out, k;           /* output channels or features; the size of the kernel */
+    size weight, bias;     /* where they start among the parameters; bias -1: none */
+    size drawn, draws;     /* random numbers of a sample: of earlier layers, of this one */
+    double keep;           /* dropout's probability of keeping a number */
+} layer;
+
+typedef struct {
+    const layer *layers;
+    size count, loss;
+    size features, plane;      /* numbers of an input, and of one of its channels */
+    const float *shades;       /* [channels, 256]: what uint8 inputs stand for; NULL for float inputs */
+    const float *grey;         /* [256]: what uint8 targets stand for; NULL for float targets */
+} chain;
+
+/* One model and one batch. */
+typedef struct {
+    const float *parameters;
+    float *gradient;     /* NULL: none is wanted */
+    const void *inputs, *targets;
+    const size *samples; /* which rows of inputs and targets; NULL: the first b */
+    const float *noise;  /* the layers' random numbers, [b, draws] of each; NULL: no dropout */
+    size b;
+} item;
+
+/* The output of a layer, and what its backward pass needs. */
+typedef struct {
+    float *y;
+    uint8_t *which;
+} place;
+
+/* A thread's memory. */
+typedef struct {
+    place *places;
+    float *inputs, *dy, *dx, *scratch;
+} space;
+
+static size outputs(const layer *l)
+{
+    if (l->kind == CONV_POOL_RELU)
+        return l->out * ((l->h - l->k + 1) / 2) * ((l->w - l->k + 1) / 2);
+    return l->kind == LINEAR || l->kind == GAUSSIAN_CODE ? l->out : l->in * l->h * l->w;
+}
+
+static size larger(size a, size b)
+{
+    return a > b ? a : b;
+}
+
+static size lesser(size a, size b)
+{
+    return a < b ? a : b;
+}
+
+static size tile_of(size b)
+{
+    return larger(1, 512 / b);
+}
+
+static float *take(float **rest, size n)
+{
+    float *taken = *rest;
+    *rest += (n + 15) & ~(size)15;
+    return taken;
+}
+
+/* Divides `work` among what batches of b samples need; the number of floats. */
+static size lay_out(const chain *c, size b, float *work, space *s)
+{
+    float *rest = work;
+    size widest = c->features, scratch = 2 * b;
+    s->inputs = take(&rest, c->features * b);
+    for (size i = 0; i < c->count; i++) {
+        const layer *l = c->layers + i;
+        place *p = s->places + i;
+        size in = l->in * l->h * l->w, out = outputs(l);
+        widest = larger(widest, out);
+        if (l->kind == RELU || l->kind == DROPOUT) { /* in place */
+            p->y = i ? s->places[i - 1].y : s->inputs;
+            continue;
+        }
+        p->y = take(&rest, out * b);
+        if (l->kind == LINEAR)
+            scratch = larger(scratch, in * b);
+        if (l->kind == CONV_POOL_RELU) {
+            size back = ngo_conv_pool_relu_backward_workspace(b, l->in, l->h, l->w, l->out, l->k);
+            p->which = (uint8_t *)take(&rest, out * b / 4 + 1);
+            scratch = larger(scratch, larger(16 * tile_of(b) * b, back));
+        }
+    }
+    s->dy = take(&rest, widest * b);
+    s->dx = take(&rest, widest * b);
+    s->scratch = take(&rest, scratch);
+    return rest - work;
+}
+
+/* y [columns, rows], the transpose of x [rows, columns]. */
+static void transpose(const float *restrict x, float *restrict y, size rows, size columns)
+{
+    for (size at = 0; at < columns; at += 16)
+        for (size r = 0; r < rows; r++)
+            for (size c = at; c < at + 16 && c < columns; c++)
+                y[c * rows + r] = x[r * columns + c];
+}
+
+/* x [features, b] from the item's rows of `features` numbers; or of uint8 values, where there are shades
+ * for each plane. */
+static void gather(const item *it, const void *rows, const float *shades, size features, size plane,
+                   float *restrict x)
+{
+    for (size from = 0; from < features; from += plane, shades += shades ? 256 : 0)
+        for (size at = from; at < from + plane; at += 64)
+            for (size v = 0; v < it->b; v++) {
+                size row = (it->samples ? it->samples[v] : v) * features;
+                size end = lesser(at + 64, from + plane);
+                const float *numbers = (const float *)rows + row;
+                const uint8_t *values = (const uint8_t *)rows + row;
+                for (size f = at; f < end; f++)
+                    x[f * it->b + v] = shades ? shades[values[f]] : numbers[f];
+            }
+}
+
+/* Multiplies by dropout's masks. */
+static void drop(const layer *l, const item *it, float *restrict x, float *restrict mask)
+{
+    if (!it->noise)
+        return;
+    const float *noise = it->noise + l->drawn * it->b;
+    size plane = l->in * l->h * l->w / l->draws;
+    float scale = 1 / (float)l->keep;
+    for (size j = 0; j < l->draws; j++) {
+        for (size v = 0; v < it->b; v++)
+            mask[v] = noise[v * l->draws + j] * scale;
+        for (size f = 0; f < plane; f++, x += it->b)
+            for (size v = 0; v < it->b; v++)
+                x[v] *= mask[v];
+    }
+}
+
+/* Computes the outputs of all layers; what layers add to the loss. */
+static double forward(const chain *c, const item *it, const space *s)
+{
+    double loss = 0;
+    const float *x = s->inputs;
+    for (size i = 0; i < c->count; i++) {
+        const layer *l = c->layers + i;
+        place p = s->places[i];
+        const float *weight = it->parameters + l->weight;
+        const float *bias = l->bias < 0 ? NULL : it->parameters + l->bias;
+        size n = outputs(l) * it->b;
+        if (l->kind == CONV_POOL_RELU) {
+            ngo_conv_pool_relu(x, weight, bias, p.y, p.which, s->scratch, tile_of(it->b), it->b,
+                               l->in, l->h, l->w, l->out, l->k);
+        } else if (l->kind == LINEAR)
+            ngo_product(weight, x, bias, p.y, l->out, it->b, l->in, l->in, 1);
+        else if (l->kind == RELU)
+            for (size v = 0; v < n; v++)
+                p.y[v] = p.y[v] < 0 ? 0 : p.y[v];
+        else if (l->kind == DROPOUT)
+            drop(l, it, p.y, s->scratch);
+        else
+            loss += ngo_gaussian_code(x, it->noise + l->drawn * it->b, p.y, l->out, it->b);
+        x = p.y;
+    }
+    return loss;
+}
+
+/* Computes the gradient of the parameters, from that of the last layer's output in s->dy. */
+static void backward(const chain *c, const item *it, space *s)
+{
+    size first = 0; /* the first layer with parameters */
+    while (c->layers[first].kind != CONV_POOL_RELU && c->layers[first].kind != LINEAR)
+        first++;
+    for (size i = c->count - 1; i >= first; i--) {
+        const layer *l = c->layers + i;
+        const float *x = i ? s->places[i - 1].y : s->inputs, *y = s->places[i].y;
+        float *dx = i > first ? s->dx : NULL, *dw = it->gradient + l->weight;
+        float *db = l->bias < 0 ? NULL : it->gradient + l->bias;
+        size n = outputs(l) * it->b;
+        if (l->kind == RELU) {
+            for (size v = 0; v < n; v++)
+                s->dy[v] = y[v] <= 0 ? 0 : s->dy[v];
+            continue;
+        }
+        if (l->kind == DROPOUT) {
+            drop(l, it, s->dy, s->scratch);
+            continue;
+        }
+        if (l->kind == CONV_POOL_RELU) {
+            ngo_conv_pool_relu_backward(x, it->parameters + l->weight, s->places[i].which, s->dy, dx,
+                                        dw, db, s->scratch, it->b, l->in, l->h, l->w, l->out, l->k);
+        } else if (l->kind == LINEAR) {
+            transpose(x, s->scratch, l->in, it->b);
+            ngo_product(s->dy, s->scratch, NULL, dw, l->out, l->in, it->b, it->b, 1);
+            for (size o = 0; db && o < l->out; o++) {
+                float sum = 0;
+                for (size v = 0; v < it->b; v++)
+                    sum += s->dy[o * it->b + v];
+                db[o] = sum;
+            }
+            if (dx)
+                ngo_product(it->parameters + l->weight, s->dy, NULL, dx, l->in, it->b, l->out, 1,
+                            l->in);
+        } else
+            ngo_gaussian_code_backward(x, it->noise + l->drawn * it->b, s->dy, s->dx, l->out,
+                                       it->b);
+        s->dx = s->dy;
+        s->dy = dx;
+    }
+}
+
+/* The number of floats that a thread needs for batches of up to b samples. */
+size ngo_chain_workspace(const chain *c, size b)
+{
+    place places[c->count];
+    space s = {.places = places};
+    return lay_out(c, b, NULL, &s);
+}
+
+/* For each item: the sum of its samples' losses, the number of samples whose class is right (-1 if a
+ * target is no class), and the gradient of the mean loss. Threads that pass the same `next`, initially
+ * 0, share the items; each has its own `work`. */
+void ngo_chain(const chain *c, const item *items, size n, double *losses, size *correct, size *next,
+               float *work)
+{
+    place places[c->count];
+    size k;
+    while ((k = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < n) {
+        const item *it = items + k;
+        space s = {.places = places};
+        lay_out(c, it->b, work, &s);
+        gather(it, it->inputs, c->shades, c->features, c->plane, s.inputs);
+        double loss = forward(c, it, &s);
+        const float *y = places[c->count - 1].y;
+        size width = outputs(c->layers + c->count - 1);
+        correct[k] = 0;
+        if (c->loss == CROSS_ENTROPY)
+            loss += ngo_cross_entropy(y, s.dy, it->targets, it->samples, it->b, width, correct + k);
+        else {
+            gather(it, it->targets, c->grey, width, width, s.dy);
+            loss += c->loss == SQUARED_ERROR ? ngo_squared_error(y, s.dy, width, it->b)
+                                             : ngo_bernoulli(y, s.dy, width, it->b, s.scratch);
+        }
+        losses[k] = loss;
+        if (it->gradient && correct[k] >= 0)
+            backward(c, it, &s);
+    }
+}

@@ -1,0 +1,207 @@
+"""Chains of layers on a CPU, compiled from ``layer_chain.c``: passes of many models in one call."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from ngo.native import conv_pool_relu, conv_pool_relu_backward, product
+from ngo.native.arguments import DOUBLE, POINTER, SIZE, check_tensor
+from ngo.native.build import function
+from ngo.native.losses import LOSSES, check_targets
+from ngo.native.pool import Map
+
+# The modules of the C functions that layer_chain.c calls.
+CALLED = (conv_pool_relu, conv_pool_relu_backward, product)
+
+# The kinds of layers, in the order of their numbers in layer_chain.c.
+LAYERS = ("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code")
+
+
+class Layer(ctypes.Structure):
+    """A layer; layer_chain.c explains the fields."""
+
+    _fields_ = [
+        *[(name, SIZE) for name in ("kind", "input", "h", "w", "out", "k", "weight", "bias")],
+        *[(name, SIZE) for name in ("drawn", "draws")],
+        ("keep", DOUBLE),
+    ]
+
+
+class _Chain(ctypes.Structure):
+    _fields_ = [
+        ("layers", POINTER),
+        *[(name, SIZE) for name in ("count", "loss", "features", "plane")],
+        *[(name, POINTER) for name in ("shades", "grey")],
+    ]
+
+
+class Chain:
+    """Layers and a loss, computed for many models by several threads.
+
+    Inputs are contiguous float32 ``[m, *input_shape]``, or uint8 with ``shades`` ``[c, 256]``: the
+    float32 that each value stands for, by channel. Targets are int64 classes ``[m]``, float32
+    ``[m, outputs]`` or uint8 images ``[m, *input_shape]``, according to the loss. Other tensors
+    raise ValueError, as does a class that the outputs do not have.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[Layer],
+        loss: str,
+        input_shape: Sequence[int],
+        outputs: int,
+        *,
+        spread: Map,
+        threads: int,
+    ) -> None:
+        """``outputs`` are those of the last layer; ``spread`` has that many ``threads``."""
+        self.draws = sum(layer.draws for layer in layers)  # random numbers for a sample
+        self.layers = tuple(layers)
+        self._layers = (Layer * len(layers))(*layers)
+        self._loss, self._shape, self._outputs = loss, tuple(input_shape), outputs
+        self._spread, self._threads = spread, threads
+        self._grey = torch.arange(256, dtype=torch.uint8) / 255
+        self._work = torch.empty(0)  # of each thread: [threads, floats]
+        self._batch = 0  # the largest batch that it is enough for
+
+    def gradients(
+        self,
+        X: torch.Tensor,
+        G: torch.Tensor,
+        inputs: torch.Tensor,
+        targets: torch.Tensor,
+        *,
+        samples: torch.Tensor | None = None,
+        shades: torch.Tensor | None = None,
+        noise: torch.Tensor | None = None,
+        models: Sequence[int] | None = None,
+    ) -> torch.Tensor:
+        """Write the gradient of each model's mean loss to ``G``; the losses ``[n]``.
+
+        Row i of ``X`` ``[n, d]`` is a model; with ``models`` ``[n]``, the row ``models[i]`` is. Its
+        batch are the rows ``samples[i]`` ``[b]`` of inputs and targets; without ``samples``, there
+        are n · b rows in order. Row i of ``noise`` has the numbers that each layer draws,
+        ``[b, draws]`` of one layer after another. Without ``noise``, dropout is off.
+        """
+        count, d = X.shape
+        check_tensor("X", X, (count, d))
+        check_tensor("G", G, (count, d))
+        self._check(inputs, targets, shades)
+        chosen = np.arange(count) if models is None else np.arange(count)[list(models)]
+        n = len(chosen)
+        each = np.arange(n)
+        if samples is None:
+            b = len(inputs) // n
+            start, places = each * b, 0
+        else:
+            b = samples.shape[1]
+            check_tensor("samples", samples, (n, b), torch.int64)
+            first, last = torch.aminmax(samples)
+            if first < 0 or last >= len(inputs):
+                raise ValueError(f"samples must be in 0 to {len(inputs) - 1}")
+            start, places = 0, samples.data_ptr() + 8 * b * each
+        if noise is not None:
+            check_tensor("noise", noise, (n, b * self.draws))
+        losses, _ = self._run(
+            n,
+            shades,
+            parameters=X.data_ptr() + 4 * d * chosen,
+            gradient=G.data_ptr() + 4 * d * chosen,
+            inputs=_rows(inputs, start),
+            targets=_rows(targets, start),
+            samples=places,
+            noise=0 if noise is None else noise.data_ptr() + 4 * b * self.draws * each,
+            b=b,
+        )
+        return torch.from_numpy(losses / b).float()
+
+    def scores(
+        self,
+        X: torch.Tensor,
+        inputs: Sequence[torch.Tensor],
+        targets: Sequence[torch.Tensor],
+        noise: Sequence[torch.Tensor] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """For each model, the sum of the losses of all samples, and how many classes are right.
+
+        ``noise`` has the numbers that layers draw for each chunk, ``[b · draws]``.
+        """
+        n, d = X.shape
+        check_tensor("X", X, (n, d))
+        for chunk in zip(inputs, targets, strict=True):
+            self._check(*chunk, None)
+        losses, correct = self._run(
+            n * len(inputs),
+            None,
+            parameters=np.repeat(X.data_ptr() + 4 * d * np.arange(n), len(inputs)),
+            gradient=0,
+            inputs=np.tile([x.data_ptr() for x in inputs], n),
+            targets=np.tile([x.data_ptr() for x in targets], n),
+            samples=0,
+            noise=0 if noise is None else np.tile([x.data_ptr() for x in noise], n),
+            b=np.tile([len(x) for x in inputs], n),
+        )
+        return losses.reshape(n, -1).sum(1), correct.reshape(n, -1).sum(1)
+
+    def _check(
+        self, inputs: torch.Tensor, targets: torch.Tensor, shades: torch.Tensor | None
+    ) -> None:
+        m, kind = len(inputs), torch.float32 if shades is None else torch.uint8
+        check_tensor("inputs", inputs, (m, *self._shape), kind)
+        if shades is not None:
+            check_tensor("shades", shades, (self._shape[0], 256))
+        check_targets(self._loss, targets, m, self._outputs, self._shape)
+
+    def _run(
+        self, count: int, shades: torch.Tensor | None, **items: np.ndarray | int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Compute all items: for each, the sum of the losses and the number of right classes."""
+        table = np.empty((count, len(items)), np.int64)  # of layer_chain.c's struct `item`
+        for column, values in enumerate(items.values()):
+            table[:, column] = values
+        features = math.prod(self._shape)
+        chain = _Chain(
+            ctypes.addressof(self._layers),
+            len(self._layers),
+            LOSSES.index(self._loss),
+            features,
+            features // (1 if shades is None else self._shape[0]),
+            0 if shades is None else shades.data_ptr(),
+            self._grey.data_ptr() if self._loss == "negative_elbo" else 0,
+        )
+        self._reserve(chain, int(table[:, -1].max(initial=1)))
+        losses, correct, taken = np.empty(count), np.empty(count, np.int64), ctypes.c_int64()
+        run = function("ngo_chain", [POINTER, POINTER, SIZE, *[POINTER] * 4])
+
+        def part(thread: int) -> None:
+            run(
+                ctypes.byref(chain),
+                table.ctypes.data,
+                count,
+                losses.ctypes.data,
+                correct.ctypes.data,
+                ctypes.byref(taken),
+                self._work[thread].data_ptr(),
+            )
+
+        self._spread(part, min(self._threads, count))
+        if (correct < 0).any():
+            raise ValueError(f"a target is not a class from 0 to {self._outputs - 1}")
+        return losses, correct
+
+    def _reserve(self, chain: _Chain, batch: int) -> None:
+        """Make the threads' memory large enough for batches of this size."""
+        if batch > self._batch:
+            floats = function("ngo_chain_workspace", [POINTER, SIZE], SIZE)
+            size = floats(ctypes.byref(chain), batch)
+            self._work, self._batch = torch.empty(self._threads, size), batch
+
+
+def _rows(x: torch.Tensor, starts: np.ndarray | int) -> np.ndarray | int:
+    """The addresses of rows of ``x``."""
+    return x.data_ptr() + starts * x[:1].numel() * x.element_size()

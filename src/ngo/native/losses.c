@@ -1,0 +1,121 @@
+/* Losses, and the codes whose divergence is a part of one: their sum over a batch, and the gradient of their mean over it.
+ *
+ * The outputs y are [outputs, b]. The gradient goes to dy, which holds the targets before, unless they are
+ * classes.
+ */
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef int64_t size;
+
+/* e^x for x ≤ 0, with a relative error of 1e-7; 0 below -87. */
+static inline float exp_of(float x)
+{
+#pragma clang fp reassociate(off)
+    float low = x < -87 ? -87 : x; /* NaN stays */
+    float whole = rintf(low * 1.44269504f);
+    float part = fmaf(whole, -0.693359375f, low);
+    part = fmaf(whole, 2.12194440e-4f, part);
+    float r = 0.166666667f + part * (0.0416666667f + part * (0.00833333333f + part * 0.00138888889f));
+    r = 1 + part * (1 + part * (0.5f + part * r));
+    int32_t bits = ((int32_t)whole + 127) << 23;
+    float power;
+    memcpy(&power, &bits, 4);
+    return x < -87 ? 0 : r * power;
+}
+
+/* The targets are classes, of the rows `samples` (NULL: the first b). `correct` counts the samples whose
+ * largest output is that of their class; it is -1 if a target is no class. */
+double ngo_cross_entropy(const float *y, float *dy, const size *targets, const size *samples, size b,
+                         size classes, size *correct)
+{
+    double loss = 0;
+    *correct = 0;
+    for (size v = 0; v < b; v++) {
+        size target = targets[samples ? samples[v] : v], best = 0;
+        if (target < 0 || target >= classes) {
+            *correct = -1;
+            return NAN;
+        }
+        float top = y[v], sum = 0;
+        for (size k = 1; k < classes; k++) { /* the first of equal values; NaN wins */
+            float value = y[k * b + v];
+            int better = value > top || (value != value && top == top);
+            top = better ? value : top;
+            best = better ? k : best;
+        }
+        for (size k = 0; k < classes; k++)
+            sum += dy[k * b + v] = expf(y[k * b + v] - top);
+        for (size k = 0; k < classes; k++)
+            dy[k * b + v] = (dy[k * b + v] / sum - (k == target)) / b;
+        loss += logf(sum) + ((double)top - y[target * b + v]);
+        *correct += best == target;
+    }
+    return loss;
+}
+
+/* The mean over the n outputs of a sample. */
+double ngo_squared_error(const float *y, float *dy, size n, size b)
+{
+    double loss = 0;
+    for (size v = 0; v < n * b; v++) {
+        float difference = y[v] - dy[v];
+        loss += difference * difference;
+        dy[v] = 2 * difference / (n * b);
+    }
+    return loss / n;
+}
+
+/* The Bernoulli likelihood of shares, for logits y. A logarithm is that of a product of up to 64 numbers
+ * 1 + e^-|y|. The workspace has 2 b elements. */
+double ngo_bernoulli(const float *y, float *dy, size n, size b, float *restrict sums)
+{
+    double loss = 0;
+    float *restrict products = sums + b;
+    for (size at = 0; at < n; at += 64) {
+        for (size v = 0; v < b; v++)
+            sums[v] = 0, products[v] = 1;
+        for (size f = at; f < at + 64 && f < n; f++)
+            for (size v = 0; v < b; v++) {
+                float logit = y[f * b + v], share = dy[f * b + v];
+                float power = exp_of(logit > 0 ? -logit : logit);
+                sums[v] += (logit > 0 ? logit : 0) - logit * share;
+                products[v] *= 1 + power;
+                dy[f * b + v] = ((logit > 0 ? 1 : power) / (1 + power) - share) / b;
+            }
+        for (size v = 0; v < b; v++)
+            loss += sums[v] + logf(products[v]);
+    }
+    return loss;
+}
+
+/* Codes z [out, b] from their means and log-variances x [2 out, b] and normal noise [b, out]; the
+ * divergence of all samples from a normal distribution, which is a part of the loss. */
+double ngo_gaussian_code(const float *x, const float *noise, float *z, size out, size b)
+{
+    double divergence = 0;
+    for (size j = 0; j < out; j++)
+        for (size v = 0; v < b; v++) {
+            float mean = x[j * b + v], log_variance = x[(out + j) * b + v];
+            float deviation = expf(log_variance / 2);
+            z[j * b + v] = mean + deviation * noise[v * out + j];
+            divergence += (mean * mean + deviation * deviation - 1 - log_variance) / 2;
+        }
+    return divergence;
+}
+
+/* The gradient of x, with that of the divergence. */
+void ngo_gaussian_code_backward(const float *x, const float *noise, const float *dz, float *dx,
+                                size out, size b)
+{
+    for (size j = 0; j < out; j++)
+        for (size v = 0; v < b; v++) {
+            size mean = j * b + v, log_variance = (out + j) * b + v;
+            float deviation = expf(x[log_variance] / 2);
+            dx[mean] = dz[mean] + x[mean] / b;
+            dx[log_variance] = (dz[mean] * deviation * noise[v * out + j]
+                                + (deviation * deviation - 1) / b) / 2;
+        }
+}

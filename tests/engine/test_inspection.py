@@ -1,0 +1,247 @@
+"""Chains against autograd in float64, and what is no chain."""
+
+import random
+from dataclasses import replace
+
+import pytest
+import torch
+from conftest import apart, batch
+from torch import nn
+from torch.nn.utils.parametrizations import weight_norm
+
+from ngo.common.seeding import torch_stream
+from ngo.engine.backend import Stacked
+from ngo.engine.inspection import find_chain
+from ngo.engine.population import Population
+from ngo.models.conv_pool import ConvPoolReLU2d
+from ngo.models.layers import VAE, Dropout, RandomLayer
+from ngo.models.model import MODELS, Model
+from ngo.models.task import TASKS
+from ngo.native import build
+
+pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
+
+CHAINS = ("linear", "toy_net", "mnist_fc", "mnist_cnn", "cifar10_cnn", "cifar100_cnn", "mnist_vae")
+
+
+def random_model(seed):
+    """A model of random layers of random sizes."""
+    rng = random.Random(seed)
+    images = rng.random() < 0.6
+    shape = (
+        (rng.randint(1, 3), rng.randint(6, 13), rng.randint(6, 13))
+        if images
+        else (rng.randint(1, 40),)
+    )
+    task = rng.choice(["classification", "regression"])
+    state = rng.getstate()
+
+    def build(generator):
+        rng.setstate(state)
+        layers, size = [], shape
+        while len(size) == 3 and min(size[1:]) > 3 and rng.random() < 0.8:
+            out, k = rng.randint(1, 9), rng.choice([k for k in (3, 5) if min(size[1:]) > k])
+            parts = [nn.Conv2d(size[0], out, k), nn.MaxPool2d(2), nn.ReLU()]
+            layer = nn.Sequential(*parts) if rng.random() < 0.3 else ConvPoolReLU2d(size[0], out, k)
+            layers.append(layer)
+            size = (out, *((side - k + 1) // 2 for side in size[1:]))
+            if rng.random() < 0.3:
+                layers.append(Dropout(generator, channels=rng.random() < 0.7))
+        if len(size) == 3:
+            layers.append(nn.Flatten())
+        features = torch.Size(size).numel()
+        for _ in range(rng.randint(1, 3)):
+            out = rng.randint(2, 40)
+            layers.append(nn.Linear(features, out, bias=rng.random() < 0.8))
+            features = out
+            layers += [nn.ReLU()] * (rng.random() < 0.5) + [Dropout(generator, 0.75)] * (
+                rng.random() < 0.3
+            )
+        layers.append(nn.Linear(features, rng.randint(2, 12)))
+        return nn.Sequential(*layers, *[nn.LogSoftmax(1)] * (task == "classification"))
+
+    return Model(build, shape, task)
+
+
+def in_float64(population, model, i, inputs, targets):
+    """The loss and the gradient of worker i's module in float64, with the same random numbers."""
+    drawn = []
+    generator = torch_stream(0, "dropout", i)
+
+    def record(generator, sample):
+        drawn.append(sample(generator))
+        return drawn[-1]
+
+    single, double = model.build(generator), model.build(generator)
+    for module, source in ((single, record), (double, lambda *_: drawn.pop(0).double())):
+        module.load_state_dict(population.modules[i].state_dict())
+        for layer in module.modules():
+            if isinstance(layer, RandomLayer):
+                layer.source = source
+    with torch.no_grad():
+        single(inputs)
+    loss = TASKS[model.task].loss(double.double()(inputs.double()), targets).mean()
+    loss.backward()
+    return loss.detach(), [parameter.grad for parameter in double.parameters()]
+
+
+def check(population, model, given):
+    losses = population.gradients(given)
+    for i, module in enumerate(population.modules):
+        loss, exact = in_float64(population, model, i, given.inputs[i], given.targets[i])
+        assert losses[i].double() == pytest.approx(loss.item(), rel=1e-5, abs=1e-6)
+        found = torch.cat([parameter.grad.flatten() for parameter in module.parameters()])
+        exact = torch.cat([each.flatten() for each in exact])
+        assert (found - exact).norm() <= 1e-5 * exact.norm() + 1e-7
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_gradients_of_random_chains_are_those_of_float64(part):
+    """On whole numbers and halves, so that ties of ReLU and pooling are exact and frequent."""
+    for seed in range(part, 600, 4):
+        model, generator = random_model(seed), torch_stream(seed, "test")
+        population = Population(model, 2, seed=0, backend="compiled", threads=1)
+        b, X = seed % 37 + 1, population.X
+        X.copy_(torch.randint(-2, 3, X.shape, generator=generator) / 4)
+        outputs = population.modules[0](torch.zeros(1, *model.input_shape)).shape[1]
+        for i, stream in enumerate(population.generators):
+            stream.set_state(torch_stream(0, "dropout", i).get_state())
+        inputs = torch.randint(-2, 3, (2, b, *model.input_shape), generator=generator).float()
+        targets = {
+            "classification": torch.randint(outputs, (2, b), generator=generator),
+            "regression": torch.randint(-2, 3, (2, b, outputs), generator=generator).float(),
+        }[model.task]
+        check(population, model, Stacked(inputs, targets))
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("b", [1, 5, 32])
+def test_the_papers_networks_are_chains(name, b):
+    """Of the models, these, and not ResNet-18 and the VAE with batch normalization."""
+    check(apart(name, 2, "compiled"), MODELS[name], batch(name, 2, b=b))
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_evaluations_are_those_of_the_modules(name):
+    """VAEs have the same noise in both."""
+    ours, theirs = apart(name, 3, "compiled", threads=2), apart(name, 3, "loop")
+    chunks = [batch(name, 1, b=b, seed=b) for b in (40, 40, 13)]
+    given = [chunk.inputs[0] for chunk in chunks], [chunk.targets[0] for chunk in chunks]
+    found, expected = ours.evaluate(*given), theirs.evaluate(*given)
+    assert ours.chain is not None
+    for name in ("loss", "accuracy"):
+        for key in (f"consensus_{name}", f"worker_{'losses' if name == 'loss' else 'accuracies'}"):
+            wanted = pytest.approx(getattr(expected, key), rel=1e-5, nan_ok=True)
+            assert getattr(found, key) == wanted
+    assert ours.evaluate(*given, workers=()).worker_losses == []
+
+
+def test_without_training_dropout_is_off():
+    """As measurements at given parameters want it."""
+    ours, theirs = apart("mnist_cnn", 2, "compiled"), apart("mnist_cnn", 2, "loop")
+    for population in (ours, theirs):
+        for module in population.modules:
+            module.eval()
+    given = batch("mnist_cnn", 2, b=8)
+    assert torch.allclose(ours.gradients(given), theirs.gradients(given))
+    assert (ours.G - theirs.G).norm() < 1e-5 * theirs.G.norm()
+    vae = [apart("mnist_vae", 2, backend) for backend in ("compiled", "loop")]
+    for population in vae:
+        for module in population.modules:
+            module.eval()
+    given = batch("mnist_vae", 2, b=8)
+    assert torch.allclose(vae[0].gradients(given), vae[1].gradients(given))
+
+
+def hooked(module):
+    module[0].register_forward_hook(lambda *_: None)
+    return module
+
+
+def frozen(module):
+    module[0].bias.requires_grad_(False)
+    return module
+
+
+def watched(module):
+    module[0].weight.register_hook(lambda gradient: 2 * gradient)
+    return module
+
+
+def replaced(module):
+    module[1].forward = torch.tanh
+    return module
+
+
+class Own(nn.Linear):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+def shared(layer):
+    return nn.Sequential(layer, nn.ReLU(), layer)
+
+
+def tied(first, second):
+    second.weight = first.weight
+    return nn.Sequential(first, nn.ReLU(), second)
+
+
+OTHERS = {
+    "hooks": lambda g: hooked(nn.Sequential(nn.Linear(6, 6), nn.ReLU())),
+    "frozen parameters": lambda g: frozen(nn.Sequential(nn.Linear(6, 6), nn.ReLU())),
+    "hooks of parameters": lambda g: watched(nn.Sequential(nn.Linear(6, 6), nn.ReLU())),
+    "another forward": lambda g: replaced(nn.Sequential(nn.Linear(6, 6), nn.ReLU())),
+    "subclasses": lambda g: Own(6, 6),
+    "layers used twice": lambda g: shared(nn.Linear(6, 6)),
+    "shared parameters": lambda g: tied(nn.Linear(6, 6), nn.Linear(6, 6)),
+    "parametrizations": lambda g: weight_norm(nn.Linear(6, 6)),
+    "unknown layers": lambda g: nn.Sequential(nn.Linear(6, 6), nn.Tanh()),
+    "batch normalization": lambda g: nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6)),
+    "another stream": lambda g: nn.Sequential(nn.Linear(6, 6), Dropout(torch.Generator())),
+    "layers after a softmax": lambda g: nn.Sequential(nn.LogSoftmax(1), nn.Linear(6, 6)),
+    "softmax over the batch": lambda g: nn.Sequential(nn.Linear(6, 6), nn.LogSoftmax(0)),
+    "no parameters": lambda g: nn.Flatten(),
+    "an autoencoder in a sequence": lambda g: nn.Sequential(
+        VAE(nn.Linear(6, 4), nn.Linear(2, 6), 2, g)
+    ),
+}
+
+IMAGES = {
+    "padding": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 3, padding=1), nn.Flatten()),
+    "strides": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 3, stride=2), nn.Flatten()),
+    "even kernels": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 4), nn.Flatten()),
+    "no bias": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 3, bias=False), nn.Flatten()),
+    "no pooling": lambda g: nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten()),
+    "wider pooling": lambda g: nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.MaxPool2d(3), nn.ReLU(), nn.Flatten()
+    ),
+    "images as outputs": lambda g: ConvPoolReLU2d(1, 2, 3),
+    "linear layers of columns": lambda g: nn.Sequential(nn.Linear(9, 3), nn.Flatten()),
+}
+
+
+@pytest.mark.parametrize("name", [*OTHERS, *IMAGES])
+def test_other_modules_are_no_chains(name):
+    build = OTHERS.get(name) or IMAGES[name]
+    model = Model(build, (6,) if name in OTHERS else (1, 9, 9), "classification")
+    assert Population(model, 2, seed=0).chain is None
+
+
+def test_other_tasks_types_and_precisions_are_no_chains():
+    model = MODELS["mnist_fc"]
+    population = Population(model, 2, seed=0)
+    assert population.chain is not None
+    task = TASKS["classification"]
+    for changed in (
+        replace(task, loss=lambda outputs, targets: outputs.sum(1)),
+        replace(task, score=lambda outputs, targets: targets == 0),
+        TASKS["vae"],
+    ):
+        assert Population(model, 2, seed=0, task=changed).chain is None
+    assert Population(model, 2, seed=0, precision="bfloat16").chain is None
+    assert Population(model, 2, seed=0, backend="loop").chain is None
+    assert Population("resnet18", 1, seed=0).chain is None
+    assert Population("cifar10_vae", 1, seed=0).chain is None
+    population.modules[1][1].register_forward_hook(lambda *_: None)
+    assert find_chain(population) is None

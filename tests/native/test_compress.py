@@ -1,0 +1,129 @@
+"""The kernels of compressions against float64, on random shapes."""
+
+import math
+import random
+
+import pytest
+import torch
+
+from ngo.common.seeding import torch_stream
+from ngo.native import build, compress
+from ngo.native.pool import in_order, threads
+
+pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
+
+SEEDS = range(10)
+
+
+def cases(seed, count):
+    """Random rows x ``[n, d]`` with rows h, or one row, and a generator of choices."""
+    draw = random.Random(seed)
+    for k in range(count):
+        n, d = draw.randint(1, 4), draw.choice([1, 16, 623, 624, 625, draw.randint(2, 5000)])
+        x, h = torch.randn(2, n, d, generator=torch_stream(1000 * seed + k, "rows"))
+        if draw.random() < 0.3:
+            x, h = x.round(decimals=1), h.round(decimals=1)  # with equal entries and zeros
+        yield x, h[0].clone() if draw.random() < 0.3 else h, draw
+
+
+def streams(n):
+    return [torch_stream(0, "compression", i) for i in range(n)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sums_of_rows(seed):
+    for x, h, _ in cases(seed, 100):
+        z = (x - h).double()
+        expected = torch.stack([z.abs().sum(1), z.square().sum(1)], 1)
+        assert torch.allclose(compress.row_sums(x, h), expected, rtol=3e-6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_signs(seed):
+    for x, h, _ in cases(seed, 50):
+        if h.dim() == 2:
+            scales = torch.rand(len(x), 1, generator=torch_stream(seed, "scales"))
+            expected = h + torch.where(x - h < 0, -scales, scales)
+            compress.add_signs(x, h, scales, spread=in_order)
+            assert torch.equal(h, expected)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_largest_entries_and_of_equal_ones_the_first(seed):
+    for x, h, draw in cases(seed, 100):
+        k = min(x.shape[1], draw.choice([1, 2, 10, draw.randint(1, x.shape[1])]))
+        found = compress.largest(x, h, k).sort(1).values
+        expected = (x - h).abs().sort(dim=1, descending=True, stable=True).indices[:, :k]
+        assert torch.equal(found, expected.sort(1).values)
+
+
+def test_the_largest_entries_of_rows_that_a_sample_misjudges():
+    """Large entries that no sample sees; all entries alike; not a number."""
+    d, k = 100_000, 1000
+    rows = torch.rand(4, d, generator=torch_stream(0, "rows"))
+    rows[0, 1 : 49 * 600 : 49] += 1
+    rows[1] = -1
+    rows[2, :: -(-d // 2048)] += 100
+    rows[3, 70_000] = math.nan
+    rows[3, 5] = -math.inf
+    found = compress.largest(rows, torch.zeros(d), k).sort(1).values
+    for row, its in zip(rows, found, strict=True):
+        keys = row.abs().nan_to_num(nan=math.inf, posinf=1e38)
+        expected = keys.sort(descending=True, stable=True).indices[:k]
+        assert torch.equal(its, expected.sort().values)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rounding_is_by_torchs_draws(seed):
+    """A level differs from that of float64 only where rounding decides it."""
+    for x, h, draw in cases(seed, 50):
+        levels, own, its = draw.randint(1, 127), streams(len(x)), streams(len(x))
+        z = (x - h).double()
+        factors = (levels / z.abs().amax(1, keepdim=True).clamp_min(1e-3)).float()
+        for _ in range(2):
+            exact = z.abs() * factors.double()
+            exact += torch.stack([torch.rand(x.shape[1], generator=stream) for stream in its])
+            codes = compress.round_at_random(x, h, factors, None, levels, own)
+            negative = 1 << levels.bit_length()
+            assert torch.equal(codes >= negative, z < 0)
+            found = (codes & (negative - 1)).double()
+            apart = found != exact.floor().clamp(max=levels)
+            assert (exact - exact.round()).abs()[apart].le(2e-5).all()
+        for one, other in zip(own, its, strict=True):
+            assert torch.equal(one.get_state(), other.get_state())
+
+
+def test_torchs_streams_are_read_correctly():
+    assert compress.draws_as_torch()
+
+
+def test_bytes_are_the_same_for_any_number_of_threads():
+    def results(spread):
+        x, h = torch.randn(2, 7, 60_000, generator=torch_stream(0, "rows"))
+        yield compress.row_sums(x, h, spread=spread)
+        yield compress.largest(x, h, 600, spread=spread)
+        compress.add_signs(x, h, torch.full((7, 1), 0.1), spread=spread)
+        yield h.clone()
+        one = torch.ones(7, 1)
+        compress.round_at_random(x, h, one, one, 7, streams(7), spread=spread)
+        yield h
+
+    for other in (threads(2), threads(3)):
+        for one, its in zip(results(in_order), results(other), strict=True):
+            assert torch.equal(one, its)
+
+
+def test_tensors_that_do_not_fit_are_refused():
+    x, one = torch.zeros(3, 50), torch.ones(3, 1)
+    assert compress.fits(x, x)
+    for h in (x.double(), x[:, :40].contiguous(), torch.zeros(50, 3).T, x[0, :40].contiguous()):
+        with pytest.raises(ValueError, match="h must be a contiguous"):
+            compress.row_sums(x, h)
+    with pytest.raises(ValueError, match="h must be a contiguous"):
+        compress.add_signs(x, x[0], one, spread=in_order)
+    with pytest.raises(ValueError, match="factors must be a contiguous"):
+        compress.round_at_random(x, x, one[:2], None, 7, streams(3))
+    with pytest.raises(ValueError, match="a stream for each row"):
+        compress.round_at_random(x, x, one, None, 7, streams(2))
+    with pytest.raises(ValueError, match="k must be from 1 to 50; it is 51"):
+        compress.largest(x, x, 51)

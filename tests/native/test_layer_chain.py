@@ -1,0 +1,133 @@
+import pytest
+import torch
+
+from ngo.common.seeding import torch_stream
+from ngo.native import build
+from ngo.native.layer_chain import Chain, Layer
+from ngo.native.pool import in_order, threads
+
+pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
+
+
+def linear(loss="cross_entropy", spread=in_order, count=1, **random):
+    """A linear layer from images ``[2, 3, 3]`` to 4 outputs; with ``random``, dropout before it."""
+    layers = [Layer(1, 18, 1, 1, 4, weight=0, bias=72, drawn=random.get("draws", 0))]
+    if random:
+        layers = [Layer(3, 18, 1, 1, **random), *layers]
+    return Chain(layers, loss, (2, 3, 3), 4, spread=spread, threads=count)
+
+
+def numbers(*shape, seed=0):
+    return torch.randn(*shape, generator=torch_stream(seed, "test"))
+
+
+def expected(X, inputs, targets):
+    X = X.clone().requires_grad_()
+    outputs = inputs.flatten(1) @ X[:72].view(4, 18).T + X[72:]
+    loss = torch.nn.functional.cross_entropy(outputs, targets)
+    (gradient,) = torch.autograd.grad(loss, X)
+    return loss.detach(), gradient
+
+
+def test_samples_and_shades_select_the_batches():
+    X, G = numbers(3, 76), torch.empty(3, 76)
+    images = torch.randint(256, (50, 2, 3, 3), generator=torch_stream(0, "images")).byte()
+    classes = torch.arange(50) % 4
+    samples = torch.randint(50, (3, 7), generator=torch_stream(0, "samples"))
+    shades = numbers(2, 256, seed=1)
+    losses = linear().gradients(X, G, images, classes, samples=samples, shades=shades)
+    for i, own in enumerate(samples):
+        inputs = torch.stack([shades[c][images[own, c].long()] for c in (0, 1)], 1)
+        loss, gradient = expected(X[i], inputs, classes[own])
+        assert torch.allclose(losses[i], loss)
+        assert torch.allclose(G[i], gradient, atol=1e-6)
+        one, alone = torch.empty(1, 76), linear()
+        assert torch.equal(
+            alone.gradients(X[i : i + 1], one, inputs, classes[own]), losses[i : i + 1]
+        )
+        assert torch.equal(one[0], G[i])
+
+
+def test_dropout_takes_each_models_noise():
+    X, G, inputs, classes = (
+        numbers(2, 76),
+        torch.empty(2, 76),
+        numbers(10, 2, 3, 3),
+        torch.arange(10) % 4,
+    )
+    noise = (numbers(2, 5 * 18, seed=2) > 0).float()
+    chain = linear(draws=18, keep=0.5)
+    losses = chain.gradients(X, G, inputs, classes, noise=noise)
+    masked = 2 * noise.view(10, 2, 3, 3) * inputs
+    for i in range(2):
+        own = slice(5 * i, 5 * i + 5)
+        loss, gradient = expected(X[i], masked[own], classes[own])
+        assert torch.allclose(losses[i], loss)
+        assert torch.allclose(G[i], gradient, atol=1e-6)
+    assert torch.equal(
+        chain.gradients(X, G, inputs, classes), linear().gradients(X, G, inputs, classes)
+    )
+
+
+def test_any_number_of_threads_gives_the_same_bytes():
+    found = []
+    for count in (1, 2, 5):
+        X, G = numbers(9, 76), torch.empty(9, 76)
+        chain = linear(spread=threads(count), count=count)
+        inputs, classes = numbers(9 * 4, 2, 3, 3, seed=1), torch.arange(9 * 4) % 4
+        losses = chain.gradients(X, G, inputs, classes)
+        sums, correct = chain.scores(X, inputs.split(10), classes.split(10))
+        found.append((losses, G, torch.from_numpy(sums), torch.from_numpy(correct)))
+    for other in found[1:]:
+        assert all(torch.equal(*pair) for pair in zip(found[0], other, strict=True))
+
+
+def test_scores_are_sums_over_all_chunks():
+    X, inputs, classes = numbers(3, 76), numbers(25, 2, 3, 3), torch.arange(25) % 4
+    sums, correct = linear().scores(X, inputs.split(10), classes.split(10))
+    for i in range(3):
+        outputs = inputs.flatten(1) @ X[i, :72].view(4, 18).T + X[i, 72:]
+        loss = torch.nn.functional.cross_entropy(outputs, classes, reduction="sum")
+        assert sums[i] == pytest.approx(loss.item(), rel=1e-5)
+        assert correct[i] == (outputs.argmax(1) == classes).sum()
+
+
+def test_batches_may_grow():
+    """The threads' memory grows with them."""
+    chain, X, G = linear(), numbers(1, 76), torch.empty(1, 76)
+    for b in (1, 30, 2, 500):
+        inputs, classes = numbers(b, 2, 3, 3), torch.arange(b) % 4
+        loss, gradient = expected(X[0], inputs, classes)
+        assert torch.allclose(chain.gradients(X, G, inputs, classes)[0], loss)
+        assert torch.allclose(G[0], gradient, atol=1e-6)
+
+
+def test_tensors_that_do_not_fit_are_refused():
+    X, G, inputs, classes = (
+        numbers(2, 76),
+        torch.empty(2, 76),
+        numbers(6, 2, 3, 3),
+        torch.arange(6) % 4,
+    )
+    far = torch.tensor([[0, 1], [2, 6]])
+    for message, arguments, how in (
+        ("X must be a contiguous", (X.double(), G, inputs, classes), {}),
+        ("G must be a contiguous", (X, G[:1], inputs, classes), {}),
+        ("inputs must be a contiguous", (X, G, inputs.byte(), classes), {}),
+        ("inputs must be a contiguous", (X, G, inputs, classes), {"shades": numbers(2, 256)}),
+        (
+            "shades must be a contiguous",
+            (X, G, inputs.byte(), classes),
+            {"shades": numbers(1, 256)},
+        ),
+        ("targets must be a contiguous", (X, G, inputs, classes[:5]), {}),
+        ("samples must be in 0 to 5", (X, G, inputs, classes), {"samples": far}),
+        ("samples must be a contiguous", (X, G, inputs, classes), {"samples": far[:1]}),
+        ("noise must be a contiguous", (X, G, inputs, classes), {"noise": numbers(2, 1)}),
+        ("a target is not a class from 0 to 3", (X, G, inputs, classes + 1), {}),
+        ("a target is not a class from 0 to 3", (X, G, inputs, classes - 1), {}),
+    ):
+        with pytest.raises(ValueError, match=message):
+            linear().gradients(*arguments, **how)
+    with pytest.raises(ValueError, match="targets must be a contiguous"):
+        linear("squared_error").scores(X, [inputs], [classes])

@@ -1,0 +1,118 @@
+import sys
+
+import pytest
+import torch
+from running import finished, start
+from runs import digits_run
+
+from ngo.common.registry import UserError
+from ngo.gossip.local_rule import LOCAL_RULES
+from ngo.gossip.method import METHODS
+from ngo.training import run_memory as module
+from ngo.training.problem import make_problem
+from ngo.training.run_memory import check_memory, run_memory
+from ngo.training.stepper import Stepper
+
+CPU = torch.device("cpu")
+
+# By how much a run of 150 workers raises the largest memory of a process that has made a small one,
+# and the estimate.
+MEASURED = """
+import pathlib, numpy, torch
+from ngo.bench.training_step import make_spec, random_images
+from ngo.training.problem import make_problem
+from ngo.training.run_memory import PROGRAM, run_memory
+from ngo.training.stepper import Stepper
+
+def largest(n):
+    spec = make_spec("mnist_fc", n, 2, topology="ring")
+    data = random_images("mnist_fc", 4 * n, 9)
+    problem = make_problem(spec, data, numpy.array_split(numpy.arange(4 * n), n))
+    Stepper(spec, problem).advance()
+    estimate = run_memory(spec, problem).total - PROGRAM
+    status = pathlib.Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024, estimate
+
+torch.set_num_threads(1)
+before, _ = largest(2)
+after, estimate = largest(150)
+print(after - before, estimate)
+"""
+
+
+def needs(digits, **values):
+    spec = digits_run(**values)
+    return run_memory(spec, make_problem(spec, digits)).parts
+
+
+def test_matrices_have_a_row_of_parameters_for_each_worker(digits):
+    d = sum(
+        p.numel()
+        for p in make_problem(digits_run(), digits).model.build(torch.Generator()).parameters()
+    )
+    few, many = needs(digits, workers=4), needs(digits, workers=12)
+    assert few["parameters and gradients"] == 2 * 4 * d * 4
+    assert many["parameters and gradients"] == 3 * few["parameters and gradients"]
+    assert few["matrices of the method"] == 4 * d * 4
+    assert few["program"] == many["program"]
+
+
+def test_methods_and_local_rules_keep_their_own(digits):
+    one = needs(digits)["matrices of the method"]
+    assert needs(digits, local_rule="adam")["matrices of the method"] == 3 * one
+    late = needs(digits, method="delayed", delay=5)["matrices of the method"]
+    assert late == 7 * one
+
+
+@pytest.mark.parametrize("method", sorted(name for name in METHODS if name != "ad_psgd"))
+def test_a_method_states_enough_matrices(digits, method):
+    check_kept(digits, method=method, topology=None if method == "centralized" else "chain")
+
+
+@pytest.mark.parametrize("rule", sorted(LOCAL_RULES))
+def test_a_local_rule_states_what_it_keeps(digits, rule):
+    kept = check_kept(digits, local_rule=rule)
+    assert kept == LOCAL_RULES[rule].matrices
+
+
+def check_kept(digits, **values):
+    """How many matrices the run keeps, which are not more than it states."""
+    spec = digits_run(**{key: value for key, value in values.items() if value is not None})
+    stepper = Stepper(spec, make_problem(spec, digits))
+    for _ in range(4):
+        stepper.advance()
+    numbers = sum(matrix.numel() for matrix in stepper.state_dict()["matrices"].values())
+    kept = round(numbers / stepper.population.X.numel())
+    stated = METHODS[spec.method].matrices_of(spec) + LOCAL_RULES[spec.local_rule].matrices
+    assert kept <= stated
+    return kept
+
+
+def test_a_run_that_cannot_fit_is_refused_before_it_allocates(digits, monkeypatch):
+    monkeypatch.setattr(module, "memory_limit", lambda: 2 * 10**9)
+    monkeypatch.setattr("ngo.training.stepper.Population", None)
+    spec = digits_run(workers=4)
+    problem = make_problem(spec, digits)
+    check_memory(spec, run_memory(spec, problem), CPU)
+    monkeypatch.setattr(module, "WORKER", 10**9)
+    line = (
+        "workers: 4 with model '.*' need about 4.3 GB .*modules 4.0 GB.* may use 2.0 GB; use fewer"
+    )
+    with pytest.raises(UserError, match=line):
+        Stepper(spec, problem)
+
+
+def test_a_gpu_has_its_own_memory(digits, monkeypatch):
+    class Card:
+        total_memory = 10**8
+
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: Card)
+    spec = digits_run()
+    with pytest.raises(UserError, match="and the GPU has 100 MB"):
+        check_memory(spec, run_memory(spec, make_problem(spec, digits)), torch.device("cuda"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
+def test_the_estimate_is_about_what_a_run_takes():
+    found, estimate = map(int, finished(start([sys.executable, "-c", MEASURED])).split())
+    assert 0.7 * estimate < found < 1.3 * estimate
