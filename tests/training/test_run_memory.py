@@ -64,7 +64,7 @@ def test_methods_and_local_rules_keep_their_own(digits):
     assert late == 7 * one
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("method", sorted(name for name in METHODS if name != "ad_psgd"))
 def test_a_method_states_enough_matrices(digits, method):
     check_kept(digits, method=method, topology=None if method == "centralized" else "chain")
 

@@ -104,6 +104,10 @@ class Network(ABC):
         ``theirs`` ``[l, d]``, the known rows of ``elsewhere``, nothing is sent.
         """
 
+    def average(self, rows: torch.Tensor) -> None:
+        """Each row and that of a random neighbour become their mean: in virtual time only."""
+        raise UserError("clock: workers meet in pairs with clock 'asynchronous' only.")
+
     def elsewhere(self) -> list[int]:
         """The neighbours in other processes from which the own workers receive, in order."""
         return []

@@ -66,7 +66,10 @@ class BatchStream:
 
 
 class Batches:
-    """The samples of all workers' next step (see ``backend.Batches``)."""
+    """The samples of the workers' next step (see ``backend.Batches``)."""
+
+    #: The workers that take the next step, by row; None: all.
+    workers: Sequence[int] | None = None
 
     def __init__(
         self,
@@ -93,7 +96,8 @@ class Batches:
         if self._augment is not None or not plain or (images and self._shades is None):
             return Stacked(*self.all()).rows()
         targets = data.train_inputs if images else data.train_targets
-        return Rows(len(self._streams), data.train_inputs, targets, self._indices(), self._shades)
+        samples = self._indices()
+        return Rows(len(samples), data.train_inputs, targets, samples, self._shades)
 
     @cached_property
     def _shades(self) -> torch.Tensor | None:
@@ -107,11 +111,14 @@ class Batches:
         return shades.flatten(1).T.contiguous()
 
     def _indices(self) -> torch.Tensor:
-        """The next samples ``[n, b]``."""
-        return torch.stack([next(stream) for stream in self._streams])
+        """The next samples ``[k, b]``."""
+        return torch.stack([next(self._streams[i]) for i in self._numbers()])
+
+    def _numbers(self) -> Sequence[int]:
+        return range(len(self._streams)) if self.workers is None else self.workers
 
     def all(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
+        """The inputs ``[k, b, …]`` and targets ``[k, b, …]`` of the workers."""
         indices = self._indices()
         data, samples = self._data, sent(indices.flatten(), self._data.train_inputs.device)
         # Faster than [samples].
@@ -119,7 +126,7 @@ class Batches:
             x.index_select(0, samples) for x in (data.train_inputs, data.train_targets)
         )
         if self._augment is not None:
-            each = zip(inputs.split(indices.shape[1]), self._changes, strict=True)
-            inputs = torch.cat([self._augment(images, changes) for images, changes in each])
+            each = zip(inputs.split(indices.shape[1]), self._numbers(), strict=True)
+            inputs = torch.cat([self._augment(images, self._changes[i]) for images, i in each])
         inputs, targets = self._task.batch(data, inputs, targets)
         return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)

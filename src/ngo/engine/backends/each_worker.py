@@ -30,10 +30,11 @@ def _each(workers: Workers, spread: Map) -> Gradients:
 
     def gradients(batches: Batches) -> torch.Tensor:
         inputs, targets = batches.all()
+        rows = range(workers.n) if batches.workers is None else batches.workers
 
-        def worker(i: int) -> torch.Tensor:
-            return backward(workers, i, inputs[i], targets[i])
+        def worker(k: int) -> torch.Tensor:
+            return backward(workers, rows[k], inputs[k], targets[k])
 
-        return torch.stack(spread(worker, workers.n))
+        return torch.stack(spread(worker, len(rows)))
 
     return gradients
