@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ngo.common.registry import UserError
@@ -35,14 +35,15 @@ def compiled(workers: Workers) -> Gradients:
             rows.targets,
             samples=rows.samples,
             shades=rows.shades,
-            **noise(b),
+            models=batches.workers,
+            **noise(b, batches.workers),
         )
 
     return gradients
 
 
-def _noise(workers: Workers, chain: Chain) -> Callable[[int], dict[str, Any]]:
-    """A function of b: where the numbers that layers draw for b samples are, and what draws them.
+def _noise(workers: Workers, chain: Chain) -> Callable[[int, Sequence[int] | None], dict[str, Any]]:
+    """Where the numbers are that layers draw for b samples of some workers, and what draws them.
 
     Each number comes from its worker's stream, and is the one that the layer itself would draw.
     """
@@ -53,25 +54,28 @@ def _noise(workers: Workers, chain: Chain) -> Callable[[int], dict[str, Any]]:
     random = [layer for layer in chain.layers if layer.draws]
     places: dict[int, tuple[torch.Tensor, list[list[torch.Tensor]]]] = {}  # by b
 
-    def noise(b: int) -> dict[str, Any]:
+    def noise(b: int, of: Sequence[int] | None) -> dict[str, Any]:
         if not random:
             return {}
         if not workers.modules[0].training:
             each = evaluation_noise(chain, b)
-            return {} if each is None else {"noise": each.repeat(workers.n, 1)}
+            n = workers.n if of is None else len(of)
+            return {} if each is None else {"noise": each.repeat(n, 1)}
         if b not in places:
             numbers = torch.empty(workers.n, b * chain.draws)
             sizes = [b * layer.draws for layer in random]
             places[b] = numbers, [list(row.split(sizes)) for row in numbers]
         numbers, rows = places[b]
+        numbered = range(workers.n) if of is None else of
 
-        def draw(i: int) -> None:
-            for layer, row in zip(random, rows[i], strict=True):
+        def draw(k: int) -> None:
+            generator = workers.generators[numbered[k]]
+            for layer, row in zip(random, rows[k], strict=True):
                 if layer.keep:
-                    row.bernoulli_(layer.keep, generator=workers.generators[i])
+                    row.bernoulli_(layer.keep, generator=generator)
                 else:
-                    row.normal_(generator=workers.generators[i])
+                    row.normal_(generator=generator)
 
-        return {"noise": numbers, "draw": draw}
+        return {"noise": numbers[: len(numbered)], "draw": draw}
 
     return noise
