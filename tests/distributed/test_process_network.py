@@ -134,14 +134,14 @@ def test_directed_rows_go_one_way():
     W += torch.diag(1 - W.sum(0))
     expected, shared = X.clone(), SharedMatrix()
     shared.set_matrix(W)
-    shared.mix(expected)
+    shared.mix(expected, 0.7)
     own, rows = network(4, W), X[:2].clone()
-    own.mix(rows)
+    own.mix(rows, 0.7)
     assert torch.allclose(rows, expected[:2])
     assert own.group.sent == {1: 1}
     assert (own.messages, own.bytes_sent) == (2, 24)
     other, rows = network(4, W, me=1, theirs=X[[1]]), X[2:].clone()
-    other.mix(rows)
+    other.mix(rows, 0.7)
     assert torch.allclose(rows, expected[2:])
     assert (other.messages, other.bytes_sent) == (1, 12)
 

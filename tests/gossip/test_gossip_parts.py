@@ -76,24 +76,27 @@ def test_the_parts_that_go_with_a_method_are_those_of_possible_runs(method):
     graphs = {"any": "random_matching", "fixed": "ring", "tree": "chain"}
     graph = graphs[METHODS[method].graph]
     undirected = {} if method == "centralized" else {"topology": graph}
+    asked = {"method": method}
+    if METHODS[method].arrivals == "pair":
+        asked["clock"] = "asynchronous"
     for name in REGISTRIES["local_rule"]:
-        allowed = possible(method=method, local_rule=name, **undirected)
+        allowed = possible(**asked, local_rule=name, **undirected)
         assert allowed == (name in found.local_rule), name
     for name in REGISTRIES["coupling"]:
         if COUPLINGS[name].matching and METHODS[method].graph != "any":
             continue  # a fixed graph is no matching, beyond two workers
-        allowed = possible(method=method, coupling=name, **undirected)
+        allowed = possible(**asked, coupling=name, **undirected)
         assert allowed == (name in found.coupling), name
     for name in REGISTRIES["compression"]:
-        allowed = possible(method=method, compression=name, **undirected)
+        allowed = possible(**asked, compression=name, **undirected)
         assert allowed == (name in found.compression), name
-    found_possible = {name for name in DRAWN if possible(method=method, topology=name)}
+    found_possible = {name for name in DRAWN if possible(**asked, topology=name)}
     if METHODS[method].graph == "tree":
         assert found_possible == {"chain", "star"}
     else:
         assert found_possible == set(found.topology) & DRAWN
     for name in FAILURES:
-        assert possible(method=method, **{name: 0.1}, **undirected) == found.failures
+        assert possible(**asked, **{name: 0.1}, **undirected) == found.failures
     assert found.asynchronous == METHODS[method].asynchronous
     assert found.fixed == fixed
 

@@ -99,7 +99,11 @@ def test_a_pull_is_a_gossip_step_in_place(network):
 def test_mixing_is_a_product_in_place(network):
     X = rows()
     network.mix(X)
-    assert torch.allclose(X, network.W.dense().float() @ rows(), atol=1e-6)
+    mixed = network.W.dense().float() @ rows()
+    assert torch.allclose(X, mixed, atol=1e-6)
+    X = rows()
+    network.mix(X, 0.3)
+    assert torch.allclose(X, rows().lerp(mixed, 0.3), atol=1e-6)
 
 
 def test_mixing_on_a_directed_graph_conserves_the_sum():

@@ -16,7 +16,9 @@ from ngo.training.stepper import Stepper
 N, LR = 4, 0.02
 RATES = {"link_failure": 0.3, "absence": 0.4}
 ABLE = sorted(
-    name for name, each in METHODS.items() if each.decentralized and not each.needs_every_message
+    name
+    for name, each in METHODS.items()
+    if each.decentralized and each.arrivals != "pair" and not each.needs_every_message
 )
 
 

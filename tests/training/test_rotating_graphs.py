@@ -17,7 +17,9 @@ ROTATING = sorted(
     for name, entry in TOPOLOGIES.items()
     if STEP in entry.arguments and GENERATOR not in entry.arguments
 )
-DECENTRALIZED = sorted(name for name, entry in METHODS.items() if entry.decentralized)
+DECENTRALIZED = sorted(
+    name for name, each in METHODS.items() if each.decentralized and each.arrivals != "pair"
+)
 SELDOM = {
     "local_sgd": [{"local_steps": h} for h in (1, 2, 3, 4, 6)],
     "gossip_until": [{"v_threshold": v} for v in (1e-3, 0.1, 0.3)],

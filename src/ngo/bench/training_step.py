@@ -52,13 +52,13 @@ def training_step(
             with self.timed():
                 super().pull(*args, **how)
 
-        def mix(self, rows):
+        def mix(self, *args):
             with self.timed():
-                super().mix(rows)
+                super().mix(*args)
 
-        def swap(self, rows):
+        def relay(self, *args):
             with self.timed():
-                return super().swap(rows)
+                super().relay(*args)
 
     torch.set_num_threads(1)  # as in training
     spec = make_spec(model, n, b, topology=topology, **fields)

@@ -102,7 +102,7 @@ def _table(found: Sequence[MethodPart]) -> str:
             "local rules": _among(each.local_rule, REGISTRIES["local_rule"]),
             "topologies": _topologies(each),
             "sends": " and ".join(each.sends) or "until V ≤ V_th",
-            "asynchronous": "yes" if each.asynchronous else "no",
+            "asynchronous": _asynchronous(each),
             "failures": "yes" if each.failures else "no",
         }
         for each in found
@@ -118,12 +118,17 @@ def _table(found: Sequence[MethodPart]) -> str:
         "topologies: a fixed one is the same in all steps; a tree has no cycles.",
         "sends: the numbers in each message, for a model of d parameters; C(d): compressed; "
         "until V ≤ V_th: messages of d, until V is v_threshold or less.",
-        "asynchronous: no worker has to wait for others (--asynchronous).",
+        "asynchronous: no worker has to wait for others (--asynchronous, or --clock asynchronous); "
+        "virtual: with --clock asynchronous.",
         "failures: links may fail, and workers may be away (--link-failure, --absence). "
         f"Where they may not: {'; '.join(reasons)}.",
     )
     text = "\n".join(click.wrap_text(each, WIDTH, "", "  ") for each in meanings)
     return f"{tabulate(rows, headers='keys')}\n\n{text}"
+
+
+def _asynchronous(method: MethodPart) -> str:
+    return "yes" if method.asynchronous else "no" if method.arrivals == "newest" else "virtual"
 
 
 def _couplings(method: MethodPart) -> str:

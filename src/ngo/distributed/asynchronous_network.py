@@ -28,7 +28,7 @@ class AsynchronousNetwork(ProcessNetwork):
         # Reports by step and process, until all processes have sent theirs.
         self._reports: dict[int, dict[int, torch.Tensor]] = {}
 
-    def mix(self, rows: torch.Tensor) -> None:
+    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """The weight of a neighbour whose row has not arrived goes to the worker's own row."""
         others, received = self._exchange(rows)
         present = [*self.own, *others]
@@ -36,7 +36,7 @@ class AsynchronousNetwork(ProcessNetwork):
         absent = ~torch.isin(W.senders, torch.tensor(present))
         kept = W.diagonal + torch.bincount(W.receivers[absent], W.weights[absent], W.n)
         W = MixingMatrix(W.n, W.receivers, W.senders, W.weights, kept)
-        mix_rows(rows, received, present, W, spread=self._spread)
+        mix_rows(rows, received, present, W, gamma, spread=self._spread)
 
     def swap(self, rows: torch.Tensor) -> torch.Tensor:
         """Refused: an older row that has not been sent yet is replaced by a newer one."""

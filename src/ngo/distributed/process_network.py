@@ -116,10 +116,10 @@ class ProcessNetwork(Network):
         mine = among(i, self.own)
         return torch.stack([i[mine] - self.own.start, j[mine]])
 
-    def mix(self, rows: torch.Tensor) -> None:
+    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """The product of the own rows of W with the rows of the own workers and neighbours."""
         others, received = self._exchange(rows)
-        mix_rows(rows, received, [*self.own, *others], self.W, spread=self._spread)
+        mix_rows(rows, received, [*self.own, *others], self.W, gamma, spread=self._spread)
 
     def pull(
         self,

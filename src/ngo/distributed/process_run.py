@@ -65,6 +65,11 @@ def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failu
                 f"{name}: {rate:g} is drawn for the steps that all workers take together, and the "
                 f"workers of an asynchronous run take none; it must be 0."
             )
+    if spec.clock != "steps":
+        raise UserError(
+            f"clock: {spec.clock!r} is simulated time, and the workers of a distributed run have "
+            f"real time; it must be steps."
+        )
     if on_failure == "drop" and spec.topology is not None:
         topology = TOPOLOGIES[spec.topology]
         if topology.directed or topology.weighted:

@@ -5,7 +5,7 @@ Names are known without importing torch, which functions import where they use i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,10 +24,14 @@ if TYPE_CHECKING:
 
 
 class Batches(Protocol):
-    """The samples of all workers for one step, to be read once."""
+    """The samples of a step's workers, to be read once."""
+
+    @property
+    def workers(self) -> Sequence[int] | None:
+        """The workers that take the step, by their rows in ``X``; None: all."""
 
     def all(self) -> Batch:
-        """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
+        """These workers' inputs ``[k, b, …]`` and targets ``[k, b, …]``."""
 
     def rows(self) -> Rows:
         """The same samples, not copied where that is possible."""
@@ -35,10 +39,11 @@ class Batches(Protocol):
 
 @dataclass(frozen=True)
 class Stacked:
-    """Batches in memory: inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
+    """Batches in memory: inputs ``[k, b, …]`` and targets ``[k, b, …]``."""
 
     inputs: torch.Tensor
     targets: torch.Tensor
+    workers: Sequence[int] | None = None
 
     def all(self) -> Batch:
         """The inputs and targets."""
@@ -74,7 +79,7 @@ class Workers(Protocol):
     X: torch.Tensor
     G: torch.Tensor
     buffers: torch.Tensor
-    modules: list[nn.Module]
+    modules: Sequence[nn.Module]
     generators: list[torch.Generator]
     task: Task
     spread: Map
@@ -96,7 +101,7 @@ class Workers(Protocol):
         """Parameters, gradients and buffers by name, ``[n, *shape]`` for all n workers."""
 
 
-# Puts gradients into ``workers.G`` and returns the losses ``[n]``.
+# Puts the gradients of the batches' workers into ``workers.G``; returns their losses ``[k]``.
 Gradients = Callable[[Batches], "torch.Tensor"]
 
 BACKENDS: Registry[Callable[[Workers], Gradients]] = Registry("backend")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,14 +18,13 @@ from torch import nn
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.engine.backend import Batches, build_backend
 from ngo.engine.inspection import chain_sums, find_chain
+from ngo.engine.worker_modules import WorkerModules, bind, buffers_of, fill, parameters_of, views
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
 from ngo.native.pool import cores, one_intra_op_thread
 from ngo.native.pool import threads as over_threads
 
 log = logging.getLogger("ngo")
-
-Tensors = Mapping[str, torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -86,21 +85,19 @@ class Population:
                 torch.default_generator.manual_seed(stream_seed(seed, "init"))
                 return entry.build(generator).to(device).train()
 
-        self.modules = [build(generator) for generator in self.generators]
-        self._consensus = build(torch_stream(seed, "dropout", None, device))
-        d, buffers = (
-            sum(map(torch.numel, own(self._consensus).values())) for own in (_parameters, _buffers)
-        )
+        self._consensus = build(torch_stream(seed, "dropout", None, device)).eval()
+        parameters, buffers = parameters_of(self._consensus), buffers_of(self._consensus)
+        d, width = (sum(map(torch.numel, named.values())) for named in (parameters, buffers))
         self.X = torch.empty(n, d, device=device)
         self.G = torch.zeros_like(self.X)
-        self.buffers = torch.empty(n, buffers, device=device)
-        for i, module in enumerate(self.modules):
-            _bind(_parameters(module), self.X[i], self.G[i])
-            _bind(_buffers(module), self.buffers[i])
-        self._consensus_row = torch.empty(d + buffers, device=device)
-        _bind(_parameters(self._consensus), self._consensus_row[:d])
-        _bind(_buffers(self._consensus), self._consensus_row[d:])
-        self._consensus.eval()
+        self.buffers = torch.empty(n, width, device=device)
+        fill(parameters, self.X)
+        fill(buffers, self.buffers)
+        self._consensus_row = torch.empty(d + width, device=device)
+        bind(self._consensus, self._consensus_row[:d], None, self._consensus_row[d:])
+        self.modules: Sequence[nn.Module] = WorkerModules(
+            lambda i: build(self.generators[i]), self.X, self.G, self.buffers
+        )
         #: The modules as a chain of layers, None if they are not one; for these backends.
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
         self._scores_checked = False
@@ -136,8 +133,8 @@ class Population:
 
     def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
         """Views of ``X``, ``G`` and ``buffers`` by name, ``[n, *shape]`` for all n workers."""
-        parameters, buffers = _parameters(self.modules[0]), _buffers(self.modules[0])
-        return _views(parameters, self.X), _views(parameters, self.G), _views(buffers, self.buffers)
+        parameters, buffers = parameters_of(self._consensus), buffers_of(self._consensus)
+        return views(parameters, self.X), views(parameters, self.G), views(buffers, self.buffers)
 
     def consensus_model(self) -> torch.Tensor:
         """The mean of the workers' parameters ``[d]``; exactly a worker's row if all are equal."""
@@ -157,13 +154,13 @@ class Population:
         The consensus model is evaluated, and the rows ``workers``, by default all. If all workers
         agree, the consensus model is evaluated for all of them.
         """
-        consensus, *modules = self.models()
+        consensus = self._current_consensus()
         agree = bool((self.X[0] == self.X).all() and (self.buffers[0] == self.buffers).all())
         rows = list(range(self.n) if workers is None else workers)
         own = [] if agree else rows  # whose own models are evaluated
         self._check_scores(inputs[:1], targets[:1])
         if self.chain is None:
-            sums = self._module_sums([consensus, *(modules[i] for i in own)], inputs, targets)
+            sums = self._module_sums([consensus, *(self.modules[i] for i in own)], inputs, targets)
         else:
             X = self.X if len(own) == self.n else self.X[own]
             each = [self._consensus_row[None, : self.d], *([X] if own else [])]
@@ -226,49 +223,12 @@ class Population:
 
     def models(self) -> list[nn.Module]:
         """The consensus model and the workers' models, which share this population's memory."""
+        return [self._current_consensus(), *self.modules]
+
+    def _current_consensus(self) -> nn.Module:
         self._consensus_row.copy_(torch.cat([self.consensus_model(), _mean(self.buffers)]))
-        return [self._consensus, *self.modules]
-
-
-def _parameters(module: nn.Module) -> Tensors:
-    return dict(module.named_parameters())
-
-
-def _buffers(module: nn.Module) -> Tensors:
-    """The buffers that evaluation reads (not the integer count of batches)."""
-    return {name: each for name, each in module.named_buffers() if each.is_floating_point()}
+        return self._consensus
 
 
 def _mean(rows: torch.Tensor) -> torch.Tensor:
     return rows.double().mean(0).to(rows.dtype)
-
-
-def _bind(named: Tensors, row: torch.Tensor, gradient: torch.Tensor | None = None) -> None:
-    """Copy a module's tensors into ``row``, in order, and make them views of it.
-
-    Their gradients become views of ``gradient``.
-    """
-    for name, view in _views(named, row).items():
-        view.copy_(named[name].detach())
-        named[name].data = view
-    if gradient is not None:
-        for name, view in _views(named, gradient).items():
-            named[name].grad = view
-
-
-def _views(named: Tensors, rows: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Views of consecutive pieces of ``rows`` ``[…, d]``, with the tensors' shapes ``[…, *shape]``.
-
-    Convolution kernels are stored with their channels last. In this layout, convolution and pooling
-    are fastest on a CPU.
-    """
-    views, start = {}, 0
-    for name, tensor in named.items():
-        piece = rows[..., start : start + tensor.numel()]
-        start += tensor.numel()
-        if tensor.dim() == 4:
-            out, channels, height, width = tensor.shape
-            views[name] = piece.unflatten(-1, (out, height, width, channels)).movedim(-1, -3)
-        else:
-            views[name] = piece.unflatten(-1, tensor.shape) if tensor.dim() else piece.squeeze(-1)
-    return views

@@ -24,6 +24,10 @@ GOSSIP_FIELDS = ("topology", "gamma", "gamma_decay", "coupling", "p")
 # The graphs that a method may ask for.
 GRAPHS = ("any", "fixed", "tree")
 
+# What a step takes without waiting: the newest model of each neighbour, all messages that have
+# arrived, each once, or the model of one random neighbour, which takes the worker's.
+ARRIVALS = ("newest", "all", "pair")
+
 # The fields of every decentralized method, for failures that the step handles.
 FAILURES = ("link_failure", "absence")
 
@@ -40,6 +44,8 @@ class Method:
     fixed: Mapping[str, object] = field(default_factory=dict)
     #: Whether the newest model received from a neighbour is all that a step needs of it.
     asynchronous: bool = False
+    #: What a step takes in a run in which no worker waits: one of ``ARRIVALS``.
+    arrivals: str = "newest"
     #: Whether it allows directed graphs, whose weights are only column-stochastic.
     directed: bool = False
     #: The graphs that it allows: ``any``, ``fixed`` (the same in all steps) or ``tree``.
@@ -74,6 +80,7 @@ def method(
     *,
     fields: tuple[str, ...] = (),
     asynchronous: bool = False,
+    arrivals: str = "newest",
     directed: bool = False,
     graph: str = "any",
     sends: tuple[str, ...] = ("d",),
@@ -89,6 +96,8 @@ def method(
     - ``options``: new fields of a run. ``fixed``: fields with one value under this method.
     - ``asynchronous``: each step exchanges at most one matrix, with the same meaning each time. A
       neighbour's newest model may be any number of steps old.
+    - ``arrivals``: what a step takes where no worker waits (``ARRIVALS``). With ``all`` or ``pair``
+      such a run is possible in virtual time only.
     - ``directed``: it needs no symmetric mixing matrix.
     - ``graph``: ``fixed``, or a ``tree``, if a step uses what the same neighbours sent before.
     - ``sends``: its messages (see ``traffic.NUMBERS``).
@@ -106,6 +115,7 @@ def method(
             (*fields, *failures, *own),
             fixed,
             asynchronous=asynchronous,
+            arrivals=arrivals,
             directed=directed,
             graph=graph,
             sends=sends,

@@ -43,10 +43,11 @@ def mix_rows(
     theirs: torch.Tensor,
     workers: list[int],
     W: MixingMatrix,
+    gamma: float,
     *,
     spread: Map,
 ) -> None:
-    """Replace ``rows`` ``[k, d]`` by their weighted sums with ``theirs``, in place (see above)."""
+    """Mix ``rows`` ``[k, d]`` at the rate γ with ``theirs``, in place (see above)."""
     both = torch.cat([rows, theirs])
-    mix(both, W.part(workers, len(rows)), spread=spread)
+    mix(both, W.part(workers, len(rows)), gamma, spread=spread)
     rows.copy_(both[: len(rows)])

@@ -73,9 +73,20 @@ class Network(ABC):
         row that i receives from j.
         """
 
+    def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
+        """Send sums of rows along the edges of a tree, and replace each row by a mean, in place.
+
+        m_(i→j) = x_i + Σ_(k≠j) m_(k→i)^(t−1);  x_i ← (x_i + Σ_j m_(j→i)) / n̄_i. Row e of
+        ``received`` ``[e, d + 1]`` is m_(j→i) for edge e of ``links``; its last column counts the
+        rows in the sum.
+        """
+        from ngo.gossip.steps.relay import relay
+
+        relay(X, received, self.links()[0], self.swap)
+
     @abstractmethod
-    def mix(self, rows: torch.Tensor) -> None:
-        """R ← W R, in place: each row becomes the weighted sum of its neighbours' and its own."""
+    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
+        """R ← R + γ (W R − R), in place; for γ = 1, R ← W R: sums of neighbours' and own rows."""
 
     @abstractmethod
     def pull(
@@ -92,6 +103,10 @@ class Network(ABC):
         Rows of ``at``, if it is given, are sent and compared instead of rows of ``X``. With
         ``theirs`` ``[l, d]``, the known rows of ``elsewhere``, nothing is sent.
         """
+
+    def average(self, rows: torch.Tensor) -> None:
+        """Each row and that of a random neighbour become their mean: in virtual time only."""
+        raise UserError("clock: workers meet in pairs with clock 'asynchronous' only.")
 
     def elsewhere(self) -> list[int]:
         """The neighbours in other processes from which the own workers receive, in order."""
@@ -155,11 +170,21 @@ class SharedMatrix(Network):
         self.count(len(rows), rows)
         return rows[self.turned(self.links()).to(rows.device)]
 
-    def mix(self, rows: torch.Tensor) -> None:
+    def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
+        """By compiled code where that fits."""
+        from ngo.gossip.steps import compiled
+        from ngo.gossip.steps.relay import compiled_relay
+
+        if not compiled.fits(X, received):
+            return super().relay(X, received)
+        self.count(len(received), received)
+        compiled_relay(X, received, self.W, self.turned(self.links()), self._spread)
+
+    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """One product with W."""
         from ngo.gossip.steps.linear import mix
 
-        mix(rows, self.W, spread=self._spread)
+        mix(rows, self.W, gamma, spread=self._spread)
         self.count(self.W.edges, rows)
 
     def pull(

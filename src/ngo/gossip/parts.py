@@ -62,6 +62,8 @@ class MethodPart(Part):
     graph: str
     #: Whether no worker has to wait for others.
     asynchronous: bool
+    #: What a step takes in virtual time, if none does (``method.ARRIVALS``).
+    arrivals: str
     #: Whether links may fail and workers be away; if not, why.
     failures: bool
     needs_every_message: str
@@ -109,6 +111,7 @@ def _method(name: str) -> MethodPart:
         sends=entry.sends,
         graph=entry.graph,
         asynchronous=entry.asynchronous,
+        arrivals=entry.arrivals,
         failures=entry.decentralized and not entry.needs_every_message,
         needs_every_message=entry.needs_every_message,
     )

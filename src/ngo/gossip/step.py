@@ -74,7 +74,8 @@ class Step:
     @property
     def gamma(self) -> float:
         """The synchronization rate γ_t = γ / (1 + t)^decay: constant where the decay is 0."""
-        return self.run.gamma / (1 + self.t) ** self.run.gamma_decay
+        gamma, decay = self.run.gamma, self.run.gamma_decay
+        return gamma / (1 + self.t) ** decay if decay else gamma
 
     def descend(self, *, before: Chain | None = None, after: Chain | None = None) -> None:
         """Take the half step along the gradient ``G``, by the run's local rule.

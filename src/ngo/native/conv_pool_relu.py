@@ -11,14 +11,13 @@ import torch
 from ngo.native.arguments import POINTER, SIZE, check_tensor, pointers
 from ngo.native.build import function
 
-KERNEL_SIZES = (3, 5)  # conv_pool_relu.c is compiled for these
+KERNEL_SIZES = (3, 5)  # the C files are compiled for these
 
 # Elements of one row of a tile of the convolution's output. A tile of this size and its inputs fit
 # into a core's first-level cache.
 TILE = 512
 
 FORWARD = [*[POINTER] * 6, *[SIZE] * 7]
-BACKWARD = [*[POINTER] * 8, *[SIZE] * 6]
 
 
 def conv_pool_relu(
@@ -31,7 +30,7 @@ def conv_pool_relu(
     ``[out, (h − k + 1) // 2, (w − k + 1) // 2, b]``; the places are uint8, and 4 where the output
     is 0.
     """
-    channels, h, w, b, out, k = _sizes(x, weight)
+    channels, h, w, b, out, k = sizes_of(x, weight)
     check_tensor("bias", bias, (out,))
     y = x.new_empty(out, (h - k + 1) // 2, (w - k + 1) // 2, b)
     which = y.new_empty(y.shape, dtype=torch.uint8)
@@ -43,35 +42,8 @@ def conv_pool_relu(
     return y, which
 
 
-def conv_pool_relu_backward(
-    x: torch.Tensor,
-    weight: torch.Tensor,
-    which: torch.Tensor,
-    gradient: torch.Tensor,
-    *,
-    of_input: bool,
-) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor]:
-    """The gradients of input, weight and bias, given the output's ``gradient``.
-
-    The input's is None unless ``of_input``. ``which`` is the second result of ``conv_pool_relu``.
-    """
-    channels, h, w, b, out, k = _sizes(x, weight)
-    pooled = (out, (h - k + 1) // 2, (w - k + 1) // 2, b)
-    check_tensor("which", which, pooled, torch.uint8)
-    check_tensor("gradient", gradient, pooled)
-    dx = x.new_empty(x.shape) if of_input else None
-    dw, db = x.new_empty(weight.shape), x.new_empty(out)
-    sizes = b, channels, h, w, out, k
-    count = function("ngo_conv_pool_relu_backward_workspace", [SIZE] * 6, SIZE)(*sizes)
-    workspace = x.new_empty(count)
-    function("ngo_conv_pool_relu_backward", BACKWARD)(
-        *pointers(x, weight, which, gradient, dx, dw, db, workspace), *sizes
-    )
-    return dx, dw, db
-
-
-def _sizes(x: torch.Tensor, weight: torch.Tensor) -> tuple[int, ...]:
-    """Input channels, height, width, batch size, output channels and kernel size."""
+def sizes_of(x: torch.Tensor, weight: torch.Tensor) -> tuple[int, ...]:
+    """Input channels, height, width, batch size, output channels and kernel size, checked."""
     channels, h, w, b = x.shape
     out, k, _, _ = weight.shape
     check_tensor("x", x, (channels, h, w, b))

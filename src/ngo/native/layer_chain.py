@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from ngo.native import conv_pool_relu, product
+from ngo.native import conv_pool_relu, conv_pool_relu_backward, product
 from ngo.native.arguments import DOUBLE, POINTER, SIZE, check_tensor
 from ngo.native.build import function
 from ngo.native.losses import LOSSES, check_targets
 from ngo.native.pool import Map
 
 # The modules of the C functions that layer_chain.c calls.
-CALLED = (conv_pool_relu, product)
+CALLED = (conv_pool_relu, conv_pool_relu_backward, product)
 
 # The kinds of layers, in the order of their numbers in layer_chain.c.
 LAYERS = ("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code")
@@ -79,18 +79,21 @@ class Chain:
         samples: torch.Tensor | None = None,
         shades: torch.Tensor | None = None,
         noise: torch.Tensor | None = None,
+        models: Sequence[int] | None = None,
     ) -> torch.Tensor:
         """Write the gradient of each model's mean loss to ``G``; the losses ``[n]``.
 
-        Row i of ``X`` ``[n, d]`` is a model. Its batch are the rows ``samples[i]`` ``[b]`` of
-        inputs and targets; without ``samples``, there are n · b rows in order. Row i of ``noise``
-        has the numbers that each layer draws, ``[b, draws]`` of one layer after another. Without
-        ``noise``, dropout is off.
+        Row i of ``X`` ``[n, d]`` is a model; with ``models`` ``[n]``, the row ``models[i]`` is. Its
+        batch are the rows ``samples[i]`` ``[b]`` of inputs and targets; without ``samples``, there
+        are n · b rows in order. Row i of ``noise`` has the numbers that each layer draws,
+        ``[b, draws]`` of one layer after another. Without ``noise``, dropout is off.
         """
-        n, d = X.shape
-        check_tensor("X", X, (n, d))
-        check_tensor("G", G, (n, d))
+        count, d = X.shape
+        check_tensor("X", X, (count, d))
+        check_tensor("G", G, (count, d))
         self._check(inputs, targets, shades)
+        chosen = np.arange(count) if models is None else np.arange(count)[list(models)]
+        n = len(chosen)
         each = np.arange(n)
         if samples is None:
             b = len(inputs) // n
@@ -107,8 +110,8 @@ class Chain:
         losses, _ = self._run(
             n,
             shades,
-            parameters=X.data_ptr() + 4 * d * each,
-            gradient=G.data_ptr() + 4 * d * each,
+            parameters=X.data_ptr() + 4 * d * chosen,
+            gradient=G.data_ptr() + 4 * d * chosen,
             inputs=_rows(inputs, start),
             targets=_rows(targets, start),
             samples=places,

@@ -15,9 +15,10 @@ from ngo.engine.backend import Rows, Stacked
 from ngo.models.task import Task, normalised_batch
 from ngo.models.tasks.vae import image_batch
 
-# The samples and the batches of a worker that are drawn together: the draws of a thousand workers
-# would otherwise take longer than the rest of a step.
-SAMPLES, BATCHES = 256, 256
+# The fewest samples of a worker that are drawn, and the most batches into which they are cut, at
+# once. To do so when a batch is due would take longer, with thousands of workers, than the rest of
+# a step.
+SAMPLES, BATCHES = 64, 256
 
 
 class BatchStream:
@@ -43,11 +44,11 @@ class BatchStream:
         return self._batches.pop()
 
     def _draw(self) -> None:
-        passes, count = [self._waiting], len(self._waiting)
+        passes, count, owned = [self._waiting], self._waiting.numel(), self._own.numel()
         while count < max(self._size, SAMPLES):
-            order = torch.randperm(len(self._own), generator=self._generator)
+            order = torch.randperm(owned, generator=self._generator)
             passes.append(self._own[order])
-            count += len(order)
+            count += owned
         drawn = torch.cat(passes)
         k = min(count // self._size, BATCHES)
         self._batches = list(drawn[: k * self._size].view(k, self._size).unbind()[::-1])
@@ -65,7 +66,10 @@ class BatchStream:
 
 
 class Batches:
-    """The samples of all workers' next step (see ``backend.Batches``)."""
+    """The samples of the workers' next step (see ``backend.Batches``)."""
+
+    #: The workers that take the next step, by row; None: all.
+    workers: Sequence[int] | None = None
 
     def __init__(
         self,
@@ -92,7 +96,8 @@ class Batches:
         if self._augment is not None or not plain or (images and self._shades is None):
             return Stacked(*self.all()).rows()
         targets = data.train_inputs if images else data.train_targets
-        return Rows(len(self._streams), data.train_inputs, targets, self._indices(), self._shades)
+        samples = self._indices()
+        return Rows(len(samples), data.train_inputs, targets, samples, self._shades)
 
     @cached_property
     def _shades(self) -> torch.Tensor | None:
@@ -106,11 +111,14 @@ class Batches:
         return shades.flatten(1).T.contiguous()
 
     def _indices(self) -> torch.Tensor:
-        """The next samples ``[n, b]``."""
-        return torch.stack([next(stream) for stream in self._streams])
+        """The next samples ``[k, b]``."""
+        return torch.stack([next(self._streams[i]) for i in self._numbers()])
+
+    def _numbers(self) -> Sequence[int]:
+        return range(len(self._streams)) if self.workers is None else self.workers
 
     def all(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """All workers' inputs ``[n, b, …]`` and targets ``[n, b, …]``."""
+        """The inputs ``[k, b, …]`` and targets ``[k, b, …]`` of the workers."""
         indices = self._indices()
         data, samples = self._data, sent(indices.flatten(), self._data.train_inputs.device)
         # Faster than [samples].
@@ -118,7 +126,7 @@ class Batches:
             x.index_select(0, samples) for x in (data.train_inputs, data.train_targets)
         )
         if self._augment is not None:
-            each = zip(inputs.split(indices.shape[1]), self._changes, strict=True)
-            inputs = torch.cat([self._augment(images, changes) for images, changes in each])
+            each = zip(inputs.split(indices.shape[1]), self._numbers(), strict=True)
+            inputs = torch.cat([self._augment(images, self._changes[i]) for images, i in each])
         inputs, targets = self._task.batch(data, inputs, targets)
         return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)

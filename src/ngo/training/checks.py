@@ -8,11 +8,12 @@ from ngo.common.registry import UserError, unknown
 from ngo.data.dataset import Source
 from ngo.data.owners import OWNERS, by_owner
 from ngo.data.partition import PARTITIONS
-from ngo.gossip.method import GRAPHS, Method
+from ngo.gossip.method import ARRIVALS, GRAPHS, Method
 from ngo.gossip.traffic import NUMBERS
 from ngo.models.model import MODELS, Model
 from ngo.training.spec import FIELDS, FINAL, RunSpec
 from ngo.training.step_checks import check_argument, check_step
+from ngo.training.virtual.clock import check_clock
 
 # The most steps and evaluations of a run: more is a typing error, found before any computation.
 MOST_STEPS, MOST_EVALUATIONS = 10**9, 10**5
@@ -21,6 +22,7 @@ MOST_STEPS, MOST_EVALUATIONS = 10**9, 10**5
 def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> None:
     """Raise unless method, network, model and data go together, with enough samples for all."""
     check_step(spec, entry)
+    check_clock(spec, entry)
     _check_model(spec, source, model)
     rule = PARTITIONS[spec.partition]
     if rule.by_label and source.classes is None:
@@ -47,6 +49,7 @@ def check_method(name: str, entry: Method) -> None:
         ("field", (*entry.fields, *entry.fixed), FIELDS),
         ("graph", (entry.graph,), GRAPHS),
         ("sends", entry.sends, NUMBERS),
+        ("arrivals", (entry.arrivals,), ARRIVALS),
     ):
         for each in names:
             if each not in known:

@@ -50,6 +50,9 @@ class Evaluation:
     diverged: bool
     #: Since the start. It measures the machine, not the method, and is kept in the run's record.
     seconds: float
+    #: Virtual time since the start, and the energy of steps and messages; NaN without a clock.
+    virtual_seconds: float = math.nan
+    joules: float = math.nan
 
     def __str__(self) -> str:
         accurate = math.isfinite(self.consensus_accuracy)
@@ -63,6 +66,9 @@ class Evaluation:
             + ("  DIVERGED" if self.diverged else "")
         )
 
+
+# The columns that only runs in virtual time have.
+TIMED = ("virtual_seconds", "joules")
 
 reserve(f.name for f in fields(Evaluation))  # tables have them next to the fields of a run
 
@@ -101,6 +107,8 @@ def make_evaluation(
     messages: int,
     bytes_sent: int,
     seconds: float,
+    virtual_seconds: float = math.nan,
+    joules: float = math.nan,
 ) -> Evaluation:
     """The row of a step, from what was measured.
 
@@ -129,14 +137,20 @@ def make_evaluation(
         bytes_sent=bytes_sent,
         diverged=not (finite and trained and np.isfinite(loss).all()),
         seconds=seconds,
+        virtual_seconds=virtual_seconds,
+        joules=joules,
     )
 
 
 def as_columns(rows: list[Evaluation]) -> dict[str, list[Any]]:
-    """Evaluations as columns."""
-    return {f.name: [getattr(row, f.name) for row in rows] for f in fields(Evaluation)}
+    """Evaluations as columns; without those of virtual time, if the run has none."""
+    names = [f.name for f in fields(Evaluation)]
+    if math.isnan(rows[-1].virtual_seconds if rows else math.nan):
+        names = [name for name in names if name not in TIMED]
+    return {name: [getattr(row, name) for row in rows] for name in names}
 
 
 def from_columns(columns: dict[str, list[Any]]) -> list[Evaluation]:
     """The evaluations of ``as_columns``."""
-    return [Evaluation(*values) for values in zip(*columns.values(), strict=True)]
+    each = zip(*columns.values(), strict=True)
+    return [Evaluation(**dict(zip(columns, values, strict=True))) for values in each]

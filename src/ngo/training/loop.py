@@ -25,7 +25,7 @@ from ngo.training.evaluation import (
 from ngo.training.problem import Problem, make_problem
 from ngo.training.snapshots import Snapshots
 from ngo.training.spec import FINAL, RunSpec
-from ngo.training.stepper import Stepper
+from ngo.training.virtual.clock import CLOCKS
 
 Report = Callable[[Evaluation], None]
 Progress = Callable[[int], None]
@@ -49,12 +49,14 @@ class Training:
         self._problem = problem
         self._snapshots = snapshots
         self._marks = evaluation_steps(spec, problem.owned)
-        self.stepper = Stepper(spec, problem, backend=backend, threads=threads)
+        stops = {*self._marks, *(step for step in snapshots if isinstance(step, int))}
+        make = CLOCKS[spec.clock].stepper
+        self.stepper = make(spec, problem, stops, backend=backend, threads=threads)
         self.rows: list[Evaluation] = []
         self.kept: Snapshots = {}
         self.seconds_evaluating = 0.0  # the part of ``seconds`` that evaluations took
         self.resumed: list[int] = []  # the steps at which the run was resumed
-        self._losses: list[torch.Tensor] = []  # [n] each, since the last evaluation
+        self._losses: list[torch.Tensor] = []  # of the steps since the last evaluation
 
     @property
     def population(self) -> Population:
@@ -113,7 +115,7 @@ class Training:
             "resumed": self.resumed,
             "rows": as_columns(self.rows),
             "kept": self.kept,
-            "losses": torch.stack(self._losses) if self._losses else torch.empty(0),
+            "losses": torch.cat(self._losses) if self._losses else torch.empty(0),
         }
 
     def load_state_dict(self, state: State) -> None:
@@ -128,7 +130,7 @@ class Training:
             step: {"X": models["X"], "buffers": models["buffers"]}
             for step, models in state["kept"].items()
         }
-        self._losses = list(state["losses"].to(self._problem.device))
+        self._losses = [state["losses"].to(self._problem.device)] if len(state["losses"]) else []
 
     def _evaluate(self) -> None:
         problem, population, losses = self._problem, self.population, self._losses
@@ -139,14 +141,15 @@ class Training:
         row = make_evaluation(
             self.step,
             problem.owned,
-            samples=self.step * self._spec.workers * self._spec.batch_size,
-            train_loss=float(torch.stack(losses).double().mean()) if losses else math.nan,
+            samples=self.stepper.taken * self._spec.batch_size,
+            train_loss=float(torch.cat(losses).double().mean()) if losses else math.nan,
             V=float(synchronization_index(population.X)),
             scores=scores,
             holdout=holdout,
             messages=self.stepper.network.messages,
             bytes_sent=self.stepper.network.bytes_sent,
             seconds=self.seconds,
+            **self.stepper.spent(),
         )
         self.rows.append(row)
         self._losses = []

@@ -13,6 +13,7 @@ from ngo.gossip.method import METHODS
 from ngo.models.model import MODELS, Model
 from ngo.training.checks import check_fit, check_method
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, implied
+from ngo.training.virtual.clock import CLOCKS, PARTS
 
 
 def resolve(
@@ -48,6 +49,10 @@ def resolve(
     for name in ("topology", "coupling", "compression", "local_rule"):
         used = name in entry.fields or name in entry.fixed or not FIELDS[name].owners
         chosen[name] = entry.fixed.get(name, stated_value(name)) if used else None
+    chosen["clock"] = stated_value("clock")
+    for name in PARTS:
+        used = name in CLOCKS[chosen["clock"]].fields
+        chosen[name] = stated_value(name) if used else None
     values: dict[str, object] = {}
     for name, field in FIELDS.items():
         unused = [owner for owner in field.owners if name not in _read_by(owner, chosen[owner])]
@@ -89,7 +94,8 @@ def _without_effect(
     name: str, value: object, fixed: object, owner: str, chosen: Mapping[str, str | None]
 ) -> UserError:
     users = sorted(key for key, entry in _entries(owner).items() if name in entry.fields)
-    choice = f"{owner} {chosen[owner]!r}" if chosen[owner] else f"method {chosen['method']!r}"
+    other = "clock" if owner in PARTS else "method"
+    choice = f"{owner} {chosen[owner]!r}" if chosen[owner] else f"{other} {chosen[other]!r}"
     is_fixed = "" if fixed is None else f" (it is {in_words(fixed)} there)"
     readers = f"; {name} is read with {owner} {', '.join(users)}" if users else ""
     return UserError(f"{name}: {value!r} has no effect with {choice}{is_fixed}{readers}.")

@@ -20,6 +20,9 @@ from ngo.training.spec import RunSpec
 PROGRAM = 300_000_000
 WORKER = 60_000
 
+# The models of each worker that an asynchronous run in virtual time keeps, about.
+KEPT = 5
+
 FLOAT = 4  # bytes of a parameter
 
 
@@ -63,6 +66,7 @@ def run_memory(
             "data": sum(each.nbytes for each in arrays) + len(data.test_inputs) * sample.nbytes,
             "parameters and gradients": 2 * rows,
             "matrices of the method": (methods.matrices_of(spec) + rules.matrices) * rows,
+            "sent models": KEPT * rows if spec.clock == "asynchronous" else 0,
             "modules": n * WORKER,
             "batches": n * b * (sample.nbytes + data.train_inputs[:1].nbytes),
             "outputs of layers": min(threads or cores(), n) * passes,

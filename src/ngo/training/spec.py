@@ -36,6 +36,7 @@ from ngo.gossip.method import METHODS
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
+from ngo.training.virtual.clock import CLOCKS
 
 T = TypeVar("T")
 
@@ -132,6 +133,7 @@ class RunSpec:
         _FROM_ZERO,
         optional=True,
     )
+    clock: str = choice("how the time of the run passes", "steps", CLOCKS, optional=True)
     eval_workers: int = whole(
         "workers that evaluations score, a random sample; 0: all up to 64, else 64",
         0,

@@ -97,6 +97,7 @@ class Stepper:
         self._mixing = None
         if self._method.decentralized and spec.topology is not None:
             self._mixing = Mixing(spec.topology, spec.workers, spec, self._graphs)
+        self._W: MixingMatrix | None = None  # of the last step
         self._matrices: Matrices = {}
         self._own = own
         self._failures = Failures(
@@ -115,6 +116,20 @@ class Stepper:
         """Exchange through ``network`` from now on. Before that, all workers share a matrix."""
         self.network = network
         self.network.directed = self._mixing is not None and self._mixing.directed
+
+    @property
+    def taken(self) -> int:
+        """The steps of workers so far: one each in a step of the run."""
+        return self.t * self._spec.workers
+
+    def spent(self) -> dict[str, float]:
+        """Virtual seconds and joules so far; empty without a clock."""
+        return {}
+
+    def _energy(self) -> float:
+        """The energy of steps and messages so far, in joules."""
+        spec = self._spec
+        return spec.joules_step * self.taken + spec.joules_byte * self.network.bytes_sent
 
     def advance(self) -> torch.Tensor:
         """Take one step; the workers' losses ``[n]`` on their batches."""
@@ -143,6 +158,7 @@ class Stepper:
         if self._mixing is not None:
             W = self._failures.matrix(self._mixing.at(self.network.exchanges), self._absent)
         self.t += 1
+        self._W = W
         network: Any = self.network
         if alone:
             network, W = SharedMatrix(self.population.spread), MixingMatrix.identity(len(X))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ngo.common.registry import in_a_line
@@ -51,7 +52,7 @@ def auto(workers: Workers) -> Gradients:
 
     def gradients(batches: Batches) -> torch.Tensor:
         if not chosen:
-            batches = Stacked(*batches.all())
+            batches = Stacked(*batches.all(), batches.workers)
             workers.backend = _on_cpu(workers, batches) if on_cpu else fastest(workers, batches)
             chosen.append(build_backend(workers, workers.backend))
         return chosen[0](batches)
@@ -83,19 +84,19 @@ def agrees(workers: Workers, batches: Stacked, name: str) -> bool:
     streams are restored. If the backend fails, disagrees, or takes workers one after another where
     an operation has no other way, the log has a line that says so.
     """
-    k = min(workers.n, COMPARED)
+    first = list(range(workers.n) if batches.workers is None else batches.workers)[:COMPARED]
 
     def autograd(batches: Batches) -> torch.Tensor:
         import torch
 
-        inputs, targets = batches.all()
-        return torch.stack([backward(workers, i, inputs[i], targets[i]) for i in range(k)])
+        each = zip(first, *batches.all(), strict=False)
+        return torch.stack([backward(workers, i, *batch) for i, *batch in each])
 
-    expected = _tried(workers, autograd, batches, k)
+    expected = _tried(workers, autograd, batches, first)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("error", message="There is a performance drop")
-            found = _tried(workers, build_backend(workers, name), batches, k)
+            found = _tried(workers, build_backend(workers, name), batches, first)
     except Exception as error:  # any error: another backend is used
         _log_skipped(name, in_a_line(error))
         return False
@@ -123,7 +124,7 @@ def fastest(
     for name in names:
         try:
             gradients = build_backend(workers, name)
-            found = _tried(workers, gradients, batches, workers.n)
+            found = _tried(workers, gradients, batches, range(workers.n))
             with restored(workers):
                 gradients(batches)
                 _wait(workers)
@@ -150,15 +151,17 @@ def _log_skipped(name: str, reason: str) -> None:
     log.warning("backend: auto skips %r: %s", name, reason)
 
 
-def _tried(workers: Workers, gradients: Gradients, batches: Stacked, k: int) -> list[torch.Tensor]:
-    """Losses and gradients of the first ``k`` workers on ``batches``, then on others elsewhere."""
-    inputs = batches.inputs
+def _tried(
+    workers: Workers, gradients: Gradients, batches: Stacked, rows: Sequence[int]
+) -> list[torch.Tensor]:
+    """Losses and gradients of the first ``rows`` on ``batches``, then on others elsewhere."""
+    inputs, k = batches.inputs, len(rows)
     other = inputs / 2 if inputs.is_floating_point() else inputs.flip(0, 1)  # tokens stay whole
-    others = Stacked(other, batches.targets.flip(0, 1))
+    others = Stacked(other, batches.targets.flip(0, 1), batches.workers)
     with restored(workers):
-        found = [gradients(batches)[:k], workers.G[:k].clone()]
+        found = [gradients(batches)[:k], workers.G[rows]]
         workers.X.div_(2)
-        return [*found, gradients(others)[:k], workers.G[:k].clone()]
+        return [*found, gradients(others)[:k], workers.G[rows]]
 
 
 def _agree(expected: list[torch.Tensor], found: list[torch.Tensor]) -> bool:

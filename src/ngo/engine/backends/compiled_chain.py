@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError
@@ -35,14 +35,17 @@ def compiled(workers: Workers) -> Gradients:
             rows.targets,
             samples=rows.samples,
             shades=rows.shades,
-            noise=noise(b),
+            noise=noise(b, batches.workers),
+            models=batches.workers,
         )
 
     return gradients
 
 
-def _noise(workers: Workers, chain: Chain) -> Callable[[int], torch.Tensor | None]:
-    """A function that draws what the layers of all workers need for batches of b samples.
+def _noise(
+    workers: Workers, chain: Chain
+) -> Callable[[int, Sequence[int] | None], torch.Tensor | None]:
+    """A function that draws what the layers of workers need for batches of b samples.
 
     Each number comes from its worker's stream, and is the one that the layer itself would draw.
     """
@@ -53,12 +56,12 @@ def _noise(workers: Workers, chain: Chain) -> Callable[[int], torch.Tensor | Non
     random = [layer for layer in chain.layers if layer.draws]
     drawn: dict[int, tuple[torch.Tensor, list[list[torch.Tensor]]]] = {}  # by b
 
-    def noise(b: int) -> torch.Tensor | None:
+    def noise(b: int, of: Sequence[int] | None) -> torch.Tensor | None:
         if not random:
             return None
         if not workers.modules[0].training:
             each = evaluation_noise(chain, b)
-            return None if each is None else each.repeat(workers.n, 1)
+            return None if each is None else each.repeat(workers.n if of is None else len(of), 1)
         if b not in drawn:
             numbers = torch.empty(workers.n, b * chain.draws)
             drawn[b] = (
@@ -66,12 +69,14 @@ def _noise(workers: Workers, chain: Chain) -> Callable[[int], torch.Tensor | Non
                 [row.split([b * layer.draws for layer in random]) for row in numbers],
             )
         numbers, rows = drawn[b]
-        for generator, views in zip(workers.generators, rows, strict=True):
+        numbered = range(workers.n) if of is None else of
+        for i, views in zip(numbered, rows, strict=False):
+            generator = workers.generators[i]
             for layer, view in zip(random, views, strict=True):
                 if layer.keep:
                     view.bernoulli_(layer.keep, generator=generator)
                 else:
                     view.normal_(generator=generator)
-        return numbers
+        return numbers[: len(numbered)]
 
     return noise

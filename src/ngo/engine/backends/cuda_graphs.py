@@ -47,6 +47,8 @@ def cuda_graphs(workers: Workers) -> Gradients:
         return inputs, targets, losses, graphs
 
     def gradients(batches: Batches) -> torch.Tensor:
+        if batches.workers is not None:
+            raise UserError("backend: 'graphs' computes all workers at once; use another one here.")
         inputs, targets = batches.all()
         with torch.cuda.device_of(workers.X):  # for streams, captures and replays
             if inputs.shape not in captured:

@@ -26,12 +26,15 @@ def threads(workers: Workers) -> Gradients:
 def _each(workers: Workers, spread: Map) -> Gradients:
     import torch
 
+    list(workers.modules)  # builds them in this thread
+
     def gradients(batches: Batches) -> torch.Tensor:
         inputs, targets = batches.all()
+        rows = range(workers.n) if batches.workers is None else batches.workers
 
-        def worker(i: int) -> torch.Tensor:
-            return backward(workers, i, inputs[i], targets[i])
+        def worker(k: int) -> torch.Tensor:
+            return backward(workers, rows[k], inputs[k], targets[k])
 
-        return torch.stack(spread(worker, workers.n))
+        return torch.stack(spread(worker, len(rows)))
 
     return gradients

@@ -5,7 +5,7 @@ It is for small models: on a GPU, and on a CPU where there are many workers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ngo.engine.backend import Batches, Gradients, Workers, autocast, backend, in_float32
 
@@ -47,22 +47,30 @@ def vmap(workers: Workers) -> Gradients:
 
     def gradients(batches: Batches) -> torch.Tensor:
         inputs, targets = batches.all()
+        rows: Any = slice(None)
+        generators = workers.generators
+        if batches.workers is not None:
+            rows = torch.tensor(batches.workers, device=inputs.device)
+            generators = [generators[i] for i in batches.workers]
         if inputs.shape not in draws:
             draws[inputs.shape] = []
             copies = {name: buffer[0].clone() for name, buffer in {**buffers, **counts}.items()}
             with torch.no_grad(), recorded(module, draws[inputs.shape]):
                 functional_call(module, copies, (inputs[0],))
         noise = tuple(
-            torch.stack([draw(generator) for generator in workers.generators])
+            torch.stack([draw(generator) for generator in generators])
             for draw in draws[inputs.shape]
         )
         # Batch normalization updates its buffers in place, which vmap allows for contiguous ones.
-        own = {name: buffer.contiguous() for name, buffer in buffers.items()}
-        found, losses = step(parameters, {**own, **counts}, inputs, targets, noise)
-        for name, buffer in buffers.items():
-            buffer.copy_(own[name])
-        for name, gradient in gradients_by_name.items():
-            gradient.copy_(found[name])
+        own = {name: buffer[rows].contiguous() for name, buffer in {**buffers, **counts}.items()}
+        models = {name: parameter[rows] for name, parameter in parameters.items()}
+        found, losses = step(models, own, inputs, targets, noise)
+        for all_rows, values in ((buffers, own), (gradients_by_name, found)):
+            for name, tensor in all_rows.items():
+                if batches.workers is None:
+                    tensor.copy_(values[name])
+                else:
+                    tensor[rows] = values[name]
         return losses.detach()
 
     return gradients

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @method(
-    "gradient_tracking", fields=GOSSIP_FIELDS, sends=("d", "d"), matrices=4, local_steps=1, delay=0
+    "gradient_tracking", fields=GOSSIP_FIELDS, sends=("d", "d"), matrices=3, local_steps=1, delay=0
 )
 def gradient_tracking(step: Step) -> None:
     """Gradient tracking (DSGT; Pu and Nedić 2021): pull(x − η y), with y ← mix(y) + g^t − g^(t−1).
@@ -26,14 +26,13 @@ def gradient_tracking(step: Step) -> None:
     added; in Aug-DGM, their sum mixes.
     """
     y, before = step.matrix("y"), step.matrix("g")
-    last = y.clone()
     if step.t > 0:
-        step.network.mix(y)
+        step.network.mix(y, step.gamma)
 
-    def track(y: Tensor, last: Tensor, g: Tensor, before: Tensor) -> None:
-        y.lerp_(last, 1 - step.gamma).add_(g - before)
+    def track(y: Tensor, g: Tensor, before: Tensor) -> None:
+        y.add_(g - before)
         before.copy_(g)
         g.copy_(y)
 
-    step.descend(before=(track, y, last, step.G, before))
+    step.descend(before=(track, y, step.G, before))
     step.gossip()

@@ -28,21 +28,6 @@ def relay_sum(step: Step) -> None:
     n̄_i is the number of models in the sum; messages contain such numbers too. It is n once models
     of all workers have reached worker i, and less in the first steps.
     """
-    import torch
-
-    from ngo.common.transfers import sent
-
     step.descend()
-    i, _ = step.network.links()
-    received = step.matrix("received", rows=len(i), columns=step.X.shape[1] + 1)
-    counted = torch.cat([step.X, torch.ones_like(step.X[:, :1])], 1)
-    places = sent(i, step.X.device)
-    degrees = sent(torch.bincount(i, minlength=len(step.X)), step.X.device)
-
-    def relayed() -> torch.Tensor:  # the sums of what each worker has received
-        return counted + torch.segment_reduce(received, "sum", lengths=degrees, axis=0)
-
-    messages = relayed()[places] - received
-    received.copy_(step.network.swap(messages))
-    total = relayed()
-    torch.div(total[:, :-1], total[:, -1:], out=step.X)
+    edges, columns = step.network.links().shape[1], step.X.shape[1] + 1
+    step.network.relay(step.X, step.matrix("received", rows=edges, columns=columns))

@@ -34,7 +34,7 @@ def compiled_step(
 ) -> torch.Tensor:
     """The step with |z|^e. Threads take blocks of columns until none is left."""
     pairs = W.pairs
-    _share(lambda taken: gossip_step.gossip(at, X, out, pairs, gamma, e, taken), X, spread)
+    share(lambda taken: gossip_step.gossip(at, X, out, pairs, gamma, e, taken), X, spread)
     return out
 
 
@@ -50,11 +50,12 @@ def compiled_sums(
 ) -> torch.Tensor:
     """``X`` + own_i at_i + γ Σ_j W_ij at_j, by the same threads."""
     rows = W.starts, W.senders, W.weights
-    _share(lambda taken: gossip_step.sums(at, X, out, rows, own, gamma, taken), at, spread)
+    share(lambda taken: gossip_step.sums(at, X, out, rows, own, gamma, taken), at, spread)
     return out
 
 
-def _share(step: Callable[[ctypes.c_int64], None], X: torch.Tensor, spread: Map) -> None:
+def share(step: Callable[[ctypes.c_int64], None], X: torch.Tensor, spread: Map) -> None:
+    """Call ``step`` in threads that share the columns of ``X``, with a counter of those claimed."""
     taken = ctypes.c_int64()
 
     def part(_: int) -> None:

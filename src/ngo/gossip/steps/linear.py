@@ -32,9 +32,9 @@ def linear_step(
     return _sums(X, W, lambda W: -gamma * W.received, gamma, at, out, spread)
 
 
-def mix(X: torch.Tensor, W: MixingMatrix, *, spread: Map) -> None:
-    """Replace ``X`` by W X."""
-    _sums(None, W, lambda W: W.diagonal, 1.0, X, X, spread)
+def mix(X: torch.Tensor, W: MixingMatrix, gamma: float = 1.0, *, spread: Map) -> None:
+    """Replace ``X`` by X + γ (W X − X)."""
+    _sums(None, W, lambda W: (1 - gamma) + gamma * W.diagonal, gamma, X, X, spread)
 
 
 def _sums(

@@ -1,0 +1,215 @@
+"""Steps that no worker waits for, in virtual time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import numpy as np
+import torch
+
+from ngo.gossip.lr_schedule import learning_rate
+from ngo.gossip.method import METHODS
+from ngo.gossip.step import Step
+from ngo.gossip.traffic import sent
+from ngo.training.stepper import Stepper
+from ngo.training.virtual.arrangement import Arrangement, Batch
+from ngo.training.virtual.neighbours import Graphs
+from ngo.training.virtual.schedule import Schedule
+from ngo.training.virtual.version_network import Exchange, VersionNetwork
+
+if TYPE_CHECKING:
+    from ngo.training.checkpoint import State
+    from ngo.training.problem import Problem
+    from ngo.training.spec import RunSpec
+
+# The steps of all workers together that are computed between two known states, at most: with more,
+# batches are larger, and more sent models are kept.
+AHEAD = 8
+
+
+class AsynchronousStepper(Stepper):
+    """The state of a run between two of its ``stops``.
+
+    Step t of the run ends when all n workers together have taken t·n steps, some of them more than
+    others. Steps that end at that very moment belong to it.
+    """
+
+    def __init__(self, spec: RunSpec, problem: Problem, stops: Iterable[int], **how: Any) -> None:
+        super().__init__(spec, problem, **how)
+        X = self.population.X
+        self._stops = sorted(stops)
+        self.connect(VersionNetwork(X, self.population.spread))
+        self._size = sum(sent(self._fields, X.shape[1], X.element_size()) or ())
+        arrivals = METHODS[spec.method].arrivals
+        self._schedule = Schedule(spec, Graphs(spec), arrivals, self._size)
+        # The slot of each sent model that may still be used, by its step.
+        self._slots: dict[int, int] = {}
+        # The models at which workers' gradients are taken, where others change models meanwhile.
+        self._started = X.clone() if self._schedule.arrivals == "pair" else None
+        self._by_number = spec.lr_schedule != "constant" or bool(spec.warmup or spec.gamma_decay)
+
+    @property
+    def taken(self) -> int:
+        """The steps that all workers together have ended."""
+        return self._schedule.ended
+
+    def spent(self) -> dict[str, float]:
+        """Virtual seconds up to the last end of a step, and joules."""
+        return {"virtual_seconds": self._schedule.now, "joules": self._energy()}
+
+    def advance(self) -> torch.Tensor:
+        """Take the steps up to the next stop; the losses ``[steps]`` of all of them."""
+        arranged = self._next()
+        network = cast(VersionNetwork, self.network)
+        network.messages = self._schedule.wires.messages
+        network.bytes_sent = network.messages * self._size
+        losses = self.population.X.new_zeros(len(arranged.worker))
+        for batch in arranged.batches():
+            if len(batch.gradients):
+                found = self._gradients(arranged.worker[batch.gradients])
+                losses[torch.from_numpy(batch.gradients).to(losses.device)] = found
+            try:
+                for part in self._together(arranged, batch):
+                    self._update(arranged, *part)
+            except ReadsNumber:
+                self._by_number = True
+                for part in self._together(arranged, batch):
+                    self._update(arranged, *part)
+        self._slots, self.t = arranged.slots_at_end, self._until
+        return losses
+
+    def _next(self) -> Arrangement:
+        """The steps up to the next stop, which is then ``_until``."""
+        k = bisect_right(self._stops, self.t)
+        self._until = min([self.t + AHEAD, *self._stops[k : k + 1]])
+        window = self._schedule.window(self._until * self.population.n)
+        return Arrangement(window, self._slots, self._schedule.live())
+
+    def _gradients(self, rows: np.ndarray) -> torch.Tensor:
+        """The gradients of these workers' next steps; their losses."""
+        X, started = self.population.X, self._started
+        self._batches.workers = None if len(rows) == len(X) else rows.tolist()
+        if started is None:
+            return self.population.gradients(self._batches)
+        at = torch.from_numpy(rows).to(X.device)
+        now = X[at]
+        X[at] = started[at]
+        losses = self.population.gradients(self._batches)
+        X[at] = now
+        return losses
+
+    def _together(
+        self, arranged: Arrangement, batch: Batch
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The steps of a batch that are one ``Step``, and the messages that they use."""
+        numbers = np.unique(arranged.t[batch.steps])
+        if not self._by_number or len(numbers) == 1:
+            yield batch.steps, batch.used
+            return
+        for t in numbers:
+            yield (
+                batch.steps[arranged.t[batch.steps] == t],
+                batch.used[arranged.t[arranged.user[batch.used]] == t],
+            )
+
+    def _update(self, arranged: Arrangement, steps: np.ndarray, used: np.ndarray) -> None:
+        """Complete steps whose gradients are known."""
+        X, G, n = self.population.X, self.population.G, self.population.n
+        t = int(arranged.t[steps[0]])
+        one_number = bool((arranged.t[steps] == t).all())
+        at: Any = slice(None)
+        matrices, created = self._matrices, {}
+        if len(steps) < n or not one_number:
+            at = torch.from_numpy(arranged.worker[steps]).to(X.device)
+            X, G = X[at], G[at]
+            matrices = {name: rows[at] for name, rows in matrices.items()}
+        network = cast(VersionNetwork, self.network)
+        network.begin(self._exchange(arranged, steps, used), arranged.slots)
+        step = Step(
+            t if one_number else AnyNumber(),  # type: ignore[arg-type]
+            self.steps,
+            X,
+            G,
+            self._fields,
+            learning_rate(self._fields, min(t, self.steps - 1), self.steps),
+            network,
+            self._rule,
+            self._coupling,
+            matrices,
+            codec=self._codec,
+            created=lambda rows: created.update({id(rows): rows[0, 0].clone()}),
+            spread=self.population.spread,
+            warn=self._warn,
+        )
+        self._method.update(step)
+        network.end()
+        if isinstance(at, slice):
+            return
+        self.population.X[at] = X
+        if self._started is not None:
+            self._started[at] = X
+        for name, rows in matrices.items():
+            if name not in self._matrices:
+                self._matrices[name] = created[id(rows)].repeat(n, rows.shape[1])
+            self._matrices[name][at] = rows
+
+    def _exchange(self, arranged: Arrangement, steps: np.ndarray, used: np.ndarray) -> Exchange:
+        """What these steps send and use."""
+
+        def on_device(values: np.ndarray) -> torch.Tensor:
+            return torch.from_numpy(values).to(self.population.X.device)
+
+        slots, partners = arranged.slot[steps], arranged.partner[steps]
+        kept, meeting = np.flatnonzero(slots >= 0), np.flatnonzero(partners >= 0)
+        whole, worker = arranged.whole[steps[0]], arranged.worker
+        return Exchange(
+            kept=on_device(slots[kept]),
+            kept_rows=on_device(kept),
+            rows=on_device(np.searchsorted(worker[steps], worker[arranged.user[used]])),
+            slots=on_device(arranged.source[used]),
+            weights=torch.from_numpy(arranged.weight[used]),
+            own=torch.from_numpy(arranged.own[steps]),
+            W=arranged.matrices[whole] if whole >= 0 else None,
+            meeting=on_device(meeting),
+            partners=on_device(partners[meeting]),
+        )
+
+    def state_dict(self) -> State:
+        """Also the kept models, in the order of their steps; the schedule follows from the run."""
+        network = cast(VersionNetwork, self.network)
+        kept = {"sent": network.slots[[slot for _, slot in sorted(self._slots.items())]]}
+        if self._started is not None:
+            kept["started"] = self._started
+        return {**super().state_dict(), **kept}
+
+    def load_state_dict(self, state: State) -> None:
+        """Restore from ``state``. The schedule is simulated again, without its models."""
+        self.t = 0
+        while self.t < state["step"]:
+            arranged = self._next()
+            self._slots, self.t = arranged.slots_at_end, self._until
+        super().load_state_dict(state)
+        network, sent = cast(VersionNetwork, self.network), state["sent"].to(self.population.X)
+        if len(sent):
+            network.slots = sent.new_zeros(arranged.slots, sent.shape[1])
+            network.slots[[slot for _, slot in sorted(self._slots.items())]] = sent
+        if self._started is not None:
+            self._started.copy_(state["started"])
+
+
+class ReadsNumber(Exception):
+    """The number of a step was read where steps of several numbers are taken at once."""
+
+
+class AnyNumber:
+    """In the place of the number of a step, where steps of several numbers are taken at once."""
+
+    def _read(self, *_: object) -> NoReturn:
+        raise ReadsNumber
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __rmod__ = _read
+    __floordiv__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __neg__ = __index__ = _read
+    __int__ = __float__ = __bool__ = __hash__ = __str__ = __repr__ = __format__ = _read
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _read

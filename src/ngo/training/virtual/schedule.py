@@ -1,0 +1,227 @@
+"""Who ends which step when, and which messages it uses: a run without its models.
+
+The time of a step does not depend on models, so it is known before they are computed. The models
+follow in batches (see ``asynchronous_stepper``): a step gets the number of the *round* in which its
+gradient is computed with those of others, and of the round and *turn* in which it is completed.
+
+Steps that end at the same moment and have the same number take place together, as in a run in which
+all workers step together. If their numbers differ, the lower one comes first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from ngo.common.registry import UserError
+from ngo.common.seeding import numpy_stream
+from ngo.training.virtual.churn import CHURN, Presence
+from ngo.training.virtual.speeds import SPEEDS
+from ngo.training.virtual.wires import Wires
+
+if TYPE_CHECKING:
+    from ngo.gossip.mixing_matrix import MixingMatrix
+    from ngo.training.spec import RunSpec
+    from ngo.training.virtual.neighbours import Graph, Graphs
+
+# Random partners drawn at a time.
+BLOCK = 256
+
+
+@dataclass
+class Window:
+    """Steps that end one after another, and the messages that they use.
+
+    A step has a number in the run, ``first`` and those after it: the order of the ends, and of
+    workers where ends are equal.
+    """
+
+    first: int
+    worker: list[int] = field(default_factory=list)
+    #: The number of the step among those of its worker.
+    t: list[int] = field(default_factory=list)
+    #: The round of its gradient; the round and the turn of its end.
+    gradient: list[int] = field(default_factory=list)
+    round: list[int] = field(default_factory=list)
+    turn: list[int] = field(default_factory=list)
+    #: For steps that all workers take together, with all of their messages: the place of their
+    #: mixing matrix in ``matrices``; else -1.
+    whole: list[int] = field(default_factory=list)
+    matrices: list[MixingMatrix] = field(default_factory=list)
+    #: The weight of its worker's own row in a sum.
+    own: list[float] = field(default_factory=list)
+    #: The worker with which it averages; -1 without one.
+    partner: list[int] = field(default_factory=list)
+    #: For each message that a step uses: the step, that which sent it, and the weight.
+    user: list[int] = field(default_factory=list)
+    source: list[int] = field(default_factory=list)
+    weight: list[float] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.worker)
+
+
+class Schedule:
+    """The events of a run in virtual time, window after window."""
+
+    def __init__(self, spec: RunSpec, graphs: Graphs, arrivals: str, size: int) -> None:
+        """A message has ``size`` bytes. ``arrivals`` are those of the method."""
+        n = spec.workers
+        self.graphs, self.arrivals = graphs, arrivals
+        self._n, self._every = n, spec.local_steps or 1
+        self._seconds = SPEEDS[spec.speed].of(spec)
+        self._presence = Presence(CHURN[spec.churn].of(spec))
+        self.wires = Wires(spec, size, self._presence, replaces=arrivals == "newest")
+        # (time, number, worker, partner) of the end of a step; for ``pair`` first of its gradient,
+        # with the partner -2.
+        self._events: list[tuple[float, int, int, int]] = []
+        # The newest message from each neighbour: the step that sent it.
+        self._newest: list[dict[int, int]] = [{} for _ in range(n)]
+        self._own = [0] * n  # steps ended by each worker
+        self._partners = [_draws(spec.seed, i) for i in range(n)] if arrivals == "pair" else []
+        self.now = 0.0
+        self.ended = 0
+        for i in range(n):
+            self._begin(i, 0.0)
+
+    def _begin(self, worker: int, start: float) -> None:
+        end = self._presence.end(worker, start, self._seconds[worker](start))
+        if end < math.inf:
+            partner = -2 if self.arrivals == "pair" else -1
+            heappush(self._events, (end, self._own[worker], worker, partner))
+
+    def window(self, until: int) -> Window:
+        """The next steps, up to ``until`` since the start, and those that end with the last one."""
+        found = Window(self.ended)
+        # By worker: the round of its last step in this window, or that in which it was averaged.
+        self._last = [-1] * self._n
+        self._touched = [(-1, 0)] * self._n
+        events = self._events
+        while self.ended < until or (events and events[0][0] == self.now):
+            if not events:
+                raise UserError("churn: all workers are away, and none comes back.")
+            self.now, t, worker, partner = heappop(events)
+            if partner == -2:
+                self._meet(worker, t)
+                continue
+            group = [worker]
+            if self.arrivals != "pair":
+                while events and events[0][0] == self.now and events[0][1] == t:
+                    group.append(heappop(events)[2])
+            self._end(group, t, partner, found)
+            for i in group:
+                self._own[i] += 1
+                self._begin(i, self.now)
+        return found
+
+    def live(self) -> set[int]:
+        """The steps whose messages may still be used."""
+        newest = {source for each in self._newest for source in each.values()}
+        return newest | {content[0] for content in self.wires.live()}
+
+    def _end(self, group: list[int], t: int, partner: int, found: Window) -> None:
+        """End the steps number ``t`` of a group of workers."""
+        first = self.ended
+        self.ended += len(group)
+        count, gradients, shares = (
+            len(group),
+            [self._last[i] + 1 for i in group],
+            [1.0] * len(group),
+        )
+        at, turn, used, whole = max(gradients), 0, len(found.user), -1
+        if self.arrivals == "pair":
+            at, turn = self._after([group[0], *([partner] if partner >= 0 else [])], at)
+        elif (t + 1) % self._every == 0:
+            graph = self.graphs.at(t, min(self._own) if self.graphs.drawn else 0)
+            shares = self._exchange(group, graph, first, found)
+            at, turn = self._placed(found, used, first, at)
+            fresh = min(found.source[used:], default=first) >= first
+            if fresh and count == self._n and len(found.source) - used == graph.W.edges:
+                whole = len(found.matrices)
+                found.matrices.append(graph.W)
+        for i in group:
+            self._last[i] = at
+        found.worker += group
+        found.t += [t] * count
+        found.gradient += gradients
+        found.round += [at] * count
+        found.turn += [turn] * count
+        found.partner += [partner] * count
+        found.own += shares
+        found.whole += [whole] * count
+
+    def _exchange(self, group: list[int], graph: Graph, first: int, found: Window) -> list[float]:
+        """Send the models of a group, and take what has arrived.
+
+        Nothing is sent to a worker that is away: in a sum, its share stays with the sender. Returns
+        the weights of the own rows.
+        """
+        shares = [graph.own[i] for i in group]
+        now, wires, away = self.now, self.wires, self._presence
+        for k, i in enumerate(group, first):
+            for j, weight in graph.out[i]:
+                if away.always or not away.away(j, now):
+                    wires.send(i, j, now, k, weight)
+                elif self.arrivals == "all":
+                    shares[k - first] += weight
+        for k, i in enumerate(group, first):
+            if self.arrivals == "all":
+                used = [(content[0], content[1]) for _, content in wires.received(i, now)]
+            else:
+                newest, into = self._newest[i], graph.into[i]
+                for sender, (source, _) in wires.received(i, now):
+                    if source > newest.get(sender, -1):
+                        newest[sender] = source
+                used = [
+                    (newest[j], weight)
+                    for j, weight in into.items()
+                    if j in newest and (away.always or not away.away(j, now))
+                ]
+                if len(used) < len(into):  # the others' weights go to the own row
+                    missing = sum(into.values()) - sum(weight for _, weight in used)
+                    shares[k - first] += missing
+            for source, weight in used:
+                found.user.append(k)
+                found.source.append(source)
+                found.weight.append(weight)
+        return shares
+
+    def _placed(self, found: Window, used: int, first: int, at: int) -> tuple[int, int]:
+        """The round, ``at`` or a later one, and the turn of steps that use these messages."""
+        turn, start = 0, found.first
+        for source in found.source[used:]:
+            if start <= source < first:
+                its = found.round[source - start]
+                if its > at:
+                    at, turn = its, found.turn[source - start] + 1
+                elif its == at:
+                    turn = max(turn, found.turn[source - start] + 1)
+        return at, turn
+
+    def _meet(self, worker: int, t: int) -> None:
+        """The gradient of a step is there: exchange models with a random neighbour."""
+        near = self.graphs.at(t, min(self._own) if self.graphs.drawn else 0).into[worker]
+        there = [j for j in near if not self._presence.away(j, self.now)]
+        partner, end = -1, self.now
+        if there:
+            chosen = there[int(next(self._partners[worker]) * len(there))]
+            end, arrived = self.wires.meet(worker, chosen, self.now)
+            partner = chosen if arrived else -1
+        heappush(self._events, (end, t, worker, partner))
+
+    def _after(self, workers: list[int], at: int) -> tuple[int, int]:
+        """The first round and turn, from ``at`` on, after what happened to these workers."""
+        place = max([(at, 0), *(self._touched[i] for i in workers)])
+        for i in workers:
+            self._touched[i] = place[0], place[1] + 1
+        return place
+
+
+def _draws(seed: int, worker: int) -> Iterator[float]:
+    """Numbers from 0 to 1, from which a worker's partners follow."""
+    stream = numpy_stream(seed, "partner", worker)
+    while True:
+        yield from stream.random(BLOCK).tolist()

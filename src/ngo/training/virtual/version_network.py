@@ -1,0 +1,141 @@
+"""The network of steps that use models of other times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from ngo.common.registry import UserError
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.network import SharedMatrix
+from ngo.gossip.step import Run
+from ngo.native.pool import Map
+
+if TYPE_CHECKING:
+    from ngo.gossip.coupling import Coupling
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What the steps of one batch send and use, row by row."""
+
+    #: The slots of the models that are kept, and their rows in the batch.
+    kept: torch.Tensor
+    kept_rows: torch.Tensor
+    #: For each message: the row that uses it, its slot, its weight.
+    rows: torch.Tensor
+    slots: torch.Tensor
+    weights: torch.Tensor
+    #: The weights of the rows themselves, in sums.
+    own: torch.Tensor
+    #: The mixing matrix of steps that all workers take together.
+    W: MixingMatrix | None
+    #: The rows that meet a partner, and the partners.
+    meeting: torch.Tensor
+    partners: torch.Tensor
+
+
+class VersionNetwork(SharedMatrix):
+    """Sent rows are kept in slots, from which later steps read them.
+
+    Messages are counted by the schedule.
+    """
+
+    def __init__(self, X: torch.Tensor, spread: Map) -> None:
+        """``X`` are all workers' rows, which change when workers meet."""
+        super().__init__(spread)
+        self._X = X
+        self.slots = X[:0]
+        self._now: Exchange | None = None
+
+    def begin(self, exchange: Exchange, slots: int) -> None:
+        """The next step is that of a batch; slots have numbers below ``slots``."""
+        self._now, self._needed = exchange, slots
+
+    def end(self) -> None:
+        """The batch is over: a UserError if it has not sent what others use."""
+        if self._now is not None and len(self._now.kept):
+            raise self._misses()
+        self._now = None
+
+    def pull(
+        self,
+        X: torch.Tensor,
+        coupling: Coupling,
+        gamma: float,
+        run: Run,
+        at: torch.Tensor | None = None,
+        theirs: torch.Tensor | None = None,
+    ) -> None:
+        """Each row is pulled by the models that it uses. Those do not move."""
+        self.refuse_directed()
+        now = self._sent(X if at is None else at)
+        if now.W is not None:
+            coupling.step(X, now.W, gamma, run, at=at, out=X, spread=self._spread)
+        elif len(now.rows):
+            used, places = now.slots.unique(return_inverse=True)
+            theirs, k = self.slots[used], len(X)
+            i, j = now.rows.cpu(), k + places.cpu()
+            W = MixingMatrix(
+                k + len(used),
+                torch.cat([i, j]),
+                torch.cat([j, i]),
+                now.weights.repeat(2),
+                torch.zeros(k + len(used)),  # which no pull reads
+            )
+            seen = None if at is None else torch.cat([at, theirs])
+            new = coupling.step(torch.cat([X, theirs]), W, gamma, run, at=seen, spread=self._spread)
+            X.copy_(new[:k])
+
+    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
+        """R ← (1 − γ) R + γ S, with the sums S of own shares and of the messages used."""
+        from ngo.gossip.steps.linear import mix
+
+        now = self._sent(rows)
+        if now.W is not None:
+            mix(rows, now.W, gamma, spread=self._spread)
+            return
+        own, weights = (1 - gamma) + gamma * now.own, gamma * now.weights
+        rows *= own.to(rows)[:, None]
+        rows.index_add_(0, now.rows, self.slots[now.slots] * weights.to(rows)[:, None])
+
+    def average(self, rows: torch.Tensor) -> None:
+        """Each row and that of its partner become their mean."""
+        now = self._taken()
+        means = (rows[now.meeting] + self._X[now.partners]) / 2
+        rows[now.meeting] = means
+        self._X[now.partners] = means
+
+    def _sent(self, rows: torch.Tensor) -> Exchange:
+        """Keep the rows that others use."""
+        now = self._taken()
+        if len(self.slots) < self._needed or self.slots.shape[1] != rows.shape[1]:
+            before = self.slots
+            self.slots = rows.new_zeros(max(self._needed, 2 * len(before)), rows.shape[1])
+            if before.shape[1] == rows.shape[1]:
+                self.slots[: len(before)] = before
+        if len(now.kept):
+            self.slots[now.kept] = rows[now.kept_rows]
+        return now
+
+    def _taken(self) -> Exchange:
+        """What the batch exchanges, once."""
+        if (now := self._now) is None:
+            raise self._misses()
+        self._now = None
+        return now
+
+    def mean(self, rows: torch.Tensor) -> torch.Tensor:
+        """Refused, as is each operation that needs all workers, or every message."""
+        raise self._misses()
+
+    index = send = swap = mean  # type: ignore[assignment]
+
+    def _misses(self) -> UserError:
+        return UserError(
+            "clock: 'asynchronous' is not possible with a method that exchanges other than once "
+            "in a step, in every local_steps-th one; its declaration must not say "
+            "asynchronous=True."
+        )

@@ -1,0 +1,203 @@
+import numpy as np
+import pytest
+from runs import digits_run
+
+from ngo.common.registry import UserError
+from ngo.gossip.method import METHODS
+from ngo.training.virtual.neighbours import Graphs
+from ngo.training.virtual.schedule import Schedule
+
+SIZE = 100
+
+
+def schedule(**values):
+    spec = digits_run(**{"clock": "asynchronous", "workers": 2, **values})
+    return Schedule(spec, Graphs(spec), METHODS[spec.method].arrivals, SIZE)
+
+
+def ends(window):
+    return list(zip(window.worker, window.t, strict=True))
+
+
+def uses(window):
+    """(worker, number) of a step and of the step whose model it uses."""
+    named = ends(window)
+    return [(named[u - window.first], named[s - window.first])
+            for u, s in zip(window.user, window.source, strict=True)]  # fmt: skip
+
+
+def staleness(window):
+    """By how many steps the models that a worker uses are older, worker by worker."""
+    found = {}
+    for (worker, t), (_, its) in uses(window):
+        found.setdefault(worker, []).append(t - its)
+    return found
+
+
+def test_workers_of_equal_speed_step_together():
+    each = schedule(workers=4, step_seconds=0.5)
+    window = each.window(8)
+    assert ends(window) == [(i, t) for t in (0, 1) for i in range(4)]
+    assert each.now == 1.0
+    assert staleness(window) == {i: [0] * 4 for i in range(4)}
+    assert window.whole == [0] * 4 + [1] * 4
+    assert (window.gradient, window.round) == ([0] * 4 + [1] * 4,) * 2
+
+
+def test_two_workers_one_of_them_three_times_slower():
+    """The fast one ends its step t at t + 1, the slow one at 3 (t + 1).
+
+    At those times the slow one, whose number is lower, comes first.
+    """
+    each = schedule(slow_workers=1, slow_factor=3.0)
+    window = each.window(8)
+    assert each.now == 6.0
+    assert ends(window) == [(1, 0), (1, 1), (0, 0), (1, 2), (1, 3), (1, 4), (0, 1), (1, 5)]
+    # The slow one sees what the fast one ended a second before; the fast one what was sent at 3.
+    assert uses(window) == [
+        ((0, 0), (1, 1)), ((1, 2), (0, 0)), ((1, 3), (0, 0)), ((1, 4), (0, 0)),
+        ((0, 1), (1, 4)), ((1, 5), (0, 1)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("latency", "stale"), [(0.0, 0), (0.5, 1), (1.0, 1), (1.5, 2), (3.0, 3)])
+def test_equal_workers_are_as_stale_as_the_latency(latency, stale):
+    window = schedule(latency=latency).window(40)
+    found = staleness(window)
+    assert found[0] == found[1] == [stale] * (20 - stale)
+    assert (max(window.whole) >= 0) == (latency == 0)
+
+
+def test_bandwidth_below_the_rate_of_models_drops_models_in_between():
+    """A model takes 4 seconds, a step 1. The newest that waits leaves when the one before is there.
+
+    Step 0 ends at 1 and is there at 5. The model that leaves then is that of step 3, ended at 4;
+    it is there at 9, as step 8 ends, and is used until step 11.
+    """
+    each = schedule(bandwidth=SIZE / 4)
+    window = each.window(160)
+    assert {t for _, (_, t) in uses(window)} == {0, *range(3, 75, 4)}
+    assert set(staleness(window)[0]) == {4, 5, 6, 7, 8}
+    assert each.wires.messages == pytest.approx(2 * 80 / 4, abs=4)
+
+
+def test_models_are_used_with_the_weights_of_their_edges():
+    window = schedule(workers=5, topology="star").window(5)
+    assert sorted(zip(window.user, window.source, window.weight, strict=True)) == sorted(
+        [(0, i, 0.2) for i in range(1, 5)] + [(i, 0, 0.2) for i in range(1, 5)]
+    )
+
+
+def test_local_steps_exchange_in_every_third_step():
+    window = schedule(method="local_sgd", local_steps=3, speed="log_normal").window(60)
+    assert {t % 3 for (_, t), _ in uses(window)} == {2}
+    assert {t % 3 for _, (_, t) in uses(window)} == {2}
+
+
+def test_rounds_and_turns_follow_what_steps_need():
+    window = schedule(workers=8, topology="random", speed="log_normal", latency=0.1).window(400)
+    last = {}
+    for k, (worker, t) in enumerate(ends(window)):
+        assert t == last.get(worker, (-1, -1))[0] + 1
+        assert window.gradient[k] == last.get(worker, (-1, -1))[1] + 1
+        assert window.gradient[k] <= window.round[k]
+        last[worker] = t, window.round[k]
+    place = list(zip(window.round, window.turn, strict=True))
+    assert window.user
+    for user, source in zip(window.user, window.source, strict=True):
+        assert place[source] < place[user] or user == source
+    assert max(window.round) < 150  # of 50 steps each
+
+
+def test_windows_are_one_schedule():
+    fields = {"workers": 6, "speed": "log_normal", "latency": 0.4, "message_loss": 0.2}
+    whole = schedule(**fields).window(90)
+    parts = schedule(**fields)
+    windows = [parts.window(until) for until in (10, 35, 36, 90)]
+    for name in ("worker", "t", "user", "source", "weight"):
+        joined = [value for each in windows for value in getattr(each, name)]
+        assert joined == getattr(whole, name)
+    assert [each.first for each in windows] == [0, 10, 35, 36]
+
+
+def test_all_messages_are_used_once_and_none_is_used_twice():
+    each = schedule(method="async_push_sum", topology="directed_ring", workers=5,
+                    speed="log_normal", latency=0.7)  # fmt: skip
+    window = each.window(500)
+    sent = list(zip(window.source, [window.worker[k] for k in window.user], strict=True))
+    assert len(set(sent)) == len(sent)
+    waiting = sum(1 for _ in each.wires.live())
+    assert len(sent) + waiting == each.wires.messages == 500
+    assert set(window.own) == {0.5}
+
+
+def test_pairs_meet_at_random_neighbours_only():
+    window = schedule(method="ad_psgd", workers=5, speed="log_normal").window(500)
+    met = {(i, j) for i, j in zip(window.worker, window.partner, strict=True)}
+    assert met == {(i, (i + s) % 5) for i in range(5) for s in (-1, 1)}
+    counts = np.unique(window.partner, return_counts=True)[1]
+    assert counts.min() > 70
+    # A worker is in one pair at a time.
+    place = {}
+    for k in range(500):
+        for i in (window.worker[k], window.partner[k]):
+            now = window.round[k], window.turn[k]
+            assert place.get(i, (-1, 0)) < now
+            place[i] = now
+
+
+def test_a_pair_without_its_messages_is_none():
+    window = schedule(method="ad_psgd", message_loss=0.5).window(400)
+    assert window.partner.count(-1) == pytest.approx(300, rel=0.1)
+
+
+def churned(tmp_path, *rows, **values):
+    path = tmp_path / "churn.csv"
+    path.write_text("\n".join(["time,worker,event", *rows]))
+    return schedule(churn="churn_trace", churn_file=str(path), **values)
+
+
+def test_a_worker_that_is_away_takes_no_step_and_is_not_used(tmp_path):
+    each = churned(tmp_path, "2.5,0,leaves", "10.25,0,comes", workers=3)
+    window = each.window(40)
+    slow = [k for k, worker in enumerate(window.worker) if worker == 0]
+    assert [window.t[k] for k in slow] == list(range(len(slow)))
+    # Worker 0 ends steps at 1, 2, then 11.25, 12.25, …; the others at 1, 2, 3, …
+    named = uses(window)
+    assert {t for (worker, t), (its, _) in named if worker == 1 and its == 0} == {
+        0, 1, *range(10, len([k for k in window.worker if k == 1])),
+    }  # fmt: skip
+    assert ((1, 10), (0, 1)) in named  # at 11 it is back, with the model that it had
+    assert ((1, 11), (0, 2)) in named
+
+
+def test_a_run_whose_workers_all_leave_for_good_ends_in_one_line(tmp_path):
+    each = churned(tmp_path, "2.5,0,leaves", "3.5,1,leaves")
+    with pytest.raises(UserError, match="churn: all workers are away"):
+        each.window(20)
+
+
+def test_live_steps_are_those_whose_models_may_be_used():
+    each = schedule(latency=1.5)
+    first = each.window(10)
+    live = each.live()
+    later = each.window(40)
+    assert {s for s in later.source if s < 10} <= live
+    assert len(live) <= 6
+    assert len(first) == 10
+
+
+def test_nothing_is_sent_to_a_worker_that_is_away(tmp_path):
+    each = churned(tmp_path, "0,2,leaves", workers=3, method="async_push_sum", topology="ring")
+    window = each.window(20)
+    assert each.wires.messages == 20
+    assert window.own == pytest.approx([2 / 3] * 20)
+
+
+def test_the_weight_of_a_model_that_is_not_there_goes_to_the_own_one():
+    window = schedule(workers=3, topology="chain", latency=1.5).window(6)
+    # Two steps later the first models have arrived.
+    assert window.own == pytest.approx([1.0] * 6)
+    later = schedule(workers=3, topology="chain", latency=1.5)
+    later.window(6)
+    assert later.window(9).own == pytest.approx([2 / 3, 1 / 3, 2 / 3])
