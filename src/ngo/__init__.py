@@ -12,7 +12,8 @@ Importing the package is quick: a name's module is imported when the name is fir
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # typing's own, without the import: each short job starts a client
 
 if TYPE_CHECKING:
     from ngo.training.fit import Fit, fit  # noqa: F401

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 import running
 from conftest import REPOSITORY
@@ -239,3 +240,27 @@ def test_a_figure_is_the_same_from_a_server(server, only_prefork, tmp_path):
         figures.append([(tmp_path / name / f"figures/fig3.{kind}") for kind in FIGURE])
     for ours, theirs in zip(*figures, strict=True):
         assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_a_client_imports_little():
+    """Each short job of a pipeline starts one."""
+    code = "import sys; import ngo.cli.prefork; print({'typing', 're', 'click'} & set(sys.modules))"
+    command = [sys.executable, "-S", "-c", code]  # -S: what a folder's .pth files import is theirs
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
+    assert running.finished(running.start(command, env=environment)) == "set()\n"
+
+
+def test_a_killed_job_is_told(server, only_prefork, tmp_path):
+    out = tmp_path / "run"
+    process = ngo_train(server.socket, *ENDLESS, "--out", out, environment=only_prefork)
+    while "epoch" not in process.stderr.readline():
+        assert process.poll() is None
+    # A job is one process, a child of the server.
+    [worker] = [
+        child
+        for child in psutil.Process(server._process.pid).children()
+        if any(str(out) in file.path for file in child.open_files())
+    ]
+    assert not worker.children()
+    worker.kill()
+    assert outcome(process, code=137)[1].endswith("ngo: the process that did this job was killed\n")

@@ -54,5 +54,5 @@ def test_mixed_rows_are_those_of_the_whole_product(k, directed):
         mix(whole, W, spread=in_order)
         for own, others in shares(W.dense(), k):
             rows = X[own]
-            mix_rows(rows, X[others], own + others, W, spread=in_order)
+            mix_rows(rows, X[others], own + others, W, 1.0, spread=in_order)
             assert torch.allclose(rows, whole[own], atol=1e-14)

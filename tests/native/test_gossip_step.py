@@ -4,6 +4,8 @@ import math
 import pytest
 import torch
 
+from ngo.common.seeding import torch_stream
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native import build
 from ngo.native.gossip_step import gossip, sums
 
@@ -85,3 +87,27 @@ def test_columns_that_are_claimed_already_are_left_alone():
     assert (new[:, :4096] == 0).all()
     assert (new[0, 4096:] == 1.5).all()
     assert (new[1, 4096:] == 0.5).all()
+
+
+def test_pulls_and_sums_of_random_shapes():
+    """3,000 shapes, on random graphs, against float64."""
+    generator = torch_stream(0, "shapes")
+    for _ in range(3000):
+        n, d = (int(torch.randint(1, most, (), generator=generator)) for most in (9, 400))
+        seen, X = torch.randn(2, n, d, generator=generator)
+        W = torch.rand(n, n, generator=generator, dtype=torch.float64)
+        edges = MixingMatrix.of(W * (W < 0.5))
+        new = torch.empty_like(X)
+        gossip(seen, X, new, edges.pairs, 0.3, 0.8, ctypes.c_int64())
+        i, j, weights = edges.pairs
+        z = seen.double()[j] - seen.double()[i]
+        pulls = 0.3 * weights[:, None] * z.sign() * z.abs() ** 0.8
+        expected = X.double().index_add(0, i, pulls).index_add(0, j, -pulls)
+        assert torch.allclose(new.double(), expected, rtol=0, atol=1e-5)
+        rows = edges.starts, edges.senders, edges.weights
+        sums(seen, X, new, rows, edges.diagonal, 0.3, ctypes.c_int64())
+        factor = 0.3 * edges.dense().fill_diagonal_(0) + edges.diagonal.diag()
+        expected = X.double() + factor @ seen.double()
+        assert torch.allclose(new.double(), expected, rtol=0, atol=1e-5)
+        sums(new, None, new, rows, edges.diagonal, 1.0, ctypes.c_int64())  # in place
+        assert torch.allclose(new.double(), edges.dense() @ expected, rtol=0, atol=2e-5)

@@ -13,6 +13,8 @@ from ngo.common.seeding import torch_stream
 
 if TYPE_CHECKING:
     from ngo.data.dataset import Dataset
+    from ngo.models.model import Model
+    from ngo.training.problem import Problem
     from ngo.training.spec import RunSpec
 
 # Of the measured steps; other values cost the same.
@@ -23,16 +25,23 @@ BATCHES = 4
 
 
 def training_step(
-    backend: str, topology: str, *, model: str, n: int, b: int, device: str, **fields: object
+    backend: str,
+    topology: str,
+    *,
+    model: str | Model,
+    n: int,
+    b: int,
+    device: str,
+    **fields: object,
 ) -> Step:
     """Steps of ``n`` workers: batches, gradients, the local rule and the exchange; by default NGO.
 
-    ``fields`` are further fields of the run. The measured part is the exchange.
+    ``model`` is a registered one, or one of 10 classes of images that is not registered. ``fields``
+    are further fields of the run. The measured part is the exchange.
     """
     import torch
 
     from ngo.gossip.network import SharedMatrix
-    from ngo.training.problem import make_problem
     from ngo.training.stepper import Stepper
 
     class TimedNetwork(SharedMatrix):
@@ -62,9 +71,8 @@ def training_step(
 
     torch.set_num_threads(1)  # as in training
     spec = make_spec(model, n, b, topology=topology, **fields)
-    data = random_images(model, n * b * BATCHES, b, device)
-    parts = np.array_split(np.arange(n * b * BATCHES), n)
-    stepper = Stepper(spec, make_problem(spec, data, parts), steps=1, backend=backend)
+    problem = random_problem(spec, model, device)
+    stepper = Stepper(spec, problem, steps=1, backend=backend)
     stepper.network = network = TimedNetwork(stepper.population.spread)
 
     def step() -> float:
@@ -75,29 +83,47 @@ def training_step(
     return step
 
 
-def make_spec(model: str, n: int, b: int, **values: object) -> RunSpec:
+def make_spec(model: str | Model, n: int, b: int, **values: object) -> RunSpec:
     """A run of the model for one epoch, by default with NGO."""
+    from ngo.data.dataset import Source
     from ngo.training.resolve import resolve
     from ngo.training.spec import DEFAULTS
 
     common = {"method": "ngo", "lr": LR, "gamma": GAMMA, "p": P, "epochs": 1.0}
-    given = {"model": model, "workers": n, "batch_size": b, **values}
-    return resolve(given, {**DEFAULTS, **common})
+    given = {"workers": n, "batch_size": b, **values}
+    if isinstance(model, str):
+        return resolve({"model": model, **given}, {**DEFAULTS, **common})
+    source = Source(None, None, n * b * BATCHES, model.input_shape, 10)  # type: ignore[arg-type]
+    own = {"dataset": "bench", "model": "own", "task": model.task}
+    return resolve({**own, **given}, {**DEFAULTS, **common}, source=source, model=model)
 
 
-def random_images(model: str, train: int, test: int, device: str = "cpu") -> Dataset:
+def random_problem(spec: RunSpec, model: str | Model, device: str = "cpu") -> Problem:
+    """Random images for the model, ``BATCHES`` batches for each worker."""
+    from ngo.models.model import MODELS
+    from ngo.training.problem import make_problem
+
+    count = spec.workers * spec.batch_size * BATCHES
+    data = random_images(model, count, spec.batch_size, device)
+    parts = np.array_split(np.arange(count), spec.workers)
+    entry = MODELS[model] if isinstance(model, str) else model
+    return make_problem(spec, data, parts, model=entry)
+
+
+def random_images(model: str | Model, train: int, test: int, device: str = "cpu") -> Dataset:
     """A data set of random images of the model's shape, with 10 classes."""
     import torch
 
     from ngo.data.dataset import Dataset
     from ngo.models.model import MODELS
 
+    input_shape = (MODELS[model] if isinstance(model, str) else model).input_shape
     generator = torch_stream(0, "bench")
     arrays = []
     for m in (train, test):
-        shape = (m, *MODELS[model].input_shape)
+        shape = (m, *input_shape)
         arrays.append(torch.randint(256, shape, generator=generator, dtype=torch.uint8))
         arrays.append(torch.randint(10, (m,), generator=generator))
-    channels = MODELS[model].input_shape[0]
+    channels = input_shape[0]
     mean, std = torch.full((channels, 1, 1), 0.5), torch.full((channels, 1, 1), 0.3)
     return Dataset("bench", 10, *(x.to(device) for x in (*arrays, mean, std)))

@@ -140,6 +140,19 @@ def gossip(device: str, repeats: int) -> Iterator[Bench]:
 
 @bench_command
 @repeats_option
+def scale(repeats: int) -> Iterator[Bench]:
+    """Steps, graphs and set-up of up to 10,000 workers."""
+    from ngo.bench import scale as bench
+
+    yield from bench.scale(repeats)
+    yield bench.convolutions(repeats)
+    yield bench.couplings(repeats)
+    yield bench.set_up(repeats)
+    yield bench.graphs()
+
+
+@bench_command
+@repeats_option
 def startup(repeats: int) -> Iterator[Bench]:
     """Start-up of `ngo train`, against `import torch`."""
     from ngo.bench import commands as bench

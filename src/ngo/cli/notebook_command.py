@@ -31,6 +31,11 @@ def notebook(source: Path, param: tuple[str, ...], experiment: str | None, out: 
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kernel(arguments: tuple[str, ...]) -> None:
     """Start the IPython kernel of a notebook; Jupyter calls this."""
+    import sys
+
+    # Nobody debugs this kernel. To import the debugger takes as long as the rest of its start.
+    sys.modules["debugpy"] = None
+
     from ipykernel.kernelapp import IPKernelApp
 
     IPKernelApp.launch_instance(list(arguments))

@@ -7,12 +7,12 @@ code. The client remains a separate process, with its own log and parent; it for
 job, and the job dies with it. Without a server the command does the work itself. The kernel of a
 notebook is a job, too (``ngo kernel``).
 
-A job involves three processes. The server accepts the connection and forks a keeper. The keeper
-forks the worker, which does the job and may outlive the server::
+The server accepts the connection and forks a worker, which does the job and may outlive the
+server::
 
-    ngo COMMAND ──socket── keeper ── worker
-                             │
-    pipeline ─────stdin─── server
+    ngo COMMAND ──socket── worker
+
+    pipeline ────stdin──── server
 
 The worker does not inherit resource limits or the priority of the client. Tools that measure the
 memory or CPU time of a process see those of the client.
@@ -27,8 +27,8 @@ import socket
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # typing's own, without the import
 if TYPE_CHECKING:
     from subprocess import Popen
 
@@ -137,14 +137,22 @@ def ask(path: str, argv: Sequence[str]) -> int | None:
             connection.sendall(request)
         except OSError:
             return None
+        passed_on = []
+
+        def pass_on(number: int, _: object) -> None:
+            passed_on.append(number)
+            connection.send(bytes([number]))
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda number, _: connection.send(bytes([number])))
+            signal.signal(number, pass_on)
         code = connection.recv(1)
-    if not code:
+    if code:
+        return code[0]
+    if not passed_on:
         import logging
 
         logging.getLogger("ngo").error("ngo: the process that did this job was killed")
-    return code[0] if code else 128 + signal.SIGKILL
+    return 128 + (passed_on[-1] if passed_on else signal.SIGKILL)
 
 
 def _command(argv: Sequence[str]) -> str | None:

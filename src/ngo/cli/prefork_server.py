@@ -11,10 +11,13 @@ import select
 import signal
 import socket
 import sys
+import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from threading import Thread
 from typing import NoReturn
 
 from ngo.cli.prefork import READY
@@ -26,35 +29,55 @@ FIRST = ("ngo.cli.cli", "ngo.cli.train_command", "ngo.cli.local_run")
 
 # Imported one by one, while no job waits: modules, and packages with all their modules.
 REST = (
+    # What training imports when it is used.
+    "filelock",
+    "torch.nested._internal.nested_tensor",
+    "torch.utils.serialization",
+    "ngo.engine",
+    "ngo.models",
+    "ngo.native.conv_pool_relu",
+    "ngo.gossip.weights",
+    # The other commands.
     "ngo.cli.partition_command",
     "ngo.cli.aggregate_command",
     "ngo.cli.measurement_commands",
     "ngo.cli.notebook_command",
     "ngo.training.partition_file",
     "ngo.pipeline.notebooks",
-    "ngo.figures.making",
-    "ngo.figures.curve_panels",
+    "ngo.analysis",
+    "ngo.figures",
     "ngo.gossip.bounds",
     "ngo.gossip.least_squares",
+    "ngo.theorems",
     # What notebooks and libraries import when they are used.
+    "pandas.core.arrays.arrow.extension_types",
+    "pyarrow.dataset",
+    "pyarrow.pandas_compat",
+    "papermill",
+    "ipykernel.kernelspec",
+    "ipykernel.zmqshell",
+    "IPython.core.completerlib",
+    "IPython.core.debugger",
+    "IPython.extensions.storemagic",
     "fontTools.subset",
     "matplotlib.backends.backend_pdf",
-    "papermill",
-    "ipykernel.kernelapp",
+    "pandas.io.formats.csvs",
+    "pandas.io.formats.style",
     "pylatexenc.latexencode",
+    "networkx",
     "scipy.integrate",
     "scipy.stats",
 )
 
 
 def serve(listener: socket.socket) -> None:
-    """Fork a keeper for each connection, until standard input ends: the parent is dead."""
+    """Fork a worker for each connection, until standard input ends: the parent is dead."""
     import shutil
 
     try:
         for module in FIRST:
             importlib.import_module(module)
-        _read_code()
+        _prepare()
         rest = deque(REST)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
         while True:
@@ -64,7 +87,7 @@ def serve(listener: socket.socket) -> None:
             if listener in ready:
                 connection, _ = listener.accept()
                 gc.freeze()  # keeps the memory of imported modules shared
-                _fork(partial(_keep, connection, listener))
+                _fork(partial(_work, connection, listener))
                 connection.close()
             elif rest:
                 module = importlib.import_module(rest.popleft())
@@ -75,56 +98,58 @@ def serve(listener: socket.socket) -> None:
         shutil.rmtree(os.path.dirname(listener.getsockname()), ignore_errors=True)
 
 
-def _read_code() -> None:
-    """Parse the code that every run executes, so that the fingerprints of jobs need not."""
+def _prepare() -> None:
+    """Parse the code of which runs take fingerprints, and read the bundled data set: every job
+    would do so.
+    """
     from ngo.common.fingerprint import fingerprint
+    from ngo.data.sets.digits import digits_images
+    from ngo.native.pool import one_intra_op_thread
     from ngo.training.code import EVERY_RUN
+    from ngo.training.spec import FIELDS
 
-    fingerprint(*EVERY_RUN)
+    named = (field.names.definitions for field in FIELDS.values() if field.names is not None)
+    fingerprint(*EVERY_RUN, *(code for entries in named for code in entries.values()))
+    with one_intra_op_thread():  # a child of a process with torch's threads could not use them
+        digits_images()
 
 
-def _keep(connection: socket.socket, listener: socket.socket) -> None:
-    """Fork the worker for one client and forward signals. When one of them ends, end the other."""
+def _work(connection: socket.socket, listener: socket.socket) -> None:
+    """Do one client's job, and send it the exit code. If the client is gone, do nothing."""
     listener.close()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    # A client that gives up or dies is not an error.
-    with suppress(ConnectionError, EOFError):
+    try:
         connection.sendall(READY)
         size, files, _, _ = socket.recv_fds(connection, 8, 3)
         job = marshal.loads(connection.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL))
-        ended, alive = os.pipe()  # the worker holds ``alive`` while it runs
-        worker = _fork(partial(_work, connection, files, *job))
-        for file in (alive, *files):
-            os.close(file)
-        while ended not in select.select([ended, connection], [], [])[0]:
-            signals = connection.recv(16)
-            for number in signals or [signal.SIGTERM]:
-                os.kill(worker, number)
-            if not signals:
-                if not select.select([ended], [], [], GRACE)[0]:
-                    os.kill(worker, signal.SIGKILL)
-                return
-        code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
-        connection.sendall(bytes([code if code >= 0 else 128 - code]))
+    except (ConnectionError, EOFError):
+        return
+    Thread(target=_obey, args=(connection,), daemon=True).start()
+    _end(partial(_do, files, *job), connection)
 
 
-def _work(
-    connection: socket.socket,
-    files: list[int],
-    argv: list[str],
-    cwd: str,
-    environment: dict[str, str],
-    umask: int,
+def _obey(connection: socket.socket) -> None:
+    """Pass the signals of the client on to this process. When the client is gone, end it."""
+    main_thread = threading.main_thread().ident
+    with suppress(ConnectionError):
+        while signals := connection.recv(16):
+            for number in signals:
+                signal.pthread_kill(main_thread, number)
+    signal.pthread_kill(main_thread, signal.SIGTERM)
+    time.sleep(GRACE)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _do(
+    files: list[int], argv: list[str], cwd: str, environment: dict[str, str], umask: int
 ) -> None:
-    """Do the job, with the folder, environment, umask and streams of the client."""
+    """Do a job, with the folder, environment, umask and streams of its client."""
     import tempfile
-    import time
 
     import torch
 
     from ngo.cli.cli import main
 
-    connection.close()
     os.setsid()
     for number, file in enumerate(files):
         os.dup2(file, number)
@@ -152,8 +177,11 @@ def _fork(work: Callable[[], object]) -> int:
     return child
 
 
-def _end(work: Callable[[], object]) -> NoReturn:
-    """Do ``work`` and exit: with 0, the code of ``sys.exit``, or 1 after a traceback."""
+def _end(work: Callable[[], object], client: socket.socket | None = None) -> NoReturn:
+    """Do ``work`` and exit: with 0, the code of ``sys.exit``, or 1 after a traceback.
+
+    The ``client`` is sent the code.
+    """
     code = 1
     try:
         try:
@@ -167,6 +195,9 @@ def _end(work: Callable[[], object]) -> NoReturn:
         sys.stdout.flush()
         code = outcome
     finally:
+        if client is not None:
+            with suppress(OSError):
+                client.sendall(bytes([code & 0xFF]))
         os._exit(code)  # shutting torch down takes longer than a short run
 
 

@@ -29,8 +29,8 @@ class Coupling:
     #: The fields of a run that the coupling reads.
     fields: tuple[str, ...]
     #: A form of ``step`` that is faster, or that needs whole rows; W is a ``MixingMatrix``, and
-    #: ``at`` and ``out`` are given.
-    fast: Callable[..., torch.Tensor] | None = None
+    #: ``at`` and ``out`` are given. It returns ``out``, or None where it does not apply.
+    fast: Callable[..., torch.Tensor | None] | None = None
     #: Whether it needs a matching: in each step, a worker has at most one neighbour.
     matching: bool = False
 
@@ -54,7 +54,9 @@ class Coupling:
         at = X if at is None else at
         out = torch.empty_like(X) if out is None else out
         if self.fast is not None:
-            return self.fast(X, W, gamma, run, at=at, out=out, spread=spread)
+            taken = self.fast(X, W, gamma, run, at=at, out=out, spread=spread)
+            if taken is not None:
+                return taken
         from ngo.gossip.steps.along_edges import step_along_edges
 
         def pull(z: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
@@ -72,7 +74,7 @@ def coupling(
     *,
     fields: tuple[str, ...] = (),
     options: Options | None = None,
-    fast: Callable[..., torch.Tensor] | None = None,
+    fast: Callable[..., torch.Tensor | None] | None = None,
     matching: bool = False,
 ) -> Callable[[Pull], Pull]:
     """Register an elementwise pull under the name that configs and commands use.

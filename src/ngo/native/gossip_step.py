@@ -9,14 +9,37 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 
 from ngo.native.arguments import DOUBLE, POINTER, SIZE, check_tensor, pointers
 from ngo.native.build import function, library
 
-PULLS = [*[POINTER] * 6, SIZE, *[DOUBLE] * 2, *[SIZE] * 2, *[POINTER] * 2]
+PULLS = [
+    *[POINTER] * 6, SIZE, *[DOUBLE] * 2, SIZE, DOUBLE, POINTER, SIZE, DOUBLE, *[SIZE] * 2,
+    *[POINTER] * 2,
+]  # fmt: skip
 SUMS = [*[POINTER] * 7, DOUBLE, *[SIZE] * 2, *[POINTER] * 2]
+
+FREE, CAPPED, IMPLICIT = range(3)
+
+# Leading bits of a float that number a cell of ``Limit.table``: sign, exponent, 8 of the mantissa.
+CELL_BITS = 15
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The limit of a pull along an edge."""
+
+    kind: int = FREE
+    #: CAPPED: the longest pull, in units of W_ij z.
+    cap: float = 0.0
+    #: IMPLICIT: by which a pull is multiplied, float32 ``[2, 2, cells]``: first numbers and slopes
+    #: of chords in |y|, for y ≥ 0 and y < 0. Cell k begins where the leading bits of |y| + offset
+    #: are k more than those of ``offset``, a power of 2.
+    table: torch.Tensor | None = None
+    offset: float = 1.0
 
 
 def gossip(
@@ -27,16 +50,21 @@ def gossip(
     gamma: float,
     e: float,
     taken: ctypes.c_int64,
+    limit: Limit = Limit(),  # it is not changed
 ) -> None:
-    """new_i ← X_i + γ Σ_j W_ij sign(z)|z|^e, where z = seen_j − seen_i.
+    """new_i ← X_i + γ Σ_j W_ij sign(z)|z|^e, where z = seen_j − seen_i, with a limit of the pulls.
 
     ``pairs`` are the edges' two ends, int64 ``[e]``, and their weights, float64: each edge once.
     """
     _check_states(seen=seen, X=X, new=new)
     _check_edges(len(X), *pairs)
-    work = _workspace(X)
+    work, cells = _workspace(X), 0
+    if limit.table is not None:
+        cells = limit.table.shape[-1]
+        check_tensor("table", limit.table, (2, 2, cells))
     function("ngo_gossip", PULLS)(
-        *pointers(seen, X, new, *pairs), len(pairs[2]), gamma, e, *X.shape,
+        *pointers(seen, X, new, *pairs), len(pairs[2]), gamma, e, limit.kind,
+        limit.cap, *pointers(limit.table), cells, limit.offset, *X.shape,
         ctypes.byref(taken), work.data_ptr(),
     )  # fmt: skip
 

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from compiled_pulls import check_pulls
 from courses import check_course, course
 from stepping import Stepping, ring_matrix, states
 
@@ -41,3 +42,10 @@ def test_a_cap_that_is_not_reached_changes_nothing():
     )
     plain.advance(), capped.advance()
     assert torch.allclose(plain.X, capped.X, rtol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [0.3, 1e-6])
+@pytest.mark.parametrize("p", [0.25, 0.5, 0.503, 0.6, 0.9, 1.5])
+def test_compiled_pulls_are_those_of_the_equation(p, weight):
+    corner = (0.2 / 0.7) ** (1 / (2 - 2 * p))
+    check_pulls("capped", corner, weight, 0.2, p=p, cap=0.7)

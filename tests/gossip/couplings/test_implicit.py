@@ -2,6 +2,7 @@ import math
 
 import pytest
 import torch
+from compiled_pulls import check_pulls
 from courses import check_course, course
 from stepping import Stepping, states
 
@@ -61,3 +62,11 @@ def test_two_workers_with_the_sign_are_done_after_finitely_many_steps():
         taken += 1
     assert taken == math.ceil(10 / 0.3)
     assert torch.allclose(stepping.X, torch.full((2, 1), 5.0, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("weight", [0.5, 1e-9, 1e3])
+@pytest.mark.parametrize("p", [0.5, 0.503, 0.51, 0.6, 0.75, 0.9, 0.99, 1.0])
+def test_compiled_pulls_are_those_of_the_equation(p, weight):
+    """The corner, where both limits of the pull are equal, is at z^(2 − 2p) = 2γ W_ij."""
+    corner = (0.4 * weight) ** (1 / (2 - 2 * p)) if p < 1 else 1.0
+    check_pulls("implicit", corner, weight, 0.2, p=p)

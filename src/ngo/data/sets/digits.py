@@ -1,6 +1,7 @@
 """scikit-learn's handwritten digits in MNIST's format: a data set that needs no download."""
 
 import gzip
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,6 +26,19 @@ def digits_table() -> np.ndarray:
     return table[numpy_stream(0, "digits/split").permutation(len(table))]
 
 
+@cache
+def digits_images() -> tuple[np.ndarray, np.ndarray]:
+    """The images, resized from 8 × 8 to 28 × 28 (bilinear), with 256 grey levels for 17: uint8
+    ``[1797, 1, 28, 28]``; and their labels, int64.
+    """
+    import torch
+
+    table = digits_table()
+    small = torch.from_numpy(table[:, :64]).view(-1, 1, 8, 8).float() * (255 / 16)
+    images = torch.nn.functional.interpolate(small, (28, 28), mode="bilinear").round().byte()
+    return images.numpy(), table[:, 64].astype(np.int64)
+
+
 def read_digits_labels(root: Path) -> np.ndarray:
     """The labels of the training images."""
     return digits_table()[:TRAIN, 64].astype(np.int64)
@@ -39,11 +53,6 @@ def read_digits_labels(root: Path) -> np.ndarray:
     stands_in_for="mnist",
 )
 def read_digits(root: Path) -> Arrays:
-    """Resize the images from 8 × 8 to 28 × 28 (bilinear), and 17 grey levels to 256."""
-    import torch
-
-    table = digits_table()
-    small = torch.from_numpy(table[:, :64]).view(-1, 1, 8, 8).float() * (255 / 16)
-    images = torch.nn.functional.interpolate(small, (28, 28), mode="bilinear").round().byte()
-    images, labels = images.numpy(), table[:, 64].astype(np.int64)
+    """The images and labels; the first 80 % are the training set."""
+    images, labels = digits_images()
     return Arrays(images[:TRAIN], labels[:TRAIN], images[TRAIN:], labels[TRAIN:])

@@ -6,16 +6,39 @@ from typing import TYPE_CHECKING
 
 from ngo.common.fields import above, number
 from ngo.gossip.coupling import coupling
+from ngo.native.pool import Map
 
 if TYPE_CHECKING:
     import torch
 
+    from ngo.gossip.mixing_matrix import MixingMatrix
     from ngo.gossip.step import Run
 
 CAP = {"cap": number("longest pull along an edge, in units of W_ij z", 1.0, above(0))}
 
 
-@coupling("capped", fields=("p",), options=CAP)
+def fast_capped(
+    X: torch.Tensor,
+    W: MixingMatrix,
+    gamma: float,
+    run: Run,
+    *,
+    at: torch.Tensor,
+    out: torch.Tensor,
+    spread: Map,
+) -> torch.Tensor | None:
+    """The step in compiled code."""
+    from ngo.gossip.phi import exponent
+    from ngo.gossip.steps import compiled
+    from ngo.native.gossip_step import CAPPED, Limit
+
+    if not compiled.fits(X, at, out):
+        return None
+    e, limit = exponent(run.p), Limit(CAPPED, run.cap)
+    return compiled.compiled_step(X, W, gamma, e, at=at, out=out, spread=spread, limit=limit)
+
+
+@coupling("capped", fields=("p",), options=CAP, fast=fast_capped)
 def capped(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
     """The paper's pull with an upper limit: W_ij z · min(cap, γ|z|^(2p−2)).
 

@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ngo.gossip.coupling import coupling
+from ngo.native.pool import Map
 
 if TYPE_CHECKING:
     import torch
 
+    from ngo.gossip.mixing_matrix import MixingMatrix
     from ngo.gossip.step import Run
+    from ngo.native.gossip_step import Limit
 
 #: Newton's steps. After the last, only the rounding error of float64 remains.
 ITERATIONS = 10
 
+#: |y| from which ``corner`` is 1.
+FAR = 64.0
 
-@coupling("implicit", fields=("p",), matching=True)
+
+def fast_implicit(
+    X: torch.Tensor,
+    W: MixingMatrix,
+    gamma: float,
+    run: Run,
+    *,
+    at: torch.Tensor,
+    out: torch.Tensor,
+    spread: Map,
+) -> torch.Tensor | None:
+    """The step in compiled code, with the corner between both limits of a pull from a table."""
+    from ngo.gossip.steps import compiled
+
+    q = 2 * run.p - 1
+    if not 0 <= q <= 1 or not compiled.fits(X, at, out):
+        return None
+    return compiled.compiled_step(X, W, gamma, q, at=at, out=out, spread=spread, limit=_limit(q))
+
+
+@coupling("implicit", fields=("p",), matching=True, fast=fast_implicit)
 def implicit(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
     """The paper's pull at the difference z⁺ after the step, for matchings: γ W_ij φ_p(z⁺).
 
@@ -40,3 +67,42 @@ def solved(a: torch.Tensor, c: torch.Tensor, q: float) -> torch.Tensor:
         power = v ** (1 / q - 1)
         v = v - (power * v + c * v - a) / (power / q + c)
     return v.clamp_(min=0)
+
+
+def corner(y: torch.Tensor, q: float) -> torch.Tensor:
+    """The pull at y = log₂(c a^(q−1)), in units of the smaller of c/2 · a^q and a/2; float64.
+
+    At a = 1 these are c v/2, c/2 and 1/2 with v = ``solved``. The pull depends on y alone: with
+    s = u/a, s + 2^y s^q = 1.
+    """
+    import torch
+
+    c = torch.exp2(y)
+    return c * solved(torch.ones_like(c), c, q) / c.clamp(max=1)
+
+
+@lru_cache(maxsize=8)
+def _limit(q: float) -> Limit:
+    """``corner`` in chords: a table for the compiled step."""
+    import torch
+
+    from ngo.native.gossip_step import CELL_BITS, IMPLICIT, Limit
+
+    if q == 0:  # soft thresholding: no corner is rounded
+        return Limit(IMPLICIT)
+    offset = 2.0 ** math.floor(math.log2(q / 4))
+    lowest, highest = (
+        int(torch.tensor(x).view(torch.int32)) >> CELL_BITS for x in (offset, FAR + offset)
+    )
+    bits = torch.arange(lowest, highest + 1, dtype=torch.int32) << CELL_BITS
+    ends = bits.view(torch.float32).double() - offset
+    middles = (ends[1:] + ends[:-1]) / 2
+    sides = []
+    for sign in (1, -1):
+        at_ends, at_middles = corner(sign * ends, q), corner(sign * middles, q)
+        slope = at_ends.diff() / ends.diff()
+        chord = (at_ends[1:] + at_ends[:-1]) / 2
+        first = chord + (at_middles - chord) / 2 - slope * middles  # half of the error on each side
+        first[-1], slope[-1] = 1, 0
+        sides.append(torch.stack([first, slope]))
+    return Limit(IMPLICIT, table=torch.stack(sides, 1).float().contiguous(), offset=offset)

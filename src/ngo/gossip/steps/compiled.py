@@ -10,6 +10,7 @@ import torch
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native import gossip_step
 from ngo.native.build import available
+from ngo.native.gossip_step import Limit
 from ngo.native.pool import Map
 
 # Elements of the state for each thread. With fewer, the step would end before a thread wakes.
@@ -31,10 +32,11 @@ def compiled_step(
     at: torch.Tensor,
     out: torch.Tensor,
     spread: Map,
+    limit: Limit | None = None,
 ) -> torch.Tensor:
     """The step with |z|^e. Threads take blocks of columns until none is left."""
-    pairs = W.pairs
-    share(lambda taken: gossip_step.gossip(at, X, out, pairs, gamma, e, taken), X, spread)
+    pairs, limit = W.pairs, limit or Limit()
+    share(lambda taken: gossip_step.gossip(at, X, out, pairs, gamma, e, taken, limit), X, spread)
     return out
 
 
