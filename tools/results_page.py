@@ -31,7 +31,7 @@ FIRST = "laptop"
 """The tier that README.md shows."""
 
 NAMES = ("results", "assumptions")
-SHOWN = {FIRST: NAMES, "beyond": ("beyond", "beyond-assumptions")}
+SHOWN = {FIRST: NAMES} | {paper: (paper, f"{paper}-assumptions") for paper in ("beyond", "stale")}
 """The tiers that docs/ shows, with the names of the page and of its assumptions."""
 
 

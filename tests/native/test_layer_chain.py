@@ -69,6 +69,28 @@ def test_dropout_takes_each_models_noise():
     )
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_noise_is_drawn_while_others_compute(count):
+    """An error of the draw is raised, and no thread waits for ever."""
+    X, inputs, classes = numbers(20, 76), numbers(100, 2, 3, 3), torch.arange(100) % 4
+    noise, drawn = (numbers(20, 5 * 18, seed=2) > 0).float(), torch.empty(20, 5 * 18)
+    chain = linear(spread=threads(count), count=count, draws=18, keep=0.5)
+
+    def draw(i):
+        drawn[i] = noise[i]
+
+    def fail(i):
+        if i == 3:
+            raise ZeroDivisionError
+
+    G, expected = torch.empty(2, 20, 76)
+    chain.gradients(X, expected, inputs, classes, noise=noise)
+    chain.gradients(X, G, inputs, classes, noise=drawn, draw=draw)
+    assert torch.equal(G, expected)
+    with pytest.raises(ZeroDivisionError):
+        chain.gradients(X, G, inputs, classes, noise=drawn, draw=fail)
+
+
 def test_any_number_of_threads_gives_the_same_bytes():
     found = []
     for count in (1, 2, 5):

@@ -143,7 +143,10 @@ def test_a_plan_refuses_them_before_training(tmp_path):
 
 @pytest.mark.parametrize(
     "path",
-    ["config/reference/claims.yaml", *(f"papers/{name}/claims.yaml" for name in ("beyond", "d2"))],
+    [
+        "config/reference/claims.yaml",
+        *(f"papers/{name}/claims.yaml" for name in ("beyond", "d2", "stale")),
+    ],
 )
 def test_the_shipped_claims_pass(path):
     check_filters(read_claims(REPOSITORY / path), ())

@@ -186,7 +186,8 @@ def test_every_printed_number_is_compared_with():
     assert centralized.expectation.value == 70.4
 
 
-FILES = ["config/reference/claims.yaml", "papers/beyond/claims.yaml", "papers/d2/claims.yaml"]
+PAPERS = ("beyond", "d2", "stale")
+FILES = ["config/reference/claims.yaml", *(f"papers/{name}/claims.yaml" for name in PAPERS)]
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -106,7 +106,9 @@ def test_a_new_paper_is_a_new_folder(own, tmp_path):
 def test_a_name_without_a_folder_is_one_line(own):
     config = read_config(configs(own))
     config["paper"] = {**PAPER, "name": "ow"}
-    message = r"^paper.name: 'ow' is unknown; allowed: beyond, d2, ngo, own. Did you mean 'own'\?$"
+    message = (
+        r"^paper.name: 'ow' is unknown; allowed: beyond, d2, ngo, own, stale. Did you mean 'own'\?$"
+    )
     with pytest.raises(UserError, match=message):
         plan_of(config)
 

@@ -1,6 +1,7 @@
 /* Compressions of rows z = x − h; x is [n, d], and h is [n, d], or, with a stride of 0, one row. Threads
  * that pass the same `next`, initially 0, share the rows. Each has a workspace of d elements. */
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -11,35 +12,40 @@ typedef int64_t size;
 
 enum { BLOCK = 1024 }; /* entries whose sum is taken in single precision */
 
-/* sums[row] = Σ|z|, Σz². */
-void ngo_row_sums(const float *x, const float *h, size h_stride, size n, size d, double *sums,
-                  size *next, uint64_t *work)
+typedef struct {
+    double sizes, squares;
+} sums; /* Σ|z|, Σz² */
+
+static sums sums_of(const float *x, const float *h, size d)
 {
-    EACH_ROW(row) {
-        const float *from = x + row * d, *less = h + row * h_stride;
-        double sizes = 0, squares = 0;
-        for (size at = 0; at < d; at += BLOCK) {
-            float size_sum = 0, square_sum = 0;
-            for (size v = at; v < MIN(at + BLOCK, d); v++) {
-                float z = from[v] - less[v];
-                size_sum += fabsf(z);
-                square_sum += z * z;
-            }
-            sizes += size_sum;
-            squares += square_sum;
+    sums s = {0, 0};
+    for (size at = 0; at < d; at += BLOCK) {
+        float sizes = 0, squares = 0;
+        for (size v = at; v < MIN(at + BLOCK, d); v++) {
+            float z = x[v] - h[v];
+            sizes += fabsf(z);
+            squares += z * z;
         }
-        sums[2 * row] = sizes;
-        sums[2 * row + 1] = squares;
+        s.sizes += sizes;
+        s.squares += squares;
     }
+    return s;
 }
 
-/* h += sign(z) · scale of the row, with sign(0) = 1. */
-void ngo_add_signs(const float *x, float *h, size h_stride, size n, size d, const float *scales,
-                   size *next, uint64_t *work)
+void ngo_row_sums(const float *x, const float *h, size h_stride, size n, size d, sums *found,
+                  size *next, uint64_t *work)
+{
+    EACH_ROW(row)
+        found[row] = sums_of(x + row * d, h + row * h_stride, d);
+}
+
+/* h += sign(z) · mean|z|, with sign(0) = 1. */
+void ngo_add_signs(const float *x, float *h, size h_stride, size n, size d, size *next,
+                   uint64_t *work)
 {
     EACH_ROW(row) {
         const float *restrict from = x + row * d;
-        float *restrict to = h + row * d, scale = scales[row];
+        float *restrict to = h + row * h_stride, scale = sums_of(from, to, d).sizes / d;
         for (size v = 0; v < d; v++)
             to[v] += from[v] - to[v] < 0 ? -scale : scale;
     }
@@ -89,37 +95,43 @@ static void uniform(stream *s, uint32_t *word, float *out, size count)
     }
 }
 
-/* Rounds |z| · factor of the row at random to a level, one of its two neighbours from 0 to `levels`.
- * Adds ± level · unit of the row to h, or, if there are `codes`, writes to them the level, and
- * `negative` in addition where z < 0. Each row has a stream. */
+/* Rounds levels |z| / ‖z‖ at random to a level, one of its two neighbours from 0 to `levels`. Each row
+ * has a stream. Writes the level to `codes`, and `negative` in addition where z < 0. Without codes,
+ * h += sign(z) · level · ‖z‖ / divisor, and done[row] is 1; or, if the squares exceed the range of
+ * numbers, or fall below it, the row and its stream do not change, and done[row] is 0. */
 void ngo_round_at_random(const float *x, float *h, size h_stride, size n, size d, size levels,
-                         const float *factors, const float *units, stream *const *streams,
-                         uint8_t *codes, uint8_t negative, size *next, uint64_t *work)
+                         float divisor, stream *const *streams, uint8_t *codes, uint8_t negative,
+                         uint8_t *done, size *next, uint64_t *work)
 {
     uint32_t word[WORDS + 1];
     float draws[WORDS], most = levels;
     EACH_ROW(row) {
         stream *s = streams[row];
-        float factor = factors[row], unit = codes ? 0 : units[row];
+        float norm = (float)sqrt(sums_of(x + row * d, h + row * h_stride, d).squares);
+        float factor = most / fmaxf(norm, FLT_MIN), unit = norm / divisor;
+        done[row] = codes || !(norm == INFINITY || norm < 0x1.6a09e6p-52f); /* √(FLT_MIN / 2^-23) */
+        if (!done[row])
+            continue;
         for (size k = 0; k < WORDS; k++)
             word[k] = (uint32_t)s->words[k];
         for (size at = 0; at < d; at += WORDS) {
             size width = MIN(WORDS, d - at);
             const float *restrict from = x + row * d + at;
             float *restrict to = h + row * h_stride + at;
-            uint8_t *restrict code = codes ? codes + row * d + at : codes;
             uniform(s, word, draws, width);
             for (size v = 0; v < width; v++)
                 draws[v] = fminf(draws[v] + fabsf(from[v] - to[v]) * factor, most);
-            if (codes)
+            if (codes) {
+                uint8_t *restrict code = codes + row * d + at;
                 for (size v = 0; v < width; v++)
                     code[v] = (uint8_t)draws[v] | (from[v] - to[v] < 0 ? negative : 0);
-            else
-                for (size v = 0; v < width; v++) {
-                    int32_t level = (int32_t)draws[v];
-                    draws[v] = (float)(from[v] - to[v] < 0 ? -level : level) * unit;
-                }
-            for (size v = 0; !codes && v < width; v++) /* not in the loop above: products are rounded */
+                continue;
+            }
+            for (size v = 0; v < width; v++) {
+                int32_t level = (int32_t)draws[v];
+                draws[v] = (float)(from[v] - to[v] < 0 ? -level : level) * unit;
+            }
+            for (size v = 0; v < width; v++) /* not in the loop above: products are rounded */
                 to[v] += draws[v];
         }
         for (size k = 0; k < WORDS; k++)

@@ -1,6 +1,6 @@
 """Compressions of rows z = x − h on a CPU, compiled from ``compress.c``.
 
-``x`` and ``h`` are contiguous and float32, ``[n, d]``; ``h`` may also be one row ``[d]``. Other
+``x`` and ``h`` are contiguous and float32, ``[n, d]``; ``h`` may also be one row ``[1, d]``. Other
 tensors raise ValueError. ``spread`` distributes the rows over threads.
 """
 
@@ -19,8 +19,9 @@ from ngo.native.elementwise import SHARE
 from ngo.native.pool import Map, in_order
 
 ROWS = [POINTER, POINTER, SIZE, SIZE, SIZE]
-ROW_SUMS = ADD_SIGNS = [*ROWS, *[POINTER] * 3]
-ROUND = [*ROWS, SIZE, *[POINTER] * 4, ctypes.c_uint8, *[POINTER] * 2]
+ADD_SIGNS = [*ROWS, *[POINTER] * 2]
+ROW_SUMS = [*ROWS, *[POINTER] * 3]
+ROUND = [*ROWS, SIZE, ctypes.c_float, *[POINTER] * 2, ctypes.c_uint8, *[POINTER] * 3]
 LARGEST = [*ROWS, SIZE, *[POINTER] * 3]
 
 STATE_BYTES = 5056  # of torch's generator on a CPU
@@ -32,48 +33,68 @@ def fits(*states: torch.Tensor) -> bool:
     return all(plain) and build.available()
 
 
-def row_sums(x: torch.Tensor, h: torch.Tensor, *, spread: Map = in_order) -> torch.Tensor:
+def row_sums(z: torch.Tensor) -> torch.Tensor:
     """Σ|z| and Σz² of each row, float64 ``[n, 2]``."""
-    sums = x.new_empty(len(x), 2, dtype=torch.float64)
-    _run("ngo_row_sums", ROW_SUMS, spread, x, h, *pointers(sums))
+    sums = z.new_empty(len(z), 2, dtype=torch.float64)
+    _run("ngo_row_sums", ROW_SUMS, in_order, z, torch.zeros_like(z[:1]), *pointers(sums))
     return sums
 
 
-def add_signs(x: torch.Tensor, h: torch.Tensor, scales: torch.Tensor, *, spread: Map) -> None:
-    """Let h be h + sign(z) · scale, with sign(0) = 1 and ``scales`` ``[n, 1]``."""
+def add_signs(x: torch.Tensor, h: torch.Tensor, *, spread: Map) -> None:
+    """Let h be h + sign(z) · mean|z|, with sign(0) = 1."""
     check_tensor("h", h, tuple(x.shape))
-    check_tensor("scales", scales, (len(x), 1))
-    _run("ngo_add_signs", ADD_SIGNS, spread, x, h, *pointers(scales))
+    _run("ngo_add_signs", ADD_SIGNS, spread, x, h)
 
 
-def round_at_random(
+def codes(z: torch.Tensor, levels: int, streams: Sequence[torch.Generator]) -> torch.Tensor:
+    """Codes ``[n, d]``, uint8, of z: its level, and a higher bit that is 1 where z < 0.
+
+    levels · |z| / ‖z‖ is rounded at random to its level, one of its two neighbours from 0 to
+    ``levels``. Each row draws from its stream what torch would draw (see ``draws_as_torch``).
+    """
+    found = z.new_empty(z.shape, dtype=torch.uint8)
+    _round(z, torch.zeros_like(z[:1]), levels, 1.0, streams, found, in_order)
+    return found
+
+
+def add_rounded(
     x: torch.Tensor,
     h: torch.Tensor,
-    factors: torch.Tensor,
-    units: torch.Tensor | None,
     levels: int,
+    divisor: float,
     streams: Sequence[torch.Generator],
     *,
-    spread: Map = in_order,
-) -> torch.Tensor:
-    """Round |z| · factor at random to a level, one of its two neighbours from 0 to ``levels``.
+    spread: Map,
+) -> list[int]:
+    """Let h be h + sign(z) · level · ‖z‖ / ``divisor``, with the level of ``codes``.
 
-    Each row draws from its stream what torch would draw (see ``draws_as_torch``). With ``units``
-    ``[n, 1]``, h ← h + sign(z) · level · unit. Without, the result is codes ``[n, d]``, uint8: the
-    level, and a higher bit that is 1 where z < 0.
+    Rows whose squares exceed the range of their type, or fall below it, do not change, nor do their
+    streams. Returns these rows.
     """
-    for name, column in {"factors": factors, "units": factors if units is None else units}.items():
-        check_tensor(name, column, (len(x), 1))
-    if len(streams) != len(x) or (units is not None and h.shape != x.shape):
-        raise ValueError(f"there must be a stream for each row, and a row of h to add to: {len(x)}")
-    codes = x.new_empty(x.shape if units is None else 0, dtype=torch.uint8)
-    states = [stream.get_state() for stream in streams]
-    rounding = (levels, *pointers(factors, units), (POINTER * len(states))(*pointers(*states)))
-    code = (None if units is not None else codes.data_ptr(), 1 << levels.bit_length())
-    _run("ngo_round_at_random", ROUND, spread, x, h, *rounding, *code)
+    check_tensor("h", h, tuple(x.shape))
+    done = _round(x, h, levels, divisor, streams, None, spread)
+    return (done == 0).nonzero().flatten().tolist()
+
+
+def _round(
+    x: torch.Tensor,
+    h: torch.Tensor,
+    levels: int,
+    divisor: float,
+    streams: Sequence[torch.Generator],
+    found: torch.Tensor | None,
+    spread: Map,
+) -> torch.Tensor:
+    if len(streams) != len(x):
+        raise ValueError(f"there must be a stream for each of {len(x)} rows, not {len(streams)}")
+    done, states = x.new_empty(len(x), dtype=torch.uint8), [each.get_state() for each in streams]
+    addresses = (POINTER * len(states))(*pointers(*states))
+    code = (*pointers(found), 1 << levels.bit_length())
+    rounding = (levels, divisor, addresses, *code, *pointers(done))
+    _run("ngo_round_at_random", ROUND, spread, x, h, *rounding)
     for stream, state in zip(streams, states, strict=True):
         stream.set_state(state)
-    return codes
+    return done
 
 
 @cache
@@ -82,10 +103,9 @@ def draws_as_torch() -> bool:
     mine, its = (torch.Generator().manual_seed(1) for _ in range(2))
     if not build.available() or its.get_state().numel() != STATE_BYTES:
         return False
-    one, alike = torch.ones(1, 1), True
-    for d in (700, 1500):
-        z = torch.full((1, d), 0.5)
-        found = round_at_random(z, torch.zeros(d), one, None, 1, [mine], spread=in_order)
+    alike = True
+    for d, levels in ((400, 10), (1600, 20)):  # levels · |z| / ‖z‖ is 0.5
+        found = codes(torch.ones(1, d), levels, [mine])
         alike &= torch.equal(found == 1, torch.rand(1, d, generator=its) >= 0.5)
     return alike and torch.equal(mine.get_state(), its.get_state())
 
@@ -108,12 +128,12 @@ def _run(
     """Call a function of the library in each thread."""
     n, d = x.shape
     check_tensor("x", x, (n, d))
-    check_tensor("h", h, (d,) if h.dim() == 1 else (n, d))
+    check_tensor("h", h, (1 if len(h) == 1 else n, d))
     taken = ctypes.c_int64()
 
     def run(_: int) -> None:
         work = x.new_empty(d, dtype=torch.int64)
-        rows = (*pointers(x, h), 0 if h.dim() == 1 else d, n, d)
+        rows = (*pointers(x, h), 0 if len(h) == 1 else d, n, d)
         build.function(name, types)(*rows, *others, ctypes.byref(taken), work.data_ptr())
 
     spread(run, min(n, -(-n * d // SHARE)))

@@ -35,7 +35,7 @@ def conv_pool_relu(
     y = x.new_empty(out, (h - k + 1) // 2, (w - k + 1) // 2, b)
     which = y.new_empty(y.shape, dtype=torch.uint8)
     tile = max(1, TILE // max(1, b))
-    workspace = x.new_empty(16 * tile * b)
+    workspace = x.new_empty(4 * out * tile * b)
     function("ngo_conv_pool_relu", FORWARD)(
         *pointers(x, weight, bias, y, which, workspace), tile, b, channels, h, w, out, k
     )

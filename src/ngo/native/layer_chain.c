@@ -4,6 +4,7 @@
  */
 
 #include <math.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stddef.h>
 
@@ -23,6 +24,7 @@ double ngo_gaussian_code(const float *x, const float *noise, float *z, size out,
 void ngo_gaussian_code_backward(const float *x, const float *noise, const float *dz, float *dx,
                                 size out, size b);
 double ngo_bernoulli(const float *y, float *dy, size n, size b, float *sums);
+void ngo_transpose(const float *const *rows, size count, size columns, float *to, size n);
 void ngo_product(const float *a, const float *b, const float *bias, float *c, size m, size n,
                  size k, size row, size step);
 
@@ -119,7 +121,7 @@ static size lay_out(const chain *c, size b, float *work, space *s)
         if (l->kind == CONV_POOL_RELU) {
             size back = ngo_conv_pool_relu_backward_workspace(b, l->in, l->h, l->w, l->out, l->k);
             p->which = (uint8_t *)take(&rest, out * b / 4 + 1);
-            scratch = larger(scratch, larger(16 * tile_of(b) * b, back));
+            scratch = larger(scratch, larger(4 * l->out * tile_of(b) * b, back));
         }
     }
     s->dy = take(&rest, widest * b);
@@ -129,12 +131,15 @@ static size lay_out(const chain *c, size b, float *work, space *s)
 }
 
 /* y [columns, rows], the transpose of x [rows, columns]. */
-static void transpose(const float *restrict x, float *restrict y, size rows, size columns)
+static void transpose(const float *x, float *y, size rows, size columns)
 {
-    for (size at = 0; at < columns; at += 16)
-        for (size r = 0; r < rows; r++)
-            for (size c = at; c < at + 16 && c < columns; c++)
-                y[c * rows + r] = x[r * columns + c];
+    const float *each[64];
+    for (size from = 0; from < rows; from += 64) {
+        size count = lesser(64, rows - from);
+        for (size r = 0; r < count; r++)
+            each[r] = x + (from + r) * columns;
+        ngo_transpose(each, count, columns, y + from, rows);
+    }
 }
 
 /* x [features, b] from the item's rows of `features` numbers; or of uint8 values, where there are shades
@@ -142,15 +147,21 @@ static void transpose(const float *restrict x, float *restrict y, size rows, siz
 static void gather(const item *it, const void *rows, const float *shades, size features, size plane,
                    float *restrict x)
 {
-    for (size from = 0; from < features; from += plane, shades += shades ? 256 : 0)
-        for (size at = from; at < from + plane; at += 64)
-            for (size v = 0; v < it->b; v++) {
-                size row = (it->samples ? it->samples[v] : v) * features;
-                size end = lesser(at + 64, from + plane);
-                const float *numbers = (const float *)rows + row;
-                const uint8_t *values = (const uint8_t *)rows + row;
-                for (size f = at; f < end; f++)
-                    x[f * it->b + v] = shades ? shades[values[f]] : numbers[f];
+    const float *each[8];
+    float decoded[8][256];
+    for (size v = 0; v < it->b; v += 8)
+        for (size from = 0; from < features; from += plane)
+            for (size at = from, width; at < from + plane; at += width) {
+                size count = lesser(8, it->b - v);
+                width = lesser(256, from + plane - at);
+                for (size r = 0; r < count; r++) {
+                    size first = (it->samples ? it->samples[v + r] : v + r) * features + at;
+                    const uint8_t *values = (const uint8_t *)rows + first;
+                    each[r] = shades ? decoded[r] : (const float *)rows + first;
+                    for (size f = 0; shades && f < width; f++)
+                        decoded[r][f] = shades[from / plane * 256 + values[f]];
+                }
+                ngo_transpose(each, count, width, x + at * it->b + v, it->b);
             }
 }
 
@@ -183,7 +194,8 @@ static double forward(const chain *c, const item *it, const space *s)
         const float *bias = l->bias < 0 ? NULL : it->parameters + l->bias;
         size n = outputs(l) * it->b;
         if (l->kind == CONV_POOL_RELU) {
-            ngo_conv_pool_relu(x, weight, bias, p.y, p.which, s->scratch, tile_of(it->b), it->b,
+            ngo_conv_pool_relu(x, weight, bias, p.y, it->gradient ? p.which : NULL,
+                               s->scratch, tile_of(it->b), it->b,
                                l->in, l->h, l->w, l->out, l->k);
         } else if (l->kind == LINEAR)
             ngo_product(weight, x, bias, p.y, l->out, it->b, l->in, l->in, 1);
@@ -253,13 +265,15 @@ size ngo_chain_workspace(const chain *c, size b)
 
 /* For each item: the sum of its samples' losses, the number of samples whose class is right (-1 if a
  * target is no class), and the gradient of the mean loss. Threads that pass the same `next`, initially
- * 0, share the items; each has its own `work`. */
+ * 0, share the items; each has its own `work`. An item waits until `ready` exceeds its number. */
 void ngo_chain(const chain *c, const item *items, size n, double *losses, size *correct, size *next,
-               float *work)
+               const size *ready, float *work)
 {
     place places[c->count];
     size k;
     while ((k = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < n) {
+        while (__atomic_load_n(ready, __ATOMIC_ACQUIRE) <= k)
+            sched_yield();
         const item *it = items + k;
         space s = {.places = places};
         lay_out(c, it->b, work, &s);

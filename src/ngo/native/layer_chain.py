@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -79,6 +79,7 @@ class Chain:
         samples: torch.Tensor | None = None,
         shades: torch.Tensor | None = None,
         noise: torch.Tensor | None = None,
+        draw: Callable[[int], object] | None = None,
         models: Sequence[int] | None = None,
     ) -> torch.Tensor:
         """Write the gradient of each model's mean loss to ``G``; the losses ``[n]``.
@@ -86,7 +87,8 @@ class Chain:
         Row i of ``X`` ``[n, d]`` is a model; with ``models`` ``[n]``, the row ``models[i]`` is. Its
         batch are the rows ``samples[i]`` ``[b]`` of inputs and targets; without ``samples``, there
         are n · b rows in order. Row i of ``noise`` has the numbers that each layer draws,
-        ``[b, draws]`` of one layer after another. Without ``noise``, dropout is off.
+        ``[b, draws]`` of one layer after another; one thread has ``draw(i)`` write them while the
+        others compute. Without ``noise``, dropout is off.
         """
         count, d = X.shape
         check_tensor("X", X, (count, d))
@@ -110,6 +112,7 @@ class Chain:
         losses, _ = self._run(
             n,
             shades,
+            draw,
             parameters=X.data_ptr() + 4 * d * chosen,
             gradient=G.data_ptr() + 4 * d * chosen,
             inputs=_rows(inputs, start),
@@ -138,6 +141,7 @@ class Chain:
         losses, correct = self._run(
             n * len(inputs),
             None,
+            None,
             parameters=np.repeat(X.data_ptr() + 4 * d * np.arange(n), len(inputs)),
             gradient=0,
             inputs=np.tile([x.data_ptr() for x in inputs], n),
@@ -158,7 +162,11 @@ class Chain:
         check_targets(self._loss, targets, m, self._outputs, self._shape)
 
     def _run(
-        self, count: int, shades: torch.Tensor | None, **items: np.ndarray | int
+        self,
+        count: int,
+        shades: torch.Tensor | None,
+        draw: Callable[[int], object] | None,
+        **items: np.ndarray | int,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Compute all items: for each, the sum of the losses and the number of right classes."""
         table = np.empty((count, len(items)), np.int64)  # of layer_chain.c's struct `item`
@@ -176,9 +184,17 @@ class Chain:
         )
         self._reserve(chain, int(table[:, -1].max(initial=1)))
         losses, correct, taken = np.empty(count), np.empty(count, np.int64), ctypes.c_int64()
-        run = function("ngo_chain", [POINTER, POINTER, SIZE, *[POINTER] * 4])
+        ready = ctypes.c_int64(count if draw is None else 0)
+        run = function("ngo_chain", [POINTER, POINTER, SIZE, *[POINTER] * 5])
 
         def part(thread: int) -> None:
+            if draw is not None and thread == 0:
+                try:
+                    for i in range(count):
+                        draw(i)
+                        ready.value = i + 1
+                finally:
+                    ready.value = count  # nobody waits for what has failed
             run(
                 ctypes.byref(chain),
                 table.ctypes.data,
@@ -186,6 +202,7 @@ class Chain:
                 losses.ctypes.data,
                 correct.ctypes.data,
                 ctypes.byref(taken),
+                ctypes.byref(ready),
                 self._work[thread].data_ptr(),
             )
 

@@ -1,4 +1,4 @@
-/* A matrix product whose rows are contiguous. */
+/* Products and transposes of matrices whose rows are contiguous. */
 
 #include <stdint.h>
 
@@ -10,17 +10,18 @@ typedef float v16 __attribute__((vector_size(64), aligned(4)));
 typedef float v8 __attribute__((vector_size(32), aligned(4)));
 typedef float v4 __attribute__((vector_size(16), aligned(4)));
 
-/* Sums of a block stay in registers: ROWS rows of VECTORS vectors. */
+/* Sums of a block stay in registers: up to ROWS rows of VECTORS vectors. */
 #if defined(__AVX512F__)
 enum { ROWS = 8, VECTORS = 2 };
 #else
-enum { ROWS = 4, VECTORS = 1 };
+enum { ROWS = 6, VECTORS = 1 };
 #endif
 
-/* The sizes of a product: C [m, n] = A [m, k] B [k, n]. Row r of A starts at r · row, and its elements
- * are `step` apart; the rows of B and C are n apart. */
+/* C [m, n] = A B. Row r of A starts at r · row, and its elements are `step` apart. The rows of B are in
+ * `groups` of k: row i of group g starts at offsets[g] + i · between. */
 typedef struct {
-    size m, n, k, row, step;
+    size m, n, k, row, step, groups, between;
+    const size *offsets;
 } sizes;
 
 /* A block of `rows` rows and `count` vectors of C, with the bias of each row. */
@@ -33,13 +34,16 @@ typedef struct {
         for (int r = 0; r < rows; r++)                                                             \
             for (int j = 0; j < count; j++)                                                        \
                 sums[r][j] = (vector){0} + (bias ? bias[r] : 0);                                   \
-        for (size i = 0; i < s.k; i++) {                                                           \
-            vector x[VECTORS];                                                                     \
-            for (int j = 0; j < count; j++)                                                        \
-                x[j] = *(const vector *)(b + i * s.n + j * lanes);                                 \
-            for (int r = 0; r < rows; r++)                                                         \
+        for (size g = 0; g < s.groups; g++) {                                                      \
+            const float *from = b + s.offsets[g];                                                  \
+            for (size i = 0; i < s.k; i++, from += s.between, a += s.step) {                       \
+                vector x[VECTORS];                                                                 \
                 for (int j = 0; j < count; j++)                                                    \
-                    sums[r][j] += a[r * s.row + i * s.step] * x[j];                                \
+                    x[j] = *(const vector *)(from + j * lanes);                                    \
+                for (int r = 0; r < rows; r++)                                                     \
+                    for (int j = 0; j < count; j++)                                                \
+                        sums[r][j] += a[r * s.row] * x[j];                                         \
+            }                                                                                      \
         }                                                                                          \
         for (int r = 0; r < rows; r++)                                                             \
             for (int j = 0; j < count; j++)                                                        \
@@ -50,15 +54,13 @@ DEFINE_BLOCK(block8, v8)
 DEFINE_BLOCK(block4, v4)
 DEFINE_BLOCK(block1, float)
 
-/* All columns of `rows` rows. Where the last columns do not fill a vector, the one before overlaps them. */
+/* All columns of `rows` rows. Where the last columns do not fill a vector, it overlaps the one before. */
 INLINE void columns(const float *a, const float *b, const float *bias, float *c, sizes s,
                     const int rows)
 {
     size at = 0;
     for (; at + 16 * VECTORS <= s.n; at += 16 * VECTORS)
         block16(a, b + at, bias, c + at, s, rows, VECTORS);
-    if (at == s.n)
-        return;
 #define REST(block, lanes)                                                                         \
     for (; at < s.n && lanes <= s.n && (at + lanes <= s.n || lanes < 16); at += lanes) {           \
         size from = at + lanes <= s.n ? at : s.n - lanes;                                          \
@@ -70,17 +72,76 @@ INLINE void columns(const float *a, const float *b, const float *bias, float *c,
     REST(block1, 1)
 }
 
-/* C = A B + bias, where `bias` [m] may be NULL. */
+/* C = A B + bias, where `bias` [m] may be NULL. Rows are divided into blocks of about equal size. */
+void ngo_grouped_product(const float *a, const float *b, const float *bias, float *c, size m, size n,
+                         size k, size row, size step, size groups, size between,
+                         const size *offsets)
+{
+    sizes s = {m, n, k, row, step, groups, between, offsets};
+    size count;
+    for (size r = 0, blocks = (m + ROWS - 1) / ROWS; r < m; r += count, blocks--) {
+        count = (m - r + blocks - 1) / blocks;
+#define WITH_ROWS(rows)                                                                            \
+    case rows: columns(a + r * row, b, bias ? bias + r : bias, c + r * n, s, rows); break;
+        switch (count) {
+            WITH_ROWS(1)
+            WITH_ROWS(2)
+            WITH_ROWS(3)
+            WITH_ROWS(4)
+            WITH_ROWS(5)
+            WITH_ROWS(6)
+#if defined(__AVX512F__)
+            WITH_ROWS(7)
+            WITH_ROWS(8)
+#endif
+        }
+    }
+}
+
+/* The same with the rows of B one after another. */
 void ngo_product(const float *a, const float *b, const float *bias, float *c, size m, size n,
                  size k, size row, size step)
 {
-    sizes s = {m, n, k, row, step};
-    size r = 0;
-#define WITH_ROWS(count)                                                                           \
-    for (; r + count <= m; r += count)                                                             \
-        columns(a + r * row, b, bias ? bias + r : bias, c + r * n, s, count);
-    WITH_ROWS(ROWS)
-    WITH_ROWS(4)
-    WITH_ROWS(2)
-    WITH_ROWS(1)
+    ngo_grouped_product(a, b, bias, c, m, n, k, row, step, 1, n, (size[]){0});
+}
+
+#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+
+/* An 8 × 8 block of `to`, whose rows are n apart, from 8 rows: blocks of 1, 2 and 4 trade places. */
+INLINE void transpose8(const float *const *rows, float *to, size n)
+{
+    v8 x[8];
+    for (int r = 0; r < 8; r++)
+        x[r] = *(const v8 *)rows[r];
+#define TRADE(distance, ...)                                                                       \
+    for (int r = 0; r < 8; r++)                                                                    \
+        if (!(r & distance)) {                                                                     \
+            v8 a = x[r], b = x[r + distance];                                                      \
+            TRADED(a, b, x[r], x[r + distance], __VA_ARGS__)                                       \
+        }
+#define TRADED(a, b, first, second, i0, i1, i2, i3, i4, i5, i6, i7, step)                          \
+    first = MIX(a, b, i0, i1, i2, i3, i4, i5, i6, i7);                                             \
+    second = MIX(a, b, i0 + step, i1 + step, i2 + step, i3 + step, i4 + step, i5 + step,           \
+                 i6 + step, i7 + step);
+    TRADE(1, 0, 8, 2, 10, 4, 12, 6, 14, 1)
+    TRADE(2, 0, 1, 8, 9, 4, 5, 12, 13, 2)
+    TRADE(4, 0, 1, 2, 3, 8, 9, 10, 11, 4)
+    for (int r = 0; r < 8; r++)
+        *(v8 *)(to + r * n) = x[r];
+}
+
+/* Columns of `to` [columns, n], from its `count` rows. */
+void ngo_transpose(const float *const *rows, size count, size columns, float *to, size n)
+{
+    size done = count / 8 * 8, full = columns / 8 * 8;
+    for (size r = 0; r < done; r += 8)
+        for (size c = 0; c < full; c += 8) {
+            const float *block[8];
+            for (int i = 0; i < 8; i++)
+                block[i] = rows[r + i] + c;
+            transpose8(block, to + c * n + r, n);
+        }
+    for (size r = 0; r < count; r++)
+        for (size c = r < done ? full : 0; c < columns; c++)
+            to[c * n + r] = rows[r][c];
 }

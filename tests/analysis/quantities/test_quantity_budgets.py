@@ -118,7 +118,7 @@ def test_virtual_seconds_are_those_of_the_runs():
     rows = waiting_or_not(5.0)  # 10 s: the end of the one, step 2 of the other
     found = difference_at_seconds(rows, *sides, choose=["gamma"])
     assert found[0] == pytest.approx(80 - (10 + 70 / 5))
-    own = {"value": "workers_accuracy", "by": "workers_accuracy"}
+    own = {"value": "workers_accuracy", "by": "workers_accuracy_mean"}
     found = difference_at_seconds(rows, *sides, choose=["gamma"], **own)
     assert found[0] == pytest.approx(60 - (10 + 50 / 5))
     with pytest.raises(UserError, match="value: 'loss' is unknown; allowed: accuracy, workers_acc"):

@@ -62,7 +62,7 @@ def difference_at_seconds(
     """The same after equally many seconds: the run's virtual ones, or modelled ones.
 
     Modelled seconds are those on ``network`` (see ``network_time``). ``value`` is ``accuracy`` or
-    ``workers_accuracy``. ``by`` is such a value too, to choose by instead of held-out accuracy.
+    ``workers_accuracy``. ``by`` is a column to choose by, instead of held-out accuracy.
     """
     both = _either(rows, of, minus)
     if network is not None:
@@ -103,7 +103,7 @@ def _difference(
         raise UserError(f"share: {share!r} is not allowed; it must be above 0, at most 1.")
     if value not in COLUMNS:
         raise unknown("value", value, COLUMNS)
-    columns = [COLUMNS[value], *(["holdout_accuracy"] if best["choose"] else [])]
+    columns = [COLUMNS[value], *([best.get("by") or "holdout_accuracy"] if best["choose"] else [])]
     runs = at_equal(both, cost, columns, ["seed", *over], share)
     if best["choose"]:
         return best_difference(runs, of, minus, over=over, value=value, **best)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ngo.common.registry import UserError
 from ngo.engine.backend import Batches, Gradients, Workers, backend
@@ -35,17 +35,15 @@ def compiled(workers: Workers) -> Gradients:
             rows.targets,
             samples=rows.samples,
             shades=rows.shades,
-            noise=noise(b, batches.workers),
             models=batches.workers,
+            **noise(b, batches.workers),
         )
 
     return gradients
 
 
-def _noise(
-    workers: Workers, chain: Chain
-) -> Callable[[int, Sequence[int] | None], torch.Tensor | None]:
-    """A function that draws what the layers of workers need for batches of b samples.
+def _noise(workers: Workers, chain: Chain) -> Callable[[int, Sequence[int] | None], dict[str, Any]]:
+    """Where the numbers are that layers draw for b samples of some workers, and what draws them.
 
     Each number comes from its worker's stream, and is the one that the layer itself would draw.
     """
@@ -54,29 +52,30 @@ def _noise(
     from ngo.engine.inspection import evaluation_noise
 
     random = [layer for layer in chain.layers if layer.draws]
-    drawn: dict[int, tuple[torch.Tensor, list[list[torch.Tensor]]]] = {}  # by b
+    places: dict[int, tuple[torch.Tensor, list[list[torch.Tensor]]]] = {}  # by b
 
-    def noise(b: int, of: Sequence[int] | None) -> torch.Tensor | None:
+    def noise(b: int, of: Sequence[int] | None) -> dict[str, Any]:
         if not random:
-            return None
+            return {}
         if not workers.modules[0].training:
             each = evaluation_noise(chain, b)
-            return None if each is None else each.repeat(workers.n if of is None else len(of), 1)
-        if b not in drawn:
+            n = workers.n if of is None else len(of)
+            return {} if each is None else {"noise": each.repeat(n, 1)}
+        if b not in places:
             numbers = torch.empty(workers.n, b * chain.draws)
-            drawn[b] = (
-                numbers,
-                [row.split([b * layer.draws for layer in random]) for row in numbers],
-            )
-        numbers, rows = drawn[b]
+            sizes = [b * layer.draws for layer in random]
+            places[b] = numbers, [list(row.split(sizes)) for row in numbers]
+        numbers, rows = places[b]
         numbered = range(workers.n) if of is None else of
-        for i, views in zip(numbered, rows, strict=False):
-            generator = workers.generators[i]
-            for layer, view in zip(random, views, strict=True):
+
+        def draw(k: int) -> None:
+            generator = workers.generators[numbered[k]]
+            for layer, row in zip(random, rows[k], strict=True):
                 if layer.keep:
-                    view.bernoulli_(layer.keep, generator=generator)
+                    row.bernoulli_(layer.keep, generator=generator)
                 else:
-                    view.normal_(generator=generator)
-        return numbers[: len(numbered)]
+                    row.normal_(generator=generator)
+
+        return {"noise": numbers[: len(numbered)], "draw": draw}
 
     return noise

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from ngo.common.fields import whole, within
 from ngo.gossip.compression import Codec, compression, packed_size
-from ngo.native.pool import Map, in_order
 
 if TYPE_CHECKING:
     import torch
 
     from ngo.gossip.step import Run
+    from ngo.native.pool import Map
 
 LEVELS = {"levels": whole("levels other than 0 to which an entry is rounded", 7, within(1, 127))}
 
@@ -47,13 +47,12 @@ class QSGD(Codec):
         s = self.run.levels
         z, norm, original = _in_range(z)
         if _compiled(z):
-            zero = torch.zeros_like(z[0])
-            codes = compress.round_at_random(z, zero, s / _positive(norm), None, s, self.streams)
+            codes = compress.codes(z, s, self.streams)
         else:
             level = torch.empty_like(z)
             for row, stream in zip(level, self.streams, strict=True):
                 row.uniform_(generator=stream)
-            level.addcmul_(z.abs(), s / _positive(norm))
+            level.addcmul_(z.abs(), s / norm.clamp_min(torch.finfo(z.dtype).tiny))
             codes = level.byte().clamp_(max=s)  # rounded down; only a rounding error exceeds s
             codes |= (z < 0).view(torch.uint8) << s.bit_length()
         return torch.cat([to_bytes(original), pack(codes, 1 + s.bit_length())], 1)
@@ -72,16 +71,16 @@ class QSGD(Codec):
         return level.mul_(1 - 2 * sign) * (norm / (s * self.tau))
 
     def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
-        """In compiled code where that fits and no row is out of range."""
+        """In compiled code where that fits, but for rows out of range."""
         from ngo.native import compress
 
-        s = self.run.levels
-        norm = _norm(x, x_hat, spread) if _compiled(x, x_hat) else None
-        if norm is None or _outside(norm).any():
-            super().add(x, x_hat, spread)
-        else:
-            factors, units = s / _positive(norm), norm / (s * self.tau)
-            compress.round_at_random(x, x_hat, factors, units, s, self.streams, spread=spread)
+        others, s = list(range(len(x))), self.run.levels
+        if _compiled(x, x_hat):
+            others = compress.add_rounded(x, x_hat, s, s * self.tau, self.streams, spread=spread)
+        for i in others:
+            row = slice(i, i + 1)
+            alone = QSGD(self.d, self.dtype, self.run, self.streams[row])
+            Codec.add(alone, x[row], x_hat[row], spread)
 
 
 def _compiled(*states: torch.Tensor) -> bool:
@@ -91,28 +90,13 @@ def _compiled(*states: torch.Tensor) -> bool:
     return compress.fits(*states) and compress.draws_as_torch()
 
 
-def _norm(x: torch.Tensor, h: torch.Tensor, spread: Map = in_order) -> torch.Tensor:
-    """The norms of the rows x − h, ``[n, 1]``; ``h`` may be one row."""
+def _norm(z: torch.Tensor) -> torch.Tensor:
+    """The norms of the rows, ``[n, 1]``."""
     from ngo.native import compress
 
-    if _compiled(x, h):
-        return compress.row_sums(x, h, spread=spread)[:, 1:].sqrt().to(x.dtype)
-    return (x - h).norm(dim=1, keepdim=True)
-
-
-def _positive(norm: torch.Tensor) -> torch.Tensor:
-    """The norm, or the smallest number in place of 0."""
-    import torch
-
-    return norm.clamp_min(torch.finfo(norm.dtype).tiny)
-
-
-def _outside(norm: torch.Tensor) -> torch.Tensor:
-    """Whether the squares of a row exceed the range of its type, or fall below it."""
-    import torch
-
-    limits = torch.finfo(norm.dtype)
-    return norm.isinf() | (norm < math.sqrt(limits.tiny / limits.eps))
+    if _compiled(z):
+        return compress.row_sums(z)[:, 1:].sqrt().to(z.dtype)
+    return z.norm(dim=1, keepdim=True)
 
 
 def _in_range(z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -123,13 +107,12 @@ def _in_range(z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor
     """
     import torch
 
-    zero, most = torch.zeros_like(z[0]), torch.finfo(z.dtype).max
-    norm = _norm(z, zero)
-    outside = _outside(norm)
+    limits, norm = torch.finfo(z.dtype), _norm(z)
+    outside = norm.isinf() | (norm < math.sqrt(limits.tiny / limits.eps))
     if not outside.any():
         return z, norm, norm
     largest = z.abs().amax(1, keepdim=True)
     outside &= largest.isfinite() & (largest > 0)
     z = z / torch.where(outside, largest, 1)
-    scaled = _norm(z, zero)
-    return z, scaled, torch.where(outside, (scaled * largest).clamp(max=most), scaled)
+    scaled = _norm(z)
+    return z, scaled, torch.where(outside, (scaled * largest).clamp(max=limits.max), scaled)

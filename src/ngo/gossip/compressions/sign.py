@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ngo.gossip.compression import Codec, compression, packed_size
-from ngo.native.pool import Map, in_order
 
 if TYPE_CHECKING:
     import torch
 
     from ngo.gossip.step import Run
+    from ngo.native.pool import Map
 
 
 @compression("sign")
@@ -31,7 +31,7 @@ class Sign(Codec):
 
         from ngo.gossip.payload import pack, to_bytes
 
-        scale = _scale(z, torch.zeros_like(z[0]))
+        scale = _scale(z)
         return torch.cat([to_bytes(scale), pack((z < 0).view(torch.uint8), 1)], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
@@ -49,15 +49,15 @@ class Sign(Codec):
         from ngo.native import compress
 
         if compress.fits(x, x_hat):
-            compress.add_signs(x, x_hat, _scale(x, x_hat, spread), spread=spread)
+            compress.add_signs(x, x_hat, spread=spread)
         else:
             super().add(x, x_hat, spread)
 
 
-def _scale(x: torch.Tensor, h: torch.Tensor, spread: Map = in_order) -> torch.Tensor:
-    """The mean of |x − h| in each row, ``[n, 1]``; ``h`` may be one row."""
+def _scale(z: torch.Tensor) -> torch.Tensor:
+    """The mean of |z| in each row, ``[n, 1]``."""
     from ngo.native import compress
 
-    if compress.fits(x, h):
-        return (compress.row_sums(x, h, spread=spread)[:, :1] / x.shape[1]).to(x.dtype)
-    return (x - h).abs().mean(1, keepdim=True)
+    if compress.fits(z):
+        return (compress.row_sums(z)[:, :1] / z.shape[1]).to(z.dtype)
+    return z.abs().mean(1, keepdim=True)

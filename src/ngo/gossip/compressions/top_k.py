@@ -34,7 +34,7 @@ class TopK(Codec):
 
         from ngo.gossip.payload import to_bytes
 
-        largest = self._largest(z, torch.zeros_like(z[0]))
+        largest = self._largest(z, torch.zeros_like(z[:1]))
         return torch.cat([to_bytes(z.gather(1, largest)), to_bytes(largest.int())], 1)
 
     def decode(self, payload: torch.Tensor) -> torch.Tensor:
