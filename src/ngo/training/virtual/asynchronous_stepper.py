@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -84,8 +85,15 @@ class AsynchronousStepper(Stepper):
         """The steps up to the next stop, which is then ``_until``."""
         k = bisect_right(self._stops, self.t)
         self._until = min([self.t + AHEAD, *self._stops[k : k + 1]])
-        window = self._schedule.window(self._until * self.population.n)
-        return Arrangement(window, self._slots, self._schedule.live())
+        # Its many small objects have no cycles; a collection would look at all workers' modules.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            window = self._schedule.window(self._until * self.population.n)
+            return Arrangement(window, self._slots, self._schedule.live())
+        finally:
+            if collects:
+                gc.enable()
 
     def _gradients(self, rows: np.ndarray) -> torch.Tensor:
         """The gradients of these workers' next steps; their losses."""
