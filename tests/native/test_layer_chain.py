@@ -153,3 +153,14 @@ def test_tensors_that_do_not_fit_are_refused():
             linear().gradients(*arguments, **how)
     with pytest.raises(ValueError, match="targets must be a contiguous"):
         linear("squared_error").scores(X, [inputs], [classes])
+
+
+def test_a_larger_batch_never_needs_less_memory():
+    """A thread's memory for 257 samples is used for pieces of 32 in an evaluation."""
+    layers = [Layer(0, 1, 4, 4, 64, 3, 0, 576), Layer(1, 64, 1, 1, 2, 0, 640, -1)]
+    X, sizes = numbers(1, 768), []
+    for b in (1, 17, 32, 256, 257, 400):
+        chain = Chain(layers, "cross_entropy", (1, 4, 4), 2, spread=in_order, threads=1)
+        chain.gradients(X, torch.empty(1, 768), numbers(b, 1, 4, 4), torch.arange(b) % 2)
+        sizes.append(chain._work.numel())
+    assert sizes == sorted(sizes)

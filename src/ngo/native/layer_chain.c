@@ -100,7 +100,7 @@ static float *take(float **rest, size n)
     return taken;
 }
 
-/* Divides `work` among what batches of b samples need; the number of floats. */
+/* Divides `work` among what batches of b samples need; the number of floats, which grows with b. */
 static size lay_out(const chain *c, size b, float *work, space *s)
 {
     float *rest = work;
@@ -121,7 +121,7 @@ static size lay_out(const chain *c, size b, float *work, space *s)
         if (l->kind == CONV_POOL_RELU) {
             size back = ngo_conv_pool_relu_backward_workspace(b, l->in, l->h, l->w, l->out, l->k);
             p->which = (uint8_t *)take(&rest, out * b / 4 + 1);
-            scratch = larger(scratch, larger(4 * l->out * tile_of(b) * b, back));
+            scratch = larger(scratch, larger(4 * l->out * larger(512, b), back));
         }
     }
     s->dy = take(&rest, widest * b);
