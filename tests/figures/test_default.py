@@ -70,3 +70,13 @@ def test_it_is_named_after_its_experiment(tmp_path):
         assert (tmp_path / path).exists()
     shown = pd.read_csv(tmp_path / "figures/own.csv")
     assert set(shown["tier"]) == {"test"}
+
+
+def test_runs_in_virtual_time_are_drawn_along_it():
+    table = runs()
+    assert "epoch" in default.numbers(table)
+    timed = default.numbers(table.assign(virtual_seconds=3.0 * table["step"]))
+    course = part(timed, "course")
+    assert course["virtual_seconds"].max() == 3 * table["step"].max()
+    score, _, index = default.draw(timed).axes
+    assert score.get_xlabel() == index.get_xlabel() == "virtual seconds"

@@ -82,7 +82,8 @@ def test_push_sum_is_a_method_of_a_few_lines():
     assert torch.allclose(stepping.X, X.mean(0).expand_as(X), atol=1e-9)
 
 
-PAIRS = [*((name, "sgd") for name in METHODS), *(("ngo", rule) for rule in LOCAL_RULES)]
+TOGETHER = [name for name, each in METHODS.items() if each.arrivals != "pair"]
+PAIRS = [*((name, "sgd") for name in TOGETHER), *(("ngo", rule) for rule in LOCAL_RULES)]
 
 
 @pytest.mark.parametrize(("name", "rule"), PAIRS)

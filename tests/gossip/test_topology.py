@@ -1,8 +1,10 @@
 from importlib import import_module
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
+from scipy.sparse import coo_array
 
 from ngo.common.fields import above, whole
 from ngo.common.options import DECLARED
@@ -227,4 +229,24 @@ def test_a_topology_that_returns_no_pairs_is_one_line(own_entries, edges):
     with pytest.raises(
         UserError, match=r"^topology: 'own' does not return pairs of workers: .*\.$"
     ):
+        TOPOLOGIES["own"].edges(3)
+
+
+def test_edges_and_matrices_may_be_arrays(own_entries):
+    """Of NumPy, torch or SciPy; an entry of a sparse array that is there twice counts twice."""
+    topology("numpy")(lambda n: np.array([(1, 0), (1, 2), (0, 1)]))
+    topology("torch")(lambda n: torch.tensor([(1, 0), (1, 2), (0, 1)]))
+    for name in ("numpy", "torch"):
+        assert TOPOLOGIES[name].edges(3) == [(0, 1), (1, 2)]
+    entries = [0.25, 0.25, 0.5, 0.5, 0.5], ([0, 0, 1, 0, 1], [1, 1, 0, 0, 1])
+    topology("sparse", weighted=True)(lambda n: coo_array(entries, shape=(2, 2)))
+    assert TOPOLOGIES["sparse"].matrix(2).dense().tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    with pytest.raises(UserError, match=r"has shape \[2, 2\], and not \[3, 3\]"):
+        TOPOLOGIES["sparse"].matrix(3)
+
+
+@pytest.mark.parametrize("edges", [np.zeros((2, 3), int), np.zeros((2, 2)), np.array(3)])
+def test_an_array_that_is_no_pairs_is_one_line(own_entries, edges):
+    topology("own")(lambda n: edges)
+    with pytest.raises(UserError, match=r"^topology: 'own' does not return pairs of workers: "):
         TOPOLOGIES["own"].edges(3)

@@ -9,7 +9,7 @@ COUPLING = {
     "ngo.gossip.gossip_step:gossip_step",
     "ngo.gossip.couplings.power:power",
     "ngo.gossip.phi:power_",
-    "ngo.gossip.steps.rings:step_by_rings",
+    "ngo.gossip.steps.along_edges:step_along_edges",
     "ngo.gossip.steps.compiled:compiled_step",
 }
 

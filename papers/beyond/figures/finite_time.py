@@ -170,7 +170,7 @@ def _most(row: dict, n: int, t: int) -> float:
 def _time(row: dict, n: int, V0: float) -> float:
     if row["mixer"] != "NGO" or TOPOLOGIES[row["topology"]].varies:
         return math.nan
-    return finite_time_bound(V0, _mixing(row["topology"], n).at(0).dense(), row["p"], row["gamma"])
+    return finite_time_bound(V0, _mixing(row["topology"], n).at(0), row["p"], row["gamma"])
 
 
 def _is_random(topology: str) -> bool:

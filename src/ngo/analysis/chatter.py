@@ -24,7 +24,7 @@ def chatter_floor(runs: pd.DataFrame) -> pd.DataFrame:
     if rows.empty:
         return pd.DataFrame({"p": [], "gamma": [], "value": [], "mean": []})
     run = rows.to_dict("records")[0]
-    W = Mixing(run["topology"], run["workers"], SimpleNamespace(**run)).at(0).dense()
+    W = Mixing(run["topology"], run["workers"], SimpleNamespace(**run)).at(0)
     with one_intra_op_thread():
         units = {p: chatter_V(1.0, W, p, run["parameters"]) for p in rows["p"].unique()}
     # chatter_V scales with γ^(1/(1−p))

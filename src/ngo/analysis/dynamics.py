@@ -48,7 +48,7 @@ def delay_limit_in_rounds(trajectories: pd.DataFrame) -> float:
     if TOPOLOGIES[first["topology"]].varies:
         return math.inf
     fields = SimpleNamespace(**first.to_dict())
-    W = Mixing(first["topology"], int(first["workers"]), fields).at(0).dense()
+    W = Mixing(first["topology"], int(first["workers"]), fields).at(0)
     return delay_limit(W) / first["gamma"]
 
 

@@ -65,7 +65,8 @@ def runs() -> dict[str, dict[str, object]]:
     """The fields of each row's run: each method that states its messages, with each compression."""
     found = {}
     for name, entry in METHODS.items():
-        if not (entry.sends and entry.decentralized):
+        steps = entry.arrivals != "pair"  # otherwise its workers never step together
+        if not (steps and entry.sends and entry.decentralized):
             continue
         tree = {"topology": "chain"} if entry.graph == "tree" else {}
         fields = {"method": name, **tree, **NEEDED.get(name, {})}

@@ -167,3 +167,12 @@ def workflow(jobs: int) -> Iterator[Bench]:
     from ngo.bench import commands as bench
 
     yield bench.workflow(jobs)
+
+
+@bench_command
+@repeats_option
+def virtual(repeats: int) -> Iterator[Bench]:
+    """Steps in virtual time, against steps without a clock."""
+    from ngo.bench import virtual_time as bench
+
+    yield from bench.virtual(repeats)

@@ -67,10 +67,10 @@ def find_chain(workers: Workers) -> Chain | None:
 
 
 def evaluation_noise(chain: Chain, b: int) -> torch.Tensor | None:
-    """What the layers draw for the evaluation of ``b`` samples, ``[b · draws]``: see ``VAE``."""
+    """What the layers draw for the evaluation of ``b`` samples, ``[b, draws]``: see ``VAE``."""
     if not any(layer.kind == LAYERS.index("gaussian_code") for layer in chain.layers):
         return None
-    return torch.randn(b, chain.draws, generator=torch_stream(0, "elbo")).flatten()
+    return torch.randn(b, chain.draws, generator=torch_stream(0, "elbo"))
 
 
 def chain_sums(

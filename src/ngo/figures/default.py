@@ -31,12 +31,15 @@ FIRST = ("method", *CELL[:3])
 
 @figure("default", section="Experiments", title="An experiment", tables=("default",), stands_for="")
 def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Means over seeds of the score and of V by ``case``: ``ends``, and the ``course`` to them."""
+    """Means over seeds of the score and of V by ``case``: ``ends``, and the ``course`` to them.
+
+    The course is along virtual seconds if all runs have them, else along epochs.
+    """
     runs = scores(metrics).assign(case=cases(metrics))
     score = "loss" if runs["accuracy"].isna().all() else "accuracy"
     return together(
         ends=points(final(runs).sort_values(_fields(runs)), ["case"], [score, "V"]),
-        course=along(runs, ["case"], "epoch", [score, "V"]),
+        course=along(runs, ["case"], _axis(runs), [score, "V"]),
     )
 
 
@@ -71,6 +74,11 @@ def _told(name: str, value: str) -> str:
     return value.replace("_", " ")
 
 
+def _axis(table: pd.DataFrame) -> str:
+    timed = "virtual_seconds" in table and table["virtual_seconds"].notna().all()
+    return "virtual_seconds" if timed else "epoch"
+
+
 def _score(numbers: pd.DataFrame) -> str:
     return "loss" if (numbers["value"] == "loss").any() else "accuracy"
 
@@ -87,9 +95,9 @@ def draw(numbers: pd.DataFrame) -> Figure:
         positive = course[(course["value"] == value) & ~(course["mean"] <= 0)]  # for a log axis
         seen = [(look, rows) for look, rows in curves if look.label in set(positive["case"])]
         if seen:
-            lines(axis, seen, "epoch", value)
+            lines(axis, seen, _axis(course), value)
         axis.set_ylabel(LABELS[value])
-        axis.set_xlabel("epoch")
+        axis.set_xlabel(_axis(course).replace("_", " "))
     bars = ends[ends["value"] == score].set_index("case").loc[names]
     _bars(axes["ends"], looks, bars)
     axes["ends"].set_xlabel(LABELS[score])

@@ -1,7 +1,7 @@
 """Bounds, limits and floors of the paper's theorems, as numbers.
 
-``W`` is a mixing matrix ``[n, n]``. λ₂ and λ_n are the second smallest and the largest eigenvalue
-of a Laplacian L(·) = D − ·.
+``W`` is a mixing matrix, dense ``[n, n]`` or as edges. λ₂ and λ_n are the second smallest and the
+largest eigenvalue of a Laplacian L(·) = D − ·.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import torch
 
-from ngo.gossip.spectrum import algebraic_connectivity, laplacian
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
+from ngo.gossip.spectrum import DENSE, algebraic_connectivity, laplacian, laplacian_range
 
 # Starts and steps of the search for the largest two-cycle; with more, it finds no larger one.
 CYCLE_STARTS = 64
@@ -27,7 +28,7 @@ _RATES: dict[str, Callable[[float], float]] = {
 
 def finite_time_bound(
     V0: float,
-    W: torch.Tensor,
+    W: Matrix,
     p: float,
     gamma: float = 1.0,
     form: str = "corrected",
@@ -51,7 +52,8 @@ def finite_time_bound(
     """
     if not 0.5 <= p < 1:
         raise ValueError(f"p is {p!r}; finite-time consensus needs p in [1/2, 1)")
-    B = (W - torch.diag(W.diagonal())).double() ** (1 / p)
+    W = MixingMatrix.of(W)
+    B = MixingMatrix(W.n, W.receivers, W.senders, W.weights ** (1 / p), W.diagonal)
     connectivity = algebraic_connectivity(B)
     if connectivity < 1e-12:
         return math.inf
@@ -59,7 +61,7 @@ def finite_time_bound(
     return span / ((1 - p) * _RATES[form](p) * gamma * connectivity**p)
 
 
-def delay_limit(W: torch.Tensor, gamma: float = 0.0) -> float:
+def delay_limit(W: Matrix, gamma: float = 0.0) -> float:
     """The largest delay, in units of time, at which linear consensus is stable: π/(2λ_n(L(W))).
 
     By default this is the limit of continuous time, dx/dt = −L x(t − τ) (the delay theorem of
@@ -67,7 +69,7 @@ def delay_limit(W: torch.Tensor, gamma: float = 0.0) -> float:
     with k = (π / (2 arcsin(γλ_n/2)) − 1)/2, which is not rounded to whole steps. For small γ this
     tends to the continuous limit minus γ/2 (Levin and May 1976).
     """
-    largest = float(torch.linalg.eigvalsh(laplacian(W.double()))[-1])
+    _, largest = laplacian_range(W)
     if gamma == 0:
         return math.pi / (2 * largest)
     return gamma * (math.pi / (2 * math.asin(min(1.0, gamma * largest / 2))) - 1) / 2
@@ -82,7 +84,7 @@ def chatter_floor(gamma: float, w: float, p: float) -> float:
     return (gamma * w) ** (1 / (2 - 2 * p))
 
 
-def chatter_V(gamma: float, W: torch.Tensor, p: float, d: int = 1) -> float:
+def chatter_V(gamma: float, W: Matrix, p: float, d: int = 1) -> float:
     """The chatter floor: V of the largest two-cycle of NGO on ``W``, in ``d`` coordinates.
 
     A cycle x ↦ −x satisfies 2x_i = γ Σ_j W_ij φ_p(x_i − x_j). In each coordinate the largest cycle
@@ -91,21 +93,22 @@ def chatter_V(gamma: float, W: torch.Tensor, p: float, d: int = 1) -> float:
     d/2 · (γw)^(1/(1−p)); for an even ring, where neighbours alternate, nd/4 · (2γw)^(1/(1−p)).
 
     For p ≥ 1/2 the sum is convex in y, so the iteration y ← normalised gradient converges to a
-    local maximum. The result is the largest maximum from ``CYCLE_STARTS`` random starts. In some
+    local maximum. The result is the largest maximum from ``CYCLE_STARTS`` random starts, and from
+    the Laplacian's eigenvectors for up to ``DENSE`` workers. In some
     coordinates, gossip may end in a smaller cycle: on rings, complete and random graphs with
     p > 1/2, V is 0.6 to 1 times this floor. At p = 1/2, V depends on the initial state, and may be
     twice the floor.
     """
     if not 0.5 <= p < 1:
         raise ValueError(f"p is {p!r}; the two-cycle needs p in [1/2, 1)")
-    n = len(W)
-    i, j = torch.nonzero(W.triu(1), as_tuple=True)
-    w = W[i, j].double()
+    W = MixingMatrix.of(W)
+    n, (i, j, w) = W.n, W.pairs
     starts = torch.randn(
         n, CYCLE_STARTS, generator=torch.Generator().manual_seed(0), dtype=torch.float64
     )
-    _, vectors = torch.linalg.eigh(laplacian(W.double()))
-    y = torch.cat([vectors[:, 1:], starts - starts.mean(0)], dim=1)
+    y = starts - starts.mean(0)
+    if n <= DENSE:
+        y = torch.cat([torch.linalg.eigh(laplacian(W))[1][:, 1:], y], dim=1)
     for _ in range(CYCLE_STEPS):
         z = y[i] - y[j]
         pull = w[:, None] * z.sign() * z.abs() ** (2 * p - 1)
@@ -115,7 +118,7 @@ def chatter_V(gamma: float, W: torch.Tensor, p: float, d: int = 1) -> float:
     return d * (gamma * largest / 2) ** (1 / (1 - p))
 
 
-def step_offset(mu: float, L: float, gamma: float = 0.0, W: torch.Tensor | None = None) -> float:
+def step_offset(mu: float, L: float, gamma: float = 0.0, W: Matrix | None = None) -> float:
     """The smallest offset a in η_t = 4/(μ(a + t)) that both theorems allow.
 
     It is 16 L/μ (Theorem 2.1). With ``W`` it is at least 5/β, β = 1 − γλ₂(L(W)): Theorem 3.2

@@ -9,10 +9,7 @@ from itertools import islice, repeat
 import torch
 
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.mixing_matrix import MixingMatrix
-
-# A mixing matrix, dense ``[n, n]`` or as edges.
-Matrix = torch.Tensor | MixingMatrix
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 
 # The relative error of a step in continuous time. Consensus times are accurate to about 1e-5.
 ACCURACY = 1e-6

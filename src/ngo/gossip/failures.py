@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.gossip.topology import DRAWN_IN_FULL
 
 
@@ -33,7 +33,7 @@ class Failures:
         drawn = torch.rand(self._n, generator=self._absences, dtype=torch.float64)
         return (drawn < self._absence).nonzero().flatten().tolist() if t > 0 else []
 
-    def matrix(self, W: torch.Tensor | MixingMatrix, absent: Sequence[int]) -> MixingMatrix:
+    def matrix(self, W: Matrix, absent: Sequence[int]) -> MixingMatrix:
         """The mixing matrix without the step's failed links; call it once in each step.
 
         The weight W_ij of a failed link is added to W_jj: it stays with its sender. So the sums of

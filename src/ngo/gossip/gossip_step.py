@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.gossip.phi import exponent, power_
 from ngo.gossip.steps import compiled
 from ngo.gossip.steps.along_edges import step_along_edges
@@ -14,7 +14,7 @@ from ngo.native.pool import Map, in_order
 
 def gossip_step(
     X: torch.Tensor,
-    W: torch.Tensor | MixingMatrix,
+    W: Matrix,
     gamma: float,
     p: float,
     *,

@@ -13,8 +13,9 @@ from itertools import repeat
 import torch
 
 from ngo.common.seeding import numpy_stream
-from ngo.gossip.consensus import Matrix, synchronization_index
+from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
+from ngo.gossip.mixing_matrix import Matrix
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+import numpy as np
 import torch
 
 from ngo.common.transfers import sent
@@ -30,7 +31,10 @@ class MixingMatrix:
         """The directed edges ``[e]`` in any order, each once, and the ``diagonal`` ``[n]``."""
         keys = receivers * n + senders
         if not (keys[1:] > keys[:-1]).all():
-            order = keys.argsort()
+            short = np.uint16 if n <= 2**16 else np.int64  # in linear time
+            order = torch.from_numpy(
+                np.lexsort((senders.numpy().astype(short), receivers.numpy().astype(short)))
+            )
             receivers, senders, weights = receivers[order], senders[order], weights[order]
         self.receivers, self.senders = receivers, senders
         self.weights, self.diagonal = weights.double(), diagonal.double().contiguous()
@@ -170,3 +174,7 @@ class Parts:
 
     def _sent(self, floats: torch.Tensor) -> torch.Tensor:
         return sent(floats.to(self._dtype), self._device)
+
+
+# A mixing matrix, dense ``[n, n]`` or as edges.
+Matrix = torch.Tensor | MixingMatrix

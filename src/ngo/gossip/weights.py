@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ngo.common.registry import UserError, in_a_line
-from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.gossip.topology import simple
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def checked_matrix(name: str, matrix: Any, n: int, *, directed: bool) -> MixingM
     return W
 
 
-def without_workers(W: torch.Tensor | MixingMatrix, lost: Collection[int]) -> MixingMatrix:
+def without_workers(W: Matrix, lost: Collection[int]) -> MixingMatrix:
     """Metropolis–Hastings weights on the graph of ``W`` without the edges of the ``lost``."""
     W = MixingMatrix.of(W)
     edges = torch.stack(W.pairs[:2], 1)

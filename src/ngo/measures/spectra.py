@@ -64,7 +64,7 @@ def _measured(options: SpectraOptions, name: str, n: int) -> pd.DataFrame:
     mixing = Mixing(name, n, options, torch_stream(options.seed, "spectra", n))
     draws = options.draws if entry.varies else 1
     matrices = [mixing.at(t) for t in range(draws)]
-    gaps = [spectral_gap(W.dense()) for W in matrices]
+    gaps = [spectral_gap(W) for W in matrices]
     degrees = [W.edges / n for W in matrices]
     connected = [gap for gap in gaps if gap > CONNECTED]
     facts = {

@@ -65,15 +65,14 @@ typedef struct {
     float gradient;
 } winner;
 
-/* The parts of the workspace. Kernels are [out, rows, columns, LANES]. */
+/* The parts of the workspace: samples of a group; the weights' gradient so far and the kernels,
+ * [out, rows, columns, LANES]; the winners [CHUNKS, out, CHUNK ph pw] and their number [CHUNKS, out];
+ * a row of windows [pw, GROUP], and -1 for the winners in it. */
 typedef struct {
-    float *x, *dx;      /* the samples of a group */
-    float *sums, *w;    /* the weights' gradient so far; the kernels */
-    winner *found;      /* the winners [CHUNKS, out, most], most = CHUNK ph pw, */
-    size *count;        /* and their number [CHUNKS, out] */
-    winner *candidates; /* [pw, GROUP]: a row of windows, */
-    int32_t *keep;      /* and -1 for the winners among them */
-    float *end;
+    float *x, *dx, *sums, *w, *end;
+    winner *found, *candidates;
+    size *count;
+    int32_t *keep;
 } memory;
 
 static memory divide(float *workspace, sizes s)

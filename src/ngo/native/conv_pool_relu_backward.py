@@ -22,6 +22,8 @@ def conv_pool_relu_backward(
     """The gradients of input, weight and bias, given the output's ``gradient``.
 
     The input's is None unless ``of_input``. ``which`` is the second result of ``conv_pool_relu``.
+    A gradient of 0 contributes nothing, even where ``x`` or ``weight`` is not finite (in torch,
+    0 times infinity is NaN).
     """
     channels, h, w, b, out, k = sizes_of(x, weight)
     pooled = (out, (h - k + 1) // 2, (w - k + 1) // 2, b)

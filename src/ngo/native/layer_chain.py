@@ -21,6 +21,9 @@ CALLED = (conv_pool_relu, conv_pool_relu_backward, product)
 # The kinds of layers, in the order of their numbers in layer_chain.c.
 LAYERS = ("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code")
 
+# Samples of an evaluation that pass all layers together: their numbers stay in a core's cache.
+PIECE = 32
+
 
 class Layer(ctypes.Structure):
     """A layer; layer_chain.c explains the fields."""
@@ -132,8 +135,10 @@ class Chain:
     ) -> tuple[np.ndarray, np.ndarray]:
         """For each model, the sum of the losses of all samples, and how many classes are right.
 
-        ``noise`` has the numbers that layers draw for each chunk, ``[b · draws]``.
+        ``noise`` has the numbers that layers draw for each chunk, ``[b, draws]``.
         """
+        inputs, targets = _pieces(inputs), _pieces(targets)
+        noise = None if noise is None else _pieces(noise)
         n, d = X.shape
         check_tensor("X", X, (n, d))
         for chunk in zip(inputs, targets, strict=True):
@@ -217,6 +222,11 @@ class Chain:
             floats = function("ngo_chain_workspace", [POINTER, SIZE], SIZE)
             size = floats(ctypes.byref(chain), batch)
             self._work, self._batch = torch.empty(self._threads, size), batch
+
+
+def _pieces(chunks: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """The chunks, divided."""
+    return [piece for chunk in chunks for piece in chunk.split(PIECE)]
 
 
 def _rows(x: torch.Tensor, starts: np.ndarray | int) -> np.ndarray | int:

@@ -58,6 +58,13 @@ def test_the_time_to_a_target_is_linear_between_evaluations():
     assert value(rows, {"epochs_to_accuracy": 70}) == pytest.approx(15)
     assert value(rows, {"steps_to_loss": 0.75}) == pytest.approx(150)
     assert value(rows, {"steps_to_accuracy": 95}) == math.inf
+    timed = [
+        {**row, "virtual_seconds": row["step"] / 10, "joules": 2.0 * row["step"]} for row in rows
+    ]
+    assert value(timed, {"virtual_seconds_to_accuracy": 70}) == pytest.approx(15)
+    assert value(timed, {"joules_to_loss": 0.75}) == pytest.approx(300)
+    with pytest.raises(UserError, match="joules: not all of these runs have it"):
+        value(rows, {"joules_to_accuracy": 70})
     assert value(rows, {"accuracy_at_share": 0.25}) == pytest.approx(30)
 
 

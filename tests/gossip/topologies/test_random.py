@@ -1,10 +1,12 @@
 import networkx as nx
 import pytest
+import torch
 from rates import check_rate
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.topologies.complete import complete
 from ngo.gossip.topologies.random import random_graph
+from ngo.gossip.topology import TOPOLOGIES
 
 
 def test_random_graph_with_certain_edges_is_complete():
@@ -12,10 +14,27 @@ def test_random_graph_with_certain_edges_is_complete():
     assert nx.utils.graphs_equal(graph, complete(7))
 
 
-def test_random_graphs_have_mean_degree_u_times_n_minus_1():
+@pytest.mark.parametrize("n", [200, 400])  # drawn for each pair, and by edges
+def test_random_graphs_have_mean_degree_u_times_n_minus_1(n):
     generator = torch_stream(0, "test")
-    edges = sum(random_graph(200, 0.6, generator).number_of_edges() for _ in range(25))
-    check_rate(edges, 25 * 19_900, 0.6)
+    edges = sum(random_graph(n, 0.6, generator).number_of_edges() for _ in range(25))
+    check_rate(edges, 25 * n * (n - 1) // 2, 0.6)
+
+
+def test_each_pair_of_many_workers_is_an_edge_equally_often():
+    generator, n = torch_stream(0, "test"), 300
+    found = torch.zeros(n, n)
+    for _ in range(200):
+        i, j = torch.tensor(TOPOLOGIES["random"].edges(n, u=0.05, generator=generator)).T
+        assert (i < j).all()
+        found[i, j] += 1
+    counts = found[torch.ones(n, n).triu(1).bool()]
+    assert float(counts.mean()) == pytest.approx(10, rel=0.01)
+    assert float(counts.var()) == pytest.approx(9.5, rel=0.02)  # of a binomial distribution
+    by_first = (found.sum(1) / torch.arange(n - 1, -1, -1))[: n // 2]
+    assert (by_first - 10).abs().max() < 1.5
+    whole = TOPOLOGIES["random"].pairs(n, u=1.0, generator=generator)
+    assert len(whole) == n * (n - 1) // 2
 
 
 @pytest.mark.parametrize("u", [0.0, 1.1])

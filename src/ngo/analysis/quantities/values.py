@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ngo.common.registry import UserError
 from verdicts.rows.run_values import VALUES, RunValue, at_the_end
 
 if TYPE_CHECKING:
@@ -64,16 +65,21 @@ def _time_to(
     def read(rows: pd.DataFrame, last: pd.DataFrame, target: float) -> pd.Series:
         from verdicts.rows.times import time_to
 
+        if clock not in rows or rows[clock].isna().any():
+            raise UserError(f"{clock}: not all of these runs have it; it needs the field clock.")
         return time_to(rows, target * unit, column, clock)
 
     return read
 
 
-for _clock in ("step", "epoch"):
+for _name, _clock in (
+    *(("steps", "step"), ("epochs", "epoch")),
+    *(("virtual_seconds", "virtual_seconds"), ("joules", "joules"), ("bytes", "bytes_sent")),
+):
     _accuracy = RunValue(_time_to(_clock, "consensus_accuracy", 0.01), math.inf, argument=True)
     _loss = RunValue(_time_to(_clock, "consensus_loss", 1.0), math.inf, argument=True)
-    VALUES.add(f"{_clock}s_to_accuracy", _accuracy)
-    VALUES.add(f"{_clock}s_to_loss", _loss)
+    VALUES.add(f"{_name}_to_accuracy", _accuracy)
+    VALUES.add(f"{_name}_to_loss", _loss)
 
 
 def _by_run(rows: pd.DataFrame, number: Callable[[pd.DataFrame], float]) -> pd.Series:

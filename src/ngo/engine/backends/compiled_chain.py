@@ -60,7 +60,7 @@ def _noise(workers: Workers, chain: Chain) -> Callable[[int, Sequence[int] | Non
         if not workers.modules[0].training:
             each = evaluation_noise(chain, b)
             n = workers.n if of is None else len(of)
-            return {} if each is None else {"noise": each.repeat(n, 1)}
+            return {} if each is None else {"noise": each.flatten().repeat(n, 1)}
         if b not in places:
             numbers = torch.empty(workers.n, b * chain.draws)
             sizes = [b * layer.draws for layer in random]

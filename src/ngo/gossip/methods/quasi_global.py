@@ -21,7 +21,7 @@ MASS = {"qg_momentum": number(HELP, 0.9, below(0, 1))}
     "quasi_global",
     fields=GOSSIP_FIELDS,
     options=MASS,
-    matrices=3,
+    matrices=2,
     local_rule="sgd",
     local_steps=1,
     delay=0,
@@ -35,15 +35,14 @@ def quasi_global(step: Step) -> None:
     the paper) and that of the average m.
     """
     m, mu = step.matrix("m"), step.run.qg_momentum
-    before = step.X.new_empty(step.X.shape)
-
-    def accelerate(before: Tensor, x: Tensor, g: Tensor, m: Tensor) -> None:
-        before.copy_(x)
-        g.add_(m, alpha=mu)
 
     def average(m: Tensor, before: Tensor, x: Tensor) -> None:
         m.mul_(mu).add_(before - x, alpha=(1 - mu) / step.lr)
 
-    step.descend(before=(accelerate, before, step.X, step.G, m))
+    # After the half step x − η g, the gradients' memory takes the model before it.
+    step.descend(
+        before=(lambda g, m: g.add_(m, alpha=mu), step.G, m),
+        after=(lambda g, x: g.mul_(step.lr).add_(x), step.G, step.X),
+    )
     step.gossip()
-    step.elementwise((average, m, before, step.X))
+    step.elementwise((average, m, step.G, step.X))

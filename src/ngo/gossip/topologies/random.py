@@ -16,7 +16,8 @@ def random_graph(n: int, u: float, generator: torch.Generator) -> torch.Tensor:
     """A new Erdős–Rényi graph G(n, ``u``) in each step.
 
     Each of the n(n−1)/2 edges exists with probability ``u``, independently. Source: the paper's Eq.
-    (aijp). A worker may have no edge.
+    (aijp). A worker may have no edge. With more than 256 workers, the edges themselves are drawn
+    instead of a number for each pair.
     """
     import torch
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -84,8 +85,15 @@ class AsynchronousStepper(Stepper):
         """The steps up to the next stop, which is then ``_until``."""
         k = bisect_right(self._stops, self.t)
         self._until = min([self.t + AHEAD, *self._stops[k : k + 1]])
-        window = self._schedule.window(self._until * self.population.n)
-        return Arrangement(window, self._slots, self._schedule.live())
+        # Its many small objects have no cycles; a collection would look at all workers' modules.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            window = self._schedule.window(self._until * self.population.n)
+            return Arrangement(window, self._slots, self._schedule.live())
+        finally:
+            if collects:
+                gc.enable()
 
     def _gradients(self, rows: np.ndarray) -> torch.Tensor:
         """The gradients of these workers' next steps; their losses."""
@@ -117,15 +125,15 @@ class AsynchronousStepper(Stepper):
     def _update(self, arranged: Arrangement, steps: np.ndarray, used: np.ndarray) -> None:
         """Complete steps whose gradients are known."""
         X, G, n = self.population.X, self.population.G, self.population.n
+        network = cast(VersionNetwork, self.network)
         t = int(arranged.t[steps[0]])
         one_number = bool((arranged.t[steps] == t).all())
         at: Any = slice(None)
         matrices, created = self._matrices, {}
         if len(steps) < n or not one_number:
             at = torch.from_numpy(arranged.worker[steps]).to(X.device)
-            X, G = X[at], G[at]
+            X, G = network.chosen(at), G.index_select(0, at)
             matrices = {name: rows[at] for name, rows in matrices.items()}
-        network = cast(VersionNetwork, self.network)
         network.begin(self._exchange(arranged, steps, used), arranged.slots)
         step = Step(
             t if one_number else AnyNumber(),  # type: ignore[arg-type]
@@ -147,7 +155,7 @@ class AsynchronousStepper(Stepper):
         network.end()
         if isinstance(at, slice):
             return
-        self.population.X[at] = X
+        self.population.X.index_copy_(0, at, X)
         if self._started is not None:
             self._started[at] = X
         for name, rows in matrices.items():

@@ -126,20 +126,21 @@ class Schedule:
         """End the steps number ``t`` of a group of workers."""
         first = self.ended
         self.ended += len(group)
-        count, gradients, shares = (
-            len(group),
-            [self._last[i] + 1 for i in group],
-            [1.0] * len(group),
-        )
+        count, gradients = len(group), [self._last[i] + 1 for i in group]
         at, turn, used, whole = max(gradients), 0, len(found.user), -1
+        shares = [1.0] * count
         if self.arrivals == "pair":
             at, turn = self._after([group[0], *([partner] if partner >= 0 else [])], at)
         elif (t + 1) % self._every == 0:
             graph = self.graphs.at(t, min(self._own) if self.graphs.drawn else 0)
             shares = self._exchange(group, graph, first, found)
-            at, turn = self._placed(found, used, first, at)
-            fresh = min(found.source[used:], default=first) >= first
-            if fresh and count == self._n and len(found.source) - used == graph.W.edges:
+            sources = found.source[used:]
+            at, turn = self._placed(found, sources, first, at)
+            if (
+                count == self._n
+                and len(sources) == graph.W.edges
+                and min(sources, default=first) >= first
+            ):
                 whole = len(found.matrices)
                 found.matrices.append(graph.W)
         for i in group:
@@ -189,10 +190,10 @@ class Schedule:
                 found.weight.append(weight)
         return shares
 
-    def _placed(self, found: Window, used: int, first: int, at: int) -> tuple[int, int]:
+    def _placed(self, found: Window, sources: list[int], first: int, at: int) -> tuple[int, int]:
         """The round, ``at`` or a later one, and the turn of steps that use these messages."""
         turn, start = 0, found.first
-        for source in found.source[used:]:
+        for source in sources:
             if start <= source < first:
                 its = found.round[source - start]
                 if its > at:

@@ -47,7 +47,7 @@ class VersionNetwork(SharedMatrix):
         """``X`` are all workers' rows, which change when workers meet."""
         super().__init__(spread)
         self._X = X
-        self.slots = X[:0]
+        self.slots = self._work = X[:0]
         self._now: Exchange | None = None
 
     def begin(self, exchange: Exchange, slots: int) -> None:
@@ -76,8 +76,8 @@ class VersionNetwork(SharedMatrix):
             coupling.step(X, now.W, gamma, run, at=at, out=X, spread=self._spread)
         elif len(now.rows):
             used, places = now.slots.unique(return_inverse=True)
-            theirs, k = self.slots[used], len(X)
-            i, j = now.rows.cpu(), k + places.cpu()
+            k, i = len(X), now.rows.cpu()
+            j = k + places.cpu()
             W = MixingMatrix(
                 k + len(used),
                 torch.cat([i, j]),
@@ -85,9 +85,30 @@ class VersionNetwork(SharedMatrix):
                 now.weights.repeat(2),
                 torch.zeros(k + len(used)),  # which no pull reads
             )
-            seen = None if at is None else torch.cat([at, theirs])
-            new = coupling.step(torch.cat([X, theirs]), W, gamma, run, at=seen, spread=self._spread)
-            X.copy_(new[:k])
+            both = self._with(X, used)
+            seen = None if at is None else torch.cat([at, both[k:]])
+            coupling.step(both, W, gamma, run, at=seen, out=both, spread=self._spread)
+            if both.data_ptr() != X.data_ptr():
+                X.copy_(both[:k])
+
+    def chosen(self, rows: torch.Tensor) -> torch.Tensor:
+        """A copy of some of all workers' rows, which the next call overwrites."""
+        return torch.index_select(self._X, 0, rows, out=self._room(len(rows)))
+
+    def _room(self, count: int) -> torch.Tensor:
+        """Rows of working memory."""
+        if len(self._work) < count:
+            self._work = self._X.new_empty(count + count // 2, self._X.shape[1])
+        return self._work[:count]
+
+    def _with(self, X: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
+        """``X``, where it is if it is in the working memory, and after it these slots."""
+        k = len(X)
+        both = self._room(k + len(slots))
+        if both.data_ptr() != X.data_ptr():
+            both[:k] = X
+        torch.index_select(self.slots, 0, slots, out=both[k:])
+        return both
 
     def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """R ← (1 − γ) R + γ S, with the sums S of own shares and of the messages used."""
@@ -117,7 +138,7 @@ class VersionNetwork(SharedMatrix):
             if before.shape[1] == rows.shape[1]:
                 self.slots[: len(before)] = before
         if len(now.kept):
-            self.slots[now.kept] = rows[now.kept_rows]
+            self.slots.index_copy_(0, now.kept, rows[now.kept_rows])
         return now
 
     def _taken(self) -> Exchange:
