@@ -28,7 +28,11 @@ from ngo.training.stepper import Stepper
 PROCESSES, STEPS, D, TIMEOUT = 3, 6, 10, 30.0
 
 RUNS = {
-    **{name: {} for name, entry in METHODS.items() if entry.decentralized and entry.sends},
+    **{
+        name: {}
+        for name, entry in METHODS.items()
+        if entry.decentralized and entry.sends and entry.arrivals != "pair"
+    },
     "push_sum": {"topology": "one_peer_exponential"},
     "push_sum-static": {"topology": "d_equi_static", "shifts": 2},
     "local_sgd-rotating": {"topology": "alternating_matching", "local_steps": 3},
