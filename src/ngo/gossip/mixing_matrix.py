@@ -29,12 +29,8 @@ class MixingMatrix:
         diagonal: torch.Tensor,
     ) -> None:
         """The directed edges ``[e]`` in any order, each once, and the ``diagonal`` ``[n]``."""
-        keys = receivers * n + senders
-        if not (keys[1:] > keys[:-1]).all():
-            short = np.uint16 if n <= 2**16 else np.int64  # in linear time
-            order = torch.from_numpy(
-                np.lexsort((senders.numpy().astype(short), receivers.numpy().astype(short)))
-            )
+        if not _ordered(n, receivers, senders):
+            order = _order(n, senders, receivers)
             receivers, senders, weights = receivers[order], senders[order], weights[order]
         self.receivers, self.senders = receivers, senders
         self.weights, self.diagonal = weights.double(), diagonal.double().contiguous()
@@ -49,6 +45,31 @@ class MixingMatrix:
             return W
         receivers, senders = (W - torch.diag(W.diagonal())).nonzero().T
         return cls(len(W), receivers, senders, W[receivers, senders], W.diagonal())
+
+    @classmethod
+    def symmetric(
+        cls, n: int, i: torch.Tensor, j: torch.Tensor, weights: torch.Tensor | float
+    ) -> MixingMatrix:
+        """The matrix of undirected edges (i, j) ``[e]``, each once, whose rows sum to 1."""
+        weights = torch.as_tensor(weights, dtype=torch.float64).expand(len(i))
+        if (i > j).any():
+            i, j = torch.minimum(i, j), torch.maximum(i, j)
+        if not _ordered(n, i, j):
+            order = _order(n, j, i)
+            i, j, weights = i[order], j[order], weights[order]
+        # Row k has first its edges to smaller workers, in the order of ``back``, then to larger.
+        back = _order(n, j)
+        larger, smaller = torch.bincount(i, minlength=n), torch.bincount(j, minlength=n)
+        places = torch.arange(len(i))
+        up = places + smaller.cumsum(0)[i]
+        down = places + (larger.cumsum(0) - larger)[j[back]]
+        receivers = torch.repeat_interleave(torch.arange(n), larger + smaller)
+        senders = torch.empty_like(receivers)
+        both = torch.empty(len(receivers), dtype=torch.float64)
+        senders[up], senders[down] = j, i[back]
+        both[up], both[down] = weights, weights[back]
+        diagonal = (1 - torch.bincount(receivers, both, n)).clamp(min=0)
+        return cls(n, receivers, senders, both, diagonal)
 
     @classmethod
     def identity(cls, n: int) -> MixingMatrix:
@@ -87,6 +108,23 @@ class MixingMatrix:
         """The edges (i, j) with i < j, and their weights W_ij: of a symmetric W, each edge once."""
         once = self.receivers < self.senders
         return self.receivers[once], self.senders[once], self.weights[once]
+
+    @cached_property
+    def links(self) -> tuple[torch.Tensor, int]:
+        """The number ``[edges]`` of each edge's pair of workers, and the number of such pairs.
+
+        Pairs (i, j), i < j, are counted in their order. Both directions are the same pair.
+        """
+        low = torch.minimum(self.receivers, self.senders)
+        high = torch.maximum(self.receivers, self.senders)
+        order = _order(self.n, high, low)
+        low, high = low[order], high[order]
+        first = torch.ones(self.edges, dtype=torch.bool)
+        first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+        counted = first.cumsum(0)
+        numbers = torch.empty_like(order)
+        numbers[order] = counted - 1
+        return numbers, int(counted[-1]) if self.edges else 0
 
     @cached_property
     def transposed(self) -> MixingMatrix:
@@ -168,12 +206,28 @@ class Parts:
 
         The first of the two are edges to i, the second to j.
         """
-        i, j, _ = self._W.pairs
-        order = torch.cat([i * self._W.n + j, j * self._W.n + i]).argsort()
-        return sent(order, self._device)
+        numbers, count = self._W.links
+        later = self._W.receivers > self._W.senders
+        return sent(numbers + count * later, self._device)
 
     def _sent(self, floats: torch.Tensor) -> torch.Tensor:
         return sent(floats.to(self._dtype), self._device)
+
+
+def _ordered(n: int, first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Whether the pairs (``first``, ``second``) are in ascending order, each once."""
+    keys = first * n + second
+    return bool((keys[1:] > keys[:-1]).all())
+
+
+def _order(n: int, *keys: torch.Tensor) -> torch.Tensor:
+    """The stable order of workers by the last of the ``keys``, then by those before it.
+
+    For up to 2¹⁶ workers it takes linear time, since NumPy sorts numbers of 16 bits by their
+    digits.
+    """
+    short = np.uint16 if n <= 2**16 else np.int64
+    return torch.from_numpy(np.lexsort([each.numpy().astype(short) for each in keys]))
 
 
 # A mixing matrix, dense ``[n, n]`` or as edges.

@@ -37,10 +37,8 @@ def metropolis_hastings(n: int, edges: Iterable[tuple[int, int]] | np.ndarray) -
     keeps its own state (W_ii = 1).
     """
     i, j = _columns(n, edges, directed=False)
-    i, j = torch.cat([i, j]), torch.cat([j, i])
-    degree = torch.bincount(i, minlength=n).double()
-    weights = 1 / (1 + torch.maximum(degree[i], degree[j]))
-    return MixingMatrix(n, i, j, weights, 1 - torch.bincount(i, weights, n))
+    largest = 1 / (1 + torch.bincount(i, minlength=n) + torch.bincount(j, minlength=n)).double()
+    return MixingMatrix.symmetric(n, i, j, torch.minimum(largest[i], largest[j]))
 
 
 def outgoing_shares(n: int, edges: Iterable[tuple[int, int]] | np.ndarray) -> MixingMatrix:
@@ -51,15 +49,6 @@ def outgoing_shares(n: int, edges: Iterable[tuple[int, int]] | np.ndarray) -> Mi
     senders, receivers = _columns(n, edges, directed=True)
     shares = 1 / (1 + torch.bincount(senders, minlength=n).double())
     return MixingMatrix(n, receivers, senders, shares[senders], shares)
-
-
-def undirected_weights(
-    n: int, i: torch.Tensor, j: torch.Tensor, weights: torch.Tensor | float
-) -> MixingMatrix:
-    """The symmetric matrix of edges (i, j) of these weights, each once; rows sum to 1."""
-    weights = torch.as_tensor(weights, dtype=torch.float64).expand(len(i)).repeat(2)
-    i, j = torch.cat([i, j]), torch.cat([j, i])
-    return MixingMatrix(n, i, j, weights, (1 - torch.bincount(i, weights, n)).clamp(min=0))
 
 
 def checked_matrix(name: str, matrix: Any, n: int, *, directed: bool) -> MixingMatrix:
@@ -118,10 +107,8 @@ def _read(matrix: Any) -> MixingMatrix | torch.Tensor:
 
 def _asymmetry(W: MixingMatrix) -> float:
     """The largest |W_ij − W_ji|."""
-    keys = torch.cat([W.receivers * W.n + W.senders, W.senders * W.n + W.receivers])
-    places = keys.unique(return_inverse=True)[1]
-    apart = torch.bincount(places, torch.cat([W.weights, -W.weights]), 1)
-    return float(apart.abs().max())
+    signed = torch.where(W.receivers < W.senders, W.weights, -W.weights)
+    return float(torch.bincount(W.links[0], signed, 1).abs().max())
 
 
 def _refused(name: str, reason: str) -> UserError:
