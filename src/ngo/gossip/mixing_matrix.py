@@ -27,10 +27,15 @@ class MixingMatrix:
         senders: torch.Tensor,
         weights: torch.Tensor,
         diagonal: torch.Tensor,
+        *,
+        in_order: bool = False,
     ) -> None:
-        """The directed edges ``[e]`` in any order, each once, and the ``diagonal`` ``[n]``."""
-        if not _ordered(n, receivers, senders):
-            order = _order(n, senders, receivers)
+        """The directed edges ``[e]``, each once, and the ``diagonal`` ``[n]``.
+
+        Edges that are not known to be ``in_order`` are put in order.
+        """
+        if not in_order and not _ordered(n, receivers, senders):
+            order = order_by(n, senders, receivers)
             receivers, senders, weights = receivers[order], senders[order], weights[order]
         self.receivers, self.senders = receivers, senders
         self.weights, self.diagonal = weights.double(), diagonal.double().contiguous()
@@ -45,31 +50,6 @@ class MixingMatrix:
             return W
         receivers, senders = (W - torch.diag(W.diagonal())).nonzero().T
         return cls(len(W), receivers, senders, W[receivers, senders], W.diagonal())
-
-    @classmethod
-    def symmetric(
-        cls, n: int, i: torch.Tensor, j: torch.Tensor, weights: torch.Tensor | float
-    ) -> MixingMatrix:
-        """The matrix of undirected edges (i, j) ``[e]``, each once, whose rows sum to 1."""
-        weights = torch.as_tensor(weights, dtype=torch.float64).expand(len(i))
-        if (i > j).any():
-            i, j = torch.minimum(i, j), torch.maximum(i, j)
-        if not _ordered(n, i, j):
-            order = _order(n, j, i)
-            i, j, weights = i[order], j[order], weights[order]
-        # Row k has first its edges to smaller workers, in the order of ``back``, then to larger.
-        back = _order(n, j)
-        larger, smaller = torch.bincount(i, minlength=n), torch.bincount(j, minlength=n)
-        places = torch.arange(len(i))
-        up = places + smaller.cumsum(0)[i]
-        down = places + (larger.cumsum(0) - larger)[j[back]]
-        receivers = torch.repeat_interleave(torch.arange(n), larger + smaller)
-        senders = torch.empty_like(receivers)
-        both = torch.empty(len(receivers), dtype=torch.float64)
-        senders[up], senders[down] = j, i[back]
-        both[up], both[down] = weights, weights[back]
-        diagonal = (1 - torch.bincount(receivers, both, n)).clamp(min=0)
-        return cls(n, receivers, senders, both, diagonal)
 
     @classmethod
     def identity(cls, n: int) -> MixingMatrix:
@@ -117,7 +97,7 @@ class MixingMatrix:
         """
         low = torch.minimum(self.receivers, self.senders)
         high = torch.maximum(self.receivers, self.senders)
-        order = _order(self.n, high, low)
+        order = order_by(self.n, high, low)
         low, high = low[order], high[order]
         first = torch.ones(self.edges, dtype=torch.bool)
         first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
@@ -154,6 +134,7 @@ class MixingMatrix:
             self.senders[kept],
             self.weights[kept],
             self.diagonal + back,
+            in_order=True,
         )
 
     def on(self, device: torch.device, dtype: torch.dtype) -> Parts:
@@ -220,7 +201,7 @@ def _ordered(n: int, first: torch.Tensor, second: torch.Tensor) -> bool:
     return bool((keys[1:] > keys[:-1]).all())
 
 
-def _order(n: int, *keys: torch.Tensor) -> torch.Tensor:
+def order_by(n: int, *keys: torch.Tensor) -> torch.Tensor:
     """The stable order of workers by the last of the ``keys``, then by those before it.
 
     For up to 2¹⁶ workers it takes linear time, since NumPy sorts numbers of 16 bits by their

@@ -233,15 +233,16 @@ def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarr
 
     try:
         if hasattr(edges, "shape"):
-            pairs = np.asarray(edges).reshape(len(edges), 2).astype(np.int64, casting="same_kind")
+            pairs = np.asarray(edges).reshape(len(edges), 2)
+            pairs = pairs.astype(np.int64, casting="same_kind", copy=False)
         else:
             pairs = np.array([(int(i), int(j)) for i, j in edges], np.int64).reshape(-1, 2)
     except (TypeError, ValueError, OverflowError) as error:
         raise UserError(
             f"topology: {name!r} does not return pairs of workers: {in_a_line(error)}."
         ) from error
-    outside = pairs[((pairs < 0) | (pairs >= n)).any(1)]
-    if len(outside):
+    if pairs.size and not 0 <= pairs.min() <= pairs.max() < n:
+        outside = pairs[((pairs < 0) | (pairs >= n)).any(1)]
         i, j = outside[0].tolist() if directed else sorted(outside[0].tolist())
         raise UserError(
             f"topology: {name!r} has an edge ({i}, {j}) on {n} workers; they are 0 to {n - 1}."
@@ -258,4 +259,5 @@ def simple(n: int, pairs: np.ndarray, *, directed: bool) -> np.ndarray:
     keys = pairs[:, 0] * n + pairs[:, 1]
     if not (keys[1:] > keys[:-1]).all():
         pairs = pairs[np.unique(keys, return_index=True)[1]]
-    return pairs[pairs[:, 0] != pairs[:, 1]]
+    loops = pairs[:, 0] == pairs[:, 1]
+    return pairs[~loops] if loops.any() else pairs

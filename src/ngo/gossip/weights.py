@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ngo.common.registry import UserError, in_a_line
-from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix, order_by
 from ngo.gossip.topology import simple
 
 if TYPE_CHECKING:
@@ -37,8 +37,16 @@ def metropolis_hastings(n: int, edges: Iterable[tuple[int, int]] | np.ndarray) -
     keeps its own state (W_ii = 1).
     """
     i, j = _columns(n, edges, directed=False)
-    largest = 1 / (1 + torch.bincount(i, minlength=n) + torch.bincount(j, minlength=n)).double()
-    return MixingMatrix.symmetric(n, i, j, torch.minimum(largest[i], largest[j]))
+    smaller, larger = torch.bincount(j, minlength=n), torch.bincount(i, minlength=n)
+    # Each worker receives first from smaller ones, then from larger; a sort of i by j suffices.
+    first = torch.tensor([True, False]).repeat(n)
+    first = first.repeat_interleave(torch.stack([smaller, larger], 1).flatten())
+    receivers = torch.arange(n).repeat_interleave(smaller + larger)
+    senders = receivers.masked_scatter(first, i[order_by(n, j)]).masked_scatter_(~first, j)
+    shares = 1 / (1 + smaller + larger).double()
+    weights = torch.minimum(shares[receivers], shares[senders])
+    diagonal = 1 - torch.bincount(receivers, weights, n)
+    return MixingMatrix(n, receivers, senders, weights, diagonal, in_order=True)
 
 
 def outgoing_shares(n: int, edges: Iterable[tuple[int, int]] | np.ndarray) -> MixingMatrix:
@@ -49,6 +57,15 @@ def outgoing_shares(n: int, edges: Iterable[tuple[int, int]] | np.ndarray) -> Mi
     senders, receivers = _columns(n, edges, directed=True)
     shares = 1 / (1 + torch.bincount(senders, minlength=n).double())
     return MixingMatrix(n, receivers, senders, shares[senders], shares)
+
+
+def undirected_weights(
+    n: int, i: torch.Tensor, j: torch.Tensor, weights: torch.Tensor | float
+) -> MixingMatrix:
+    """The symmetric matrix of edges (i, j) of these weights, each once; rows sum to 1."""
+    weights = torch.as_tensor(weights, dtype=torch.float64).expand(len(i)).repeat(2)
+    i, j = torch.cat([i, j]), torch.cat([j, i])
+    return MixingMatrix(n, i, j, weights, (1 - torch.bincount(i, weights, n)).clamp(min=0))
 
 
 def checked_matrix(name: str, matrix: Any, n: int, *, directed: bool) -> MixingMatrix:
@@ -87,7 +104,9 @@ def _columns(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The first and the second ends of ``simple`` edges."""
     pairs = edges if isinstance(edges, np.ndarray) else np.array(list(edges), np.int64)
-    i, j = torch.from_numpy(simple(n, pairs.reshape(-1, 2), directed=directed).T.copy())
+    i, j = torch.from_numpy(
+        np.ascontiguousarray(simple(n, pairs.reshape(-1, 2), directed=directed).T)
+    )
     return i, j
 
 

@@ -129,8 +129,8 @@ def matrix(n: int, groups: Round) -> MixingMatrix:
     """The mixing matrix of a round: a worker's own weight is 1 minus the weights of its edges."""
     import torch
 
-    from ngo.gossip.mixing_matrix import MixingMatrix
+    from ngo.gossip.weights import undirected_weights
 
     pairs = [(i, j, w) for workers, w in groups for i, j in combinations(workers, 2)]
     i, j, weights = torch.tensor(pairs, dtype=torch.float64).view(-1, 3).T
-    return MixingMatrix.symmetric(n, i.long(), j.long(), weights)
+    return undirected_weights(n, i.long(), j.long(), weights)

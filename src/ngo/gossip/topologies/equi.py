@@ -66,7 +66,7 @@ def ou_equi_dyn(n: int, generator: torch.Generator) -> MixingMatrix:
     """
     import torch
 
-    from ngo.gossip.mixing_matrix import MixingMatrix
+    from ngo.gossip.weights import undirected_weights
 
     u = int(torch.randint(1, n, (), generator=generator))
     start = int(torch.randint(n, (), generator=generator))
@@ -77,7 +77,7 @@ def ou_equi_dyn(n: int, generator: torch.Generator) -> MixingMatrix:
             free[i] = free[j] = False
             firsts.append(j)
     j = torch.tensor(firsts)
-    return MixingMatrix.symmetric(n, j, (j + u) % n, ETA * (n - 1) / n)
+    return undirected_weights(n, j, (j + u) % n, ETA * (n - 1) / n)
 
 
 def _drawn(n: int, shifts: int, seed: int) -> list[int]:

@@ -34,7 +34,7 @@ def random_graph(n: int, u: float, generator: torch.Generator) -> torch.Tensor:
     firsts = rows * (2 * n - rows - 1) // 2
     ends = torch.searchsorted(found, firsts)
     i = torch.repeat_interleave(rows, ends.diff(append=ends.new_tensor([len(found)])))
-    return torch.stack([i, found - (firsts - rows - 1)[i]], 1)
+    return torch.stack([i, found - (firsts - rows - 1)[i]]).T
 
 
 def _successes(trials: int, u: float, generator: torch.Generator) -> torch.Tensor:
