@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import torch
 
 
-@topology("random")
+@topology("random", density=lambda n, u: u)
 def random_graph(n: int, u: float, generator: torch.Generator) -> torch.Tensor:
     """A new Erdős–Rényi graph G(n, ``u``) in each step.
 
