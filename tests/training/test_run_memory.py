@@ -88,6 +88,13 @@ def check_kept(digits, **values):
     return kept
 
 
+def test_dense_graphs_need_memory_for_edges(digits):
+    assert needs(digits, topology="complete", workers=12)["edges"] == 80 * 12 * 11
+    assert needs(digits, topology="random", u=0.5, workers=12)["edges"] == 40 * 12 * 11
+    assert needs(digits, topology="ring", workers=12)["edges"] == 0
+    assert needs(digits, topology=None, method="centralized")["edges"] == 0
+
+
 def test_a_run_that_cannot_fit_is_refused_before_it_allocates(digits, monkeypatch):
     monkeypatch.setattr(module, "memory_limit", lambda: 2 * 10**9)
     monkeypatch.setattr("ngo.training.stepper.Population", None)

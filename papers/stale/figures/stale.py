@@ -77,7 +77,10 @@ def numbers(asynchronous: pd.DataFrame, waiting: pd.DataFrame) -> Tables:
         course = course.assign(accuracy=100 * course[column])
         courses.append(along(course, CASE, "virtual_seconds", ["accuracy"]).assign(models=models))
         best.append(_at_the_end(ends, chosen, column).assign(models=models))
-    order = {name: k for k, name in enumerate([*dict.fromkeys(runs["condition"]), *STYLES])}
+    disturbed = runs.drop_duplicates("condition").sort_values(
+        ["churn", "slow_links", "slow_factor"], ascending=[False, True, True]
+    )
+    order = {name: k for k, name in enumerate([*disturbed["condition"], *STYLES])}
     table = pd.concat(best).sort_values(CASE, key=lambda names: names.map(order), kind="stable")
     return {CURVES: pd.concat(courses, ignore_index=True), BEST: table.reset_index(drop=True)}
 

@@ -43,20 +43,20 @@ class Failures:
         i, j = W.receivers, W.senders
         lost = torch.isin(i, torch.tensor(absent)) | torch.isin(j, torch.tensor(absent))
         if self._link_failure:
-            lost |= self._drawn(torch.minimum(i, j), torch.maximum(i, j)) < self._link_failure
+            lost |= self._drawn(W) < self._link_failure
         return W.without(lost) if lost.any() else W
 
-    def _drawn(self, i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
-        """A uniform random number for each link (i, j), i < j.
+    def _drawn(self, W: MixingMatrix) -> torch.Tensor:
+        """A uniform random number for the link of each edge, ``[edges]``.
 
         For up to ``DRAWN_IN_FULL`` workers, a number is drawn for each pair of them, so that a link
         fails in the same steps in every graph. For more, for each link of the step's graph.
         """
-        n, places = self._n, i * self._n + j
-        draws = n * n
-        if n > DRAWN_IN_FULL:
-            links, places = places.unique(return_inverse=True)
-            draws = len(links)
+        if self._n > DRAWN_IN_FULL:
+            places, draws = W.links
+        else:
+            low, high = torch.minimum(W.receivers, W.senders), torch.maximum(W.receivers, W.senders)
+            places, draws = low * self._n + high, self._n**2
         return torch.rand(draws, generator=self._links, dtype=torch.float64)[places]
 
     def state_dict(self) -> dict[str, torch.Tensor]:

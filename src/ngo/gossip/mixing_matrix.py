@@ -27,14 +27,15 @@ class MixingMatrix:
         senders: torch.Tensor,
         weights: torch.Tensor,
         diagonal: torch.Tensor,
+        *,
+        in_order: bool = False,
     ) -> None:
-        """The directed edges ``[e]`` in any order, each once, and the ``diagonal`` ``[n]``."""
-        keys = receivers * n + senders
-        if not (keys[1:] > keys[:-1]).all():
-            short = np.uint16 if n <= 2**16 else np.int64  # in linear time
-            order = torch.from_numpy(
-                np.lexsort((senders.numpy().astype(short), receivers.numpy().astype(short)))
-            )
+        """The directed edges ``[e]``, each once, and the ``diagonal`` ``[n]``.
+
+        Edges that are not known to be ``in_order`` are put in order.
+        """
+        if not in_order and not _ordered(n, receivers, senders):
+            order = order_by(n, senders, receivers)
             receivers, senders, weights = receivers[order], senders[order], weights[order]
         self.receivers, self.senders = receivers, senders
         self.weights, self.diagonal = weights.double(), diagonal.double().contiguous()
@@ -89,6 +90,23 @@ class MixingMatrix:
         return self.receivers[once], self.senders[once], self.weights[once]
 
     @cached_property
+    def links(self) -> tuple[torch.Tensor, int]:
+        """The number ``[edges]`` of each edge's pair of workers, and the number of such pairs.
+
+        Pairs (i, j), i < j, are counted in their order. Both directions are the same pair.
+        """
+        low = torch.minimum(self.receivers, self.senders)
+        high = torch.maximum(self.receivers, self.senders)
+        order = order_by(self.n, high, low)
+        low, high = low[order], high[order]
+        first = torch.ones(self.edges, dtype=torch.bool)
+        first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+        counted = first.cumsum(0)
+        numbers = torch.empty_like(order)
+        numbers[order] = counted - 1
+        return numbers, int(counted[-1]) if self.edges else 0
+
+    @cached_property
     def transposed(self) -> MixingMatrix:
         """Wᵀ, in which receivers are senders."""
         return MixingMatrix(self.n, self.senders, self.receivers, self.weights, self.diagonal)
@@ -116,6 +134,7 @@ class MixingMatrix:
             self.senders[kept],
             self.weights[kept],
             self.diagonal + back,
+            in_order=True,
         )
 
     def on(self, device: torch.device, dtype: torch.dtype) -> Parts:
@@ -168,12 +187,28 @@ class Parts:
 
         The first of the two are edges to i, the second to j.
         """
-        i, j, _ = self._W.pairs
-        order = torch.cat([i * self._W.n + j, j * self._W.n + i]).argsort()
-        return sent(order, self._device)
+        numbers, count = self._W.links
+        later = self._W.receivers > self._W.senders
+        return sent(numbers + count * later, self._device)
 
     def _sent(self, floats: torch.Tensor) -> torch.Tensor:
         return sent(floats.to(self._dtype), self._device)
+
+
+def _ordered(n: int, first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Whether the pairs (``first``, ``second``) are in ascending order, each once."""
+    keys = first * n + second
+    return bool((keys[1:] > keys[:-1]).all())
+
+
+def order_by(n: int, *keys: torch.Tensor) -> torch.Tensor:
+    """The stable order of workers by the last of the ``keys``, then by those before it.
+
+    For up to 2¹⁶ workers it takes linear time, since NumPy sorts numbers of 16 bits by their
+    digits.
+    """
+    short = np.uint16 if n <= 2**16 else np.int64
+    return torch.from_numpy(np.lexsort([each.numpy().astype(short) for each in keys]))
 
 
 # A mixing matrix, dense ``[n, n]`` or as edges.

@@ -43,7 +43,8 @@ class Topology:
     weighted: bool
     #: The names of the function's parameters after n.
     arguments: tuple[str, ...]
-    #: ``period``, ``exact`` and ``matching``: each a value, or a function of n and of fields.
+    #: ``period``, ``exact``, ``matching`` and ``density``: each a value, or a function of n and of
+    #: fields.
     facts: Mapping[str, object] = field(default_factory=dict, hash=False)
     #: A function of n and of fields: a UserError if they have no graph. None if all have one.
     check: Callable[..., object] | None = None
@@ -71,6 +72,10 @@ class Topology:
     def matching(self, n: int, **values: object) -> bool:
         """Whether each worker has at most one neighbour in each step."""
         return n == 2 or self._fact("matching", n, values)
+
+    def expected_edges(self, n: int, **values: object) -> float:
+        """The directed edges of a graph on average, by its ``density``."""
+        return n * (n - 1) * (self._fact("density", n, values) if n > 1 else 0)
 
     def check_values(self, n: int, **values: object) -> None:
         """Raise a one-line UserError if the topology has no graph on ``n`` workers."""
@@ -134,6 +139,7 @@ def topology(
     period: int | Callable[..., int] | None = None,
     exact: bool | Callable[..., bool] = False,
     matching: bool | Callable[..., bool] = False,
+    density: float | Callable[..., float] = 0.0,
     check: Callable[..., object] | None = None,
     connected: bool = True,
     options: Options | None = None,
@@ -156,18 +162,19 @@ def topology(
     column-stochastic if it is directed. It may be dense or one of SciPy's sparse arrays.
     ``options`` are new fields of a run. The decorated function returns the networkx graph.
 
-    Three facts are values, or functions of ``n`` and of fields by name. ``period`` is the number of
+    Four facts are values, or functions of ``n`` and of fields by name. ``period`` is the number of
     exchanges after which the matrices of a topology with ``t`` repeat. One period is ``exact`` if
     every worker then has the mean of all. Each step is a ``matching`` if a worker has at most one
-    neighbour in it. ``check`` takes the same arguments, and raises a UserError if they have no
-    graph. Graphs of a period that together do not connect all workers are an error, unless
-    ``connected=False`` declares that this is meant.
+    neighbour in it. ``density`` is the share of all pairs that are edges, on average; without it,
+    the memory of a run is estimated without edges. ``check`` takes the same arguments, and raises a
+    UserError if they have no graph. Graphs of a period that together do not connect all workers are
+    an error, unless ``connected=False`` declares that this is meant.
     """
 
     def register(function: Callable[..., object]) -> Callable[..., nx.Graph]:
         declare("topology", name, options)
         arguments = tuple(inspect.signature(function).parameters)[1:]
-        facts = {"period": period, "exact": exact, "matching": matching}
+        facts = {"period": period, "exact": exact, "matching": matching, "density": density}
         entry = Topology(name, function, directed, weighted, arguments, facts, check, connected)
         TOPOLOGIES.add(name, entry, function)
 
@@ -233,15 +240,16 @@ def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarr
 
     try:
         if hasattr(edges, "shape"):
-            pairs = np.asarray(edges).reshape(len(edges), 2).astype(np.int64, casting="same_kind")
+            pairs = np.asarray(edges).reshape(len(edges), 2)
+            pairs = pairs.astype(np.int64, casting="same_kind", copy=False)
         else:
             pairs = np.array([(int(i), int(j)) for i, j in edges], np.int64).reshape(-1, 2)
     except (TypeError, ValueError, OverflowError) as error:
         raise UserError(
             f"topology: {name!r} does not return pairs of workers: {in_a_line(error)}."
         ) from error
-    outside = pairs[((pairs < 0) | (pairs >= n)).any(1)]
-    if len(outside):
+    if pairs.size and not 0 <= pairs.min() <= pairs.max() < n:
+        outside = pairs[((pairs < 0) | (pairs >= n)).any(1)]
         i, j = outside[0].tolist() if directed else sorted(outside[0].tolist())
         raise UserError(
             f"topology: {name!r} has an edge ({i}, {j}) on {n} workers; they are 0 to {n - 1}."
@@ -258,4 +266,5 @@ def simple(n: int, pairs: np.ndarray, *, directed: bool) -> np.ndarray:
     keys = pairs[:, 0] * n + pairs[:, 1]
     if not (keys[1:] > keys[:-1]).all():
         pairs = pairs[np.unique(keys, return_index=True)[1]]
-    return pairs[pairs[:, 0] != pairs[:, 1]]
+    loops = pairs[:, 0] == pairs[:, 1]
+    return pairs[~loops] if loops.any() else pairs

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ngo.common.registry import UserError, in_a_line
-from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix, order_by
 from ngo.gossip.topology import simple
 
 if TYPE_CHECKING:
@@ -37,10 +37,16 @@ def metropolis_hastings(n: int, edges: Iterable[tuple[int, int]] | np.ndarray) -
     keeps its own state (W_ii = 1).
     """
     i, j = _columns(n, edges, directed=False)
-    i, j = torch.cat([i, j]), torch.cat([j, i])
-    degree = torch.bincount(i, minlength=n).double()
-    weights = 1 / (1 + torch.maximum(degree[i], degree[j]))
-    return MixingMatrix(n, i, j, weights, 1 - torch.bincount(i, weights, n))
+    smaller, larger = torch.bincount(j, minlength=n), torch.bincount(i, minlength=n)
+    # Each worker receives first from smaller ones, then from larger; a sort of i by j suffices.
+    first = torch.tensor([True, False]).repeat(n)
+    first = first.repeat_interleave(torch.stack([smaller, larger], 1).flatten())
+    receivers = torch.arange(n).repeat_interleave(smaller + larger)
+    senders = receivers.masked_scatter(first, i[order_by(n, j)]).masked_scatter_(~first, j)
+    shares = 1 / (1 + smaller + larger).double()
+    weights = torch.minimum(shares[receivers], shares[senders])
+    diagonal = 1 - torch.bincount(receivers, weights, n)
+    return MixingMatrix(n, receivers, senders, weights, diagonal, in_order=True)
 
 
 def outgoing_shares(n: int, edges: Iterable[tuple[int, int]] | np.ndarray) -> MixingMatrix:
@@ -98,7 +104,9 @@ def _columns(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The first and the second ends of ``simple`` edges."""
     pairs = edges if isinstance(edges, np.ndarray) else np.array(list(edges), np.int64)
-    i, j = torch.from_numpy(simple(n, pairs.reshape(-1, 2), directed=directed).T.copy())
+    i, j = torch.from_numpy(
+        np.ascontiguousarray(simple(n, pairs.reshape(-1, 2), directed=directed).T)
+    )
     return i, j
 
 
@@ -118,10 +126,8 @@ def _read(matrix: Any) -> MixingMatrix | torch.Tensor:
 
 def _asymmetry(W: MixingMatrix) -> float:
     """The largest |W_ij − W_ji|."""
-    keys = torch.cat([W.receivers * W.n + W.senders, W.senders * W.n + W.receivers])
-    places = keys.unique(return_inverse=True)[1]
-    apart = torch.bincount(places, torch.cat([W.weights, -W.weights]), 1)
-    return float(apart.abs().max())
+    signed = torch.where(W.receivers < W.senders, W.weights, -W.weights)
+    return float(torch.bincount(W.links[0], signed, 1).abs().max())
 
 
 def _refused(name: str, reason: str) -> UserError:

@@ -11,6 +11,7 @@ from ngo.common.memory_limit import in_words, memory_limit
 from ngo.common.registry import UserError
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
+from ngo.gossip.topology import TOPOLOGIES
 from ngo.native.pool import cores
 from ngo.training.problem import Problem
 from ngo.training.spec import RunSpec
@@ -22,6 +23,9 @@ WORKER = 60_000
 
 # The models of each worker that an asynchronous run in virtual time keeps, about.
 KEPT = 5
+
+# Bytes of a directed edge: its ends and weight, the same of its pair, and what makes them.
+EDGE = 80
 
 FLOAT = 4  # bytes of a parameter
 
@@ -67,6 +71,7 @@ def run_memory(
             "parameters and gradients": 2 * rows,
             "matrices of the method": (methods.matrices_of(spec) + rules.matrices) * rows,
             "sent models": KEPT * rows if spec.clock == "asynchronous" else 0,
+            "edges": EDGE * _edges(spec),
             "modules": n * WORKER,
             "batches": n * b * (sample.nbytes + data.train_inputs[:1].nbytes),
             "outputs of layers": min(threads or cores(), n) * passes,
@@ -85,6 +90,15 @@ def check_memory(spec: RunSpec, memory: Memory, device: torch.device) -> None:
             f"{where} {in_words(limit)}; use fewer workers, a smaller model or a smaller "
             f"batch_size."
         )
+
+
+def _edges(spec: RunSpec) -> int:
+    """The directed edges of the graph of all workers, where it is dense."""
+    if spec.topology is None:
+        return 0
+    topology = TOPOLOGIES[spec.topology]
+    values = {name: getattr(spec, name) for name in topology.fields}
+    return round(topology.expected_edges(spec.workers, **values))
 
 
 def _outputs(module: nn.Module, inputs: torch.Tensor) -> int:

@@ -37,6 +37,16 @@ def test_each_pair_of_many_workers_is_an_edge_equally_often():
     assert len(whole) == n * (n - 1) // 2
 
 
+@pytest.mark.parametrize("n", [10, 256])
+def test_up_to_256_workers_have_a_draw_for_each_pair(n):
+    source, reference = torch_stream(0, "test"), torch_stream(0, "test")
+    for _ in range(3):
+        found = TOPOLOGIES["random"].pairs(n, u=0.4, generator=source)
+        drawn = torch.rand(n * (n - 1) // 2, generator=reference, dtype=torch.float64) < 0.4
+        i, j = torch.triu_indices(n, n, 1)
+        assert found.tolist() == torch.stack([i[drawn], j[drawn]], 1).tolist()
+
+
 @pytest.mark.parametrize("u", [0.0, 1.1])
 def test_a_probability_is_above_0_and_at_most_1(u):
     with pytest.raises(ValueError, match="probability"):

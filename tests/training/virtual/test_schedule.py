@@ -94,6 +94,33 @@ def test_local_steps_exchange_in_every_third_step():
     assert {t % 3 for _, (_, t) in uses(window)} == {2}
 
 
+@pytest.mark.parametrize("latency", [0.0, 0.1, 1.5])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"topology": "ring"},
+        {"topology": "star", "speed": "log_normal"},
+        {
+            "topology": "exponential",
+            "speed": "log_normal_workers",
+            "slow_workers": 2,
+            "slow_factor": 5,
+        },
+        {"topology": "ring", "speed": "log_normal", "method": "local_sgd", "local_steps": 3},
+    ],
+)
+def test_messages_that_arrive_together_are_those_that_arrive_one_by_one(fields, latency):
+    together, each = (schedule(workers=9, latency=latency, **fields) for _ in range(2))
+    assert together._together
+    each._together = False
+    for until in (50, 51, 400):
+        found, expected = (vars(one.window(until)) for one in (together, each))
+        assert len(found.pop("matrices")) == len(expected.pop("matrices"))
+        assert found == expected
+        assert together.live() <= each.live()
+    assert (together.now, together.wires.messages) == (each.now, each.wires.messages)
+
+
 def test_rounds_and_turns_follow_what_steps_need():
     window = schedule(workers=8, topology="random", speed="log_normal", latency=0.1).window(400)
     last = {}

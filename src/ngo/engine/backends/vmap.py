@@ -43,7 +43,7 @@ def vmap(workers: Workers) -> Gradients:
         for name, buffer in module.named_buffers()
         if name not in buffers
     }
-    draws: dict[torch.Size, list[Sample]] = {}  # by the shape of a batch
+    draws: dict[torch.Size, list[Sample]] = {}  # by the shape of a worker's batch
 
     def gradients(batches: Batches) -> torch.Tensor:
         inputs, targets = batches.all()
@@ -52,14 +52,14 @@ def vmap(workers: Workers) -> Gradients:
         if batches.workers is not None:
             rows = torch.tensor(batches.workers, device=inputs.device)
             generators = [generators[i] for i in batches.workers]
-        if inputs.shape not in draws:
-            draws[inputs.shape] = []
+        shape = inputs.shape[1:]
+        if shape not in draws:
+            draws[shape] = []
             copies = {name: buffer[0].clone() for name, buffer in {**buffers, **counts}.items()}
-            with torch.no_grad(), recorded(module, draws[inputs.shape]):
+            with torch.no_grad(), recorded(module, draws[shape]):
                 functional_call(module, copies, (inputs[0],))
         noise = tuple(
-            torch.stack([draw(generator) for generator in generators])
-            for draw in draws[inputs.shape]
+            torch.stack([draw(generator) for generator in generators]) for draw in draws[shape]
         )
         # Batch normalization updates its buffers in place, which vmap allows for contiguous ones.
         own = {name: buffer[rows].contiguous() for name, buffer in {**buffers, **counts}.items()}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-@topology("complete", exact=True)
+@topology("complete", exact=True, density=1.0)
 def complete(n: int) -> np.ndarray:
     """Every pair of workers is connected."""
     import numpy as np

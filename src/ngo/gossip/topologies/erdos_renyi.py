@@ -4,7 +4,7 @@ from ngo.gossip.drawn_graph import connected
 from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
 
 
-@topology("erdos_renyi")
+@topology("erdos_renyi", density=lambda n, u: u)
 def erdos_renyi(n: int, u: float, seed: int) -> Edges:
     """A connected Erdős–Rényi graph G(n, ``u``), drawn once for the run."""
     from networkx import fast_gnp_random_graph, gnp_random_graph

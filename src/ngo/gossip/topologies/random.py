@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import torch
 
 
-@topology("random")
+@topology("random", density=lambda n, u: u)
 def random_graph(n: int, u: float, generator: torch.Generator) -> torch.Tensor:
     """A new Erdős–Rényi graph G(n, ``u``) in each step.
 
@@ -32,8 +32,9 @@ def random_graph(n: int, u: float, generator: torch.Generator) -> torch.Tensor:
     # Pair number k is (i, j) in the order (0, 1), (0, 2), …; those of i begin at number firsts[i].
     rows = torch.arange(n)
     firsts = rows * (2 * n - rows - 1) // 2
-    i = torch.searchsorted(firsts[:-1], found, right=True) - 1
-    return torch.stack([i, found - firsts[i] + i + 1], 1)
+    ends = torch.searchsorted(found, firsts)
+    i = torch.repeat_interleave(rows, ends.diff(append=ends.new_tensor([len(found)])))
+    return torch.stack([i, found - (firsts - rows - 1)[i]]).T
 
 
 def _successes(trials: int, u: float, generator: torch.Generator) -> torch.Tensor:

@@ -86,6 +86,8 @@ class Presence:
         A worker that leaves loses the step at which it is, and takes it from its beginning when it
         comes back.
         """
+        if self.always:
+            return start + seconds
         changes = self._changes[worker]
         k = bisect_right(changes, start)
         while True:

@@ -51,6 +51,8 @@ class Graphs:
         self._next = 0
         #: Whether graphs are drawn one after another, and forgotten.
         self.drawn = self._period is None
+        #: Whether there is one graph.
+        self.constant = self._period == 1
 
     def at(self, t: int, oldest: int = 0) -> Graph:
         """The graph of a worker's step ``t``; no later call asks for one before ``oldest``."""
