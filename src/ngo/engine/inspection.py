@@ -77,6 +77,7 @@ def chain_sums(
     chain: Chain, X: torch.Tensor, inputs: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]
 ) -> list[tuple[float, float]]:
     """For each row of ``X``, the sums of the losses and scores of all samples of the chunks."""
+    inputs, targets = ([chunk.contiguous() for chunk in chunks] for chunks in (inputs, targets))
     by_size = {len(chunk): evaluation_noise(chain, len(chunk)) for chunk in inputs}
     noise = [drawn for chunk in inputs if (drawn := by_size[len(chunk)]) is not None]
     sums = chain.scores(X, inputs, targets, noise or None)

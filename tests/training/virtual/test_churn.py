@@ -48,3 +48,10 @@ def test_a_step_begins_again_when_its_worker_comes_back():
     assert presence.end(0, 0.5, 3.0) == math.inf
     assert presence.end(0, 5.0, 0.1) == math.inf
     assert presence.end(1, 0.0, 0.5) == 3.5
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e-20, math.inf, math.nan])
+@pytest.mark.parametrize("changes", [[], [50.0, 60.0]])
+def test_time_never_stands_still(changes, seconds):
+    with pytest.raises(UserError, match="^speed: the step of worker 0 at second 10 takes"):
+        Presence([changes]).end(0, 10.0, seconds)

@@ -84,8 +84,13 @@ class Presence:
         """When a step that could begin at ``start`` ends; inf if the worker never comes back.
 
         A worker that leaves loses the step at which it is, and takes it from its beginning when it
-        comes back.
+        comes back. A UserError if time stands still, or has no end.
         """
+        if not start < start + seconds < math.inf:
+            raise UserError(
+                f"speed: the step of worker {worker} at second {start:g} takes {seconds:g} s; it "
+                f"must end at a later second, which is finite."
+            )
         if self.always:
             return start + seconds
         changes = self._changes[worker]

@@ -32,10 +32,10 @@ class LinksEntry:
 LINKS: Registry[LinksEntry] = Registry("links")
 
 UNIFORM = {
-    "latency": number("seconds between a message's transfer and its arrival", 0.0, at_least(0)),
+    "latency": number("seconds between a message's transfer and its arrival", 0.0, within(0, 1e9)),
     "bandwidth": number("bytes a second, in and out of a worker; 0: no limit", 0.0, at_least(0)),
     "slow_links": number("probability that the link of two workers is slow", 0.0, within(0, 1)),
-    "slow_link_factor": number("factor of time on a slow link", 1.0, at_least(1)),
+    "slow_link_factor": number("factor of time on a slow link", 1.0, within(1, 1e9)),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ngo.common.fields import above, at_least, file, number, whole
+from ngo.common.fields import at_least, file, number, whole, within
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry, UserError
 from ngo.common.seeding import numpy_stream
@@ -32,12 +32,14 @@ class SpeedEntry:
 
 SPEEDS: Registry[SpeedEntry] = Registry("speed")
 
+SECONDS = within(1e-9, 1e9)
+
 STEP = {
-    "step_seconds": number("seconds of a worker's step, on average", 1.0, above(0)),
+    "step_seconds": number("seconds of a worker's step, on average", 1.0, SECONDS),
     "slow_workers": whole("number of slow workers: the first ones", 0, at_least(0)),
-    "slow_factor": number("factor by which a slow worker's step is longer", 1.0, above(0)),
+    "slow_factor": number("factor by which a slow worker's step is longer", 1.0, SECONDS),
 }
-SPREAD = {**STEP, "speed_spread": number("σ of the logarithm of seconds", 0.5, at_least(0))}
+SPREAD = {**STEP, "speed_spread": number("σ of the logarithm of seconds", 0.5, within(0, 10))}
 # Draws of a stream at a time.
 BLOCK = 64
 
