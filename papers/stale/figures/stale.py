@@ -58,6 +58,7 @@ Tables = dict[str, pd.DataFrame]
     title="Accuracy in virtual time, with workers that wait and workers that do not",
     reads={"asynchronous": "asynchronous", "waiting": "waiting"},
     tables=("stale_best",),
+    stands_for="",
 )
 def numbers(asynchronous: pd.DataFrame, waiting: pd.DataFrame) -> Tables:
     """The courses of all cases at their best values, and the accuracies and values at the end.
