@@ -86,16 +86,21 @@ def training_step(
 def make_spec(model: str | Model, n: int, b: int, **values: object) -> RunSpec:
     """A run of the model for one epoch, by default with NGO."""
     from ngo.data.dataset import Source
+    from ngo.models.model import MODELS
     from ngo.training.resolve import resolve
     from ngo.training.spec import DEFAULTS
 
     common = {"method": "ngo", "lr": LR, "gamma": GAMMA, "p": P, "epochs": 1.0}
-    given = {"workers": n, "batch_size": b, **values}
-    if isinstance(model, str):
-        return resolve({"model": model, **given}, {**DEFAULTS, **common})
-    source = Source(None, None, n * b * BATCHES, model.input_shape, 10)  # type: ignore[arg-type]
-    own = {"dataset": "bench", "model": "own", "task": model.task}
-    return resolve({**own, **given}, {**DEFAULTS, **common}, source=source, model=model)
+    entry = MODELS[model] if isinstance(model, str) else model
+    source = Source(None, None, n * b * BATCHES, entry.input_shape, 10)  # type: ignore[arg-type]
+    name = model if isinstance(model, str) else "own"
+    given = {"dataset": "bench", "model": name, "task": entry.task, "workers": n, "batch_size": b}
+    return resolve(
+        {**given, **values},
+        {**DEFAULTS, **common},
+        source=source,
+        model=None if name in MODELS else entry,
+    )
 
 
 def random_problem(spec: RunSpec, model: str | Model, device: str = "cpu") -> Problem:
