@@ -2,6 +2,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tensor_sizes import Largest
 from weighted import naive_step, random_weights
 
 from ngo.common.seeding import torch_stream
@@ -56,17 +57,6 @@ def test_the_block_size_changes_nothing(monkeypatch, block, p):
 @pytest.mark.parametrize("p", [0.9, 1])
 def test_memory_stays_linear_in_the_state(p, stale):
     """Never [n, n, d]: no tensor larger than the state, at n = 32 on the complete graph."""
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Largest(TorchDispatchMode):
-        numel = 0
-
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            out = function(*args, **(kwargs or {}))
-            if isinstance(out, torch.Tensor):
-                self.numel = max(self.numel, out.numel())
-            return out
-
     X = torch.randn(32, 10_000, generator=torch_stream(0, "X"))
     W = mixing_matrix(complete(32))
     with Largest() as largest:

@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 import torch
 from stepping import Stepping, fields, states
+from tensor_sizes import Largest
 
 from ngo.common.options import DECLARED
 from ngo.common.seeding import torch_stream
@@ -97,17 +98,6 @@ def test_methods_take_the_same_steps_with_a_dense_matrix(method):
 
 def test_a_large_graph_is_never_dense():
     """A torus of 10,000 workers: neither its matrix nor a step has n² elements."""
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Largest(TorchDispatchMode):
-        numel = 0
-
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            out = function(*args, **(kwargs or {}))
-            if isinstance(out, torch.Tensor):
-                self.numel = max(self.numel, out.numel())
-            return out
-
     n, X = 10_000, torch.randn(10_000, 5, generator=torch_stream(0, "X"))
     with Largest() as largest:
         W = matrix("torus", n)
