@@ -1,7 +1,8 @@
 """Processes of a distributed run as threads of the test: their networks, without connections."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from queue import Empty, SimpleQueue
 
 from ngo.distributed.process_group import PeerUnreachable
@@ -40,7 +41,7 @@ class ThreadGroup:
     def close(self):
         """After a loss: messages that nobody has taken are gone."""
         for q in self.members:
-            self._queues.pop((q, self.me), None)
+            self._queues[q, self.me] = SimpleQueue()
 
     def connect(self):
         pass
@@ -54,7 +55,8 @@ class ThreadGroup:
 
 def networks(workers, processes):
     """The network of each process, and the set of lost processes, empty at first."""
-    queues, lost = defaultdict(SimpleQueue), set()
+    queues = {pair: SimpleQueue() for pair in product(range(processes), repeat=2)}
+    lost = set()
     groups = [ThreadGroup(me, processes, queues, lost) for me in range(processes)]
     return [ProcessNetwork(group, workers, in_order) for group in groups], lost
 
