@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from verdicts.registry import UserError, unknown
 from verdicts.statistics.estimates import FEWEST
 from verdicts.statistics.expectation import Expectation
-from verdicts.statistics.judgement import EQUIVALENT, HOLDS, UNDECIDED, VERDICTS
+from verdicts.statistics.judgement import (
+    EQUIVALENT,
+    HOLDS,
+    OVER_UNIVERSES,
+    UNDECIDED,
+    VERDICTS,
+)
+from verdicts.statistics.multiverse import Multiverse, multiverse_of
 
 ABSENT = "–"
 """Printed where there is no number."""
@@ -77,6 +85,9 @@ class Row:
     """The number of claims whose p values were adjusted together."""
     shows: str
     """The table or figure that shows it."""
+    multiverse: Multiverse | None = None
+    """What the universes say, for a claim over universes. ``estimate`` is then the median of their
+    effects, ``pairs`` their number, and ``reason`` the sentence on them."""
 
     @property
     def anchor(self) -> str:
@@ -158,7 +169,10 @@ class Row:
 
 
 COLUMNS = [field.name for field in fields(Row)]
-"""The columns of a table of rows."""
+"""The columns of a table of rows, …"""
+
+REQUIRED = [field.name for field in fields(Row) if field.default is MISSING]
+"""… and those that earlier versions have too."""
 
 _TEXTS = {field.name: str for field in fields(Row) if field.type == "str"}
 
@@ -179,31 +193,49 @@ def whole(value: float) -> str:
 
 
 def counts(rows: Iterable[Row]) -> dict[str, int]:
-    """The number of claims with each verdict, zeros included; cells do not count."""
+    """The number of claims with each verdict; cells do not count.
+
+    Verdicts over universes are left out where there are none.
+    """
     found = [row.verdict for row in rows if not row.cell]
-    return {verdict: found.count(verdict) for verdict in VERDICTS}
+    known = (*VERDICTS, *(verdict for verdict in OVER_UNIVERSES if verdict in found))
+    return {verdict: found.count(verdict) for verdict in known}
 
 
 def as_table(rows: Sequence[Row]) -> pd.DataFrame:
-    """The rows as a table with the columns ``COLUMNS``."""
-    return pd.DataFrame([asdict(row) for row in rows], columns=COLUMNS)
+    """The rows as a table with the columns ``COLUMNS``; ``multiverse`` is JSON, or empty."""
+    table = pd.DataFrame([asdict(row) for row in rows], columns=COLUMNS)
+    return table.assign(
+        multiverse=["" if row.multiverse is None else row.multiverse.as_json() for row in rows]
+    )
+
+
+def rows_of(table: pd.DataFrame) -> list[Row]:
+    """The rows of a table from ``as_table``, maybe of an earlier version.
+
+    Raises a UserError for a table without the columns, and for an unknown verdict.
+    """
+    for name in REQUIRED:
+        if name not in table:
+            raise UserError(f"claims: there is no column {name!r}.")
+    found = []
+    for record in table[[name for name in COLUMNS if name in table]].to_dict("records"):
+        values: dict[str, Any] = dict(zip(map(str, record), record.values(), strict=True))
+        key, text = f"claims: multiverse of {values['claim']}", values.get("multiverse")
+        values["multiverse"] = multiverse_of(key, text) if isinstance(text, str) and text else None
+        if values["verdict"] not in (*VERDICTS, *OVER_UNIVERSES):
+            key = f"claims: verdict of {values['claim']}"
+            raise unknown(key, values["verdict"], (*VERDICTS, *OVER_UNIVERSES))
+        found.append(Row(**values))
+    return found
 
 
 def read_rows(path: str | Path) -> list[Row]:
-    """The rows in a CSV file that was written from ``as_table``, in its order.
-
-    Raises a UserError for a file without these columns, and for an unknown verdict.
-    """
+    """The rows in a CSV file that was written from ``as_table``, in its order; see ``rows_of``."""
     try:
         table = pd.read_csv(path, dtype=_TEXTS)
+        return rows_of(table.fillna(dict.fromkeys(_TEXTS, "")))
     except (OSError, ValueError) as error:
         raise UserError(f"claims: {str(path)!r} can't be read: {error}") from None
-    for name in COLUMNS:
-        if name not in table:
-            raise UserError(f"claims: {str(path)!r} has no column {name!r}.")
-    table = table.fillna(dict.fromkeys(_TEXTS, ""))
-    rows = [Row(*values) for values in table[COLUMNS].itertuples(index=False, name=None)]
-    for row in rows:
-        if row.verdict not in VERDICTS:
-            raise unknown(f"claims: verdict of {row.claim}", row.verdict, VERDICTS)
-    return rows
+    except UserError as error:
+        raise UserError(f"{error} It is in {str(path)!r}.") from None

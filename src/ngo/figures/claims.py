@@ -17,7 +17,7 @@ from ngo.common.former import read_claims
 from ngo.figures.declaration import table
 from verdicts.ledger import judged
 from verdicts.render.board import EXPLAINED, counted, print_board
-from verdicts.row import Row, as_table
+from verdicts.row import Row, as_table, rows_of
 
 Tables = dict[str, pd.DataFrame]
 WHOLE, CELLS = "claims", "claims_cells"
@@ -61,4 +61,4 @@ def caption(numbers: Tables, **inputs: object) -> dict[str, str]:
 
 
 def _rows(numbers: Tables, name: str) -> list[Row]:
-    return [Row(**record) for record in numbers[name].to_dict("records")]
+    return rows_of(numbers[name])

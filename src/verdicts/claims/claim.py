@@ -39,6 +39,8 @@ class Claim:
     shows: str
     cells: Mapping[str, Cell] = field(default_factory=dict)
     every_cell: bool = False
+    #: The sampled settings over which it is judged; None for a claim about seeds.
+    universes: Universes | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,16 @@ class Gate:
     above: float | None
     below: float | None
     reason: str
+
+
+@dataclass(frozen=True)
+class Universes:
+    """How a claim is judged over universes: samples of the settings that nobody stated."""
+
+    #: The settings that may decide it; None: all columns ``universe_NAME`` of its rows.
+    settings: tuple[str, ...] | None
+    #: Asked of all rows of a universe: whether it counts.
+    gate: Gate | None
 
 
 @dataclass(frozen=True)
@@ -80,6 +92,8 @@ class ClaimsFile:
     def quantities(self) -> tuple[str, ...]:
         """The names of all quantities that claims and gates use, sorted."""
         entries: list[Claim | Gate] = [*self.claims.values(), *self.gates.values()]
+        universes = [claim.universes for claim in self.claims.values() if claim.universes]
+        entries += [each.gate for each in universes if each.gate]
         return tuple(sorted({each.quantity for each in entries if each.quantity}))
 
     def with_named(self, argument: str, values: Mapping[str, object]) -> ClaimsFile:

@@ -22,7 +22,7 @@ def _lines(row: Row) -> str:
     details = [] if row.measured == ABSENT else [row.measured]
     details += [f"expected {row.expectation}"] if row.expectation else []
     details += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
-    if math.isnan(row.cases) and row.counted != ABSENT:
+    if math.isnan(row.cases) and row.counted != ABSENT and row.multiverse is None:
         details.append(f"{row.counted} seed{'' if row.pairs == 1 else 's'}")
     details += [row.why] if row.why else []
     first = f"{row.verdict:<{WIDTH}}{what}"
