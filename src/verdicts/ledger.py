@@ -149,6 +149,8 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         family_size=verdict.family,
         shows=claim.shows,
         looks=known.looks if known else None,
+        mark=claim.mark,
+        mark_reason=claim.mark_reason,
         **{name: getattr(known, name, NAN) for name in FACTS},
     )
 

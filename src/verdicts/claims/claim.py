@@ -12,6 +12,10 @@ from verdicts.rows.selection import Selection
 from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.sequential import Plan
 
+MARKS = ("trivial", "circular")
+"""Trivial: it follows from definitions, or could not come out otherwise. Circular: what it
+predicts was chosen or fitted with the numbers that decide it."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -43,6 +47,9 @@ class Claim:
     every_cell: bool = False
     #: The numbers of seeds at which it is judged; empty: at any.
     looks: Plan = ()
+    #: ``trivial`` or ``circular`` (``MARKS``), and why; such claims are counted apart.
+    mark: str | None = None
+    mark_reason: str = ""
 
     @property
     def added(self) -> str:
