@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -88,6 +87,19 @@ class Row:
     multiverse: Multiverse | None = None
     """What the universes say, for a claim over universes. ``estimate`` is then the median of their
     effects, ``pairs`` their number, and ``reason`` the sentence on them."""
+    looks: int | None = None
+    """The looks taken at the claim, by the plan in its file; None without a plan."""
+    mark: str | None = None
+    """``trivial`` or ``circular``: it is counted apart."""
+    mark_reason: str = ""
+
+    def __post_init__(self) -> None:
+        """In a table, a missing number is NaN, and ``multiverse`` is JSON."""
+        looks = None if self.looks is None or math.isnan(self.looks) else int(self.looks)
+        object.__setattr__(self, "looks", looks)
+        if isinstance(self.multiverse, str):
+            read = multiverse_of(f"claims: multiverse of {self.claim}", self.multiverse)
+            object.__setattr__(self, "multiverse", read)
 
     @property
     def anchor(self) -> str:
@@ -148,13 +160,32 @@ class Row:
 
     @property
     def counted(self) -> str:
-        """The number of seeds, or of cases."""
-        return whole(self.pairs if math.isnan(self.cases) else self.cases)
+        """The number of seeds, with the looks taken at them, or of cases."""
+        return whole(self.pairs if math.isnan(self.cases) else self.cases) + self._in_looks
+
+    @property
+    def seeds(self) -> str:
+        """``20 seeds``, or ``20 seeds in 2 looks``; empty without a seed, and over universes."""
+        if not (self.pairs > 0) or not math.isnan(self.cases) or self.multiverse:
+            return ""
+        return f"{whole(self.pairs)} seed{'' if self.pairs == 1 else 's'}{self._in_looks}"
+
+    @property
+    def _in_looks(self) -> str:
+        if self.looks is None:
+            return ""
+        return f" in {self.looks} look{'' if self.looks == 1 else 's'}"
+
+    @property
+    def remarks(self) -> list[str]:
+        """The reason for the verdict, and the mark with its reason; those that there are."""
+        mark = f"{self.mark}: {self.mark_reason}" if self.mark else ""
+        return [text for text in (self.reason, mark) if text]
 
     @property
     def why(self) -> str:
-        """Why it is not decided, and what would decide it; the reason for a verdict, if any."""
-        parts = [self.reason] if self.reason else []
+        """The remarks; and what would decide it, if it is undecided."""
+        parts = self.remarks
         if self.verdict == UNDECIDED and not math.isnan(self.detectable):
             effect = self.with_unit(self.detectable)
             parts.append(f"these seeds show a difference of {effect} with a power of 80 %")
@@ -169,12 +200,10 @@ class Row:
 
 
 COLUMNS = [field.name for field in fields(Row)]
-"""The columns of a table of rows, …"""
+"""The columns of a table of rows."""
 
-REQUIRED = [field.name for field in fields(Row) if field.default is MISSING]
-"""… and those that earlier versions have too."""
-
-_TEXTS = {field.name: str for field in fields(Row) if field.type == "str"}
+_TEXTS = {field.name: str for field in fields(Row) if str(field.type).startswith("str")}
+_OPTIONAL = [field.name for field in fields(Row) if str(field.type).endswith("| None")]
 
 
 def number(value: float) -> str:
@@ -192,50 +221,37 @@ def whole(value: float) -> str:
     return ABSENT if math.isnan(value) else f"{value:.0f}"
 
 
-def counts(rows: Iterable[Row]) -> dict[str, int]:
-    """The number of claims with each verdict; cells do not count.
-
-    Verdicts over universes are left out where there are none.
-    """
-    found = [row.verdict for row in rows if not row.cell]
-    known = (*VERDICTS, *(verdict for verdict in OVER_UNIVERSES if verdict in found))
-    return {verdict: found.count(verdict) for verdict in known}
-
-
 def as_table(rows: Sequence[Row]) -> pd.DataFrame:
-    """The rows as a table with the columns ``COLUMNS``; ``multiverse`` is JSON, or empty."""
+    """The rows as a table with the columns ``COLUMNS``; ``multiverse`` is JSON."""
     table = pd.DataFrame([asdict(row) for row in rows], columns=COLUMNS)
-    return table.assign(
-        multiverse=["" if row.multiverse is None else row.multiverse.as_json() for row in rows]
-    )
+    table["multiverse"] = [
+        None if row.multiverse is None else row.multiverse.as_json() for row in rows
+    ]
+    return table
 
 
 def rows_of(table: pd.DataFrame) -> list[Row]:
-    """The rows of a table from ``as_table``, maybe of an earlier version.
-
-    Raises a UserError for a table without the columns, and for an unknown verdict.
-    """
-    for name in REQUIRED:
-        if name not in table:
-            raise UserError(f"claims: there is no column {name!r}.")
-    found = []
-    for record in table[[name for name in COLUMNS if name in table]].to_dict("records"):
-        values: dict[str, Any] = dict(zip(map(str, record), record.values(), strict=True))
-        key, text = f"claims: multiverse of {values['claim']}", values.get("multiverse")
-        values["multiverse"] = multiverse_of(key, text) if isinstance(text, str) and text else None
-        if values["verdict"] not in (*VERDICTS, *OVER_UNIVERSES):
-            key = f"claims: verdict of {values['claim']}"
-            raise unknown(key, values["verdict"], (*VERDICTS, *OVER_UNIVERSES))
-        found.append(Row(**values))
-    return found
+    """The rows of a table that ``as_table`` made; a missing text is empty."""
+    found = table[COLUMNS].astype(object)
+    for name in (*_TEXTS, *_OPTIONAL):
+        found[name] = found[name].where(found[name].notna(), None if name in _OPTIONAL else "")
+    return [Row(*values) for values in found.itertuples(index=False, name=None)]
 
 
 def read_rows(path: str | Path) -> list[Row]:
-    """The rows in a CSV file that was written from ``as_table``, in its order; see ``rows_of``."""
+    """The rows in a CSV file that was written from ``as_table``, in its order.
+
+    Raises a UserError for a file without these columns, and for an unknown verdict.
+    """
     try:
         table = pd.read_csv(path, dtype=_TEXTS)
-        return rows_of(table.fillna(dict.fromkeys(_TEXTS, "")))
     except (OSError, ValueError) as error:
         raise UserError(f"claims: {str(path)!r} can't be read: {error}") from None
-    except UserError as error:
-        raise UserError(f"{error} It is in {str(path)!r}.") from None
+    for name in COLUMNS:
+        if name not in table:
+            raise UserError(f"claims: {str(path)!r} has no column {name!r}.")
+    rows, known = rows_of(table), (*VERDICTS, *OVER_UNIVERSES)
+    for row in rows:
+        if row.verdict not in known:
+            raise unknown(f"claims: verdict of {row.claim}", row.verdict, known)
+    return rows

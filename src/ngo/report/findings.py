@@ -10,20 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
 from ngo.common.registry import UserError, shown
-from verdicts.row import ABSENT, Row, counts
-from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
+from verdicts.counts import counts
+from verdicts.row import ABSENT, Row
+from verdicts.statistics.judgement import EQUIVALENT, NOT_RUN
 from verdicts.yaml_files import read_mapping
 
-_WORDS = {
-    HOLDS: "holds",
-    FAILS: "fails",
-    EQUIVALENT: "no difference beyond the margin",
-    UNDECIDED: "undecided",
-    NOT_RUN: "not run",
-}
+_WORDS = {EQUIVALENT: "no difference beyond the margin"}
+"""What a verdict is called where its name does not say it."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +68,7 @@ def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
     def told(ids: Iterable[str]) -> tuple[Sentence, ...]:
         return tuple(sentence(by_id[each]) for each in ids if each in by_id)
 
+    whole = counts(rows)
     topics = []
     for topic in listed["topics"]:
         every = told(topic["claims"])
@@ -81,13 +76,14 @@ def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
         absent = _by_reason(each.row for each in every if each.row.verdict == NOT_RUN)
         if every:
             about = " ".join(topic["about"].split())
-            counted = counts(each.row for each in every)
+            own = counts(each.row for each in every)
+            counted = {verdict: own.get(verdict, 0) for verdict in whole}
             topics.append(Topic(topic["title"], about, run, absent, counted))
     return Findings(
         tuple(topics),
         told(listed["first"]),
         listed["figure"],
-        counts(rows),
+        whole,
         listed.get("title", ""),
     )
 
@@ -130,31 +126,15 @@ def _by_reason(rows: Iterable[Row]) -> tuple[tuple[str, tuple[Row, ...]], ...]:
 
 def sentence(row: Row) -> Sentence:
     """What was found about one claim."""
+    verdict = _WORDS.get(row.verdict, row.verdict)
     if row.verdict == NOT_RUN:
-        return Sentence(row, _WORDS[row.verdict], row.reason)
+        return Sentence(row, verdict, row.reason)
     details = [f"expected {row.expectation}"] if row.expectation else []
     details += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
-    if pd.isna(row.cases) and row.counted != ABSENT:
-        details.append(f"{row.counted} seed{'' if row.pairs == 1 else 's'}")
+    details += [row.seeds] if row.seeds else []
     parts = []
     if row.measured != ABSENT and not (row.cases > 0 and row.reason):
         parts.append(row.measured + (f" ({', '.join(details)})" if details else ""))
-    return Sentence(row, _WORDS[row.verdict], "; ".join([*parts, *filter(None, [row.why])]))
-
-
-def total(counted: Mapping[str, int]) -> str:
-    """``Of 70 claims, 31 hold, 8 fail, 11 are equivalent, …``."""
-    hold, fail, equivalent, undecided, absent = (
-        counted[name] for name in (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
+    return Sentence(
+        row, _WORDS.get(row.verdict, row.verdict), "; ".join([*parts, *filter(None, [row.why])])
     )
-    every = sum(counted.values())
-    return (
-        f"Of {every} claim{'' if every == 1 else 's'}, "
-        f"{hold} hold{'s' if hold == 1 else ''}, {fail} fail{'s' if fail == 1 else ''}, "
-        f"{equivalent} show{'s' if equivalent == 1 else ''} no difference (equivalent), "
-        f"{undecided} {_are(undecided)} undecided, and {absent} {_are(absent)} not run."
-    )
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"

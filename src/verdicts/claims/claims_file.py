@@ -7,33 +7,26 @@ tables, and without pandas.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from verdicts.claims.checks import (
-    boolean,
-    check_keys,
-    mapping,
-    names,
-    number,
-    one_of,
-    text,
-)
-from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate, Universes
+from verdicts.claims.claim import MARKS, Cell, Claim, ClaimsFile, Gate, Universes
+from verdicts.claims.entries import boolean, check_keys, mapping, names, number, one_of, text
 from verdicts.claims.for_each import expanded
 from verdicts.claims.printed import PrintedNumbers
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.expectation import RELATIONS, Expectation
+from verdicts.statistics.sequential import Plan, checked_plan
 from verdicts.yaml_files import read_mapping
 
 CLAIM_KEYS = (
     *("place", "says", "kind", "from", "where", "quantity", "with", *RELATIONS, "margin", "unit"),
-    *("family", "gate", "shows", "cells", "every_cell", "universes"),
+    *("family", "gate", "shows", "cells", "every_cell", "universes", "looks", *MARKS),
 )
-SECTIONS = ("values", "defaults", "gates", "claims")
+SECTIONS = ("looks", "values", "defaults", "gates", "claims")
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
 UNIVERSES_KEYS = ("settings", "gate")
 UNIVERSES_GATE_KEYS = tuple(key for key in GATE_KEYS if key not in ("from", "else"))
@@ -62,7 +55,8 @@ def read_claims(path: str | Path) -> ClaimsFile:
 def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
     check_keys("claims", content, SECTIONS, ("claims",))
-    sections = {name: mapping(name, content.get(name, {})) for name in SECTIONS}
+    plan = checked_plan("looks", content.get("looks"))
+    sections = {name: mapping(name, content.get(name, {})) for name in SECTIONS[1:]}
     named = {
         name: {
             value: mapping(f"values.{name}.{value}", entry)
@@ -77,7 +71,7 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     short = _with_defaults(sections["claims"], sections["defaults"])
     printed = PrintedNumbers(folder)
     claims = [
-        _claim(f"claims.{name}", name, printed.numbers(f"claims.{name}", entry), gates)
+        _claim(f"claims.{name}", name, printed.numbers(f"claims.{name}", entry), gates, plan)
         for name, entry in expanded("claims", short, named).items()
     ]
     return ClaimsFile({claim.id: claim for claim in claims}, gates, tuple(sorted(printed.files)))
@@ -96,7 +90,7 @@ def _with_defaults(
     return found
 
 
-def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate]) -> Claim:
+def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], plan: Plan) -> Claim:
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.-]*", name):
         raise UserError(f"claims: the id {shown(name)} is not allowed; use letters, digits, _.-")
     values = mapping(key, entry)
@@ -104,6 +98,11 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate]) -> 
     kind = one_of(f"{key}.kind", values["kind"], KINDS)
     quantity, arguments = _quantity(key, values)
     expectation = _expectation(key, values)
+    mark = _given(key, values, MARKS)
+    universes = _universes(key, values["universes"]) if "universes" in values else None
+    looks = () if universes else plan
+    if "looks" in values:
+        looks = checked_plan(f"{key}.looks", values["looks"])
     claim = Claim(
         id=name,
         place=text(f"{key}.place", values["place"]),
@@ -123,8 +122,13 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate]) -> 
             for cell, more in mapping(f"{key}.cells", values.get("cells", {})).items()
         },
         every_cell=boolean(f"{key}.every_cell", values.get("every_cell", False)),
-        universes=_universes(key, values["universes"]) if "universes" in values else None,
+        universes=universes,
+        looks=looks,
+        mark=mark,
+        mark_reason=text(f"{key}.{mark}", values[mark]) if mark else "",
     )
+    if mark and not claim.mark_reason:
+        raise UserError(f"{key}.{mark}: {values[mark]!r} is not allowed; give the reason.")
     for gate in claim.gates:
         if gate not in gates:
             raise unknown(f"{key}.gate", gate, gates)
@@ -161,6 +165,8 @@ def _check_expectations(key: str, claim: Claim) -> None:
     """A claim needs one expectation, unless its quantity has cases or its cells have their own."""
     if claim.every_cell and not claim.cells:
         raise UserError(f"{key}.every_cell: true needs 'cells'.")
+    if claim.looks and claim.universes is not None:
+        raise UserError(f"{key}.looks: not allowed with 'universes'; they are judged once.")
     if claim.every_cell and claim.universes is not None:
         raise UserError(f"{key}.every_cell: not allowed with 'universes'; each cell has a verdict.")
     judged = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
@@ -187,20 +193,25 @@ def _check_expectations(key: str, claim: Claim) -> None:
 
 
 def _expectation(key: str, values: Mapping[str, object]) -> Expectation | None:
-    given = [name for name in RELATIONS if name in values]
-    if len(given) > 1:
-        raise UserError(f"{key}: {' and '.join(given)} are both given; name one.")
+    relation = _given(key, values, RELATIONS)
     margin = number(f"{key}.margin", values["margin"]) if "margin" in values else None
     if margin is not None and not margin > 0:
         raise UserError(f"{key}.margin: {margin!r} is not allowed; it must be above 0.")
-    if not given:
+    if relation is None:
         if margin is not None:
             raise UserError(f"{key}.margin: it needs one of {', '.join(RELATIONS)}.")
         return None
-    relation = given[0]
     if margin is None and relation in ("near", "paper"):
         raise UserError(f"{key}: 'margin' is missing; {relation!r} needs it.")
     return Expectation(relation, number(f"{key}.{relation}", values[relation]), margin)
+
+
+def _given(key: str, values: Mapping[str, object], known: Iterable[str]) -> str | None:
+    """The one of the known keys that is given, if any; a UserError if two are."""
+    given = [name for name in known if name in values]
+    if len(given) > 1:
+        raise UserError(f"{key}: {' and '.join(given)} are both given; name one.")
+    return given[0] if given else None
 
 
 def _gate(key: str, name: object, entry: object) -> Gate:

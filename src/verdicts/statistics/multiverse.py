@@ -217,7 +217,7 @@ def _decided(each: MultiverseEvidence, found: Multiverse, p_share: float) -> tup
     """The verdict by adjusted p values, and why it is none."""
     if found.count < FEWEST_UNIVERSES:
         return UNDECIDED, f"too few universes: a verdict takes {FEWEST_UNIVERSES}"
-    if each.share >= MOST:
+    if each.share >= MOST and (each.side or each.expectation.margin is not None):
         if p_share <= ALPHA / 2 and (each.side == 0 or found.p <= ALPHA):
             return SIDES[each.side], ""
         if each.p_share <= ALPHA / 2:

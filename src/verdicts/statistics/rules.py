@@ -56,6 +56,8 @@ class Split:
 
     setting: str
     value: float | str
+    other: str = ""
+    """The only other category; empty if there are more."""
 
 
 #: An answer to a split.
@@ -74,12 +76,10 @@ def find_rule(inside: np.ndarray, settings: pd.DataFrame) -> Rule:
         return NONE
     owners = np.array([settings.columns.get_loc(split.setting) for split in splits])
     right = np.full(len(inside), inside.mean() > 0.5) == inside
-    best, p = 0, 1.0
+    best, frequent = 0, right
     for leaves in LEAVES:
         found = _cross_validated(inside, answers, owners, leaves) == inside
-        better = min(1.0, len(LEAVES) * _sign_test(found, right))
-        if better <= ALPHA:
-            p = p if best else better
+        if _sign_test(found, right) <= ALPHA / len(LEAVES):
             best, right = leaves, found
     accuracy = float(right.mean())
     if not best or 1 - accuracy > GAIN * min(inside.mean(), 1 - inside.mean()):
@@ -88,6 +88,7 @@ def find_rule(inside: np.ndarray, settings: pd.DataFrame) -> Rule:
     tree = _fitted(inside, answers, owners, whole[None], best)[0]
     boxes = _boxes(tree, splits)
     named = tuple(str(name) for name in settings if any(name in box for box in boxes))
+    p = min(1.0, len(LEAVES) * _sign_test(right, frequent))
     return Rule(_text(boxes), named, accuracy, p)
 
 
@@ -102,9 +103,12 @@ def _questions(settings: pd.DataFrame) -> tuple[list[Split], np.ndarray]:
             options = [(Split(str(name), t), values.to_numpy() <= t) for t in _cuts(values)]
         else:
             every = sorted(values.unique())
-            # Of two values, one question is enough.
-            asked = every[: 1 if len(every) == 2 else CATEGORIES]
-            options = [(Split(str(name), str(v)), (values == v).to_numpy()) for v in asked]
+            # Of two categories, one question is enough.
+            other = str(every.pop()) if len(every) == 2 else ""
+            options = [
+                (Split(str(name), str(v), other), (values == v).to_numpy())
+                for v in every[:CATEGORIES]
+            ]
         for split, true in options:
             if min(true.sum(), (~true).sum()) >= len(true) / (CUTS + 1):
                 splits.append(split)
@@ -122,7 +126,9 @@ def _cuts(values: pd.Series) -> list[float]:
     near = count // 50  # a cut may be so many universes off, for the sake of a readable number
     places = np.arange(1, CUTS + 1) * count // (CUTS + 1)
     pairs = {
-        (ordered[max(0, k - 1 - near)], ordered[min(count - 1, k + near)]) for k in places if k
+        (float(ordered[max(0, k - 1 - near)]), float(ordered[min(count - 1, k + near)]))
+        for k in map(int, places)
+        if k
     }
     return sorted({readable(*pair) for pair in pairs if pair[0] < pair[1]})
 
@@ -265,7 +271,8 @@ def _interval(conditions: Sequence[Condition]) -> str:
     name = spoken(conditions[0][0].setting)
     values = [(split.value, true) for split, true in conditions]
     if any(isinstance(value, str) for value, _ in values):
-        return " and ".join(f"{name} is {'' if true else 'not '}{v}" for v, true in values)
+        said = [s.value if true else s.other or f"not {s.value}" for s, true in conditions]
+        return " and ".join(f"{name} is {each}" for each in said)
     above = [value for value, true in values if not true]
     below = [value for value, true in values if true]
     if above and below:

@@ -1,4 +1,4 @@
-"""Checks of a claims file's values; each raises a one-line UserError that names the key."""
+"""Entries of a claims file, checked; each function raises a one-line UserError under ``key``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verdicts.registry import UserError, shown, unknown
 def check_keys(
     key: str, values: Mapping[Any, object], known: Iterable[str], required: Iterable[str]
 ) -> None:
-    """Raise for a key that is not ``known``, or a ``required`` one that is missing."""
+    """Raise a UserError for an unknown key, and for a required one that is missing."""
     for name in values:
         if name not in known:
             raise unknown(key, name, known)
@@ -22,7 +22,7 @@ def check_keys(
 
 
 def one_of(key: str, value: object, known: Iterable[str]) -> str:
-    """One of the known names."""
+    """A name that is one of the known ones."""
     if not isinstance(value, str) or value not in known:
         raise unknown(key, value, map(str, known))
     return value
@@ -36,7 +36,7 @@ def mapping(key: str, value: object) -> Mapping[Any, object]:
 
 
 def names(key: str, value: object) -> tuple[str, ...]:
-    """A name, or a list of at least one."""
+    """A name, or the names in a list."""
     found = value if isinstance(value, list) else [value]
     if not found or not all(isinstance(name, str) for name in found):
         raise UserError(f"{key}: {shown(value)} is not allowed; it must be a name, or a list.")
@@ -44,7 +44,7 @@ def names(key: str, value: object) -> tuple[str, ...]:
 
 
 def text(key: str, value: object) -> str:
-    """Text in one line, without the space around it."""
+    """Text in one line."""
     if not isinstance(value, str) or "\n" in value.strip():
         raise UserError(f"{key}: {shown(value)} is not allowed; it must be text in one line.")
     return value.strip()
@@ -58,7 +58,7 @@ def number(key: str, value: object) -> float:
 
 
 def boolean(key: str, value: object) -> bool:
-    """True or false."""
+    """A boolean."""
     if not isinstance(value, bool):
         raise UserError(f"{key}: {shown(value)} is not allowed; it must be true or false.")
     return value
