@@ -77,6 +77,8 @@ class Row:
     """The number of claims whose p values were adjusted together."""
     shows: str
     """The table or figure that shows it."""
+    below_margin: bool = False
+    """It holds or fails, and the effect is shown to be smaller than the margin."""
     mark: str | None = None
     """``trivial`` or ``circular``: it is counted apart."""
     mark_reason: str = ""
@@ -142,6 +144,11 @@ class Row:
     def counted(self) -> str:
         """The number of seeds, or of cases."""
         return whole(self.pairs if math.isnan(self.cases) else self.cases)
+
+    @property
+    def also(self) -> str:
+        """What is said after the verdict of an effect that is real and below the margin."""
+        return ", and the effect is smaller than the margin" if self.below_margin else ""
 
     @property
     def remarks(self) -> list[str]:
