@@ -18,12 +18,14 @@ from verdicts.claims.gates import check_gate
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, in_a_line
 from verdicts.row import NAN, Row
+from verdicts.rows.best_fields import FIRST_LOOK
 from verdicts.rows.selection import Selection, Tables, joined, selected
 from verdicts.statistics.cases import COLUMNS
 from verdicts.statistics.evidence import Evidence, evidence
 from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.judgement import NOT_RUN, Verdict, judge, judge_cases, judge_every
 from verdicts.statistics.power import detectable, seeds_needed
+from verdicts.statistics.sequential import sequential
 
 
 def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
@@ -84,7 +86,10 @@ def _examined(
     if QUANTITIES[claim.quantity].cases:
         return judge_cases(_checked_cases(claim, result))
     assert expectation is not None  # claims files without one are refused
-    return evidence(_per_seed(claim, result).to_numpy(), expectation)
+    numbers = _per_seed(claim, result)
+    if claim.looks:
+        return sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
+    return evidence(numbers.to_numpy(), expectation)
 
 
 class _NotRun(Exception):
@@ -97,7 +102,7 @@ def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
         if claim.is_pooled:
             rows = _numbers(claim, claims, tables)
         else:
-            rows = selected(joined(tables, claim.tables), {**claim.where, **where})
+            rows = _read(claim, {**claim.where, **where}, tables)
         for name in claim.gates:
             check_gate(claims.gates[name], rows, tables)
         return QUANTITIES[claim.quantity].function(rows, **claim.arguments)
@@ -123,6 +128,19 @@ def _numbers(claim: Claim, claims: ClaimsFile, tables: Tables) -> pd.DataFrame:
 
 def _per_seed(claim: Claim, result: object) -> pd.Series:
     return QUANTITIES[claim.quantity].per_seed(f"claims.{claim.id}.quantity", result)
+
+
+def _read(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:
+    """The rows of a claim or a cell; with a plan, those of added seeds too.
+
+    Seeds of the first look, which choose the best values of fields, are marked (``FIRST_LOOK``).
+    """
+    added = [claim.added] if claim.looks and claim.added in tables else []
+    rows = selected(joined(tables, (*claim.tables, *added)), where)
+    if not claim.looks or "seed" not in rows:
+        return rows
+    first = sorted(rows["seed"].unique())[: claim.looks[0]]
+    return rows.assign(**{FIRST_LOOK: rows["seed"].isin(first)})
 
 
 def _checked_cases(claim: Claim, cases: object) -> pd.DataFrame:
@@ -162,6 +180,7 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         family_size=verdict.family,
         shows=claim.shows,
         below_margin=verdict.below_margin,
+        looks=known.looks if known else None,
         mark=claim.mark,
         mark_reason=claim.mark_reason,
         **{name: getattr(known, name, NAN) for name in FACTS},
