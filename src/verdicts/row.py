@@ -87,6 +87,8 @@ class Row:
     multiverse: Multiverse | None = None
     """What the universes say, for a claim over universes. ``estimate`` is then the median of their
     effects, ``pairs`` their number, and ``reason`` the sentence on them."""
+    below_margin: bool = False
+    """It holds or fails, and the effect is shown to be smaller than the margin."""
     looks: int | None = None
     """The looks taken at the claim, by the plan in its file; None without a plan."""
     mark: str | None = None
@@ -175,6 +177,11 @@ class Row:
         if self.looks is None:
             return ""
         return f" in {self.looks} look{'' if self.looks == 1 else 's'}"
+
+    @property
+    def also(self) -> str:
+        """What is said after the verdict of an effect that is real and below the margin."""
+        return ", and the effect is smaller than the margin" if self.below_margin else ""
 
     @property
     def remarks(self) -> list[str]:

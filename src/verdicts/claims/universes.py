@@ -67,7 +67,7 @@ def specification_curve(claim: Claim, tables: Tables) -> pd.DataFrame:
     assert isinstance(claim.expectation, Expectation)  # claims over universes have one
     counting = found[found["why"] == ""].drop(columns="why")
     curve = counting.sort_values(["effect", UNIVERSE], ignore_index=True)
-    return curve.assign(side=sides(curve["effect"].to_numpy(), claim.expectation))
+    return curve.assign(side=sides(curve["effect"], claim.expectation))
 
 
 def _numbers(
@@ -82,8 +82,8 @@ def _numbers(
         result = quantity.function(rows, **claim.arguments)
     except UserError as error:
         return np.empty(0), str(error)
-    numbers = quantity.per_seed(f"claims.{claim.id}.quantity", result)
-    numbers = numbers[~np.isnan(numbers)]
+    found = quantity.per_seed(f"claims.{claim.id}.quantity", result)
+    numbers = found.dropna().to_numpy(dtype=float)
     return numbers, "" if len(numbers) else "no seed has a number"
 
 

@@ -15,16 +15,11 @@ BINS = 5
 """Into so many parts of equal size a numeric setting is cut, for shares of variance."""
 
 
-def sides(effects: np.ndarray, expectation: Expectation) -> np.ndarray:
+def sides(effects: pd.Series, expectation: Expectation) -> np.ndarray:
     """1: beyond the margin as claimed; −1: the other way; 0: within the margin."""
-    off = signed(effects, expectation)
+    off = expectation.toward(effects).to_numpy(dtype=float)
     margin = expectation.margin or 0.0
     return np.where(off > margin, 1, np.where(off < -margin, -1, 0))
-
-
-def signed(effects: np.ndarray, expectation: Expectation) -> np.ndarray:
-    """The distances from the expected value, positive as claimed."""
-    return (effects - expectation.value) * (1 if expectation.relation == "above" else -1)
 
 
 def share_interval(number: int, count: int) -> tuple[float, float]:

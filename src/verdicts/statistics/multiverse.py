@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from verdicts.registry import UserError, shown
-from verdicts.statistics.effects import p_of_all, share_interval, sides, signed, variance_shares
+from verdicts.statistics.effects import p_of_all, share_interval, sides, variance_shares
 from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.evidence import median_interval
 from verdicts.statistics.expectation import Expectation
@@ -148,7 +148,7 @@ def examined(universes: pd.DataFrame, expectation: Expectation) -> MultiverseEvi
     counting = universes[universes["why"] == ""]
     settings = counting.filter(regex="^universe_").rename(columns=lambda name: name[9:])
     effects = counting["effect"].to_numpy(dtype=float)
-    side = sides(effects, expectation)
+    side = sides(counting["effect"], expectation)
     numbers = {each: int((side == each).sum()) for each in SIDES}
     most = max(numbers, key=lambda each: numbers[each])
     count = len(effects)
@@ -157,7 +157,7 @@ def examined(universes: pd.DataFrame, expectation: Expectation) -> MultiverseEvi
     of = -1 if numbers[-1] > numbers[1] and numbers[1] < (1 - LEAST) * count else 1
     enough = count >= FEWEST_UNIVERSES
     rule = find_rule(side == of, settings) if enough and numbers[most] < MOST * count else NONE
-    p = p_of_all(signed(effects, expectation))
+    p = p_of_all(effects - expectation.value)
     found = Multiverse(
         count=count,
         of=len(universes),

@@ -24,7 +24,7 @@ def test_no_universe_has_no_interval():
 
 
 def test_sides_of_the_margin():
-    effects = np.array([-2, -1, 0, 1, 2, np.inf, -np.inf])
+    effects = pd.Series([-2, -1, 0, 1, 2, np.inf, -np.inf])
     above = sides(effects, Expectation("above", 0, 1))
     assert above.tolist() == [-1, 0, 0, 0, 1, 1, -1]
     assert (sides(effects, Expectation("below", 0, 1)) == -above).all()
