@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -77,6 +77,18 @@ class Row:
     """The number of claims whose p values were adjusted together."""
     shows: str
     """The table or figure that shows it."""
+    below_margin: bool = False
+    """It holds or fails, and the effect is shown to be smaller than the margin."""
+    looks: int | None = None
+    """The looks taken at the claim, by the plan in its file; None without a plan."""
+    mark: str | None = None
+    """``trivial`` or ``circular``: it is counted apart."""
+    mark_reason: str = ""
+
+    def __post_init__(self) -> None:
+        """In a table, a missing number is NaN."""
+        looks = None if self.looks is None or math.isnan(self.looks) else int(self.looks)
+        object.__setattr__(self, "looks", looks)
 
     @property
     def anchor(self) -> str:
@@ -137,13 +149,37 @@ class Row:
 
     @property
     def counted(self) -> str:
-        """The number of seeds, or of cases."""
-        return whole(self.pairs if math.isnan(self.cases) else self.cases)
+        """The number of seeds, with the looks taken at them, or of cases."""
+        return whole(self.pairs if math.isnan(self.cases) else self.cases) + self._in_looks
+
+    @property
+    def seeds(self) -> str:
+        """``20 seeds``, or ``20 seeds in 2 looks``; empty without a seed."""
+        if not (self.pairs > 0) or not math.isnan(self.cases):
+            return ""
+        return f"{whole(self.pairs)} seed{'' if self.pairs == 1 else 's'}{self._in_looks}"
+
+    @property
+    def _in_looks(self) -> str:
+        if self.looks is None:
+            return ""
+        return f" in {self.looks} look{'' if self.looks == 1 else 's'}"
+
+    @property
+    def also(self) -> str:
+        """What is said after the verdict of an effect that is real and below the margin."""
+        return ", and the effect is smaller than the margin" if self.below_margin else ""
+
+    @property
+    def remarks(self) -> list[str]:
+        """The reason for the verdict, and the mark with its reason; those that there are."""
+        mark = f"{self.mark}: {self.mark_reason}" if self.mark else ""
+        return [text for text in (self.reason, mark) if text]
 
     @property
     def why(self) -> str:
-        """Why it is not decided, and what would decide it; the reason for a verdict, if any."""
-        parts = [self.reason] if self.reason else []
+        """The remarks; and what would decide it, if it is undecided."""
+        parts = self.remarks
         if self.verdict == UNDECIDED and not math.isnan(self.detectable):
             effect = self.with_unit(self.detectable)
             parts.append(f"these seeds show a difference of {effect} with a power of 80 %")
@@ -160,7 +196,8 @@ class Row:
 COLUMNS = [field.name for field in fields(Row)]
 """The columns of a table of rows."""
 
-_TEXTS = {field.name: str for field in fields(Row) if field.type == "str"}
+_TEXTS = {field.name: str for field in fields(Row) if str(field.type).startswith("str")}
+_OPTIONAL = [field.name for field in fields(Row) if str(field.type).endswith("| None")]
 
 
 def number(value: float) -> str:
@@ -178,15 +215,17 @@ def whole(value: float) -> str:
     return ABSENT if math.isnan(value) else f"{value:.0f}"
 
 
-def counts(rows: Iterable[Row]) -> dict[str, int]:
-    """The number of claims with each verdict, zeros included; cells do not count."""
-    found = [row.verdict for row in rows if not row.cell]
-    return {verdict: found.count(verdict) for verdict in VERDICTS}
-
-
 def as_table(rows: Sequence[Row]) -> pd.DataFrame:
     """The rows as a table with the columns ``COLUMNS``."""
     return pd.DataFrame([asdict(row) for row in rows], columns=COLUMNS)
+
+
+def rows_of(table: pd.DataFrame) -> list[Row]:
+    """The rows of a table that ``as_table`` made; a missing text is empty."""
+    found = table[COLUMNS].astype(object)
+    for name in (*_TEXTS, *_OPTIONAL):
+        found[name] = found[name].where(found[name].notna(), None if name in _OPTIONAL else "")
+    return [Row(*values) for values in found.itertuples(index=False, name=None)]
 
 
 def read_rows(path: str | Path) -> list[Row]:
@@ -201,8 +240,7 @@ def read_rows(path: str | Path) -> list[Row]:
     for name in COLUMNS:
         if name not in table:
             raise UserError(f"claims: {str(path)!r} has no column {name!r}.")
-    table = table.fillna(dict.fromkeys(_TEXTS, ""))
-    rows = [Row(*values) for values in table[COLUMNS].itertuples(index=False, name=None)]
+    rows = rows_of(table)
     for row in rows:
         if row.verdict not in VERDICTS:
             raise unknown(f"claims: verdict of {row.claim}", row.verdict, VERDICTS)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from quantities_for_tests import quantities, write  # noqa: F401
 
 from verdicts.claims.claims_file import read_claims
@@ -81,6 +82,54 @@ def test_claims_that_are_not_run_do_not_count_in_a_family(tmp_path):
     assert found.loc[("a", ""), "family_size"] == 1
 
 
+def pool(**changes):
+    return {"quantity": "pooled", "from": None, "with": {"claims": ["a", "b"]}, **changes}
+
+
+def test_a_pooled_claim_is_judged_by_the_mean_of_each_seed(tmp_path):
+    noise = np.array(NOISE)
+    tables = pd.concat([runs(3), runs(-2, "complete", noise=noise**2)], ignore_index=True)
+    claims = {
+        "a": {"where": {"topology": "ring"}, "above": 1},
+        "b": {"where": {"topology": "complete"}, "above": None, "below": 0.5},
+        "pool": pool(),
+    }
+    row = judged(tmp_path, tables, claims).loc["pool", ""]
+    values = ((3 + noise - 1) + (0.5 - (-2 + noise**2))) / 2  # each counts on its claimed side
+    assert (row["pairs"], row["verdict"]) == (5, "holds")
+    assert row["estimate"] == pytest.approx(values.mean())
+    half = scipy.stats.t.ppf(0.975, 4) * values.std(ddof=1) / 5**0.5
+    assert row["high"] == pytest.approx(values.mean() + half)
+
+
+def test_a_pooled_claim_has_the_seeds_of_all_its_claims(tmp_path):
+    tables = pd.concat([runs(3), runs(4, "complete", noise=NOISE[:3])], ignore_index=True)
+    claims = {
+        "a": {"where": {"topology": "ring"}},
+        "b": {"where": {"topology": "complete"}},
+        "pool": pool(),
+    }
+    row = judged(tmp_path, tables, claims).loc["pool", ""]
+    assert row["pairs"] == 3
+    assert row["estimate"] == pytest.approx(3.5 + np.mean(NOISE[:3]))
+
+
+def test_a_pooled_claim_is_not_run_if_one_of_its_claims_is_not(tmp_path):
+    claims = {"a": {}, "b": {"where": {"dataset": "cifar10"}}, "pool": pool()}
+    row = judged(tmp_path, runs(3), claims).loc["pool", ""]
+    assert (row["verdict"], row["reason"]) == (
+        "not run", "b is not run: not trained on cifar10, but on mnist"
+    )  # fmt: skip
+
+
+def test_a_marked_claim_is_judged_as_ever(tmp_path):
+    found = judged(tmp_path, runs(3), {"a": {}, "b": {"trivial": "a copy", "cells": {"x": {}}}})
+    assert found.loc[("b", ""), ["mark", "mark_reason"]].tolist() == ["trivial", "a copy"]
+    assert found.loc[("b", "x"), "mark"] == "trivial"
+    told = ["verdict", "estimate", "p_adjusted"]
+    assert found.loc[("b", ""), told].tolist() == found.loc[("a", ""), told].tolist()
+
+
 def test_a_claim_about_every_cell(tmp_path):
     cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
     claims = {
@@ -100,6 +149,28 @@ def test_a_claim_about_every_cell(tmp_path):
     assert found.loc[("own", ""), "verdict"] == "holds"
     own = found.loc[("own", "ring")]
     assert own[["relation", "expected", "margin"]].tolist() == ["paper", 3, 2]
+
+
+def test_the_seeds_of_a_claim_say_which_look_it_is_at(tmp_path):
+    table = runs(3, noise=[0.3, -0.8, 1.1, -0.6, 0.5, 1.3])
+    claims = {"a": {}, "b": {"looks": [3, 6, 9]}, "c": {"looks": [5, 10]}, "d": {"looks": [10]}}
+    found = judged(tmp_path, table.sample(frac=1, random_state=0), claims)
+    assert found["pairs"].tolist() == [6, 6, 5, 6]
+    assert found["looks"].fillna(-1).tolist() == [-1, 2, 1, 0]
+    assert found["verdict"].tolist() == ["holds", "holds", "holds", "undecided"]
+    assert found.loc[("d", ""), "reason"] == "6 of the 10 seeds of the first look"
+    plain = judged(tmp_path, runs(3, noise=[0.3, -0.8, 1.1, -0.6, 0.5]), {"a": {}}).loc["a", ""]
+    assert found.loc[("c", ""), "p"] == pytest.approx(2 * plain["p"])
+
+
+def test_added_seeds_count_for_their_claim_alone(tmp_path):
+    noise = [0.3, -0.8, 1.1, -0.6, 0.5, 1.3]
+    table = runs(1, noise=noise)
+    tables = {"t": table[table["seed"] < 3], "added_b_1": table[table["seed"] >= 3]}
+    claims = {name: {"looks": [3, 6]} for name in ("a", "b-1")} | {"c": {}}
+    found = judged(tmp_path, tables, claims)
+    assert found["pairs"].tolist() == [3, 6, 3]
+    assert found["looks"].fillna(-1).tolist() == [1, 2, -1]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
 from ngo.common.registry import UserError, shown
-from verdicts.row import ABSENT, Row, counts
+from verdicts.counts import counts
+from verdicts.row import ABSENT, Row
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
 from verdicts.yaml_files import read_mapping
 
@@ -134,27 +133,10 @@ def sentence(row: Row) -> Sentence:
         return Sentence(row, _WORDS[row.verdict], row.reason)
     details = [f"expected {row.expectation}"] if row.expectation else []
     details += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
-    if pd.isna(row.cases) and row.counted != ABSENT:
-        details.append(f"{row.counted} seed{'' if row.pairs == 1 else 's'}")
+    details += [row.seeds] if row.seeds else []
     parts = []
     if row.measured != ABSENT and not (row.cases > 0 and row.reason):
         parts.append(row.measured + (f" ({', '.join(details)})" if details else ""))
-    return Sentence(row, _WORDS[row.verdict], "; ".join([*parts, *filter(None, [row.why])]))
-
-
-def total(counted: Mapping[str, int]) -> str:
-    """``Of 70 claims, 31 hold, 8 fail, 11 are equivalent, …``."""
-    hold, fail, equivalent, undecided, absent = (
-        counted[name] for name in (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
+    return Sentence(
+        row, _WORDS[row.verdict] + row.also, "; ".join([*parts, *filter(None, [row.why])])
     )
-    every = sum(counted.values())
-    return (
-        f"Of {every} claim{'' if every == 1 else 's'}, "
-        f"{hold} hold{'s' if hold == 1 else ''}, {fail} fail{'s' if fail == 1 else ''}, "
-        f"{equivalent} show{'s' if equivalent == 1 else ''} no difference (equivalent), "
-        f"{undecided} {_are(undecided)} undecided, and {absent} {_are(absent)} not run."
-    )
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"

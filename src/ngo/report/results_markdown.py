@@ -9,7 +9,8 @@ from tabulate import tabulate
 
 from ngo.figures.markdown_text import inert
 from ngo.report.contents import Contents, Shown, text
-from ngo.report.findings import Findings, Sentence, Topic, total
+from ngo.report.findings import Findings, Sentence, Topic
+from verdicts.counts import counted
 from verdicts.render.markdown import escaped
 
 BEGIN = "<!-- summary: written by make results-page -->"
@@ -106,12 +107,12 @@ def summary(contents: Contents, images: str, page: str = "") -> str:
     """
     found = contents.findings
     shown = [entry for entry in contents.shown if found.figure in entry.names]
-    counted = tabulate([list(found.counted.values())], list(found.counted), tablefmt="pipe")
+    table = tabulate([list(found.counted.values())], list(found.counted), tablefmt="pipe")
     parts = [
         BEGIN,
-        f"{total(found.counted)} The tier is {contents.tier}; {dict(contents.provenance)['Runs']} "
-        "runs.",
-        counted,
+        f"{counted(found.counted)} The tier is {contents.tier}; "
+        f"{dict(contents.provenance)['Runs']} runs.",
+        table,
         "\n".join(_bullet(sentence, page) for sentence in found.first),
         *(f"![{escaped(entry.title)}]({images}/{found.figure}.png)" for entry in shown),
         END,
@@ -135,7 +136,7 @@ def claims_table(contents: Contents) -> str:
             "Id": f'<a id="{row.anchor}"></a>{escaped(row.claim)}',
             "Claim": f"[{escaped(row.statement)}](#{contents.target(row)})",
             "Place": escaped(row.place),
-            "Verdict": row.verdict,
+            "Verdict": row.verdict + row.also,
             "Expected": escaped(str(row.expectation or "")),
             "Measured": escaped(row.measured),
             "95 % interval": row.interval,

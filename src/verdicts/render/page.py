@@ -7,7 +7,8 @@ from html import escape
 
 import pandas as pd
 
-from verdicts.render.board import EXPLAINED, counted, print_board
+from verdicts.counts import counted, counts
+from verdicts.render.board import EXPLAINED, print_board
 from verdicts.row import Row
 
 STYLE = """
@@ -18,7 +19,7 @@ table { border-collapse: collapse; width: 100%; }
 th, td { border-bottom: 1px solid color-mix(in srgb, currentColor 25%, transparent);
   padding: .35rem .6rem; text-align: left; vertical-align: top; }
 th { white-space: nowrap; }
-.verdict { font-weight: 600; white-space: nowrap; }
+.verdict { font-weight: 600; min-width: 7rem; }
 .holds { color: light-dark(#12652a, #6fd08c); }
 .fails { color: light-dark(#a3201c, #ff8f88); }
 .equivalent { color: light-dark(#0b5394, #82b8f0); }
@@ -32,7 +33,7 @@ def as_page(rows: Sequence[Row], title: str = "Verdicts") -> str:
     All text is escaped: nothing in a claims file becomes markup.
     """
     cells = print_board(rows, cells=True)
-    parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(counted(rows))}</p>"]
+    parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(counted(counts(rows)))}</p>"]
     parts += [_table(print_board(rows), "Claims"), f"<p>{escape(EXPLAINED)}</p>"]
     if len(cells):
         parts += ["<h2>Parts of claims</h2>", _table(cells, "Parts of claims")]
@@ -60,4 +61,5 @@ def _table(printed: pd.DataFrame, name: str) -> str:
 def _cell(column: str, text: str) -> str:
     if column != "Verdict":
         return f"<td>{escape(text)}</td>"
-    return f'<td class="verdict {escape(text.replace(" ", "-"))}">{escape(text)}</td>'
+    verdict = text.partition(",")[0].replace(" ", "-")
+    return f'<td class="verdict {escape(verdict)}">{escape(text)}</td>'

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from verdicts.render.board import counted
+from verdicts.counts import counted, counts
 from verdicts.row import ABSENT, Row
 
 WIDTH = 11
@@ -14,16 +13,16 @@ WIDTH = 11
 
 def as_text(rows: Sequence[Row]) -> str:
     """Two lines for each claim or cell, and the counts."""
-    return "\n".join([*(_lines(row) for row in rows), "", counted(rows)]) + "\n"
+    return "\n".join([*(_lines(row) for row in rows), "", counted(counts(rows))]) + "\n"
 
 
 def _lines(row: Row) -> str:
     what = f"  {row.claim} / {row.cell}" if row.cell else f"{row.claim}: {row.statement}"
-    details = [] if row.measured == ABSENT else [row.measured]
+    details = [row.also.removeprefix(", ")] if row.also else []
+    details += [] if row.measured == ABSENT else [row.measured]
     details += [f"expected {row.expectation}"] if row.expectation else []
     details += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
-    if math.isnan(row.cases) and row.counted != ABSENT:
-        details.append(f"{row.counted} seed{'' if row.pairs == 1 else 's'}")
+    details += [row.seeds] if row.seeds else []
     details += [row.why] if row.why else []
     first = f"{row.verdict:<{WIDTH}}{what}"
     return "\n".join([first, " " * WIDTH + "  " + "; ".join(details)] if details else [first])

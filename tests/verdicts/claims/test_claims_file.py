@@ -19,6 +19,13 @@ def test_a_claim_is_read_with_its_defaults(tmp_path):
     assert (claim.family, claim.gates, claim.cells, claim.every_cell) == ("a", (), {}, False)
 
 
+def test_a_claim_may_be_marked_as_trivial_or_circular(tmp_path):
+    claims = {"a": {"trivial": " a copy "}, "b": {"circular": "fitted"}, "c": {}}
+    found = read_claims(write(tmp_path / "c.yaml", claims)).claims.values()
+    marks = [(each.mark, each.mark_reason) for each in found]
+    assert marks == [("trivial", "a copy"), ("circular", "fitted"), (None, "")]
+
+
 def test_a_cell_has_the_claims_expectation_or_its_own(tmp_path):
     cells = {"ring": {"topology": "ring"}, "other": {"p": 0.9, "near": 2}, "wide": {"margin": 3}}
     claims = {"a": {"kind": "bound", "margin": 0.5, "cells": cells}}
@@ -105,6 +112,11 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
         ({"above": None}, r"claims\.a: one of above, below, near, paper is missing"),
         ({"above": "high"}, r"claims\.a\.above: 'high' is not allowed; it must be a number"),
         ({"below": 1}, r"claims\.a: above and below are both given; name one"),
+        (
+            {"trivial": "x", "circular": "y"},
+            r"claims\.a: trivial and circular are both",
+        ),
+        ({"trivial": " "}, r"claims\.a\.trivial: ' ' is not allowed; give the reason"),
         ({"margin": 0}, r"claims\.a\.margin: 0 is not allowed; it must be above 0"),
         (
             {"above": None, "near": 1, "kind": "equality"},
@@ -160,9 +172,10 @@ def test_mistakes_in_a_gate(tmp_path, change, message):
         ("claims: {a b: {}}", "claims: the id 'a b' is not allowed; use letters"),
         (
             "claim: {}",
-            "claims: 'claim' is unknown; allowed: claims, defaults, gates, values. Did",
+            "claims: 'claim' is unknown; allowed: claims, defaults, gates, looks, values. Did",
         ),
         ("gates: {}", "claims: 'claims' is missing"),
+        ("{looks: [20, 10], claims: {}}", r"looks: \[20, 10\] is not allowed; give rising numbers"),
         ("claims: 3", "claims: 3 is not allowed; it must be a mapping"),
         ("claims: {a: {}, a: {}}", "claims: '.*c.yaml', line 1: 'a' is already defined"),
     ],
@@ -171,3 +184,14 @@ def test_mistakes_in_the_file(tmp_path, text, message):
     (tmp_path / "c.yaml").write_text(text)
     with pytest.raises(UserError, match=message):
         read_claims(tmp_path / "c.yaml")
+
+
+def test_a_plan_is_of_all_claims_unless_one_names_its_own(tmp_path):
+    path = write(tmp_path / "c.yaml", {"a": {}, "b-1": {"looks": [5, 10]}})
+    path.write_text("looks: [10, 20]\n" + path.read_text())
+    claims = read_claims(path)
+    assert [claim.looks for claim in claims.claims.values()] == [(10, 20), (5, 10)]
+    assert claims.tables == ("added_a", "added_b_1", "t")
+    plain = read_claims(write(tmp_path / "d.yaml", {"a": {}}))
+    assert plain.claims["a"].looks == ()
+    assert plain.tables == ("t",)
