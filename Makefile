@@ -142,8 +142,8 @@ tinyimagenet-page: setup ## docs/tinyimagenet.md: Table 1 on the TinyImageNet th
 	{ printf '# TinyImageNet\n\nTable 1 for part of an epoch, by `make tinyimagenet-page`. All cells train from end to end, none to a result:\n'; \
 	  printf 'with 200 classes, half a percent is chance.\n\n'; cat results/tinyimagenet/tables/table1.md; } > docs/tinyimagenet.md
 
-verdicts-page: setup ## docs/verdicts.md, with the error rates of verdicts by simulation: 5 minutes
-	$(BIN)/python tools/verdicts_page.py
+verdicts-page: setup ## docs/verdicts.md, with the error rates of verdicts by simulation: 10 minutes
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/verdicts_page.py
 
 clean: ## Remove all produced files, except the shipped archives in results/archive
 	rm -rf $(filter-out results/archive/,$(wildcard results/*/)) results/*-metrics.tar logs benchmarks .snakemake

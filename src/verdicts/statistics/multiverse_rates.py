@@ -7,7 +7,7 @@ the margin is 1. What is measured in a universe is its effect and the mean noise
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -56,11 +56,15 @@ def _by_chance(share: float, yes: float, no: float) -> Effects:
     return lambda settings, stream: np.where(stream.random(len(settings)) < share, yes, no)
 
 
-def _depends(name: str, effects: Effects, *settings: str, noises: tuple[str, ...]) -> Truth:
-    return Truth(name, effects, DEPENDS, settings, noises=noises)
+def _depends(name: str, effects: Effects, *settings: str) -> Truth:
+    return Truth(name, effects, DEPENDS, settings)
 
 
-ALL, NORMAL = tuple(NOISE), ("normal",)
+def _low(settings: pd.DataFrame) -> pd.Series:
+    return settings["a"] <= 0.4
+
+
+ALL = tuple(NOISE)
 
 LIMIT = "8 in 80 % of the universes, 1 in the others by chance"
 """Noise lifts half of the others above the margin."""
@@ -75,25 +79,24 @@ TRUTHS = (
     Truth("−6 in 80 % of the universes, 8 in the others by chance", _by_chance(0.8, -6, 8)),
     Truth("0 in 80 % of the universes, 8 in the others by chance", _by_chance(0.8, 0, 8)),
     Truth("8 in half of the universes, −6 in the others by chance", _by_chance(0.5, 8, -6)),
-    _depends("4 where a ≤ 0.4, else 0", _where(lambda s: s["a"] <= 0.4, 4, 0), "a", noises=ALL),
-    _depends("2 where a ≤ 0.4, else 0", _where(lambda s: s["a"] <= 0.4, 2, 0), "a", noises=NORMAL),
+    replace(_depends("4 where a ≤ 0.4, else 0", _where(_low, 4, 0), "a"), noises=ALL),
+    _depends("2 where a ≤ 0.4, else 0", _where(_low, 2, 0), "a"),
     _depends(
         "4 where a ≤ 0.6 and b > 0.4, else −2",
         _where(lambda s: (s["a"] <= 0.6) & (s["b"] > 0.4), 4, -2),
-        *("a", "b"),
-        noises=NORMAL,
+        "a",
+        "b",
     ),
     _depends(
         "4 where one of a and b is above 0.5, else −4",
         _where(lambda s: (s["a"] > 0.5) != (s["b"] > 0.5), 4, -4),
-        *("a", "b"),
-        noises=NORMAL,
+        "a",
+        "b",
     ),
     _depends(
         "8 a − 3, which grows with a",
         lambda settings, stream: 8 * settings["a"].to_numpy() - 3,
         "a",
-        noises=NORMAL,
     ),
     Truth(LIMIT, _by_chance(0.8, 8, 1)),
 )
@@ -108,8 +111,8 @@ def multiverse_rates(
 
     Columns: ``false_robust``, ``false_depends``, …: the shares of simulated families with this
     verdict where it is not true; a rule is false if it names a setting that does not decide.
-    ``false``: with any; ``power``: the share of the claims that get their true verdict, NaN if there
-    is none; ``significant``: of those whose test over all universes says that there is an effect.
+    ``false``: with any; ``power``: the share of the claims that get their true verdict, NaN if
+    there is none; ``significant``: of those for which the test over all universes is.
     """
     records: list[dict[str, object]] = []
     for truth in truths:
@@ -140,7 +143,7 @@ def _shares(
             noises = NOISE[noise](stream, (universes, seeds)).mean(axis=1)
             effects = pd.Series(truth.effects(settings, stream) + noises)
             family.append(examined(effects, settings, universes, CLAIM))
-        wrong = set()
+        wrong: set[str] = set()
         for each in judge_multiverses(family):
             assert each.multiverse is not None
             right = each.verdict == truth.right
