@@ -181,6 +181,7 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         shows=claim.shows,
         below_margin=verdict.below_margin,
         looks=known.looks if known else None,
+        registered=None,
         mark=claim.mark,
         mark_reason=claim.mark_reason,
         **{name: getattr(known, name, NAN) for name in FACTS},
