@@ -85,7 +85,7 @@ def test_statistical_claims_state_what_counts_as_none_or_a_limit():
         and claim.expectation.value == 0
     ]
     # Signs of a term and of an autocorrelation: no amount of either is known to be small.
-    assert bare == ["52a", "71"]
+    assert bare == ["52a", "52c", "71"]
 
 
 def of_runs():

@@ -108,9 +108,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
         f"synchronization, {swept}",
         *(rf"{course['topology'].iloc[0]}, $\gamma = {gamma:g}$" for gamma in rates),
     )
-    if several:
-        accuracy.legend(loc="lower center", fontsize="x-small")
-    plots.legend(figure, runs)
+    plots.legend(figure, runs, *([accuracy] if several else []))
     return figure
 
 

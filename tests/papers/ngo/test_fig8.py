@@ -39,11 +39,10 @@ def test_the_curves_have_a_panel_for_each_gamma_with_every_run():
 
 def test_an_exponent_on_one_topology_alone_is_not_at_the_shared_values():
     more = [run(0.3, 5.0, seed=s, method="ngo", p=0.8, gamma=0.1) for s in SEEDS]
-    figure, shown = drawn("fig8", pd.concat([rates(), metrics(*more)]), often())
+    figure, shown = drawn("fig8", pd.concat([rates(), metrics(*more)], ignore_index=True), often())
     runs = part(shown, "runs")
     assert not runs.loc[runs["p"] == 0.8, "at_shared"].astype(bool).any()
-    labels = {text.get_text() for axis in figure.axes if axis.get_legend()
-              for text in axis.get_legend().get_texts()}  # fmt: skip
+    labels = {text.get_text() for text in figure.legends[0].get_texts()}
     assert {"gossip, $p = 1$", "NGO, $p = 0.9$", "NGO, $p = 0.8$"} <= labels
 
 
