@@ -13,6 +13,7 @@ from pathlib import Path
 from ngo.data.dataset import DATASETS
 from ngo.gossip.method import METHODS
 from ngo.pipeline.grid import training_runs
+from ngo.pipeline.left_out import without_left_out
 from ngo.pipeline.universes import PREFIX, sampled_runs
 from ngo.training.earlier import METRICS, record_of
 from ngo.training.spec import RunSpec
@@ -86,6 +87,7 @@ def runs_by_setting(config: Mapping) -> Iterator[tuple[str, str, list[RunSpec]]]
     A run that several experiments share is listed with the first of them alone.
     """
     seen: set[str] = set()
+    config = without_left_out(config)
     for name, entry in config["training"].items():
         for setting in entry["settings"]:
             one = {**entry, "settings": [setting]}
