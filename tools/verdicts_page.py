@@ -103,6 +103,13 @@ it claims. Seeds that one of them lacks are left out. If one of them is not run,
 prediction was fitted to the numbers that decide it as circular, each with the reason. It is judged
 like the others and counted apart.
 
+**Registered.** `make register` writes the form of each claim (a hash of what decides it), the date
+and the revision to a file next to the claims, which is committed before the runs and is in every
+archive. A page says of each claim whether it was registered in its present form before the first of
+the runs that decide it, was changed after it, or came later. Words that are only printed do not
+count as a change, nor do claims that join its family. Measurements have no date, so nothing is said
+of claims that they decide. A file without a registration gets one from its history in git.
+
 **Cases.** A theorem, a bound or an arithmetic statement is a list of cases. It holds if all of
 them are met, and fails otherwise. The row has its hardest case, with what was measured and its
 limit: the case furthest beyond its limit, or the nearest to it if all are met. A printed theorem
@@ -154,7 +161,7 @@ it the other way, or within it. A verdict takes {FEWEST_UNIVERSES} universes.
 **Shares.** Their 95 % intervals are Clopper and Pearson's, which are exact: Wilson's are shorter,
 and miss a share near 1 more often than they say. For robust, reversed and no effect, the lower
 limit must be at least {100 * LEAST:g} %, too. A Sobol sample covers the settings more evenly than
-independent draws do; its shares vary less, so that the interval is wide enough.
+independent draws, so that its shares vary less, and the interval is wide enough.
 
 **All universes at once.** The signs of whole universes are flipped, as in PIMA (Girardi et al.,
 2024, arXiv 2210.02794), where those of observations are: if no universe has an effect, each sign is
@@ -169,11 +176,11 @@ smaller one, and the smallest than the more frequent answer (exact sign test, on
 shared among the sizes). The rule must make at most {100 * GAIN:g} % of the mistakes of the more
 frequent answer. It tells where the claim holds, or where its opposite does if that is more frequent
 and the claim holds in fewer than {100 * (1 - LEAST):.0f} %. Thresholds are readable numbers between
-sampled values. The shares of variance are correlation ratios of the effects' ranks, over five parts
+sampled values. Shares of variance are correlation ratios of the effects' ranks, over five parts
 of equal size of each setting, with their bias taken off (ε², Kelley 1935).
 
-**Families.** The p values of all universes, of shares (an exact binomial test of
-{100 * LEAST:g} %) and of rules are adjusted within the family by Holm's method.
+**Families.** The p values of all universes, of shares (an exact binomial test of {100 * LEAST:g} %)
+and of rules are adjusted within the family by Holm's method.
 
 **Noise.** With few seeds the effect of a universe is noisy, and so is its side of the margin. A
 share is therefore that of measurements with so many seeds, in universes drawn from the ranges.
@@ -181,17 +188,21 @@ Where effects are clearly beyond or within the margin, that is the share of univ
 are within the noise of the margin, about half of them are counted. Such universes make `no effect`
 and `robust` rarer in most cases. But where a claim holds in 80 % of the universes, and is at the
 margin in all others, 90 % are measured beyond it, and robust is often said (the last row below).
-Whatever the noise, as long as it is symmetric: a lower limit of {100 * LEAST:g} % is one of
-{100 * (2 * LEAST - 1):.0f} % for the universes whose true effect is at least the margin.
+With any symmetric noise, a lower limit of {100 * LEAST:g} % measured is one of
+{100 * (2 * LEAST - 1):.0f} % of universes whose true effect is at least the margin.
 
 ## How often verdicts over universes are false
 
 From {{simulations:,}} simulated multiverses for each row. Effects are in standard deviations of the
 noise of one seed; the margin is 1. There are six settings between 0 and 1, of which `a` and `b` may
-decide. Shares in percent, at {{sizes}} (universes
-× seeds in each). False: any verdict but undecided that is not true; a rule
-is false if it names a setting that does not decide. Power: the true verdict is found. Significant:
-the test over all universes.
+decide. Shares are in percent, at {{sizes}} (universes × seeds in each).
+False is any verdict but undecided that is not true, and a rule that names a setting that does not
+decide. Power is the share of claims that get their true verdict, and significant that of claims for
+which the test over all universes is.
+
+False verdicts are at most {100 * ALPHA:g} %, up to the error of simulation, in all rows but the last
+(see Noise). The test over all universes assumes symmetry, as the sign-flip test of seeds does: with
+skewed noise around 0 it is significant too often. It makes no verdict alone.
 
 {{table}}"""
 
