@@ -200,9 +200,9 @@ False is any verdict but undecided that is not true, and a rule that names a set
 decide. Power is the share of claims that get their true verdict, and significant that of claims for
 which the test over all universes is.
 
-False verdicts are at most {100 * ALPHA:g} %, up to the error of simulation, in all rows but the last
-(see Noise). The test over all universes assumes symmetry, as the sign-flip test of seeds does: with
-skewed noise around 0 it is significant too often. It makes no verdict alone.
+False verdicts are at most {100 * ALPHA:g} %, up to the error of simulation, in all rows but the
+last (see Noise). The test over all universes assumes symmetry, as the sign-flip test of seeds does:
+with skewed noise around 0 it is significant too often. It makes no verdict alone.
 
 {{table}}"""
 
