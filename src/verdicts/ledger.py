@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from itertools import groupby
 
-import numpy as np
 import pandas as pd
 
 from verdicts.claims.claim import Claim, ClaimsFile
@@ -80,23 +79,55 @@ def _examined(
     tables: Tables,
 ) -> Evidence | Verdict:
     """The evidence on a claim or a cell; a verdict if it is not run, or judged by cases."""
-    quantity = QUANTITIES[claim.quantity]
     try:
-        rows = _read(claim, {**claim.where, **where}, tables)
-        for name in claim.gates:
-            check_gate(claims.gates[name], rows, tables)
-        result = quantity.function(rows, **claim.arguments)
-    except UserError as error:
+        result = _result(claim, where, claims, tables)
+    except _NotRun as error:
         return Verdict(NOT_RUN, str(error))
-    except KeyError as error:  # of a table that an older version has written, for example
-        return Verdict(NOT_RUN, f"{claim.quantity!r} finds no {in_a_line(error)}")
-    if quantity.cases:
+    if QUANTITIES[claim.quantity].cases:
         return judge_cases(_checked_cases(claim, result))
     assert expectation is not None  # claims files without one are refused
-    values = quantity.per_seed(f"claims.{claim.id}.quantity", result)
+    numbers = _per_seed(claim, result)
     if claim.looks:
-        return sequential(values[np.argsort(result.index)], expectation, claim.looks)
-    return evidence(values, expectation)
+        return sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
+    return evidence(numbers.to_numpy(), expectation)
+
+
+class _NotRun(Exception):
+    """Why there are no runs that could decide a claim."""
+
+
+def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) -> object:
+    """What the quantity of a claim, or of a cell, says of its rows; _NotRun if it says nothing."""
+    try:
+        if claim.is_pooled:
+            rows = _numbers(claim, claims, tables)
+        else:
+            rows = _read(claim, {**claim.where, **where}, tables)
+        for name in claim.gates:
+            check_gate(claims.gates[name], rows, tables)
+        return QUANTITIES[claim.quantity].function(rows, **claim.arguments)
+    except UserError as error:
+        raise _NotRun(str(error)) from None
+    except KeyError as error:  # of a table that an older version has written, for example
+        raise _NotRun(f"{claim.quantity!r} finds no {in_a_line(error)}") from None
+
+
+def _numbers(claim: Claim, claims: ClaimsFile, tables: Tables) -> pd.DataFrame:
+    """By seed, how far the number of each claim that is pooled is on the side that it claims."""
+    found = {}
+    for name in claim.pooled:
+        member = claims.claims[name]
+        assert member.expectation is not None  # such claims are not pooled
+        try:
+            numbers = _per_seed(member, _result(member, {}, claims, tables))
+        except _NotRun as error:
+            raise _NotRun(f"{name} is not run: {error}") from None
+        found[name] = member.expectation.toward(numbers)
+    return pd.DataFrame(found)
+
+
+def _per_seed(claim: Claim, result: object) -> pd.Series:
+    return QUANTITIES[claim.quantity].per_seed(f"claims.{claim.id}.quantity", result)
 
 
 def _read(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:
@@ -148,6 +179,7 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         family=claim.id if cell else claim.family,
         family_size=verdict.family,
         shows=claim.shows,
+        below_margin=verdict.below_margin,
         looks=known.looks if known else None,
         mark=claim.mark,
         mark_reason=claim.mark_reason,

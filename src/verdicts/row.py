@@ -77,6 +77,8 @@ class Row:
     """The number of claims whose p values were adjusted together."""
     shows: str
     """The table or figure that shows it."""
+    below_margin: bool = False
+    """It holds or fails, and the effect is shown to be smaller than the margin."""
     looks: int | None = None
     """The looks taken at the claim, by the plan in its file; None without a plan."""
     mark: str | None = None
@@ -162,6 +164,11 @@ class Row:
         if self.looks is None:
             return ""
         return f" in {self.looks} look{'' if self.looks == 1 else 's'}"
+
+    @property
+    def also(self) -> str:
+        """What is said after the verdict of an effect that is real and below the margin."""
+        return ", and the effect is smaller than the margin" if self.below_margin else ""
 
     @property
     def remarks(self) -> list[str]:

@@ -137,4 +137,6 @@ def sentence(row: Row) -> Sentence:
     parts = []
     if row.measured != ABSENT and not (row.cases > 0 and row.reason):
         parts.append(row.measured + (f" ({', '.join(details)})" if details else ""))
-    return Sentence(row, _WORDS[row.verdict], "; ".join([*parts, *filter(None, [row.why])]))
+    return Sentence(
+        row, _WORDS[row.verdict] + row.also, "; ".join([*parts, *filter(None, [row.why])])
+    )

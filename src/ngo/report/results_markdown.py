@@ -136,7 +136,7 @@ def claims_table(contents: Contents) -> str:
             "Id": f'<a id="{row.anchor}"></a>{escaped(row.claim)}',
             "Claim": f"[{escaped(row.statement)}](#{contents.target(row)})",
             "Place": escaped(row.place),
-            "Verdict": row.verdict,
+            "Verdict": row.verdict + row.also,
             "Expected": escaped(str(row.expectation or "")),
             "Measured": escaped(row.measured),
             "95 % interval": row.interval,

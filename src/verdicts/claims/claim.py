@@ -17,6 +17,10 @@ MARKS = ("trivial", "circular")
 predicts was chosen or fitted with the numbers that decide it."""
 
 
+POOLED = "pooled"
+"""The quantity of a claim whose number is the mean of those of other claims."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """A part of a claim's rows, with its own verdict."""
@@ -50,6 +54,13 @@ class Claim:
     #: ``trivial`` or ``circular`` (``MARKS``), and why; such claims are counted apart.
     mark: str | None = None
     mark_reason: str = ""
+    #: The ids of the claims whose numbers a pooled claim is about.
+    pooled: tuple[str, ...] = ()
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether its number is the mean of those of other claims."""
+        return self.quantity == POOLED
 
     @property
     def added(self) -> str:

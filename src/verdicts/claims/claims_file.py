@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from verdicts.claims.claim import MARKS, Cell, Claim, ClaimsFile, Gate
+from verdicts.claims.claim import MARKS, POOLED, Cell, Claim, ClaimsFile, Gate
 from verdicts.claims.entries import boolean, check_keys, mapping, names, number, one_of, text
 from verdicts.claims.for_each import expanded
+from verdicts.claims.pooling import with_members
 from verdicts.claims.printed import PrintedNumbers
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
@@ -28,6 +29,9 @@ CLAIM_KEYS = (
 )
 SECTIONS = ("looks", "values", "defaults", "gates", "claims")
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
+OF_ROWS = ("from", "where", "gate", "cells", "every_cell")
+"""Keys that a pooled claim has not: the claims that it pools have their own."""
+
 OWN_OF_A_CELL = (*RELATIONS, "margin")
 
 TAKEN = ("min", "max", "mean", "median")
@@ -72,7 +76,8 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
         _claim(f"claims.{name}", name, printed.numbers(f"claims.{name}", entry), gates, plan)
         for name, entry in expanded("claims", short, named).items()
     ]
-    return ClaimsFile({claim.id: claim for claim in claims}, gates, tuple(sorted(printed.files)))
+    by_id = with_members({claim.id: claim for claim in claims})
+    return ClaimsFile(by_id, gates, tuple(sorted(printed.files)))
 
 
 def _with_defaults(
@@ -92,7 +97,10 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.-]*", name):
         raise UserError(f"claims: the id {shown(name)} is not allowed; use letters, digits, _.-")
     values = mapping(key, entry)
-    check_keys(key, values, CLAIM_KEYS, ("place", "says", "kind", "from", "quantity"))
+    pooled = values.get("quantity") == POOLED
+    known = [each for each in CLAIM_KEYS if not pooled or each not in OF_ROWS]
+    rows = () if pooled else ("from",)
+    check_keys(key, values, known, ("place", "says", "kind", *rows, "quantity"))
     kind = one_of(f"{key}.kind", values["kind"], KINDS)
     quantity, arguments = _quantity(key, values)
     expectation = _expectation(key, values)
@@ -102,7 +110,7 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
         place=text(f"{key}.place", values["place"]),
         says=text(f"{key}.says", values["says"]),
         kind=kind,
-        tables=names(f"{key}.from", values["from"]),
+        tables=() if pooled else names(f"{key}.from", values["from"]),
         where=_where(f"{key}.where", values.get("where", {})),
         quantity=quantity,
         arguments=arguments,

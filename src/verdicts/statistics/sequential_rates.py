@@ -18,7 +18,7 @@ from verdicts.statistics.sign_flip import upper_tail
 PLAN = (10, 20, 40, 80)
 
 SEQUENTIAL = (
-    *(each for each in SITUATIONS if each.means in ((0.0,), (1.0,)) and "5 off" not in each.name),
+    *(each for each in SITUATIONS if each.means in ((0.0,), (0.5,), (1.0,)) and "5 off" not in each.name),
     *(each for each in SITUATIONS if each.means == (0.0,) * 6),
     *(
         Situation(
