@@ -18,7 +18,7 @@ from verdicts.statistics.sign_flip import upper_tail
 PLAN = (10, 20, 40, 80)
 
 SEQUENTIAL = (
-    *(each for each in SITUATIONS if each.means in ((0.0,), (0.5,), (1.0,)) and "5 off" not in each.name),
+    *(each for each in SITUATIONS if each.means in ((0.0,), (0.5,), (1.0,)) and each.printed != 5),
     *(each for each in SITUATIONS if each.means == (0.0,) * 6),
     *(
         Situation(
@@ -53,7 +53,7 @@ def sequential_rates(
     records: list[dict[str, object]] = []
     for situation in situations:
         for noise in noises:
-            stream = np.random.default_rng([plan[-1], len(records)])
+            stream = np.random.default_rng([*situation.name.encode(), *noise.encode()])
             tallies = [Tally(situation) for _ in plan]
             used = np.zeros(len(plan))
             for family, expectations, paper in simulated(
