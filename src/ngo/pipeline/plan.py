@@ -27,7 +27,7 @@ from ngo.pipeline.paper import Paper, paper_of, reference, shared
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
-from verdicts.claims.claim import ClaimsFile
+from verdicts.claims.claim import ADDED, ClaimsFile
 
 # Folders of results/ that all tiers share or once shared: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
@@ -88,15 +88,19 @@ class Plan:
     def artefacts(self) -> dict[str, Declared]:
         """The figures and tables, by name: those of the paper whose tidy tables the plan makes.
 
-        An experiment that no figure of the paper reads has a default figure. The table of claims
-        is the last.
+        An experiment that no figure of the paper reads has a default figure, but for the added
+        seeds of a claim. The table of claims is the last.
         """
         paper = self.paper.figures
         read = {table for each in paper.values() for table in each.reads.values()}
         default = shared("default")
         return {
             **{n: each for n, each in paper.items() if self.made.issuperset(each.reads.values())},
-            **{name: default.of(name) for name in self.training if name not in {*read, *paper}},
+            **{
+                name: default.of(name)
+                for name in self.training
+                if name not in {*read, *paper} and not name.startswith(ADDED)
+            },
             CLAIMS: shared(CLAIMS),
         }
 

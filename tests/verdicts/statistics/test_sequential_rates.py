@@ -8,7 +8,7 @@ from conftest import REPOSITORY
 
 from verdicts.statistics.sequential_rates import PLAN, SEQUENTIAL, sequential_rates
 
-SIMULATIONS = 300
+SIMULATIONS = 120
 FALSE = ["false_holds", "false_fails", "false_equivalent"]
 
 
@@ -24,7 +24,7 @@ def of(start: str):
 
 
 @pytest.mark.parametrize(
-    "start", ["above 0: the mean is 0", "above 0: the mean is 1", "near 0: the mean is 1",
+    "start", ["above 0: the mean is 0.5", "above 0: the mean is 1", "near 0: the mean is 1",
               "paper: its value is 1 off"],
 )  # fmt: skip
 def test_false_verdicts_are_rare_at_the_end_of_all_looks(start):
@@ -36,8 +36,8 @@ def test_false_verdicts_are_rare_at_the_end_of_all_looks(start):
 
 
 def test_false_verdicts_in_a_family_at_different_looks_are_rare():
-    rates = sequential_rates(100, of("6 claims above 0: 3 means are 0, 3 are 1"), ["normal"])
-    assert rates[FALSE].to_numpy().max() <= limit(100)
+    rates = sequential_rates(60, of("6 claims above 0: 3 means are 0, 3 are 1"), ["normal"])
+    assert rates[FALSE].to_numpy().max() <= limit(60)
     assert rates["power"].is_monotonic_increasing
     assert rates["power"].iloc[-1] > 0.99
     # What is decided early takes no more seeds.
