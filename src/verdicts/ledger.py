@@ -15,6 +15,7 @@ import pandas as pd
 
 from verdicts.claims.claim import Claim, ClaimsFile
 from verdicts.claims.gates import check_gate
+from verdicts.claims.universes import universes_of
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, in_a_line
 from verdicts.row import NAN, Row
@@ -25,14 +26,18 @@ from verdicts.statistics.cases import COLUMNS
 from verdicts.statistics.evidence import Evidence, evidence
 from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.judgement import NOT_RUN, Verdict, judge, judge_cases, judge_every
+from verdicts.statistics.multiverse import MultiverseEvidence, examined, judge_multiverses
 from verdicts.statistics.power import detectable, seeds_needed
 from verdicts.statistics.sequential import sequential
+
+Found = Evidence | MultiverseEvidence | Verdict
+"""What is found of a claim or cell: evidence, or a verdict if that needs no other claim."""
 
 
 def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     """A row for each claim, in the order of the file, each followed by those of its cells."""
     cells = {claim.id: _cells(claim, claims, tables) for claim in claims.claims.values()}
-    found: dict[str, Evidence | Verdict] = {}
+    found: dict[str, Found] = {}
     for claim in claims.claims.values():
         if claim.every_cell:
             found[claim.id] = judge_every(list(cells[claim.id].values()))
@@ -65,10 +70,12 @@ def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdic
     )
 
 
-def _decided(found: dict[str, Evidence | Verdict]) -> dict[str, Verdict]:
+def _decided(found: dict[str, Found]) -> dict[str, Verdict]:
     """Verdicts on all the evidence of a family; verdicts that are there already are kept."""
-    open_ = {name: each for name, each in found.items() if isinstance(each, Evidence)}
-    verdicts = dict(zip(open_, judge(list(open_.values())), strict=True))
+    seeds = {name: each for name, each in found.items() if isinstance(each, Evidence)}
+    sampled = {name: each for name, each in found.items() if isinstance(each, MultiverseEvidence)}
+    verdicts = dict(zip(seeds, judge(list(seeds.values())), strict=True))
+    verdicts |= zip(sampled, judge_multiverses(list(sampled.values())), strict=True)
     return {k: each if isinstance(each, Verdict) else verdicts[k] for k, each in found.items()}
 
 
@@ -78,7 +85,7 @@ def examined(
     expectation: Expectation | None,
     claims: ClaimsFile,
     tables: Tables,
-) -> Evidence | Verdict:
+) -> Found:
     """The evidence on a claim or a cell; a verdict if it is not run, or judged by cases."""
     try:
         result = _result(claim, where, claims, tables)
@@ -87,6 +94,11 @@ def examined(
     if QUANTITIES[claim.quantity].cases:
         return judge_cases(_checked_cases(claim, result))
     assert expectation is not None  # claims files without one are refused
+    if claim.universes is not None:
+        assert isinstance(result, pd.DataFrame)  # that of universes_of
+        if result["why"].ne("").all():
+            return Verdict(NOT_RUN, f"no universe counts: {result['why'].iloc[0]}")
+        return examined(result, expectation)
     numbers = _per_seed(claim, result)
     if claim.looks:
         return sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
@@ -119,6 +131,8 @@ def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
             rows = _read(claim, {**claim.where, **where}, tables)
         for name in claim.gates:
             check_gate(claims.gates[name], rows, tables)
+        if claim.universes is not None:
+            return universes_of(claim, where, tables)
         return QUANTITIES[claim.quantity].function(rows, **claim.arguments)
     except UserError as error:
         raise _NotRun(str(error)) from None
@@ -169,6 +183,7 @@ def _checked_cases(claim: Claim, cases: object) -> pd.DataFrame:
 
 def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verdict) -> Row:
     known = verdict.evidence
+    seeds = known if isinstance(known, Evidence) else None
     return Row(
         claim=claim.id,
         cell=cell,
@@ -181,8 +196,8 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         relation=expectation.relation if expectation else "",
         expected=expectation.value if expectation else NAN,
         margin=NAN if expectation is None or expectation.margin is None else expectation.margin,
-        detectable=detectable(known, verdict.family) if known else NAN,
-        seeds_needed=seeds_needed(known, verdict.family) if known else NAN,
+        detectable=detectable(seeds, verdict.family) if seeds else NAN,
+        seeds_needed=seeds_needed(seeds, verdict.family) if seeds else NAN,
         p_adjusted=verdict.p_adjusted,
         p_equivalent_adjusted=verdict.p_equivalent_adjusted,
         met=verdict.met,
@@ -194,7 +209,8 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         family_size=verdict.family,
         shows=claim.shows,
         below_margin=verdict.below_margin,
-        looks=known.looks if known else None,
+        multiverse=verdict.multiverse,
+        looks=seeds.looks if seeds else None,
         mark=claim.mark,
         mark_reason=claim.mark_reason,
         **{name: getattr(known, name, NAN) for name in FACTS},

@@ -54,6 +54,8 @@ class Claim:
     every_cell: bool = False
     #: The numbers of seeds at which it is judged; empty: at any.
     looks: Plan = ()
+    #: The sampled settings over which it is judged; None for a claim about seeds.
+    universes: Universes | None = None
     #: ``trivial`` or ``circular`` (``MARKS``), and why; such claims are counted apart.
     mark: str | None = None
     mark_reason: str = ""
@@ -90,6 +92,16 @@ class Gate:
 
 
 @dataclass(frozen=True)
+class Universes:
+    """How a claim is judged over universes: samples of the settings that nobody stated."""
+
+    #: The settings that may decide it; None: all columns ``universe_NAME`` of its rows.
+    settings: tuple[str, ...] | None
+    #: Asked of all rows of a universe: whether it counts.
+    gate: Gate | None
+
+
+@dataclass(frozen=True)
 class ClaimsFile:
     """The claims of a file in its order, and its gates."""
 
@@ -111,6 +123,8 @@ class ClaimsFile:
     def quantities(self) -> tuple[str, ...]:
         """The names of all quantities that claims and gates use, sorted."""
         entries: list[Claim | Gate] = [*self.claims.values(), *self.gates.values()]
+        universes = [claim.universes for claim in self.claims.values() if claim.universes]
+        entries += [each.gate for each in universes if each.gate]
         return tuple(sorted({each.quantity for each in entries if each.quantity}))
 
     def with_named(self, argument: str, values: Mapping[str, object]) -> ClaimsFile:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from verdicts.claims.claim import MARKS, POOLED, Cell, Claim, ClaimsFile, Gate
+from verdicts.claims.claim import MARKS, POOLED, Cell, Claim, ClaimsFile, Gate, Universes
 from verdicts.claims.entries import boolean, check_keys, mapping, names, number, one_of, text
 from verdicts.claims.for_each import expanded
 from verdicts.claims.pooling import with_members
@@ -25,11 +25,13 @@ from verdicts.yaml_files import read_mapping
 
 CLAIM_KEYS = (
     *("place", "says", "kind", "from", "where", "quantity", "with", *RELATIONS, "margin", "unit"),
-    *("family", "gate", "shows", "cells", "every_cell", "looks", *MARKS),
+    *("family", "gate", "shows", "cells", "every_cell", "universes", "looks", *MARKS),
 )
 SECTIONS = ("looks", "values", "defaults", "gates", "claims")
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
-OF_ROWS = ("from", "where", "gate", "cells", "every_cell")
+UNIVERSES_KEYS = ("settings", "gate")
+UNIVERSES_GATE_KEYS = tuple(key for key in GATE_KEYS if key not in ("from", "else"))
+OF_ROWS = ("from", "where", "gate", "cells", "every_cell", "universes")
 """Keys that a pooled claim has not: the claims that it pools have their own."""
 
 OWN_OF_A_CELL = (*RELATIONS, "margin")
@@ -105,6 +107,10 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     quantity, arguments = _quantity(key, values)
     expectation = _expectation(key, values)
     mark = _given(key, values, MARKS)
+    universes = _universes(key, values["universes"]) if "universes" in values else None
+    looks = () if universes else plan
+    if "looks" in values:
+        looks = checked_plan(f"{key}.looks", values["looks"])
     claim = Claim(
         id=name,
         place=text(f"{key}.place", values["place"]),
@@ -124,7 +130,8 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
             for cell, more in mapping(f"{key}.cells", values.get("cells", {})).items()
         },
         every_cell=boolean(f"{key}.every_cell", values.get("every_cell", False)),
-        looks=checked_plan(f"{key}.looks", values["looks"]) if "looks" in values else plan,
+        universes=universes,
+        looks=looks,
         mark=mark,
         mark_reason=text(f"{key}.{mark}", values[mark]) if mark else "",
     )
@@ -135,6 +142,19 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
             raise unknown(f"{key}.gate", gate, gates)
     _check_expectations(key, claim)
     return claim
+
+
+def _universes(claim: str, entry: object) -> Universes:
+    key = f"{claim}.universes"
+    values = mapping(key, entry)
+    check_keys(key, values, UNIVERSES_KEYS, ())
+    gate = None
+    if "gate" in values:
+        own = mapping(f"{key}.gate", values["gate"])
+        check_keys(f"{key}.gate", own, UNIVERSES_GATE_KEYS, ("take",))
+        gate = _gate(f"{key}.gate", "universes", {**own, "else": "the universe does not count"})
+    settings = names(f"{key}.settings", values["settings"]) if "settings" in values else None
+    return Universes(settings, gate)
 
 
 def _cell(key: str, entry: object, expectation: Expectation | None) -> Cell:
@@ -153,6 +173,10 @@ def _check_expectations(key: str, claim: Claim) -> None:
     """A claim needs one expectation, unless its quantity has cases or its cells have their own."""
     if claim.every_cell and not claim.cells:
         raise UserError(f"{key}.every_cell: true needs 'cells'.")
+    if claim.looks and claim.universes is not None:
+        raise UserError(f"{key}.looks: not allowed with 'universes'; they are judged once.")
+    if claim.every_cell and claim.universes is not None:
+        raise UserError(f"{key}.every_cell: not allowed with 'universes'; each cell has a verdict.")
     judged = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
     if not claim.every_cell:
         judged[key] = claim.expectation
@@ -170,6 +194,8 @@ def _check_expectations(key: str, claim: Claim) -> None:
                 f"{place}.{expectation.relation}: not allowed for a claim of kind {claim.kind!r}; "
                 f"allowed: {', '.join(KINDS[claim.kind])}."
             )
+        if claim.universes is not None and (expectation is None or not expectation.directed):
+            raise UserError(f"{place}.universes: it needs a quantity with above, or below.")
 
 
 def _expectation(key: str, values: Mapping[str, object]) -> Expectation | None:

@@ -44,6 +44,8 @@ def _obstacle(claim: Claim, member: Claim) -> str:
         return "it is a pooled claim"
     if member.every_cell or member.expectation is None or not member.expectation.directed:
         return "it does not say that one number is above or below a value"
+    if member.universes is not None:
+        return "it is about universes, not about seeds"
     if member.unit != claim.unit:
         return f"its unit is {member.unit!r}, and that of {claim.id!r} is {claim.unit!r}"
     return ""

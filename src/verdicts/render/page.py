@@ -20,9 +20,10 @@ th, td { border-bottom: 1px solid color-mix(in srgb, currentColor 25%, transpare
   padding: .35rem .6rem; text-align: left; vertical-align: top; }
 th { white-space: nowrap; }
 .verdict { font-weight: 600; min-width: 7rem; }
-.holds { color: light-dark(#12652a, #6fd08c); }
-.fails { color: light-dark(#a3201c, #ff8f88); }
-.equivalent { color: light-dark(#0b5394, #82b8f0); }
+.holds, .robust { color: light-dark(#12652a, #6fd08c); }
+.fails, .reversed { color: light-dark(#a3201c, #ff8f88); }
+.equivalent, .no-effect { color: light-dark(#0b5394, #82b8f0); }
+.depends { color: light-dark(#7a4b00, #e3b25c); }
 .undecided, .not-run { color: light-dark(#5b5b5b, #b5b5b5); }
 """
 

@@ -19,13 +19,22 @@ from verdicts.statistics.holm import adjusted
 if TYPE_CHECKING:
     import pandas as pd
 
+    from verdicts.statistics.multiverse import Multiverse, MultiverseEvidence
+
 HOLDS = "holds"
 FAILS = "fails"
 EQUIVALENT = "equivalent"
 UNDECIDED = "undecided"
 NOT_RUN = "not run"
+ROBUST = "robust"
+DEPENDS = "depends"
+REVERSED = "reversed"
+NO_EFFECT = "no effect"
 
 VERDICTS = (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
+OVER_UNIVERSES = (ROBUST, DEPENDS, REVERSED, NO_EFFECT)
+"""The verdicts on claims over universes, besides undecided and not run (``multiverse``)."""
+
 DECIDED = (HOLDS, FAILS, EQUIVALENT)
 
 
@@ -35,7 +44,7 @@ class Verdict:
 
     verdict: str
     reason: str = ""
-    evidence: Evidence | None = None
+    evidence: Evidence | MultiverseEvidence | None = None
     p_adjusted: float = float("nan")
     """Of a difference: ``Evidence.p``, adjusted."""
     p_equivalent_adjusted: float = float("nan")
@@ -49,6 +58,8 @@ class Verdict:
     hardest_measured: float = float("nan")
     hardest_limit: float = float("nan")
     """… what was measured in it, and its limit."""
+    multiverse: Multiverse | None = None
+    """What the universes say, for a claim over universes."""
     below_margin: bool = False
     """A claim of a direction holds or fails, and the effect is shown to be within the margin."""
 

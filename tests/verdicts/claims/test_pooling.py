@@ -50,13 +50,17 @@ def test_one_name_needs_no_list(tmp_path):
             "'b' can't be pooled: it does not say",
         ),
         (
+            {"b": {"universes": {}}, "p": pool("b")},
+            "'b' can't be pooled: it is about universes, not about seeds",
+        ),
+        (
             {"b": {"unit": "points"}, "p": pool("b")},
             "'b' can't be pooled: its unit is 'points', and that of 'p' is ''",
         ),
         ({"p": {**pool("a-1"), "with": None}}, r"claims\.p\.with: 'claims' is missing"),
         *[
             ({"p": pool("a-1", **{key: value})}, rf"claims\.p: '{key}' is unknown")
-            for key, value in zip(OF_ROWS, ("t", {}, "g", {}, True), strict=True)
+            for key, value in zip(OF_ROWS, ("t", {}, "g", {}, True, {}), strict=True)
         ],
         ({"b": {"from": None}}, r"claims\.b: 'from' is missing"),
     ],
