@@ -42,7 +42,7 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
         if claim.every_cell:
             found[claim.id] = judge_every(list(cells[claim.id].values()))
         else:
-            found[claim.id] = examined(claim, {}, claim.expectation, claims, tables)
+            found[claim.id] = evidence_on(claim, {}, claim.expectation, claims, tables)
     by_family = sorted(claims.claims.values(), key=lambda claim: claim.family)
     decided: dict[str, Verdict] = {}
     for _, members in groupby(by_family, key=lambda claim: claim.family):
@@ -64,7 +64,7 @@ def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdic
     """The verdicts on the cells of a claim, adjusted within it."""
     return _decided(
         {
-            name: examined(claim, cell.where, cell.expectation, claims, tables)
+            name: evidence_on(claim, cell.where, cell.expectation, claims, tables)
             for name, cell in claim.cells.items()
         }
     )
@@ -79,7 +79,7 @@ def _decided(found: dict[str, Found]) -> dict[str, Verdict]:
     return {k: each if isinstance(each, Verdict) else verdicts[k] for k, each in found.items()}
 
 
-def examined(
+def evidence_on(
     claim: Claim,
     where: Selection,
     expectation: Expectation | None,

@@ -56,26 +56,24 @@ def decisions(
     has the records of finished runs, which say what a run takes. ``earlier`` is the overlay of an
     earlier call, which ``config`` includes: its seeds stay if their runs are in the tables.
     """
-    from verdicts.counts import counts
     from verdicts.ledger import judged
-    from verdicts.statistics.judgement import UNDECIDED, VERDICTS
+    from verdicts.statistics.judgement import UNDECIDED
 
     rows = judged(plan.ledger, tables)
     nexts = NextLooks(config, plan, tables, results, _made(earlier or {}, tables))
     looks: list[NextLook] = []
     reasons: dict[str, str] = {}
-    for row in rows:
-        if row.verdict != UNDECIDED or row.cell or row.mark:
-            continue
+    counted = [row for row in rows if not (row.cell or row.mark)]
+    undecided = [row for row in counted if row.verdict == UNDECIDED]
+    for row in undecided:
         try:
             looks.append(nexts.of(row, [each for each in rows if each.claim == row.claim]))
         except UserError as error:
             reasons[row.claim] = str(error)
-    found = counts(rows)
     chosen, left = _within(looks, hours * 3600 * jobs)
     return Decisions(
-        claims=sum(found[each] for each in VERDICTS),
-        undecided=found[UNDECIDED],
+        claims=len(counted),
+        undecided=len(undecided),
         chosen=chosen,
         left=left,
         reasons=reasons,

@@ -70,7 +70,7 @@ class NextLooks:
 
         Raises a UserError with the reason if more seeds can't decide it.
         """
-        from verdicts.ledger import examined
+        from verdicts.ledger import evidence_on
         from verdicts.statistics.judgement import UNDECIDED
         from verdicts.statistics.power import POWER
 
@@ -85,7 +85,7 @@ class NextLooks:
             cell = claim.cells[part.cell] if part.cell else None
             where = cell.where if cell else {}
             expectation = cell.expectation if cell else claim.expectation
-            evidences[part.cell] = examined(claim, where, expectation, ledger, self.tables)
+            evidences[part.cell] = evidence_on(claim, where, expectation, ledger, self.tables)
         taken = min(part.looks or 0 for part in parts)
         look = claim.looks[taken]
         chances = [
@@ -107,6 +107,8 @@ class NextLooks:
 
     def _check(self, claim: Claim, parts: Sequence[Row]) -> None:
         """Raise a UserError if more seeds can't decide a claim."""
+        if claim.universes is not None:
+            raise UserError("it is judged over universes")
         if not claim.looks:
             raise UserError("its file has no looks for it")
         if min(part.looks or 0 for part in parts) == len(claim.looks):

@@ -61,11 +61,11 @@ def sequential_rates(
             ):
                 for k, (judged, seeds) in enumerate(_looks(family, expectations, plan)):
                     tallies[k].add(judged, paper)
-                    used[k] += seeds / simulations
+                    used[k] += seeds
             records += [
                 {"situation": situation.name, "noise": noise, "seeds": look, "used": mean}
                 | tally.shares
-                for look, mean, tally in zip(plan, used, tallies, strict=True)
+                for look, mean, tally in zip(plan, used / simulations, tallies, strict=True)
             ]
     return pd.DataFrame(records)
 
