@@ -112,7 +112,9 @@ def lines(found: Decisions, jobs: int) -> Iterator[str]:
 
 
 def _told(looks: list, costs: Mapping[str, float], jobs: int) -> str:
-    return f"{len(looks)} looks, {len(costs)} runs, {_hours(sum(costs.values()), jobs)} hours"
+    plural = "" if len(looks) == 1 else "s"
+    hours = _hours(sum(costs.values()), jobs)
+    return f"{len(looks)} look{plural}, {len(costs)} runs, {hours} hours"
 
 
 def _hours(seconds: float, jobs: int) -> str:
