@@ -23,7 +23,7 @@ from ngo.pipeline.config_files import CONFIG, PAPERS
 from ngo.pipeline.places import tier_folder
 from ngo.pipeline.report_contents import report_contents
 from ngo.report.contents import Contents, text
-from ngo.report.results_markdown import replaced, results_markdown, summary, summary_of
+from ngo.report.results_markdown import moved, replaced, results_markdown, summary, summary_of
 from ngo.report.small_images import small_png
 
 REPOSITORY = Path(__file__).parents[1]
@@ -85,12 +85,11 @@ def pages(contents: Contents) -> dict[str, str]:
     """The files, by their paths in the repository."""
     page, listed = names(contents.tier)
     assumptions = text(contents.assumptions.with_name("assumptions.md"))
-    found = {
-        f"docs/{page}.md": results_markdown(contents, f"images/{page}", f"{listed}.md"),
-        f"docs/{listed}.md": f"# Assumptions of the {contents.tier} tier\n\n{assumptions}",
-    }
+    found = results_markdown(contents, page, f"{listed}.md")
+    found[f"{listed}.md"] = f"# Assumptions of the {contents.tier} tier\n\n{assumptions}"
+    found = {f"docs/{name}": written for name, written in found.items()}
     if contents.tier == FIRST:
-        block = summary(contents, "docs/images/results", "docs/results.md")
+        block = moved(summary(contents, page), page)
         found["README.md"] = replaced(text(REPOSITORY / "README.md"), block)
     return found
 
@@ -123,14 +122,9 @@ def stale(tier: str) -> str | int:
             if text(REPOSITORY / path) != page:
                 return f"{path} is out of date; run make results-page."
     page, readme = (text(REPOSITORY / name) for name in ("docs/results.md", "README.md"))
-    if summary_of(readme) != moved(summary_of(page)):
+    if summary_of(readme) != moved(summary_of(page), "results"):
         return "README.md does not have the summary of docs/results.md; run make results-page."
     return 0
-
-
-def moved(block: str) -> str:
-    """The summary of docs/results.md with the links of README.md."""
-    return block.replace("](images/", "](docs/images/").replace("](#", "](docs/results.md#")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 from ngo.figures.declaration import Declared
 from ngo.pipeline.archives.archive import ABOUT, OLDER
 from ngo.pipeline.config_files import place, read_config
+from ngo.pipeline.paper import REPOSITORY, Paper, config_of
 from ngo.pipeline.places import CLAIMS, tier_folder
 from ngo.pipeline.plan import plan
 from ngo.report.contents import Contents, Shown, text
@@ -36,7 +37,7 @@ def report_contents(configs: Sequence[Path]) -> Contents:
         tier=planned.tier,
         paper=asdict(planned.paper),
         rows=rows,
-        findings=findings(rows, planned.findings),
+        findings=findings(rows, planned.findings, present_findings(planned.paper)),
         shown=shown,
         ledger=CLAIMS,
         assumptions=folder / "tables/assumptions",
@@ -45,6 +46,12 @@ def report_contents(configs: Sequence[Path]) -> Contents:
     )
     contents.check()
     return contents
+
+
+def present_findings(paper: Paper) -> Path | None:
+    """The file of findings of a paper's folder in the repository; None if it has none."""
+    name = read_config([REPOSITORY / config_of(paper.name)]).get("findings")
+    return REPOSITORY / name if name else None
 
 
 def older(path: Path) -> str:

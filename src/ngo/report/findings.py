@@ -1,7 +1,8 @@
-"""What was found: sentences by topic, whose words and numbers follow from the verdicts.
+"""What was found: answers to questions, and sentences by topic, whose words and numbers follow from
+the verdicts.
 
-A file lists topics and, in each, claims by id. A sentence is the claim's statement, its verdict in
-words, and the measured numbers, so it never says more than its verdict.
+A file lists questions (``answers``), topics and, in each, claims by id. A sentence is the claim's
+statement, its verdict in words, and the measured numbers, so it never says more than its verdict.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from ngo.common.registry import UserError, shown
+from ngo.report.answers import Answer, answer
 from verdicts.row import ABSENT, Row, counts
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
 from verdicts.yaml_files import read_mapping
@@ -24,6 +26,9 @@ _WORDS = {
     UNDECIDED: "undecided",
     NOT_RUN: "not run",
 }
+
+LATER = "The questions were written after these results were archived."
+"""What a page says where ``Findings.later``."""
 
 
 @dataclass(frozen=True)
@@ -53,22 +58,29 @@ class Topic:
 
 @dataclass(frozen=True)
 class Findings:
-    """All topics; the sentences that come first, and the figure shown with them."""
+    """All answers and topics, and the figure shown with the answers."""
 
+    answers: tuple[Answer, ...]
     topics: tuple[Topic, ...]
-    first: tuple[Sentence, ...]
     figure: str
     counted: Mapping[str, int]
+    later: bool
+    """Whether the questions are of a later file, because the campaign's own has none."""
     title: str = ""
     """The title of the page; empty if the file names none."""
 
 
-def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
+def findings(
+    rows: Sequence[Row], path: str | Path | None, present: str | Path | None = None
+) -> Findings:
     """The findings that ``path`` lists, from the verdicts; without a file, all under one heading.
 
-    A claim that the ledger does not have is left out, and so is a topic without claims.
+    A claim that the ledger does not have is left out, and so is a question or topic without claims.
+    A file from before there were questions has those of the file ``present``.
     """
     listed = read_findings(path) if path else _of_all(rows)
+    later = "questions" not in listed and present is not None
+    asked = (read_findings(present) if later else listed).get("questions", [])
     by_id = {row.claim: row for row in rows}
 
     def told(ids: Iterable[str]) -> tuple[Sentence, ...]:
@@ -83,11 +95,15 @@ def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
             about = " ".join(topic["about"].split())
             counted = counts(each.row for each in every)
             topics.append(Topic(topic["title"], about, run, absent, counted))
+    answers = tuple(
+        filter(None, (answer(each["asks"], each["claims"], by_id) for each in asked))
+    )
     return Findings(
+        answers,
         tuple(topics),
-        told(listed["first"]),
         listed["figure"],
         counts(rows),
+        later and bool(answers),
         listed.get("title", ""),
     )
 
@@ -95,26 +111,31 @@ def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
 def _of_all(rows: Sequence[Row]) -> dict:
     every = [row.claim for row in rows if not row.cell]
     topic = {"title": "All claims", "about": "In the order of the file.", "claims": every}
-    return {"topics": [topic], "first": [], "figure": ""}
+    return {"questions": [], "topics": [topic], "figure": ""}
 
 
 def read_findings(path: str | Path) -> dict:
     """The checked content of a file of findings; a one-line UserError for its first mistake."""
     listed = read_mapping(path, "findings")
-    _check("findings", listed, {"figure": str, "first": list, "topics": list})
+    _check("findings", listed, {"figure": str, "topics": list})
     if not isinstance(listed.get("title", ""), str):
         raise UserError("findings.title: it must be text.")
     for k, topic in enumerate(listed["topics"]):
         _check(f"findings.topics[{k}]", topic, {"title": str, "about": str, "claims": list})
+    if "questions" in listed:
+        _check("findings", listed, {"questions": list})
+    for k, question in enumerate(listed.get("questions", [])):
+        _check(f"findings.questions[{k}]", question, {"asks": str, "claims": dict})
     return listed
 
 
 def _check(key: str, values: object, kinds: Mapping[str, type]) -> None:
     """Raise a UserError unless ``values`` is a mapping that has values of these kinds."""
-    words = {str: "text", list: "a list"}
+    words = {str: "text", list: "a list", dict: "a mapping of texts"}
     for name, kind in kinds.items():
         value = values.get(name) if isinstance(values, Mapping) else None
-        texts = value if name in ("first", "claims") and isinstance(value, list) else []
+        texts = value if name == "claims" and isinstance(value, list) else []
+        texts = [*value, *value.values()] if isinstance(value, dict) else texts
         if not isinstance(value, kind) or not all(isinstance(text, str) for text in texts):
             raise UserError(
                 f"{key}.{name}: {shown(value)} is not allowed; it must be {words[kind]}."

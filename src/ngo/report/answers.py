@@ -1,0 +1,149 @@
+"""Questions that a reader has, each answered in a sentence that is made from verdicts.
+
+A question names the claims that answer it, the main one first, each with a label such as "on iid
+MNIST". Each claim says yes where it holds. The first word follows from all the verdicts:
+
+- Yes: all hold. No: none does. "Yes, where decided" and "No, where decided": others are undecided.
+- It depends: a claim holds in a part of its universes, which a rule tells apart.
+- Partly: some claims hold, and others do not.
+- Undecided: none is decided. Not run: none was run.
+
+The rest of the sentence has each claim's label and numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from verdicts.row import Row, number
+from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
+
+YES, DEPENDS, NO, OPEN = "yes", "it depends", "no", "undecided"
+KINDS = {
+    **{HOLDS: YES, "robust": YES, "depends": DEPENDS, UNDECIDED: OPEN},
+    **{FAILS: NO, EQUIVALENT: NO, "reversed": NO, "no effect": NO},
+}
+"""What each verdict on a claim that was run says to the question."""
+
+ORDER = (DEPENDS, YES, NO, OPEN)
+"""In which claims are told."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one claim says to the question: three pieces of text, which follow each other."""
+
+    row: Row
+    before: str
+    label: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question and its answer."""
+
+    question: str
+    word: str
+    """Yes, No, Partly, …"""
+    parts: tuple[Part, ...]
+    """What each claim says; empty if none was run."""
+    left_out: str
+    """How many of its claims say nothing, and why; empty if all do."""
+
+    @property
+    def sentence(self) -> str:
+        """The answer as plain text."""
+        said = "; ".join(part.before + part.label + part.after for part in self.parts)
+        return f"{self.word}: {said}." if said else f"{self.word}."
+
+
+def answer(question: str, labels: Mapping[str, str], rows: Mapping[str, Row]) -> Answer | None:
+    """The answer that the claims with these ids and labels give; None if ``rows`` has none."""
+    known = [(rows[claim], label) for claim, label in labels.items() if claim in rows]
+    if not known:
+        return None
+    absent = [row for row, _ in known if row.verdict == NOT_RUN]
+    marked = [row for row, _ in known if row.verdict != NOT_RUN and getattr(row, "mark", None)]
+    told = sorted(
+        (each for each in known if each[0] not in [*absent, *marked]),
+        key=lambda each: ORDER.index(KINDS[each[0].verdict]),
+    )
+    kinds = [KINDS[row.verdict] for row, _ in told]
+    word = first_word(kinds)
+    parts = []
+    for k, (kind, (row, label)) in enumerate(zip(kinds, told, strict=True)):
+        begins = kinds.index(kind) == k and not word.lower().startswith(kind)
+        parts.append(Part(row, f"{kind} " if begins else "", label, finding(row)))
+    out = {
+        "not run": len(absent),
+        "true by construction": len(marked),
+        "not among those of these results": len(labels) - len(known),
+    }
+    said = [f"{count} {'is' if count == 1 else 'are'} {why}" for why, count in out.items() if count]
+    left_out = f"Of {len(labels)} claims, {' and '.join(said)}." if said else ""
+    return Answer(question, word, tuple(parts), left_out)
+
+
+def first_word(kinds: Sequence[str]) -> str:
+    """The first word of an answer, from what its claims say."""
+    said = set(kinds)
+    if DEPENDS in said:
+        return "It depends"
+    if {YES, NO} <= said:
+        return "Partly"
+    for kind, word in ((YES, "Yes"), (NO, "No")):
+        if kind in said:
+            return f"{word}, where decided" if OPEN in said else word
+    return "Undecided" if said else "Not run"
+
+
+def finding(row: Row) -> str:
+    """What was found of a claim, as the end of a sentence that has begun with its label."""
+    multiverse = getattr(row, "multiverse", None)
+    if multiverse is not None:
+        return _in_universes(multiverse)
+    if row.cases > 0:
+        if row.met == row.cases:
+            return f" in all {row.cases:.0f} cases"
+        return f" in only {row.met:.0f} of {row.cases:.0f} cases" if row.met else " in no case"
+    if math.isnan(row.estimate):
+        return f" ({row.reason})" if row.reason else ""
+    directed = row.relation in ("above", "below") and row.expected == 0
+    if row.verdict == EQUIVALENT and directed:
+        return f", no difference beyond {row.with_unit(row.margin)}"
+    if row.verdict == UNDECIDED or not directed:
+        return f", {row.with_unit(row.estimate)}{_bracket(row.low, row.high)}"
+    other_way = (row.estimate > 0) != (row.relation == "above")
+    less = getattr(row, "below_margin", False)
+    return (
+        (", the other way" if other_way else "")
+        + f" by {_size(row)}"
+        + (f", less than the margin of {number(row.margin)}" if less else "")
+    )
+
+
+def _in_universes(multiverse: object) -> str:
+    """``in 70 % of 200 universes [63, 76] (it holds where γ ≤ 0.3)``."""
+    share, low, high = (
+        f"{100 * getattr(multiverse, name):.0f}" for name in ("share", "low", "high")
+    )
+    found = f" in {share} % of {multiverse.count} universes [{low}, {high}]"  # type: ignore[attr-defined]
+    rule = multiverse.rule  # type: ignore[attr-defined]
+    return f"{found} (it holds where {rule})" if rule else found
+
+
+def _size(row: Row) -> str:
+    """How large an effect is, whatever its sign; a logarithm of a ratio as a factor."""
+    sign = -1 if row.estimate < 0 else 1
+    ends = sorted((sign * row.low, sign * row.high))
+    if not row.unit.startswith("log ratio"):
+        return f"{row.with_unit(abs(row.estimate))}{_bracket(*ends)}"
+    factors = (math.exp(min(each, 700.0)) for each in ends)
+    return f"a factor of {number(math.exp(abs(row.estimate)))}{_bracket(*factors)}"
+
+
+def _bracket(low: float, high: float) -> str:
+    return "" if math.isnan(high - low) else f" [{number(low)}, {number(high)}]"
