@@ -24,6 +24,7 @@ from ngo.pipeline.places import tier_folder
 from ngo.pipeline.report_contents import report_contents
 from ngo.report.contents import Contents, text
 from ngo.report.results_markdown import moved, replaced, results_markdown, summary, summary_of
+from ngo.report.shipped import SHIPPED, as_shipped
 from ngo.report.small_images import small_png
 
 REPOSITORY = Path(__file__).parents[1]
@@ -90,6 +91,7 @@ def pages(contents: Contents) -> dict[str, str]:
     found = {f"docs/{name}": written for name, written in found.items()}
     if contents.tier == FIRST:
         block = moved(summary(contents, page), page)
+        found[SHIPPED.as_posix()] = as_shipped(contents)
         found["README.md"] = replaced(text(REPOSITORY / "README.md"), block)
     return found
 

@@ -129,6 +129,8 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         family=claim.id if cell else claim.family,
         family_size=verdict.family,
         shows=claim.shows,
+        mark=claim.mark,
+        mark_reason=claim.mark_reason,
         **{name: getattr(known, name, NAN) for name in FACTS},
     )
 

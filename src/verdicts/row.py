@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -77,6 +77,9 @@ class Row:
     """The number of claims whose p values were adjusted together."""
     shows: str
     """The table or figure that shows it."""
+    mark: str | None = None
+    """``trivial`` or ``circular``: it is counted apart."""
+    mark_reason: str = ""
 
     @property
     def anchor(self) -> str:
@@ -141,9 +144,15 @@ class Row:
         return whole(self.pairs if math.isnan(self.cases) else self.cases)
 
     @property
+    def remarks(self) -> list[str]:
+        """The reason for the verdict, and the mark with its reason; those that there are."""
+        mark = f"{self.mark}: {self.mark_reason}" if self.mark else ""
+        return [text for text in (self.reason, mark) if text]
+
+    @property
     def why(self) -> str:
-        """Why it is not decided, and what would decide it; the reason for a verdict, if any."""
-        parts = [self.reason] if self.reason else []
+        """The remarks; and what would decide it, if it is undecided."""
+        parts = self.remarks
         if self.verdict == UNDECIDED and not math.isnan(self.detectable):
             effect = self.with_unit(self.detectable)
             parts.append(f"these seeds show a difference of {effect} with a power of 80 %")
@@ -160,7 +169,8 @@ class Row:
 COLUMNS = [field.name for field in fields(Row)]
 """The columns of a table of rows."""
 
-_TEXTS = {field.name: str for field in fields(Row) if field.type == "str"}
+_TEXTS = {field.name: str for field in fields(Row) if str(field.type).startswith("str")}
+_OPTIONAL = [field.name for field in fields(Row) if str(field.type).endswith("| None")]
 
 
 def number(value: float) -> str:
@@ -178,15 +188,17 @@ def whole(value: float) -> str:
     return ABSENT if math.isnan(value) else f"{value:.0f}"
 
 
-def counts(rows: Iterable[Row]) -> dict[str, int]:
-    """The number of claims with each verdict, zeros included; cells do not count."""
-    found = [row.verdict for row in rows if not row.cell]
-    return {verdict: found.count(verdict) for verdict in VERDICTS}
-
-
 def as_table(rows: Sequence[Row]) -> pd.DataFrame:
     """The rows as a table with the columns ``COLUMNS``."""
     return pd.DataFrame([asdict(row) for row in rows], columns=COLUMNS)
+
+
+def rows_of(table: pd.DataFrame) -> list[Row]:
+    """The rows of a table that ``as_table`` made; a missing text is empty."""
+    found = table[COLUMNS].astype(object)
+    for name in (*_TEXTS, *_OPTIONAL):
+        found[name] = found[name].where(found[name].notna(), None if name in _OPTIONAL else "")
+    return [Row(*values) for values in found.itertuples(index=False, name=None)]
 
 
 def read_rows(path: str | Path) -> list[Row]:
@@ -201,8 +213,7 @@ def read_rows(path: str | Path) -> list[Row]:
     for name in COLUMNS:
         if name not in table:
             raise UserError(f"claims: {str(path)!r} has no column {name!r}.")
-    table = table.fillna(dict.fromkeys(_TEXTS, ""))
-    rows = [Row(*values) for values in table[COLUMNS].itertuples(index=False, name=None)]
+    rows = rows_of(table)
     for row in rows:
         if row.verdict not in VERDICTS:
             raise unknown(f"claims: verdict of {row.claim}", row.verdict, VERDICTS)

@@ -45,7 +45,7 @@ def test_claims_and_their_cells_are_saved(tmp_path, reference):
     files = {path.name for path in (tmp_path / "tables").iterdir()}
     assert files == {f"claims{part}.{kind}" for part in ("", "_cells") for kind in kinds}
     text = (tmp_path / "tables/claims.md").read_text()
-    assert text.startswith("Claims and their verdicts. 2 claims. Holds: 1, fails: 0, equivale")
+    assert text.startswith("Claims and their verdicts. Of 2 claims, 1 holds, 0 fail, 0 show")
     table = pd.read_csv(tmp_path / "tables/claims.csv")
     assert table["claim"].tolist() == ["learns", "elsewhere"]
     assert set(table["tier"]) == {"test"}
@@ -56,4 +56,4 @@ def test_a_file_without_claims_makes_empty_tables(tmp_path):
     (tmp_path / "claims.yaml").write_text("claims: {}\n")
     made = saved(tmp_path, tmp_path / "claims.yaml", [])
     assert [len(table) for table in made.tables] == [0, 0]
-    assert "0 claims. Holds: 0," in (tmp_path / "tables/claims.md").read_text()
+    assert "Of 0 claims, 0 hold," in (tmp_path / "tables/claims.md").read_text()

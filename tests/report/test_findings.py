@@ -5,7 +5,7 @@ from conftest import REPOSITORY
 from made_up_page import EMPTY, FINDINGS, ROWS, row
 
 from ngo.common.registry import UserError
-from ngo.report.findings import findings, read_findings, sentence, total
+from ngo.report.findings import findings, read_findings, sentence
 from verdicts.claims.claims_file import read_claims
 from verdicts.statistics.judgement import VERDICTS
 
@@ -61,15 +61,6 @@ def test_numbers_are_the_rows(found):
     assert sentence(ROWS[2]).found == "met in 204 of 400 cases; not in ring"
     assert sentence(ROWS[3]).found == "no rows with dataset = 'cifar10'"
     assert sentence(row("a", **EMPTY)).found == ""
-
-
-def test_the_counts_in_a_sentence(found):
-    assert total(found.counted) == (
-        "Of 5 claims, 1 holds, 1 fails, 1 shows no difference (equivalent), 1 is undecided, and 1 "
-        "is not run."
-    )
-    two = dict.fromkeys(VERDICTS, 2)
-    assert total(two).startswith("Of 10 claims, 2 hold, 2 fail, 2 show no difference")
 
 
 def test_the_projects_findings_are_about_claims_of_its_ledger():

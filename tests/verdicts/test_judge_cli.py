@@ -32,7 +32,7 @@ def test_what_is_printed_and_written(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "holds      faster: B is more accurate than A" in out
     assert "3 points; expected above 0; margin 0.5; 95 % interval" in out
-    assert out.endswith("3 claims. Holds: 2, fails: 0, equivalent: 0, undecided: 0, not run: 1.\n")
+    assert out.endswith("0 are undecided, and 1 is not run.\n")
     assert {path.name for path in (tmp_path / "o").iterdir()} == {
         "verdicts.csv", "verdicts.json", "verdicts.md", "verdicts.html"
     }  # fmt: skip

@@ -81,6 +81,14 @@ def test_claims_that_are_not_run_do_not_count_in_a_family(tmp_path):
     assert found.loc[("a", ""), "family_size"] == 1
 
 
+def test_a_marked_claim_is_judged_as_ever(tmp_path):
+    found = judged(tmp_path, runs(3), {"a": {}, "b": {"trivial": "a copy", "cells": {"x": {}}}})
+    assert found.loc[("b", ""), ["mark", "mark_reason"]].tolist() == ["trivial", "a copy"]
+    assert found.loc[("b", "x"), "mark"] == "trivial"
+    told = ["verdict", "estimate", "p_adjusted"]
+    assert found.loc[("b", ""), told].tolist() == found.loc[("a", ""), told].tolist()
+
+
 def test_a_claim_about_every_cell(tmp_path):
     cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
     claims = {

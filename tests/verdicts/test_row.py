@@ -5,7 +5,7 @@ import pytest
 from made_up_page import EMPTY, NAN, ROWS, row
 
 from verdicts.registry import UserError
-from verdicts.row import as_table, counts, number, read_rows
+from verdicts.row import as_table, number, read_rows
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,11 @@ def test_an_undecided_claim_says_what_would_decide_it():
     assert "over 10,000 seeds" in endless.why
 
 
+def test_a_mark_is_told_after_the_reason():
+    marked = row("a", mark="circular", mark_reason="fitted to it", reason="not met in n = 2")
+    assert marked.why == "not met in n = 2; circular: fitted to it"
+
+
 def test_a_statement_starts_with_a_capital_letter():
     assert row("a", says="the ring").statement == "The ring"
     assert row("a", says="a ring").statement == "A ring"
@@ -63,16 +68,10 @@ def test_a_statement_starts_with_a_capital_letter():
         assert row("a", says=says).statement == says
 
 
-def test_every_verdict_is_counted():
-    assert counts(ROWS) == {
-        "holds": 1, "fails": 1, "equivalent": 1, "undecided": 1, "not run": 1
-    }  # fmt: skip
-    assert sum(counts([]).values()) == 0
-
-
 def test_what_is_written_is_read_with_every_digit(tmp_path):
-    as_table(ROWS).to_csv(tmp_path / "claims.csv", index=False)
-    for read, written in zip(read_rows(tmp_path / "claims.csv"), ROWS, strict=True):
+    rows = [*ROWS, row("a", mark="trivial", mark_reason="a copy", says="")]
+    as_table(rows).to_csv(tmp_path / "claims.csv", index=False)
+    for read, written in zip(read_rows(tmp_path / "claims.csv"), rows, strict=True):
         pd.testing.assert_series_equal(pd.Series(vars(read)), pd.Series(vars(written)))
 
 

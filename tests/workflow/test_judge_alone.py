@@ -61,4 +61,4 @@ def test_it_installs_without_torch_and_judges(tmp_path):
         "holds      cells: ",
     ):
         assert f"{line}" in out, out
-    assert "4 claims. Holds: 3, fails: 1" in out
+    assert "Of 4 claims, 3 hold, 1 fails" in out

@@ -15,9 +15,10 @@ import pandas as pd
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.common.former import read_claims
 from ngo.figures.declaration import table
+from verdicts.counts import counted, counts
 from verdicts.ledger import judged
-from verdicts.render.board import EXPLAINED, counted, print_board
-from verdicts.row import Row, as_table
+from verdicts.render.board import EXPLAINED, print_board
+from verdicts.row import as_table, rows_of
 
 Tables = dict[str, pd.DataFrame]
 WHOLE, CELLS = "claims", "claims_cells"
@@ -48,17 +49,13 @@ def numbers(
 
 def show(numbers: Tables) -> Tables:
     """Both tables as they are printed."""
-    return {name: print_board(_rows(numbers, name), cells=name == CELLS) for name in numbers}
+    return {name: print_board(rows_of(numbers[name]), cells=name == CELLS) for name in numbers}
 
 
 def caption(numbers: Tables, **inputs: object) -> dict[str, str]:
     """The number of claims with each verdict, and what the columns are."""
     return {
-        WHOLE: f"Claims and their verdicts. {counted(_rows(numbers, WHOLE))} {EXPLAINED}",
+        WHOLE: f"Claims and their verdicts. {counted(counts(rows_of(numbers[WHOLE])))} {EXPLAINED}",
         CELLS: "Parts of claims, each with a verdict of its own; p is adjusted within the claim. "
         f"{EXPLAINED}",
     }
-
-
-def _rows(numbers: Tables, name: str) -> list[Row]:
-    return [Row(**record) for record in numbers[name].to_dict("records")]

@@ -16,6 +16,7 @@ from ngo.pipeline.plan import plan
 from ngo.report.contents import Contents, Shown, text
 from ngo.report.findings import findings
 from ngo.report.provenance import provenance
+from ngo.report.shipped import SHIPPED, Shipped, read_shipped
 from verdicts.row import read_rows
 
 
@@ -41,6 +42,7 @@ def report_contents(configs: Sequence[Path]) -> Contents:
         shown=shown,
         ledger=CLAIMS,
         assumptions=folder / "tables/assumptions",
+        shipped=shipped(planned.tier, planned.paper.name),
         older=older(Path(ABOUT)),
         provenance=provenance(records(planned.shown_runs), map(place, configs), planned.plugins),
     )
@@ -52,6 +54,17 @@ def present_findings(paper: Paper) -> Path | None:
     """The file of findings of a paper's folder in the repository; None if it has none."""
     name = read_config([REPOSITORY / config_of(paper.name)]).get("findings")
     return REPOSITORY / name if name else None
+
+
+def shipped(tier: str, paper: str) -> Shipped | None:
+    """The shipped campaign, for the page of another tier of its paper; else None.
+
+    The page of an archive has only what is in the archive.
+    """
+    if Path(ABOUT).exists() or not SHIPPED.exists():
+        return None
+    found = read_shipped(SHIPPED)
+    return found if found.paper == paper and found.tier != tier else None
 
 
 def older(path: Path) -> str:

@@ -66,7 +66,7 @@ def answer(question: str, labels: Mapping[str, str], rows: Mapping[str, Row]) ->
     if not known:
         return None
     absent = [row for row, _ in known if row.verdict == NOT_RUN]
-    marked = [row for row, _ in known if row.verdict != NOT_RUN and getattr(row, "mark", None)]
+    marked = [row for row, _ in known if row.verdict != NOT_RUN and row.mark]
     told = sorted(
         (each for each in known if each[0] not in [*absent, *marked]),
         key=lambda each: ORDER.index(KINDS[each[0].verdict]),
@@ -83,6 +83,8 @@ def answer(question: str, labels: Mapping[str, str], rows: Mapping[str, Row]) ->
         "not among those of these results": len(labels) - len(known),
     }
     said = [f"{count} {'is' if count == 1 else 'are'} {why}" for why, count in out.items() if count]
+    if not parts and not marked:
+        said = []  # the word says so
     left_out = f"Of {len(labels)} claims, {' and '.join(said)}." if said else ""
     return Answer(question, word, tuple(parts), left_out)
 

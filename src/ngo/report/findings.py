@@ -15,7 +15,8 @@ import pandas as pd
 
 from ngo.common.registry import UserError, shown
 from ngo.report.answers import Answer, answer
-from verdicts.row import ABSENT, Row, counts
+from verdicts.counts import counts
+from verdicts.row import ABSENT, Row
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
 from verdicts.yaml_files import read_mapping
 
@@ -54,6 +55,12 @@ class Topic:
 
     counted: Mapping[str, int]
     """The number of claims with each verdict."""
+
+    @property
+    def rows(self) -> list[Row]:
+        """Its claims."""
+        run = [sentence.row for sentence in self.sentences]
+        return [*run, *(row for _, rows in self.absent for row in rows)]
 
 
 @dataclass(frozen=True)
@@ -95,9 +102,7 @@ def findings(
             about = " ".join(topic["about"].split())
             counted = counts(each.row for each in every)
             topics.append(Topic(topic["title"], about, run, absent, counted))
-    answers = tuple(
-        filter(None, (answer(each["asks"], each["claims"], by_id) for each in asked))
-    )
+    answers = tuple(filter(None, (answer(each["asks"], each["claims"], by_id) for each in asked)))
     return Findings(
         answers,
         tuple(topics),
@@ -161,21 +166,3 @@ def sentence(row: Row) -> Sentence:
     if row.measured != ABSENT and not (row.cases > 0 and row.reason):
         parts.append(row.measured + (f" ({', '.join(details)})" if details else ""))
     return Sentence(row, _WORDS[row.verdict], "; ".join([*parts, *filter(None, [row.why])]))
-
-
-def total(counted: Mapping[str, int]) -> str:
-    """``Of 70 claims, 31 hold, 8 fail, 11 are equivalent, …``."""
-    hold, fail, equivalent, undecided, absent = (
-        counted[name] for name in (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
-    )
-    every = sum(counted.values())
-    return (
-        f"Of {every} claim{'' if every == 1 else 's'}, "
-        f"{hold} hold{'s' if hold == 1 else ''}, {fail} fail{'s' if fail == 1 else ''}, "
-        f"{equivalent} show{'s' if equivalent == 1 else ''} no difference (equivalent), "
-        f"{undecided} {_are(undecided)} undecided, and {absent} {_are(absent)} not run."
-    )
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"

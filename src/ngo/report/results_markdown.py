@@ -14,7 +14,8 @@ from tabulate import tabulate
 from ngo.figures.markdown_text import inert
 from ngo.report.answers import Answer
 from ngo.report.contents import Contents, Shown, text
-from ngo.report.findings import LATER, Findings, Sentence, Topic, total
+from ngo.report.findings import LATER, Findings, Sentence, Topic
+from verdicts.counts import counted
 from verdicts.render.markdown import escaped
 from verdicts.row import Row
 from verdicts.statistics.judgement import NOT_RUN
@@ -32,16 +33,18 @@ FIRST = """\
 
 {summary}
 
-[Every claim]({name}/claims.md) has its verdict with interval and reason; [tables and figures]({name}/figures.md)
-show what the verdicts are about. [verdicts.md](verdicts.md) explains how verdicts are made, and when directions and
-margins were fixed. [{assumptions}]({assumptions}) lists the values that the paper does not state, with the reason for
-each. `make {target}` trains the runs and makes these results; `make results-page` writes these pages.
+[Every claim]({name}/claims.md) has its verdict with interval and reason. [Tables and
+figures]({name}/figures.md) show what the verdicts are about. [verdicts.md](verdicts.md) explains
+how verdicts are made, and when directions and margins were fixed. [{assumptions}]({assumptions})
+lists the values that the paper does not state, with the reason for each. `make {target}` trains the
+runs and makes these results; `make results-page` writes these pages.
 
 ## Verdicts by topic
 
 {topics}
 
-The topics tell of the main claims; [the table of every claim]({name}/claims.md#every-claim) has the others too.
+The topics tell of the main claims; [the table of every claim]({name}/claims.md#every-claim) has the
+others too.
 """
 
 CLAIMS = """\
@@ -140,12 +143,12 @@ def summary(contents: Contents, name: str) -> str:
     """
     found = contents.findings
     shown = [entry for entry in contents.shown if found.figure in entry.names]
-    counted = f"{total(found.counted)} The tier is {contents.tier}; "
     parts = [
         BEGIN,
         "\n".join(_answered(each, f"{name}/claims.md") for each in found.answers),
         LATER if found.later else "",
-        f"{counted}{dict(contents.provenance)['Runs']} runs.",
+        f"{counted(found.counted)} The tier is {contents.tier}; "
+        f"{dict(contents.provenance)['Runs']} runs.",
         *(f"![{escaped(entry.title)}](images/{name}/{found.figure}.png)" for entry in shown),
         END,
     ]
@@ -168,7 +171,7 @@ def _answered(answer: Answer, page: str) -> str:
 
 
 def topics_table(found: Findings, page: str) -> str:
-    """The number of claims of each topic with each verdict; each is a link to its part of a page."""
+    """The number of claims of each topic with each verdict; a link to each topic on ``page``."""
     used = [verdict for verdict, count in found.counted.items() if count]
     rows = [
         [f"[{escaped(topic.title)}]({page}#{_anchor(topic)})", *map(topic.counted.get, used)]

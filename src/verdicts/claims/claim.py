@@ -10,6 +10,10 @@ from verdicts.registry import unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.expectation import Expectation
 
+MARKS = ("trivial", "circular")
+"""Trivial: it follows from definitions, or could not come out otherwise. Circular: what it
+predicts was chosen or fitted with the numbers that decide it."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -39,6 +43,9 @@ class Claim:
     shows: str
     cells: Mapping[str, Cell] = field(default_factory=dict)
     every_cell: bool = False
+    #: ``trivial`` or ``circular`` (``MARKS``), and why; such claims are counted apart.
+    mark: str | None = None
+    mark_reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ tables, and without pandas.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate
+from verdicts.claims.claim import MARKS, Cell, Claim, ClaimsFile, Gate
+from verdicts.claims.entries import boolean, check_keys, mapping, names, number, one_of, text
 from verdicts.claims.for_each import expanded
 from verdicts.claims.printed import PrintedNumbers
 from verdicts.quantity_registry import QUANTITIES
@@ -23,7 +23,7 @@ from verdicts.yaml_files import read_mapping
 
 CLAIM_KEYS = (
     *("place", "says", "kind", "from", "where", "quantity", "with", *RELATIONS, "margin", "unit"),
-    *("family", "gate", "shows", "cells", "every_cell"),
+    *("family", "gate", "shows", "cells", "every_cell", *MARKS),
 )
 SECTIONS = ("values", "defaults", "gates", "claims")
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
@@ -51,12 +51,12 @@ def read_claims(path: str | Path) -> ClaimsFile:
 
 def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
-    _check_keys("claims", content, SECTIONS, ("claims",))
-    sections = {name: _mapping(name, content.get(name, {})) for name in SECTIONS}
+    check_keys("claims", content, SECTIONS, ("claims",))
+    sections = {name: mapping(name, content.get(name, {})) for name in SECTIONS}
     named = {
         name: {
-            value: _mapping(f"values.{name}.{value}", entry)
-            for value, entry in _mapping(f"values.{name}", values).items()
+            value: mapping(f"values.{name}.{value}", entry)
+            for value, entry in mapping(f"values.{name}", values).items()
         }
         for name, values in sections["values"].items()
     }
@@ -80,40 +80,45 @@ def _with_defaults(
     found = dict(claims)
     for name, entry in claims.items():
         if isinstance(entry, Mapping) and "defaults" in entry:
-            chosen = _one_of(f"claims.{name}.defaults", entry["defaults"], defaults)
+            chosen = one_of(f"claims.{name}.defaults", entry["defaults"], defaults)
             own = {key: value for key, value in entry.items() if key != "defaults"}
-            found[name] = {**_mapping(f"defaults.{chosen}", defaults[chosen]), **own}
+            found[name] = {**mapping(f"defaults.{chosen}", defaults[chosen]), **own}
     return found
 
 
 def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate]) -> Claim:
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.-]*", name):
         raise UserError(f"claims: the id {shown(name)} is not allowed; use letters, digits, _.-")
-    values = _mapping(key, entry)
-    _check_keys(key, values, CLAIM_KEYS, ("place", "says", "kind", "from", "quantity"))
-    kind = _one_of(f"{key}.kind", values["kind"], KINDS)
+    values = mapping(key, entry)
+    check_keys(key, values, CLAIM_KEYS, ("place", "says", "kind", "from", "quantity"))
+    kind = one_of(f"{key}.kind", values["kind"], KINDS)
     quantity, arguments = _quantity(key, values)
     expectation = _expectation(key, values)
+    mark = _given(key, values, MARKS)
     claim = Claim(
         id=name,
-        place=_text(f"{key}.place", values["place"]),
-        says=_text(f"{key}.says", values["says"]),
+        place=text(f"{key}.place", values["place"]),
+        says=text(f"{key}.says", values["says"]),
         kind=kind,
-        tables=_names(f"{key}.from", values["from"]),
+        tables=names(f"{key}.from", values["from"]),
         where=_where(f"{key}.where", values.get("where", {})),
         quantity=quantity,
         arguments=arguments,
         expectation=expectation,
-        unit=_text(f"{key}.unit", values.get("unit", "")),
-        family=_text(f"{key}.family", values.get("family", name)),
-        gates=_names(f"{key}.gate", values["gate"]) if "gate" in values else (),
-        shows=_text(f"{key}.shows", values.get("shows", "")),
+        unit=text(f"{key}.unit", values.get("unit", "")),
+        family=text(f"{key}.family", values.get("family", name)),
+        gates=names(f"{key}.gate", values["gate"]) if "gate" in values else (),
+        shows=text(f"{key}.shows", values.get("shows", "")),
         cells={
             str(cell): _cell(f"{key}.cells.{cell}", more, expectation)
-            for cell, more in _mapping(f"{key}.cells", values.get("cells", {})).items()
+            for cell, more in mapping(f"{key}.cells", values.get("cells", {})).items()
         },
-        every_cell=_boolean(f"{key}.every_cell", values.get("every_cell", False)),
+        every_cell=boolean(f"{key}.every_cell", values.get("every_cell", False)),
+        mark=mark,
+        mark_reason=text(f"{key}.{mark}", values[mark]) if mark else "",
     )
+    if mark and not claim.mark_reason:
+        raise UserError(f"{key}.{mark}: {values[mark]!r} is not allowed; give the reason.")
     for gate in claim.gates:
         if gate not in gates:
             raise unknown(f"{key}.gate", gate, gates)
@@ -122,7 +127,7 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate]) -> 
 
 
 def _cell(key: str, entry: object, expectation: Expectation | None) -> Cell:
-    values = _mapping(key, entry)
+    values = mapping(key, entry)
     where = {name: value for name, value in values.items() if name not in OWN_OF_A_CELL}
     own = {name: value for name, value in values.items() if name in OWN_OF_A_CELL}
     if expectation is not None and own:
@@ -157,25 +162,30 @@ def _check_expectations(key: str, claim: Claim) -> None:
 
 
 def _expectation(key: str, values: Mapping[str, object]) -> Expectation | None:
-    given = [name for name in RELATIONS if name in values]
-    if len(given) > 1:
-        raise UserError(f"{key}: {' and '.join(given)} are both given; name one.")
-    margin = _number(f"{key}.margin", values["margin"]) if "margin" in values else None
+    relation = _given(key, values, RELATIONS)
+    margin = number(f"{key}.margin", values["margin"]) if "margin" in values else None
     if margin is not None and not margin > 0:
         raise UserError(f"{key}.margin: {margin!r} is not allowed; it must be above 0.")
-    if not given:
+    if relation is None:
         if margin is not None:
             raise UserError(f"{key}.margin: it needs one of {', '.join(RELATIONS)}.")
         return None
-    relation = given[0]
     if margin is None and relation in ("near", "paper"):
         raise UserError(f"{key}: 'margin' is missing; {relation!r} needs it.")
-    return Expectation(relation, _number(f"{key}.{relation}", values[relation]), margin)
+    return Expectation(relation, number(f"{key}.{relation}", values[relation]), margin)
+
+
+def _given(key: str, values: Mapping[str, object], known: Iterable[str]) -> str | None:
+    """The one of the known keys that is given, if any; a UserError if two are."""
+    given = [name for name in known if name in values]
+    if len(given) > 1:
+        raise UserError(f"{key}: {' and '.join(given)} are both given; name one.")
+    return given[0] if given else None
 
 
 def _gate(key: str, name: object, entry: object) -> Gate:
-    values = _mapping(key, entry)
-    _check_keys(key, values, GATE_KEYS, ("take", "else"))
+    values = mapping(key, entry)
+    check_keys(key, values, GATE_KEYS, ("take", "else"))
     if ("column" in values) == ("quantity" in values):
         raise UserError(f"{key}: one of column, quantity must be given.")
     if not {"above", "below"} & values.keys():
@@ -184,26 +194,26 @@ def _gate(key: str, name: object, entry: object) -> Gate:
     if quantity is not None and QUANTITIES[quantity].cases:
         raise UserError(f"{key}.quantity: {quantity!r} has cases; a gate needs numbers.")
     limits = {
-        limit: _number(f"{key}.{limit}", values[limit]) if limit in values else None
+        limit: number(f"{key}.{limit}", values[limit]) if limit in values else None
         for limit in ("above", "below")
     }
     return Gate(
         name=str(name),
-        tables=_names(f"{key}.from", values["from"]) if "from" in values else (),
+        tables=names(f"{key}.from", values["from"]) if "from" in values else (),
         where=_where(f"{key}.where", values.get("where", {})),
-        column=_text(f"{key}.column", values["column"]) if "column" in values else None,
+        column=text(f"{key}.column", values["column"]) if "column" in values else None,
         quantity=quantity,
         arguments=arguments,
-        take=_one_of(f"{key}.take", values["take"], TAKEN),
-        reason=_text(f"{key}.else", values["else"]),
+        take=one_of(f"{key}.take", values["take"], TAKEN),
+        reason=text(f"{key}.else", values["else"]),
         **limits,
     )
 
 
 def _quantity(key: str, values: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
     """The quantity and its arguments, which its function must take."""
-    name = _one_of(f"{key}.quantity", values["quantity"], QUANTITIES)
-    arguments = _mapping(f"{key}.with", values.get("with", {}))
+    name = one_of(f"{key}.quantity", values["quantity"], QUANTITIES)
+    arguments = mapping(f"{key}.with", values.get("with", {}))
     known = QUANTITIES[name].arguments
     for argument in arguments:
         if argument not in known:
@@ -215,63 +225,15 @@ def _quantity(key: str, values: Mapping[str, object]) -> tuple[str, Mapping[str,
 
 
 def _where(key: str, value: object) -> Selection:
-    selection = _mapping(key, value)
+    selection = mapping(key, value)
     for name, wanted in selection.items():
         place = f"{key}.{name}"
         if not isinstance(name, str):
             raise UserError(f"{key}: {shown(name)} is not allowed; name a column.")
         if isinstance(wanted, Mapping):
-            _check_keys(place, wanted, ("min", "max"), ())
+            check_keys(place, wanted, ("min", "max"), ())
             for end, limit in wanted.items():
-                _number(f"{place}.{end}", limit)
+                number(f"{place}.{end}", limit)
         elif isinstance(wanted, list) and not wanted:
             raise UserError(f"{place}: [] is not allowed; name at least one value.")
     return selection
-
-
-def _check_keys(
-    key: str, values: Mapping[Any, object], known: Iterable[str], required: Iterable[str]
-) -> None:
-    for name in values:
-        if name not in known:
-            raise unknown(key, name, known)
-    for name in required:
-        if name not in values:
-            raise UserError(f"{key}: {name!r} is missing.")
-
-
-def _one_of(key: str, value: object, known: Iterable[str]) -> str:
-    if not isinstance(value, str) or value not in known:
-        raise unknown(key, value, map(str, known))
-    return value
-
-
-def _mapping(key: str, value: object) -> Mapping[Any, object]:
-    if not isinstance(value, Mapping):
-        raise UserError(f"{key}: {shown(value)} is not allowed; it must be a mapping.")
-    return value
-
-
-def _names(key: str, value: object) -> tuple[str, ...]:
-    names = value if isinstance(value, list) else [value]
-    if not names or not all(isinstance(name, str) for name in names):
-        raise UserError(f"{key}: {shown(value)} is not allowed; it must be a name, or a list.")
-    return tuple(names)
-
-
-def _text(key: str, value: object) -> str:
-    if not isinstance(value, str) or "\n" in value.strip():
-        raise UserError(f"{key}: {shown(value)} is not allowed; it must be text in one line.")
-    return value.strip()
-
-
-def _number(key: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise UserError(f"{key}: {shown(value)} is not allowed; it must be a number.")
-    return value
-
-
-def _boolean(key: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise UserError(f"{key}: {shown(value)} is not allowed; it must be true or false.")
-    return value

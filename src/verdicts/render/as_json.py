@@ -7,7 +7,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from verdicts.row import Row, counts
+from verdicts.counts import counts
+from verdicts.row import Row
 
 VERSION = 1
 """Of the format: it changes when a field is renamed or removed."""

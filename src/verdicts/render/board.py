@@ -1,4 +1,4 @@
-"""Verdicts as printed: counts, and a line for each claim or cell."""
+"""Verdicts as printed: a line for each claim or cell."""
 
 from __future__ import annotations
 
@@ -7,21 +7,13 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from verdicts.row import ABSENT, Row, counts, number
+from verdicts.row import ABSENT, Row, number
 
 EXPLAINED = (
     "Measured: the mean over seeds, or the number of cases. p: adjusted within the family of "
     "claims. Smallest effect: the difference that so many seeds show with power 80 %. Seeds "
     "needed: to decide the claim with that power, if what was measured is true."
 )
-
-
-def counted(rows: Iterable[Row]) -> str:
-    """``2 claims. Holds: 1, fails: 0, equivalent: 0, undecided: 0, not run: 1.``"""
-    found = counts(rows)
-    total = sum(found.values())
-    parts = ", ".join(f"{verdict}: {count}" for verdict, count in found.items())
-    return f"{total} claim{'' if total == 1 else 's'}. {parts.capitalize()}."
 
 
 def print_board(rows: Iterable[Row], *, cells: bool = False) -> pd.DataFrame:
@@ -42,7 +34,7 @@ def _line(row: Row) -> dict[str, str]:
         "p": _p(row.deciding_p),
         "Smallest effect": number(row.detectable),
         "Seeds needed": _seeds(row.seeds_needed),
-        "Reason": "; ".join(filter(None, (row.reason, row.hardest_case))) or ABSENT,
+        "Reason": "; ".join(filter(None, (*row.remarks, row.hardest_case))) or ABSENT,
         "Shown in": row.shows or ABSENT,
     }
 

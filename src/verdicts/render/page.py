@@ -7,7 +7,8 @@ from html import escape
 
 import pandas as pd
 
-from verdicts.render.board import EXPLAINED, counted, print_board
+from verdicts.counts import counted, counts
+from verdicts.render.board import EXPLAINED, print_board
 from verdicts.row import Row
 
 STYLE = """
@@ -32,7 +33,7 @@ def as_page(rows: Sequence[Row], title: str = "Verdicts") -> str:
     All text is escaped: nothing in a claims file becomes markup.
     """
     cells = print_board(rows, cells=True)
-    parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(counted(rows))}</p>"]
+    parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(counted(counts(rows)))}</p>"]
     parts += [_table(print_board(rows), "Claims"), f"<p>{escape(EXPLAINED)}</p>"]
     if len(cells):
         parts += ["<h2>Parts of claims</h2>", _table(cells, "Parts of claims")]

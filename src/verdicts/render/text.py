@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from verdicts.render.board import counted
+from verdicts.counts import counted, counts
 from verdicts.row import ABSENT, Row
 
 WIDTH = 11
@@ -14,7 +14,7 @@ WIDTH = 11
 
 def as_text(rows: Sequence[Row]) -> str:
     """Two lines for each claim or cell, and the counts."""
-    return "\n".join([*(_lines(row) for row in rows), "", counted(rows)]) + "\n"
+    return "\n".join([*(_lines(row) for row in rows), "", counted(counts(rows))]) + "\n"
 
 
 def _lines(row: Row) -> str:

@@ -19,6 +19,13 @@ def test_a_claim_is_read_with_its_defaults(tmp_path):
     assert (claim.family, claim.gates, claim.cells, claim.every_cell) == ("a", (), {}, False)
 
 
+def test_a_claim_may_be_marked_as_trivial_or_circular(tmp_path):
+    claims = {"a": {"trivial": " a copy "}, "b": {"circular": "fitted"}, "c": {}}
+    found = read_claims(write(tmp_path / "c.yaml", claims)).claims.values()
+    marks = [(each.mark, each.mark_reason) for each in found]
+    assert marks == [("trivial", "a copy"), ("circular", "fitted"), (None, "")]
+
+
 def test_a_cell_has_the_claims_expectation_or_its_own(tmp_path):
     cells = {"ring": {"topology": "ring"}, "other": {"p": 0.9, "near": 2}, "wide": {"margin": 3}}
     claims = {"a": {"kind": "bound", "margin": 0.5, "cells": cells}}
@@ -105,6 +112,11 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
         ({"above": None}, r"claims\.a: one of above, below, near, paper is missing"),
         ({"above": "high"}, r"claims\.a\.above: 'high' is not allowed; it must be a number"),
         ({"below": 1}, r"claims\.a: above and below are both given; name one"),
+        (
+            {"trivial": "x", "circular": "y"},
+            r"claims\.a: trivial and circular are both",
+        ),
+        ({"trivial": " "}, r"claims\.a\.trivial: ' ' is not allowed; give the reason"),
         ({"margin": 0}, r"claims\.a\.margin: 0 is not allowed; it must be above 0"),
         (
             {"above": None, "near": 1, "kind": "equality"},

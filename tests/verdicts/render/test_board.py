@@ -31,6 +31,7 @@ def test_a_claim_that_is_judged_by_cases_shows_the_hardest():
     case = {"hardest": "n = 2", "hardest_measured": 2.0, "hardest_limit": 1.0}
     assert printed(**case)["Reason"] == "hardest: n = 2, 2 for a limit of 1 (ratio 2)"
     assert printed(**case, reason="not met").Reason.startswith("not met; hardest: n = 2")
+    assert printed(mark="trivial", mark_reason="a copy")["Reason"] == "trivial: a copy"
 
 
 @pytest.mark.parametrize(
@@ -66,11 +67,8 @@ def test_too_many_seeds():
     assert printed(seeds_needed=math.inf)["Seeds needed"] == "> 10,000"
 
 
-def test_claims_are_counted_without_their_cells():
+def test_cells_are_lines_apart():
     rows = [row("a"), row("a", cell="x", verdict="fails"), row("b", verdict="not run")]
-    assert board.counted(rows) == (
-        "2 claims. Holds: 1, fails: 0, equivalent: 0, undecided: 0, not run: 1."
-    )
     cells = board.print_board(rows, cells=True)
     assert cells[["Claim", "Cell", "Verdict"]].to_numpy().tolist() == [["a", "x", "fails"]]
     assert len(board.print_board(rows)) == 2

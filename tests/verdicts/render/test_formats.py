@@ -16,7 +16,7 @@ def test_text_has_two_lines_for_each_claim_and_the_counts():
     assert lines[0] == "holds      order: Statement of order"
     assert lines[1].strip().startswith("4.12 points; expected above 0; margin 0.5; 95 % interval")
     assert lines[2] == "fails        order / ring"
-    assert lines[-1].startswith("1 claim. Holds: 1, fails: 0")
+    assert lines[-1].startswith("Of 1 claim, 1 holds, 0 fail, 0 show no difference")
 
 
 def test_markdown_has_a_row_for_each_claim_and_each_cell():

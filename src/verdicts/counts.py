@@ -1,0 +1,41 @@
+"""How many claims have each verdict; trivial and circular claims are counted apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from verdicts.claims.claim import MARKS
+from verdicts.row import Row
+from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED, VERDICTS
+
+MARKED = " or ".join(MARKS)
+"""The key of their number, and how they are called."""
+
+WORDS = {
+    HOLDS: ("holds", "hold"),
+    FAILS: ("fails", "fail"),
+    EQUIVALENT: ("shows no difference (equivalent)", "show no difference (equivalent)"),
+    UNDECIDED: ("is undecided", "are undecided"),
+    NOT_RUN: ("is not run", "are not run"),
+}
+"""What is said of one claim with a verdict, and of several."""
+
+
+def counts(rows: Iterable[Row]) -> dict[str, int]:
+    """The number of claims with each verdict, and of those apart (``MARKED``), zeros included.
+
+    Cells do not count.
+    """
+    whole = [row for row in rows if not row.cell]
+    found = [row.verdict for row in whole if not row.mark]
+    return {each: found.count(each) for each in VERDICTS} | {MARKED: len(whole) - len(found)}
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """``Of 70 claims, 31 hold, 8 fail, …, and 12 are not run; 4 more are trivial or circular.``"""
+    number = sum(counts[each] for each in VERDICTS)
+    parts = [f"{counts[each]} {WORDS[each][counts[each] != 1]}" for each in VERDICTS]
+    said = f"Of {number} claim{'' if number == 1 else 's'}, " + ", ".join(parts[:-1])
+    apart = counts[MARKED]
+    more = f"; {apart} more {'is' if apart == 1 else 'are'} {MARKED}" if apart else ""
+    return f"{said}, and {parts[-1]}{more}."
