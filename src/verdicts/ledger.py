@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
+import numpy as np
 import pandas as pd
 
 from verdicts.claims.claim import Claim, ClaimsFile
@@ -18,12 +19,14 @@ from verdicts.claims.gates import check_gate
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, in_a_line
 from verdicts.row import NAN, Row
+from verdicts.rows.best_fields import FIRST_LOOK
 from verdicts.rows.selection import Selection, Tables, joined, selected
 from verdicts.statistics.cases import COLUMNS
 from verdicts.statistics.evidence import Evidence, evidence
 from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.judgement import NOT_RUN, Verdict, judge, judge_cases, judge_every
 from verdicts.statistics.power import detectable, seeds_needed
+from verdicts.statistics.sequential import sequential
 
 
 def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
@@ -79,7 +82,7 @@ def _examined(
     """The evidence on a claim or a cell; a verdict if it is not run, or judged by cases."""
     quantity = QUANTITIES[claim.quantity]
     try:
-        rows = selected(joined(tables, claim.tables), {**claim.where, **where})
+        rows = _read(claim, {**claim.where, **where}, tables)
         for name in claim.gates:
             check_gate(claims.gates[name], rows, tables)
         result = quantity.function(rows, **claim.arguments)
@@ -90,7 +93,23 @@ def _examined(
     if quantity.cases:
         return judge_cases(_checked_cases(claim, result))
     assert expectation is not None  # claims files without one are refused
-    return evidence(quantity.per_seed(f"claims.{claim.id}.quantity", result), expectation)
+    values = quantity.per_seed(f"claims.{claim.id}.quantity", result)
+    if claim.looks:
+        return sequential(values[np.argsort(result.index)], expectation, claim.looks)
+    return evidence(values, expectation)
+
+
+def _read(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:
+    """The rows of a claim or a cell; with a plan, those of added seeds too.
+
+    Seeds of the first look, which choose the best values of fields, are marked (``FIRST_LOOK``).
+    """
+    added = [claim.added] if claim.looks and claim.added in tables else []
+    rows = selected(joined(tables, (*claim.tables, *added)), where)
+    if not claim.looks or "seed" not in rows:
+        return rows
+    first = sorted(rows["seed"].unique())[: claim.looks[0]]
+    return rows.assign(**{FIRST_LOOK: rows["seed"].isin(first)})
 
 
 def _checked_cases(claim: Claim, cases: object) -> pd.DataFrame:
@@ -129,6 +148,7 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         family=claim.id if cell else claim.family,
         family_size=verdict.family,
         shows=claim.shows,
+        looks=known.looks if known else None,
         mark=claim.mark,
         mark_reason=claim.mark_reason,
         **{name: getattr(known, name, NAN) for name in FACTS},

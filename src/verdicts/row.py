@@ -77,9 +77,16 @@ class Row:
     """The number of claims whose p values were adjusted together."""
     shows: str
     """The table or figure that shows it."""
+    looks: int | None = None
+    """The looks taken at the claim, by the plan in its file; None without a plan."""
     mark: str | None = None
     """``trivial`` or ``circular``: it is counted apart."""
     mark_reason: str = ""
+
+    def __post_init__(self) -> None:
+        """In a table, a missing number is NaN."""
+        looks = None if self.looks is None or math.isnan(self.looks) else int(self.looks)
+        object.__setattr__(self, "looks", looks)
 
     @property
     def anchor(self) -> str:
@@ -140,8 +147,21 @@ class Row:
 
     @property
     def counted(self) -> str:
-        """The number of seeds, or of cases."""
-        return whole(self.pairs if math.isnan(self.cases) else self.cases)
+        """The number of seeds, with the looks taken at them, or of cases."""
+        return whole(self.pairs if math.isnan(self.cases) else self.cases) + self._in_looks
+
+    @property
+    def seeds(self) -> str:
+        """``20 seeds``, or ``20 seeds in 2 looks``; empty without a seed."""
+        if not (self.pairs > 0) or not math.isnan(self.cases):
+            return ""
+        return f"{whole(self.pairs)} seed{'' if self.pairs == 1 else 's'}{self._in_looks}"
+
+    @property
+    def _in_looks(self) -> str:
+        if self.looks is None:
+            return ""
+        return f" in {self.looks} look{'' if self.looks == 1 else 's'}"
 
     @property
     def remarks(self) -> list[str]:

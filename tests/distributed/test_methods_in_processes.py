@@ -40,6 +40,10 @@ RUNS = {
     "relay_sum-star": {"topology": "star"},
     **{f"choco-{name}": {"compression": name} for name in COMPRESSIONS},
     "choco-capped": {"compression": "top_k", "coupling": "capped", "topology": "chain"},
+    "gossip-combine": {"order": "combine_then_adapt"},
+    "ngo-combine": {"order": "combine_then_adapt", "local_rule": "momentum"},
+    "ngo-uniform": {"weights": "uniform", "topology": "random", "u": 0.6},
+    "ngo-by_worker": {"initialization": "by_worker"},
 }
 
 

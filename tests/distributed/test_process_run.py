@@ -225,7 +225,7 @@ def test_no_worker_is_dropped_from_directed_or_weighted_graphs(tmp_path, monkeyp
     directed = {"method": "push", "topology": "one_way"}
     assert refused(tmp_path, "drop") == refused(tmp_path, "drop", method="centralized") == ""
     assert refused(tmp_path, "drop", **directed) == (
-        "on-failure: 'drop' recomputes Metropolis–Hastings weights after a loss, but topology "
+        "on-failure: 'drop' recomputes the weights of edges after a loss, but topology "
         "'one_way' is directed; allowed: stop."
     )
     assert "'own' has its own weights; allowed: stop." in refused(tmp_path, "drop", topology="own")

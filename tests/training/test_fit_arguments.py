@@ -184,3 +184,10 @@ def test_a_gpu_that_is_missing_is_told_in_a_line(monkeypatch):
         told(device="cuda") == "device: 'cuda' needs a GPU, and none is visible; use auto or cpu."
     )
     assert quick(device="auto").consensus.weight.device.type == "cpu"
+
+
+def test_workers_start_from_copies_of_the_module():
+    assert told(initialization="by_worker") == (
+        "initialization: 'by_worker' is not possible with fit, whose workers start from copies of "
+        "the module; it must be same."
+    )

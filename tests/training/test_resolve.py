@@ -70,6 +70,19 @@ def test_values_without_a_meaning_are_left_out():
             {"method": "centralized", "absence": 0.1},
             "absence: 0.1 has no effect with method 'cen",
         ),
+        (
+            {"method": "centralized", "initialization": "by_worker"},
+            "initialization: 'by_worker' has",
+        ),
+        (
+            {"method": "dsgd", "order": "combine_then_adapt"},
+            "order is read with method gossip, ngo",
+        ),
+        (
+            {"method": "push_sum", "topology": "directed_ring", "weights": "uniform"},
+            "weights: 'uniform' has no effect with topology 'directed_ring', which is directed; ",
+        ),
+        ({"weights": "unifrom"}, "weights: 'unifrom' is unknown; .* Did you mean 'uniform'"),
         ({"link_failure": 1}, "link_failure: 1 is out of range; .*, 0 or more, below 1"),
         ({"warmup": 1.0}, "warmup: 1.0 is out of range"),
         ({"weight_decay": -1e-4}, "weight_decay: -0.0001 is out of range"),

@@ -110,6 +110,28 @@ def test_a_claim_about_every_cell(tmp_path):
     assert own[["relation", "expected", "margin"]].tolist() == ["paper", 3, 2]
 
 
+def test_the_seeds_of_a_claim_say_which_look_it_is_at(tmp_path):
+    table = runs(3, noise=[0.3, -0.8, 1.1, -0.6, 0.5, 1.3])
+    claims = {"a": {}, "b": {"looks": [3, 6, 9]}, "c": {"looks": [5, 10]}, "d": {"looks": [10]}}
+    found = judged(tmp_path, table.sample(frac=1, random_state=0), claims)
+    assert found["pairs"].tolist() == [6, 6, 5, 6]
+    assert found["looks"].fillna(-1).tolist() == [-1, 2, 1, 0]
+    assert found["verdict"].tolist() == ["holds", "holds", "holds", "undecided"]
+    assert found.loc[("d", ""), "reason"] == "6 of the 10 seeds of the first look"
+    plain = judged(tmp_path, runs(3, noise=[0.3, -0.8, 1.1, -0.6, 0.5]), {"a": {}}).loc["a", ""]
+    assert found.loc[("c", ""), "p"] == pytest.approx(2 * plain["p"])
+
+
+def test_added_seeds_count_for_their_claim_alone(tmp_path):
+    noise = [0.3, -0.8, 1.1, -0.6, 0.5, 1.3]
+    table = runs(1, noise=noise)
+    tables = {"t": table[table["seed"] < 3], "added_b_1": table[table["seed"] >= 3]}
+    claims = {name: {"looks": [3, 6]} for name in ("a", "b-1")} | {"c": {}}
+    found = judged(tmp_path, tables, claims)
+    assert found["pairs"].tolist() == [3, 6, 3]
+    assert found["looks"].fillna(-1).tolist() == [1, 2, -1]
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -91,3 +91,14 @@ def test_a_wrong_table_is_refused_in_one_line(tmp_path):
     table.assign(verdict="hold").to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(UserError, match="verdict of order: 'hold' is unknown; .*'holds'"):
         read_rows(tmp_path / "a.csv")
+
+
+def test_looks_are_said_with_the_seeds(tmp_path):
+    assert row("a").seeds == "20 seeds"
+    assert row("a", pairs=1.0).seeds == "1 seed"
+    assert row("a", **EMPTY).seeds == row("a", **EMPTY, cases=3.0).seeds == ""
+    looked = [row("a", looks=2), row("b", looks=1), row("c")]
+    assert [each.seeds for each in looked[:2]] == ["20 seeds in 2 looks", "20 seeds in 1 look"]
+    assert looked[0].counted == "20 in 2 looks"
+    as_table(looked).to_csv(tmp_path / "claims.csv", index=False)
+    assert [each.looks for each in read_rows(tmp_path / "claims.csv")] == [2, 1, None]

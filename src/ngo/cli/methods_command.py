@@ -9,7 +9,7 @@ from dataclasses import asdict
 import click
 
 from ngo.gossip.local_rule import LOCAL_RULES
-from ngo.gossip.method import FAILURES
+from ngo.gossip.method import DECENTRALIZED
 from ngo.gossip.parts import REGISTRIES, MethodPart, Part, parts
 from ngo.gossip.parts import methods as all_methods
 
@@ -45,8 +45,8 @@ NOTES = {
 
 WIDTH = 100
 
-# Fields whose values, or whose use, the table of methods shows.
-IN_TABLE = ("topology", "coupling", "compression", *FAILURES)
+# Fields that all decentralized methods read, or whose values or use the table of methods shows.
+IN_TABLE = ("topology", "coupling", "compression", *DECENTRALIZED)
 
 
 @click.command()

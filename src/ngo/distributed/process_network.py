@@ -20,6 +20,7 @@ from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.neighbourhood import mix_rows, pull_rows
 from ngo.gossip.network import Network
 from ngo.gossip.step import Run
+from ngo.gossip.weight_rule import WEIGHT_RULES
 from ngo.gossip.weights import without_workers
 from ngo.native.pool import Map
 
@@ -61,7 +62,9 @@ class ProcessNetwork(Network):
     def set_matrix(self, W: torch.Tensor | MixingMatrix | None) -> None:
         """Begin a step with its mixing matrix, recomputed without lost workers."""
         lost = {i for q, own in enumerate(self.shares) if q not in self.group.members for i in own}
-        super().set_matrix(without_workers(W, lost) if lost and W is not None else W)
+        if lost and W is not None:
+            W = without_workers(W, lost, WEIGHT_RULES[self.weights])
+        super().set_matrix(W)
 
     def mean(self, rows: torch.Tensor) -> torch.Tensor:
         """The leader is the parameter server."""

@@ -75,7 +75,7 @@ def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failu
         if topology.directed or topology.weighted:
             kind = "is directed" if topology.directed else "has its own weights"
             raise UserError(
-                f"on-failure: 'drop' recomputes Metropolis–Hastings weights after a loss, but "
+                f"on-failure: 'drop' recomputes the weights of edges after a loss, but "
                 f"topology {spec.topology!r} {kind}; allowed: stop."
             )
     if out.resolve().name == spec.id:

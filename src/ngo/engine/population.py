@@ -17,6 +17,7 @@ from torch import nn
 
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.engine.backend import Batches, build_backend
+from ngo.engine.initialization import INITIALIZATIONS, SAME
 from ngo.engine.inspection import chain_sums, find_chain
 from ngo.engine.worker_modules import WorkerModules, bind, buffers_of, fill, parameters_of, views
 from ngo.models.model import MODELS, Model
@@ -43,8 +44,9 @@ class Scores:
 class Population:
     """The workers of one run.
 
-    All workers start from the same parameters, drawn from the stream (seed, "init"). Worker i draws
-    its dropout masks from (seed, "dropout", i). Buffers (batch normalization's running mean and
+    All workers start from the same parameters, drawn from the stream (seed, "init"), or, with the
+    initialization ``by_worker``, worker i from its own, (seed, "init", i). Worker i draws its
+    dropout masks from (seed, "dropout", i). Buffers (batch normalization's running mean and
     variance) are local to a worker: methods do not exchange them, and a worker is evaluated with
     its own. The consensus model has the mean parameters and the mean buffers of the workers.
     """
@@ -61,6 +63,7 @@ class Population:
         precision: str = "float32",
         threads: int | None = None,
         workers: Sequence[int] | None = None,
+        initialization: str = SAME,
     ) -> None:
         """``workers`` are the numbers of the n workers, where a run has others too.
 
@@ -73,16 +76,14 @@ class Population:
         self.input_shape = entry.input_shape
         self.threads = (threads or cores()) if torch.device(device).type == "cpu" else 1
         self.spread = over_threads(self.threads)
-        self.generators = [
-            torch_stream(seed, "dropout", i, device)
-            for i in (range(n) if workers is None else workers)
-        ]
+        own = range(n) if workers is None else workers
+        self.generators = [torch_stream(seed, "dropout", i, device) for i in own]
 
-        def build(generator: torch.Generator) -> nn.Module:
+        def build(generator: torch.Generator, stream: int | None = None) -> nn.Module:
             # Modules draw their initial parameters from torch's global stream: it is seeded here.
             with torch.random.fork_rng(devices=[]):
                 # torch.manual_seed would also seed the GPUs' streams, which fork_rng leaves alone.
-                torch.default_generator.manual_seed(stream_seed(seed, "init"))
+                torch.default_generator.manual_seed(stream_seed(seed, "init", stream))
                 return entry.build(generator).to(device).train()
 
         self._consensus = build(torch_stream(seed, "dropout", None, device)).eval()
@@ -92,6 +93,9 @@ class Population:
         self.G = torch.zeros_like(self.X)
         self.buffers = torch.empty(n, width, device=device)
         fill(parameters, self.X)
+        for k, i in enumerate(own):
+            if (stream := INITIALIZATIONS[initialization](i)) is not None:
+                fill(parameters_of(build(self.generators[k], stream)), self.X[k])
         fill(buffers, self.buffers)
         self._consensus_row = torch.empty(d + width, device=device)
         bind(self._consensus, self._consensus_row[:d], None, self._consensus_row[d:])

@@ -28,8 +28,9 @@ GRAPHS = ("any", "fixed", "tree")
 # arrived, each once, or the model of one random neighbour, which takes the worker's.
 ARRIVALS = ("newest", "all", "pair")
 
-# The fields of every decentralized method, for failures that the step handles.
+# The fields of every decentralized method: failures that the step handles, and others.
 FAILURES = ("link_failure", "absence")
+DECENTRALIZED = (*FAILURES, "initialization", "weights")
 
 
 @dataclass(frozen=True)
@@ -109,10 +110,10 @@ def method(
 
     def register(update: Update) -> Update:
         own = declare("method", name, options)
-        failures = FAILURES if "topology" in fields else ()
+        shared = DECENTRALIZED if "topology" in fields else ()
         entry = Method(
             update,
-            (*fields, *failures, *own),
+            (*fields, *shared, *own),
             fixed,
             asynchronous=asynchronous,
             arrivals=arrivals,

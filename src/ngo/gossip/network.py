@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError
+from ngo.gossip.weight_rule import METROPOLIS
 from ngo.native.pool import Map, in_order
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ class Network(ABC):
 
     #: Whether the graph is directed.
     directed = False
+    #: The rule for the weights of a graph that has lost workers.
+    weights = METROPOLIS
     #: Copies of rows of neighbours in other processes, by name (see ``step.Step.copies``).
     copies: dict[str, torch.Tensor]
 

@@ -33,6 +33,7 @@ class Run(Protocol):
     lr_schedule: str
     warmup: float
     weight_decay: float
+    order: str
 
     def __getattr__(self, name: str) -> Any:
         """A field that a registered entry has declared."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry, UserError, in_a_line
+from ngo.gossip.weight_rule import METROPOLIS, WEIGHT_RULES
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -96,25 +97,28 @@ class Topology:
         if self.weighted and n > 1:
             import numpy as np
 
-            W = self.matrix(n, **values)
+            W = self.matrix(n, **values)  # type: ignore[arg-type]  # own weights read no rule
             found = np.stack([W.senders.numpy(), W.receivers.numpy()], 1)
             return simple(n, found, directed=self.directed)
         return _checked_edges(self.name, n, self._define(n, values), directed=self.directed)
 
-    def matrix(self, n: int, **values: object) -> MixingMatrix:
+    def matrix(self, n: int, *, weights: str = METROPOLIS, **values: object) -> MixingMatrix:
         """The mixing matrix on ``n`` workers: row i weighs what worker i receives.
 
-        A weighted topology returns its own matrix. Other undirected graphs have Metropolis–Hastings
-        weights. In other directed graphs, each worker divides its mass equally among itself and its
-        receivers (column-stochastic weights). The matrix of one worker is 1.
+        A weighted topology returns its own matrix. Other undirected graphs have ``weights`` by a
+        rule, Metropolis–Hastings by default. In other directed graphs, each worker divides its mass
+        equally among itself and its receivers (column-stochastic weights). The matrix of one worker
+        is 1.
         """
-        from ngo.gossip.weights import checked_matrix, metropolis_hastings, outgoing_shares
+        from ngo.gossip.weights import checked_matrix, outgoing_shares
 
         if self.weighted and n > 1:
             W = self._define(n, values)
             return checked_matrix(self.name, W, n, directed=self.directed)
         edges = self.pairs(n, **values)
-        return outgoing_shares(n, edges) if self.directed else metropolis_hastings(n, edges)
+        if self.directed:
+            return outgoing_shares(n, edges)
+        return WEIGHT_RULES[weights](n, edges)
 
     def _fact(self, name: str, n: int, values: Mapping[str, object]) -> Any:
         fact = self.facts.get(name)
@@ -210,7 +214,7 @@ class Mixing:
         self._values = {key: getattr(fields, key) for key in self._topology.fields}
         self._period = self._topology.period(n, **self._values)
         self._known: dict[int, MixingMatrix] = {}  # those of one period
-        self._values[GENERATOR] = generator
+        self._values |= {GENERATOR: generator, "weights": getattr(fields, "weights", METROPOLIS)}
         if GENERATOR not in self._topology.arguments:  # a mistake in it stops the run at its start
             self.at(0)
 

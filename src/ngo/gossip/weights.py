@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +11,13 @@ import torch
 from ngo.common.registry import UserError, in_a_line
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix, order_by
 from ngo.gossip.topology import simple
+from ngo.gossip.weight_rule import WeightRule
 
 if TYPE_CHECKING:
     import networkx as nx
+
+# Pairs of workers, or an array [e, 2] of them.
+Edges = Iterable[tuple[int, int]] | np.ndarray
 
 # The largest error of the sums and the symmetry of a topology's own matrix.
 TOLERANCE = 1e-9
@@ -30,12 +34,26 @@ def mixing_matrix(graph: nx.Graph) -> torch.Tensor:
     return metropolis_hastings(len(row), [(row[i], row[j]) for i, j in graph.edges()]).dense()
 
 
-def metropolis_hastings(n: int, edges: Iterable[tuple[int, int]] | np.ndarray) -> MixingMatrix:
+def metropolis_hastings(n: int, edges: Edges) -> MixingMatrix:
     """Symmetric, doubly stochastic weights of undirected ``edges``; self-loops are ignored.
 
     W_ij = 1/(1 + max(deg i, deg j)) on edges, W_ii = 1 − Σ_{j≠i} W_ij. A worker without an edge
     keeps its own state (W_ii = 1).
     """
+    return _doubly_stochastic(n, edges, lambda share, i, j: torch.minimum(share[i], share[j]))
+
+
+def uniform_weights(n: int, edges: Edges) -> MixingMatrix:
+    """The same with W_ij = 1/(1 + Δ) on edges; Δ is the largest degree."""
+    return _doubly_stochastic(n, edges, lambda share, i, j: share.min().expand(len(i)))
+
+
+def _doubly_stochastic(
+    n: int,
+    edges: Edges,
+    weigh: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor],
+) -> MixingMatrix:
+    """``weigh(1/(1 + degrees) [n], i [e], j [e])`` returns the weights ``[e]`` of edges (i, j)."""
     i, j = _columns(n, edges, directed=False)
     smaller, larger = torch.bincount(j, minlength=n), torch.bincount(i, minlength=n)
     # Each worker receives first from smaller ones, then from larger; a sort of i by j suffices.
@@ -44,12 +62,12 @@ def metropolis_hastings(n: int, edges: Iterable[tuple[int, int]] | np.ndarray) -
     receivers = torch.arange(n).repeat_interleave(smaller + larger)
     senders = receivers.masked_scatter(first, i[order_by(n, j)]).masked_scatter_(~first, j)
     shares = 1 / (1 + smaller + larger).double()
-    weights = torch.minimum(shares[receivers], shares[senders])
+    weights = weigh(shares, receivers, senders)
     diagonal = 1 - torch.bincount(receivers, weights, n)
     return MixingMatrix(n, receivers, senders, weights, diagonal, in_order=True)
 
 
-def outgoing_shares(n: int, edges: Iterable[tuple[int, int]] | np.ndarray) -> MixingMatrix:
+def outgoing_shares(n: int, edges: Edges) -> MixingMatrix:
     """Column-stochastic weights of directed ``edges`` (from, to): W_ij = 1/(1 + out-degree of j).
 
     Each worker keeps one share of its mass and sends one along each of its edges.
@@ -91,17 +109,15 @@ def checked_matrix(name: str, matrix: Any, n: int, *, directed: bool) -> MixingM
     return W
 
 
-def without_workers(W: Matrix, lost: Collection[int]) -> MixingMatrix:
-    """Metropolis–Hastings weights on the graph of ``W`` without the edges of the ``lost``."""
+def without_workers(W: Matrix, lost: Collection[int], rule: WeightRule) -> MixingMatrix:
+    """Weights by a ``rule`` on the graph of ``W`` without the edges of the ``lost``."""
     W = MixingMatrix.of(W)
     edges = torch.stack(W.pairs[:2], 1)
     kept = ~torch.isin(edges, torch.tensor(sorted(lost))).any(1)
-    return metropolis_hastings(W.n, edges[kept].numpy())
+    return rule(W.n, edges[kept].numpy())
 
 
-def _columns(
-    n: int, edges: Iterable[tuple[int, int]] | np.ndarray, *, directed: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _columns(n: int, edges: Edges, *, directed: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """The first and the second ends of ``simple`` edges."""
     pairs = edges if isinstance(edges, np.ndarray) else np.array(list(edges), np.int64)
     i, j = torch.from_numpy(

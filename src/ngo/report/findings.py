@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
 from ngo.common.registry import UserError, shown
 from ngo.report.answers import Answer, answer
 from verdicts.counts import counts
@@ -160,8 +158,7 @@ def sentence(row: Row) -> Sentence:
         return Sentence(row, _WORDS[row.verdict], row.reason)
     details = [f"expected {row.expectation}"] if row.expectation else []
     details += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
-    if pd.isna(row.cases) and row.counted != ABSENT:
-        details.append(f"{row.counted} seed{'' if row.pairs == 1 else 's'}")
+    details += [row.seeds] if row.seeds else []
     parts = []
     if row.measured != ABSENT and not (row.cases > 0 and row.reason):
         parts.append(row.measured + (f" ({', '.join(details)})" if details else ""))

@@ -16,6 +16,7 @@ from ngo.common.fields import Field, at_least, checked
 from ngo.common.former import renamed
 from ngo.common.registry import UserError
 from ngo.common.seeding import stream_seed
+from ngo.engine.initialization import SAME
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.global_state import isolated
 from ngo.training.loop import Training
@@ -130,6 +131,11 @@ def fit(
         model = own_model(own, data, task_name)
         named = {"dataset": NAME, "model": type(own).__name__, "task": task_name}
         spec = resolve({**named, "method": method, **fields}, source=source, model=model)
+        if spec.initialization not in (None, SAME):
+            raise UserError(
+                f"initialization: {spec.initialization!r} is not possible with fit, whose workers "
+                f"start from copies of the module; it must be {SAME}."
+            )
         spec = replace(spec, own=(*spec.own, ("module", module_digest(own))))
         task, draws = try_out(model, data, task, spec.batch_size)
         if loss is not None:

@@ -28,12 +28,15 @@ from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
 from ngo.data.partition import PARTITIONS
 from ngo.engine.backend import BACKENDS, PRECISIONS
+from ngo.engine.initialization import INITIALIZATIONS, SAME
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.lr_schedule import LR_SCHEDULES
 from ngo.gossip.method import METHODS
+from ngo.gossip.order import ORDERS
 from ngo.gossip.topology import TOPOLOGIES
+from ngo.gossip.weight_rule import METROPOLIS, WEIGHT_RULES
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 from ngo.training.virtual.clock import CLOCKS
@@ -52,8 +55,7 @@ CHECKPOINT_SECONDS = 60.0
 
 _COUNT, _RATE, _FROM_ZERO = at_least(1), above(0), at_least(0)
 _EPOCHS, _SHARE = within(1e-9, 10**9), below(0, 1)
-_METHOD = {"owners": ("method",)}
-_PARTITION = {"owners": ("partition",)}
+_METHOD, _PARTITION = {"owners": ("method",)}, {"owners": ("partition",)}
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,16 @@ class RunSpec:
     u: float | None = number(
         "probability of an edge in a random graph", 0.4, above(0, 1), owners=("topology",)
     )
+    weights: str | None = choice(
+        "weights of undirected edges", METROPOLIS, WEIGHT_RULES, **_METHOD, optional=True
+    )
     method: str = choice("how workers learn together", "ngo", METHODS)
+    initialization: str | None = choice(
+        "draws of the workers' initial parameters", SAME, INITIALIZATIONS, **_METHOD, optional=True
+    )
+    order: str | None = choice(
+        "order of half step and pull", "adapt_then_combine", ORDERS, **_METHOD, optional=True
+    )
     local_rule: str = choice(
         "how a worker moves along its gradient", "sgd", LOCAL_RULES, optional=True
     )

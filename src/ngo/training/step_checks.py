@@ -10,6 +10,7 @@ from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import FAILURES, METHODS, Method
 from ngo.gossip.topology import TOPOLOGIES, Topology
+from ngo.gossip.weight_rule import METROPOLIS
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
 
 
@@ -49,6 +50,11 @@ def _check_topology(spec: RunSpec, topology: Topology, entry: Method) -> None:
         raise UserError(
             f"topology: {spec.topology!r} is directed, and method {spec.method!r} needs "
             f"symmetric weights; methods for directed graphs: {', '.join(able) or 'none'}."
+        )
+    if spec.weights != METROPOLIS and (topology.directed or topology.weighted):
+        raise UserError(
+            f"weights: {spec.weights!r} has no effect with topology {spec.topology!r}, which "
+            f"{'is directed' if topology.directed else 'has its own'}; it must be {METROPOLIS}."
         )
     for name in topology.fields:
         check_argument("topology", topology.name, name)

@@ -13,6 +13,7 @@ import torch
 
 from ngo.common.seeding import torch_stream
 from ngo.data.augmentation import AUGMENTATIONS
+from ngo.engine.initialization import SAME
 from ngo.engine.population import Population
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.coupling import COUPLINGS
@@ -24,6 +25,7 @@ from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.network import Network, SharedMatrix
 from ngo.gossip.step import Matrices, Step
 from ngo.gossip.topology import Mixing
+from ngo.gossip.weight_rule import METROPOLIS
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.problem import Problem
@@ -64,6 +66,7 @@ class Stepper:
             precision=spec.precision,
             threads=threads,
             workers=own,
+            initialization=spec.initialization or SAME,
         )
         self.steps = problem.last_step if steps is None else steps
         self.t = 0  # the number of steps taken
@@ -116,6 +119,7 @@ class Stepper:
         """Exchange through ``network`` from now on. Before that, all workers share a matrix."""
         self.network = network
         self.network.directed = self._mixing is not None and self._mixing.directed
+        self.network.weights = self._spec.weights or METROPOLIS
 
     @property
     def taken(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from verdicts.registry import unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.sequential import Plan
 
 MARKS = ("trivial", "circular")
 """Trivial: it follows from definitions, or could not come out otherwise. Circular: what it
@@ -43,9 +45,16 @@ class Claim:
     shows: str
     cells: Mapping[str, Cell] = field(default_factory=dict)
     every_cell: bool = False
+    #: The numbers of seeds at which it is judged; empty: at any.
+    looks: Plan = ()
     #: ``trivial`` or ``circular`` (``MARKS``), and why; such claims are counted apart.
     mark: str | None = None
     mark_reason: str = ""
+
+    @property
+    def added(self) -> str:
+        """The table with the runs of seeds that were added for this claim alone."""
+        return "added_" + re.sub(r"\W", "_", self.id)
 
 
 @dataclass(frozen=True)
@@ -77,9 +86,10 @@ class ClaimsFile:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The names of all tidy tables that claims and gates need, sorted."""
+        """The names of all tidy tables that claims and gates read if they are there, sorted."""
         used = {name for claim in self.claims.values() for name in claim.gates}
         named = [claim.tables for claim in self.claims.values()]
+        named += [(claim.added,) for claim in self.claims.values() if claim.looks]
         named += [self.gates[name].tables for name in used]
         return tuple(sorted({table for tables in named for table in tables}))
 

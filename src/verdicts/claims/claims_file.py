@@ -19,13 +19,14 @@ from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.expectation import RELATIONS, Expectation
+from verdicts.statistics.sequential import Plan, checked_plan
 from verdicts.yaml_files import read_mapping
 
 CLAIM_KEYS = (
     *("place", "says", "kind", "from", "where", "quantity", "with", *RELATIONS, "margin", "unit"),
-    *("family", "gate", "shows", "cells", "every_cell", *MARKS),
+    *("family", "gate", "shows", "cells", "every_cell", "looks", *MARKS),
 )
-SECTIONS = ("values", "defaults", "gates", "claims")
+SECTIONS = ("looks", "values", "defaults", "gates", "claims")
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
 OWN_OF_A_CELL = (*RELATIONS, "margin")
 
@@ -52,7 +53,8 @@ def read_claims(path: str | Path) -> ClaimsFile:
 def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
     check_keys("claims", content, SECTIONS, ("claims",))
-    sections = {name: mapping(name, content.get(name, {})) for name in SECTIONS}
+    plan = checked_plan("looks", content.get("looks"))
+    sections = {name: mapping(name, content.get(name, {})) for name in SECTIONS[1:]}
     named = {
         name: {
             value: mapping(f"values.{name}.{value}", entry)
@@ -67,7 +69,7 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     short = _with_defaults(sections["claims"], sections["defaults"])
     printed = PrintedNumbers(folder)
     claims = [
-        _claim(f"claims.{name}", name, printed.numbers(f"claims.{name}", entry), gates)
+        _claim(f"claims.{name}", name, printed.numbers(f"claims.{name}", entry), gates, plan)
         for name, entry in expanded("claims", short, named).items()
     ]
     return ClaimsFile({claim.id: claim for claim in claims}, gates, tuple(sorted(printed.files)))
@@ -86,7 +88,7 @@ def _with_defaults(
     return found
 
 
-def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate]) -> Claim:
+def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], plan: Plan) -> Claim:
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.-]*", name):
         raise UserError(f"claims: the id {shown(name)} is not allowed; use letters, digits, _.-")
     values = mapping(key, entry)
@@ -114,6 +116,7 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate]) -> 
             for cell, more in mapping(f"{key}.cells", values.get("cells", {})).items()
         },
         every_cell=boolean(f"{key}.every_cell", values.get("every_cell", False)),
+        looks=checked_plan(f"{key}.looks", values["looks"]) if "looks" in values else plan,
         mark=mark,
         mark_reason=text(f"{key}.{mark}", values[mark]) if mark else "",
     )

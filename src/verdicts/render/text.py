@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from verdicts.counts import counted, counts
@@ -22,8 +21,7 @@ def _lines(row: Row) -> str:
     details = [] if row.measured == ABSENT else [row.measured]
     details += [f"expected {row.expectation}"] if row.expectation else []
     details += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
-    if math.isnan(row.cases) and row.counted != ABSENT:
-        details.append(f"{row.counted} seed{'' if row.pairs == 1 else 's'}")
+    details += [row.seeds] if row.seeds else []
     details += [row.why] if row.why else []
     first = f"{row.verdict:<{WIDTH}}{what}"
     return "\n".join([first, " " * WIDTH + "  " + "; ".join(details)] if details else [first])

@@ -11,6 +11,9 @@ from verdicts.registry import UserError, nearest, unknown
 from verdicts.rows.evaluations import final
 from verdicts.rows.run_values import Value, highest_is_best, per_run
 
+FIRST_LOOK = "first_look"
+"""A column of the judge's: whether a row's seed is one of those of a claim's first look."""
+
 
 def at_best(
     rows: pd.DataFrame,
@@ -25,22 +28,25 @@ def at_best(
     The best mean over seeds: of the column ``by`` at the end of runs, the highest or the lowest
     (``best_is``: ``max`` or ``min``); without ``by``, of held-out accuracy for an accuracy, and of
     log ``value`` for any other. Values at which a run diverged come last. For ties, see ``best``.
+
+    In rows with the column ``FIRST_LOOK``, the seeds of the first look choose for all.
     """
     if best_is not in ("max", "min"):
         raise unknown("best_is", best_is, ("max", "min"))
     fields = [*apart, *choose]
     if missing := [name for name in fields if name not in rows]:
         raise UserError(f"best: there is no column {missing[0]!r}.{nearest(missing[0], rows)}")
+    choosing = rows[rows[FIRST_LOOK]] if FIRST_LOOK in rows else rows
     if by is not None:
-        runs = per_run(rows, by)
+        runs = per_run(choosing, by)
         runs["score"] = runs["value"] if best_is == "max" else -runs["value"]
     elif highest_is_best(value):
-        runs = final(rows)
+        runs = final(choosing)
         runs["score"] = runs["holdout_accuracy"].astype(float)
         if runs["score"].isna().all():
             raise UserError("best: no run has a held-out accuracy to choose by.")
     else:
-        runs = per_run(rows, value)
+        runs = per_run(choosing, value)
         with np.errstate(divide="ignore"):
             runs["score"] = -np.log(runs["value"])
     means = runs.groupby(fields, dropna=False)["score"].agg(

@@ -33,7 +33,9 @@ def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     parts = [tables[name] for name in names]
     if len(parts) == 1:
         return parts[0]
+    columns = dict.fromkeys(name for part in parts for name in part)
     rows = pd.concat([part.dropna(axis=1, how="all") for part in parts], ignore_index=True)
+    rows = rows.reindex(columns=list(columns))
     if {"run", "step"} <= set(rows):
         rows = rows.drop_duplicates(["run", "step"], ignore_index=True)
     return rows

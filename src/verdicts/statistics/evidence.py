@@ -53,6 +53,11 @@ class Evidence:
     """That the mean is within the margin: two one-sided tests. NaN without a margin."""
     obstacle: str
     """Why these values can decide nothing; empty if they can."""
+    plan: tuple[int, ...] = ()
+    """The numbers of seeds at which the claim is judged (``sequential``); empty: at any. Then the
+    p values ``p`` and ``p_equivalent`` are those over all looks taken."""
+    looks: int | None = None
+    """How many looks were taken; None without a plan."""
 
 
 def evidence(values: np.ndarray, expectation: Expectation) -> Evidence:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from verdicts.statistics.estimates import ALPHA, FEWEST
 from verdicts.statistics.evidence import Evidence
+from verdicts.statistics.sequential import share_at
 
 POWER = 0.8
 MOST_SEEDS = 10_000
@@ -16,15 +17,15 @@ def detectable(evidence: Evidence, family: int = 1) -> float:
     """The smallest difference from the expected value that so many seeds show with power 80 %.
 
     In the unit of the quantity, from the spread that was seen, at the level that is left to each
-    claim of the family (α / size). For ``near`` and ``paper``, a difference that exceeds the
-    margin. NaN with fewer than three seeds or without a spread.
+    claim of the family (α / size) at its look. For ``near`` and ``paper``, a difference that
+    exceeds the margin. NaN with fewer than three seeds or without a spread.
     """
     count, spread, expected = evidence.pairs, evidence.spread, evidence.expectation
     if count < FEWEST or not spread > 0:
         return math.nan
     from scipy.optimize import brentq
 
-    level = ALPHA / family
+    level = ALPHA * share_at(evidence) / family
     power = draw_power if expected.relation == "paper" else difference_power
     high = 1.0
     while power(high, count, level) < POWER:
@@ -37,26 +38,32 @@ def detectable(evidence: Evidence, family: int = 1) -> float:
 def seeds_needed(evidence: Evidence, family: int = 1) -> float:
     """The fewest seeds that decide the claim with power 80 % if what was measured is true.
 
+    See ``chance``. With a plan, at the level of the look that comes. NaN with fewer than three
+    seeds or without a spread; infinite if more than ``MOST_SEEDS`` are needed.
+    """
+    if evidence.pairs < FEWEST or not evidence.spread > 0:
+        return math.nan
+    return _fewest(lambda count: chance(evidence, count, family) >= POWER)
+
+
+def chance(evidence: Evidence, count: int, family: int = 1) -> float:
+    """The probability that ``count`` seeds decide the claim, if what was measured is true.
+
     By a difference (for ``near`` and ``paper``, from the margin's edge), or by equivalence if the
-    estimate is within a margin. NaN with fewer than three seeds or without a spread; infinite if
-    more than ``MOST_SEEDS`` are needed.
+    estimate is within a margin. ``evidence`` has three seeds or more, and a spread.
     """
     spread, expected = evidence.spread, evidence.expectation
-    if evidence.pairs < FEWEST or not spread > 0:
-        return math.nan
-    level = ALPHA / family
+    level = ALPHA * share_at(evidence, coming=True) / family
     effect = abs(evidence.estimate - expected.value) / spread
     margin = math.nan if expected.margin is None else expected.margin / spread
-    counts = [math.inf]
+    powers = [0.0]
     if effect < margin:
-        counts.append(
-            _fewest(lambda count: equivalence_power(effect, margin, count, level) >= POWER)
-        )
+        powers.append(equivalence_power(effect, margin, count, level))
     power = draw_power if expected.relation == "paper" else difference_power
     beyond = effect - margin if expected.relation in ("near", "paper") else effect
     if beyond > 0:
-        counts.append(_fewest(lambda count: power(beyond, count, level) >= POWER))
-    return min(counts)
+        powers.append(power(beyond, count, level))
+    return max(powers)
 
 
 def difference_power(effect: float, count: int, level: float = ALPHA) -> float:

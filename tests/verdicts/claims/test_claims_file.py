@@ -172,9 +172,10 @@ def test_mistakes_in_a_gate(tmp_path, change, message):
         ("claims: {a b: {}}", "claims: the id 'a b' is not allowed; use letters"),
         (
             "claim: {}",
-            "claims: 'claim' is unknown; allowed: claims, defaults, gates, values. Did",
+            "claims: 'claim' is unknown; allowed: claims, defaults, gates, looks, values. Did",
         ),
         ("gates: {}", "claims: 'claims' is missing"),
+        ("{looks: [20, 10], claims: {}}", r"looks: \[20, 10\] is not allowed; give rising numbers"),
         ("claims: 3", "claims: 3 is not allowed; it must be a mapping"),
         ("claims: {a: {}, a: {}}", "claims: '.*c.yaml', line 1: 'a' is already defined"),
     ],
@@ -183,3 +184,14 @@ def test_mistakes_in_the_file(tmp_path, text, message):
     (tmp_path / "c.yaml").write_text(text)
     with pytest.raises(UserError, match=message):
         read_claims(tmp_path / "c.yaml")
+
+
+def test_a_plan_is_of_all_claims_unless_one_names_its_own(tmp_path):
+    path = write(tmp_path / "c.yaml", {"a": {}, "b-1": {"looks": [5, 10]}})
+    path.write_text("looks: [10, 20]\n" + path.read_text())
+    claims = read_claims(path)
+    assert [claim.looks for claim in claims.claims.values()] == [(10, 20), (5, 10)]
+    assert claims.tables == ("added_a", "added_b_1", "t")
+    plain = read_claims(write(tmp_path / "d.yaml", {"a": {}}))
+    assert plain.claims["a"].looks == ()
+    assert plain.tables == ("t",)

@@ -2,7 +2,7 @@ import pytest
 from measured_runs import ended, table
 
 from verdicts.registry import UserError
-from verdicts.rows.best_fields import at_best
+from verdicts.rows.best_fields import FIRST_LOOK, at_best
 
 
 def runs(scores, *, value="held_out", **fields):
@@ -53,6 +53,16 @@ def test_each_group_has_its_own_best():
     )
     found = at_best(rows, ["gamma"], ["p"]).drop_duplicates("p").set_index("p")["gamma"]
     assert found.to_dict() == {0.7: 0.1, 0.9: 0.3}
+
+
+def test_the_seeds_of_the_first_look_choose_for_all():
+    rows = runs({0.1: (0.5, 0.9), 0.3: (0.6, 0.3)})
+    assert at_best(rows, ["gamma"], [])["gamma"].unique() == [0.1]
+    for value in ("accuracy", "V"):
+        marked = rows.assign(**{FIRST_LOOK: rows["seed"] == 0}, V=1 - rows["holdout_accuracy"])
+        found = at_best(marked, ["gamma"], [], value)
+        assert found["gamma"].unique() == [0.3]
+        assert set(found["seed"]) == {0, 1}
 
 
 def test_errors():

@@ -1,0 +1,104 @@
+"""Looks: a claim is judged at numbers of seeds that were fixed beforehand, until it is decided.
+
+A look spends a share of the level ``ALPHA``: half of it at the first look, half of what is left at
+each further one, and all that is left at the last. A claim's p value is the smallest p / share of
+the looks taken, so (union bound) it is one whenever one stops. It can only fall with more looks;
+Holm's method therefore keeps its level in a family whose claims are at different looks, and what is
+decided stays decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from verdicts.registry import UserError, shown
+from verdicts.statistics.estimates import FEWEST
+from verdicts.statistics.evidence import Evidence, evidence
+from verdicts.statistics.expectation import Expectation
+
+Plan = tuple[int, ...]
+"""The numbers of seeds at which a claim is judged, rising; empty for a claim without a plan."""
+
+MOST_LOOKS = 10
+
+
+def checked_plan(key: str, value: object) -> Plan:
+    """The plan that a claims file gives, as ``[10, 20, 40]``; null is none. A UserError if not."""
+    if value is None:
+        return ()
+    looks = value if isinstance(value, list) else []
+    if (
+        not 0 < len(looks) <= MOST_LOOKS
+        or not all(type(each) is int and each >= FEWEST for each in looks)
+        or any(one >= other for one, other in pairwise(looks))
+    ):
+        raise UserError(
+            f"{key}: {shown(value)} is not allowed; give rising numbers of seeds from {FEWEST} on, "
+            f"at most {MOST_LOOKS}, or null."
+        )
+    return tuple(looks)
+
+
+def shares(plan: Plan) -> list[float]:
+    """The share of α that each look spends; their sum is 1."""
+    halves = [0.5 ** (k + 1) for k in range(len(plan))]
+    return [*halves[:-1], 2 * halves[-1]] if plan else [1.0]
+
+
+def looks_taken(plan: Plan, seeds: int) -> int:
+    """How many looks of a plan so many seeds allow."""
+    return sum(look <= seeds for look in plan)
+
+
+def sequential(
+    values: np.ndarray,
+    expectation: Expectation,
+    plan: Plan,
+    at: Callable[[np.ndarray, Expectation], Evidence] = evidence,
+) -> Evidence:
+    """The evidence at the last look that so many values allow, with p values over all looks.
+
+    ``values`` are in the order of seeds: the first ones count, and those between two looks do not.
+    A seed without a value (NaN) is a seed. ``at`` gives the evidence of one look.
+    """
+    taken = looks_taken(plan, len(values))
+    if not taken:
+        early = at(values, expectation)
+        nan = float("nan")
+        waiting = f"{len(values)} of the {plan[0]} seeds of the first look"
+        return replace(
+            early, p=nan, p_equivalent=nan, plan=plan, looks=0, obstacle=early.obstacle or waiting
+        )
+    found = [at(values[:look], expectation) for look in plan[:taken]]
+    p, first = _smallest([each.p for each in found], plan)
+    equivalent, _ = _smallest([each.p_equivalent for each in found], plan)
+    able = any(not each.obstacle for each in found)
+    return replace(
+        found[-1],
+        p=p,
+        p_equivalent=equivalent,
+        side=found[first].side,
+        obstacle="" if able else found[-1].obstacle,
+        plan=plan,
+        looks=taken,
+    )
+
+
+def _smallest(p: Sequence[float], plan: Plan) -> tuple[float, int]:
+    """The smallest p / share, at most 1, and its look; NaN if no look has a p value."""
+    scaled = [each / share for each, share in zip(p, shares(plan), strict=False)]
+    if np.isnan(scaled).all():
+        return float("nan"), len(p) - 1
+    first = int(np.nanargmin(scaled))
+    return min(1.0, scaled[first]), first
+
+
+def share_at(found: Evidence, *, coming: bool = False) -> float:
+    """The share of α of the last look taken, or of the look that comes; 1 without a plan."""
+    each = shares(found.plan)
+    taken = (found.looks or 0) + coming
+    return each[min(max(taken, 1), len(each)) - 1]
