@@ -30,6 +30,9 @@ KINDS = {
 ORDER = (DEPENDS, YES, NO, OPEN)
 """In which claims are told."""
 
+LARGEST = 700.0
+"""The largest logarithm of a ratio that is a number."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -140,11 +143,11 @@ def _in_universes(multiverse: object) -> str:
 def _size(row: Row) -> str:
     """How large an effect is, whatever its sign; a logarithm of a ratio as a factor."""
     sign = -1 if row.estimate < 0 else 1
-    ends = sorted((sign * row.low, sign * row.high))
+    size, *ends = (sign * row.estimate, *sorted((sign * row.low, sign * row.high)))
     if not row.unit.startswith("log ratio"):
-        return f"{row.with_unit(abs(row.estimate))}{_bracket(*ends)}"
-    factors = (math.exp(min(each, 700.0)) for each in ends)
-    return f"a factor of {number(math.exp(abs(row.estimate)))}{_bracket(*factors)}"
+        return row.with_unit(size) + _bracket(*ends)
+    size, *ends = (math.exp(min(each, LARGEST)) for each in (size, *ends))
+    return f"a factor of {number(size)}{_bracket(*ends)}"
 
 
 def _bracket(low: float, high: float) -> str:
