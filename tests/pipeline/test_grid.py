@@ -17,6 +17,23 @@ def test_a_run_in_two_experiments_exists_once():
     assert len(plan.training["again"]) == 4
 
 
+def test_a_number_of_seeds_counts_from_the_first_seed():
+    config = config_of()
+    one = {"settings": ["digits_iid"], "compare": [{"method": "ngo"}]}
+    config |= {"seeds": 2, "first_seed": 100}
+    config["training"] |= {
+        "shared": one,
+        "own": {**one, "seeds": {"digits_iid": 3}},
+        "listed": {**one, "seeds": [7, 3]},
+    }
+    seeds = {name: [run.seed for run in runs] for name, runs in plan_of(config).training.items()}
+    assert seeds["shared"] == [100, 101]
+    assert seeds["own"] == [100, 101, 102]
+    assert seeds["listed"] == [7, 3]
+    del config["first_seed"]
+    assert [run.seed for run in plan_of(config).training["shared"]] == [0, 1]
+
+
 def test_lists_are_crossed_and_a_seed_list_is_an_experiments_own():
     config = config_of()
     config["training"] |= {

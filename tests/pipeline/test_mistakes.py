@@ -42,6 +42,8 @@ SINE_SHARDS = {
         ("seeds", [], "seeds: .* is not allowed"),
         ("seeds", ["a"], r"seeds\[0\]: 'a' is not allowed; it must be a whole number, 0 or more"),
         ("seeds", [-1], r"seeds\[0\]: -1 is not allowed; it must be a whole number, 0 or more"),
+        ("first_seed", -1, "first_seed: -1 is not allowed; it must be a whole number, 0 or more"),
+        ("first_sed", 1, "config: 'first_sed' is unknown; allowed: .*Did you mean 'first_seed'"),
         ("defaults.topology", "rin", "defaults: topology: 'rin'.*Did you mean 'ring'"),
         ("defaults.gamma", "1e-3", "defaults: gamma: '1e-3' is not a number.*write 0.001"),
         ("defaults.lr", float("nan"), "defaults: lr: nan is not finite"),

@@ -62,6 +62,7 @@ def config_schema(*, values: bool = False) -> Schema:
                 ),
                 "data": mapping_schema({"root": _PATH}),
                 "seeds": _ref("seeds"),
+                "first_seed": _SEED,
                 "defaults": _ref("run"),
                 "settings": {
                     "type": "object",
@@ -155,7 +156,7 @@ def _one_or_more(name: str) -> Schema:
 
 
 def _seeds(*types: str) -> Schema:
-    """A list of seeds, or a number n for the seeds 0 … n − 1."""
+    """A list of seeds, or their number, from ``first_seed`` on."""
     return {
         "type": list(types),
         **{"items": _SEED, "minItems": 1, "minimum": 1, "maximum": 10**6},
@@ -172,7 +173,7 @@ def _ref(name: str) -> Schema:
 
 
 _OPTIONAL = ("paper", "runs_per_gpu", "plugins", "defaults", "findings", "mixed_versions", "only",
-             "network")  # fmt: skip
+             "first_seed", "network")  # fmt: skip
 _RESOURCES: Schema = {"mem_mb": _whole(1, 10**9), "runtime": _whole(1, 10**6)}
 _NUMBER: Schema = {"type": "number"}
 _SECONDS: Schema = {"type": "number", "minimum": 0}

@@ -101,18 +101,19 @@ def resolve_run(key: str, given: Mapping, config: Mapping, setting: Mapping) -> 
 
 
 def _seeds_by_setting(key: str, config: Mapping, entry: Mapping) -> dict[str, Sequence[int]]:
-    """The seeds of each of an experiment's settings: a list, or a count n for 0 … n − 1."""
+    """The seeds of each of an experiment's settings: a list, or a count from ``first_seed`` on."""
     names, given = entry["settings"], entry.get("seeds", {})
     by_setting = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
     for name in by_setting:
         if name not in names:
             raise unknown(f"{key}.seeds", name, names)
-    return {name: _seeds(by_setting.get(name, config["seeds"])) for name in names}
+    first = config.get("first_seed", 0)
+    return {name: _seeds(by_setting.get(name, config["seeds"]), first) for name in names}
 
 
-def _seeds(given: int | list[int]) -> Sequence[int]:
+def _seeds(given: int | list[int], first: int) -> Sequence[int]:
     if isinstance(given, int):
-        return range(given)
+        return range(first, first + given)
     if repeated := sorted({seed for seed in given if given.count(seed) > 1}):
         raise UserError(f"seeds: {given} repeats {repeated[0]}; name each seed once.")
     return given

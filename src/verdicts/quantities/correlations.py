@@ -17,13 +17,18 @@ LEAST_RUNS = 4
 
 @quantity("fisher_z", unit="Fisher's z", example="{of: accuracy}")
 def fisher_z(
-    rows: pd.DataFrame, of: Value = "accuracy", log: bool = False, minus: float = 0.0
+    rows: pd.DataFrame,
+    of: Value = "accuracy",
+    log: bool = False,
+    minus: float = 0.0,
+    V: Value = "V",
 ) -> pd.Series:
     """Fisher's z of Pearson's correlation of log V with a value, over the runs of a seed.
 
-    V is the synchronization index; both are those at the ends of runs. Runs that diverged and runs
-    with V = 0 have no log V and are left out. NaN for a seed with fewer than four runs, or without
-    a spread. ``minus`` is subtracted: z of the correlation to compare with.
+    V is the synchronization index at the ends of runs, or another value: with ``{mean: V}``, its
+    mean over training. Runs that diverged and runs with V = 0 have no log V and are left out. NaN
+    for a seed with fewer than four runs, or without a spread. ``minus`` is subtracted: z of the
+    correlation to compare with.
     """
     import numpy as np
     import pandas as pd
@@ -32,9 +37,9 @@ def fisher_z(
     from verdicts.statistics.estimates import ROUNDING
 
     runs = per_run(rows, of)
-    V = per_run(rows, "V")["value"]
+    index_V = per_run(rows, V)["value"]
     y = np.log(runs["value"].where(runs["value"] > 0)) if log else runs["value"]
-    x = np.log(V.where(V > 0))
+    x = np.log(index_V.where(index_V > 0))
     finite = np.isfinite(x) & np.isfinite(y)
     found = {}
     for seed, index in runs.groupby("seed").groups.items():

@@ -82,11 +82,13 @@ def rank_trend(
 
 
 @quantity("slope_on_V", unit="that of the value, for a factor e of V", example="{value: accuracy}")
-def slope_on_V(rows: pd.DataFrame, value: Value = "accuracy", log: bool = False) -> pd.Series:
-    """The least-squares slope of the value on log V over the runs of a seed, at their ends.
+def slope_on_V(
+    rows: pd.DataFrame, value: Value = "accuracy", log: bool = False, V: Value = "V"
+) -> pd.Series:
+    """The least-squares slope of the value on log V over the runs of a seed.
 
-    Runs that diverged and runs with V = 0 have no log V and are left out. NaN for a seed with fewer
-    than three runs.
+    V is that at the ends of runs, or another value, such as ``{mean: V}``. Runs that diverged and
+    runs with V = 0 have no log V and are left out. NaN for a seed with fewer than three runs.
     """
     import numpy as np
     import pandas as pd
@@ -94,7 +96,7 @@ def slope_on_V(rows: pd.DataFrame, value: Value = "accuracy", log: bool = False)
     from verdicts.rows.run_values import per_run
 
     runs = per_run(rows, value)
-    runs["log_V"] = np.log(per_run(rows, "V")["value"].where(lambda V: V > 0))
+    runs["log_V"] = np.log(per_run(rows, V)["value"].where(lambda each: each > 0))
     found = {}
     for seed, group in runs.groupby("seed"):
         shown = group[np.isfinite(group["log_V"]) & np.isfinite(group["value"])]

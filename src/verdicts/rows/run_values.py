@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from verdicts.registry import Registry, UserError, nearest, unknown
@@ -37,11 +37,15 @@ VALUES: Registry[RunValue] = Registry("value")
 
 
 def _over_evaluations(how: str) -> RunValue:
-    """The largest, smallest or mean value of a column over the evaluations of each run."""
+    """The largest, smallest or mean value of a column over the evaluations of each run.
+
+    Its worst is that of the value with the column's name, if there is one.
+    """
     return RunValue(lambda rows, last, column: rows.groupby("run")[column].agg(how), math.nan, True)
 
 
-for _how in ("max", "min", "mean"):
+_OVER_EVALUATIONS = ("max", "min", "mean")
+for _how in _OVER_EVALUATIONS:
     VALUES.add(_how, _over_evaluations(_how))
 
 
@@ -79,10 +83,10 @@ def per_run(metrics: pd.DataFrame, value: Value) -> pd.DataFrame:
 
 def highest_is_best(value: Value) -> bool:
     """Whether a higher value is better: an accuracy. A UserError if that is not known."""
-    name = next(iter(value)) if isinstance(value, Mapping) else value
-    worst = VALUES[name].worst if name in VALUES else math.nan
+    known = isinstance(value, Mapping) or value in VALUES
+    worst = parsed(value)[0].worst if known else math.nan
     if math.isnan(worst):
-        raise UserError(f"best: whether a high or a low {name!r} is better is not known.")
+        raise UserError(f"best: whether a high or a low {value!r} is better is not known.")
     return worst == -math.inf
 
 
@@ -110,4 +114,7 @@ def parsed(value: Value, columns: Collection[str] = ()) -> tuple[RunValue, list[
     if VALUES[name].argument != bool(arguments):
         needs = "an argument (NAME: x)" if VALUES[name].argument else "no argument"
         raise UserError(f"value: {name!r} takes {needs}.")
-    return VALUES[name], arguments
+    entry = VALUES[name]
+    if name in _OVER_EVALUATIONS and arguments[0] in VALUES:
+        entry = replace(entry, worst=VALUES[str(arguments[0])].worst)
+    return entry, arguments

@@ -43,7 +43,7 @@ def test_edges_carry_two_models_in_each_step():
 @pytest.mark.parametrize(
     ("name", "worst"),
     [("accuracy", -math.inf), ("V", math.inf), ("loss", math.inf), ("best_accuracy", -math.inf),
-     ({"steps_to_accuracy": 50}, math.inf)],
+     ({"steps_to_accuracy": 50}, math.inf), ({"mean": "V"}, math.inf)],
 )  # fmt: skip
 def test_a_diverged_run_has_the_worst_value(name, worst):
     assert value(ended(accuracy=0.9, diverged=True), name) == worst
@@ -130,3 +130,4 @@ def test_only_accuracies_are_better_if_higher():
     assert highest_is_best("accuracy")
     assert not highest_is_best({"epochs_to_accuracy": 90})
     assert not highest_is_best("V")
+    assert not highest_is_best({"mean": "V"})

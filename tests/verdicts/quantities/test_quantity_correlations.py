@@ -2,9 +2,10 @@ import math
 
 import numpy as np
 import pytest
-from measured_runs import ended, table
+from measured_runs import ended, evaluations, table
 
 from verdicts.quantities.correlations import fisher_z
+from verdicts.quantities.trends import slope_on_V
 
 
 def runs(values, **more):
@@ -21,6 +22,21 @@ def test_the_correlation_of_log_V_with_a_loss():
 def test_logs_of_losses():
     exact = zip(np.exp([0, 1, 2, 3]), np.exp([1, 3, 2, 4]), strict=True)
     assert fisher_z(table(*runs(exact)), "loss", log=True)[0] == pytest.approx(np.arctanh(0.8))
+
+
+def test_V_may_be_its_mean_over_training():
+    # V is the same at the end of all runs; the logs of the means are 0, 1, 2, 3.
+    parts = [
+        evaluations(
+            [{"step": 50, "V": 2 * np.exp(k) - 0.5}, {"step": 100, "V": 0.5, "loss": loss}],
+            method=str(k),
+        )
+        for k, loss in enumerate((1.0, 3.0, 2.0, 4.0))
+    ]
+    rows = table(*parts)
+    assert math.isnan(fisher_z(rows, "loss")[0])
+    assert fisher_z(rows, "loss", V={"mean": "V"})[0] == pytest.approx(np.arctanh(0.8))
+    assert slope_on_V(rows, "loss", V={"mean": "V"})[0] == pytest.approx(0.8)
 
 
 def test_a_perfect_correlation_has_a_finite_z():
