@@ -22,8 +22,10 @@ NAMES = {
     "false_holds": "false holds",
     "false_fails": "false fails",
     "false_equivalent": "false equivalent",
+    "false_below_margin": "false below margin",
     "false": "any false",
     "power": "power",
+    "both": "holds, and below the margin",
 }
 
 TEXT = f"""\
@@ -63,9 +65,10 @@ table. (All choices of signs are counted up to {EXACT} seeds, {DRAWS:,} random o
 stream beyond.) Intervals are Student's t intervals of 95 %, and can disagree with the sign-flip
 test where the p value is close to {ALPHA:g}.
 
-- `above`, `below`: the claim holds or fails if the two-sided p value is at most {ALPHA:g}. If it
-  is not, and there is a margin, two one-sided tests at {ALPHA:g} each decide whether the mean is
-  within the margin of the value: equivalent.
+- `above`, `below`: the claim holds or fails if the two-sided p value is at most {ALPHA:g}. If
+  there is a margin, two one-sided tests at {ALPHA:g} each decide whether the mean is within the
+  margin of the value. If only they do: equivalent. If both do, the verdict says both: it holds (or
+  fails), and the effect is smaller than the margin.
 - `near`: the claim holds if the two one-sided tests show that the mean is within the margin. It
   fails if a two-sided test shows that the mean is outside.
 - `paper`: the claim holds as with `near`, the printed value taken as it is. To fail it takes
@@ -88,6 +91,14 @@ side, as an infinite difference. The values are then replaced by ranks: the esti
 median, and the p values are those of Wilcoxon's signed-rank test, exact; it takes {RANKED_FROM}
 seeds. A `paper` claim is undecided.
 
+**Pooled claims.** Many claims that are each undecided may decide one question together. The number
+of a `pooled` claim for a seed is the mean of theirs, each counted from its value on the side that
+it claims. Seeds that one of them lacks are left out. If one of them is not run, neither is it.
+
+**Marks.** A claim that could not come out otherwise is marked as trivial, and one whose
+prediction was fitted to the numbers that decide it as circular, each with the reason. It is judged
+like the others and counted apart.
+
 **Cases.** A theorem, a bound or an arithmetic statement is a list of cases. It holds if all of
 them are met, and fails otherwise. The row has its hardest case, with what was measured and its
 limit: the case furthest beyond its limit, or the nearest to it if all are met. A printed theorem
@@ -106,8 +117,8 @@ standard deviations of the noise; the margin is {MARGIN:g}. Noise is normal, has
 (Student's t with 3 degrees of freedom), is the difference of two exponential values (paired), or
 is exponential itself (skewed). A share of 5 % is simulated to within ± {{error:.1f}} points (two
 standard errors). At a margin's edge, neither holds nor fails counts as true of `near` and
-`paper`; each has its own error rate there. Power is the share of the true claims that get their
-verdict.
+`paper`; each has its own error rate there. "False below margin" is an effect of the margin's size
+or more that is said to be smaller. Power is the share of the true claims that get a true verdict.
 
 With normal, heavy-tailed and paired noise, the rates are at most {100 * ALPHA:g} %, up to the
 error of simulation. With skewed noise, they are not: both tests assume symmetry. A difference of
@@ -137,7 +148,7 @@ def printed(rates: pd.DataFrame) -> str:
             for column, name in NAMES.items():
                 if (column == "false" and not several) or by_seeds[column].isna().all():
                     continue
-                if column != "power" and not group[column].any():
+                if column.startswith("false") and not group[column].any():
                     continue
                 record[name] = " / ".join(f"{100 * share:.1f}" for share in by_seeds[column])
             records.append(record)

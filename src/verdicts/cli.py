@@ -41,8 +41,8 @@ def _parser() -> argparse.ArgumentParser:
         "check",
         help="judge the claims of a file",
         description="Judge the claims of a file on tidy tables, and print a verdict on each. The "
-        "exit status is 0 whatever the verdicts are, 1 with --strict if a claim fails, and 2 for "
-        "an error.",
+        "exit status is 0 whatever the verdicts are, 1 with --strict if a claim fails (or is "
+        "reversed), and 2 for an error.",
     )
     check.add_argument("claims", type=Path, help="the claims file (YAML)")
     check.add_argument(
@@ -108,7 +108,7 @@ def _formats() -> dict[str, Callable[[Sequence[Row]], str]]:
 
 def _check(given: argparse.Namespace) -> int:
     from verdicts import as_table, check
-    from verdicts.statistics.judgement import FAILS
+    from verdicts.statistics.judgement import FAILS, REVERSED
 
     rows = check(given.claims, given.tables)
     formats = _formats()
@@ -122,7 +122,7 @@ def _check(given: argparse.Namespace) -> int:
                 path.write_text(formats[name](rows), encoding="utf-8")
         except OSError as error:
             raise UserError(f"out: {str(given.out)!r}: {error.strerror}.") from None
-    failed = any(row.verdict == FAILS for row in rows if not row.cell)
+    failed = any(row.verdict in (FAILS, REVERSED) for row in rows if not row.cell)
     return 1 if given.strict and failed else 0
 
 

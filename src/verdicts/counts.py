@@ -6,7 +6,19 @@ from collections.abc import Iterable, Mapping
 
 from verdicts.claims.claim import MARKS
 from verdicts.row import Row
-from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED, VERDICTS
+from verdicts.statistics.judgement import (
+    DEPENDS,
+    EQUIVALENT,
+    FAILS,
+    HOLDS,
+    NO_EFFECT,
+    NOT_RUN,
+    OVER_UNIVERSES,
+    REVERSED,
+    ROBUST,
+    UNDECIDED,
+    VERDICTS,
+)
 
 MARKED = " or ".join(MARKS)
 """The key of their number, and how they are called."""
@@ -17,6 +29,10 @@ WORDS = {
     EQUIVALENT: ("shows no difference (equivalent)", "show no difference (equivalent)"),
     UNDECIDED: ("is undecided", "are undecided"),
     NOT_RUN: ("is not run", "are not run"),
+    ROBUST: ("is robust", "are robust"),
+    DEPENDS: ("depends on settings", "depend on settings"),
+    REVERSED: ("is reversed", "are reversed"),
+    NO_EFFECT: ("shows no effect", "show no effect"),
 }
 """What is said of one claim with a verdict, and of several."""
 
@@ -24,17 +40,19 @@ WORDS = {
 def counts(rows: Iterable[Row]) -> dict[str, int]:
     """The number of claims with each verdict, and of those apart (``MARKED``), zeros included.
 
-    Cells do not count.
+    Cells do not count. Verdicts over universes are left out where there are none.
     """
     whole = [row for row in rows if not row.cell]
     found = [row.verdict for row in whole if not row.mark]
-    return {each: found.count(each) for each in VERDICTS} | {MARKED: len(whole) - len(found)}
+    known = [*VERDICTS, *(each for each in OVER_UNIVERSES if each in found)]
+    return {each: found.count(each) for each in known} | {MARKED: len(whole) - len(found)}
 
 
 def counted(counts: Mapping[str, int]) -> str:
     """``Of 70 claims, 31 hold, 8 fail, …, and 12 are not run; 4 more are trivial or circular.``"""
-    number = sum(counts[each] for each in VERDICTS)
-    parts = [f"{counts[each]} {WORDS[each][counts[each] != 1]}" for each in VERDICTS]
+    found = {each: number for each, number in counts.items() if each != MARKED}
+    number = sum(found.values())
+    parts = [f"{found[each]} {WORDS[each][found[each] != 1]}" for each in found]
     said = f"Of {number} claim{'' if number == 1 else 's'}, " + ", ".join(parts[:-1])
     apart = counts[MARKED]
     more = f"; {apart} more {'is' if apart == 1 else 'are'} {MARKED}" if apart else ""

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from itertools import groupby
 
-import numpy as np
 import pandas as pd
 
 from verdicts.claims.claim import Claim, ClaimsFile
 from verdicts.claims.gates import check_gate
+from verdicts.claims.universes import universes_of
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, in_a_line
 from verdicts.row import NAN, Row
@@ -25,14 +25,18 @@ from verdicts.statistics.cases import COLUMNS
 from verdicts.statistics.evidence import Evidence, evidence
 from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.judgement import NOT_RUN, Verdict, judge, judge_cases, judge_every
+from verdicts.statistics.multiverse import MultiverseEvidence, examined, judge_multiverses
 from verdicts.statistics.power import detectable, seeds_needed
 from verdicts.statistics.sequential import sequential
+
+Found = Evidence | MultiverseEvidence | Verdict
+"""What is found of a claim or cell: evidence, or a verdict if that needs no other claim."""
 
 
 def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     """A row for each claim, in the order of the file, each followed by those of its cells."""
     cells = {claim.id: _cells(claim, claims, tables) for claim in claims.claims.values()}
-    found: dict[str, Evidence | Verdict] = {}
+    found: dict[str, Found] = {}
     for claim in claims.claims.values():
         if claim.every_cell:
             found[claim.id] = judge_every(list(cells[claim.id].values()))
@@ -65,10 +69,12 @@ def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdic
     )
 
 
-def _decided(found: dict[str, Evidence | Verdict]) -> dict[str, Verdict]:
+def _decided(found: dict[str, Found]) -> dict[str, Verdict]:
     """Verdicts on all the evidence of a family; verdicts that are there already are kept."""
-    open_ = {name: each for name, each in found.items() if isinstance(each, Evidence)}
-    verdicts = dict(zip(open_, judge(list(open_.values())), strict=True))
+    seeds = {name: each for name, each in found.items() if isinstance(each, Evidence)}
+    sampled = {name: each for name, each in found.items() if isinstance(each, MultiverseEvidence)}
+    verdicts = dict(zip(seeds, judge(list(seeds.values())), strict=True))
+    verdicts |= zip(sampled, judge_multiverses(list(sampled.values())), strict=True)
     return {k: each if isinstance(each, Verdict) else verdicts[k] for k, each in found.items()}
 
 
@@ -78,25 +84,64 @@ def _examined(
     expectation: Expectation | None,
     claims: ClaimsFile,
     tables: Tables,
-) -> Evidence | Verdict:
+) -> Found:
     """The evidence on a claim or a cell; a verdict if it is not run, or judged by cases."""
-    quantity = QUANTITIES[claim.quantity]
     try:
-        rows = _read(claim, {**claim.where, **where}, tables)
-        for name in claim.gates:
-            check_gate(claims.gates[name], rows, tables)
-        result = quantity.function(rows, **claim.arguments)
-    except UserError as error:
+        result = _result(claim, where, claims, tables)
+    except _NotRun as error:
         return Verdict(NOT_RUN, str(error))
-    except KeyError as error:  # of a table that an older version has written, for example
-        return Verdict(NOT_RUN, f"{claim.quantity!r} finds no {in_a_line(error)}")
-    if quantity.cases:
+    if QUANTITIES[claim.quantity].cases:
         return judge_cases(_checked_cases(claim, result))
     assert expectation is not None  # claims files without one are refused
-    values = quantity.per_seed(f"claims.{claim.id}.quantity", result)
+    if claim.universes is not None:
+        assert isinstance(result, pd.DataFrame)  # that of universes_of
+        if result["why"].ne("").all():
+            return Verdict(NOT_RUN, f"no universe counts: {result['why'].iloc[0]}")
+        return examined(result, expectation)
+    numbers = _per_seed(claim, result)
     if claim.looks:
-        return sequential(values[np.argsort(result.index)], expectation, claim.looks)
-    return evidence(values, expectation)
+        return sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
+    return evidence(numbers.to_numpy(), expectation)
+
+
+class _NotRun(Exception):
+    """Why there are no runs that could decide a claim."""
+
+
+def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) -> object:
+    """What the quantity of a claim, or of a cell, says of its rows; _NotRun if it says nothing."""
+    try:
+        if claim.is_pooled:
+            rows = _numbers(claim, claims, tables)
+        else:
+            rows = _read(claim, {**claim.where, **where}, tables)
+        for name in claim.gates:
+            check_gate(claims.gates[name], rows, tables)
+        if claim.universes is not None:
+            return universes_of(claim, where, tables)
+        return QUANTITIES[claim.quantity].function(rows, **claim.arguments)
+    except UserError as error:
+        raise _NotRun(str(error)) from None
+    except KeyError as error:  # of a table that an older version has written, for example
+        raise _NotRun(f"{claim.quantity!r} finds no {in_a_line(error)}") from None
+
+
+def _numbers(claim: Claim, claims: ClaimsFile, tables: Tables) -> pd.DataFrame:
+    """By seed, how far the number of each claim that is pooled is on the side that it claims."""
+    found = {}
+    for name in claim.pooled:
+        member = claims.claims[name]
+        assert member.expectation is not None  # such claims are not pooled
+        try:
+            numbers = _per_seed(member, _result(member, {}, claims, tables))
+        except _NotRun as error:
+            raise _NotRun(f"{name} is not run: {error}") from None
+        found[name] = member.expectation.toward(numbers)
+    return pd.DataFrame(found)
+
+
+def _per_seed(claim: Claim, result: object) -> pd.Series:
+    return QUANTITIES[claim.quantity].per_seed(f"claims.{claim.id}.quantity", result)
 
 
 def _read(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:
@@ -124,6 +169,7 @@ def _checked_cases(claim: Claim, cases: object) -> pd.DataFrame:
 
 def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verdict) -> Row:
     known = verdict.evidence
+    seeds = known if isinstance(known, Evidence) else None
     return Row(
         claim=claim.id,
         cell=cell,
@@ -136,8 +182,8 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         relation=expectation.relation if expectation else "",
         expected=expectation.value if expectation else NAN,
         margin=NAN if expectation is None or expectation.margin is None else expectation.margin,
-        detectable=detectable(known, verdict.family) if known else NAN,
-        seeds_needed=seeds_needed(known, verdict.family) if known else NAN,
+        detectable=detectable(seeds, verdict.family) if seeds else NAN,
+        seeds_needed=seeds_needed(seeds, verdict.family) if seeds else NAN,
         p_adjusted=verdict.p_adjusted,
         p_equivalent_adjusted=verdict.p_equivalent_adjusted,
         met=verdict.met,
@@ -148,7 +194,9 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         family=claim.id if cell else claim.family,
         family_size=verdict.family,
         shows=claim.shows,
-        looks=known.looks if known else None,
+        below_margin=verdict.below_margin,
+        multiverse=verdict.multiverse,
+        looks=seeds.looks if seeds else None,
         mark=claim.mark,
         mark_reason=claim.mark_reason,
         **{name: getattr(known, name, NAN) for name in FACTS},

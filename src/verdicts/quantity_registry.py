@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING, TypeVar
 from verdicts.registry import Registry, UserError
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 Function = Callable[..., "pd.Series | pd.DataFrame"]
@@ -79,13 +78,13 @@ class Quantity:
         lines += [f"          with: {self.example}"] if self.example else []
         return "\n".join(lines)
 
-    def per_seed(self, key: str, result: object) -> np.ndarray:
+    def per_seed(self, key: str, result: object) -> pd.Series:
         """The numbers that the function returned; a UserError if they are not one per seed."""
         import pandas as pd
 
         if not isinstance(result, pd.Series) or result.index.has_duplicates:
             raise UserError(f"{key}: {self.name!r} must return one number per seed.")
-        return result.to_numpy(dtype=float)
+        return result.astype(float)
 
 
 QUANTITIES: Registry[Quantity] = Registry("quantity")

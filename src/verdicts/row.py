@@ -12,7 +12,14 @@ import pandas as pd
 from verdicts.registry import UserError, unknown
 from verdicts.statistics.estimates import FEWEST
 from verdicts.statistics.expectation import Expectation
-from verdicts.statistics.judgement import EQUIVALENT, HOLDS, UNDECIDED, VERDICTS
+from verdicts.statistics.judgement import (
+    EQUIVALENT,
+    HOLDS,
+    OVER_UNIVERSES,
+    UNDECIDED,
+    VERDICTS,
+)
+from verdicts.statistics.multiverse import Multiverse, multiverse_of
 
 ABSENT = "–"
 """Printed where there is no number."""
@@ -77,6 +84,11 @@ class Row:
     """The number of claims whose p values were adjusted together."""
     shows: str
     """The table or figure that shows it."""
+    multiverse: Multiverse | None = None
+    """What the universes say, for a claim over universes. ``estimate`` is then the median of their
+    effects, ``pairs`` their number, and ``reason`` the sentence on them."""
+    below_margin: bool = False
+    """It holds or fails, and the effect is shown to be smaller than the margin."""
     looks: int | None = None
     """The looks taken at the claim, by the plan in its file; None without a plan."""
     mark: str | None = None
@@ -84,9 +96,12 @@ class Row:
     mark_reason: str = ""
 
     def __post_init__(self) -> None:
-        """In a table, a missing number is NaN."""
+        """In a table, a missing number is NaN, and ``multiverse`` is JSON."""
         looks = None if self.looks is None or math.isnan(self.looks) else int(self.looks)
         object.__setattr__(self, "looks", looks)
+        if isinstance(self.multiverse, str):
+            read = multiverse_of(f"claims: multiverse of {self.claim}", self.multiverse)
+            object.__setattr__(self, "multiverse", read)
 
     @property
     def anchor(self) -> str:
@@ -152,8 +167,8 @@ class Row:
 
     @property
     def seeds(self) -> str:
-        """``20 seeds``, or ``20 seeds in 2 looks``; empty without a seed."""
-        if not (self.pairs > 0) or not math.isnan(self.cases):
+        """``20 seeds``, or ``20 seeds in 2 looks``; empty without a seed, and over universes."""
+        if not (self.pairs > 0) or not math.isnan(self.cases) or self.multiverse:
             return ""
         return f"{whole(self.pairs)} seed{'' if self.pairs == 1 else 's'}{self._in_looks}"
 
@@ -162,6 +177,11 @@ class Row:
         if self.looks is None:
             return ""
         return f" in {self.looks} look{'' if self.looks == 1 else 's'}"
+
+    @property
+    def also(self) -> str:
+        """What is said after the verdict of an effect that is real and below the margin."""
+        return ", and the effect is smaller than the margin" if self.below_margin else ""
 
     @property
     def remarks(self) -> list[str]:
@@ -209,8 +229,12 @@ def whole(value: float) -> str:
 
 
 def as_table(rows: Sequence[Row]) -> pd.DataFrame:
-    """The rows as a table with the columns ``COLUMNS``."""
-    return pd.DataFrame([asdict(row) for row in rows], columns=COLUMNS)
+    """The rows as a table with the columns ``COLUMNS``; ``multiverse`` is JSON."""
+    table = pd.DataFrame([asdict(row) for row in rows], columns=COLUMNS)
+    table["multiverse"] = [
+        None if row.multiverse is None else row.multiverse.as_json() for row in rows
+    ]
+    return table
 
 
 def rows_of(table: pd.DataFrame) -> list[Row]:
@@ -233,8 +257,8 @@ def read_rows(path: str | Path) -> list[Row]:
     for name in COLUMNS:
         if name not in table:
             raise UserError(f"claims: {str(path)!r} has no column {name!r}.")
-    rows = rows_of(table)
+    rows, known = rows_of(table), (*VERDICTS, *OVER_UNIVERSES)
     for row in rows:
-        if row.verdict not in VERDICTS:
-            raise unknown(f"claims: verdict of {row.claim}", row.verdict, VERDICTS)
+        if row.verdict not in known:
+            raise unknown(f"claims: verdict of {row.claim}", row.verdict, known)
     return rows

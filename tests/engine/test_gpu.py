@@ -15,12 +15,11 @@ from ngo.engine.backends.auto import fastest
 from ngo.engine.population import Population
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.steps import compiled
 from ngo.gossip.topologies.complete import complete
 from ngo.gossip.topologies.ring import ring
 from ngo.gossip.weights import mixing_matrix
 from ngo.models.model import MODELS
-from ngo.native import fused
+from ngo.native import build, fused
 from ngo.training.loop import Training
 from ngo.training.problem import make_problem
 from ngo.training.resolve import resolve
@@ -86,7 +85,7 @@ def called(values):
 @pytest.fixture
 def trainings(card, monkeypatch, tmp_path):
     """A function that prepares a run, on the stand-in or the CPU, with the same operations."""
-    monkeypatch.setattr(compiled, "fits", lambda *states: False)
+    monkeypatch.setattr(build, "library", lambda: None)
 
     def prepared(values, device):
         fixed = {"dataset": "least_squares", "model": "linear", "task": "regression", "workers": 4}

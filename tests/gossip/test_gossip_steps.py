@@ -7,11 +7,11 @@ from weighted import naive_step, random_weights
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.steps import column_blocks, compiled
+from ngo.gossip.steps import column_blocks
 from ngo.gossip.topologies.complete import complete
 from ngo.gossip.topologies.ring import ring
 from ngo.gossip.weights import metropolis_hastings, mixing_matrix
-from ngo.native import pool
+from ngo.native import pool, shared_work
 
 
 @settings(deadline=None, max_examples=60)
@@ -47,7 +47,7 @@ def test_the_block_size_changes_nothing(monkeypatch, block, p):
     """Of the compiled form, which is for float32 only, and of torch's."""
     W = random_weights(6, 0.5, 1)
     monkeypatch.setattr(column_blocks, "BLOCK", block)
-    monkeypatch.setattr(compiled, "SHARE", block)
+    monkeypatch.setattr(shared_work, "SHARE", block)
     for dtype in (torch.float32, torch.float64):
         X = torch.randn(6, 50, generator=torch_stream(0, "X"), dtype=dtype)
         assert torch.allclose(gossip_step(X, W, 0.3, p), naive_step(X, W, 0.3, p), atol=1e-6)
@@ -72,7 +72,7 @@ def test_a_step_in_place_and_on_any_threads_is_the_same_bytes(monkeypatch, p, st
     X, past = torch.randn(2, 7, 9999, generator=generator, dtype=dtype)
     W = random_weights(7, 0.5, 1)
     monkeypatch.setattr(column_blocks, "BLOCK", 7000)  # 10 blocks
-    monkeypatch.setattr(compiled, "SHARE", 7000)
+    monkeypatch.setattr(shared_work, "SHARE", 7000)
     at = past if stale else None
     expected = gossip_step(X, W, 0.1, p, at=at)
     for count in (1, 2, 5):

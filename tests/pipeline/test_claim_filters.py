@@ -17,6 +17,7 @@ CLAIM = {
     **{"quantity": "difference", "with": SIDES},
 }
 GATE = {"take": "min", "above": 0, "else": "untrained", "column": "consensus_accuracy"}
+ASKED = {key: value for key, value in GATE.items() if key != "else"}
 
 
 def check(tmp_path, gate=None, **changes):
@@ -48,6 +49,11 @@ THEORY = {"from": "theory_theory", "quantity": "log_quotient"}
         ({"where": {"V": "low"}}, "where.V: 'low' is not allowed; it must be a number"),
         ({"where": {"momentun": {"min": 1}}}, "where: 'momentun' is unknown; .*mean 'momentum'"),
         ({"where": {"seconds": 1}}, "where: 'seconds' is unknown"),
+        (
+            {"universes": {"gate": {**ASKED, "where": {"methode": "x"}}}},
+            r"universes.gate.where: 'methode' is unknown; .*mean 'method'",
+        ),
+        ({"universes": {"gate": {**ASKED, "column": "los"}}}, "universes.gate.column: 'los' is u"),
         ({"cells": {"x": {"topologi": "ring"}}}, "cells.x: 'topologi' is unknown; .*'topology'"),
         ({"cells": {"x": {"topology": "rin"}}}, "cells.x.topology: 'rin' is unknown"),
         ({"with": {**SIDES, "of": {"methode": "ngo"}}}, "with.of: 'methode' .*mean 'method'"),

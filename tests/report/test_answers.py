@@ -4,7 +4,8 @@ import pytest
 from made_up_page import EMPTY, row
 
 from ngo.report.answers import KINDS, answer, finding, first_word
-from verdicts.statistics.judgement import NOT_RUN, VERDICTS
+from verdicts.statistics.judgement import NOT_RUN, OVER_UNIVERSES, VERDICTS
+from verdicts.statistics.multiverse import Multiverse
 
 
 def answered(*rows):
@@ -40,7 +41,7 @@ def test_the_first_word_follows_from_the_verdicts(verdicts, word):
 
 
 def test_every_verdict_says_something_but_that_of_a_claim_that_was_not_run():
-    assert {*VERDICTS} - {*KINDS} == {NOT_RUN}
+    assert {*VERDICTS, *OVER_UNIVERSES} - {*KINDS} == {NOT_RUN}
 
 
 def test_claims_that_agree_are_told_in_the_files_order():
@@ -107,3 +108,34 @@ def test_values_cases_and_cells_have_their_own_words():
     cells = row("A", **EMPTY, verdict="fails", reason="of 4 cells: fails in 4")
     assert finding(cells) == " (of 4 cells: fails in 4)"
     assert finding(row("A", **EMPTY)) == ""
+
+
+def test_an_effect_that_is_below_the_margin_says_so():
+    less = row("A", estimate=0.2, low=0.1, high=0.3, below_margin=True)
+    assert finding(less) == " by 0.2 points [0.1, 0.3], less than the margin of 0.5"
+
+
+def over_universes(verdict, rule_of="holds", **values):
+    seen = {"count": 200, "of": 256, "holds": 140, "reversed": 50, "within": 10, "share": 0.7}
+    seen |= {"low": 0.63, "high": 0.76, "p": 0.001, "rule": "γ ≤ 0.3", "rule_accuracy": 0.88}
+    seen |= {"rule_of": rule_of, "rule_settings": ("gamma",), "variance": {"gamma": 0.5}}
+    return row("A", verdict=verdict, multiverse=Multiverse(**{**seen, **values}))
+
+
+def test_a_claim_over_universes_has_its_share_and_its_rule():
+    said = " in 70 % of 200 universes [63, 76]"
+    assert finding(over_universes("undecided", rule="")) == said
+    rule = " (it holds where γ ≤ 0.3, which is right in 88 %)"
+    assert answered(over_universes("depends"), row("B")).sentence == (
+        f"It depends: on A{said}{rule}; yes on B by 4.12 points [2.25, 6]."
+    )
+    assert finding(over_universes("depends", "reversed")).endswith(
+        "(the other way where γ ≤ 0.3, which is right in 88 %)"
+    )
+    assert finding(over_universes("reversed", rule="", reversed=190)) == (
+        ", the other way in 95 % of 200 universes"
+    )
+    assert finding(over_universes("no effect", rule="", within=190)) == (
+        ", no difference beyond the margin in 95 % of 200 universes"
+    )
+    assert finding(over_universes("not run", count=0)) == ""

@@ -65,6 +65,11 @@ def test_a_sentence_has_the_words_of_its_verdict_only(verdict):
         assert (words[other] in f"{told.verdict}; {told.found}") == (other == verdict)
 
 
+def test_a_sentence_says_that_a_real_effect_is_below_the_margin():
+    told = sentence(row("a", below_margin=True))
+    assert told.verdict == "holds, and the effect is smaller than the margin"
+
+
 def test_numbers_are_the_rows(found):
     first = found.topics[0].sentences[0]
     assert (

@@ -10,7 +10,7 @@ COUPLING = {
     "ngo.gossip.couplings.power:power",
     "ngo.gossip.phi:power_",
     "ngo.gossip.steps.along_edges:step_along_edges",
-    "ngo.gossip.steps.compiled:compiled_step",
+    "ngo.native.gossip_step:gossip",
 }
 
 

@@ -1,5 +1,6 @@
 """Results that this project did not make, and claims about them."""
 
+import numpy as np
 import pandas as pd
 
 CLAIMS = """\
@@ -26,5 +27,43 @@ def write(folder, claims=CLAIMS):
         for method, mean in (("A", 70), ("B", 73), ("C", 70))
         for seed, each in enumerate(noise)
     ).to_csv(folder / "scores.csv", index=False)
+    (folder / "claims.yaml").write_text(claims)
+    return folder / "claims.yaml"
+
+
+UNIVERSES = """\
+claims:
+  over-settings:
+    {place: Section 3, says: B is more accurate than A, kind: order, from: runs,
+     quantity: difference, with: {of: {method: B}, minus: {method: A}, value: score}, above: 0,
+     margin: 1, unit: points,
+     universes: {gate: {where: {method: whole}, column: score, take: min, above: 60}}}
+"""
+
+
+def write_universes(folder, difference, count=60, claims=UNIVERSES):
+    """A claims file and its table: three methods in each of ``count`` universes.
+
+    ``difference`` is that of B and A, by the universe's row of settings: a step, a rate, a rule.
+    Every tenth universe is untrained.
+    """
+    stream = np.random.default_rng(0)
+    settings = pd.DataFrame(
+        {
+            "step": stream.permutation(count) / count,
+            "rate": 10 ** (stream.permutation(count) / count - 3),
+            "rule": stream.choice(["sgd", "adam"], count),
+        }
+    )
+    rows = []
+    for universe, own in settings.iterrows():
+        scores = {"whole": 10 if universe % 10 == 9 else 90, "A": 70, "B": 70 + difference(own)}
+        for seed in range(2):
+            given = {"universe": universe, "seed": 2 * universe + seed}
+            given |= {f"universe_{name}": value for name, value in own.items()}
+            for method, score in scores.items():
+                noise = 0.3 * stream.standard_normal()
+                rows.append({**given, "method": method, "score": score + noise})
+    pd.DataFrame(rows).to_csv(folder / "runs.csv", index=False)
     (folder / "claims.yaml").write_text(claims)
     return folder / "claims.yaml"

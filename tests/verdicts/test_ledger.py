@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from quantities_for_tests import quantities, write  # noqa: F401
 
 from verdicts.claims.claims_file import read_claims
@@ -79,6 +80,46 @@ def test_claims_that_are_not_run_do_not_count_in_a_family(tmp_path):
     claims = {"a": {"family": "f"}, "b": {"family": "f", "where": {"dataset": "cifar10"}}}
     found = judged(tmp_path, runs(3), claims)
     assert found.loc[("a", ""), "family_size"] == 1
+
+
+def pool(**changes):
+    return {"quantity": "pooled", "from": None, "with": {"claims": ["a", "b"]}, **changes}
+
+
+def test_a_pooled_claim_is_judged_by_the_mean_of_each_seed(tmp_path):
+    noise = np.array(NOISE)
+    tables = pd.concat([runs(3), runs(-2, "complete", noise=noise**2)], ignore_index=True)
+    claims = {
+        "a": {"where": {"topology": "ring"}, "above": 1},
+        "b": {"where": {"topology": "complete"}, "above": None, "below": 0.5},
+        "pool": pool(),
+    }
+    row = judged(tmp_path, tables, claims).loc["pool", ""]
+    values = ((3 + noise - 1) + (0.5 - (-2 + noise**2))) / 2  # each counts on its claimed side
+    assert (row["pairs"], row["verdict"]) == (5, "holds")
+    assert row["estimate"] == pytest.approx(values.mean())
+    half = scipy.stats.t.ppf(0.975, 4) * values.std(ddof=1) / 5**0.5
+    assert row["high"] == pytest.approx(values.mean() + half)
+
+
+def test_a_pooled_claim_has_the_seeds_of_all_its_claims(tmp_path):
+    tables = pd.concat([runs(3), runs(4, "complete", noise=NOISE[:3])], ignore_index=True)
+    claims = {
+        "a": {"where": {"topology": "ring"}},
+        "b": {"where": {"topology": "complete"}},
+        "pool": pool(),
+    }
+    row = judged(tmp_path, tables, claims).loc["pool", ""]
+    assert row["pairs"] == 3
+    assert row["estimate"] == pytest.approx(3.5 + np.mean(NOISE[:3]))
+
+
+def test_a_pooled_claim_is_not_run_if_one_of_its_claims_is_not(tmp_path):
+    claims = {"a": {}, "b": {"where": {"dataset": "cifar10"}}, "pool": pool()}
+    row = judged(tmp_path, runs(3), claims).loc["pool", ""]
+    assert (row["verdict"], row["reason"]) == (
+        "not run", "b is not run: not trained on cifar10, but on mnist"
+    )  # fmt: skip
 
 
 def test_a_marked_claim_is_judged_as_ever(tmp_path):

@@ -61,6 +61,12 @@ def test_a_mark_is_told_after_the_reason():
     assert marked.why == "not met in n = 2; circular: fitted to it"
 
 
+def test_a_real_effect_below_the_margin_is_told_after_the_verdict():
+    both = row("a", below_margin=True)
+    assert both.verdict + both.also == "holds, and the effect is smaller than the margin"
+    assert row("a").also == ""
+
+
 def test_a_statement_starts_with_a_capital_letter():
     assert row("a", says="the ring").statement == "The ring"
     assert row("a", says="a ring").statement == "A ring"

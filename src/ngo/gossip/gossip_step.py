@@ -6,10 +6,11 @@ import torch
 
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.gossip.phi import exponent, power_
-from ngo.gossip.steps import compiled
 from ngo.gossip.steps.along_edges import step_along_edges
 from ngo.gossip.steps.linear import linear_step
+from ngo.native import gossip_step as compiled
 from ngo.native.pool import Map, in_order
+from ngo.native.shared_work import fits
 
 
 def gossip_step(
@@ -47,8 +48,9 @@ def gossip_step(
     out = torch.empty_like(X) if out is None else out
     if p == 1:
         return linear_step(X, W, gamma, at=at, out=out, spread=spread)
-    if compiled.fits(X, at, out):
-        return compiled.compiled_step(X, W, gamma, e, at=at, out=out, spread=spread)
+    if fits(X, at, out):
+        compiled.gossip(at, X, out, W.pairs, gamma, e, spread=spread)
+        return out
 
     def pull(z: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         return torch.sign(z).mul_(gamma * weights).mul_(power_(z, e))

@@ -175,10 +175,10 @@ class SharedMatrix(Network):
 
     def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
         """By compiled code where that fits."""
-        from ngo.gossip.steps import compiled
         from ngo.gossip.steps.relay import compiled_relay
+        from ngo.native.shared_work import fits
 
-        if not compiled.fits(X, received):
+        if not fits(X, received):
             return super().relay(X, received)
         self.count(len(received), received)
         compiled_relay(X, received, self.W, self.turned(self.links()), self._spread)

@@ -76,6 +76,12 @@ def function(name: str, arguments: Sequence[type], result: type | None = None) -
 
 
 @cache
+def constant(name: str) -> int:
+    """The library's constant ``name``, of the C type int64_t."""
+    return ctypes.c_int64.in_dll(library(), name).value  # type: ignore[arg-type]
+
+
+@cache
 def library() -> ctypes.CDLL | None:
     """The loaded library; None, with one warning in the log, if it can't be compiled."""
     if march() == "none":

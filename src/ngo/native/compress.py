@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
 
 from ngo.native import build
 from ngo.native.arguments import POINTER, SIZE, check_tensor, pointers
-from ngo.native.elementwise import SHARE
 from ngo.native.pool import Map, in_order
+from ngo.native.shared_work import share
 
 ROWS = [POINTER, POINTER, SIZE, SIZE, SIZE]
 ADD_SIGNS = [*ROWS, *[POINTER] * 2]
@@ -25,12 +25,6 @@ ROUND = [*ROWS, SIZE, ctypes.c_float, *[POINTER] * 2, ctypes.c_uint8, *[POINTER]
 LARGEST = [*ROWS, SIZE, *[POINTER] * 3]
 
 STATE_BYTES = 5056  # of torch's generator on a CPU
-
-
-def fits(*states: torch.Tensor) -> bool:
-    """Whether there is compiled code, and it takes these tensors."""
-    plain = (x.is_cpu and x.dtype == torch.float32 and x.is_contiguous() for x in states)
-    return all(plain) and build.available()
 
 
 def row_sums(z: torch.Tensor) -> torch.Tensor:
@@ -129,11 +123,5 @@ def _run(
     n, d = x.shape
     check_tensor("x", x, (n, d))
     check_tensor("h", h, (1 if len(h) == 1 else n, d))
-    taken = ctypes.c_int64()
-
-    def run(_: int) -> None:
-        work = x.new_empty(d, dtype=torch.int64)
-        rows = (*pointers(x, h), 0 if len(h) == 1 else d, n, d)
-        build.function(name, types)(*rows, *others, ctypes.byref(taken), work.data_ptr())
-
-    spread(run, min(n, -(-n * d // SHARE)))
+    rows = (*pointers(x, h), 0 if len(h) == 1 else d, n, d)
+    share(partial(build.function(name, types), *rows, *others), n * d, 2 * d, spread)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,11 +16,9 @@ import torch
 from ngo.native import build
 from ngo.native.arguments import POINTER, SIZE
 from ngo.native.pool import Map
+from ngo.native.shared_work import share
 
 ARGUMENTS = [POINTER, SIZE, POINTER, *[SIZE] * 3, *[POINTER] * 2]
-
-# Elements for each thread. With fewer, the work would end before another thread wakes.
-SHARE = 1 << 17
 
 # The order is that of elementwise.c.
 ADD, SUBTRACT, MULTIPLY, DIVIDE, MULTIPLY_ADD, SQUARE_ROOT = range(6)
@@ -54,16 +53,10 @@ def elementwise(*chains: Chain, spread: Map) -> None:
     operands = (_Argument * len(found.operands))(*found.operands)
     flat = all(x.shape[1] == d and x.is_contiguous() for x in tensors)
     sizes = len(operands), *((1, n * d) if flat else (n, d))
-    block = ctypes.c_int64.in_dll(build.library(), "ngo_elementwise_block").value
-    taken = ctypes.c_int64()
-
-    def run(_: int) -> None:
-        work = torch.empty(len(operands) * block)
-        build.function("ngo_elementwise", ARGUMENTS)(
-            program, len(program), operands, *sizes, ctypes.byref(taken), work.data_ptr()
-        )
-
-    spread(run, -(-n * d // SHARE))
+    step = partial(
+        build.function("ngo_elementwise", ARGUMENTS), program, len(program), operands, *sizes
+    )
+    share(step, n * d, len(operands) * build.constant("ngo_elementwise_block"), spread)
 
 
 def _fit(tensors: Sequence[torch.Tensor]) -> bool:

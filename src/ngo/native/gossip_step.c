@@ -153,33 +153,54 @@ INLINE void copy_columns(float *work, const float *state, size n, size d, size a
         memcpy(work + i * stride, state + i * d + at, width * sizeof(float));
 }
 
+/* Unaligned vectors, which clang splits where the processor's are shorter. */
+typedef float v16 __attribute__((vector_size(64), aligned(4)));
+
+/* Columns whose sums stay in registers. */
+#if defined(__AVX512F__)
+enum { VECTORS = 8, PART = 16 * VECTORS };
+#else
+enum { VECTORS = 4, PART = 16 * VECTORS };
+#endif
+
+/* The `count` vectors of row i of `ngo_sums` from column `at` of `work` on; `width` are in the row. */
+INLINE void sum_part(const float *work, const float *X, float *new, const size *senders,
+                     const double *weights, size edges, size i, float own, double gamma, size at,
+                     size width, size stride, const int count)
+{
+    v16 sum[VECTORS];
+    float sums[PART];
+    for (int j = 0; j < count; j++)
+        sum[j] = own * *(const v16 *)(work + i * stride + at + 16 * j);
+    for (size k = 0; k < edges; k++) {
+        const float *theirs = work + senders[k] * stride + at;
+        float weight = gamma * weights[k];
+        for (int j = 0; j < count; j++)
+            sum[j] += weight * *(const v16 *)(theirs + 16 * j);
+    }
+    for (int j = 0; j < count; j++)
+        *(v16 *)(sums + 16 * j) = sum[j];
+    for (size v = 0; v < MIN(16 * count, width - at); v++)
+        new[at + v] = X ? X[at + v] + sums[v] : sums[v];
+}
+
 /* One row of `ngo_sums`. */
-INLINE void sum_row(const float *restrict work, const float *X, float *new, const size *senders,
+INLINE void sum_row(const float *work, const float *X, float *new, const size *senders,
                     const double *weights, size edges, size i, float own, double gamma, size width,
                     size stride)
 {
-    enum { PART = 64 }; /* columns whose sums stay in registers */
-    for (size at = 0; at < width; at += PART) {
-        float sum[PART];
-        size part = MIN(PART, width - at);
-        for (size v = 0; v < part; v++)
-            sum[v] = own * work[i * stride + at + v];
-        for (size k = 0; k < edges; k++) {
-            const float *theirs = work + senders[k] * stride + at;
-            float weight = gamma * weights[k];
-            for (size v = 0; v < part; v++)
-                sum[v] += weight * theirs[v];
-        }
-        for (size v = 0; v < part; v++)
-            new[at + v] = X ? X[at + v] + sum[v] : sum[v];
-    }
+    size at = 0;
+    for (; at + PART <= width; at += PART)
+        sum_part(work, X, new, senders, weights, edges, i, own, gamma, at, width, stride, VECTORS);
+    for (; at < width; at += 16)
+        sum_part(work, X, new, senders, weights, edges, i, own, gamma, at, width, stride, 1);
 }
 
 /* One gossip step from the state X [n, d] to `new`, which may be X or `seen`. Differences are those of
  * `seen`; edge number k joins from[k] and to[k]. A CAPPED pull along it is at most cap · weights[k] · z.
  * `table` holds the 2 · cells first numbers and slopes of an IMPLICIT pull's chords. Threads that pass
  * the same `next`, initially 0, share the columns. Each thread has a workspace `work` of
- * n · min(d, WIDTH) elements. */
+ * n · min(d rounded up to vectors of 16, WIDTH) elements. */
 void ngo_gossip(const float *seen, const float *X, float *new, const size *from, const size *to,
                 const double *weights, size edges, double gamma, double e, size limit, double cap,
                 const float *table, size cells, double offset, size n, size d, size *next,
@@ -211,21 +232,26 @@ void ngo_gossip(const float *seen, const float *X, float *new, const size *from,
         }
 }
 
-/* new_i ← X_i + own_i seen_i + γ Σ_j W_ij seen_j, without X_i where X is null. The senders j and the
- * weights of row i are from starts[i] to starts[i + 1]. `new` may be X or `seen`; threads and `work`
+/* new_i ← X_i + (a + b v_i) seen_i + γ Σ_j W_ij seen_j, without X_i where X is null. The senders j and
+ * the weights of row i are from starts[i] to starts[i + 1]. `new` may be X or `seen`; threads and `work`
  * as above. */
 void ngo_sums(const float *seen, const float *X, float *new, const size *starts,
-              const size *senders, const double *weights, const double *own, double gamma, size n,
-              size d, size *next, float *work)
+              const size *senders, const double *weights, const double *v, double a, double b,
+              double gamma, size n, size d, size *next, float *work)
 {
-    size taken, stride = MIN(WIDTH, d);
+    size taken, whole = MIN(WIDTH, (d + 15) & ~(size)15);
     while ((taken = __atomic_fetch_add(next, TAKE, __ATOMIC_RELAXED)) < d)
         for (size at = taken; at < MIN(taken + TAKE, d); at += WIDTH) {
-            size width = MIN(WIDTH, d - at);
-            copy_columns(work, seen, n, d, at, width, stride);
+            size width = MIN(WIDTH, d - at), stride = d;
+            const float *from = seen + at;
+            if (new == seen || width < WIDTH) { /* rows change, or have no whole vectors */
+                copy_columns(work, seen, n, d, at, width, whole);
+                from = work;
+                stride = whole;
+            }
             for (size i = 0; i < n; i++)
-                sum_row(work, X ? X + i * d + at : 0, new + i * d + at, senders + starts[i],
-                        weights + starts[i], starts[i + 1] - starts[i], i, own[i], gamma, width,
-                        stride);
+                sum_row(from, X ? X + i * d + at : 0, new + i * d + at, senders + starts[i],
+                        weights + starts[i], starts[i + 1] - starts[i], i, a + b * v[i], gamma,
+                        width, stride);
         }
 }

@@ -1,26 +1,27 @@
 """Gossip steps on a CPU, compiled from ``gossip_step.c``.
 
-States are contiguous float32 ``[n, d]``, and ``new`` may be one of the others. ``taken`` counts the
-columns that threads have claimed: threads that pass the same counter, initially 0, share the work.
-Tensors of other shapes and types raise ValueError.
+States are contiguous float32 ``[n, d]``, and ``new`` may be one of the others. ``spread``
+distributes columns over threads. Tensors of other shapes and types raise ValueError.
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
 from ngo.native.arguments import DOUBLE, POINTER, SIZE, check_tensor, pointers
-from ngo.native.build import function, library
+from ngo.native.build import constant, function
+from ngo.native.pool import Map, in_order
+from ngo.native.shared_work import share
 
 PULLS = [
     *[POINTER] * 6, SIZE, *[DOUBLE] * 2, SIZE, DOUBLE, POINTER, SIZE, DOUBLE, *[SIZE] * 2,
     *[POINTER] * 2,
 ]  # fmt: skip
-SUMS = [*[POINTER] * 7, DOUBLE, *[SIZE] * 2, *[POINTER] * 2]
+SUMS = [*[POINTER] * 7, *[DOUBLE] * 3, *[SIZE] * 2, *[POINTER] * 2]
 
 FREE, CAPPED, IMPLICIT = range(3)
 
@@ -49,24 +50,26 @@ def gossip(
     pairs: Sequence[torch.Tensor],
     gamma: float,
     e: float,
-    taken: ctypes.c_int64,
-    limit: Limit = Limit(),  # it is not changed
+    limit: Limit | None = None,
+    *,
+    spread: Map = in_order,
 ) -> None:
     """new_i ← X_i + γ Σ_j W_ij sign(z)|z|^e, where z = seen_j − seen_i, with a limit of the pulls.
 
     ``pairs`` are the edges' two ends, int64 ``[e]``, and their weights, float64: each edge once.
     """
-    _check_states(seen=seen, X=X, new=new)
-    _check_edges(len(X), *pairs)
-    work, cells = _workspace(X), 0
+    (n, d), limit, cells = X.shape, limit or Limit(), 0
+    _check_states((n, d), seen=seen, X=X, new=new)
+    _check_edges(*pairs)
     if limit.table is not None:
         cells = limit.table.shape[-1]
         check_tensor("table", limit.table, (2, 2, cells))
-    function("ngo_gossip", PULLS)(
-        *pointers(seen, X, new, *pairs), len(pairs[2]), gamma, e, limit.kind,
-        limit.cap, *pointers(limit.table), cells, limit.offset, *X.shape,
-        ctypes.byref(taken), work.data_ptr(),
+    step = partial(
+        function("ngo_gossip", PULLS),
+        *pointers(seen, X, new, *pairs), pairs[2].shape[0], gamma, e, limit.kind,
+        limit.cap, *pointers(limit.table), cells, limit.offset, n, d,
     )  # fmt: skip
+    share(step, n * d, _work(n, d), spread)
 
 
 def sums(
@@ -74,38 +77,41 @@ def sums(
     X: torch.Tensor | None,
     new: torch.Tensor,
     rows: Sequence[torch.Tensor],
-    own: torch.Tensor,
+    own: tuple[float, float, torch.Tensor],
     gamma: float,
-    taken: ctypes.c_int64,
+    *,
+    spread: Map = in_order,
 ) -> None:
     """new_i ← X_i + own_i seen_i + γ Σ_j W_ij seen_j; without X_i if ``X`` is None.
 
     ``rows`` are the starts ``[n + 1]`` of rows, the senders j ``[e]`` and the weights, in CSR.
-    ``own`` is float64 ``[n]``.
+    ``own`` are a, b and v, float64 ``[n]``: own_i = a + b v_i.
     """
     starts, senders, weights = rows
-    _check_states(seen=seen, X=seen if X is None else X, new=new)
-    check_tensor("starts", starts, (len(seen) + 1,), torch.int64)
-    _check_edges(len(seen), senders, senders, weights)
-    check_tensor("own", own, (len(seen),), torch.float64)
-    work = _workspace(seen)
-    function("ngo_sums", SUMS)(
-        *pointers(seen, X, new, starts, senders, weights, own), gamma, *seen.shape,
-        ctypes.byref(taken), work.data_ptr(),
+    first, slope, values = own
+    n, d = seen.shape
+    _check_states((n, d), seen=seen, X=seen if X is None else X, new=new)
+    check_tensor("starts", starts, (n + 1,), torch.int64)
+    _check_edges(senders, senders, weights)
+    check_tensor("own", values, (n,), torch.float64)
+    step = partial(
+        function("ngo_sums", SUMS),
+        *pointers(seen, X, new, starts, senders, weights, values), first, slope, gamma, n, d,
     )  # fmt: skip
+    share(step, n * d, _work(n, d), spread)
 
 
-def _check_states(**states: torch.Tensor) -> None:
+def _check_states(shape: tuple[int, ...], **states: torch.Tensor) -> None:
     for name, state in states.items():
-        check_tensor(name, state, states["seen"].shape)
+        check_tensor(name, state, shape)
 
 
-def _check_edges(n: int, i: torch.Tensor, j: torch.Tensor, weights: torch.Tensor) -> None:
+def _check_edges(i: torch.Tensor, j: torch.Tensor, weights: torch.Tensor) -> None:
     for name, ends in {"i": i, "j": j}.items():
         check_tensor(name, ends, weights.shape, torch.int64)
-    check_tensor("weights", weights, (len(i),), torch.float64)
+    check_tensor("weights", weights, i.shape, torch.float64)
 
 
-def _workspace(X: torch.Tensor) -> torch.Tensor:
-    width = ctypes.c_int64.in_dll(library(), "ngo_gossip_width").value
-    return X.new_empty(len(X) * min(width, X.shape[1]))
+def _work(n: int, d: int) -> int:
+    """The floats that a thread needs."""
+    return n * min(constant("ngo_gossip_width"), (d + 15) // 16 * 16)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
+from functools import partial
 
 import torch
 
 from ngo.native.arguments import POINTER, SIZE, check_tensor, pointers
-from ngo.native.build import function, library
+from ngo.native.build import constant, function
+from ngo.native.pool import Map, in_order
+from ngo.native.shared_work import share
 
 ARGUMENTS = [POINTER, POINTER, SIZE, *[POINTER] * 4, SIZE, SIZE, POINTER, POINTER]
 
@@ -19,7 +21,8 @@ def relayed_sums(
     senders: torch.Tensor,
     turned: torch.Tensor,
     counts: torch.Tensor,
-    taken: ctypes.c_int64,
+    *,
+    spread: Map = in_order,
 ) -> None:
     """Relay rows ``X`` ``[n, d]`` along all edges, and replace them by means, in place.
 
@@ -28,8 +31,8 @@ def relayed_sums(
     ``turned`` ``[e]`` are the places of the edges in the other direction. Worker i sends X_i and
     all that it has received, but for what came from j, to each neighbour j. Then X_i becomes the
     sum of X_i and of all that it now receives, over ``counts`` ``[n, 1]``. Matrices are contiguous
-    and float32, edges int64; others raise ValueError. ``taken`` counts the columns that threads
-    have claimed: threads that pass the same counter, initially 0, share the work.
+    and float32, edges int64; others raise ValueError. ``spread``
+    distributes columns over threads.
     """
     (n, d), edges = X.shape, len(senders)
     check_tensor("X", X, (n, d))
@@ -37,9 +40,8 @@ def relayed_sums(
     check_tensor("counts", counts, (n, 1))
     for name, each in {"starts": starts, "senders": senders, "turned": turned}.items():
         check_tensor(name, each, (n + 1 if name == "starts" else edges,), torch.int64)
-    width = ctypes.c_int64.in_dll(library(), "ngo_relayed_sums_width").value
-    work = X.new_empty(n * width)
-    function("ngo_relayed_sums", ARGUMENTS)(
+    step = partial(
+        function("ngo_relayed_sums", ARGUMENTS),
         *pointers(X, received), d + 1, *pointers(starts, senders, turned, counts), n, d,
-        ctypes.byref(taken), work.data_ptr(),
     )  # fmt: skip
+    share(step, n * d, n * constant("ngo_relayed_sums_width"), spread)

@@ -60,12 +60,14 @@ def check_filters(claims: ClaimsFile, experiments: Collection[str]) -> None:
         _check(key, claim, tables)
         for name, cell in claim.cells.items():
             _check_rows(f"{key}.cells.{name}", cell.where, tables)
-        for name in claim.gates:
-            gate = claims.gates[name]
+        gates = {f"gates.{name}": claims.gates[name] for name in claim.gates}
+        if claim.universes is not None and claim.universes.gate is not None:
+            gates[f"{key}.universes.gate"] = claim.universes.gate
+        for place, gate in gates.items():
             used = [Table(each, experiments) for each in gate.tables] or tables
-            _check(f"gates.{name}", gate, used)
+            _check(place, gate, used)
             if gate.column is not None:
-                _check_column(f"gates.{name}.column", gate.column, used)
+                _check_column(f"{place}.column", gate.column, used)
 
 
 class Table:

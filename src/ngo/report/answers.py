@@ -18,12 +18,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from verdicts.row import Row, number
+from verdicts.statistics import judgement
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
+from verdicts.statistics.multiverse import Multiverse
 
 YES, DEPENDS, NO, OPEN = "yes", "it depends", "no", "undecided"
 KINDS = {
-    **{HOLDS: YES, "robust": YES, "depends": DEPENDS, UNDECIDED: OPEN},
-    **{FAILS: NO, EQUIVALENT: NO, "reversed": NO, "no effect": NO},
+    **{HOLDS: YES, judgement.ROBUST: YES, judgement.DEPENDS: DEPENDS, UNDECIDED: OPEN},
+    **dict.fromkeys((FAILS, EQUIVALENT, judgement.REVERSED, judgement.NO_EFFECT), NO),
 }
 """What each verdict on a claim that was run says to the question."""
 
@@ -107,9 +109,8 @@ def first_word(kinds: Sequence[str]) -> str:
 
 def finding(row: Row) -> str:
     """What was found of a claim, as the end of a sentence that has begun with its label."""
-    multiverse = getattr(row, "multiverse", None)
-    if multiverse is not None:
-        return _in_universes(multiverse)
+    if row.multiverse is not None:
+        return _in_universes(row.verdict, row.multiverse)
     if row.cases > 0:
         if row.met == row.cases:
             return f" in all {row.cases:.0f} cases"
@@ -122,22 +123,28 @@ def finding(row: Row) -> str:
     if row.verdict == UNDECIDED or not directed:
         return f", {row.with_unit(row.estimate)}{_bracket(row.low, row.high)}"
     other_way = (row.estimate > 0) != (row.relation == "above")
-    less = getattr(row, "below_margin", False)
     return (
         (", the other way" if other_way else "")
         + f" by {_size(row)}"
-        + (f", less than the margin of {number(row.margin)}" if less else "")
+        + (f", less than the margin of {number(row.margin)}" if row.below_margin else "")
     )
 
 
-def _in_universes(multiverse: object) -> str:
-    """``in 70 % of 200 universes [63, 76] (it holds where γ ≤ 0.3)``."""
-    share, low, high = (
-        f"{100 * getattr(multiverse, name):.0f}" for name in ("share", "low", "high")
-    )
-    found = f" in {share} % of {multiverse.count} universes [{low}, {high}]"  # type: ignore[attr-defined]
-    rule = multiverse.rule  # type: ignore[attr-defined]
-    return f"{found} (it holds where {rule})" if rule else found
+def _in_universes(verdict: str, found: Multiverse) -> str:
+    """`` in 70 % of 200 universes [63, 76] (it holds where γ ≤ 0.3, which is right in 88 %)``."""
+    if not found.count:
+        return ""
+    universes = f"of {found.count} universes"
+    if verdict == judgement.REVERSED:
+        said = f", the other way in {found.reversed / found.count:.0%} {universes}"
+    elif verdict == judgement.NO_EFFECT:
+        said = f", no difference beyond the margin in {found.within / found.count:.0%} {universes}"
+    else:
+        said = f" in {found.share:.0%} {universes} [{100 * found.low:.0f}, {100 * found.high:.0f}]"
+    if found.rule:
+        where = "it holds" if found.rule_of == "holds" else "the other way"
+        said += f" ({where} where {found.rule}, which is right in {found.rule_accuracy:.0%})"
+    return said.replace("%", " %")
 
 
 def _size(row: Row) -> str:

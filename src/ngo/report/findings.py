@@ -15,16 +15,11 @@ from ngo.common.registry import UserError, shown
 from ngo.report.answers import Answer, answer
 from verdicts.counts import counts
 from verdicts.row import ABSENT, Row
-from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
+from verdicts.statistics.judgement import EQUIVALENT, NOT_RUN
 from verdicts.yaml_files import read_mapping
 
-_WORDS = {
-    HOLDS: "holds",
-    FAILS: "fails",
-    EQUIVALENT: "no difference beyond the margin",
-    UNDECIDED: "undecided",
-    NOT_RUN: "not run",
-}
+_WORDS = {EQUIVALENT: "no difference beyond the margin"}
+"""What a verdict is called where its name does not say it."""
 
 LATER = "The questions were written after these results were archived."
 """What a page says where ``Findings.later``."""
@@ -91,6 +86,7 @@ def findings(
     def told(ids: Iterable[str]) -> tuple[Sentence, ...]:
         return tuple(sentence(by_id[each]) for each in ids if each in by_id)
 
+    whole = counts(rows)
     topics = []
     for topic in listed["topics"]:
         every = told(topic["claims"])
@@ -98,14 +94,15 @@ def findings(
         absent = _by_reason(each.row for each in every if each.row.verdict == NOT_RUN)
         if every:
             about = " ".join(topic["about"].split())
-            counted = counts(each.row for each in every)
+            own = counts(each.row for each in every)
+            counted = {verdict: own.get(verdict, 0) for verdict in whole}
             topics.append(Topic(topic["title"], about, run, absent, counted))
     answers = tuple(filter(None, (answer(each["asks"], each["claims"], by_id) for each in asked)))
     return Findings(
         answers,
         tuple(topics),
         listed["figure"],
-        counts(rows),
+        whole,
         later and bool(answers),
         listed.get("title", ""),
     )
@@ -154,12 +151,13 @@ def _by_reason(rows: Iterable[Row]) -> tuple[tuple[str, tuple[Row, ...]], ...]:
 
 def sentence(row: Row) -> Sentence:
     """What was found about one claim."""
+    verdict = _WORDS.get(row.verdict, row.verdict)
     if row.verdict == NOT_RUN:
-        return Sentence(row, _WORDS[row.verdict], row.reason)
+        return Sentence(row, verdict, row.reason)
     details = [f"expected {row.expectation}"] if row.expectation else []
     details += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
     details += [row.seeds] if row.seeds else []
     parts = []
     if row.measured != ABSENT and not (row.cases > 0 and row.reason):
         parts.append(row.measured + (f" ({', '.join(details)})" if details else ""))
-    return Sentence(row, _WORDS[row.verdict], "; ".join([*parts, *filter(None, [row.why])]))
+    return Sentence(row, verdict + row.also, "; ".join([*parts, *filter(None, [row.why])]))

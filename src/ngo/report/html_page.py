@@ -15,8 +15,8 @@ from ngo.figures.pages import body
 from ngo.figures.plots import DESCRIPTION
 from ngo.report.contents import Contents, content, text
 from ngo.report.findings import LATER
-from verdicts.counts import counted
-from verdicts.statistics.judgement import FAILS, HOLDS, NOT_RUN, UNDECIDED, VERDICTS
+from verdicts.counts import WORDS, counted
+from verdicts.statistics.judgement import DEPENDS, FAILS, HOLDS, NOT_RUN, UNDECIDED
 
 FOLDER = Path(__file__).with_name("page")
 """The template, the style sheet and the script."""
@@ -41,7 +41,7 @@ def html_page(contents: Contents) -> str:
         contents=contents,
         shipped=contents.shipped,
         columns=[name for name, number in found.counted.items() if number],
-        used=[verdict for verdict in VERDICTS if any(row.verdict == verdict for row in rows)],
+        used=[verdict for verdict in WORDS if any(row.verdict == verdict for row in rows)],
         marks=sorted({row.mark for row in rows if row.mark}),
         topics=topics_of(contents),
         decidable=[row for row in rows if row.verdict != NOT_RUN],
@@ -95,5 +95,5 @@ def slug(name: str) -> str:
 
 def hue(word: str) -> str:
     """The CSS class with the colour of an answer's first word."""
-    hues = {"Yes": slug(HOLDS), "No": slug(FAILS), "Partly": "depends", "It depends": "depends"}
-    return hues.get(word.partition(",")[0], slug(UNDECIDED))
+    hues = {"Yes": HOLDS, "No": FAILS, "Partly": DEPENDS, "It depends": DEPENDS}
+    return slug(hues.get(word.partition(",")[0], UNDECIDED))

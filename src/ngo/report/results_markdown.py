@@ -187,7 +187,7 @@ def claims_table(contents: Contents, rows: Sequence[Row]) -> str:
             "Id": f'<a id="{row.anchor}"></a>{escaped(row.claim)}',
             "Claim": f"[{escaped(row.statement)}](figures.md#{contents.target(row)})",
             "Place": escaped(row.place),
-            "Verdict": row.verdict,
+            "Verdict": row.verdict + row.also,
             "Expected": escaped(str(row.expectation or "")),
             "Measured": escaped(row.measured),
             "95 % interval": row.interval,

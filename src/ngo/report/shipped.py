@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError
-from verdicts.statistics.judgement import NOT_RUN, VERDICTS
+from verdicts.statistics.judgement import NOT_RUN, OVER_UNIVERSES, VERDICTS
 
 if TYPE_CHECKING:
     from ngo.report.contents import Contents
@@ -59,7 +59,7 @@ def read_shipped(path: Path) -> Shipped:
         paper, tier = str(content["paper"]), str(content["tier"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"report: {str(path)!r} is no file of shipped verdicts.") from None
-    unknown = {verdict for verdict, _ in verdicts.values()} - {*VERDICTS}
+    unknown = {verdict for verdict, _ in verdicts.values()} - {*VERDICTS, *OVER_UNIVERSES}
     if unknown:
         raise UserError(f"report: {str(path)!r} has the unknown verdict {min(unknown)!r}.")
     return Shipped(paper, tier, answers, verdicts)

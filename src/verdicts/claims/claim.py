@@ -17,6 +17,10 @@ MARKS = ("trivial", "circular")
 predicts was chosen or fitted with the numbers that decide it."""
 
 
+POOLED = "pooled"
+"""The quantity of a claim whose number is the mean of those of other claims."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """A part of a claim's rows, with its own verdict."""
@@ -47,9 +51,18 @@ class Claim:
     every_cell: bool = False
     #: The numbers of seeds at which it is judged; empty: at any.
     looks: Plan = ()
+    #: The sampled settings over which it is judged; None for a claim about seeds.
+    universes: Universes | None = None
     #: ``trivial`` or ``circular`` (``MARKS``), and why; such claims are counted apart.
     mark: str | None = None
     mark_reason: str = ""
+    #: The ids of the claims whose numbers a pooled claim is about.
+    pooled: tuple[str, ...] = ()
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether its number is the mean of those of other claims."""
+        return self.quantity == POOLED
 
     @property
     def added(self) -> str:
@@ -76,6 +89,16 @@ class Gate:
 
 
 @dataclass(frozen=True)
+class Universes:
+    """How a claim is judged over universes: samples of the settings that nobody stated."""
+
+    #: The settings that may decide it; None: all columns ``universe_NAME`` of its rows.
+    settings: tuple[str, ...] | None
+    #: Asked of all rows of a universe: whether it counts.
+    gate: Gate | None
+
+
+@dataclass(frozen=True)
 class ClaimsFile:
     """The claims of a file in its order, and its gates."""
 
@@ -97,6 +120,8 @@ class ClaimsFile:
     def quantities(self) -> tuple[str, ...]:
         """The names of all quantities that claims and gates use, sorted."""
         entries: list[Claim | Gate] = [*self.claims.values(), *self.gates.values()]
+        universes = [claim.universes for claim in self.claims.values() if claim.universes]
+        entries += [each.gate for each in universes if each.gate]
         return tuple(sorted({each.quantity for each in entries if each.quantity}))
 
     def with_named(self, argument: str, values: Mapping[str, object]) -> ClaimsFile:

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from verdicts.claims.claim import MARKS, Cell, Claim, ClaimsFile, Gate
+from verdicts.claims.claim import MARKS, POOLED, Cell, Claim, ClaimsFile, Gate, Universes
 from verdicts.claims.entries import boolean, check_keys, mapping, names, number, one_of, text
 from verdicts.claims.for_each import expanded
+from verdicts.claims.pooling import with_members
 from verdicts.claims.printed import PrintedNumbers
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
@@ -24,10 +25,15 @@ from verdicts.yaml_files import read_mapping
 
 CLAIM_KEYS = (
     *("place", "says", "kind", "from", "where", "quantity", "with", *RELATIONS, "margin", "unit"),
-    *("family", "gate", "shows", "cells", "every_cell", "looks", *MARKS),
+    *("family", "gate", "shows", "cells", "every_cell", "universes", "looks", *MARKS),
 )
 SECTIONS = ("looks", "values", "defaults", "gates", "claims")
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
+UNIVERSES_KEYS = ("settings", "gate")
+UNIVERSES_GATE_KEYS = tuple(key for key in GATE_KEYS if key not in ("from", "else"))
+OF_ROWS = ("from", "where", "gate", "cells", "every_cell", "universes")
+"""Keys that a pooled claim has not: the claims that it pools have their own."""
+
 OWN_OF_A_CELL = (*RELATIONS, "margin")
 
 TAKEN = ("min", "max", "mean", "median")
@@ -72,7 +78,8 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
         _claim(f"claims.{name}", name, printed.numbers(f"claims.{name}", entry), gates, plan)
         for name, entry in expanded("claims", short, named).items()
     ]
-    return ClaimsFile({claim.id: claim for claim in claims}, gates, tuple(sorted(printed.files)))
+    by_id = with_members({claim.id: claim for claim in claims})
+    return ClaimsFile(by_id, gates, tuple(sorted(printed.files)))
 
 
 def _with_defaults(
@@ -92,17 +99,24 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.-]*", name):
         raise UserError(f"claims: the id {shown(name)} is not allowed; use letters, digits, _.-")
     values = mapping(key, entry)
-    check_keys(key, values, CLAIM_KEYS, ("place", "says", "kind", "from", "quantity"))
+    pooled = values.get("quantity") == POOLED
+    known = [each for each in CLAIM_KEYS if not pooled or each not in OF_ROWS]
+    rows = () if pooled else ("from",)
+    check_keys(key, values, known, ("place", "says", "kind", *rows, "quantity"))
     kind = one_of(f"{key}.kind", values["kind"], KINDS)
     quantity, arguments = _quantity(key, values)
     expectation = _expectation(key, values)
     mark = _given(key, values, MARKS)
+    universes = _universes(key, values["universes"]) if "universes" in values else None
+    looks = () if universes else plan
+    if "looks" in values:
+        looks = checked_plan(f"{key}.looks", values["looks"])
     claim = Claim(
         id=name,
         place=text(f"{key}.place", values["place"]),
         says=text(f"{key}.says", values["says"]),
         kind=kind,
-        tables=names(f"{key}.from", values["from"]),
+        tables=() if pooled else names(f"{key}.from", values["from"]),
         where=_where(f"{key}.where", values.get("where", {})),
         quantity=quantity,
         arguments=arguments,
@@ -116,7 +130,8 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
             for cell, more in mapping(f"{key}.cells", values.get("cells", {})).items()
         },
         every_cell=boolean(f"{key}.every_cell", values.get("every_cell", False)),
-        looks=checked_plan(f"{key}.looks", values["looks"]) if "looks" in values else plan,
+        universes=universes,
+        looks=looks,
         mark=mark,
         mark_reason=text(f"{key}.{mark}", values[mark]) if mark else "",
     )
@@ -127,6 +142,19 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
             raise unknown(f"{key}.gate", gate, gates)
     _check_expectations(key, claim)
     return claim
+
+
+def _universes(claim: str, entry: object) -> Universes:
+    key = f"{claim}.universes"
+    values = mapping(key, entry)
+    check_keys(key, values, UNIVERSES_KEYS, ())
+    gate = None
+    if "gate" in values:
+        own = mapping(f"{key}.gate", values["gate"])
+        check_keys(f"{key}.gate", own, UNIVERSES_GATE_KEYS, ("take",))
+        gate = _gate(f"{key}.gate", "universes", {**own, "else": "the universe does not count"})
+    settings = names(f"{key}.settings", values["settings"]) if "settings" in values else None
+    return Universes(settings, gate)
 
 
 def _cell(key: str, entry: object, expectation: Expectation | None) -> Cell:
@@ -145,6 +173,10 @@ def _check_expectations(key: str, claim: Claim) -> None:
     """A claim needs one expectation, unless its quantity has cases or its cells have their own."""
     if claim.every_cell and not claim.cells:
         raise UserError(f"{key}.every_cell: true needs 'cells'.")
+    if claim.looks and claim.universes is not None:
+        raise UserError(f"{key}.looks: not allowed with 'universes'; they are judged once.")
+    if claim.every_cell and claim.universes is not None:
+        raise UserError(f"{key}.every_cell: not allowed with 'universes'; each cell has a verdict.")
     judged = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
     if not claim.every_cell:
         judged[key] = claim.expectation
@@ -162,6 +194,8 @@ def _check_expectations(key: str, claim: Claim) -> None:
                 f"{place}.{expectation.relation}: not allowed for a claim of kind {claim.kind!r}; "
                 f"allowed: {', '.join(KINDS[claim.kind])}."
             )
+        if claim.universes is not None and (expectation is None or not expectation.directed):
+            raise UserError(f"{place}.universes: it needs a quantity with above, or below.")
 
 
 def _expectation(key: str, values: Mapping[str, object]) -> Expectation | None:

@@ -44,7 +44,7 @@ def _taken(gate: Gate, rows: pd.DataFrame) -> float:
     if gate.quantity is not None:
         quantity = QUANTITIES[gate.quantity]
         result = quantity.function(rows, **gate.arguments)
-        values = quantity.per_seed("quantity", result)
+        values = quantity.per_seed("quantity", result).to_numpy()
     elif gate.column in rows:
         values = last_evaluations(rows)[gate.column].to_numpy(dtype=float)
     else:

@@ -21,12 +21,14 @@ def as_json(rows: Sequence[Row]) -> str:
     content = {
         "version": VERSION,
         "counts": counts(rows),
-        "rows": [{name: _plain(value) for name, value in asdict(row).items()} for row in rows],
+        "rows": [_plain(asdict(row)) for row in rows],
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
     if not isinstance(value, float) or math.isfinite(value):
         return value
     return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

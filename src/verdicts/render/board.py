@@ -26,7 +26,7 @@ def _line(row: Row) -> dict[str, str]:
     return {
         "Claim": row.claim,
         **what,
-        "Verdict": row.verdict,
+        "Verdict": row.verdict + row.also,
         "Expected": str(row.expectation or ABSENT),
         "Measured": row.measured,
         "95 % interval": row.interval,

@@ -19,10 +19,11 @@ table { border-collapse: collapse; width: 100%; }
 th, td { border-bottom: 1px solid color-mix(in srgb, currentColor 25%, transparent);
   padding: .35rem .6rem; text-align: left; vertical-align: top; }
 th { white-space: nowrap; }
-.verdict { font-weight: 600; white-space: nowrap; }
-.holds { color: light-dark(#12652a, #6fd08c); }
-.fails { color: light-dark(#a3201c, #ff8f88); }
-.equivalent { color: light-dark(#0b5394, #82b8f0); }
+.verdict { font-weight: 600; min-width: 7rem; }
+.holds, .robust { color: light-dark(#12652a, #6fd08c); }
+.fails, .reversed { color: light-dark(#a3201c, #ff8f88); }
+.equivalent, .no-effect { color: light-dark(#0b5394, #82b8f0); }
+.depends { color: light-dark(#7a4b00, #e3b25c); }
 .undecided, .not-run { color: light-dark(#5b5b5b, #b5b5b5); }
 """
 
@@ -61,4 +62,5 @@ def _table(printed: pd.DataFrame, name: str) -> str:
 def _cell(column: str, text: str) -> str:
     if column != "Verdict":
         return f"<td>{escape(text)}</td>"
-    return f'<td class="verdict {escape(text.replace(" ", "-"))}">{escape(text)}</td>'
+    verdict = text.partition(",")[0].replace(" ", "-")
+    return f'<td class="verdict {escape(verdict)}">{escape(text)}</td>'

@@ -18,7 +18,8 @@ def as_text(rows: Sequence[Row]) -> str:
 
 def _lines(row: Row) -> str:
     what = f"  {row.claim} / {row.cell}" if row.cell else f"{row.claim}: {row.statement}"
-    details = [] if row.measured == ABSENT else [row.measured]
+    details = [row.also.removeprefix(", ")] if row.also else []
+    details += [] if row.measured == ABSENT else [row.measured]
     details += [f"expected {row.expectation}"] if row.expectation else []
     details += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
     details += [row.seeds] if row.seeds else []

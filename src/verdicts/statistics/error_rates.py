@@ -17,8 +17,11 @@ SEEDS = (3, 5, 10, 20)
 MARGIN = 1.0
 """In standard deviations, as are all values here."""
 
-ABOVE = Expectation("above", 0.0, MARGIN)
-NEAR = Expectation("near", 0.0, MARGIN)
+BELOW_MARGIN = "below_margin"
+"""What a verdict may say besides: the effect is real, and smaller than the margin."""
+
+SAID = (*DECIDED, BELOW_MARGIN)
+BOTH = {HOLDS, BELOW_MARGIN}
 
 # Noise of mean 0 and standard deviation 1. Paired: the difference of two skewed values.
 NOISE: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
@@ -41,7 +44,7 @@ class Situation:
     means: tuple[float, ...]
     """The true means of the claims of a family."""
     right: tuple[tuple[str, ...], ...]
-    """The verdicts that are true, for each claim."""
+    """What is true of each claim (of ``SAID``)."""
     printed: float | None = None
     """The value that the paper prints; None: it is drawn as one more seed is."""
 
@@ -59,7 +62,7 @@ def _single(name: str, expected: str, mean: float, *right: str, **more: float) -
 
 
 SITUATIONS = (
-    _single("above 0: the mean is 0", "above", 0.0, EQUIVALENT),
+    _single("above 0: the mean is 0", "above", 0.0, EQUIVALENT, BELOW_MARGIN),
     _single("above 0: the mean is 1, at the margin", "above", 1.0, HOLDS),
     _single("above 0: the mean is 2", "above", 2.0, HOLDS),
     _single("above 0: the mean is −1", "above", -1.0, FAILS),
@@ -76,6 +79,7 @@ SITUATIONS = (
         (0.0,) * 3 + (2.0,) * 3,
         ((),) * 3 + ((HOLDS,),) * 3,
     ),
+    _single("above 0: the mean is 0.5", "above", 0.5, HOLDS, EQUIVALENT, BELOW_MARGIN),
 )
 
 
@@ -89,8 +93,10 @@ def error_rates(
 
     Columns: ``false_holds``, ``false_fails``, ``false_equivalent``: the shares of simulated
     families with this verdict where it is not true (at a margin's edge, neither ``holds`` nor
-    ``fails`` is true of ``near`` and ``paper``); ``false``: with any; ``power``: the share of the
-    claims with a true verdict that get it, NaN if there are none.
+    ``fails`` is true of ``near`` and ``paper``); ``false_below_margin``: with an effect that is
+    said to be real and smaller than the margin, where it is not smaller; ``false``: with any.
+    ``power``: the share of the claims with a true verdict that get it, ``both``: of those with a
+    real effect below the margin of which this is said; NaN if there are none.
     """
     records: list[dict[str, object]] = []
     for situation in situations:
@@ -111,8 +117,8 @@ def _shares(
     simulations: int,
     stream: np.random.Generator,
 ) -> dict[str, float]:
-    false = dict.fromkeys(DECIDED, 0)
-    any_false = found = findable = 0
+    false = dict.fromkeys(SAID, 0)
+    any_false = found = findable = both = real = 0
     drawn = noise(stream, (simulations,))
     values = noise(stream, (simulations, len(situation.means), count))
     values += np.array(situation.means)[:, None]
@@ -120,23 +126,27 @@ def _shares(
         expectations = situation.expectations(paper)
         judged = judge([evidence(*each) for each in zip(family, expectations, strict=True)])
         pairs = [
-            (each.verdict, _true(right, situation, paper))
-            for each, right in zip(judged, situation.right, strict=True)
+            ({each.verdict} | ({BELOW_MARGIN} if each.below_margin else set()), true)
+            for each, true in zip(judged, _true(situation, paper), strict=True)
         ]
-        wrong = {verdict for verdict, true in pairs if verdict in DECIDED and verdict not in true}
-        for verdict in wrong:
-            false[verdict] += 1
+        wrong = {each for said, true in pairs for each in said & set(SAID) - true}
+        for each in wrong:
+            false[each] += 1
         any_false += bool(wrong)
-        found += sum(verdict in true for verdict, true in pairs)
+        found += sum(bool(said & true - {BELOW_MARGIN}) for said, true in pairs)
         findable += sum(bool(true) for _, true in pairs)
+        both += sum(said >= BOTH for said, true in pairs if true >= BOTH)
+        real += sum(true >= BOTH for _, true in pairs)
     return {
         **{f"false_{verdict}": number / simulations for verdict, number in false.items()},
         "false": any_false / simulations,
         "power": found / findable if findable else float("nan"),
+        "both": both / real if real else float("nan"),
     }
 
 
-def _true(right: tuple[str, ...], situation: Situation, paper: float) -> tuple[str, ...]:
-    """The verdicts that are true; that a drawn value is near is true only if it is."""
+def _true(situation: Situation, paper: float) -> list[set[str]]:
+    """What is true of each claim; that a drawn value is near is true only if it is."""
     drawn = situation.expected == "paper" and situation.printed is None
-    return () if drawn and abs(paper) > MARGIN else right
+    far = drawn and abs(paper) > MARGIN
+    return [set() if far else set(right) for right in situation.right]

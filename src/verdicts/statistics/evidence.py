@@ -128,7 +128,7 @@ def _tail(count: int, *, ranked: bool) -> Callable[[np.ndarray], float]:
 
 def _two_sided(tail: Callable[[np.ndarray], float], off: np.ndarray) -> tuple[float, int]:
     """The two-sided p value of a difference from 0, and its side, 1 or −1."""
-    side = 1 if (_ranks(off) if np.isinf(off).any() else off).sum() >= 0 else -1
+    side = 1 if (signed_ranks(off) if np.isinf(off).any() else off).sum() >= 0 else -1
     return min(1.0, 2 * tail(side * off)), side
 
 
@@ -140,10 +140,10 @@ def _t_tail(values: np.ndarray) -> float:
 
 def _rank_tail(values: np.ndarray) -> float:
     """One-sided p value of a positive centre, by Wilcoxon's signed ranks, exact with ties."""
-    return sign_flip.upper_tail(_ranks(values))
+    return sign_flip.upper_tail(signed_ranks(values))
 
 
-def _ranks(values: np.ndarray) -> np.ndarray:
+def signed_ranks(values: np.ndarray) -> np.ndarray:
     """The ranks of the absolute values, with the signs of the values; ties share their mean."""
     from scipy.stats import rankdata
 
@@ -162,12 +162,12 @@ def _interval(values: np.ndarray) -> tuple[float, float, float]:
     if not len(values):
         return (float("nan"),) * 3
     if np.isinf(values).any():
-        return _median_interval(np.sort(values))
+        return median_interval(np.sort(values))
     found = estimate(values)
     return found.mean, found.mean - found.half_width, found.mean + found.half_width
 
 
-def _median_interval(values: np.ndarray) -> tuple[float, float, float]:
+def median_interval(values: np.ndarray) -> tuple[float, float, float]:
     """The median of sorted values, and the order statistics that enclose it with 95 %."""
     from scipy.special import bdtr
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RELATIONS = ("above", "below", "near", "paper")
 
@@ -18,6 +22,15 @@ class Expectation:
     margin: float | None = None
     """In the unit of the quantity; required by ``near`` and ``paper``. With ``above`` and
     ``below``, the largest difference from the value that counts as none."""
+
+    @property
+    def directed(self) -> bool:
+        """Whether it is a direction, not a value."""
+        return self.relation in ("above", "below")
+
+    def toward(self, values: pd.Series) -> pd.Series:
+        """How far values are from the expected one, on the side of the direction."""
+        return values - self.value if self.relation == "above" else self.value - values
 
     def __str__(self) -> str:
         if self.margin is None:

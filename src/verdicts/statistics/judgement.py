@@ -19,13 +19,22 @@ from verdicts.statistics.holm import adjusted
 if TYPE_CHECKING:
     import pandas as pd
 
+    from verdicts.statistics.multiverse import Multiverse, MultiverseEvidence
+
 HOLDS = "holds"
 FAILS = "fails"
 EQUIVALENT = "equivalent"
 UNDECIDED = "undecided"
 NOT_RUN = "not run"
+ROBUST = "robust"
+DEPENDS = "depends"
+REVERSED = "reversed"
+NO_EFFECT = "no effect"
 
 VERDICTS = (HOLDS, FAILS, EQUIVALENT, UNDECIDED, NOT_RUN)
+OVER_UNIVERSES = (ROBUST, DEPENDS, REVERSED, NO_EFFECT)
+"""The verdicts on claims over universes, besides undecided and not run (``multiverse``)."""
+
 DECIDED = (HOLDS, FAILS, EQUIVALENT)
 
 
@@ -35,7 +44,7 @@ class Verdict:
 
     verdict: str
     reason: str = ""
-    evidence: Evidence | None = None
+    evidence: Evidence | MultiverseEvidence | None = None
     p_adjusted: float = float("nan")
     """Of a difference: ``Evidence.p``, adjusted."""
     p_equivalent_adjusted: float = float("nan")
@@ -49,16 +58,22 @@ class Verdict:
     hardest_measured: float = float("nan")
     hardest_limit: float = float("nan")
     """… what was measured in it, and its limit."""
+    multiverse: Multiverse | None = None
+    """What the universes say, for a claim over universes."""
+    below_margin: bool = False
+    """A claim of a direction holds or fails, and the effect is shown to be within the margin."""
 
 
 def judge(family: Sequence[Evidence]) -> list[Verdict]:
     """A verdict for each evidence of a family of claims."""
     differences = adjusted([each.p for each in family])
     equivalences = adjusted([each.p_equivalent for each in family])
-    return [
-        Verdict(*_decided(each, p, q), each, p, q, len(family))
-        for each, p, q in zip(family, differences, equivalences, strict=True)
-    ]
+    found = []
+    for each, p, q in zip(family, differences, equivalences, strict=True):
+        verdict, reason = _decided(each, p, q)
+        both = each.expectation.directed and verdict in (HOLDS, FAILS) and q <= ALPHA
+        found.append(Verdict(verdict, reason, each, p, q, len(family), below_margin=both))
+    return found
 
 
 def judge_cases(cases: pd.DataFrame) -> Verdict:
@@ -93,7 +108,9 @@ def judge_every(cells: Sequence[Verdict]) -> Verdict:
         return Verdict(FAILS, reason)
     if len(counted) == 1:
         only = verdicts[0]
-        return Verdict(only, cells[0].reason if only in (UNDECIDED, NOT_RUN) else "")
+        below = all(cell.below_margin for cell in cells)
+        reason = cells[0].reason if only in (UNDECIDED, NOT_RUN) else ""
+        return Verdict(only, reason, below_margin=below)
     return Verdict(UNDECIDED, reason)
 
 
@@ -102,7 +119,7 @@ def _decided(evidence: Evidence, p: float, p_equivalent: float) -> tuple[str, st
     if evidence.obstacle:
         return UNDECIDED, evidence.obstacle
     expected = evidence.expectation
-    if expected.relation in ("above", "below"):
+    if expected.directed:
         if p <= ALPHA:
             right = evidence.side > 0 if expected.relation == "above" else evidence.side < 0
             return (HOLDS if right else FAILS), ""

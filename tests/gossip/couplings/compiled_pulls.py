@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.steps import compiled
+from ngo.native.shared_work import fits
 
 SPECIAL = torch.tensor([0.0, math.inf, -math.inf, math.nan])
 
@@ -16,7 +16,7 @@ def pulled(coupling, z, weight, gamma, **fields):
     """The pulls ``[k]`` on a worker at 0, by the compiled step and by the equation in float64."""
     run, W = SimpleNamespace(**fields), torch.tensor([[0.0, weight], [weight, 0.0]]).double()
     at = torch.stack([torch.zeros_like(z), z])
-    if not compiled.fits(at):
+    if not fits(at):
         pytest.skip("nothing is compiled here")
     entry = COUPLINGS[coupling]
     new = entry.step(torch.zeros_like(at), W, gamma, run, at=at)

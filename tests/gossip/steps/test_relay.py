@@ -4,8 +4,8 @@ import torch
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.network import SharedMatrix
-from ngo.gossip.steps import compiled
 from ngo.gossip.weights import mixing_matrix
+from ngo.native import shared_work
 from ngo.native.pool import in_order, threads
 
 
@@ -41,7 +41,7 @@ def test_the_compiled_step_is_that_of_float64(seed):
 
 def test_bytes_are_the_same_for_any_number_of_threads():
     X = torch.randn(7, 60_000, generator=torch_stream(0, "X"))
-    if not compiled.fits(X):
+    if not shared_work.fits(X):
         pytest.skip("nothing is compiled here")
     one, *others = (relayed(X, tree(7, 0), 2, spread) for spread in (in_order, threads(3)))
     for other in others:

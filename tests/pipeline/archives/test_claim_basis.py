@@ -1,5 +1,7 @@
 """The runs and cases that decide a claim."""
 
+from dataclasses import replace
+
 import pytest
 from conftest import REPOSITORY
 
@@ -47,6 +49,19 @@ def test_a_theorem_rests_on_the_part_that_its_quantity_reads(planned):
 
 def test_a_table_that_can_not_be_made_again_is_named(planned):
     assert basis(planned, "5").unchecked == ["alignment_fig2"]
+
+
+def test_a_pooled_claim_rests_on_what_its_claims_rest_on(planned):
+    ids = ("37-mnist-noniid", "37-mnist-iid", "5")
+    claims = planned.ledger.claims
+    pool = replace(claims[ids[0]], id="pool", tables=(), pooled=ids)
+    parts = [basis(planned, name) for name in ids]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(claims, "pool", pool)
+        found = basis(planned, "pool")
+    assert set(found.runs) == {run for part in parts for run in part.runs}
+    assert found.size == len(found.runs) > len(parts[0].runs) > 0
+    assert found.unchecked == parts[2].unchecked
 
 
 def test_an_unknown_claim_is_refused_with_the_nearest(planned):

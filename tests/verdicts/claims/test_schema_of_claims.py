@@ -39,6 +39,10 @@ def test_the_schema_accepts_claims_files_and_refuses_what_the_reader_refuses(tmp
     }
     short["claims"] = {"{n}": {"for_each": {"n": "all"}, "defaults": "d", "says": "{n}"}}
     assert validator.is_valid(short)
+    pooled = {**yaml.safe_load(CLAIMS)["claims"]["faster"], "quantity": "pooled"}
+    del pooled["from"]
+    assert validator.is_valid({"claims": {"p": {**pooled, "with": {"claims": ["faster"]}}}})
+    assert not validator.is_valid({"claims": {"p": {**pooled, "quantity": "level"}}})
     assert not validator.is_valid({**short, "defaults": {"d": {"kin": "order"}}})
     for wrong in (("says:", "say:"), ("kind: order", "kind: odd"), ("above: 0", "above: x"),
                   ("quantity: slope", "quantity: slop"), ("margin: 2", "margin: 0")):  # fmt: skip

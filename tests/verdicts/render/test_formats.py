@@ -19,6 +19,15 @@ def test_text_has_two_lines_for_each_claim_and_the_counts():
     assert lines[-1].startswith("Of 1 claim, 1 holds, 0 fail, 0 show no difference")
 
 
+def test_every_format_says_that_a_real_effect_is_below_the_margin():
+    both = [row("a", below_margin=True)]
+    said = "and the effect is smaller than the margin"
+    for form in (as_text, as_markdown, as_page):
+        assert form(both).count(said) == 1
+    assert '<td class="verdict holds">holds, and the effect' in as_page(both)
+    assert json.loads(as_json(both))["rows"][0]["below_margin"] is True
+
+
 def test_markdown_has_a_row_for_each_claim_and_each_cell():
     page = as_markdown([*ROWS, CELL])
     assert page.count("\n| ") == len(ROWS) + 1 + 2 + 2  # heads, rules and rows

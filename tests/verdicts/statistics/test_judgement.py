@@ -40,6 +40,38 @@ def test_verdicts(mean, relation, margin, scale, expected):
     assert verdict(mean, relation, margin=margin, scale=scale) == expected
 
 
+@pytest.mark.parametrize(
+    ("mean", "relation", "margin", "expected", "below"),
+    [
+        (3, "above", 5, "holds", True),
+        (3, "below", 5, "fails", True),
+        (3, "above", 3.2, "holds", False),  # nothing is shown of the margin
+        (9, "above", 5, "holds", False),
+        (0.3, "above", 5, "equivalent", False),  # no effect is shown
+        (3, "above", None, "holds", False),
+        (3, "near", 5, "holds", False),
+    ],
+)
+def test_an_effect_may_be_real_and_below_the_margin(mean, relation, margin, expected, below):
+    (found,) = judge([evidence(mean + NOISE, Expectation(relation, 0, margin))])
+    assert (found.verdict, found.below_margin) == (expected, below)
+
+
+def test_the_family_is_corrected_for_in_both_parts_of_a_verdict():
+    close = evidence(2 + NOISE, Expectation("above", 0, 3))
+    assert judge([close])[0].below_margin
+    far = [evidence(9 + NOISE, Expectation("above", 0, 3))] * 2
+    first, *_ = judge([close, *far])
+    assert (first.verdict, first.below_margin) == ("holds", False)
+
+
+def test_a_claim_about_every_cell_is_below_the_margin_if_all_cells_are():
+    small, large = Verdict("holds", below_margin=True), Verdict("holds")
+    assert judge_every([small, small]).below_margin
+    assert not judge_every([small, large]).below_margin
+    assert not judge_every([small, Verdict("fails", below_margin=True)]).below_margin
+
+
 def test_the_family_is_corrected_for():
     near_five_percent = evidence(1.3 + NOISE, Expectation("above", 0))
     assert 0.025 < near_five_percent.p < 0.05

@@ -86,8 +86,9 @@ class QSGD(Codec):
 def _compiled(*states: torch.Tensor) -> bool:
     """Whether compiled code draws and rounds these rows as torch would."""
     from ngo.native import compress
+    from ngo.native.shared_work import fits
 
-    return compress.fits(*states) and compress.draws_as_torch()
+    return fits(*states) and compress.draws_as_torch()
 
 
 def _norm(z: torch.Tensor) -> torch.Tensor:

@@ -47,8 +47,9 @@ class Sign(Codec):
     def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
         """In compiled code where that fits."""
         from ngo.native import compress
+        from ngo.native.shared_work import fits
 
-        if compress.fits(x, x_hat):
+        if fits(x, x_hat):
             compress.add_signs(x, x_hat, spread=spread)
         else:
             super().add(x, x_hat, spread)
@@ -57,7 +58,8 @@ class Sign(Codec):
 def _scale(z: torch.Tensor) -> torch.Tensor:
     """The mean of |z| in each row, ``[n, 1]``."""
     from ngo.native import compress
+    from ngo.native.shared_work import fits
 
-    if compress.fits(z):
+    if fits(z):
         return (compress.row_sums(z)[:, :1] / z.shape[1]).to(z.dtype)
     return z.abs().mean(1, keepdim=True)

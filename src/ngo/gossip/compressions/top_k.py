@@ -55,8 +55,9 @@ class TopK(Codec):
     def _largest(self, x: torch.Tensor, h: torch.Tensor, spread: Map = in_order) -> torch.Tensor:
         """The places ``[n, k]`` of the largest |x − h|; ``h`` may be one row."""
         from ngo.native import compress
+        from ngo.native.shared_work import fits
 
         k = kept_entries(self.d, self.run)
-        if compress.fits(x, h):
+        if fits(x, h):
             return compress.largest(x, h, k, spread=spread)
         return (x - h).abs().topk(k, sorted=False).indices

@@ -29,13 +29,14 @@ def fast_capped(
 ) -> torch.Tensor | None:
     """The step in compiled code."""
     from ngo.gossip.phi import exponent
-    from ngo.gossip.steps import compiled
-    from ngo.native.gossip_step import CAPPED, Limit
+    from ngo.native.gossip_step import CAPPED, Limit, gossip
+    from ngo.native.shared_work import fits
 
-    if not compiled.fits(X, at, out):
+    if not fits(X, at, out):
         return None
-    e, limit = exponent(run.p), Limit(CAPPED, run.cap)
-    return compiled.compiled_step(X, W, gamma, e, at=at, out=out, spread=spread, limit=limit)
+    limit = Limit(CAPPED, run.cap)
+    gossip(at, X, out, W.pairs, gamma, exponent(run.p), limit, spread=spread)
+    return out
 
 
 @coupling("capped", fields=("p",), options=CAP, fast=fast_capped)

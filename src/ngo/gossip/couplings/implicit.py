@@ -34,12 +34,14 @@ def fast_implicit(
     spread: Map,
 ) -> torch.Tensor | None:
     """The step in compiled code, with the corner between both limits of a pull from a table."""
-    from ngo.gossip.steps import compiled
+    from ngo.native.gossip_step import gossip
+    from ngo.native.shared_work import fits
 
     q = 2 * run.p - 1
-    if not 0 <= q <= 1 or not compiled.fits(X, at, out):
+    if not 0 <= q <= 1 or not fits(X, at, out):
         return None
-    return compiled.compiled_step(X, W, gamma, q, at=at, out=out, spread=spread, limit=_limit(q))
+    gossip(at, X, out, W.pairs, gamma, q, _limit(q), spread=spread)
+    return out
 
 
 @coupling("implicit", fields=("p",), matching=True, fast=fast_implicit)

@@ -8,7 +8,6 @@ import torch
 
 from ngo.common.transfers import sent
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.steps.compiled import share
 from ngo.native.pool import Map
 from ngo.native.relayed_sums import relayed_sums
 
@@ -48,5 +47,4 @@ def compiled_relay(
     numbers = received[:, -1:].clone()
     counts = relay(X[:, :0], numbers, W.receivers, lambda rows: rows[turned])
     received[:, -1:] = numbers
-    edges = W.starts, W.senders, turned
-    share(lambda taken: relayed_sums(X, received, *edges, counts, taken), X, spread)
+    relayed_sums(X, received, W.starts, W.senders, turned, counts, spread=spread)

@@ -3,7 +3,8 @@
 These are the rows that the claim selects (``where``), and of these the ones that its quantity
 compares (mappings of columns among its arguments, such as ``of`` and ``minus``). A quantity may
 choose further rows itself: where few cases are left, the numbers of each are changed in turn, and
-the cases that change nothing are dropped. Runs of gates are not among them.
+the cases that change nothing are dropped. Runs of gates are not among them. A pooled claim rests on
+what its claims rest on.
 """
 
 from __future__ import annotations
@@ -43,7 +44,13 @@ def _basis(claim: Claim, planned: Plan, measured: Mapping[str, Measured]) -> Gro
     import pandas as pd
 
     runs: set[str] = set()
-    cases, unchecked = {}, []
+    cases: dict[str, list[int]] = {}
+    unchecked: list[str] = []
+    for part in bases(claim.pooled, planned, measured):
+        runs |= set(part.runs)
+        for name, numbers in part.cases.items():
+            cases[name] = sorted({*cases.get(name, ()), *numbers})
+        unchecked += [name for name in part.unchecked if name not in unchecked]
     for name in claim.tables:
         specs = planned.runs.values() if name == "runs" else planned.training.get(name, ())
         if specs:

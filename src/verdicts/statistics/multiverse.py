@@ -1,0 +1,255 @@
+"""Verdicts on claims over universes, samples of the settings that nobody stated.
+
+A universe has one effect: the mean of the claim's numbers over its seeds. It is beyond the margin
+as claimed, beyond it the other way, or within it. A verdict follows from the shares of universes:
+
+- ``robust``: the claim holds beyond the margin in at least 90 % of the universes, and the lower
+  limit of this share is at least 80 %; ``reversed``, ``no effect``: the same of its opposite, and
+  of an effect within the margin;
+- ``depends``: none of these, and a rule on at most two settings (``rules``) tells where it holds;
+- ``undecided`` otherwise.
+
+Limits of shares are Clopper and Pearson's: exact, so that they are never too narrow. p values of
+all universes, of shares and of rules are adjusted within the claim's family (Holm).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from verdicts.registry import UserError, shown
+from verdicts.statistics.effects import p_of_all, share_interval, sides, variance_shares
+from verdicts.statistics.estimates import ALPHA
+from verdicts.statistics.evidence import median_interval
+from verdicts.statistics.expectation import Expectation
+from verdicts.statistics.holm import adjusted
+from verdicts.statistics.judgement import (
+    DEPENDS,
+    NO_EFFECT,
+    REVERSED,
+    ROBUST,
+    UNDECIDED,
+    Verdict,
+)
+from verdicts.statistics.rules import NONE, Rule, find_rule, spoken
+
+FEWEST_UNIVERSES = 20
+"""With 16 universes, no share has a lower limit of 80 %; with 20, it takes all."""
+
+MOST, LEAST = 0.9, 0.8
+"""The share of universes that a verdict on all of them takes, and its lower limit."""
+
+SIDES = {1: ROBUST, -1: REVERSED, 0: NO_EFFECT}
+
+
+@dataclass(frozen=True)
+class Multiverse:
+    """What the universes say of a claim. What does not exist is NaN, empty or 1 (a p value)."""
+
+    count: int
+    """The universes that count."""
+    of: int
+    """All that were sampled."""
+    holds: int
+    """In how many the claim holds beyond the margin, …"""
+    reversed: int
+    """… its opposite does, …"""
+    within: int
+    """… and the effect is within the margin."""
+    share: float
+    """``holds`` / ``count``, …"""
+    low: float
+    """… and its 95 % interval."""
+    high: float
+    p: float
+    """That no universe has an effect: signs of whole universes' ranks flipped, two-sided, adjusted
+    within the family."""
+    rule: str
+    """``γ ≤ 0.3``; empty if there is none."""
+    rule_of: str
+    """What the rule tells from the rest: where the claim ``holds``, or its opposite (``reversed``).
+    The latter for a claim that holds in fewer than 20 %, and in fewer than its opposite."""
+    rule_accuracy: float
+    """The share of universes in which the rule is right, cross-validated."""
+    rule_settings: tuple[str, ...]
+    variance: Mapping[str, float]
+    """The share of the variance of the effects' ranks that each setting explains alone."""
+
+    def as_json(self) -> str:
+        """All fields as a JSON object in one line."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+def multiverse_of(key: str, text: str) -> Multiverse:
+    """What ``Multiverse.as_json`` wrote; a UserError, which names ``key``, for anything else."""
+    try:
+        values = json.loads(text)
+        for field in fields(Multiverse):
+            value = values[field.name]
+            if not isinstance(value, _TYPES[str(field.type)]) or isinstance(value, bool):
+                raise TypeError
+        names, shares = values["rule_settings"], values["variance"]
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError
+        values |= {
+            "rule_settings": tuple(names),
+            "variance": {str(name): float(share) for name, share in shares.items()},
+        }
+        return Multiverse(**values)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise UserError(f"{key}: {shown(text)} is not allowed; it must be as written.") from None
+
+
+_TYPES: Mapping[str, Any] = {
+    "int": int,
+    "float": int | float,
+    "str": str,
+    "tuple[str, ...]": list,
+    "Mapping[str, float]": dict,
+}
+
+
+@dataclass(frozen=True)
+class MultiverseEvidence:
+    """What the effects of a claim's universes say, before the adjustment in its family."""
+
+    found: Multiverse
+    expectation: Expectation
+    pairs: int
+    """The number of universes that count."""
+    infinite: int
+    """The number of infinite effects: runs diverged."""
+    estimate: float
+    """The median effect, …"""
+    low: float
+    """… and its 95 % interval."""
+    high: float
+    p: float
+    side: int
+    """Where most universes are: 1 as claimed, −1 the other way, 0 within the margin."""
+    share: float
+    """The share of universes there, …"""
+    p_share: float
+    """… and the p value of: it is ``LEAST``, or less."""
+    rule: Rule
+
+
+def examined(universes: pd.DataFrame, expectation: Expectation) -> MultiverseEvidence:
+    """The evidence in a table of universes (``rows.universes``): effects and settings."""
+    from scipy.special import bdtrc
+
+    counting = universes[universes["why"] == ""]
+    settings = counting.filter(regex="^universe_").rename(columns=lambda name: name[9:])
+    effects = counting["effect"].to_numpy(dtype=float)
+    side = sides(counting["effect"], expectation)
+    numbers = {each: int((side == each).sum()) for each in SIDES}
+    most = max(numbers, key=lambda each: numbers[each])
+    count = len(effects)
+    low, high = share_interval(numbers[1], count)
+    # Of a claim that holds almost nowhere, the question is where its opposite does.
+    of = -1 if numbers[-1] > numbers[1] and numbers[1] < (1 - LEAST) * count else 1
+    enough = count >= FEWEST_UNIVERSES
+    rule = find_rule(side == of, settings) if enough and numbers[most] < MOST * count else NONE
+    p = p_of_all(effects - expectation.value)
+    found = Multiverse(
+        count=count,
+        of=len(universes),
+        holds=numbers[1],
+        reversed=numbers[-1],
+        within=numbers[0],
+        share=numbers[1] / count if count else math.nan,
+        low=low,
+        high=high,
+        p=p,
+        rule=rule.text,
+        rule_of="holds" if of == 1 else "reversed",
+        rule_accuracy=rule.accuracy,
+        rule_settings=rule.settings,
+        variance=variance_shares(effects, settings) if enough else {},
+    )
+    median, lower, upper = median_interval(np.sort(effects)) if count else (math.nan,) * 3
+    return MultiverseEvidence(
+        found=found,
+        expectation=expectation,
+        pairs=count,
+        infinite=int(np.isinf(effects).sum()),
+        estimate=median,
+        low=lower,
+        high=upper,
+        p=p,
+        side=most,
+        share=numbers[most] / count if count else math.nan,
+        p_share=float(bdtrc(numbers[most] - 1, count, LEAST)) if count else math.nan,
+        rule=rule,
+    )
+
+
+def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:
+    """A verdict for each claim of a family."""
+    p_values = zip(
+        adjusted([each.found.p for each in family]),
+        adjusted([each.p_share for each in family]),
+        adjusted([each.rule.p for each in family]),
+        strict=True,
+    )
+    return [_judged(each, *p, family=len(family)) for each, p in zip(family, p_values, strict=True)]
+
+
+def _judged(
+    each: MultiverseEvidence, p: float, p_share: float, p_rule: float, family: int
+) -> Verdict:
+    found = replace(each.found, p=p)
+    if p_rule > ALPHA:
+        found = replace(found, rule="", rule_accuracy=math.nan, rule_settings=())
+    verdict, why = _decided(each, found, p_share)
+    reason = "; ".join(filter(None, (why, _sentence(found, verdict, each.expectation))))
+    return Verdict(verdict, reason, each, p, family=family, multiverse=found)
+
+
+def _decided(each: MultiverseEvidence, found: Multiverse, p_share: float) -> tuple[str, str]:
+    """The verdict by adjusted p values, and why it is none."""
+    if found.count < FEWEST_UNIVERSES:
+        return UNDECIDED, f"too few universes: a verdict takes {FEWEST_UNIVERSES}"
+    if each.share >= MOST and (each.side or each.expectation.margin is not None):
+        if p_share <= ALPHA / 2 and (each.side == 0 or found.p <= ALPHA):
+            return SIDES[each.side], ""
+        if each.p_share <= ALPHA / 2:
+            return UNDECIDED, "the correction for the family leaves no significant result"
+        return UNDECIDED, f"the share's lower limit is below {_percent(LEAST)} %"
+    if found.rule:
+        return DEPENDS, ""
+    return UNDECIDED, "no rule on two settings tells where"
+
+
+def _sentence(found: Multiverse, verdict: str, expectation: Expectation) -> str:
+    """``holds beyond the margin in 187 of 200 universes (94 %, 95 % interval 89 to 97 %), …``.
+
+    The number is that behind the verdict.
+    """
+    beyond = " beyond the margin" if expectation.margin is not None else ""
+    said, number = {
+        REVERSED: (f"the opposite holds{beyond}", found.reversed),
+        NO_EFFECT: ("the effect is within the margin", found.within),
+    }.get(verdict, (f"holds{beyond}", found.holds))
+    low, high = (_percent(end) for end in share_interval(number, found.count))
+    share = f"{_percent(number / found.count)} %, 95 % interval {low} to {high} %"
+    parts = [f"{said} in {number} of {found.count} universes ({share})"]
+    if found.of > found.count:
+        parts.append(f"{found.of - found.count} more do not count")
+    parts.append("over all p < 0.001" if found.p < 0.001 else f"over all p = {found.p:.3f}")
+    if not found.rule:
+        return ", ".join(parts)
+    names = " and ".join(spoken(name) for name in found.rule_settings)
+    right = f"right in {_percent(found.rule_accuracy)} % of universes, cross-validated"
+    return f"on {names}: {found.rule_of} where {found.rule} ({right}); {', '.join(parts)}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}"

@@ -1,0 +1,292 @@
+"""What decides it: a rule on at most two settings that tells some universes from the others.
+
+A rule is a tree with two, three or four leaves: a split on one setting, whose sides may be split
+once more, on one setting too. Among all such trees, the one that is right in most universes is
+found by counting. It is a rule only if it does better than always saying the more frequent answer,
+in universes that it was not fitted to (cross-validation).
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from verdicts.statistics.estimates import ALPHA
+
+LEAVES = (2, 3, 4)
+"""The sizes of trees, tried in this order."""
+
+FOLDS = 10
+
+CUTS = 19
+"""The most places where a numeric setting is cut: after every twentieth of the universes."""
+
+CATEGORIES = 12
+"""The most values that a setting without numbers may have."""
+
+GAIN = 0.5
+"""A rule makes at most so many of the mistakes of the more frequent answer."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The best rule, whether or not it is good enough."""
+
+    text: str
+    """``γ ≤ 0.3 and p > 0.9``; empty if no rule does better than the more frequent answer."""
+    settings: tuple[str, ...]
+    """The settings that it names."""
+    accuracy: float
+    """The share of universes in which it is right, cross-validated."""
+    p: float
+    """Of the null hypothesis that settings tell nothing: an exact sign test, for all sizes."""
+
+
+NONE = Rule("", (), math.nan, 1.0)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A question about a setting: ``setting ≤ value``, or for categories ``setting is value``."""
+
+    setting: str
+    value: float | str
+    other: str = ""
+    """The only other category; empty if there are more."""
+
+
+#: An answer to a split.
+Condition = tuple[Split, bool]
+
+
+def find_rule(inside: np.ndarray, settings: pd.DataFrame) -> Rule:
+    """The rule that tells the universes ``inside`` from the others, by their ``settings``.
+
+    ``inside`` has a truth value for each row of ``settings``. A larger tree must do better in
+    cross-validation than a smaller one (exact sign test of the universes in which one of them is
+    right and the other is not), and the smallest than the more frequent answer.
+    """
+    splits, answers = _questions(settings)
+    if not splits or inside.all() or not inside.any():
+        return NONE
+    owners = np.array([settings.columns.get_loc(split.setting) for split in splits])
+    right = np.full(len(inside), inside.mean() > 0.5) == inside
+    best, frequent = 0, right
+    for leaves in LEAVES:
+        found = _cross_validated(inside, answers, owners, leaves) == inside
+        if _sign_test(found, right) <= ALPHA / len(LEAVES):
+            best, right = leaves, found
+    accuracy = float(right.mean())
+    if not best or 1 - accuracy > GAIN * min(inside.mean(), 1 - inside.mean()):
+        return NONE
+    whole = np.ones(len(inside), dtype=bool)
+    tree = _fitted(inside, answers, owners, whole[None], best)[0]
+    boxes = _boxes(tree, splits)
+    named = tuple(str(name) for name in settings if any(name in box for box in boxes))
+    p = min(1.0, len(LEAVES) * _sign_test(right, frequent))
+    return Rule(_text(boxes), named, accuracy, p)
+
+
+def _questions(settings: pd.DataFrame) -> tuple[list[Split], np.ndarray]:
+    """The splits, and whether each is true: universes × splits.
+
+    At least a twentieth of the universes is on either side.
+    """
+    splits, columns = [], []
+    for name, values in settings.items():
+        if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+            options = [(Split(str(name), t), values.to_numpy() <= t) for t in _cuts(values)]
+        else:
+            every = sorted(values.unique())
+            # Of two categories, one question is enough.
+            other = str(every.pop()) if len(every) == 2 else ""
+            options = [
+                (Split(str(name), str(v), other), (values == v).to_numpy())
+                for v in every[:CATEGORIES]
+            ]
+        for split, true in options:
+            if min(true.sum(), (~true).sum()) >= len(true) / (CUTS + 1):
+                splits.append(split)
+                columns.append(true)
+    return splits, np.array(columns, dtype=bool).T
+
+
+def _cuts(values: pd.Series) -> list[float]:
+    """Where a numeric setting is cut: readable numbers between neighbouring sampled values."""
+    ordered = np.sort(values.to_numpy(dtype=float))
+    distinct = np.unique(ordered)
+    if len(distinct) <= CATEGORIES:  # a grid: its own values
+        return [float(each) for each in distinct[:-1]]
+    count = len(ordered)
+    near = count // 50  # a cut may be so many universes off, for the sake of a readable number
+    places = np.arange(1, CUTS + 1) * count // (CUTS + 1)
+    pairs = {
+        (float(ordered[max(0, k - 1 - near)]), float(ordered[min(count - 1, k + near)]))
+        for k in map(int, places)
+        if k
+    }
+    return sorted({readable(*pair) for pair in pairs if pair[0] < pair[1]})
+
+
+def readable(low: float, high: float) -> float:
+    """The number with the fewest digits that is at least ``low`` and below ``high``."""
+    if low <= 0 < high:
+        return 0.0
+    exponent = math.floor(math.log10(max(abs(low), abs(high))))
+    for digits in range(16):
+        step = exponent - digits
+        value = float(f"{math.ceil(low / 10.0**step)}e{step}")
+        if low <= value < high:
+            return value
+    return float(low)
+
+
+def _cross_validated(
+    inside: np.ndarray, answers: np.ndarray, owners: np.ndarray, leaves: int
+) -> np.ndarray:
+    """What trees say of each universe, fitted to the folds without it."""
+    # Folds are drawn among the universes of each answer: they have the same shares of them.
+    order = np.lexsort([np.random.default_rng(0).random(len(inside)), inside])
+    fold = np.empty(len(inside), dtype=int)
+    fold[order] = np.arange(len(inside)) % FOLDS
+    trained = np.arange(FOLDS)[:, None] != fold
+    trees = _fitted(inside, answers, owners, trained, leaves)
+    return np.array([_said(trees[fold[k]], answers[k]) for k in range(len(inside))])
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """A split and, on each of its sides, a split that may be none; the answer of each leaf."""
+
+    root: int
+    #: The split of the side where the root is true, and of the other; −1: none.
+    children: tuple[int, int]
+    #: By the answer to the root, and to the child: true, then false.
+    leaves: tuple[tuple[bool, bool], tuple[bool, bool]]
+
+
+def _fitted(
+    inside: np.ndarray, answers: np.ndarray, owners: np.ndarray, chosen: np.ndarray, leaves: int
+) -> list[_Tree]:
+    """For each row of ``chosen`` (a subset of universes), the tree that is right most often.
+
+    A leaf answers what most of its universes are. A tree is right as often as Σ |s| over its leaves
+    is large, where s is the number of universes inside minus that of the others.
+    """
+    sign = np.where(inside, 1.0, -1.0) * chosen  # subsets × universes
+    true = answers.astype(float)
+    total = sign.sum(axis=1)[:, None]
+    one = sign @ true  # subsets × splits: s where the split is true
+    both = (true.T * sign[:, None, :]) @ true  # s where root and child are true
+    here, there = one[:, :, None], one[:, None, :]
+    left = np.stack([both, here - both])
+    right = np.stack([there - both, total[:, None] - here - there + both])
+    whole = np.abs(np.stack([one, total - one]))  # the sides of each root, not split
+    found = []
+    gains = np.abs(left).sum(axis=0), np.abs(right).sum(axis=0)
+    for k in range(len(chosen)):
+        root, children = _best(gains[0][k], gains[1][k], whole[:, k], owners, leaves)
+        sides = []
+        for side, child, sums in zip((0, 1), children, (left[:, k], right[:, k]), strict=True):
+            alone = one[k, root] if side == 0 else total[k, 0] - one[k, root]
+            s = sums[:, root, child] if child >= 0 else (alone, alone)
+            sides.append((bool(s[0] > 0), bool(s[1] > 0)))
+        found.append(_Tree(root, children, (sides[0], sides[1])))
+    return found
+
+
+def _best(
+    left: np.ndarray, right: np.ndarray, whole: np.ndarray, owners: np.ndarray, leaves: int
+) -> tuple[int, tuple[int, int]]:
+    """The root and its children of the best tree; ``left`` and ``right`` are roots × children."""
+    if leaves == 2:
+        return int(whole.sum(axis=0).argmax()), (-1, -1)
+    if leaves == 3:
+        scores = np.stack([left + whole[1][:, None], right + whole[0][:, None]])
+        side, first, child = map(int, np.unravel_index(scores.argmax(), scores.shape))
+        return first, (child, -1) if side == 0 else (-1, child)
+    best, chosen = -1.0, (0, (-1, -1))
+    for owner in np.unique(owners):  # both children are about one setting
+        own = np.flatnonzero(owners == owner)
+        scores = left[:, own].max(axis=1) + right[:, own].max(axis=1)
+        root = int(scores.argmax())
+        if scores[root] > best:
+            best = scores[root]
+            pair = own[left[root, own].argmax()], own[right[root, own].argmax()]
+            chosen = root, (int(pair[0]), int(pair[1]))
+    return chosen
+
+
+def _said(tree: _Tree, answers: np.ndarray) -> bool:
+    side = 0 if answers[tree.root] else 1
+    child = tree.children[side]
+    return tree.leaves[side][0 if child < 0 or answers[child] else 1]
+
+
+def _sign_test(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """The exact one-sided p value of being right more often than the other is."""
+    from scipy.special import bdtrc
+
+    wins, losses = (ours & ~theirs).sum(), (theirs & ~ours).sum()
+    return float(bdtrc(wins - 1, wins + losses, 0.5)) if wins else 1.0
+
+
+#: The conditions on each setting that a universe must meet.
+Box = Mapping[str, Sequence[Condition]]
+
+
+def _boxes(tree: _Tree, splits: Sequence[Split]) -> list[Box]:
+    """Where the tree says yes: the boxes of its leaves, put together where they can be."""
+    root = splits[tree.root]
+    paths: list[list[Condition]] = []
+    whole = [all(leaves) for leaves in tree.leaves]
+    for side, (child, leaves) in enumerate(zip(tree.children, tree.leaves, strict=True)):
+        if whole[side]:
+            paths.append([(root, side == 0)])
+        elif any(leaves):
+            inner = (splits[child], leaves[0])
+            # "γ ≤ 0.1, or γ > 0.1 and p > 0.9" is "γ ≤ 0.1, or p > 0.9".
+            paths.append([inner] if whole[1 - side] else [(root, side == 0), inner])
+    boxes: list[Box] = []
+    for path in paths:
+        box: dict[str, list[Condition]] = {}
+        for split, true in path:
+            box.setdefault(split.setting, []).append((split, true))
+        boxes.append(box)
+    return boxes
+
+
+def _text(boxes: Sequence[Box]) -> str:
+    parts = [" and ".join(_interval(each) for each in box.values()) for box in boxes]
+    return ", or ".join(parts)
+
+
+def _interval(conditions: Sequence[Condition]) -> str:
+    """``0.1 < γ ≤ 0.3``, ``schedule is cosine``."""
+    name = spoken(conditions[0][0].setting)
+    values = [(split.value, true) for split, true in conditions]
+    if any(isinstance(value, str) for value, _ in values):
+        said = [s.value if true else s.other or f"not {s.value}" for s, true in conditions]
+        return " and ".join(f"{name} is {each}" for each in said)
+    above = [value for value, true in values if not true]
+    below = [value for value, true in values if true]
+    if above and below:
+        return f"{_number(max(above))} < {name} ≤ {_number(min(below))}"
+    return f"{name} > {_number(max(above))}" if above else f"{name} ≤ {_number(min(below))}"
+
+
+def _number(value: float | str) -> str:
+    return f"{value:.12g}".replace("-", "−")
+
+
+def spoken(setting: str) -> str:
+    """A setting's name as it is printed: ``gamma`` is γ, ``batch_size`` batch size."""
+    try:
+        return unicodedata.lookup(f"GREEK SMALL LETTER {setting.upper()}")
+    except KeyError:
+        return setting.replace("_", " ")

@@ -1,0 +1,94 @@
+"""Rules on settings: what they find, and how they are written."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from verdicts.statistics.rules import find_rule, readable, spoken
+
+COUNT = 200
+
+
+@pytest.fixture
+def settings():
+    stream = np.random.default_rng(1)
+    return pd.DataFrame(
+        {
+            "gamma": stream.random(COUNT),
+            "p": 0.5 + stream.random(COUNT) / 2,
+            "batch_size": stream.choice([16, 32, 64], COUNT),
+            "rule": stream.choice(["adam", "momentum", "sgd"], COUNT),
+            "same_start": stream.choice(["False", "True"], COUNT),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("holds", "text", "named"),
+    [
+        (lambda s: s.gamma <= 0.3, "γ ≤ 0.3", ["gamma"]),
+        (lambda s: s.gamma > 0.3, "γ > 0.3", ["gamma"]),
+        (lambda s: (s.gamma > 0.2) & (s.gamma <= 0.7), "0.2 < γ ≤ 0.7", ["gamma"]),
+        (lambda s: (s.gamma <= 0.6) & (s.p > 0.7), "γ ≤ 0.6 and p > 0.7", ["gamma", "p"]),
+        (lambda s: s.batch_size > 16, "batch size > 16", ["batch_size"]),
+        (lambda s: s.rule == "sgd", "rule is sgd", ["rule"]),
+        (lambda s: s.rule != "sgd", "rule is not sgd", ["rule"]),
+        (lambda s: s.same_start == "True", "same start is True", ["same_start"]),
+    ],
+)
+def test_a_rule_is_found_and_written(settings, holds, text, named):
+    found = find_rule(holds(settings).to_numpy(), settings)
+    assert found.text == text
+    assert found.settings == tuple(named)
+    assert found.accuracy > 0.95
+    assert found.p < 0.001
+
+
+def test_a_rule_may_name_two_boxes(settings):
+    inside = ((settings.gamma <= 0.5) == (settings.p > 0.7)).to_numpy()
+    found = find_rule(inside, settings)
+    assert found.settings == ("gamma", "p")
+    assert found.accuracy > 0.9
+    assert ", or " in found.text
+    either = ((settings.gamma <= 0.2) | (settings.p > 0.9)).to_numpy()
+    assert find_rule(either, settings).text in (
+        "γ ≤ 0.2, or p > 0.9", "p > 0.9, or γ ≤ 0.2"
+    )  # fmt: skip
+
+
+def test_a_rule_survives_noise_and_names_no_idle_setting(settings):
+    stream = np.random.default_rng(2)
+    inside = (settings.gamma <= 0.4).to_numpy() ^ (stream.random(COUNT) < 0.1)
+    found = find_rule(inside, settings)
+    assert found.settings == ("gamma",)
+    assert 0.8 < found.accuracy < 0.95
+
+
+def test_there_is_none_where_settings_tell_nothing(settings):
+    stream = np.random.default_rng(3)
+    for share in (0.5, 0.8):
+        assert find_rule(stream.random(COUNT) < share, settings).text == ""
+    assert find_rule(np.ones(COUNT, dtype=bool), settings).text == ""
+    assert find_rule(stream.random(COUNT) < 0.5, settings[[]]).text == ""
+
+
+def test_a_rule_that_mends_few_mistakes_is_none(settings):
+    """It is right more often than chance: in 65 % of the universes."""
+    stream = np.random.default_rng(4)
+    inside = (settings.gamma <= 0.5).to_numpy() ^ (stream.random(COUNT) < 0.35)
+    found = find_rule(inside, settings)
+    assert (found.text, found.p) == ("", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "number"),
+    [(0.2973, 0.304, 0.3), (0.0123, 0.0188, 0.013), (-0.5, 0.2, 0.0), (-3.25, -3.1, -3.2),
+     (32, 64, 40), (1e-5, 3e-5, 1e-5), (0.998, 0.9991, 0.998), (2, 3, 2)],
+)  # fmt: skip
+def test_cuts_are_readable(low, high, number):
+    assert readable(low, high) == number
+    assert low <= number < high
+
+
+def test_names_as_they_are_spoken():
+    assert [spoken(name) for name in ("tau", "p", "batch_size")] == ["τ", "p", "batch size"]
