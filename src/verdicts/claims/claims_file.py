@@ -28,6 +28,9 @@ CLAIM_KEYS = (
     *("family", "gate", "shows", "cells", "every_cell", "universes", "looks", *MARKS),
 )
 SECTIONS = ("looks", "values", "defaults", "gates", "claims")
+OPTIONAL = "optional"
+"""The key of the patterns of claims that have no row where they are not run."""
+
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
 UNIVERSES_KEYS = ("settings", "gate")
 UNIVERSES_GATE_KEYS = tuple(key for key in GATE_KEYS if key not in ("from", "else"))
@@ -58,7 +61,7 @@ def read_claims(path: str | Path) -> ClaimsFile:
 
 def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
-    check_keys("claims", content, SECTIONS, ("claims",))
+    check_keys("claims", content, (*SECTIONS, OPTIONAL), ("claims",))
     plan = checked_plan("looks", content.get("looks"))
     sections = {name: mapping(name, content.get(name, {})) for name in SECTIONS[1:]}
     named = {
@@ -79,7 +82,8 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
         for name, entry in expanded("claims", short, named).items()
     ]
     by_id = with_members({claim.id: claim for claim in claims})
-    return ClaimsFile(by_id, gates, tuple(sorted(printed.files)))
+    optional = names(OPTIONAL, content[OPTIONAL]) if OPTIONAL in content else ()
+    return ClaimsFile(by_id, gates, tuple(sorted(printed.files)), optional)
 
 
 def _with_defaults(
