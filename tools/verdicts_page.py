@@ -99,6 +99,13 @@ it claims. Seeds that one of them lacks are left out. If one of them is not run,
 prediction was fitted to the numbers that decide it as circular, each with the reason. It is judged
 like the others and counted apart.
 
+**Registered.** `make register` writes the form of each claim (a hash of what decides it), the date
+and the revision to a file next to the claims, which is committed before the runs and is in every
+archive. A page says of each claim whether it was registered in its present form before the first of
+the runs that decide it, was changed after it, or came later. Words that are only printed do not
+count as a change, nor do claims that join its family. Measurements have no date, so nothing is said
+of claims that they decide. A file without a registration gets one from its history in git.
+
 **Cases.** A theorem, a bound or an arithmetic statement is a list of cases. It holds if all of
 them are met, and fails otherwise. The row has its hardest case, with what was measured and its
 limit: the case furthest beyond its limit, or the nearest to it if all are met. A printed theorem

@@ -63,6 +63,23 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("--strict", action="store_true", help="exit with status 1 if a claim fails")
     check.set_defaults(run=_check)
+    register = commands.add_parser(
+        "register",
+        help="say when claims were first made, before the runs",
+        description="Write the form of each claim (a hash of what decides it), the date and the "
+        "revision of the sources to a file, which you commit before the runs. A second time, "
+        "claims that are new or changed are added; nothing is removed.",
+    )
+    register.add_argument("claims", type=Path, help="the claims file (YAML)")
+    register.add_argument(
+        "--out", type=Path, metavar="FILE", help="default: NAME.registered.yaml, where NAME.yaml is"
+    )
+    register.add_argument(
+        "--from-history",
+        action="store_true",
+        help="begin with the dates of the revisions in git that changed the claims",
+    )
+    register.set_defaults(run=_register)
     quantities = commands.add_parser(
         "quantities", help="list what claims can be about", description="List the quantities."
     )
@@ -82,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     rates.add_argument("--simulations", type=int, default=500, metavar="N")
     rates.set_defaults(run=_rates)
-    for command in (check, quantities, schema):
+    for command in (check, register, quantities, schema):
         command.add_argument(
             "--import",
             dest="imported",
@@ -124,6 +141,14 @@ def _check(given: argparse.Namespace) -> int:
             raise UserError(f"out: {str(given.out)!r}: {error.strerror}.") from None
     failed = any(row.verdict in (FAILS, REVERSED) for row in rows if not row.cell)
     return 1 if given.strict and failed else 0
+
+
+def _register(given: argparse.Namespace) -> int:
+    from verdicts.registration.registering import register
+
+    out, number, new = register(given.claims, given.out, history=given.from_history)
+    print(f"{number} claims; {new} new or changed: {out}")
+    return 0
 
 
 def _quantities(given: argparse.Namespace) -> int:

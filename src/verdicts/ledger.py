@@ -205,6 +205,7 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         below_margin=verdict.below_margin,
         multiverse=verdict.multiverse,
         looks=seeds.looks if seeds else None,
+        registered=None,
         mark=claim.mark,
         mark_reason=claim.mark_reason,
         **{name: getattr(known, name, NAN) for name in FACTS},

@@ -46,16 +46,21 @@ def check_size(config: Mapping) -> None:
     The grids are counted, not expanded.
     """
     total = 0
-    for name, entry in config["training"].items():
-        seeds = _seeds_by_setting(f"training.{name}", config, entry)
+    sampled = {
+        f"universes.{name}": {"seeds": 1, **each}
+        for name, each in config.get("universes", {}).items()
+    }
+    trained = {f"training.{name}": each for name, each in config["training"].items()}
+    for name, entry in {**trained, **sampled}.items():
+        seeds = _seeds_by_setting(name, config, entry)
         cases = sum(
             prod(len(_as_list(value)) for value in case.values()) for case in entry["compare"]
         )
-        runs = cases * sum(map(len, seeds.values()))
+        runs = cases * sum(map(len, seeds.values())) * entry.get("count", 1)
         total += runs
         if total > RUNS:
             raise UserError(
-                f"training.{name}: its grid has {runs:,} runs, and the config {total:,} so far; "
+                f"{name}: its grid has {runs:,} runs, and the config {total:,} so far; "
                 f"the limit is {RUNS:,}."
             )
 

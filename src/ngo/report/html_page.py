@@ -15,7 +15,7 @@ from ngo.figures.pages import body
 from ngo.figures.plots import DESCRIPTION
 from ngo.report.contents import Contents, content, text
 from ngo.report.findings import LATER
-from verdicts.counts import WORDS, counted
+from verdicts.counts import WORDS, counted, registered
 from verdicts.statistics.judgement import DEPENDS, FAILS, HOLDS, NOT_RUN, UNDECIDED
 
 FOLDER = Path(__file__).with_name("page")
@@ -33,7 +33,13 @@ def html_page(contents: Contents) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        picture=picture, table=table, prose=prose, slug=slug, counted=counted, hue=hue
+        picture=picture,
+        table=table,
+        prose=prose,
+        slug=slug,
+        counted=counted,
+        registered=registered,
+        hue=hue,
     )
     rows, found = contents.rows, contents.findings
     template = environment.get_template("page.html.jinja")

@@ -15,7 +15,7 @@ from ngo.figures.markdown_text import inert
 from ngo.report.answers import Answer
 from ngo.report.contents import Contents, Shown, text
 from ngo.report.findings import LATER, Findings, Sentence, Topic
-from verdicts.counts import counted
+from verdicts.counts import counted, registered
 from verdicts.render.markdown import escaped
 from verdicts.row import Row
 from verdicts.statistics.judgement import NOT_RUN
@@ -148,7 +148,7 @@ def summary(contents: Contents, name: str) -> str:
         "\n".join(_answered(each, f"{name}/claims.md") for each in found.answers),
         LATER if found.later else "",
         f"{counted(found.counted)} The tier is {contents.tier}; "
-        f"{dict(contents.provenance)['Runs']} runs.",
+        f"{dict(contents.provenance)['Runs']} runs. {registered(contents.rows)}".strip(),
         *(f"![{escaped(entry.title)}](images/{name}/{found.figure}.png)" for entry in shown),
         END,
     ]
@@ -192,7 +192,7 @@ def claims_table(contents: Contents, rows: Sequence[Row]) -> str:
             "Measured": escaped(row.measured),
             "95 % interval": row.interval,
             "n": row.counted,
-            "Reason": escaped(row.why),
+            "Reason": escaped("; ".join(filter(None, [row.why, row.registration]))),
         }
         for row in rows
     ]

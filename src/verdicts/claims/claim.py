@@ -107,6 +107,8 @@ class ClaimsFile:
     gates: Mapping[str, Gate]
     #: The files with printed numbers that claims name.
     printed: tuple[Path, ...] = ()
+    #: What decides each claim, as a hash, by id (``claims.forms``).
+    forms: Mapping[str, str] = field(default_factory=dict)
     #: Patterns of ids: these claims have no row where they are not run.
     optional: tuple[str, ...] = ()
 
