@@ -98,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Simulate families of claims whose truth is known; print error rates as CSV.",
     )
     rates.add_argument("--simulations", type=int, default=500, metavar="N")
+    rates.add_argument("--looks", action="store_true", help="of families with a plan of looks")
     rates.set_defaults(run=_rates)
     for command in (check, register, quantities, schema):
         command.add_argument(
@@ -168,8 +169,10 @@ def _schema(given: argparse.Namespace) -> int:
 
 def _rates(given: argparse.Namespace) -> int:
     from verdicts.statistics.error_rates import error_rates
+    from verdicts.statistics.sequential_rates import sequential_rates
 
     if given.simulations < 1:
         raise UserError(f"simulations: {given.simulations} is not allowed; at least 1.")
-    print(error_rates(given.simulations).to_csv(index=False), end="")
+    rates = sequential_rates if given.looks else error_rates
+    print(rates(given.simulations).to_csv(index=False), end="")
     return 0

@@ -56,7 +56,7 @@ class Answer:
     parts: tuple[Part, ...]
     """What each claim says; empty if none was run."""
     left_out: str
-    """How many of its claims say nothing, and why; empty if all do."""
+    """How many of the ledger's claims say nothing, and why; empty if all do."""
 
     @property
     def sentence(self) -> str:
@@ -85,12 +85,11 @@ def answer(question: str, labels: Mapping[str, str], rows: Mapping[str, Row]) ->
     out = {
         "not run": len(absent),
         "true by construction": len(marked),
-        "not among those of these results": len(labels) - len(known),
     }
     said = [f"{count} {'is' if count == 1 else 'are'} {why}" for why, count in out.items() if count]
     if not parts and not marked:
         said = []  # the word says so
-    left_out = f"Of {len(labels)} claims, {' and '.join(said)}." if said else ""
+    left_out = f"Of {len(known)} claims, {' and '.join(said)}." if said else ""
     return Answer(question, word, tuple(parts), left_out)
 
 

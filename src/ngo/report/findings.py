@@ -21,7 +21,10 @@ from verdicts.yaml_files import read_mapping
 _WORDS = {EQUIVALENT: "no difference beyond the margin"}
 """What a verdict is called where its name does not say it."""
 
-LATER = "The questions were written after these results were archived."
+LATER = (
+    "The questions were written after these results were archived; claims that were added since "
+    "are left out."
+)
 """What a page says where ``Findings.later``."""
 
 

@@ -21,6 +21,9 @@ predicts was chosen or fitted with the numbers that decide it."""
 POOLED = "pooled"
 """The quantity of a claim whose number is the mean of those of other claims."""
 
+ADDED = "added_"
+"""How the names of tables with added seeds start."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -68,7 +71,7 @@ class Claim:
     @property
     def added(self) -> str:
         """The table with the runs of seeds that were added for this claim alone."""
-        return "added_" + re.sub(r"\W", "_", self.id)
+        return ADDED + re.sub(r"\W", "_", self.id)
 
 
 @dataclass(frozen=True)
