@@ -135,8 +135,7 @@ class Keys:
         """The key of the page of results, of products with the keys ``made`` and of text files."""
         own = [_sha256(PACKAGE / "report/page" / name) for name in PAGE_TEXTS]
         named = filter(None, [self.plan.findings])
-        shown = filter(Path.exists, [SHIPPED])
-        read = [*texts, *named, str(registration_path(self.plan.claims)), *shown]
+        read = [*texts, *named, registration_path(self.plan.claims), SHIPPED]
         return key(fingerprint(*PAGE), list(made), [_sha256(Path(path)) for path in read], own)
 
     def _joined(self, runs: Iterable[str]) -> str:
