@@ -29,7 +29,7 @@ from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.universes import PREFIX, sampled_runs
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
-from verdicts.claims.claim import ClaimsFile
+from verdicts.claims.claim import ADDED, ClaimsFile
 
 # Folders of results/ that all tiers share or once shared: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
@@ -92,8 +92,8 @@ class Plan:
     def artefacts(self) -> dict[str, Declared]:
         """The figures and tables, by name: those of the paper whose tidy tables the plan makes.
 
-        An experiment that no figure of the paper reads has a default figure. The table of claims
-        is the last.
+        An experiment that no figure of the paper reads has a default figure, but for the added
+        seeds of a claim. The table of claims is the last.
         """
         paper = self.paper.figures
         read = {table for each in paper.values() for table in each.reads.values()}
@@ -103,7 +103,7 @@ class Plan:
             **{
                 name: default.of(name)
                 for name in self.training
-                if name not in {*read, *paper, *self.universes}
+                if name not in {*read, *paper, *self.universes} and not name.startswith(ADDED)
             },
             CLAIMS: shared(CLAIMS),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from verdicts.registry import unknown
@@ -19,6 +20,9 @@ predicts was chosen or fitted with the numbers that decide it."""
 
 POOLED = "pooled"
 """The quantity of a claim whose number is the mean of those of other claims."""
+
+ADDED = "added_"
+"""How the names of tables with added seeds start."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Claim:
     @property
     def added(self) -> str:
         """The table with the runs of seeds that were added for this claim alone."""
-        return "added_" + re.sub(r"\W", "_", self.id)
+        return ADDED + re.sub(r"\W", "_", self.id)
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,14 @@ class ClaimsFile:
     gates: Mapping[str, Gate]
     #: The files with printed numbers that claims name.
     printed: tuple[Path, ...] = ()
+    #: What decides each claim, as a hash, by id (``claims.forms``).
+    forms: Mapping[str, str] = field(default_factory=dict)
+    #: Patterns of ids: these claims have no row where they are not run.
+    optional: tuple[str, ...] = ()
+
+    def is_optional(self, claim: str) -> bool:
+        """Whether a claim has no row where it is not run."""
+        return any(fnmatchcase(claim, pattern) for pattern in self.optional)
 
     @property
     def tables(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from verdicts.counts import counted, counts
+from verdicts.counts import counted, counts, registered
 from verdicts.row import ABSENT, Row
 
 WIDTH = 11
@@ -13,16 +13,21 @@ WIDTH = 11
 
 def as_text(rows: Sequence[Row]) -> str:
     """Two lines for each claim or cell, and the counts."""
-    return "\n".join([*(_lines(row) for row in rows), "", counted(counts(rows))]) + "\n"
+    told = filter(None, [counted(counts(rows)), registered(rows)])
+    return "\n".join([*(_lines(row) for row in rows), "", *told]) + "\n"
+
+
+def details(row: Row) -> list[str]:
+    """What was found: the measured value, what was expected, the interval, the seeds."""
+    found = [row.also.removeprefix(", ")] if row.also else []
+    found += [] if row.measured == ABSENT else [row.measured]
+    found += [f"expected {row.expectation}"] if row.expectation else []
+    found += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
+    return found + ([row.seeds] if row.seeds else [])
 
 
 def _lines(row: Row) -> str:
     what = f"  {row.claim} / {row.cell}" if row.cell else f"{row.claim}: {row.statement}"
-    details = [row.also.removeprefix(", ")] if row.also else []
-    details += [] if row.measured == ABSENT else [row.measured]
-    details += [f"expected {row.expectation}"] if row.expectation else []
-    details += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
-    details += [row.seeds] if row.seeds else []
-    details += [row.why] if row.why else []
+    told = [*details(row), *filter(None, (row.why, row.registration))]
     first = f"{row.verdict:<{WIDTH}}{what}"
-    return "\n".join([first, " " * WIDTH + "  " + "; ".join(details)] if details else [first])
+    return "\n".join([first, " " * WIDTH + "  " + "; ".join(told)] if told else [first])
