@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import sys
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
+import universes_page
 
 from ngo.common.files import write_text
+from verdicts.render.forrt import mapping_table
 from verdicts.statistics.error_rates import MARGIN, SEEDS, error_rates
 from verdicts.statistics.estimates import ALPHA, FEWEST
 from verdicts.statistics.evidence import EXACT_FROM, RANKED_FROM
-from verdicts.statistics.multiverse import FEWEST_UNIVERSES, LEAST, MOST
-from verdicts.statistics.multiverse_rates import SIZES, TRUTHS, multiverse_rates
 from verdicts.statistics.power import POWER
-from verdicts.statistics.rules import CUTS, FOLDS, GAIN
+from verdicts.statistics.sequential_rates import DRAWS as FEW_DRAWS
+from verdicts.statistics.sequential_rates import EXACT as FEW
+from verdicts.statistics.sequential_rates import PLAN, sequential_rates
 from verdicts.statistics.sign_flip import DRAWS, EXACT
 
 PAGE = Path(__file__).parents[1] / "docs/verdicts.md"
 
-SIMULATIONS, OVER_UNIVERSES = 2000, 1000
+SIMULATIONS = 2000
 
 NAMES = {
     "false_holds": "false holds",
@@ -31,6 +33,13 @@ NAMES = {
     "power": "power",
     "both": "holds, and below the margin",
 }
+
+
+def _slashes(values: Iterable[object]) -> str:
+    return " / ".join(map(str, values))
+
+
+MAPPING = pd.DataFrame(mapping_table()).to_markdown(index=False)
 
 TEXT = f"""\
 <!-- Written by `make verdicts-page` (tools/verdicts_page.py). -->
@@ -86,6 +95,19 @@ probability of at most {100 * ALPHA:g} % in the whole family. The cells of a cla
 example) have verdicts of their own, adjusted within the claim. A claim about `every_cell` fails if
 one cell fails, and holds if all cells hold.
 
+**Looks.** A claims file may fix the numbers of seeds at which its claims are judged:
+`looks: [10, 20, 40, 80]`, for all claims or for one. A look spends a share of the
+{100 * ALPHA:g} %: half of it at the first look, half of what is left at each further one, and all
+that is left at the last. A claim's p value is the smallest p / share over the looks taken, each
+from the first seeds of that look alone; so it is a p value whenever one stops. Later looks can only
+lower it, so Holm's method keeps the {100 * ALPHA:g} % in a family whose claims are at different
+looks, and what is decided stays decided.
+
+The number of seeds says which looks were taken. Seeds between two looks do not count: nobody can
+stop where it suits. Best values (γ, p) are chosen on the seeds of the first look, and then frozen.
+Estimate and interval are those of all seeds of the last look taken, not adjusted for looks.
+`ngo decide` adds seeds to undecided claims.
+
 **What decides nothing.** Fewer than {FEWEST} seeds. The same value for all seeds: nothing is
 known of their spread. Runs that miss the claim's gate (an untrained model, for example), or that
 were trained on another data set: not run.
@@ -121,6 +143,33 @@ level that Bonferroni's correction leaves to each claim of the family. For `near
 is a difference that exceeds the margin. The seeds needed are those that decide the claim with
 that power if the measured mean and spread are the true ones.
 
+## In FORRT's terms
+
+`verdicts check --format nanopub` prints a nanopublication for each claim: a FORRT replication
+outcome, in the terms of the [template of Science
+Live](https://w3id.org/np/RA2zljn0Nw9SadppOyxZoh-_Rxosslrq-vYG-p9SttnJE). `--format ro-crate` prints
+an [RO-Crate](https://w3id.org/ro/crate/1.1) with the same terms. `verdicts show TABLE` does so for
+verdicts that were written before, `results/TIER/tables/claims.csv` for example.
+
+FORRT has five validation statuses, so that several verdicts share one; the description of the
+conclusion has the verdict itself. The status is the direction of the evidence, and the confidence
+is its strength. The relation to the paper is one of [CiTO](http://purl.org/spar/cito/), and is
+written if the paper is given (`--paper`).
+
+{MAPPING}
+
+- An equivalent effect contradicts a claim that there is one. The contrary effect was not shown.
+- A decision is of high confidence, since at most {100 * ALPHA:g} % of a family's are false. No
+  verdict is of very high confidence: that takes more than one set of results.
+- What limits a verdict (seeds, settings, marks, registration) is in the description of limitations.
+- The nanopublications are not signed and have temporary addresses, which tools such as
+  [nanopub](https://pypi.org/project/nanopub/) replace when you sign. Unsigned, they state neither
+  their author nor whether the study is a reproduction or a replication, nor the type of the claim:
+  the template asks for these.
+- `roc-validator` 0.13.0 finds no fault in the RO-Crate at its level REQUIRED. At RECOMMENDED, it
+  misses an author and a publisher. `nanopub` 2.0.1 signs the nanopublications, and finds them
+  valid.
+
 ## How often verdicts are false
 
 From {{simulations:,}} simulated families for each row, whose truth is known. Values are in
@@ -137,98 +186,26 @@ two methods within a seed is symmetric if the methods do equally well, whatever 
 distribution of their scores (paired). Other quantities need not be, and an outlying seed deserves
 a look.
 
-{{table}}"""
+{{table}}
+## How often verdicts with looks are false
 
-UNIVERSES = f"""
-## Claims over universes
+The same, for families with looks at {_slashes(PLAN)} seeds. At each look, seeds are added to the
+undecided claims alone, so that the claims of a family are at different looks. Shares are those
+after each look, and the last is that at the end of all looks; seeds are the mean number that a
+claim took. Here, the sign-flip test of more than {FEW} seeds has {FEW_DRAWS:,} random choices of
+signs.
 
-A claim with `universes` is not about one choice of the settings that a paper leaves unstated, but
-about a sample of them. A *universe* is one draw of all these settings; both sides of the claim are
-run in it, with the same seeds.
-
-| verdict | meaning |
-|---|---|
-| robust | the claim holds beyond the margin in at least {100 * MOST:g} % of the universes |
-| reversed | its opposite does |
-| no effect | the effect is within the margin in at least {100 * MOST:g} % of them |
-| depends | none of these, and a rule on at most two settings tells where it holds |
-| undecided | none of these |
-
-**What counts.** A universe counts if it meets the claim's gate (its centralized run trains) and a
-seed has a number. Its effect is the mean over its seeds. It is beyond the margin as claimed, beyond
-it the other way, or within it. A verdict takes {FEWEST_UNIVERSES} universes.
-
-**Shares.** Their 95 % intervals are Clopper and Pearson's, which are exact: Wilson's are shorter,
-and miss a share near 1 more often than they say. For robust, reversed and no effect, the lower
-limit must be at least {100 * LEAST:g} %, too. A Sobol sample covers the settings more evenly than
-independent draws, so that its shares vary less, and the interval is wide enough.
-
-**All universes at once.** The signs of whole universes are flipped, as in PIMA (Girardi et al.,
-2024, arXiv 2210.02794), where those of observations are: if no universe has an effect, each sign is
-as likely as the other. Effects count by rank, since their scales differ between universes and a few
-large ones must not decide. Robust and reversed need this p value to be at most {ALPHA:g}, too. It
-assumes that universes are independent: each has seeds of its own.
-
-**What decides it.** All trees on one or two settings with two, three or four leaves are tried, with
-up to {CUTS} thresholds for each setting. Which size is needed, and how often the rule is right, are
-found by {FOLDS}-fold cross-validation. A larger tree must be right significantly more often than a
-smaller one, and the smallest than the more frequent answer (exact sign test, one-sided, {ALPHA:g}
-shared among the sizes). The rule must make at most {100 * GAIN:g} % of the mistakes of the more
-frequent answer. It tells where the claim holds, or where its opposite does if that is more frequent
-and the claim holds in fewer than {100 * (1 - LEAST):.0f} %. Thresholds are readable numbers between
-sampled values. Shares of variance are correlation ratios of the effects' ranks, over five parts
-of equal size of each setting, with their bias taken off (ε², Kelley 1935).
-
-**Families.** The p values of all universes, of shares (an exact binomial test of {100 * LEAST:g} %)
-and of rules are adjusted within the family by Holm's method.
-
-**Noise.** With few seeds the effect of a universe is noisy, and so is its side of the margin. A
-share is therefore that of measurements with so many seeds, in universes drawn from the ranges.
-Where effects are clearly beyond or within the margin, that is the share of universes. Where they
-are within the noise of the margin, about half of them are counted. Such universes make `no effect`
-and `robust` rarer in most cases. But where a claim holds in 80 % of the universes, and is at the
-margin in all others, 90 % are measured beyond it, and robust is often said (the last row below).
-With any symmetric noise, a lower limit of {100 * LEAST:g} % measured is one of
-{100 * (2 * LEAST - 1):.0f} % of universes whose true effect is at least the margin.
-
-## How often verdicts over universes are false
-
-From {{simulations:,}} simulated multiverses for each row. Effects are in standard deviations of the
-noise of one seed; the margin is 1. There are six settings between 0 and 1, of which `a` and `b` may
-decide. Shares are in percent, at {{sizes}} (universes × seeds in each).
-False is any verdict but undecided that is not true, and a rule that names a setting that does not
-decide. Power is the share of claims that get their true verdict, and significant that of claims for
-which the test over all universes is.
-
-False verdicts are at most {100 * ALPHA:g} %, up to the error of simulation, in all rows but the
-last (see Noise). The test over all universes assumes symmetry, as the sign-flip test of seeds does:
-with skewed noise around 0 it is significant too often. It makes no verdict alone.
-
-{{table}}"""
+{{looked}}"""
 
 
-def page(rates: pd.DataFrame, simulations: int) -> str:
+def page(rates: pd.DataFrame, looked: pd.DataFrame, simulations: int) -> str:
     """The page, with a row for each situation and noise, and columns by number of seeds."""
     error = 200 * (ALPHA * (1 - ALPHA) / simulations) ** 0.5
-    return TEXT.format(simulations=simulations, error=error, table=printed(rates))
+    tables = {"table": printed(rates, SEEDS), "looked": printed(looked, PLAN)}
+    return TEXT.format(simulations=simulations, error=error, **tables)
 
 
-def page_of_universes(rates: pd.DataFrame, simulations: int) -> str:
-    """The part on claims over universes, with a row for each truth and noise."""
-    records = []
-    for (truth, noise), rows in rates.groupby(["truth", "noise"], sort=False):
-        by_size = rows.set_index(["universes", "seeds"]).loc[list(SIZES)]
-        record = {"truth": truth, "noise": noise}
-        for column in ("false", "power", "significant"):
-            shares = [f"{100 * share:.1f}" for share in by_size[column].dropna()]
-            record[column] = " / ".join(shares) or "–"
-        records.append(record)
-    table = pd.DataFrame(records).to_markdown(index=False, disable_numparse=True) + "\n"
-    sizes = " / ".join(f"{count} × {seeds}" for count, seeds in SIZES)
-    return UNIVERSES.format(simulations=simulations, sizes=sizes, table=table)
-
-
-def printed(rates: pd.DataFrame) -> str:
+def printed(rates: pd.DataFrame, counts: Sequence[int]) -> str:
     """A table for each situation: shares in percent at each number of seeds."""
     parts = []
     for situation, group in rates.groupby("situation", sort=False):
@@ -236,32 +213,27 @@ def printed(rates: pd.DataFrame) -> str:
         parts.append(f"**{situation}**\n")
         records = []
         for noise, rows in group.groupby("noise", sort=False):
-            by_seeds = rows.set_index("seeds").loc[list(SEEDS)]
+            by_seeds = rows.set_index("seeds").loc[list(counts)]
             record = {"noise": noise}
             for column, name in NAMES.items():
                 if (column == "false" and not several) or by_seeds[column].isna().all():
                     continue
                 if column.startswith("false") and not group[column].any():
                     continue
-                record[name] = " / ".join(f"{100 * share:.1f}" for share in by_seeds[column])
+                record[name] = _slashes(f"{100 * share:.1f}" for share in by_seeds[column])
+            if "used" in rows:
+                record["seeds"] = _slashes(f"{mean:.0f}" for mean in by_seeds["used"])
             records.append(record)
         parts.append(pd.DataFrame(records).to_markdown(index=False) + "\n")
-    seeds = " / ".join(map(str, SEEDS))
-    return f"In percent, at {seeds} seeds:\n\n" + "\n".join(parts)
+    return f"In percent, at {_slashes(counts)} seeds:\n\n" + "\n".join(parts)
 
 
-def _of_truth(place: int, simulations: int) -> pd.DataFrame:
-    return multiverse_rates(simulations, TRUTHS[place : place + 1])
-
-
-def main(simulations: int = SIMULATIONS, over_universes: int = OVER_UNIVERSES) -> None:
-    """Simulate on all cores, and write the page."""
-    with ProcessPoolExecutor() as pool:
-        every = [pool.submit(_of_truth, place, over_universes) for place in range(len(TRUTHS))]
-        rates = error_rates(simulations)
-        universes = pd.concat([each.result() for each in every], ignore_index=True)
-    text = page(rates, simulations) + page_of_universes(universes, over_universes)
-    write_text(PAGE, text)
+def main(simulations: int = SIMULATIONS) -> None:
+    """Simulate, and write the page."""
+    rates = error_rates(simulations), sequential_rates(simulations)
+    over = universes_page.SIMULATIONS
+    universes = universes_page.page(universes_page.simulated(over), over)
+    write_text(PAGE, page(*rates, simulations) + universes)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, in_a_line
 from verdicts.row import NAN, Row
 from verdicts.rows.best_fields import FIRST_LOOK
+from verdicts.rows.seed_values import noted_runs
 from verdicts.rows.selection import Selection, Tables, joined, selected
 from verdicts.statistics.cases import COLUMNS
 from verdicts.statistics.evidence import Evidence, evidence
@@ -34,21 +35,29 @@ Found = Evidence | MultiverseEvidence | Verdict
 
 
 def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
-    """A row for each claim, in the order of the file, each followed by those of its cells."""
+    """A row for each claim, in the order of the file, each followed by those of its cells.
+
+    An optional claim that is not run has none.
+    """
     cells = {claim.id: _cells(claim, claims, tables) for claim in claims.claims.values()}
     found: dict[str, Found] = {}
     for claim in claims.claims.values():
         if claim.every_cell:
             found[claim.id] = judge_every(list(cells[claim.id].values()))
         else:
-            found[claim.id] = _examined(claim, {}, claim.expectation, claims, tables)
+            found[claim.id] = evidence_on(claim, {}, claim.expectation, claims, tables)
     by_family = sorted(claims.claims.values(), key=lambda claim: claim.family)
     decided: dict[str, Verdict] = {}
     for _, members in groupby(by_family, key=lambda claim: claim.family):
         decided |= _decided({claim.id: found[claim.id] for claim in members})
+    shown = [
+        claim
+        for claim in claims.claims.values()
+        if decided[claim.id].verdict != NOT_RUN or not claims.is_optional(claim.id)
+    ]
     return [
         row
-        for claim in claims.claims.values()
+        for claim in shown
         for row in (
             _row(claim, "", claim.expectation, decided[claim.id]),
             *(
@@ -63,7 +72,7 @@ def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdic
     """The verdicts on the cells of a claim, adjusted within it."""
     return _decided(
         {
-            name: _examined(claim, cell.where, cell.expectation, claims, tables)
+            name: evidence_on(claim, cell.where, cell.expectation, claims, tables)
             for name, cell in claim.cells.items()
         }
     )
@@ -78,7 +87,7 @@ def _decided(found: dict[str, Found]) -> dict[str, Verdict]:
     return {k: each if isinstance(each, Verdict) else verdicts[k] for k, each in found.items()}
 
 
-def _examined(
+def evidence_on(
     claim: Claim,
     where: Selection,
     expectation: Expectation | None,
@@ -103,6 +112,19 @@ def _examined(
     if claim.looks:
         return sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
     return evidence(numbers.to_numpy(), expectation)
+
+
+def compared_runs(claim: Claim, cell: str, tables: Tables) -> pd.DataFrame:
+    """The runs that a claim, or one of its cells, compares: columns ``seed`` and ``run``.
+
+    With best values, the runs at these. All runs of the claim's rows for a quantity that does not
+    put them side by side (``seed_values``). The claim is neither pooled nor not run.
+    """
+    where = claim.cells[cell].where if cell else {}
+    rows = _read(claim, {**claim.where, **where}, tables)
+    with noted_runs() as noted:
+        QUANTITIES[claim.quantity].function(rows, **claim.arguments)
+    return pd.concat(noted or [rows])[["seed", "run"]].drop_duplicates(ignore_index=True)
 
 
 class _NotRun(Exception):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.analysis.apart import pooled
@@ -30,8 +29,7 @@ from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.universes import PREFIX, sampled_runs
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
-from verdicts.claims.claim import ClaimsFile
-from verdicts.registration.registered import Registration, read_registration, registration_path
+from verdicts.claims.claim import ADDED, ClaimsFile
 
 # Folders of results/ that all tiers share or once shared: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
@@ -76,16 +74,6 @@ class Plan:
         check_filters(ledger, self.training)
         return ledger
 
-    @property
-    def registered(self) -> Path:
-        """The file that says when claims were registered, if there is one."""
-        return registration_path(self.claims)
-
-    @cached_property
-    def registration(self) -> Registration | None:
-        """When claims were registered, if they were; a one-line UserError for a wrong file."""
-        return read_registration(self.registered)
-
     def tables(self, name: str) -> list[str]:
         """The names of the tidy tables that a figure or table reads.
 
@@ -104,8 +92,8 @@ class Plan:
     def artefacts(self) -> dict[str, Declared]:
         """The figures and tables, by name: those of the paper whose tidy tables the plan makes.
 
-        An experiment that no figure of the paper reads has a default figure. The table of claims
-        is the last.
+        An experiment that no figure of the paper reads has a default figure, but for the added
+        seeds of a claim. The table of claims is the last.
         """
         paper = self.paper.figures
         read = {table for each in paper.values() for table in each.reads.values()}
@@ -115,7 +103,7 @@ class Plan:
             **{
                 name: default.of(name)
                 for name in self.training
-                if name not in {*read, *paper, *self.universes}
+                if name not in {*read, *paper, *self.universes} and not name.startswith(ADDED)
             },
             CLAIMS: shared(CLAIMS),
         }
