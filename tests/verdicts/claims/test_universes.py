@@ -55,12 +55,11 @@ def test_every_format_has_the_sentence(tmp_path, capsys):
 
 def test_the_example_of_the_readme(tmp_path, capsys):
     text = (REPOSITORY / "src/verdicts/README.md").read_text().partition("## Over settings")[2]
-    claims = text.partition("```yaml\n")[2].partition("```")[0]
+    claims, _, rest = text.partition("```yaml\n")[2].partition("```")
     path = write_universes(tmp_path, lambda own: 3.0 if own["step"] <= 0.4 else -2.0, 200, claims)
     assert main(["check", str(path), "--tables", str(tmp_path)]) == 0
     printed = capsys.readouterr().out.splitlines()
-    shown = [line[4:] for line in text.splitlines() if line.startswith("    ")]
-    command, *output = shown
+    command, *output = rest.partition("`row.multiverse`")[0].strip().splitlines()
     assert command == "$ verdicts check claims.yaml --tables results/"
     assert " ".join(output).split() == " ".join(printed[:2]).split()
     curve = verdicts.specification_curve(path, tmp_path, "b-over-a")

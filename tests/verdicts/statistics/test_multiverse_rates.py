@@ -56,6 +56,7 @@ def test_the_rates_in_the_documentation():
     page = (REPOSITORY / "docs/verdicts.md").read_text(encoding="utf-8")
     text = page.partition("## How often verdicts over universes are false")[2]
     simulations = int(re.search(r"From ([\d,]+) simulated", text)[1].replace(",", ""))
+    assert simulations >= 1000
     lines = [line for line in text.splitlines() if line.startswith("|")]
     heads, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
     assert [row[0] for row in rows] == [
