@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from ngo.common import plugins
 from ngo.common.fields import LARGEST
 from ngo.common.registry import UserError, shown
 from verdicts.yaml_files import read_mapping
@@ -16,14 +17,24 @@ PAPERS = Path("papers")
 # Levels of a config; the package's own have 5.
 DEEPEST = 20
 
+SEEDS = "decide-"
+"""How the names of overlays with added seeds start."""
+
+
+def seeds_overlay(config: Path, tier: object) -> Path:
+    """The overlay with the seeds that were added to a tier, next to its last config file."""
+    return config.with_name(f"{SEEDS}{tier}.yaml")
+
 
 def tiers(folder: str | Path = CONFIG.parent) -> list[list[Path]]:
     """The config files of each tier: the base alone, and the base with each overlay.
 
-    Overlays are the other files in ``folder``, and the configs of the papers next to it.
+    Overlays are the other files in ``folder`` but those of added seeds, and the configs of the
+    papers next to it.
     """
     base = Path(folder, CONFIG.name)
-    overlays = sorted(path for path in base.parent.glob("*.yaml") if path != base)
+    others = (path for path in base.parent.glob("*.yaml") if path != base)
+    overlays = sorted(path for path in others if not path.name.startswith(SEEDS))
     overlays += sorted((base.parent.parent / PAPERS).glob(f"*/{CONFIG.name}"))
     return [[base], *([base, path] for path in overlays)]
 
@@ -93,3 +104,17 @@ def values_in(config: object) -> Iterator[tuple[str, int, object]]:
                 waiting += [(f"{key}.{own}".lstrip("."), depth + 1, each), (key, depth + 1, name)]
         elif isinstance(value, list):
             waiting += [(f"{key}[{k}]", depth + 1, each) for k, each in enumerate(value)]
+
+
+def load_plugins(config: Mapping) -> None:
+    """Import the plugins of installed packages and the plugins that a config names."""
+    plugins.load_installed()
+    plugins.load(plugin_files(config))
+
+
+def plugin_files(config: Mapping) -> list[str]:
+    """The plugins that a config names; a UserError if that is no list of files."""
+    paths = config.get("plugins", [])
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise UserError(f"plugins: {shown(paths)} is not allowed; it must be a list of files.")
+    return paths

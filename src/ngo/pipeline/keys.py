@@ -131,7 +131,7 @@ class Keys:
     def page(self, made: Iterable[str], texts: Iterable[str]) -> str:
         """The key of the page of results, of products with the keys ``made`` and of text files."""
         own = [_sha256(PACKAGE / name) for name in PAGE_TEXTS]
-        read = [*texts, *filter(None, [self.plan.findings])]
+        read = [*texts, *filter(None, [self.plan.findings]), str(self.plan.registered)]
         return key(fingerprint(*PAGE), list(made), [_sha256(Path(path)) for path in read], own)
 
     def _joined(self, runs: Iterable[str]) -> str:

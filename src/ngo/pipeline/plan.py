@@ -9,19 +9,19 @@ import fnmatch
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.analysis.apart import pooled
 from ngo.analysis.universes import Universe
-from ngo.common import plugins
 from ngo.common.devices import check_device
 from ngo.common.former import read_claims, renamed_throughout
-from ngo.common.registry import UserError, shown
+from ngo.common.registry import UserError
 from ngo.common.versions import MIXED
 from ngo.figures.declaration import ANY, Declared, check_values
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.pipeline.claim_filters import check_filters, check_tables
-from ngo.pipeline.config_files import check_size
+from ngo.pipeline.config_files import check_size, load_plugins
 from ngo.pipeline.config_schema import check_schema
 from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
 from ngo.pipeline.left_out import without_left_out
@@ -30,7 +30,8 @@ from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.universes import PREFIX, sampled_runs
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
-from verdicts.claims.claim import ClaimsFile
+from verdicts.claims.claim import ADDED, ClaimsFile
+from verdicts.registration.registered import Registration, read_registration, registration_path
 
 # Folders of results/ that all tiers share or once shared: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
@@ -75,6 +76,16 @@ class Plan:
         check_filters(ledger, self.training)
         return ledger
 
+    @property
+    def registered(self) -> Path:
+        """The file that says when claims were registered, if there is one."""
+        return registration_path(self.claims)
+
+    @cached_property
+    def registration(self) -> Registration | None:
+        """When claims were registered, if they were; a one-line UserError for a wrong file."""
+        return read_registration(self.registered)
+
     def tables(self, name: str) -> list[str]:
         """The names of the tidy tables that a figure or table reads.
 
@@ -98,11 +109,12 @@ class Plan:
     def artefacts(self) -> dict[str, Declared]:
         """The figures and tables, by name: those of the paper whose tidy tables the plan makes.
 
-        An experiment that no figure of the paper reads has a default figure. The table of claims
-        is the last.
+        An experiment that no figure of the paper reads has a default figure, but for the added
+        seeds of a claim. The table of claims is the last.
         """
         paper = self.paper.figures
         default, shown = shared("default"), {*paper, *self.universes}
+        shown |= {name for name in self.training if name.startswith(ADDED)}
         shown |= {table for each in paper.values() for table in each.reads.values()}
         return {
             **{n: each for n, each in paper.items() if all(map(self._of, each.reads.values()))},
@@ -237,20 +249,6 @@ def _tables(training: Iterable[str], partitions: Iterable[str], measures: Mappin
     """The names of the tidy tables of experiments, partitions and measurements."""
     measured = {f"{kind}_{name}" for kind in MEASUREMENTS for name in measures.get(kind, ())}
     return {*training, *(f"classes_{name}" for name in partitions), *measured, "runs"}
-
-
-def load_plugins(config: Mapping) -> None:
-    """Import the plugins of installed packages and the plugins that a config names."""
-    plugins.load_installed()
-    plugins.load(plugin_files(config))
-
-
-def plugin_files(config: Mapping) -> list[str]:
-    """The plugins that a config names; a UserError if that is no list of files."""
-    paths = config.get("plugins", [])
-    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-        raise UserError(f"plugins: {shown(paths)} is not allowed; it must be a list of files.")
-    return paths
 
 
 def _check_apart(key: str, specs: Iterable[RunSpec], apart: tuple[str, ...]) -> None:
