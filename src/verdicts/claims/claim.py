@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from verdicts.registry import unknown
@@ -111,6 +112,12 @@ class ClaimsFile:
     printed: tuple[Path, ...] = ()
     #: What decides each claim, as a hash, by id (``claims.forms``).
     forms: Mapping[str, str] = field(default_factory=dict)
+    #: Patterns of ids: these claims have no row where they are not run.
+    optional: tuple[str, ...] = ()
+
+    def is_optional(self, claim: str) -> bool:
+        """Whether a claim has no row where it is not run."""
+        return any(fnmatchcase(claim, pattern) for pattern in self.optional)
 
     @property
     def tables(self) -> tuple[str, ...]:
