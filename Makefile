@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page beyond report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped check format lock notebooks results-page verdicts-page tinyimagenet-page clean
+.PHONY: demo laptop paper calibration calibration-page beyond register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped check format lock notebooks results-page verdicts-page tinyimagenet-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -141,6 +141,9 @@ tinyimagenet-page: setup ## docs/tinyimagenet.md: Table 1 on the TinyImageNet th
 	$(SNAKEMAKE) table1 --configfile config/tinyimagenet.yaml
 	{ printf '# TinyImageNet\n\nTable 1 for part of an epoch, by `make tinyimagenet-page`. All cells train from end to end, none to a result:\n'; \
 	  printf 'with 200 classes, half a percent is chance.\n\n'; cat results/tinyimagenet/tables/table1.md; } > docs/tinyimagenet.md
+
+register: setup ## The dates of new and changed claims in their *.registered.yaml; commit them before the runs
+	$(BIN)/python tools/register.py
 
 verdicts-page: setup ## docs/verdicts.md, with the error rates of verdicts by simulation: 5 minutes
 	$(BIN)/python tools/verdicts_page.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +13,9 @@ from verdicts.statistics.error_rates import MARGIN, SEEDS, error_rates
 from verdicts.statistics.estimates import ALPHA, FEWEST
 from verdicts.statistics.evidence import EXACT_FROM, RANKED_FROM
 from verdicts.statistics.power import POWER
+from verdicts.statistics.sequential_rates import DRAWS as FEW_DRAWS
+from verdicts.statistics.sequential_rates import EXACT as FEW
+from verdicts.statistics.sequential_rates import PLAN, sequential_rates
 from verdicts.statistics.sign_flip import DRAWS, EXACT
 
 PAGE = Path(__file__).parents[1] / "docs/verdicts.md"
@@ -27,6 +31,11 @@ NAMES = {
     "power": "power",
     "both": "holds, and below the margin",
 }
+
+
+def _slashes(values: Iterable[object]) -> str:
+    return " / ".join(map(str, values))
+
 
 TEXT = f"""\
 <!-- Written by `make verdicts-page` (tools/verdicts_page.py). -->
@@ -82,6 +91,19 @@ probability of at most {100 * ALPHA:g} % in the whole family. The cells of a cla
 example) have verdicts of their own, adjusted within the claim. A claim about `every_cell` fails if
 one cell fails, and holds if all cells hold.
 
+**Looks.** A claims file may fix the numbers of seeds at which its claims are judged:
+`looks: [10, 20, 40, 80]`, for all claims or for one. A look spends a share of the
+{100 * ALPHA:g} %: half of it at the first look, half of what is left at each further one, and all
+that is left at the last. A claim's p value is the smallest p / share over the looks taken, each
+from the first seeds of that look alone; so it is a p value whenever one stops. Later looks can only
+lower it, so Holm's method keeps the {100 * ALPHA:g} % in a family whose claims are at different
+looks, and what is decided stays decided.
+
+The number of seeds says which looks were taken. Seeds between two looks do not count: nobody can
+stop where it suits. Best values (γ, p) are chosen on the seeds of the first look, and then frozen.
+Estimate and interval are those of all seeds of the last look taken, not adjusted for looks.
+`ngo decide` adds seeds to undecided claims.
+
 **What decides nothing.** Fewer than {FEWEST} seeds. The same value for all seeds: nothing is
 known of their spread. Runs that miss the claim's gate (an untrained model, for example), or that
 were trained on another data set: not run.
@@ -98,6 +120,13 @@ it claims. Seeds that one of them lacks are left out. If one of them is not run,
 **Marks.** A claim that could not come out otherwise is marked as trivial, and one whose
 prediction was fitted to the numbers that decide it as circular, each with the reason. It is judged
 like the others and counted apart.
+
+**Registered.** `make register` writes the form of each claim (a hash of what decides it), the date
+and the revision to a file next to the claims, which is committed before the runs and is in every
+archive. A page says of each claim whether it was registered in its present form before the first of
+the runs that decide it, was changed after it, or came later. Words that are only printed do not
+count as a change, nor do claims that join its family. Measurements have no date, so nothing is said
+of claims that they decide. A file without a registration gets one from its history in git.
 
 **Cases.** A theorem, a bound or an arithmetic statement is a list of cases. It holds if all of
 them are met, and fails otherwise. The row has its hardest case, with what was measured and its
@@ -126,16 +155,26 @@ two methods within a seed is symmetric if the methods do equally well, whatever 
 distribution of their scores (paired). Other quantities need not be, and an outlying seed deserves
 a look.
 
-{{table}}"""
+{{table}}
+## How often verdicts with looks are false
+
+The same, for families with looks at {_slashes(PLAN)} seeds. At each look, seeds are added to the
+undecided claims alone, so that the claims of a family are at different looks. Shares are those
+after each look, and the last is that at the end of all looks; seeds are the mean number that a
+claim took. Here, the sign-flip test of more than {FEW} seeds has {FEW_DRAWS:,} random choices of
+signs.
+
+{{looked}}"""
 
 
-def page(rates: pd.DataFrame, simulations: int) -> str:
+def page(rates: pd.DataFrame, looked: pd.DataFrame, simulations: int) -> str:
     """The page, with a row for each situation and noise, and columns by number of seeds."""
     error = 200 * (ALPHA * (1 - ALPHA) / simulations) ** 0.5
-    return TEXT.format(simulations=simulations, error=error, table=printed(rates))
+    tables = {"table": printed(rates, SEEDS), "looked": printed(looked, PLAN)}
+    return TEXT.format(simulations=simulations, error=error, **tables)
 
 
-def printed(rates: pd.DataFrame) -> str:
+def printed(rates: pd.DataFrame, counts: Sequence[int]) -> str:
     """A table for each situation: shares in percent at each number of seeds."""
     parts = []
     for situation, group in rates.groupby("situation", sort=False):
@@ -143,23 +182,25 @@ def printed(rates: pd.DataFrame) -> str:
         parts.append(f"**{situation}**\n")
         records = []
         for noise, rows in group.groupby("noise", sort=False):
-            by_seeds = rows.set_index("seeds").loc[list(SEEDS)]
+            by_seeds = rows.set_index("seeds").loc[list(counts)]
             record = {"noise": noise}
             for column, name in NAMES.items():
                 if (column == "false" and not several) or by_seeds[column].isna().all():
                     continue
                 if column.startswith("false") and not group[column].any():
                     continue
-                record[name] = " / ".join(f"{100 * share:.1f}" for share in by_seeds[column])
+                record[name] = _slashes(f"{100 * share:.1f}" for share in by_seeds[column])
+            if "used" in rows:
+                record["seeds"] = _slashes(f"{mean:.0f}" for mean in by_seeds["used"])
             records.append(record)
         parts.append(pd.DataFrame(records).to_markdown(index=False) + "\n")
-    seeds = " / ".join(map(str, SEEDS))
-    return f"In percent, at {seeds} seeds:\n\n" + "\n".join(parts)
+    return f"In percent, at {_slashes(counts)} seeds:\n\n" + "\n".join(parts)
 
 
 def main(simulations: int = SIMULATIONS) -> None:
     """Simulate, and write the page."""
-    write_text(PAGE, page(error_rates(simulations), simulations))
+    rates = error_rates(simulations), sequential_rates(simulations)
+    write_text(PAGE, page(*rates, simulations))
 
 
 if __name__ == "__main__":

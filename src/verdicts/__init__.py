@@ -31,14 +31,20 @@ def check(claims: str | Path, tables: str | Path) -> list[Row]:
     """Judge the claims in a file on the tables in a folder (NAME.parquet or NAME.csv).
 
     Returns a row for each claim, in the file's order, each followed by those of its cells. A claim
-    whose table is not there is "not run". Raises a UserError, in one line, for the first mistake in
-    the claims file, and for a table that can't be read.
+    whose table is not there is "not run". If the claims are registered, and tables have the column
+    ``started``, the rows say whether a claim was registered before its first run. Raises a
+    UserError, in one line, for the first mistake in the claims file or its registration, and for a
+    table that can't be read.
     """
     from verdicts.ledger import judged
+    from verdicts.registration.registered import read_registration, registration_path
+    from verdicts.registration.standing import first_runs, with_standing
     from verdicts.rows.tables import read_tables
 
     found = read_claims(claims)
-    return judged(found, read_tables(tables, found.tables))
+    registration = read_registration(registration_path(claims))
+    read = read_tables(tables, found.tables)
+    return with_standing(judged(found, read), found, registration, first_runs(found, read))
 
 
 def read_claims(path: str | Path) -> ClaimsFile:

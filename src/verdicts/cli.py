@@ -63,6 +63,23 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("--strict", action="store_true", help="exit with status 1 if a claim fails")
     check.set_defaults(run=_check)
+    register = commands.add_parser(
+        "register",
+        help="say when claims were first made, before the runs",
+        description="Write the form of each claim (a hash of what decides it), the date and the "
+        "revision of the sources to a file, which you commit before the runs. A second time, "
+        "claims that are new or changed are added; nothing is removed.",
+    )
+    register.add_argument("claims", type=Path, help="the claims file (YAML)")
+    register.add_argument(
+        "--out", type=Path, metavar="FILE", help="default: NAME.registered.yaml, where NAME.yaml is"
+    )
+    register.add_argument(
+        "--from-history",
+        action="store_true",
+        help="begin with the dates of the revisions in git that changed the claims",
+    )
+    register.set_defaults(run=_register)
     quantities = commands.add_parser(
         "quantities", help="list what claims can be about", description="List the quantities."
     )
@@ -81,8 +98,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Simulate families of claims whose truth is known; print error rates as CSV.",
     )
     rates.add_argument("--simulations", type=int, default=500, metavar="N")
+    rates.add_argument("--looks", action="store_true", help="of families with a plan of looks")
     rates.set_defaults(run=_rates)
-    for command in (check, quantities, schema):
+    for command in (check, register, quantities, schema):
         command.add_argument(
             "--import",
             dest="imported",
@@ -126,6 +144,14 @@ def _check(given: argparse.Namespace) -> int:
     return 1 if given.strict and failed else 0
 
 
+def _register(given: argparse.Namespace) -> int:
+    from verdicts.registration.registering import register
+
+    out, number, new = register(given.claims, given.out, history=given.from_history)
+    print(f"{number} claims; {new} new or changed: {out}")
+    return 0
+
+
 def _quantities(given: argparse.Namespace) -> int:
     from verdicts.quantity_registry import QUANTITIES
 
@@ -143,8 +169,10 @@ def _schema(given: argparse.Namespace) -> int:
 
 def _rates(given: argparse.Namespace) -> int:
     from verdicts.statistics.error_rates import error_rates
+    from verdicts.statistics.sequential_rates import sequential_rates
 
     if given.simulations < 1:
         raise UserError(f"simulations: {given.simulations} is not allowed; at least 1.")
-    print(error_rates(given.simulations).to_csv(index=False), end="")
+    rates = sequential_rates if given.looks else error_rates
+    print(rates(given.simulations).to_csv(index=False), end="")
     return 0

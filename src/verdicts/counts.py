@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from verdicts.claims.claim import MARKS
-from verdicts.row import Row
+from verdicts.row import REGISTERED, Row
 from verdicts.statistics.judgement import (
     DEPENDS,
     EQUIVALENT,
@@ -46,6 +46,25 @@ def counts(rows: Iterable[Row]) -> dict[str, int]:
     found = [row.verdict for row in whole if not row.mark]
     known = [*VERDICTS, *(each for each in OVER_UNIVERSES if each in found)]
     return {each: found.count(each) for each in known} | {MARKED: len(whole) - len(found)}
+
+
+def registered(rows: Iterable[Row]) -> str:
+    """``Of 70 claims with runs, 60 were registered before their first run, …``; empty if none is.
+
+    Claims of which that is not known do not count; trivial and circular ones do.
+    """
+    found = [row.registered for row in rows if row.registered and not row.cell]
+    if not found:
+        return ""
+    before, changed, added = map(found.count, REGISTERED)
+    return (
+        f"Of {len(found)} claims with dated runs, {before} {_were(before)} registered before their "
+        f"first run, {changed} {_were(changed)} changed after it, and {added} came later."
+    )
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
 
 
 def counted(counts: Mapping[str, int]) -> str:

@@ -20,6 +20,7 @@ from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, in_a_line
 from verdicts.row import NAN, Row
 from verdicts.rows.best_fields import FIRST_LOOK
+from verdicts.rows.seed_values import noted_runs
 from verdicts.rows.selection import Selection, Tables, joined, selected
 from verdicts.statistics.cases import COLUMNS
 from verdicts.statistics.evidence import Evidence, evidence
@@ -41,7 +42,7 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
         if claim.every_cell:
             found[claim.id] = judge_every(list(cells[claim.id].values()))
         else:
-            found[claim.id] = _examined(claim, {}, claim.expectation, claims, tables)
+            found[claim.id] = evidence_on(claim, {}, claim.expectation, claims, tables)
     by_family = sorted(claims.claims.values(), key=lambda claim: claim.family)
     decided: dict[str, Verdict] = {}
     for _, members in groupby(by_family, key=lambda claim: claim.family):
@@ -63,7 +64,7 @@ def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdic
     """The verdicts on the cells of a claim, adjusted within it."""
     return _decided(
         {
-            name: _examined(claim, cell.where, cell.expectation, claims, tables)
+            name: evidence_on(claim, cell.where, cell.expectation, claims, tables)
             for name, cell in claim.cells.items()
         }
     )
@@ -78,7 +79,7 @@ def _decided(found: dict[str, Found]) -> dict[str, Verdict]:
     return {k: each if isinstance(each, Verdict) else verdicts[k] for k, each in found.items()}
 
 
-def _examined(
+def evidence_on(
     claim: Claim,
     where: Selection,
     expectation: Expectation | None,
@@ -102,6 +103,19 @@ def _examined(
     if claim.looks:
         return sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
     return evidence(numbers.to_numpy(), expectation)
+
+
+def compared_runs(claim: Claim, cell: str, tables: Tables) -> pd.DataFrame:
+    """The runs that a claim, or one of its cells, compares: columns ``seed`` and ``run``.
+
+    With best values, the runs at these. All runs of the claim's rows for a quantity that does not
+    put them side by side (``seed_values``). The claim is neither pooled nor not run.
+    """
+    where = claim.cells[cell].where if cell else {}
+    rows = _read(claim, {**claim.where, **where}, tables)
+    with noted_runs() as noted:
+        QUANTITIES[claim.quantity].function(rows, **claim.arguments)
+    return pd.concat(noted or [rows])[["seed", "run"]].drop_duplicates(ignore_index=True)
 
 
 class _NotRun(Exception):
@@ -197,6 +211,7 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         below_margin=verdict.below_margin,
         multiverse=verdict.multiverse,
         looks=seeds.looks if seeds else None,
+        registered=None,
         mark=claim.mark,
         mark_reason=claim.mark_reason,
         **{name: getattr(known, name, NAN) for name in FACTS},

@@ -26,6 +26,13 @@ ABSENT = "–"
 
 NAN = math.nan
 
+REGISTERED = {
+    "before": "registered before its first run",
+    "changed": "changed after its first run",
+    "added": "added after its first run",
+}
+"""What is said of a claim with this value of ``Row.registered``."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -91,6 +98,9 @@ class Row:
     """It holds or fails, and the effect is shown to be smaller than the margin."""
     looks: int | None = None
     """The looks taken at the claim, by the plan in its file; None without a plan."""
+    registered: str | None = None
+    """``before``, ``changed`` or ``added``: whether the claim was registered before its first run,
+    was changed after it, or came after it. None if that is not known."""
     mark: str | None = None
     """``trivial`` or ``circular``: it is counted apart."""
     mark_reason: str = ""
@@ -182,6 +192,11 @@ class Row:
     def also(self) -> str:
         """What is said after the verdict of an effect that is real and below the margin."""
         return ", and the effect is smaller than the margin" if self.below_margin else ""
+
+    @property
+    def registration(self) -> str:
+        """Whether it was registered before its first run, in words; empty if that is not known."""
+        return REGISTERED.get(self.registered or "", "")
 
     @property
     def remarks(self) -> list[str]:

@@ -2,6 +2,11 @@ import json
 
 import pandas as pd
 from command_line import SMALL, mistake, ngo
+from conftest import CONFIGS
+
+from ngo.common.columns import write_columns
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.plan import plan
 
 
 def test_metrics_of_runs_become_one_table(tmp_path):
@@ -31,3 +36,23 @@ def test_runs_of_two_versions_need_an_option(tmp_path):
     assert "torch 1.0 (1 run)" in mistake(*command, "--out", tmp_path / "tidy.parquet")
     ngo(*command, "--out", tmp_path / "tidy.parquet", "--mixed-versions", "tell")
     assert "torch 1.0" in set(pd.read_parquet(tmp_path / "tidy.parquet")["versions"])
+
+
+def test_a_table_of_universes_has_their_columns(tmp_path):
+    config = ["--config", CONFIGS[0], "--config", CONFIGS[0].with_name("demo.yaml")]
+    planned = plan(read_config(config[1::2])).universes["universes_digits"]
+    runs = [run for each in planned for run in each.runs]
+    columns = {"step": [0, 9], "diverged": [False, False], "consensus_accuracy": [0.1, 0.9]}
+    for run in runs:
+        (tmp_path / run).mkdir()
+        file = tmp_path / run / "metrics.parquet"
+        write_columns(file, {**columns, "workers_accuracy_mean": [0.1, 0.8]}, {"run": run})
+    command = ["aggregate", *sorted(tmp_path.glob("*/metrics.parquet")), "--out", tmp_path / "t.pq"]
+    ngo(*command, *config, "--universes", "universes_digits")
+    table = pd.read_parquet(tmp_path / "t.pq")
+    assert (table["universe"].nunique(), len(table)) == (8, 2 * len(runs))
+    assert set(table.groupby("universe_accuracy_of")["chosen_accuracy"].max()) == {0.8, 0.9}
+    assert "'digits' is unknown; allowed: universes_digits. Did you mean 'univ" in mistake(
+        *command, *config, "--universes", "digits"
+    )
+    assert "'digits' is unknown; allowed: ." in mistake(*command, "--universes", "digits")

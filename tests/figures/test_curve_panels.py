@@ -28,6 +28,14 @@ def test_markers_show_how_many_diverged_at_each_value():
     figure.canvas.draw()
 
 
+def test_each_exponent_of_ngo_has_a_style():
+    table = pd.DataFrame({"method": ["gossip", "ngo", "ngo"], "p": [1.0, 0.8, 0.95]})
+    cases = curve_panels.by_exponent(table, lambda style, own: f"{style.label} {own['p'].iloc[0]}")
+    assert [style.label for style, _ in cases] == ["gossip 1.0", "NGO 0.95", "NGO 0.8"]
+    assert len({(style.colour, style.line, style.marker) for style, _ in cases}) == 3
+    assert [own["p"].tolist() for _, own in cases] == [[1.0], [0.95], [0.8]]
+
+
 @pytest.mark.parametrize("name", ["V", "accuracy"])
 def test_only_diverged_runs_still_make_a_figure(name):
     table = points(rows([math.nan] * 2, diverged=[0, 1], name=name), ["method"], [name])

@@ -6,7 +6,7 @@ import pytest
 
 from ngo.common.registry import UserError
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.method import FAILURES, METHODS, method
+from ngo.gossip.method import DECENTRALIZED, FAILURES, METHODS, method
 from ngo.gossip.parts import REGISTRIES, methods, parts
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.resolve import resolve
@@ -115,7 +115,7 @@ def test_the_first_sentence_is_the_summary(own_entries):
     found = {each.name: each for each in methods()}
     assert found["cited"].summary == "Do this, as he did (Euler et al. 1750)"
     assert found["cited"].source == "Euler et al. 1750"
-    assert found["cited"].fields == ("topology", *FAILURES)
+    assert found["cited"].fields == ("topology", *DECENTRALIZED)
     assert found["cited"].local_rule == ("sgd",)
     assert (found["silent"].summary, found["silent"].topology) == ("", ())
 

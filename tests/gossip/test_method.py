@@ -6,7 +6,7 @@ from ngo.common.fields import above, number
 from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
 from ngo.gossip.local_rule import LOCAL_RULES
-from ngo.gossip.method import FAILURES, METHODS, method
+from ngo.gossip.method import DECENTRALIZED, METHODS, method
 from ngo.gossip.topologies.chain import chain
 from ngo.gossip.weights import mixing_matrix, outgoing_shares
 
@@ -50,7 +50,7 @@ def test_a_method_is_registered_with_its_facts_and_options(own_entries):
 
     entry = METHODS["heavy"]
     assert entry.update is heavy
-    assert entry.fields == ("topology", *FAILURES, "mass")
+    assert entry.fields == ("topology", *DECENTRALIZED, "mass")
     assert (entry.linear_rule, entry.needs_every_message) == (True, "adds up what it has received")
     assert entry.fixed == {"local_steps": 1}
     assert (entry.decentralized, entry.directed, entry.asynchronous) == (True, True, False)
@@ -58,7 +58,7 @@ def test_a_method_is_registered_with_its_facts_and_options(own_entries):
     with pytest.raises(UserError, match="method: 'heavy' is registered already"):
         method("heavy")(lambda step: None)
     method("heavy", fields=("topology",))(heavy)  # the same definition again replaces the entry
-    assert METHODS["heavy"].fields == ("topology", *FAILURES)
+    assert METHODS["heavy"].fields == ("topology", *DECENTRALIZED)
 
 
 def test_push_sum_is_a_method_of_a_few_lines():

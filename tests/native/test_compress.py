@@ -117,6 +117,18 @@ def test_bytes_are_the_same_for_any_number_of_threads():
             assert torch.equal(one, its)
 
 
+def test_entries_at_indices_take_the_numbers_of_x():
+    x, h = torch.randn(2, 3, 50, generator=torch_stream(0, "x"))
+    indices = torch.tensor([[0, 49], [7, 3], [11, 12]])
+    rows = torch.arange(3)[:, None]
+    expected = h.clone()
+    expected[rows, indices] += (x - h)[rows, indices]
+    compress.add_entries(x, h, indices, spread=in_order)
+    assert torch.equal(h, expected)
+    with pytest.raises(ValueError, match="indices must be from 0 to 49"):
+        compress.add_entries(x, h, indices + 1, spread=in_order)
+
+
 def test_tensors_that_do_not_fit_are_refused():
     x = torch.zeros(3, 50)
     for h in (x.double(), x[:, :40].contiguous(), torch.zeros(50, 3).T, x[:2]):

@@ -51,7 +51,8 @@ def test_the_schema_that_configs_are_checked_against_is_one():
 
 def test_every_key_is_explained():
     text = (REPOSITORY / "config/README.md").read_text()
-    sections = {"settings", "training", "partitions", "network", "artefacts", *MEASUREMENTS}
+    named = {"settings", "training", "universes", "partitions", "network", "artefacts"}
+    sections = named | set(MEASUREMENTS)
     for key in config_schema()["properties"]:
         name = f"{key}.NAME" if key in sections else f"{key}.root" if key == "data" else key
         assert f"`{name}`" in text

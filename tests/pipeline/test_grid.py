@@ -81,7 +81,7 @@ def test_a_config_without_defaults_has_those_of_the_command_and_of_fit():
     del config["defaults"]
     config["settings"] = {"plain": {"dataset": "mnist"}}
     config["training"] = {"mine": {"settings": ["plain"], "compare": [{}], "seeds": 1}}
-    config |= {"partitions": {}, "throughput": {}, "alignment": {}, "samples": {}}
+    config |= {"partitions": {}, "throughput": {}, "alignment": {}, "samples": {}, "universes": {}}
     (spec,) = plan_of(config).training["mine"]
     assert spec == resolve({})
     assert spec.gamma == 1

@@ -19,8 +19,8 @@ def test_summary_counts_runs_and_samples():
     )
     samples = sum(r.samples for r in plan.runs.values())
     assert summary(plan) == (
-        f"{len(plan.runs)} runs of 21 experiments on {len(plan.partition_runs)} partitions train "
-        f"{samples:,} samples"
+        f"{len(plan.runs)} runs of 21 experiments and 10 samples of universes on "
+        f"{len(plan.partition_runs)} partitions train {samples:,} samples"
     )
 
 
@@ -35,7 +35,10 @@ def folder(tmp_path):
 def test_every_tier_is_found(folder):
     lines = list(overview(folder))
     assert [line.partition(":")[0] for line in lines] == ["paper", "cifar10", "demo", "laptop"]
-    assert all(re.search(r": \d+ runs of 21 experiments on \d+ part", line) for line in lines)
+    assert all(
+        re.search(r": \d+ runs of 21 experiments (and .* of universes )?on \d+ part", line)
+        for line in lines
+    )
 
 
 def test_a_file_that_is_no_tier_is_told_in_its_line(folder):

@@ -3,12 +3,13 @@
 import json
 import shutil
 from contextlib import chdir
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from conftest import REPOSITORY
-from made_up_page import ROWS
+from made_up_page import ROWS, row
 from markupsafe import escape
 from PIL import Image
 from tier_artefacts import OF_A_TIER
@@ -16,16 +17,23 @@ from tier_artefacts import OF_A_TIER
 from ngo.common.registry import UserError
 from ngo.figures.pages import page
 from ngo.figures.tables import as_markdown
+from ngo.pipeline.archives.claim_basis import bases
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.places import CLAIMS, tier_folder
 from ngo.pipeline.plan import plan
 from ngo.pipeline.report_contents import older, report_contents
 from ngo.report.html_page import html_page
 from ngo.report.results_markdown import results_markdown
+from verdicts.registration.registered import added, written
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
 SHOWN = OF_A_TIER
-RECORD = {"source": "abc", "device": "cpu", "wall_seconds": 1}
+RECORD = {
+    "source": "abc",
+    "device": "cpu",
+    "wall_seconds": 1,
+    "started": "2026-11-22T12:00:00+00:00",
+}
 
 
 def write_table(stem: Path, text: str) -> None:
@@ -84,6 +92,35 @@ def test_a_claim_whose_table_is_left_out_is_shown_by_the_ledger(root, monkeypatc
     assert {made.target(row) for row in made.rows} == {CLAIMS}
 
 
+def test_the_pages_say_which_claims_were_registered_before_their_first_run(
+    root, monkeypatch, tmp_path
+):
+    shutil.copytree(root / "config", tmp_path / "config")
+    (tmp_path / "results").symlink_to(root / "results")
+    monkeypatch.chdir(tmp_path)
+    planned = plan(read_config(CONFIGS))
+    groups = {each.claim: each for each in bases(planned.ledger.claims, planned, {})}
+    trained = [name for name, each in groups.items() if each.runs]
+    first, second, third = trained[:3]
+    (measured, *_) = (name for name in groups if name not in trained)
+    rows = [row(name, shows="") for name in (first, second, third, measured)]
+    monkeypatch.setattr("ngo.pipeline.report_contents.read_rows", lambda path: rows)
+    early, late = (datetime(2026, 11, day, tzinfo=UTC) for day in (21, 23))
+    forms = planned.ledger.forms
+    registration, _ = added({}, {first: forms[first], second: "0" * 64}, early, "")
+    registration, _ = added(registration, forms, late, "")
+    planned.registered.write_text(written(registration))
+    made = report_contents(CONFIGS)
+    assert [each.registered for each in made.rows] == ["before", "changed", "added", None]
+    said = "Of 3 claims with dated runs, 1 was registered before their first run, 1 was changed"
+    for text in (html_page(made), results_markdown(made, "images")):
+        assert said in text
+        for each in ("registered before its", "changed after its", "added after its"):
+            assert text.count(f"{each} first run") == 1
+    planned.registered.unlink()
+    assert {each.registered for each in report_contents(CONFIGS).rows} == {None}
+
+
 def test_both_pages_have_every_table_and_figure_and_every_claim(made):
     html, markdown = html_page(made), results_markdown(made, "images")
     for entry in SHOWN.values():
@@ -94,9 +131,9 @@ def test_both_pages_have_every_table_and_figure_and_every_claim(made):
             assert f"![{entry.title}](images/{name}.png)" in markdown
         assert f"{escape(entry.title)} <a" in html
     assert html.count("<img") == sum(len(entry.figures) for entry in SHOWN.values())
-    for row in ROWS:
-        assert html.count(f'<tr id="{row.anchor}"') == 1
-        assert markdown.count(f'<a id="{row.anchor}">') == 1
+    for each in ROWS:
+        assert html.count(f'<tr id="{each.anchor}"') == 1
+        assert markdown.count(f'<a id="{each.anchor}">') == 1
 
 
 def test_provenance_counts_the_runs_and_names_the_configs(made):

@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 
+import pandas as pd
 import pytest
 import running
 import yaml
@@ -12,6 +14,7 @@ from foreign import CLAIMS, write
 import verdicts
 from verdicts.cli import main
 from verdicts.quantity_registry import QUANTITIES
+from verdicts.registration.registered import read_registration
 
 
 def test_claims_about_a_csv_file_are_judged(tmp_path):
@@ -44,6 +47,37 @@ def test_what_is_printed_and_written(tmp_path, capsys):
     assert "<b>A</b>" not in page
     assert "&lt;b&gt;A&lt;/b&gt; and C | agree" in page
     assert r"\<b\>A\</b\> and C \| agree" in (tmp_path / "o/verdicts.md").read_text()
+
+
+def test_claims_are_registered_and_what_is_judged_says_so(tmp_path, capsys):
+    claims = write(tmp_path)
+    table = pd.read_csv(tmp_path / "scores.csv")
+    started = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    table.assign(started=started).to_csv(tmp_path / "scores.csv", index=False)
+    check = ["check", str(claims), "--tables", str(tmp_path)]
+    assert main(check) == 0
+    assert "first run" not in capsys.readouterr().out
+    out = tmp_path / "claims.registered.yaml"
+    for new in (3, 0):
+        assert main(["register", str(claims)]) == 0
+        assert capsys.readouterr().out == f"3 claims; {new} new or changed: {out}\n"
+    for form in ("text", "markdown", "html"):
+        assert main([*check, "--format", form]) == 0
+        printed = capsys.readouterr().out
+        assert printed.count("registered before its first run") == 2
+        assert "Of 2 claims with dated runs, 2 were registered before their first run" in printed
+    out.write_text("claims: 3")
+    assert main(check) == 2
+    assert capsys.readouterr().err.startswith("verdicts: registered.claims: 3 is not allowed")
+
+
+def test_another_file_may_have_the_registration(tmp_path, capsys):
+    claims, out = write(tmp_path), tmp_path / "own.yaml"
+    assert main(["register", str(claims), "--out", str(out)]) == 0
+    assert read_registration(out).keys() == {"faster", "same", "absent"}
+    assert main(["register", str(claims), "--out", str(tmp_path / "no/own.yaml")]) == 2
+    assert main(["register", str(claims), "--from-history"]) == 2
+    assert "git" in capsys.readouterr().err
 
 
 def test_a_failing_claim_sets_the_status_only_if_it_is_asked_for(tmp_path, capsys):
@@ -108,6 +142,8 @@ def test_the_judge_needs_neither_torch_nor_the_library(tmp_path):
 def test_error_rates_are_simulated_from_the_command(capsys):
     assert main(["rates", "--simulations", "20"]) == 0
     assert capsys.readouterr().out.startswith("situation,")
+    assert main(["rates", "--looks", "--simulations", "1"]) == 0
+    assert capsys.readouterr().out.startswith("situation,noise,seeds,used,")
     assert main(["rates", "--simulations", "0"]) == 2
 
 

@@ -2,6 +2,18 @@
 
 check_own()
 
+for SAMPLE in PLAN.universes:
+
+    rule:
+        name:
+            SAMPLE
+        input:
+            tidy_table(PLAN.tier, SAMPLE),
+        localrule: True
+
+    workflow.get_rule(SAMPLE).docstring = f"The table of {SAMPLE}."
+
+
 for ARTEFACT, ENTRY in SHOWN.items():
 
     rule:

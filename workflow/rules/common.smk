@@ -198,6 +198,14 @@ def get_mixed_versions(wildcards, output):
     return get_flags({"mixed_versions": PLAN.mixed_versions})
 
 
+def get_sampled(wildcards, output):
+    """The flags of ``ngo aggregate`` for a table of universes; its key has their values."""
+    name = wildcards.experiment
+    if name not in PLAN.universes:
+        return []
+    return get_flags({"universes": name, "config": CONFIGS})
+
+
 def get_measurements(exclusive):
     """A pattern that matches the measurements that run alone on the machine, or the others."""
     return get_pattern(

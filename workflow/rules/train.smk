@@ -60,9 +60,10 @@ rule aggregate:
     params:
         key=get_table_key("{experiment}"),
         mixed=get_mixed_versions,
+        sampled=get_sampled,
         plugins=get_plugins,
     shell:
-        "ngo aggregate {params.plugins:q} {params.mixed:q} {input.metrics:q} --out {output:q} > {log:q} 2>&1"
+        "ngo aggregate {params.plugins:q} {params.mixed:q} {params.sampled:q} {input.metrics:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule training:

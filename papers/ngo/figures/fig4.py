@@ -11,19 +11,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from ngo.analysis.chatter import chatter_floor
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.tuning import best_settings, tuning_grid
 from ngo.figures import captions, plots
-from ngo.figures.curve_panels import LABELS, Cases, by_method, dots, having, lines
+from ngo.figures.curve_panels import LABELS, Cases, by_exponent, by_method, dots, having, lines
 from ngo.figures.declaration import figure
-from ngo.figures.style import METHOD_STYLES, Style, kth_style
+from ngo.figures.style import Style, kth_style
 from verdicts.rows.evaluations import final
 
 BY = ["method", "p", "gamma"]
@@ -80,7 +78,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     ]
     levels = by_method(ends[ends["p"].isna()])
     figure, axes = plots.panels(5, 2, 2, width_ratios=[1.2, 1])
-    courses = _by_exponent(part(numbers, "course"))
+    courses = by_exponent(part(numbers, "course"), _with_rate)
     for row, value in zip(axes, ("accuracy", "V"), strict=True):
         dots(row[0], by_rate, "p", value, levels)
         row[0].set_xticks(sorted(spread["p"].unique()))
@@ -118,28 +116,7 @@ def _draw_floor(axis: Axes, by_rate: Cases, floor: pd.DataFrame) -> None:
         axis.plot(own["p"], own["mean"], ":", color=style.colour, lw=1)
 
 
-def _by_exponent(table: pd.DataFrame) -> Cases:
-    """The rows of each method and p with a style, which names its γ; shades for NGO."""
-    cases: Cases = []
-    for style, rows in by_method(table):
-        parts = list(rows.groupby("p", dropna=False))[::-1]
-        looks = _shades(len(parts)) if style == METHOD_STYLES["ngo"] else [style] * len(parts)
-        for look, (p, own) in zip(looks, parts, strict=True):
-            values = rf", $p = {p:g}$, $\gamma = {own['gamma'].iloc[0]:g}$" if pd.notna(p) else ""
-            cases.append((look.named(style.label + values), own))
-    return cases
-
-
-def _shades(count: int) -> list[Style]:
-    """NGO's style for each of ``count`` exponents, from light to dark."""
-    base = np.array(to_rgb(METHOD_STYLES["ngo"].colour))
-    light = np.linspace(0.35, -0.65, count) if count > 1 else [0.0]
-    return [
-        Style(
-            "NGO",
-            to_hex(base + (1 - base) * shade if shade > 0 else base * (1 + shade)),
-            ("-", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))[k % 4],
-            ("o", "^", "D", "v", "P", "X")[k % 6],
-        )
-        for k, shade in enumerate(light)
-    ]
+def _with_rate(style: Style, rows: pd.DataFrame) -> str:
+    """The label of a method at one p and γ."""
+    p, gamma = rows["p"].iloc[0], rows["gamma"].iloc[0]
+    return style.label + (rf", $p = {p:g}$, $\gamma = {gamma:g}$" if pd.notna(p) else "")

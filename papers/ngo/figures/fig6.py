@@ -1,10 +1,10 @@
-"""Linear gossip, NGO and whole averaging (γ = 1) on the complete graph, with a consensus step after
-every gradient step or after every second or fifth one (local SGD), on non-iid and iid data. The
-right panels show the accuracy after equally many bytes sent.
+"""Linear gossip and NGO on the complete graph, with a small γ and with γ = 1 (whole steps), and a
+consensus step after every gradient step or after every second or fifth one (local SGD), on non-iid
+and iid data. The right panels show the accuracy after equally many bytes sent.
 
 *The paper:* local SGD does not match the methods that communicate at every step, above all on
 non-iid data; efficient communication is better than rare communication. *Look at* how accuracy
-falls and V grows with H. At equal bytes, compare NGO with H = 1 and averaging with H = 5.
+falls and V grows with H. At the same γ, compare NGO with H = 1 and linear coupling with H = 5.
 """
 
 from __future__ import annotations
@@ -32,7 +32,14 @@ APART = [*HALF, "method", "p", "gamma", "local_steps"]
 AVERAGING = "averaging"
 """Linear coupling with γ = 1; on a complete graph, every worker takes the mean of all models."""
 
-LOOKS = {**METHOD_STYLES, AVERAGING: Style("averaging", COLOURS[2], ":", "^")}
+WHOLE_NGO = "ngo, whole steps"
+"""Nonlinear coupling with γ = 1."""
+
+LOOKS = {
+    **METHOD_STYLES,
+    AVERAGING: Style("averaging", COLOURS[2], ":", "^"),
+    WHOLE_NGO: Style(r"NGO, $\gamma = 1$", COLOURS[3], "-.", "D"),
+}
 
 
 @figure(
@@ -61,13 +68,15 @@ def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
 def with_coupling(metrics: pd.DataFrame) -> pd.DataFrame:
     """``metrics`` with the column ``coupling``, whatever H is.
 
-    ``averaging`` is linear with γ = 1, ``gossip`` linear with another γ, ``ngo`` nonlinear; every
-    other method is named after itself. A run without H (``local_steps``) has H = 1.
+    ``averaging`` is linear with γ = 1, ``gossip`` linear with another γ, ``ngo`` nonlinear, and
+    ``ngo, whole steps`` that with γ = 1; every other method is named after itself. A run without H
+    (``local_steps``) has H = 1.
     """
     coupled = metrics["method"].isin(["gossip", "ngo", "local_sgd"])
     linear = coupled & (metrics["p"] == 1)
     coupling = metrics["method"].mask(coupled, "ngo").mask(linear, "gossip")
-    coupling = coupling.mask(linear & (metrics["gamma"] == 1), AVERAGING)
+    whole = coupled & (metrics["gamma"] == 1)
+    coupling = coupling.mask(whole & linear, AVERAGING).mask(whole & ~linear, WHOLE_NGO)
     steps = metrics["local_steps"].fillna(1).astype(int)
     return metrics.assign(coupling=coupling, local_steps=steps)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo.analysis.chatter import chatter_floor
@@ -19,13 +18,14 @@ from ngo.analysis.correlations import pooled_correlation, within_seeds
 from ngo.analysis.curves import along, part, points, scores, together
 from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
-from ngo.figures.curve_panels import by_method, dots, lines
+from ngo.figures.curve_panels import by_exponent, dots, lines
 from ngo.figures.declaration import figure
 from ngo.figures.run_scatter import scatter
+from ngo.figures.style import Style
 from ngo.figures.tables import bracketed, number
 from verdicts.rows.evaluations import final
 
-APART = ["method", "topology", "gamma"]
+APART = ["method", "p", "topology", "gamma"]
 RUN = [*APART, "seed", "loss", "accuracy", "V", "diverged"]
 
 
@@ -34,28 +34,29 @@ RUN = [*APART, "seed", "loss", "accuracy", "V", "diverged"]
     section="5.6 Synchronization rate and stability",
     title="Figure 8: V against loss; stability against the synchronization rate γ",
     reads={"metrics": "fig8", "course": "fig8_course"},
-    apart=("method", "topology", "gamma"),
+    apart=("method", "p", "topology", "gamma"),
 )
 def numbers(metrics: pd.DataFrame, course: pd.DataFrame) -> pd.DataFrame:
     """The ends of the runs in ``metrics``, and the ``course`` of runs at a few γ, in six parts.
 
-    ``by_gamma``: means of accuracy and V by method and γ, on the topology with most values of γ.
+    ``by_gamma``: means of accuracy and V by method, p and γ, on the topology with most values of γ.
     ``floor``: the predicted floor of NGO's V there. ``runs``: the end of every run; ``at_shared``
-    says whether runs on all topologies have its γ. ``correlation``: that of log V with the loss,
-    within a seed. ``course``: the mean accuracy along training. ``each``: that of single runs.
-    Raises a UserError for runs of one seed that it can't tell apart.
+    says whether runs on all topologies have its method, p and γ. ``correlation``: that of log V
+    with the loss, within a seed. ``course``: the mean accuracy along training. ``each``: that of
+    single runs. Raises a UserError for runs of one seed that it can't tell apart.
     """
     last = final(scores(metrics))
     check_apart(last, APART)
     rates = last.groupby("topology")["gamma"].unique()
     swept = rates.map(len).idxmax()
     sweep = last[last["topology"] == swept]
-    shared = set.intersection(*map(set, rates))
+    cases = pd.MultiIndex.from_frame(last[["method", "p", "gamma"]])
+    shared = set.intersection(*(set(cases[last["topology"] == name]) for name in rates.index))
     every = scores(course)
     return together(
         by_gamma=points(sweep, APART, ["accuracy", "V"]),
         floor=chatter_floor(sweep[sweep["method"] == "ngo"]),
-        runs=last[RUN].assign(at_shared=last["gamma"].isin(shared)),
+        runs=last[RUN].assign(at_shared=cases.isin(list(shared))),
         course=along(every, APART, "epoch", ["accuracy"]),
         each=every[["run", *APART, "epoch", "accuracy"]],
         correlation=pd.DataFrame([vars(pooled_correlation(within_seeds(last, "loss")))]),
@@ -77,20 +78,25 @@ def draw(numbers: pd.DataFrame) -> Figure:
     course, each = part(numbers, "course"), part(numbers, "each")
     shared = ends["at_shared"].astype(bool)
     rates = sorted(course["gamma"].dropna().unique())
+    several = by_gamma.groupby("method")["p"].nunique().max() > 1
+    named = _with_exponent if several else lambda style, rows: style.label
     figure = plots.new_figure(5)
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.15, 1])
     runs, accuracy, index = top.subplots(1, 3, width_ratios=[1.2, 1, 1])
     scatter(runs, ends, "loss", ~shared)
     for axis, value in ((accuracy, "accuracy"), (index, "V")):
         plots.value_ticks(axis, sorted(by_gamma["gamma"].unique()))
-        dots(axis, by_method(by_gamma), "gamma", value)
+        dots(axis, by_exponent(by_gamma, named), "gamma", value)
         axis.set_xlabel(r"synchronization rate $\gamma$")
     index.autoscale(False)
-    index.plot(floor["gamma"], floor["mean"], ":", color="0.3", lw=1)
+    for _, own in floor.groupby("p"):
+        index.plot(own["gamma"], own["mean"], ":", color="0.3", lw=1)
     panels = bottom.subplots(1, len(rates), squeeze=False)[0]
     for axis, rate in zip(panels, rates, strict=True):
-        _single_runs(axis, each[each["gamma"] == rate])
-        lines(axis, by_method(course[course["gamma"] == rate]), "epoch", "accuracy")
+        for style, rows in by_exponent(each[each["gamma"] == rate], named):
+            for _, run in rows.groupby("run"):
+                axis.plot(run["epoch"], run["accuracy"], color=style.colour, lw=0.4, alpha=0.5)
+        lines(axis, by_exponent(course[course["gamma"] == rate], named), "epoch", "accuracy")
         axis.set_xlabel("epoch")
     plots.share_limits(*panels)
     rate = ", ".join(f"{gamma:g}" for gamma in sorted(ends.loc[shared, "gamma"].unique()))
@@ -102,14 +108,12 @@ def draw(numbers: pd.DataFrame) -> Figure:
         f"synchronization, {swept}",
         *(rf"{course['topology'].iloc[0]}, $\gamma = {gamma:g}$" for gamma in rates),
     )
-    plots.legend(figure, runs)
+    plots.legend(figure, runs, *([accuracy] if several else []))
     return figure
 
 
-def _single_runs(axis: Axes, each: pd.DataFrame) -> None:
-    for style, rows in by_method(each):
-        for _, run in rows.groupby("run"):
-            axis.plot(run["epoch"], run["accuracy"], color=style.colour, lw=0.4, alpha=0.5)
+def _with_exponent(style: Style, rows: pd.DataFrame) -> str:
+    return rf"{style.label}, $p = {rows['p'].iloc[0]:g}$"
 
 
 def _in_words(title: str, found: pd.Series) -> str:

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.parameters import INPUT, table_option
+from ngo.analysis.universes import Universe, in_universes
+from ngo.cli.parameters import INPUT, configs_option, table_option
+from ngo.common.registry import unknown
 from ngo.common.versions import MIXED
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.plan import plan
 
 
 @click.command()
@@ -19,17 +23,36 @@ from ngo.common.versions import MIXED
     show_default=True,
     help="Runs that different versions of a library made: refuse them, or tell.",
 )
+@click.option("--universes", help="A table of universes of the configs: adds their columns.")
+@configs_option("none: without --universes")
 @table_option
-def aggregate(metrics: tuple[Path, ...], mixed_versions: str, out: Path) -> None:
+def aggregate(
+    metrics: tuple[Path, ...],
+    mixed_versions: str,
+    universes: str | None,
+    configs: tuple[Path, ...],
+    out: Path,
+) -> None:
     """Join the metrics files of runs into one tidy table."""
     from ngo.analysis import results
 
     table = results.aggregate(metrics, mixed_versions)
+    if universes is not None:
+        table = in_universes(table, _sampled(universes, configs))
     results.write(table, out)
     diverged = table.loc[table["diverged"], "run"].nunique()
     click.echo(
         f"{table['run'].nunique()} runs, {len(table)} evaluations, {diverged} diverged → {out}"
     )
+
+
+def _sampled(name: str, configs: tuple[Path, ...]) -> list[Universe]:
+    """The universes of a table of the configs; a UserError if there is no such table."""
+    planned = plan(read_config(configs)) if configs else None
+    known = {} if planned is None else planned.universes
+    if name not in known:
+        raise unknown("universes", name, known)
+    return known[name]
 
 
 @click.command()

@@ -18,6 +18,7 @@ COMMANDS = {
     "partition": "ngo.cli.partition_command",
     "train": "ngo.cli.train_command",
     "runs": "ngo.cli.runs_command",
+    "decide": "ngo.cli.decide_command",
     "methods": "ngo.cli.methods_command",
     "fields": "ngo.cli.fields_command",
     "schema": "ngo.cli.fields_command",

@@ -11,6 +11,7 @@ import hashlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Rule:
     # Whether the rule needs a data set with classes.
     by_label: bool
 
-    @property
+    @cached_property
     def fields(self) -> tuple[str, ...]:
         """The fields of a run that the rule reads."""
         parameters = inspect.signature(self.assign).parameters.values()

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.ticker import MaxNLocator
 
 from ngo.analysis.curves import GEOMETRIC
@@ -47,6 +48,33 @@ def by_method(
     looks = {**known, **{name: kth_style(k, name) for k, name in enumerate(others, len(known))}}
     cases = [(look, table[table[column] == name]) for name, look in looks.items()]
     return [(look, rows) for look, rows in cases if len(rows)]
+
+
+def by_exponent(table: pd.DataFrame, label: Callable[[Style, pd.DataFrame], str]) -> Cases:
+    """The rows of each method and p with a style, named by ``label``; NGO's p have shades."""
+    cases: Cases = []
+    for style, rows in by_method(table):
+        parts = [own for _, own in rows.groupby("p", dropna=False)][::-1]
+        looks = _shades(len(parts)) if style == METHOD_STYLES["ngo"] else [style] * len(parts)
+        cases += [
+            (look.named(label(style, own)), own) for look, own in zip(looks, parts, strict=True)
+        ]
+    return cases
+
+
+def _shades(count: int) -> list[Style]:
+    """NGO's style for each of ``count`` exponents, from light to dark."""
+    base = np.array(to_rgb(METHOD_STYLES["ngo"].colour))
+    light = np.linspace(0.35, -0.65, count) if count > 1 else [0.0]
+    return [
+        Style(
+            "NGO",
+            to_hex(base + (1 - base) * shade if shade > 0 else base * (1 + shade)),
+            ("-", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))[k % 4],
+            ("o", "^", "D", "v", "P", "X")[k % 6],
+        )
+        for k, shade in enumerate(light)
+    ]
 
 
 def having(y: str, cases: Cases) -> Cases:

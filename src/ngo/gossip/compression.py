@@ -26,9 +26,15 @@ def kept_entries(d: int, run: Run) -> int:
     return max(1, round(run.kept_share * d))
 
 
-def add_entries(x: torch.Tensor, x_hat: torch.Tensor, indices: torch.Tensor) -> None:
+def add_entries(x: torch.Tensor, x_hat: torch.Tensor, indices: torch.Tensor, spread: Map) -> None:
     """Let x̂ be x̂ + (x − x̂) at ``indices`` ``[n, k]``, k different columns of each row."""
-    x_hat.scatter_add_(1, indices, x.gather(1, indices) - x_hat.gather(1, indices))
+    from ngo.native import compress
+    from ngo.native.shared_work import fits
+
+    if fits(x, x_hat):
+        compress.add_entries(x, x_hat, indices, spread=spread)
+    else:
+        x_hat.scatter_add_(1, indices, x.gather(1, indices) - x_hat.gather(1, indices))
 
 
 def packed_size(d: int, bits: int) -> int:

@@ -40,6 +40,8 @@ class Failures:
         columns do not change, and a symmetric matrix stays symmetric and doubly stochastic.
         """
         W = MixingMatrix.of(W)
+        if not (absent or self._link_failure):
+            return W
         i, j = W.receivers, W.senders
         lost = torch.isin(i, torch.tensor(absent)) | torch.isin(j, torch.tensor(absent))
         if self._link_failure:

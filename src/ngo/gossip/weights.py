@@ -45,7 +45,7 @@ def metropolis_hastings(n: int, edges: Edges) -> MixingMatrix:
 
 def uniform_weights(n: int, edges: Edges) -> MixingMatrix:
     """The same with W_ij = 1/(1 + Δ) on edges; Δ is the largest degree."""
-    return _doubly_stochastic(n, edges, lambda share, i, j: share.min().expand(len(i)))
+    return _doubly_stochastic(n, edges, lambda share, i, j: share.min().repeat(len(i)))
 
 
 def _doubly_stochastic(

@@ -224,3 +224,16 @@ void ngo_largest(const float *x, const float *h, size h_stride, size n, size d, 
             indices[row * k + i] = (uint32_t)~keys[i];
     }
 }
+
+/* h += x - h at the k `indices` of each row, all different, rounded as receivers round it. */
+void ngo_add_entries(const float *x, float *h, size h_stride, size n, size d, size k,
+                     const int64_t *indices, size *next, uint64_t *work)
+{
+#pragma clang fp reassociate(off)
+    EACH_ROW(row) {
+        const float *restrict from = x + row * d;
+        float *restrict to = h + row * h_stride;
+        for (const int64_t *at = indices + row * k; at < indices + (row + 1) * k; at++)
+            to[*at] += from[*at] - to[*at];
+    }
+}

@@ -116,6 +116,19 @@ def largest(x: torch.Tensor, h: torch.Tensor, k: int, *, spread: Map = in_order)
     return indices
 
 
+def add_entries(x: torch.Tensor, h: torch.Tensor, indices: torch.Tensor, *, spread: Map) -> None:
+    """Let h be h + (x − h) at ``indices`` ``[n, k]``, k different columns of each row.
+
+    An index that is no column raises ValueError.
+    """
+    (n, d), k = x.shape, indices.shape[1]
+    check_tensor("h", h, (n, d))
+    check_tensor("indices", indices, (n, k), torch.int64)
+    if indices.numel() and not 0 <= indices.min() <= indices.max() < d:
+        raise ValueError(f"indices must be from 0 to {d - 1}")
+    _run("ngo_add_entries", LARGEST, spread, x, h, k, *pointers(indices))
+
+
 def _run(
     name: str, types: Sequence[type], spread: Map, x: torch.Tensor, h: torch.Tensor, *others: Any
 ) -> None:

@@ -224,7 +224,8 @@ void ngo_gossip(const float *seen, const float *X, float *new, const size *from,
             for (size k = 0; k < edges; k++) {
                 size i = from[k], j = to[k];
                 double weight = gamma * weights[k];
-                double most = limit == CAPPED ? cap * weights[k] : 0.5, log = log2(2 * weight);
+                double most = limit == CAPPED ? cap * weights[k] : 0.5;
+                double log = limit == IMPLICIT ? log2(2 * weight) : 0;
                 edge of = {weight, weight * tiny, c_high, c_low, most, log, log - (float)log, rounded};
                 add(work + i * stride, work + j * stride, new + i * d + at, new + j * d + at, of,
                     width);

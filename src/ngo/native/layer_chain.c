@@ -9,6 +9,8 @@
 #include <stddef.h>
 
 typedef int64_t size;
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 void ngo_conv_pool_relu(const float *x, const float *w, const float *bias, float *y, uint8_t *arg,
                         float *acc, size tile, size b, size in, size h, size width, size out,
@@ -47,6 +49,7 @@ typedef struct {
     size features, plane;      /* numbers of an input, and of one of its channels */
     const float *shades;       /* [channels, 256]: what uint8 inputs stand for; NULL for float inputs */
     const float *grey;         /* [256]: what uint8 targets stand for; NULL for float targets */
+    size rows;                 /* of inputs and targets, among which items have samples */
 } chain;
 
 /* One model and one batch. */
@@ -78,19 +81,9 @@ static size outputs(const layer *l)
     return l->kind == LINEAR || l->kind == GAUSSIAN_CODE ? l->out : l->in * l->h * l->w;
 }
 
-static size larger(size a, size b)
-{
-    return a > b ? a : b;
-}
-
-static size lesser(size a, size b)
-{
-    return a < b ? a : b;
-}
-
 static size tile_of(size b)
 {
-    return larger(1, 512 / b);
+    return MAX(1, 512 / b);
 }
 
 static float *take(float **rest, size n)
@@ -110,18 +103,18 @@ static size lay_out(const chain *c, size b, float *work, space *s)
         const layer *l = c->layers + i;
         place *p = s->places + i;
         size in = l->in * l->h * l->w, out = outputs(l);
-        widest = larger(widest, out);
+        widest = MAX(widest, out);
         if (l->kind == RELU || l->kind == DROPOUT) { /* in place */
             p->y = i ? s->places[i - 1].y : s->inputs;
             continue;
         }
         p->y = take(&rest, out * b);
         if (l->kind == LINEAR)
-            scratch = larger(scratch, in * b);
+            scratch = MAX(scratch, in * b);
         if (l->kind == CONV_POOL_RELU) {
             size back = ngo_conv_pool_relu_backward_workspace(b, l->in, l->h, l->w, l->out, l->k);
             p->which = (uint8_t *)take(&rest, out * b / 4 + 1);
-            scratch = larger(scratch, larger(4 * l->out * larger(512, b), back));
+            scratch = MAX(scratch, MAX(4 * l->out * MAX(512, b), back));
         }
     }
     s->dy = take(&rest, widest * b);
@@ -135,7 +128,7 @@ static void transpose(const float *x, float *y, size rows, size columns)
 {
     const float *each[64];
     for (size from = 0; from < rows; from += 64) {
-        size count = lesser(64, rows - from);
+        size count = MIN(64, rows - from);
         for (size r = 0; r < count; r++)
             each[r] = x + (from + r) * columns;
         ngo_transpose(each, count, columns, y + from, rows);
@@ -152,8 +145,8 @@ static void gather(const item *it, const void *rows, const float *shades, size f
     for (size v = 0; v < it->b; v += 8)
         for (size from = 0; from < features; from += plane)
             for (size at = from, width; at < from + plane; at += width) {
-                size count = lesser(8, it->b - v);
-                width = lesser(256, from + plane - at);
+                size count = MIN(8, it->b - v);
+                width = MIN(256, from + plane - at);
                 for (size r = 0; r < count; r++) {
                     size first = (it->samples ? it->samples[v + r] : v + r) * features + at;
                     const uint8_t *values = (const uint8_t *)rows + first;
@@ -163,6 +156,15 @@ static void gather(const item *it, const void *rows, const float *shades, size f
                 }
                 ngo_transpose(each, count, width, x + at * it->b + v, it->b);
             }
+}
+
+/* Whether all samples are rows that exist. */
+static int in_range(const chain *c, const item *it)
+{
+    int outside = 0;
+    for (size v = 0; it->samples && v < it->b; v++)
+        outside |= it->samples[v] < 0 || it->samples[v] >= c->rows;
+    return !outside;
 }
 
 /* Multiplies by dropout's masks. */
@@ -264,7 +266,7 @@ size ngo_chain_workspace(const chain *c, size b)
 }
 
 /* For each item: the sum of its samples' losses, the number of samples whose class is right (-1 if a
- * target is no class), and the gradient of the mean loss. Threads that pass the same `next`, initially
+ * target is no class, -2 if a sample is no row), and the gradient of the mean loss. Threads that pass the same `next`, initially
  * 0, share the items; each has its own `work`. An item waits until `ready` exceeds its number. */
 void ngo_chain(const chain *c, const item *items, size n, double *losses, size *correct, size *next,
                const size *ready, float *work)
@@ -276,12 +278,13 @@ void ngo_chain(const chain *c, const item *items, size n, double *losses, size *
             sched_yield();
         const item *it = items + k;
         space s = {.places = places};
+        if ((correct[k] = in_range(c, it) ? 0 : -2))
+            continue;
         lay_out(c, it->b, work, &s);
         gather(it, it->inputs, c->shades, c->features, c->plane, s.inputs);
         double loss = forward(c, it, &s);
         const float *y = places[c->count - 1].y;
         size width = outputs(c->layers + c->count - 1);
-        correct[k] = 0;
         if (c->loss == CROSS_ENTROPY)
             loss += ngo_cross_entropy(y, s.dy, it->targets, it->samples, it->b, width, correct + k);
         else {

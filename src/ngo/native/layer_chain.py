@@ -40,6 +40,7 @@ class _Chain(ctypes.Structure):
         ("layers", POINTER),
         *[(name, SIZE) for name in ("count", "loss", "features", "plane")],
         *[(name, POINTER) for name in ("shades", "grey")],
+        ("rows", SIZE),
     ]
 
 
@@ -106,14 +107,12 @@ class Chain:
         else:
             b = samples.shape[1]
             check_tensor("samples", samples, (n, b), torch.int64)
-            first, last = torch.aminmax(samples)
-            if first < 0 or last >= len(inputs):
-                raise ValueError(f"samples must be in 0 to {len(inputs) - 1}")
             start, places = 0, samples.data_ptr() + 8 * b * each
         if noise is not None:
             check_tensor("noise", noise, (n, b * self.draws))
         losses, _ = self._run(
             n,
+            len(inputs),
             shades,
             draw,
             parameters=X.data_ptr() + 4 * d * chosen,
@@ -124,7 +123,7 @@ class Chain:
             noise=0 if noise is None else noise.data_ptr() + 4 * b * self.draws * each,
             b=b,
         )
-        return torch.from_numpy(losses / b).float()
+        return torch.from_numpy((losses / b).astype(np.float32))
 
     def scores(
         self,
@@ -145,6 +144,7 @@ class Chain:
             self._check(*chunk, None)
         losses, correct = self._run(
             n * len(inputs),
+            0,
             None,
             None,
             parameters=np.repeat(X.data_ptr() + 4 * d * np.arange(n), len(inputs)),
@@ -169,11 +169,15 @@ class Chain:
     def _run(
         self,
         count: int,
+        rows: int,
         shades: torch.Tensor | None,
         draw: Callable[[int], object] | None,
         **items: np.ndarray | int,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute all items: for each, the sum of the losses and the number of right classes."""
+        """Compute all items: for each, the sum of the losses and the number of right classes.
+
+        Their samples are among so many ``rows``.
+        """
         table = np.empty((count, len(items)), np.int64)  # of layer_chain.c's struct `item`
         for column, values in enumerate(items.values()):
             table[:, column] = values
@@ -186,6 +190,7 @@ class Chain:
             features // (1 if shades is None else self._shape[0]),
             0 if shades is None else shades.data_ptr(),
             self._grey.data_ptr() if self._loss == "negative_elbo" else 0,
+            rows,
         )
         self._reserve(chain, int(table[:, -1].max(initial=1)))
         losses, correct, taken = np.empty(count), np.empty(count, np.int64), ctypes.c_int64()
@@ -212,7 +217,9 @@ class Chain:
             )
 
         self._spread(part, min(self._threads, count))
-        if (correct < 0).any():
+        if (worst := correct.min(initial=0)) == -2:
+            raise ValueError(f"samples must be in 0 to {rows - 1}")
+        if worst < 0:
             raise ValueError(f"a target is not a class from 0 to {self._outputs - 1}")
         return losses, correct
 

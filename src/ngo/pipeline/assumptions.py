@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
@@ -20,6 +20,7 @@ from ngo.pipeline.config_files import place as config_place
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.paper import NGO, paper_of
 from ngo.pipeline.plan import Plan, plan
+from ngo.pipeline.universes import PREFIX
 
 MARK = re.compile(r"\bassumed:\s*")
 
@@ -68,7 +69,9 @@ def of_paper(configs: Sequence[str | Path]) -> list[Assumption]:
 
 def _used(place: Place, config: Mapping, planned: Plan) -> bool:
     section, name = place[0], place[1] if len(place) > 1 else None
-    named = {"training": planned.training, "partitions": planned.partitions}
+    sampled = [name.removeprefix(PREFIX) for name in planned.universes]
+    named: dict[str, Collection[str]] = {"training": planned.training, "universes": sampled}
+    named["partitions"] = planned.partitions
     named |= {"artefacts": planned.artefacts, **planned.measures}
     if section == "defaults":
         default = config[section][name]

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
 
+from ngo.analysis.universes import ACCURACY_OF, CHOSEN, columns
 from ngo.common.fields import Field, checked, fields_of
 from ngo.common.registry import UserError, shown, unknown
 from ngo.data.partition import PARTITIONS
 from ngo.gossip.coupling import COUPLINGS
 from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline.universes import PREFIX
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts.claims.claim import Claim, ClaimsFile, Gate
@@ -91,6 +93,9 @@ class Table:
             self.columns = OF_PARTITIONS | read
         else:
             self.columns = OF_RUNS | set(FIELDS)
+            if name.startswith(PREFIX):
+                settings = columns(dict.fromkeys([*FIELDS, ACCURACY_OF]))
+                self.columns |= {"universe", CHOSEN, *settings}
 
 
 def _check(key: str, entry: Claim | Gate, tables: list[Table]) -> None:

@@ -16,14 +16,24 @@ PAPERS = Path("papers")
 # Levels of a config; the package's own have 5.
 DEEPEST = 20
 
+SEEDS = "decide-"
+"""How the names of overlays with added seeds start."""
+
+
+def seeds_overlay(config: Path, tier: object) -> Path:
+    """The overlay with the seeds that were added to a tier, next to its last config file."""
+    return config.with_name(f"{SEEDS}{tier}.yaml")
+
 
 def tiers(folder: str | Path = CONFIG.parent) -> list[list[Path]]:
     """The config files of each tier: the base alone, and the base with each overlay.
 
-    Overlays are the other files in ``folder``, and the configs of the papers next to it.
+    Overlays are the other files in ``folder`` but those of added seeds, and the configs of the
+    papers next to it.
     """
     base = Path(folder, CONFIG.name)
-    overlays = sorted(path for path in base.parent.glob("*.yaml") if path != base)
+    others = (path for path in base.parent.glob("*.yaml") if path != base)
+    overlays = sorted(path for path in others if not path.name.startswith(SEEDS))
     overlays += sorted((base.parent.parent / PAPERS).glob(f"*/{CONFIG.name}"))
     return [[base], *([base, path] for path in overlays)]
 

@@ -70,6 +70,7 @@ def config_schema(*, values: bool = False) -> Schema:
                     "additionalProperties": _ref("run"),
                 },
                 "training": _named(_training()),
+                "universes": _named({**_universes(), "type": ["object", "null"]}),
                 "partitions": _named(mapping_schema({"settings": _ref("names"), "seed": _SEED})),
                 **{
                     name: _named(_measurement(entry, values))
@@ -133,6 +134,34 @@ def _training() -> Schema:
     )
 
 
+def _universes() -> Schema:
+    """See ``pipeline.universes``."""
+    interval = mapping_schema(
+        {"from": _NUMBER, "to": _NUMBER, "log": {"type": "boolean"}}, optional=("log",)
+    )
+    factors: Schema = {"type": "object", "additionalProperties": _POSITIVE}
+    return mapping_schema(
+        {
+            "settings": _ref("names"),
+            "compare": _list(_ref("case")),
+            "count": _whole(1, 10**5),
+            "sobol_seed": _SEED,
+            "seeds": _whole(1, 10**4),
+            "evaluations": _whole(1, 10**4),
+            "values": {
+                "type": "object",
+                "minProperties": 1,
+                "additionalProperties": {"anyOf": [_list({}, unique=True), interval]},
+            },
+            "scale": {
+                "type": "object",
+                "additionalProperties": {"type": "object", "additionalProperties": factors},
+            },
+        },
+        optional=("seeds", "evaluations", "scale"),
+    )
+
+
 def _measurement(entry: Measurement, values: bool) -> Schema:
     if values:
         return entry.schema
@@ -173,9 +202,10 @@ def _ref(name: str) -> Schema:
 
 
 _OPTIONAL = ("paper", "runs_per_gpu", "plugins", "defaults", "findings", "mixed_versions", "only",
-             "first_seed", "network")  # fmt: skip
+             "first_seed", "network", "universes")  # fmt: skip
 _RESOURCES: Schema = {"mem_mb": _whole(1, 10**9), "runtime": _whole(1, 10**6)}
 _NUMBER: Schema = {"type": "number"}
+_POSITIVE: Schema = {"type": "number", "exclusiveMinimum": 0}
 _SECONDS: Schema = {"type": "number", "minimum": 0}
 #: See ``pipeline.paper.Paper``.
 _PAPER: Schema = {
@@ -188,7 +218,7 @@ _PAPER: Schema = {
 #: See ``analysis.network_time.NetworkModel``.
 _NETWORK: Schema = {
     "latency": _SECONDS,
-    "bandwidth": {"type": "number", "exclusiveMinimum": 0},
+    "bandwidth": _POSITIVE,
     "step": _SECONDS,
     "slow": {"type": "number", "minimum": 0, "maximum": 1},
     "slowdown": {"type": "number", "minimum": 1},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
@@ -28,16 +28,22 @@ def training_runs(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
 
     A list in a case expands to one case for each of its values.
     """
+    return list({spec.id: spec for _, _, spec in runs_by_case(key, config, entry)}.values())
+
+
+def runs_by_case(
+    key: str, config: Mapping, entry: Mapping
+) -> Iterator[tuple[str, dict[str, object], RunSpec]]:
+    """The runs of one experiment, each with its setting and with the fields of its case."""
     seeds = _seeds_by_setting(key, config, entry)
     settings = named_settings(key, config, entry["settings"])
-    runs = [
-        resolve_run(f"{key}.compare[{index}]", {**values, "seed": seed}, config, setting)
-        for name, setting in zip(entry["settings"], settings, strict=True)
-        for index, case in enumerate(entry["compare"])
-        for values in expanded(f"{key}.compare[{index}]", case)
-        for seed in seeds[name]
-    ]
-    return list({spec.id: spec for spec in runs}.values())
+    for name, setting in zip(entry["settings"], settings, strict=True):
+        for index, case in enumerate(entry["compare"]):
+            place = f"{key}.compare[{index}]"
+            for values in expanded(place, case):
+                for seed in seeds[name]:
+                    given = {**values, "seed": seed}
+                    yield name, values, resolve_run(place, given, config, setting)
 
 
 def check_size(config: Mapping) -> None:
@@ -46,16 +52,21 @@ def check_size(config: Mapping) -> None:
     The grids are counted, not expanded.
     """
     total = 0
-    for name, entry in config["training"].items():
-        seeds = _seeds_by_setting(f"training.{name}", config, entry)
+    sampled = {
+        f"universes.{name}": {"seeds": 1, **each}
+        for name, each in config.get("universes", {}).items()
+    }
+    trained = {f"training.{name}": each for name, each in config["training"].items()}
+    for name, entry in {**trained, **sampled}.items():
+        seeds = _seeds_by_setting(name, config, entry)
         cases = sum(
             prod(len(_as_list(value)) for value in case.values()) for case in entry["compare"]
         )
-        runs = cases * sum(map(len, seeds.values()))
+        runs = cases * sum(map(len, seeds.values())) * entry.get("count", 1)
         total += runs
         if total > RUNS:
             raise UserError(
-                f"training.{name}: its grid has {runs:,} runs, and the config {total:,} so far; "
+                f"{name}: its grid has {runs:,} runs, and the config {total:,} so far; "
                 f"the limit is {RUNS:,}."
             )
 

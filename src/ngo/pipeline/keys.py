@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 DATA = "ngo.data.download:prepare"
 PARTITION = ("ngo.training.partition_file:draw", "ngo.training.partition_file:write")
 AGGREGATE = "ngo.analysis.results:aggregate"
+UNIVERSES = "ngo.analysis.universes:in_universes"
 CLASSES = "ngo.analysis.results:class_counts"
 DRAWING = "ngo.figures.making:Opened"
 ASSUMPTIONS = "ngo.pipeline.assumptions"
@@ -92,7 +94,9 @@ class Keys:
         if name == "runs":
             return self._joined(self._runs)
         if name in self.plan.training:
-            return self._joined(spec.id for spec in self.plan.training[name])
+            runs = self._joined(spec.id for spec in self.plan.training[name])
+            found = self.plan.universes.get(name)
+            return key(runs, fingerprint(UNIVERSES), list(map(asdict, found))) if found else runs
         kind, _, artefact = name.partition("_")
         if kind == "classes":
             drawn = [spec.partition_id for spec in self.plan.partitions.get(artefact, ())]
@@ -128,7 +132,7 @@ class Keys:
     def page(self, made: Iterable[str], texts: Iterable[str]) -> str:
         """The key of the page of results, of products with the keys ``made`` and of text files."""
         own = [_sha256(PACKAGE / name) for name in PAGE_TEXTS]
-        read = [*texts, *filter(None, [self.plan.findings])]
+        read = [*texts, *filter(None, [self.plan.findings]), str(self.plan.registered)]
         return key(fingerprint(*PAGE), list(made), [_sha256(Path(path)) for path in read], own)
 
     def _joined(self, runs: Iterable[str]) -> str:

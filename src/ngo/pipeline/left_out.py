@@ -17,7 +17,7 @@ def without_left_out(config: Mapping) -> dict:
     training = config["training"] if isinstance(config.get("training"), Mapping) else {}
     sections = {
         kind: config[kind]
-        for kind in ("training", "partitions", *MEASUREMENTS)
+        for kind in ("training", "universes", "partitions", *MEASUREMENTS)
         if isinstance(config.get(kind), Mapping)
     }
     only = config.get("only")

@@ -14,11 +14,11 @@ def summary(plan: Plan) -> str:
     """One line about how much a plan trains."""
     runs = plan.runs.values()
     samples = sum(spec.samples for spec in runs)
-    plural = "" if len(plan.training) == 1 else "s"
-    return (
-        f"{len(runs)} runs of {len(plan.training)} experiment{plural} on "
-        f"{len(plan.partition_runs)} partitions train {samples:,} samples"
-    )
+    experiments, sampled = len(plan.training) - len(plan.universes), len(plan.universes)
+    of = f"{experiments} experiment{'s' * (experiments != 1)}"
+    of += f" and {sampled} sample{'s' * (sampled != 1)} of universes" if sampled else ""
+    partitions = len(plan.partition_runs)
+    return f"{len(runs)} runs of {of} on {partitions} partitions train {samples:,} samples"
 
 
 def overview(folder: str | Path = CONFIG.parent) -> Iterator[str]:

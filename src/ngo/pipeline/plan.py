@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.analysis.apart import pooled
+from ngo.analysis.universes import Universe
 from ngo.common import plugins
 from ngo.common.devices import check_device
 from ngo.common.former import read_claims, renamed_throughout
@@ -25,9 +27,11 @@ from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve
 from ngo.pipeline.left_out import without_left_out
 from ngo.pipeline.paper import Paper, paper_of, reference, shared
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
+from ngo.pipeline.universes import PREFIX, sampled_runs
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
-from verdicts.claims.claim import ClaimsFile
+from verdicts.claims.claim import ADDED, ClaimsFile
+from verdicts.registration.registered import Registration, read_registration, registration_path
 
 # Folders of results/ that all tiers share or once shared: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
@@ -61,6 +65,8 @@ class Plan:
     network: dict[str, dict]
     #: The names of the tidy tables that the config defines, including those that it leaves out.
     defined: set[str]
+    #: The universes of an experiment, if it is a sample of them, by its name.
+    universes: dict[str, list[Universe]]
 
     @cached_property
     def ledger(self) -> ClaimsFile:
@@ -69,6 +75,16 @@ class Plan:
         check_tables(ledger, self.defined, {*self.paper.figures, *self.defined, CLAIMS})
         check_filters(ledger, self.training)
         return ledger
+
+    @property
+    def registered(self) -> Path:
+        """The file that says when claims were registered, if there is one."""
+        return registration_path(self.claims)
+
+    @cached_property
+    def registration(self) -> Registration | None:
+        """When claims were registered, if they were; a one-line UserError for a wrong file."""
+        return read_registration(self.registered)
 
     def tables(self, name: str) -> list[str]:
         """The names of the tidy tables that a figure or table reads.
@@ -88,15 +104,19 @@ class Plan:
     def artefacts(self) -> dict[str, Declared]:
         """The figures and tables, by name: those of the paper whose tidy tables the plan makes.
 
-        An experiment that no figure of the paper reads has a default figure. The table of claims
-        is the last.
+        An experiment that no figure of the paper reads has a default figure, but for the added
+        seeds of a claim. The table of claims is the last.
         """
         paper = self.paper.figures
         read = {table for each in paper.values() for table in each.reads.values()}
         default = shared("default")
         return {
             **{n: each for n, each in paper.items() if self.made.issuperset(each.reads.values())},
-            **{name: default.of(name) for name in self.training if name not in {*read, *paper}},
+            **{
+                name: default.of(name)
+                for name in self.training
+                if name not in {*read, *paper, *self.universes} and not name.startswith(ADDED)
+            },
             CLAIMS: shared(CLAIMS),
         }
 
@@ -179,7 +199,9 @@ def plan(config: Mapping) -> Plan:
     check_fields("defaults", config.get("defaults", {}))
     for name, setting in config["settings"].items():
         check_fields(f"settings.{name}", setting)
-    training = experiments(config)
+    training, universes = experiments(config), {}
+    for name, entry in config.get("universes", {}).items():
+        training[PREFIX + name], universes[PREFIX + name] = sampled_runs(name, config, entry)
     partitions = {
         name: _partitions(f"partitions.{name}", config, entry)
         for name, entry in config["partitions"].items()
@@ -208,7 +230,8 @@ def plan(config: Mapping) -> Plan:
         mixed_versions=config.get("mixed_versions", MIXED[0]),
         findings=config.get("findings"),
         network=dict(config.get("network", {})),
-        defined=_tables(whole["training"], whole["partitions"], whole),
+        defined=_tables([*whole["training"], *_sampled(whole)], whole["partitions"], whole),
+        universes=universes,
     )
     for name, entry in paper.figures.items():
         given = planned.values.get(name, {})
@@ -220,6 +243,11 @@ def _tables(training: Iterable[str], partitions: Iterable[str], measures: Mappin
     """The names of the tidy tables of experiments, partitions and measurements."""
     measured = {f"{kind}_{name}" for kind in MEASUREMENTS for name in measures.get(kind, ())}
     return {*training, *(f"classes_{name}" for name in partitions), *measured, "runs"}
+
+
+def _sampled(config: Mapping) -> list[str]:
+    """The names of the tidy tables of universes."""
+    return [PREFIX + name for name in config.get("universes", ())]
 
 
 def load_plugins(config: Mapping) -> None:

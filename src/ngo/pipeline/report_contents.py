@@ -9,13 +9,16 @@ from pathlib import Path
 
 from ngo.figures.declaration import Declared
 from ngo.pipeline.archives.archive import ABOUT, OLDER
+from ngo.pipeline.archives.claim_basis import bases
 from ngo.pipeline.config_files import place, read_config
 from ngo.pipeline.places import CLAIMS, tier_folder
-from ngo.pipeline.plan import plan
+from ngo.pipeline.plan import Plan, plan
 from ngo.report.contents import Contents, Shown, text
 from ngo.report.findings import findings
 from ngo.report.provenance import provenance
-from verdicts.row import read_rows
+from verdicts.registration.registered import as_date
+from verdicts.registration.standing import with_standing
+from verdicts.row import Row, read_rows
 
 
 def report_contents(configs: Sequence[Path]) -> Contents:
@@ -32,6 +35,8 @@ def report_contents(configs: Sequence[Path]) -> Contents:
         row if row.shows in names else replace(row, shows="")
         for row in read_rows(folder / f"tables/{CLAIMS}.csv")
     ]
+    trained = records(planned.shown_runs)
+    rows = _registered(rows, planned, trained)
     contents = Contents(
         tier=planned.tier,
         paper=asdict(planned.paper),
@@ -41,7 +46,7 @@ def report_contents(configs: Sequence[Path]) -> Contents:
         ledger=CLAIMS,
         assumptions=folder / "tables/assumptions",
         older=older(Path(ABOUT)),
-        provenance=provenance(records(planned.shown_runs), map(place, configs), planned.plugins),
+        provenance=provenance(trained, map(place, configs), planned.plugins),
     )
     contents.check()
     return contents
@@ -60,6 +65,22 @@ def older(path: Path) -> str:
 def records(runs: Iterable[str]) -> list[dict]:
     """The records of runs, ordered by id."""
     return [json.loads(text(Path(f"results/runs/{run}/run.json"))) for run in sorted(runs)]
+
+
+def _registered(rows: list[Row], planned: Plan, trained: Iterable[dict]) -> list[Row]:
+    """The rows with whether their claims were registered before their first run.
+
+    The first run of a claim is the first of those that decide it. Measurements have no date.
+    """
+    if planned.registration is None:
+        return rows
+    started = {each["id"]: as_date("started", each["started"]) for each in trained}
+    first = {}
+    for group in bases(planned.ledger.claims, planned, {}):
+        dates = [started[run] for run in group.runs if run in started]
+        if dates:
+            first[group.claim] = min(dates)
+    return with_standing(rows, planned.ledger, planned.registration, first)
 
 
 def _shown(entry: Declared, folder: Path) -> Shown:

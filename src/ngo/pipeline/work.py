@@ -13,6 +13,8 @@ from pathlib import Path
 from ngo.data.dataset import DATASETS
 from ngo.gossip.method import METHODS
 from ngo.pipeline.grid import training_runs
+from ngo.pipeline.left_out import without_left_out
+from ngo.pipeline.universes import PREFIX, sampled_runs
 from ngo.training.earlier import METRICS, record_of
 from ngo.training.spec import RunSpec
 
@@ -85,6 +87,7 @@ def runs_by_setting(config: Mapping) -> Iterator[tuple[str, str, list[RunSpec]]]
     A run that several experiments share is listed with the first of them alone.
     """
     seen: set[str] = set()
+    config = without_left_out(config)
     for name, entry in config["training"].items():
         for setting in entry["settings"]:
             one = {**entry, "settings": [setting]}
@@ -94,6 +97,12 @@ def runs_by_setting(config: Mapping) -> Iterator[tuple[str, str, list[RunSpec]]]
             new = {spec.id: spec for spec in runs if spec.id not in seen}
             seen.update(new)
             yield name, setting, list(new.values())
+    for name, entry in config.get("universes", {}).items():
+        for setting in entry["settings"]:
+            runs, _ = sampled_runs(name, config, {**entry, "settings": [setting]})
+            new = {spec.id: spec for spec in runs if spec.id not in seen}
+            seen.update(new)
+            yield PREFIX + name, setting, list(new.values())
 
 
 def recorded(run: str, results: Path) -> Recorded | None:

@@ -14,7 +14,7 @@ from PIL import Image
 from ngo.figures.pages import body
 from ngo.figures.plots import DESCRIPTION
 from ngo.report.contents import Contents, content, text
-from verdicts.counts import counted
+from verdicts.counts import counted, registered
 from verdicts.statistics.judgement import FAILS, HOLDS, VERDICTS
 
 FOLDER = Path(__file__).with_name("page")
@@ -32,7 +32,13 @@ def html_page(contents: Contents) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        picture=picture, table=table, prose=prose, slug=slug, counted=counted, words=_words
+        picture=picture,
+        table=table,
+        prose=prose,
+        slug=slug,
+        counted=counted,
+        registered=registered,
+        words=_words,
     )
     style = Markup(text(FOLDER / "page.css"))
     template = environment.get_template("page.html.jinja")

@@ -10,7 +10,7 @@ from tabulate import tabulate
 from ngo.figures.markdown_text import inert
 from ngo.report.contents import Contents, Shown, text
 from ngo.report.findings import Findings, Sentence, Topic
-from verdicts.counts import counted
+from verdicts.counts import counted, registered
 from verdicts.render.markdown import escaped
 
 BEGIN = "<!-- summary: written by make results-page -->"
@@ -111,7 +111,7 @@ def summary(contents: Contents, images: str, page: str = "") -> str:
     parts = [
         BEGIN,
         f"{counted(found.counted)} The tier is {contents.tier}; "
-        f"{dict(contents.provenance)['Runs']} runs.",
+        f"{dict(contents.provenance)['Runs']} runs. {registered(contents.rows)}".strip(),
         table,
         "\n".join(_bullet(sentence, page) for sentence in found.first),
         *(f"![{escaped(entry.title)}]({images}/{found.figure}.png)" for entry in shown),
@@ -141,7 +141,7 @@ def claims_table(contents: Contents) -> str:
             "Measured": escaped(row.measured),
             "95 % interval": row.interval,
             "n": row.counted,
-            "Reason": escaped(row.why),
+            "Reason": escaped("; ".join(filter(None, [row.why, row.registration]))),
         }
         for row in contents.rows
     ]

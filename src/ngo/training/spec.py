@@ -270,7 +270,7 @@ class _OfAll(Mapping[str, T]):
         self._fact = fact
 
     def __getitem__(self, name: str) -> T:
-        return self._fact({**DECLARED, **_CORE}[name])
+        return self._fact(_CORE[name] if name in _CORE else dict(DECLARED)[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter([*_CORE, *sorted(DECLARED)])  # whichever module was imported first

@@ -51,7 +51,7 @@ def _check_topology(spec: RunSpec, topology: Topology, entry: Method) -> None:
             f"topology: {spec.topology!r} is directed, and method {spec.method!r} needs "
             f"symmetric weights; methods for directed graphs: {', '.join(able) or 'none'}."
         )
-    if spec.weights != METROPOLIS and (topology.directed or topology.weighted):
+    if spec.weights not in (None, METROPOLIS) and (topology.directed or topology.weighted):
         raise UserError(
             f"weights: {spec.weights!r} has no effect with topology {spec.topology!r}, which "
             f"{'is directed' if topology.directed else 'has its own'}; it must be {METROPOLIS}."

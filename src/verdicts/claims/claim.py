@@ -20,6 +20,9 @@ predicts was chosen or fitted with the numbers that decide it."""
 POOLED = "pooled"
 """The quantity of a claim whose number is the mean of those of other claims."""
 
+ADDED = "added_"
+"""How the names of tables with added seeds start."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -67,7 +70,7 @@ class Claim:
     @property
     def added(self) -> str:
         """The table with the runs of seeds that were added for this claim alone."""
-        return "added_" + re.sub(r"\W", "_", self.id)
+        return ADDED + re.sub(r"\W", "_", self.id)
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,8 @@ class ClaimsFile:
     gates: Mapping[str, Gate]
     #: The files with printed numbers that claims name.
     printed: tuple[Path, ...] = ()
+    #: What decides each claim, as a hash, by id (``claims.forms``).
+    forms: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tables(self) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ from typing import Any
 
 from verdicts.claims.claim import MARKS, POOLED, Cell, Claim, ClaimsFile, Gate, Universes
 from verdicts.claims.entries import boolean, check_keys, mapping, names, number, one_of, text
-from verdicts.claims.for_each import expanded
+from verdicts.claims.forms import forms
 from verdicts.claims.pooling import with_members
-from verdicts.claims.printed import PrintedNumbers
+from verdicts.claims.resolved import resolved
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
 from verdicts.rows.selection import Selection
@@ -60,39 +60,15 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
     check_keys("claims", content, SECTIONS, ("claims",))
     plan = checked_plan("looks", content.get("looks"))
-    sections = {name: mapping(name, content.get(name, {})) for name in SECTIONS[1:]}
-    named = {
-        name: {
-            value: mapping(f"values.{name}.{value}", entry)
-            for value, entry in mapping(f"values.{name}", values).items()
-        }
-        for name, values in sections["values"].items()
-    }
+    entries = resolved(content, folder)
     gates = {
-        str(name): _gate(f"gates.{name}", name, entry)
-        for name, entry in expanded("gates", sections["gates"], named).items()
+        str(name): _gate(f"gates.{name}", name, entry) for name, entry in entries.gates.items()
     }
-    short = _with_defaults(sections["claims"], sections["defaults"])
-    printed = PrintedNumbers(folder)
     claims = [
-        _claim(f"claims.{name}", name, printed.numbers(f"claims.{name}", entry), gates, plan)
-        for name, entry in expanded("claims", short, named).items()
+        _claim(f"claims.{name}", name, entry, gates, plan) for name, entry in entries.claims.items()
     ]
     by_id = with_members({claim.id: claim for claim in claims})
-    return ClaimsFile(by_id, gates, tuple(sorted(printed.files)))
-
-
-def _with_defaults(
-    claims: Mapping[Any, object], defaults: Mapping[Any, object]
-) -> dict[object, object]:
-    """The claims, each with what it does not give from the defaults that it names."""
-    found = dict(claims)
-    for name, entry in claims.items():
-        if isinstance(entry, Mapping) and "defaults" in entry:
-            chosen = one_of(f"claims.{name}.defaults", entry["defaults"], defaults)
-            own = {key: value for key, value in entry.items() if key != "defaults"}
-            found[name] = {**mapping(f"defaults.{chosen}", defaults[chosen]), **own}
-    return found
+    return ClaimsFile(by_id, gates, entries.printed, forms(entries))
 
 
 def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], plan: Plan) -> Claim:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -25,11 +25,16 @@ def with_members(claims: Mapping[str, Claim]) -> dict[str, Claim]:
     }
 
 
+def alike(name: str, ids: Iterable[str]) -> list[str]:
+    """The ids that a name or a pattern stands for."""
+    return [id for id in ids if fnmatchcase(id, name)]
+
+
 def _members(claim: Claim, claims: Mapping[str, Claim]) -> Iterator[str]:
     key = f"claims.{claim.id}.with.claims"
     for name in names(key, claim.arguments["claims"]):
-        like = [id for id in claims if fnmatchcase(id, name) and not claims[id].is_pooled]
-        found = [name] if name in claims else like
+        single = {id: each for id, each in claims.items() if not each.is_pooled}
+        found = [name] if name in claims else alike(name, single)
         if not found:
             raise unknown(key, name, claims)
         for id in found:

@@ -34,7 +34,8 @@ def _line(row: Row) -> dict[str, str]:
         "p": _p(row.deciding_p),
         "Smallest effect": number(row.detectable),
         "Seeds needed": _seeds(row.seeds_needed),
-        "Reason": "; ".join(filter(None, (*row.remarks, row.hardest_case))) or ABSENT,
+        "Reason": "; ".join(filter(None, (*row.remarks, row.hardest_case, row.registration)))
+        or ABSENT,
         "Shown in": row.shows or ABSENT,
     }
 

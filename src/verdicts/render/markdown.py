@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from verdicts.counts import counted, counts
+from verdicts.counts import counted, counts, registered
 from verdicts.render.board import EXPLAINED, print_board
 from verdicts.row import Row
 
 
 def as_markdown(rows: Sequence[Row]) -> str:
     """A page: the counts, a table of the claims, and one of their cells if there are any."""
-    parts = ["# Verdicts", counted(counts(rows)), pipe_table(print_board(rows)), EXPLAINED]
+    told = filter(None, [counted(counts(rows)), registered(rows)])
+    parts = ["# Verdicts", *told, pipe_table(print_board(rows)), EXPLAINED]
     cells = print_board(rows, cells=True)
     if len(cells):
         parts += ["## Parts of claims", pipe_table(cells)]

@@ -7,7 +7,7 @@ from html import escape
 
 import pandas as pd
 
-from verdicts.counts import counted, counts
+from verdicts.counts import counted, counts, registered
 from verdicts.render.board import EXPLAINED, print_board
 from verdicts.row import Row
 
@@ -34,7 +34,8 @@ def as_page(rows: Sequence[Row], title: str = "Verdicts") -> str:
     All text is escaped: nothing in a claims file becomes markup.
     """
     cells = print_board(rows, cells=True)
-    parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(counted(counts(rows)))}</p>"]
+    told = filter(None, [counted(counts(rows)), registered(rows)])
+    parts = [f"<h1>{escape(title)}</h1>", *(f"<p>{escape(text)}</p>" for text in told)]
     parts += [_table(print_board(rows), "Claims"), f"<p>{escape(EXPLAINED)}</p>"]
     if len(cells):
         parts += ["<h2>Parts of claims</h2>", _table(cells, "Parts of claims")]

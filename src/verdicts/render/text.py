@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from verdicts.counts import counted, counts
+from verdicts.counts import counted, counts, registered
 from verdicts.row import ABSENT, Row
 
 WIDTH = 11
@@ -13,7 +13,8 @@ WIDTH = 11
 
 def as_text(rows: Sequence[Row]) -> str:
     """Two lines for each claim or cell, and the counts."""
-    return "\n".join([*(_lines(row) for row in rows), "", counted(counts(rows))]) + "\n"
+    told = filter(None, [counted(counts(rows)), registered(rows)])
+    return "\n".join([*(_lines(row) for row in rows), "", *told]) + "\n"
 
 
 def _lines(row: Row) -> str:
@@ -23,6 +24,6 @@ def _lines(row: Row) -> str:
     details += [f"expected {row.expectation}"] if row.expectation else []
     details += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
     details += [row.seeds] if row.seeds else []
-    details += [row.why] if row.why else []
+    details += [text for text in (row.why, row.registration) if text]
     first = f"{row.verdict:<{WIDTH}}{what}"
     return "\n".join([first, " " * WIDTH + "  " + "; ".join(details)] if details else [first])

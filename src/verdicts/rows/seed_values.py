@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,19 @@ import pandas as pd
 from verdicts.registry import UserError, nearest
 from verdicts.rows.run_values import Value, per_run
 from verdicts.rows.selection import Selection, selected
+
+_NOTED: ContextVar[list[pd.DataFrame] | None] = ContextVar("noted", default=None)
+
+
+@contextmanager
+def noted_runs() -> Iterator[list[pd.DataFrame]]:
+    """A list of the runs that are put side by side meanwhile: columns ``seed`` and ``run``."""
+    noted: list[pd.DataFrame] = []
+    token = _NOTED.set(noted)
+    try:
+        yield noted
+    finally:
+        _NOTED.reset(token)
 
 
 def runs_by_seed(rows: pd.DataFrame, value: Value, over: Sequence[str] = ()) -> pd.DataFrame:
@@ -35,6 +50,8 @@ def runs_by_seed(rows: pd.DataFrame, value: Value, over: Sequence[str] = ()) -> 
             f"over: {one} and {other} have the same seed; select one of them, or name the field in "
             f"which they differ."
         )
+    if (noted := _NOTED.get()) is not None:
+        noted.append(runs[["seed", "run"]])
     return runs
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import pandas as pd
 
 from verdicts.statistics.evidence import evidence
 from verdicts.statistics.expectation import Expectation
-from verdicts.statistics.judgement import DECIDED, EQUIVALENT, FAILS, HOLDS, judge
+from verdicts.statistics.judgement import DECIDED, EQUIVALENT, FAILS, HOLDS, Verdict, judge
 
 SEEDS = (3, 5, 10, 20)
 
@@ -103,46 +103,62 @@ def error_rates(
         for noise in noises:
             for count in seeds:
                 stream = np.random.default_rng([count, len(records)])
-                shares = _shares(situation, NOISE[noise], count, simulations, stream)
+                tally = Tally(situation)
+                for family, expectations, paper in simulated(
+                    situation, noise, count, simulations, stream
+                ):
+                    pairs = zip(family, expectations, strict=True)
+                    tally.add(judge([evidence(*each) for each in pairs]), paper)
                 records.append(
-                    {"situation": situation.name, "noise": noise, "seeds": count, **shares}
+                    {"situation": situation.name, "noise": noise, "seeds": count, **tally.shares}
                 )
     return pd.DataFrame(records)
 
 
-def _shares(
-    situation: Situation,
-    noise: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray],
-    count: int,
-    simulations: int,
-    stream: np.random.Generator,
-) -> dict[str, float]:
-    false = dict.fromkeys(SAID, 0)
-    any_false = found = findable = both = real = 0
-    drawn = noise(stream, (simulations,))
-    values = noise(stream, (simulations, len(situation.means), count))
+def simulated(
+    situation: Situation, noise: str, count: int, simulations: int, stream: np.random.Generator
+) -> Iterator[tuple[np.ndarray, list[Expectation], float]]:
+    """Families: the values of each claim, [claims, ``count``], what it says, the paper's value."""
+    drawn = NOISE[noise](stream, (simulations,))
+    values = NOISE[noise](stream, (simulations, len(situation.means), count))
     values += np.array(situation.means)[:, None]
     for family, paper in zip(values, drawn, strict=True):
-        expectations = situation.expectations(paper)
-        judged = judge([evidence(*each) for each in zip(family, expectations, strict=True)])
+        yield family, situation.expectations(paper), paper
+
+
+class Tally:
+    """How often verdicts on simulated families were false, and how often true ones were found."""
+
+    def __init__(self, situation: Situation) -> None:
+        self.situation = situation
+        self.families = self.any_false = self.found = self.findable = self.both = self.real = 0
+        self.false = dict.fromkeys(SAID, 0)
+
+    def add(self, judged: Sequence[Verdict], paper: float) -> None:
+        """Count the verdicts on a family."""
         pairs = [
             ({each.verdict} | ({BELOW_MARGIN} if each.below_margin else set()), true)
-            for each, true in zip(judged, _true(situation, paper), strict=True)
+            for each, true in zip(judged, _true(self.situation, paper), strict=True)
         ]
         wrong = {each for said, true in pairs for each in said & set(SAID) - true}
         for each in wrong:
-            false[each] += 1
-        any_false += bool(wrong)
-        found += sum(bool(said & true - {BELOW_MARGIN}) for said, true in pairs)
-        findable += sum(bool(true) for _, true in pairs)
-        both += sum(said >= BOTH for said, true in pairs if true >= BOTH)
-        real += sum(true >= BOTH for _, true in pairs)
-    return {
-        **{f"false_{verdict}": number / simulations for verdict, number in false.items()},
-        "false": any_false / simulations,
-        "power": found / findable if findable else float("nan"),
-        "both": both / real if real else float("nan"),
-    }
+            self.false[each] += 1
+        self.families += 1
+        self.any_false += bool(wrong)
+        self.found += sum(bool(said & true - {BELOW_MARGIN}) for said, true in pairs)
+        self.findable += sum(bool(true) for _, true in pairs)
+        self.both += sum(said >= BOTH for said, true in pairs if true >= BOTH)
+        self.real += sum(true >= BOTH for _, true in pairs)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The columns of ``error_rates``."""
+        return {
+            **{f"false_{name}": count / self.families for name, count in self.false.items()},
+            "false": self.any_false / self.families,
+            "power": self.found / self.findable if self.findable else float("nan"),
+            "both": self.both / self.real if self.real else float("nan"),
+        }
 
 
 def _true(situation: Situation, paper: float) -> list[set[str]]:

@@ -19,6 +19,9 @@ from verdicts.statistics.expectation import Expectation
 EXACT_FROM = 8
 """From this number of seeds on, the sign-flip test decides."""
 
+Test = Callable[[np.ndarray], float]
+"""The one-sided p value of a positive centre."""
+
 RANKED_FROM = 6
 """Fewer ranks can't have a two-sided p value below 5 %."""
 
@@ -60,21 +63,27 @@ class Evidence:
     """How many looks were taken; None without a plan."""
 
 
-def evidence(values: np.ndarray, expectation: Expectation) -> Evidence:
-    """The evidence in one value per seed; NaN is a seed without a value."""
+def evidence(
+    values: np.ndarray, expectation: Expectation, sign_test: Test = sign_flip.upper_tail
+) -> Evidence:
+    """The evidence in one value per seed; NaN is a seed without a value.
+
+    ``sign_test`` is used from ``EXACT_FROM`` seeds on; simulations have a faster one.
+    """
     found = np.asarray(values, dtype=float)
     found = found[~np.isnan(found)]
     infinite = int(np.count_nonzero(np.isinf(found)))
     count = len(found)
     off = found - expectation.value
-    tail = _tail(count, ranked=infinite > 0)
+    tail = sign_test if count >= EXACT_FROM else _t_tail
+    tail = _rank_tail if infinite else tail
     usable = count >= FEWEST and (infinite > 0 or not _constant(found, expectation.value))
     p_t = p_flip = p_difference = p = p_equivalent = float("nan")
     side = 1
     if usable:
         p_difference, side = _two_sided(tail, off)
         p_t = float("nan") if infinite else _two_sided(_t_tail, off)[0]
-        p_flip = p_difference if tail is sign_flip.upper_tail else float("nan")
+        p_flip = p_difference if tail is sign_test else float("nan")
         p, p_equivalent = _deciding(off, expectation, tail, p_difference)
     estimate, low, high = _interval(found)
     return Evidence(
@@ -97,7 +106,7 @@ def evidence(values: np.ndarray, expectation: Expectation) -> Evidence:
 def _deciding(
     off: np.ndarray,
     expectation: Expectation,
-    tail: Callable[[np.ndarray], float],
+    tail: Test,
     difference: float,
 ) -> tuple[float, float]:
     """The p values ``p`` and ``p_equivalent`` of the distances from the expected value.
@@ -119,14 +128,7 @@ def _deciding(
     return difference, within
 
 
-def _tail(count: int, *, ranked: bool) -> Callable[[np.ndarray], float]:
-    """The one-sided test of a positive centre for so many values."""
-    if ranked:
-        return _rank_tail
-    return sign_flip.upper_tail if count >= EXACT_FROM else _t_tail
-
-
-def _two_sided(tail: Callable[[np.ndarray], float], off: np.ndarray) -> tuple[float, int]:
+def _two_sided(tail: Test, off: np.ndarray) -> tuple[float, int]:
     """The two-sided p value of a difference from 0, and its side, 1 or −1."""
     side = 1 if (signed_ranks(off) if np.isinf(off).any() else off).sum() >= 0 else -1
     return min(1.0, 2 * tail(side * off)), side

@@ -43,17 +43,17 @@ def seeds_needed(evidence: Evidence, family: int = 1) -> float:
     """
     if evidence.pairs < FEWEST or not evidence.spread > 0:
         return math.nan
-    return _fewest(lambda count: chance(evidence, count, family) >= POWER)
+    level = ALPHA * share_at(evidence, coming=True) / family
+    return _fewest(lambda count: chance(evidence, count, level) >= POWER)
 
 
-def chance(evidence: Evidence, count: int, family: int = 1) -> float:
+def chance(evidence: Evidence, count: int, level: float = ALPHA) -> float:
     """The probability that ``count`` seeds decide the claim, if what was measured is true.
 
     By a difference (for ``near`` and ``paper``, from the margin's edge), or by equivalence if the
     estimate is within a margin. ``evidence`` has three seeds or more, and a spread.
     """
     spread, expected = evidence.spread, evidence.expectation
-    level = ALPHA * share_at(evidence, coming=True) / family
     effect = abs(evidence.estimate - expected.value) / spread
     margin = math.nan if expected.margin is None else expected.margin / spread
     powers = [0.0]

@@ -33,7 +33,7 @@ def upper_tail(values: np.ndarray) -> float:
         sums = _random_sums(values, stream)
         return float((1 + np.count_nonzero(sums >= least)) / (1 + DRAWS))
     half = len(values) // 2
-    one, other = _all_sums(values[:half]), np.sort(_all_sums(values[half:]))
+    one, other = (np.sort(_all_sums(part)) for part in (values[:half], values[half:]))
     enough = len(other) - np.searchsorted(other, least - one, side="left")
     return float(enough.sum() / 2.0 ** len(values))
 

@@ -64,7 +64,7 @@ def test_couplings_are_named_whatever_the_method():
     )
     found = opened("fig6").module.with_coupling(rows).drop_duplicates("run")
     assert found["coupling"].tolist() == [
-        "gossip", "averaging", "ngo", "gossip", "ngo", "averaging", "centralized",
+        "gossip", "averaging", "ngo, whole steps", "gossip", "ngo", "averaging", "centralized",
     ]  # fmt: skip
     assert found["local_steps"].tolist() == [1, 1, 1, 5, 5, 5, 1]
 

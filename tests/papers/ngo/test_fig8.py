@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 from figure_files import drawn, made, opened
-from made_up import SEEDS, panel, rates
+from made_up import SEEDS, metrics, panel, rates, run
 from often_evaluated import often
 
 from ngo.analysis.curves import part
@@ -35,6 +35,15 @@ def test_the_curves_have_a_panel_for_each_gamma_with_every_run():
     assert len(thin) == 2 * len(SEEDS)
     assert all(0 <= y <= 100 for a in curves.lines for y in a.get_ydata())
     assert panel(figure, r"ring, $\gamma = 0.1$").get_ylim() == curves.get_ylim()
+
+
+def test_an_exponent_on_one_topology_alone_is_not_at_the_shared_values():
+    more = [run(0.3, 5.0, seed=s, method="ngo", p=0.8, gamma=0.1) for s in SEEDS]
+    figure, shown = drawn("fig8", pd.concat([rates(), metrics(*more)], ignore_index=True), often())
+    runs = part(shown, "runs")
+    assert not runs.loc[runs["p"] == 0.8, "at_shared"].astype(bool).any()
+    labels = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert {"gossip, $p = 1$", "NGO, $p = 0.9$", "NGO, $p = 0.8$"} <= labels
 
 
 def test_the_figure_is_made_from_a_file(tmp_path):

@@ -14,6 +14,7 @@ from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.collect import RUNS, collect_finished
+from ngo.pipeline.archives.members import named_members
 from ngo.pipeline.archives.packed_runs import write_run
 
 PLUGIN = "from pathlib import Path\nPath('ran').touch()\n"
@@ -94,6 +95,43 @@ def test_a_config_that_can_not_be_planned_is_refused(made, config, message):
     ):
         pass
     assert "\n" not in str(told.value)
+
+
+REGISTERED = "config/reference/claims.registered.yaml"
+
+
+def test_an_archive_may_have_the_registration_of_its_claims(made):
+    form = {"form": "0" * 64, "date": "2026-11-22T12:00:00+00:00", "revision": ""}
+    text = yaml.safe_dump({"claims": {"1": [form]}}).encode()
+    archive = Archive("a.tar", {**changed(made), REGISTERED: text})
+    with archived_plan(archive, trusted=False, tell=print) as planned:
+        (entry,) = planned.registration["1"]
+        assert (entry.form, entry.date.day) == ("0" * 64, 22)
+    for wrong in (b"claims: {a: 1}", b"[", text.replace(b"0000", b"../.", 1)):
+        with (
+            pytest.raises(UserError, match=r"^archive: 'a.tar' is refused: .*registered") as told,
+            archived_plan(
+                Archive("a.tar", {**changed(made), REGISTERED: wrong}), trusted=False, tell=print
+            ),
+        ):
+            pass
+        assert "\n" not in str(told.value)
+
+
+def test_an_archive_carries_the_registration_that_is_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/claims.yaml").write_text("claims: {}\n")
+    configs, planned = campaign(tmp_path, claims="own/claims.yaml")
+    assert planned.registration is None
+    assert "own/claims.registered.yaml" not in named_members(planned)
+    planned.registered.write_text("claims: {}\n")
+    assert planned.registered.as_posix() == "own/claims.registered.yaml"
+    assert named_members(planned)["own/claims.registered.yaml"] == planned.registered
+    spec = next(iter(planned.runs.values()))
+    write_run(RUNS / spec.id, made_up_run(spec))
+    members, _ = collect_finished(configs)
+    assert members["own/claims.registered.yaml"] == b"claims: {}\n"
 
 
 def test_other_members_than_the_configs_are_refused(made):

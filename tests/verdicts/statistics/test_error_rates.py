@@ -9,6 +9,7 @@ from conftest import REPOSITORY
 import ngo.analysis  # noqa: F401 (registers the values and quantities of runs)
 from verdicts.claims.claims_file import read_claims
 from verdicts.statistics.error_rates import SEEDS, SITUATIONS, error_rates
+from verdicts.statistics.sequential_rates import SEQUENTIAL, sequential_rates
 
 SIMULATIONS = 1000
 ALPHA = 0.05
@@ -82,7 +83,11 @@ def test_the_text_of_the_page_is_that_of_its_tool(monkeypatch):
     monkeypatch.syspath_prepend(REPOSITORY / "tools")
     import verdicts_page
 
-    text = verdicts_page.page(error_rates(1, SITUATIONS[:1]), verdicts_page.SIMULATIONS)
+    text = verdicts_page.page(
+        error_rates(1, SITUATIONS[:1]),
+        sequential_rates(1, SEQUENTIAL[:1], ["normal"]),
+        verdicts_page.SIMULATIONS,
+    )
     written = verdicts_page.PAGE.read_text(encoding="utf-8")
     assert written.startswith(text.partition("**above 0: the mean is 0**")[0])
 

@@ -50,7 +50,7 @@ class RandomK(Codec):
 
     def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
         """Only the drawn entries change."""
-        add_entries(x, x_hat, self._indices(self._seeds()))
+        add_entries(x, x_hat, self._indices(self._seeds()), spread)
 
     def _seeds(self) -> torch.Tensor:
         """A seed for each row ``[n, 1]``, drawn from its stream."""

@@ -50,7 +50,7 @@ class TopK(Codec):
 
     def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
         """Only the entries that are kept change."""
-        add_entries(x, x_hat, self._largest(x, x_hat, spread))
+        add_entries(x, x_hat, self._largest(x, x_hat, spread), spread)
 
     def _largest(self, x: torch.Tensor, h: torch.Tensor, spread: Map = in_order) -> torch.Tensor:
         """The places ``[n, k]`` of the largest |x − h|; ``h`` may be one row."""

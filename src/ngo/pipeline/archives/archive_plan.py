@@ -68,7 +68,7 @@ def _planned(archive: Archive) -> Plan:
         try:
             planned = plan(about["config"])
             check_expected(archive.members, planned, about["configs"])
-            planned.ledger  # noqa: B018 (its file is checked)
+            planned.ledger, planned.registration  # noqa: B018 (their files are checked)
             if planned.findings is not None:
                 read_findings(planned.findings)
         except UserError:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ngo.analysis.universes import Universe, in_universes
 from ngo.pipeline.archives.agreement import unequal_row
 from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.carried import CARRIED, listed
@@ -38,7 +39,9 @@ def faults(archive: Archive, planned: Plan) -> Iterator[tuple[str, str | None]]:
             if member in members:
                 wanted = {spec.id for spec in specs}
                 paths = {run: Path(folder, run, METRICS) for run in sorted(wanted)}
-                yield name, _other_table(archive.table(member), paths, planned.mixed_versions)
+                universes = planned.universes.get(name, ())
+                told = planned.mixed_versions
+                yield name, _other_table(archive.table(member), paths, told, universes)
 
 
 def _other_final(run: FinishedRun) -> str | None:
@@ -51,10 +54,16 @@ def _other_final(run: FinishedRun) -> str | None:
     return None
 
 
-def _other_table(table: pd.DataFrame, paths: Mapping[str, Path], mixed_versions: str) -> str | None:
+def _other_table(
+    table: pd.DataFrame,
+    paths: Mapping[str, Path],
+    mixed_versions: str,
+    universes: Sequence[Universe],
+) -> str | None:
     """The first difference between a tidy table and the one joined from the rows of its runs.
 
-    ``paths`` are the files of these rows by the ids of the runs.
+    ``paths`` are the files of these rows by the ids of the runs; ``universes`` are those of the
+    table, if it has any.
     """
     import pandas as pd
 
@@ -67,6 +76,7 @@ def _other_table(table: pd.DataFrame, paths: Mapping[str, Path], mixed_versions:
     file = io.BytesIO()
     try:
         together = results.aggregate(paths.values(), mixed_versions)
+        together = in_universes(together, universes) if universes else together
         together.to_parquet(file, index=False)
     except (ValueError, TypeError, LookupError) as error:
         return f"its runs can't be joined ({' '.join(str(error).split())[:200]})"

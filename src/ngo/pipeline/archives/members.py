@@ -103,6 +103,8 @@ def named_members(planned: Plan) -> dict[str, Path]:
     places[carried("claims", planned.claims)] = Path(planned.claims)
     for path in planned.ledger.printed:  # read from the file of claims, which is inside
         places[carried("claims", str(path))] = path
+    if planned.registered.exists():
+        places[carried("claims", str(planned.registered))] = planned.registered
     if planned.findings is not None:
         places[carried("findings", planned.findings)] = Path(planned.findings)
     return places

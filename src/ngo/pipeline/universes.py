@@ -1,0 +1,135 @@
+"""From the section ``universes`` of a config to samples of values, and to the runs of each.
+
+A value has a list of choices, all equally likely, or a range of numbers. A scrambled Sobol sample
+covers all values together: its first k points are the sample of k universes, so that a smaller
+count leaves out the last ones. Universe k has seeds of its own, which all entries share. Its values
+take the place of those of the setting: a method, a topology or a partition that does not read one
+ignores it, and a compared case replaces it.
+
+Light: the workflow imports this module at every start; scipy is imported where a config has
+universes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from ngo.analysis.universes import ACCURACIES, ACCURACY_OF, Universe
+from ngo.common.registry import UserError, shown, unknown
+from ngo.pipeline.grid import check_fields, named_settings, training_runs
+from ngo.training.spec import FIELDS, RunSpec
+
+PREFIX = "universes_"
+"""What the name of an entry's tidy table begins with."""
+
+DIGITS = 3
+"""Sampled numbers that need not be whole have so many significant digits."""
+
+
+def sampled_runs(
+    name: str, config: Mapping, entry: Mapping
+) -> tuple[list[RunSpec], list[Universe]]:
+    """The runs of an entry, each once, and its universes; a UserError for the first mistake."""
+    key, first = f"universes.{name}", config.get("first_seed", 0)
+    if PREFIX + name in config["training"]:
+        raise UserError(f"{key}: training has an entry {PREFIX + name!r}; choose another name.")
+    settings = named_settings(key, config, entry["settings"])
+    chosen = dict(zip(entry["settings"], settings, strict=True))
+    seeds = entry.get("seeds", 1)
+    runs: dict[str, RunSpec] = {}
+    universes = []
+    for number, values in enumerate(sample(key, entry)):
+        own = _fields(values, entry)
+        there = {
+            "settings": {each: {**setting, **own} for each, setting in chosen.items()},
+            "first_seed": first + number * seeds,
+        }
+        of_it = training_runs(
+            f"{key}, universe {number}", {**config, **there}, {**entry, "seeds": seeds}
+        )
+        runs |= {spec.id: spec for spec in of_it}
+        universes.append(Universe(number, values, tuple(spec.id for spec in of_it)))
+    return list(runs.values()), universes
+
+
+def sample(key: str, entry: Mapping) -> list[dict[str, object]]:
+    """The values of each universe; a UserError for a value that no run can have."""
+    values = entry["values"]
+    for name, given in values.items():
+        _check_value(f"{key}.values", name, given)
+    _check_scale(f"{key}.scale", entry)
+    from scipy.stats import qmc
+
+    points = qmc.Sobol(len(values), rng=entry["sobol_seed"]).random_base2(
+        math.ceil(math.log2(max(2, entry["count"])))
+    )
+    return [
+        {name: _value(name, values[name], u) for name, u in zip(values, point, strict=True)}
+        for point in points[: entry["count"]].tolist()
+    ]
+
+
+def _value(name: str, given: list | Mapping, u: float) -> object:
+    """The value at ``u`` in [0, 1) of its choices or its range."""
+    if isinstance(given, list):
+        return given[int(u * len(given))]
+    low, high = given["from"], given["to"]
+    x = low * (high / low) ** u if given.get("log") else low + u * (high - low)
+    return round(x) if FIELDS[name].kind is int else _rounded(x)
+
+
+def _rounded(x: float) -> float:
+    return float(f"{x:.{DIGITS}g}")
+
+
+def _fields(values: Mapping[str, object], entry: Mapping) -> dict[str, object]:
+    """The fields of a universe's runs: scaled where the entry says so, and evaluated so often."""
+    own = {name: value for name, value in values.items() if name != ACCURACY_OF}
+    for name, by in entry.get("scale", {}).items():
+        for field, factors in by.items():
+            factor = factors.get(own.get(field), 1)
+            own[name] = _rounded(own[name] * factor)
+    if "evaluations" in entry and "epochs" in own:
+        own["eval_every"] = own["epochs"] / entry["evaluations"]
+    return own
+
+
+def _check_value(key: str, name: str, given: object) -> None:
+    """Raise unless ``given`` is a list of choices, or a range of numbers, that the field allows."""
+    if name == ACCURACY_OF:
+        for each in given if isinstance(given, list) else [given]:
+            if not isinstance(each, str) or each not in ACCURACIES:
+                raise unknown(f"{key}.{name}", each, ACCURACIES)
+    elif name not in FIELDS or name == "seed":
+        raise unknown(key, name, [ACCURACY_OF, *(each for each in FIELDS if each != "seed")])
+    elif isinstance(given, list):
+        check_fields(key, {name: given})
+    else:
+        _check_range(key, name, given)
+
+
+def _check_range(key: str, name: str, given: object) -> None:
+    assert isinstance(given, Mapping)  # by the schema
+    if FIELDS[name].kind not in (int, float):
+        raise UserError(f"{key}.{name}: {shown(dict(given))} is a range; {name} takes a list.")
+    check_fields(key, {name: [given["from"], given["to"]]})
+    if not given["from"] < given["to"]:
+        raise UserError(f"{key}.{name}: from {given['from']:g} must be below to {given['to']:g}.")
+    if given.get("log") and given["from"] <= 0:
+        raise UserError(f"{key}.{name}.log: it needs a range above 0; from is {given['from']:g}.")
+
+
+def _check_scale(key: str, entry: Mapping) -> None:
+    """Raise unless each factor is of a sampled number, and depends on a sampled choice."""
+    values = entry["values"]
+    for name, by in entry.get("scale", {}).items():
+        if name not in values or FIELDS[name].kind is not float:
+            raise unknown(key, name, [n for n in values if n in FIELDS and FIELDS[n].kind is float])
+        for field, factors in by.items():
+            if not isinstance(values.get(field), list):
+                lists = [each for each in values if isinstance(values[each], list)]
+                raise unknown(f"{key}.{name}", field, lists)
+            for choice in factors:
+                if choice not in values[field]:
+                    raise unknown(f"{key}.{name}.{field}", choice, map(str, values[field]))

@@ -1,0 +1,115 @@
+"""The next look at an undecided claim: its runs, what they take, and why there may be none."""
+
+import math
+
+import pytest
+import yaml
+from undecided_tier import CLAIMS, SIDES, TRAINING, make, tier, with_overlay
+
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.decide import decisions, read_tables_of
+from verdicts.ledger import judged
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def decided(folder, claims, hours=100.0, **changes):
+    configs, planned = tier(folder, claims, **changes)
+    tables = read_tables_of(planned, folder / "results/test/metrics")
+    config = read_config(configs)
+    return decisions(config, planned, tables, folder / "results", hours=hours)
+
+
+def test_a_tuned_claim_adds_the_values_that_the_first_seeds_chose(folder):
+    (look,) = decided(folder, {"tuned": CLAIMS["tuned"]}).chosen
+    shared = {"topology": "ring", "holdout": 0.1}
+    assert look.entries == {
+        "added_tuned": {
+            "settings": ["tiny"],
+            "seeds": [7, 8, 9, 10],
+            "compare": [
+                {"method": "gossip", "gamma": 0.4, **shared},
+                {"method": "ngo", "gamma": 1.0, "p": 0.9, **shared},
+            ],
+        }
+    }
+    assert (look.seeds, look.look, len(look.costs)) == (4, 8, 8)
+    assert sum(look.costs.values()) == 4 * (60 + 120)
+
+
+def test_a_quantity_that_puts_no_runs_side_by_side_adds_all_of_its_rows(folder):
+    slope = {"quantity": "slope_on_V", "where": {"method": "ngo"}}
+    (look,) = decided(folder, {"slope": slope}).chosen
+    compare = look.entries["added_slope"]["compare"]
+    assert {case["gamma"] for case in compare} == {0.1, 0.4, 1.0}
+    assert len(look.costs) == 3 * 4
+
+
+def test_the_chance_is_that_of_the_look_and_says_what_a_decision_takes(folder):
+    claims = {"a": CLAIMS["at-one"]}
+    (look,) = decided(folder, claims).chosen
+    assert 0.1 < look.chance < 0.8
+    assert look.to_decide == math.inf
+    (longer,) = decided(folder, claims, looks=(4, 8, 16, 32)).chosen
+    assert longer.to_decide == pytest.approx((32 - 4) * (60 + 120))
+    (smaller,) = decided(folder, {name: CLAIMS["at-one"] for name in "ab"} | claims).chosen[:1]
+    assert smaller.chance == look.chance  # each is its own family
+    family = {name: {**CLAIMS["at-one"], "family": "f"} for name in "ab"}
+    assert decided(folder, family).chosen[0].chance < look.chance
+
+
+def test_claims_in_several_settings_share_an_experiment(folder):
+    tiny = {"dataset": "digits", "model": "mnist_cnn", "partition": "iid", "epochs": 0.2,
+            "eval_every": 0.1, "batch_size": 16, "workers": 3}  # fmt: skip
+    other = {**tiny, "partition": "shards", "shards": 6, "epochs": 0.4}
+    training = {"own": {**TRAINING["own"], "settings": ["tiny", "other"]}}
+    claim = {**CLAIMS["at-one"], "with": {**SIDES, "over": ["partition"]}}
+    found = decided(
+        folder, {"a": claim}, training=training, settings={"tiny": tiny, "other": other}
+    )
+    (entry,) = found.overlay["training"].values()
+    assert (len(entry["settings"]), len(entry["compare"])) == (1, 4)
+    (folder / "decide-test.yaml").write_text(yaml.safe_dump(found.overlay))
+    _, planned = with_overlay(folder, [folder / "config.yaml"])
+    own = {spec.id.rpartition("-")[0].replace("-s3", "-s7") for spec in planned.training["own"]}
+    added = [spec for spec in planned.training["added_a"] if spec.seed == 7]
+    assert {spec.id.rpartition("-")[0] for spec in added} <= own
+    assert {spec.epochs for spec in added} == {0.2, 0.4}
+
+
+def test_a_pooled_claim_adds_seeds_to_its_members(folder):
+    claims = {
+        "one": CLAIMS["at-one"],
+        "two": {**CLAIMS["at-one"], "where": {"gamma": 0.4}},
+        "all": {"quantity": "pooled", "with": {"claims": ["one", "two"]}},
+    }
+    found = decided(folder, claims)
+    (pooled,) = [look for look in found.chosen if look.claim == "all"]
+    assert set(pooled.entries) == {"added_one", "added_two"}
+    configs = [folder / "config.yaml"]
+    (folder / "decide-test.yaml").write_text(yaml.safe_dump(found.overlay))
+    make(folder, (planned := with_overlay(folder, configs)[1]))
+    tables = read_tables_of(planned, folder / "results/test/metrics")
+    assert [row.looks for row in judged(planned.ledger, tables)] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"looks": None}, "its file has no looks for it"),
+        ({"looks": [4]}, "all 1 looks are taken, with 4 seeds"),
+        ({"quantity": "level", "value": 1}, None),
+    ],
+)
+def test_reasons_why_more_seeds_do_not_help(folder, change, reason):
+    if reason is None:
+        change = {"quantity": "level", "with": {"value": "step"}, "where": {"method": "gossip",
+                  "gamma": 1.0}}  # fmt: skip
+        reason = "all seeds have the same value, so nothing is known of their spread"
+    found = decided(folder, {"a": {**CLAIMS["at-one"], **change}})
+    assert found.chosen == found.left == []
+    assert found.reasons == {"a": reason}

@@ -1,0 +1,174 @@
+"""Samples of values that a paper does not state: what is sampled, and which runs come of it."""
+
+from collections import Counter
+
+import pytest
+from configs import changed, config_of, plan_of
+
+from ngo.common.registry import UserError
+from ngo.pipeline.keys import Keys
+from ngo.pipeline.universes import sample
+from ngo.pipeline.work import runs_by_setting
+
+VALUES = {
+    "lr": {"from": 0.01, "to": 1, "log": True},
+    "p": {"from": 0.6, "to": 0.9},
+    "batch_size": [8, 16],
+    "workers": {"from": 4, "to": 10},
+    "local_rule": ["sgd", "momentum"],
+    "weights": ["metropolis", "uniform"],
+}
+ENTRY = {
+    "settings": ["digits_noniid"],
+    "compare": [{"method": ["centralized", "gossip", "ngo"]}],
+    "count": 6,
+    "sobol_seed": 0,
+    "values": VALUES,
+}
+
+
+def own(**values):
+    return sample("universes.own", {**ENTRY, **values})
+
+
+def plan_with(**values):
+    """The plan of the demo with one entry ``own``."""
+    config = config_of()
+    config["universes"] = {"own": {**ENTRY, **values}}
+    return plan_of(config)
+
+
+def test_fewer_universes_are_the_first_of_more():
+    large = own(count=50)
+    assert own(count=7) == large[:7]
+    assert own(count=1) == large[:1]
+    assert own(count=50, sobol_seed=1) != large
+    assert len({tuple(values.items()) for values in large}) == 50
+
+
+def test_values_cover_their_ranges_and_choices_are_equally_likely():
+    found = own(count=64)
+    assert all(list(values) == list(VALUES) for values in found)
+    for name, ends in (("lr", (0.01, 1)), ("p", (0.6, 0.9)), ("workers", (4, 10))):
+        of = [values[name] for values in found]
+        assert ends[0] <= min(of) <= max(of) <= ends[1]
+    assert sum(values["lr"] < 0.1 for values in found) == 32  # half of them, on a log scale
+    assert sum(values["p"] < 0.75 for values in found) in range(30, 35)
+    assert {type(values["workers"]) for values in found} == {int}
+    assert Counter(values["batch_size"] for values in found) == {8: 32, 16: 32}
+    assert all(values["lr"] == float(f"{values['lr']:.3g}") for values in found)
+
+
+def test_the_runs_of_a_universe_are_paired():
+    plan = plan_with(seeds=2)
+    assert [each.number for each in plan.universes["universes_own"]] == list(range(6))
+    runs = plan.runs
+    for universe in plan.universes["universes_own"]:
+        specs = [runs[run] for run in universe.runs]
+        assert Counter(spec.method for spec in specs) == {"centralized": 2, "gossip": 2, "ngo": 2}
+        assert {spec.seed for spec in specs} == {2 * universe.number, 2 * universe.number + 1}
+        for name in ("lr", "batch_size", "workers", "local_rule"):
+            assert {getattr(spec, name) for spec in specs} == {universe.values[name]}
+        one, two, *others = (spec for spec in specs if spec.method != "centralized")
+        assert {spec.weights for spec in (one, two, *others)} == {universe.values["weights"]}
+        assert {spec.p for spec in specs} == {None, 1.0, universe.values["p"]}
+        assert len({spec.partition_id for spec in specs}) == 2
+
+
+def test_a_smaller_count_drops_runs_and_changes_none():
+    large, small = (plan_with(count=count).training["universes_own"] for count in (6, 3))
+    assert {spec.id for spec in small} < {spec.id for spec in large}
+    assert len(small) == 9
+
+
+def test_entries_with_the_same_sample_share_runs():
+    config = config_of()
+    again = {**ENTRY, "count": 3, "compare": [{"method": ["ngo", "dsgd"]}]}
+    config["universes"] = {"own": ENTRY, "again": again}
+    plan = plan_of(config)
+    both = [{spec.id for spec in plan.training[f"universes_{name}"]} for name in ("own", "again")]
+    assert len(both[0] & both[1]) == 3
+    listed = list(runs_by_setting(config))
+    assert sum(len(specs) for *_, specs in listed) == len(plan.runs)
+    assert [(name, len(specs)) for name, _, specs in listed[-2:]] == [
+        ("universes_own", 18),
+        ("universes_again", 3),
+    ]
+
+
+def test_a_number_may_be_scaled_by_a_choice():
+    plan = plan_with(scale={"lr": {"local_rule": {"momentum": 0.1}}})
+    rules = set()
+    for universe in plan.universes["universes_own"]:
+        rate, rule = universe.values["lr"], universe.values["local_rule"]
+        factor = {"sgd": 1, "momentum": 0.1}[rule]
+        assert plan.runs[universe.runs[0]].lr == pytest.approx(factor * rate, rel=1e-3)
+        rules.add(rule)
+    assert rules == {"sgd", "momentum"}
+
+
+def test_every_run_is_evaluated_as_often():
+    values = {"epochs": {"from": 1, "to": 20}}
+    for spec in plan_with(values=values, evaluations=4).training["universes_own"]:
+        assert spec.eval_every == spec.epochs / 4
+
+
+def test_universes_are_left_out_like_experiments_and_have_no_figure():
+    plan = plan_with()
+    assert "universes_own" in plan.made
+    assert "universes_own" not in plan.artefacts
+    assert "universes_digits" in plan_of(changed("universes.digits", None)).defined
+    only = plan_of({**config_of(), "only": ["digits"]})
+    assert list(only.training) == ["universes_digits"]
+
+
+def test_the_table_is_made_again_when_its_values_have_changed():
+    """A value that no run reads is in the table all the same."""
+    choices = ["workers", "mean"]
+    one, other = (plan_with(values={"accuracy_of": each}) for each in (choices, choices[::-1]))
+    assert {spec.id for spec in one.training["universes_own"]} == {
+        spec.id for spec in other.training["universes_own"]
+    }
+    assert one.universes != other.universes
+    assert Keys(one).table("universes_own") != Keys(other).table("universes_own")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("settings", ["digit_iid"], "universes.digits.settings: 'digit_iid' is unknown"),
+        ("count", 0, "universes.digits.count: 0 is not allowed; it must be .*1 or more"),
+        ("cuont", 8, "universes.digits: 'cuont' is unknown;.*Did you mean 'count'"),
+        ("values", {}, "universes.digits.values: {} is not allowed"),
+        ("values.seed", [0, 1], "universes.digits.values: 'seed' is unknown"),
+        ("values.lrr", [0.1], "universes.digits.values: 'lrr' is unknown;.*Did you mean 'lr'"),
+        ("values.lr", [], r"universes.digits.values.lr: \[\] is not allowed"),
+        ("values.lr", {"from": 0.3, "to": 0.1}, "values.lr: from 0.3 must be below to 0.1"),
+        ("values.lr", {"from": 0, "to": 0.1}, "universes.digits.values: lr: 0 is out of range"),
+        ("values.lr", {"from": 0.1}, "universes.digits.values.lr: .* is not allowed"),
+        ("values.weights", {"from": 0, "to": 1}, "values.weights: .* is a range; weights takes a"),
+        ("values.weights", ["unifrom"], "values: weights: 'unifrom' is unknown;.*'uniform'"),
+        ("values.weight_decay", {"from": 0, "to": 1, "log": True}, "weight_decay.log: it needs a"),
+        ("values.accuracy_of", ["all"], "values.accuracy_of: 'all' is unknown; allowed: mean"),
+        ("scale", {"momentum": {}}, "universes.digits.scale: 'momentum' is unknown; allowed: .*lr"),
+        ("scale", {"lr": {"p": {"a": 1}}}, "universes.digits.scale.lr: 'p' is unknown;.*weights"),
+        ("scale", {"lr": {"weights": {"a": 1}}}, "scale.lr.weights: 'a' is unknown;.*uniform"),
+        ("values.batch_size", [16, 400], r"universe \d.compare\[0\]: batch_size: 400 is larger th"),
+        ("compare.1.topology", ["rin"], r"universe 0.compare\[1\]: topology: 'rin' is unknown"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_in_one_line(path, value, message):
+    with pytest.raises(UserError, match=message) as told:
+        plan_of(changed(f"universes.digits.{path}", value))
+    assert "\n" not in str(told.value)
+
+
+def test_an_experiment_may_not_have_the_name_of_the_table():
+    config = changed("training.universes_digits", config_of()["training"]["fig2"])
+    with pytest.raises(UserError, match="universes.digits: training has an entry 'universes_digi"):
+        plan_of(config)
+
+
+def test_too_many_universes_are_counted_and_not_expanded():
+    with pytest.raises(UserError, match="universes.digits: its grid has 300,000 runs"):
+        plan_of(changed("universes.digits.count", 100_000))

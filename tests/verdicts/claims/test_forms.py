@@ -1,0 +1,84 @@
+"""The form of a claim: what decides it, and no more."""
+
+import pytest
+import yaml
+from quantities_for_tests import CLAIM, quantities, write  # noqa: F401
+
+from verdicts.claims.claims_file import read_claims
+from verdicts.claims.forms import forms
+from verdicts.claims.resolved import resolved
+
+pytestmark = pytest.mark.usefixtures("quantities")
+
+GATE = {"column": "score", "take": "min", "above": 1, "else": "untrained"}
+
+
+def form(folder, change=(), gate=(), **sections):
+    """The form of the claim ``a`` with changes."""
+    content = {"claims": {"a": {**CLAIM, **dict(change)}}, "gates": {"g": {**GATE, **dict(gate)}}}
+    return forms(resolved({**content, **sections}, folder))["a"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [{"place": "Table 2"}, {"says": "B"}, {"unit": "points"}, {"shows": "fig1"},
+     {"kind": "trend"}, {"trivial": "x"}, {"circular": "x"}, {"above": 0.0}],
+)  # fmt: skip
+def test_words_and_the_type_of_a_number_do_not_count(tmp_path, words):
+    assert form(tmp_path, words) == form(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"from": "u"}, {"where": {"p": 1}}, {"quantity": "start"}, {"with": {"value": "V"}},
+     {"above": 1}, {"margin": 0.5}, {"family": "f"}, {"gate": "g"}, {"cells": {"x": {"p": 1}}},
+     {"every_cell": True}, {"looks": [10, 20]}, {"universes": {}}],
+)  # fmt: skip
+def test_what_decides_a_claim_counts(tmp_path, change):
+    assert form(tmp_path, change) != form(tmp_path)
+
+
+def test_a_gate_counts_without_its_words_and_the_plan_of_the_file_counts(tmp_path):
+    gated = {"gate": "g"}
+    assert form(tmp_path, gated, {"else": "not trained"}) == form(tmp_path, gated)
+    assert form(tmp_path, gated, {"above": 2}) != form(tmp_path, gated)
+    assert form(tmp_path, {"gate": ["g"]}) == form(tmp_path, gated)
+    assert form(tmp_path, {}, {"above": 2}) == form(tmp_path)
+    assert form(tmp_path, looks=[10]) == form(tmp_path, {"looks": [10]}) != form(tmp_path)
+
+
+def test_how_a_claim_is_written_does_not_count(tmp_path):
+    short = yaml.safe_load("""
+        defaults: {d: {place: here, says: "{x}", kind: order, from: t, quantity: end, above: 0}}
+        claims: {"{x}": {for_each: {x: [a, b]}, defaults: d}}
+    """)
+    found = forms(resolved(short, tmp_path))
+    assert found == {"a": form(tmp_path), "b": form(tmp_path)}
+
+
+def test_a_printed_number_counts_by_its_value(tmp_path):
+    paper = {"file": "n.csv", "column": "x", "where": {"p": 1}}
+    change = {"above": None, "paper": paper, "margin": 1}
+    found = []
+    for text in ("p,x\n1,97.5\n", "p,x\n1,97.50\n", "p,x\n1,98\n"):
+        (tmp_path / "n.csv").write_text(text)
+        found.append(form(tmp_path, change))
+    assert found[0] == found[1] != found[2]
+
+
+def test_a_pooled_claim_changes_with_those_that_it_pools(tmp_path):
+    def pooled(**changes):
+        pool = {"quantity": "pooled", "from": None, "with": {"claims": "b-*"}}
+        claims = {"b-1": {}, "b-2": changes, "c": {}, "pool": pool}
+        return read_claims(write(tmp_path / "c.yaml", claims)).forms["pool"]
+
+    assert pooled(says="other words") == pooled()
+    assert pooled(above=1) != pooled()
+
+
+def test_entries_of_any_kind_have_a_form(tmp_path):
+    entries = {"a": 3, "b": {"quantity": "pooled", "with": 1}, "c": {"gate": [None]},
+               "d": {1: 10**400, "x": [True, None]}, "e": {"quantity": "pooled"}}  # fmt: skip
+    found = forms(resolved({"claims": entries}, tmp_path))
+    assert set(found) == set("bcde")
+    assert all(len(each) == 64 for each in found.values())

@@ -1,0 +1,91 @@
+"""The file that says when claims were registered."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from verdicts.registration.registered import (
+    added,
+    as_date,
+    read_registration,
+    registration_path,
+    written,
+)
+from verdicts.registry import UserError
+
+FIRST, SECOND = (datetime(2026, 1, day, 12, tzinfo=UTC) for day in (1, 2))
+ONE, OTHER = "1" * 64, "2" * 64
+
+
+def test_it_is_where_the_claims_are():
+    assert registration_path("a/own_claims.yaml") == Path("a/own_claims.registered.yaml")
+
+
+def test_a_form_is_added_once_and_nothing_is_removed(tmp_path):
+    found, new = added({}, {"a": ONE, "b": ONE}, FIRST, "abc")
+    assert new == ["a", "b"]
+    found, new = added(found, {"a": OTHER, "c": ONE}, SECOND, "")
+    assert new == ["a", "c"]
+    again, new = added(found, {"a": ONE, "b": ONE, "c": ONE}, SECOND, "")
+    assert (again, new) == (found, [])
+    assert [(each.form, each.date, each.revision) for each in found["a"]] == [
+        (ONE, FIRST, "abc"), (OTHER, SECOND, "")
+    ]  # fmt: skip
+    (tmp_path / "r.yaml").write_text(written(found))
+    assert read_registration(tmp_path / "r.yaml") == found
+    assert len(written(found).splitlines()) == 3 + 3 + 4  # head, claims and forms
+
+
+def test_without_a_file_there_is_none(tmp_path):
+    assert read_registration(tmp_path / "r.yaml") is None
+    (tmp_path / "r.yaml").write_text(written({}) + "  {}")
+    assert read_registration(tmp_path / "r.yaml") == {}
+
+
+def test_dates_have_a_time_zone():
+    there = datetime(2026, 1, 1, 14, tzinfo=timezone(timedelta(hours=2)))
+    assert as_date("date", there.isoformat()) == FIRST
+    assert as_date("date", FIRST) == FIRST
+    for wrong in ("2026-01-01T12:00:00", "soon", None, 3, "9999-12-31T23:59:59-12:00"):
+        with pytest.raises(UserError, match="date: .* is not allowed; give a date like"):
+            as_date("date", wrong)
+
+
+ENTRY = {"form": f"'{ONE}'", "date": f'"{FIRST.isoformat()}"', "revision": "''"}
+
+
+def line(**changes):
+    pairs = ", ".join(f"{name}: {value}" for name, value in {**ENTRY, **changes}.items())
+    return f"claims: {{a: [{{{pairs}}}]}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1]", "must be a mapping"),
+        ("claim: {}", "registered: 'claim' is unknown; allowed: claims. Did you mean 'claims'"),
+        ("claims: 3", "registered.claims: 3 is not allowed; it must be a mapping"),
+        ("claims: {a: {}}", "registered.claims.a: {} is not allowed; it must be a list of forms"),
+        ("claims: {a: []}", r"registered.claims.a: \[\] is not allowed"),
+        ("claims: {a: [1]}", r"registered.claims.a\[0\]: 1 is not allowed; it must be a mapping"),
+        (line(extra=1), r"a\[0\]: 'extra' is unknown; allowed: date, form, revision"),
+        (line(form="abc"), r"a\[0\].form: 'abc' is no hash"),
+        (line(form=ONE[:-1] + "g"), "is no hash"),
+        (line(revision="'../x'"), r"a\[0\].revision: '../x' is no hash"),
+        (line(revision=0), r"a\[0\].revision: 0 is not allowed; it must be text"),
+        (line(date="today"), r"a\[0\].date: 'today' is not allowed; give a date"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line(tmp_path, text, message):
+    (tmp_path / "r.yaml").write_text(text)
+    with pytest.raises(UserError, match=message) as error:
+        read_registration(tmp_path / "r.yaml")
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_with_too_many_forms_is_refused(tmp_path):
+    found, _ = added({}, {str(k): ONE for k in range(10_001)}, FIRST, "")
+    (tmp_path / "r.yaml").write_text(written(found))
+    with pytest.raises(UserError, match="has more than 10,000 forms"):
+        read_registration(tmp_path / "r.yaml")
