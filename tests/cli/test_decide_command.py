@@ -62,6 +62,15 @@ def test_where_nothing_is_undecided_it_says_so(folder):
     assert decide("--hours", "1") == "undecided: 0 of 1 claims (0%)\nNothing is undecided.\n"
 
 
+def test_mistakes_in_a_config_are_told_in_a_line(folder):
+    tier(folder)
+    for name in ("a/b", "[]"):
+        (folder / "more.yaml").write_text(f"tier: {name}\n")
+        configs = ("--config", "config.yaml", "--config", "more.yaml")
+        assert mistake("decide", *configs, "--hours", "1").startswith("tier: ")
+    assert mistake("decide", "--config", "config.yaml", "--hours", "-1").startswith("hours: -1")
+
+
 def test_a_tier_without_tables_is_a_mistake(folder):
     tier(folder)
     arguments = ("--config", "config.yaml", "--hours", "1", "--results", "elsewhere")

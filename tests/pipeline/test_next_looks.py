@@ -102,14 +102,17 @@ def test_a_pooled_claim_adds_seeds_to_its_members(folder):
     [
         ({"looks": None}, "its file has no looks for it"),
         ({"looks": [4]}, "all 1 looks are taken, with 4 seeds"),
-        ({"quantity": "level", "value": 1}, None),
+        (
+            {
+                "quantity": "level",
+                "with": {"value": "step"},
+                "where": {"method": "gossip", "gamma": 1.0},
+            },
+            "all seeds have the same value, so nothing is known of their spread",
+        ),
     ],
 )
 def test_reasons_why_more_seeds_do_not_help(folder, change, reason):
-    if reason is None:
-        change = {"quantity": "level", "with": {"value": "step"}, "where": {"method": "gossip",
-                  "gamma": 1.0}}  # fmt: skip
-        reason = "all seeds have the same value, so nothing is known of their spread"
     found = decided(folder, {"a": {**CLAIMS["at-one"], **change}})
     assert found.chosen == found.left == []
     assert found.reasons == {"a": reason}

@@ -24,7 +24,7 @@ from ngo.pipeline.plan import plan
 from ngo.pipeline.report_contents import older, report_contents
 from ngo.report.html_page import html_page
 from ngo.report.results_markdown import results_markdown
-from verdicts.registration.registered import added, written
+from verdicts.registration.registered import added, registration_path, written
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
 SHOWN = OF_A_TIER
@@ -109,7 +109,8 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
     forms = planned.ledger.forms
     registration, _ = added({}, {first: forms[first], second: "0" * 64}, early, "")
     registration, _ = added(registration, forms, late, "")
-    planned.registered.write_text(written(registration))
+    file = registration_path(planned.claims)
+    file.write_text(written(registration))
     made = report_contents(CONFIGS)
     assert [each.registered for each in made.rows] == ["before", "changed", "added", None]
     said = "Of 3 claims with dated runs, 1 was registered before their first run, 1 was changed"
@@ -117,7 +118,7 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
         assert said in text
         for each in ("registered before its", "changed after its", "added after its"):
             assert text.count(f"{each} first run") == 1
-    planned.registered.unlink()
+    file.unlink()
     assert {each.registered for each in report_contents(CONFIGS).rows} == {None}
 
 

@@ -9,6 +9,7 @@ import scipy.stats
 from quantities_for_tests import quantities, write  # noqa: F401
 
 from verdicts.claims.claims_file import read_claims
+from verdicts.ledger import compared_runs
 from verdicts.ledger import judged as judge
 from verdicts.quantity_registry import QUANTITIES, Quantity
 from verdicts.registry import UserError
@@ -242,3 +243,12 @@ def test_a_quantity_that_returns_something_else_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(QUANTITIES, "end", Quantity("end", lambda rows: rows, cases=True))
     with pytest.raises(UserError, match="must return a table with the columns case, measured"):
         judged(tmp_path, runs(3), {"a": {"above": None}})
+
+
+def test_the_runs_that_a_claim_or_a_cell_compares(tmp_path):
+    tables = {"t": pd.concat([runs(3), runs(5, "complete")], ignore_index=True)}
+    cells = {"ring": {"topology": "ring"}}
+    claim = read_claims(write(tmp_path / "c.yaml", {"a": {"cells": cells}})).claims["a"]
+    assert len(compared_runs(claim, "", tables)) == 10
+    found = compared_runs(claim, "ring", tables)
+    assert found["run"].tolist() == [f"mnist-ring-{seed}" for seed in range(5)]

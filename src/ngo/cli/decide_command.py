@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,7 +56,7 @@ def decide(
 
     config = read_config(configs)
     path = seeds_overlay(configs[-1], config.get("tier"))
-    earlier = read_config([path]) if path.exists() else {}
+    earlier = read_config([path]) if os.path.exists(path) else {}
     config = read_config(dict.fromkeys([*configs, *([path] if earlier else [])]))
     planned = plan(config)
     tables = read_tables_of(planned, results / planned.tier / "metrics")
@@ -112,7 +113,9 @@ def lines(found: Decisions, jobs: int) -> Iterator[str]:
 
 
 def _told(looks: list, costs: Mapping[str, float], jobs: int) -> str:
-    return f"{len(looks)} looks, {len(costs)} runs, {_hours(sum(costs.values()), jobs)} hours"
+    plural = "" if len(looks) == 1 else "s"
+    hours = _hours(sum(costs.values()), jobs)
+    return f"{len(looks)} look{plural}, {len(costs)} runs, {hours} hours"
 
 
 def _hours(seconds: float, jobs: int) -> str:

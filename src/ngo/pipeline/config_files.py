@@ -22,7 +22,7 @@ SEEDS = "decide-"
 
 def seeds_overlay(config: Path, tier: object) -> Path:
     """The overlay with the seeds that were added to a tier, next to its last config file."""
-    return config.with_name(f"{SEEDS}{tier}.yaml")
+    return config.parent / f"{SEEDS}{tier}.yaml"
 
 
 def tiers(folder: str | Path = CONFIG.parent) -> list[list[Path]]:

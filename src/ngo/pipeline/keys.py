@@ -29,6 +29,7 @@ from ngo.training.code import named_files, run_fingerprint
 from ngo.training.earlier import record_of
 from ngo.training.spec import FIELDS, RunSpec
 from verdicts.quantity_registry import QUANTITIES
+from verdicts.registration.registered import registration_path
 
 if TYPE_CHECKING:
     from ngo.pipeline.plan import Plan
@@ -132,7 +133,11 @@ class Keys:
     def page(self, made: Iterable[str], texts: Iterable[str]) -> str:
         """The key of the page of results, of products with the keys ``made`` and of text files."""
         own = [_sha256(PACKAGE / name) for name in PAGE_TEXTS]
-        read = [*texts, *filter(None, [self.plan.findings]), str(self.plan.registered)]
+        read = [
+            *texts,
+            *filter(None, [self.plan.findings]),
+            str(registration_path(self.plan.claims)),
+        ]
         return key(fingerprint(*PAGE), list(made), [_sha256(Path(path)) for path in read], own)
 
     def _joined(self, runs: Iterable[str]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.analysis.apart import pooled
@@ -31,7 +30,6 @@ from ngo.pipeline.universes import PREFIX, sampled_runs
 from ngo.training.checks import check_snapshots
 from ngo.training.spec import FINAL, RunSpec
 from verdicts.claims.claim import ADDED, ClaimsFile
-from verdicts.registration.registered import Registration, read_registration, registration_path
 
 # Folders of results/ that all tiers share or once shared: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry")
@@ -75,16 +73,6 @@ class Plan:
         check_tables(ledger, self.defined, {*self.paper.figures, *self.defined, CLAIMS})
         check_filters(ledger, self.training)
         return ledger
-
-    @property
-    def registered(self) -> Path:
-        """The file that says when claims were registered, if there is one."""
-        return registration_path(self.claims)
-
-    @cached_property
-    def registration(self) -> Registration | None:
-        """When claims were registered, if they were; a one-line UserError for a wrong file."""
-        return read_registration(self.registered)
 
     def tables(self, name: str) -> list[str]:
         """The names of the tidy tables that a figure or table reads.

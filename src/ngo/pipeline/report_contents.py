@@ -16,7 +16,7 @@ from ngo.pipeline.plan import Plan, plan
 from ngo.report.contents import Contents, Shown, text
 from ngo.report.findings import findings
 from ngo.report.provenance import provenance
-from verdicts.registration.registered import as_date
+from verdicts.registration.registered import as_date, read_registration, registration_path
 from verdicts.registration.standing import with_standing
 from verdicts.row import Row, read_rows
 
@@ -72,7 +72,8 @@ def _registered(rows: list[Row], planned: Plan, trained: Iterable[dict]) -> list
 
     The first run of a claim is the first of those that decide it. Measurements have no date.
     """
-    if planned.registration is None:
+    registration = read_registration(registration_path(planned.claims))
+    if registration is None:
         return rows
     started = {each["id"]: as_date("started", each["started"]) for each in trained}
     first = {}
@@ -80,7 +81,7 @@ def _registered(rows: list[Row], planned: Plan, trained: Iterable[dict]) -> list
         dates = [started[run] for run in group.runs if run in started]
         if dates:
             first[group.claim] = min(dates)
-    return with_standing(rows, planned.ledger, planned.registration, first)
+    return with_standing(rows, planned.ledger, registration, first)
 
 
 def _shown(entry: Declared, folder: Path) -> Shown:

@@ -16,6 +16,7 @@ from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.collect import RUNS, collect_finished
 from ngo.pipeline.archives.members import named_members
 from ngo.pipeline.archives.packed_runs import write_run
+from verdicts.registration.registered import read_registration, registration_path
 
 PLUGIN = "from pathlib import Path\nPath('ran').touch()\n"
 
@@ -105,7 +106,7 @@ def test_an_archive_may_have_the_registration_of_its_claims(made):
     text = yaml.safe_dump({"claims": {"1": [form]}}).encode()
     archive = Archive("a.tar", {**changed(made), REGISTERED: text})
     with archived_plan(archive, trusted=False, tell=print) as planned:
-        (entry,) = planned.registration["1"]
+        (entry,) = read_registration(registration_path(planned.claims))["1"]
         assert (entry.form, entry.date.day) == ("0" * 64, 22)
     for wrong in (b"claims: {a: 1}", b"[", text.replace(b"0000", b"../.", 1)):
         with (
@@ -123,11 +124,11 @@ def test_an_archive_carries_the_registration_that_is_here(tmp_path, monkeypatch)
     (tmp_path / "own").mkdir()
     (tmp_path / "own/claims.yaml").write_text("claims: {}\n")
     configs, planned = campaign(tmp_path, claims="own/claims.yaml")
-    assert planned.registration is None
-    assert "own/claims.registered.yaml" not in named_members(planned)
-    planned.registered.write_text("claims: {}\n")
-    assert planned.registered.as_posix() == "own/claims.registered.yaml"
-    assert named_members(planned)["own/claims.registered.yaml"] == planned.registered
+    place = registration_path(planned.claims)
+    assert place.as_posix() == "own/claims.registered.yaml"
+    assert str(place) not in named_members(planned)
+    place.write_text("claims: {}\n")
+    assert named_members(planned)[str(place)] == place
     spec = next(iter(planned.runs.values()))
     write_run(RUNS / spec.id, made_up_run(spec))
     members, _ = collect_finished(configs)

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from ngo.pipeline.archives.limits import MIB
-from ngo.pipeline.archives.parquet_check import decoded_bytes
+from ngo.pipeline.archives.parquet_check import _codecs, decoded_bytes
 
 
 def written(table, **options):
@@ -32,6 +32,23 @@ def test_shipped_kinds_of_pages_pass():
     table = pa.table({"x": np.random.default_rng(0).random(1000)})
     content = written(table, use_dictionary=False, use_byte_stream_split=["x"])
     assert decoded_bytes(content) == 8000
+
+
+def test_an_unknown_codec_is_refused_and_does_not_end_the_process():
+    content = written(pa.table({"x": [1.0, 2.0]}), compression="zstd")
+    assert list(_codecs(content)) == [6]
+    written_6 = [place for place in range(len(content)) if content[place] == 12]
+    changed = [content[:place] + bytes([66]) + content[place + 1 :] for place in written_6]
+    (unknown,) = [each for each in changed if codecs(each) == [33]]
+    with pytest.raises(ValueError, match="its columns are compressed in another way"):
+        decoded_bytes(unknown)
+
+
+def codecs(content):
+    try:
+        return list(_codecs(content))
+    except (ValueError, LookupError, TypeError):
+        return []
 
 
 def test_few_bytes_that_become_many_are_refused():

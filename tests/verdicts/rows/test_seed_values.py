@@ -6,7 +6,15 @@ import pytest
 from measured_runs import ended, pairs, table
 
 from verdicts.registry import UserError
-from verdicts.rows.seed_values import by_seed, logs, mean_over, runs_by_seed, total, weighted_sum
+from verdicts.rows.seed_values import (
+    by_seed,
+    logs,
+    mean_over,
+    noted_runs,
+    runs_by_seed,
+    total,
+    weighted_sum,
+)
 
 INF = math.inf
 
@@ -81,3 +89,12 @@ def test_logs():
 def test_keys_without_a_value_are_none():
     rows = table(ended(method="centralized"))
     assert by_seed(rows, {}, "accuracy", ["topology"]).columns[0] == (None,)
+
+
+def test_the_runs_that_are_put_side_by_side_are_noted():
+    rows = pairs([0.5, 0.6], [0.1, 0.2])
+    with noted_runs() as noted:
+        by_seed(rows, {"method": "ngo"}, "accuracy")
+    by_seed(rows, {"method": "gossip"}, "accuracy")
+    (found,) = noted
+    assert set(found["run"]) == set(rows.loc[rows["method"] == "ngo", "run"])

@@ -18,6 +18,7 @@ from ngo.pipeline.archives.archive_description import plugin_code
 from ngo.pipeline.archives.members import check_expected, is_result, is_workflow, write_members
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.findings import read_findings
+from verdicts.registration.registered import read_registration, registration_path
 
 FLAG = "--trust-plugins"
 
@@ -68,7 +69,8 @@ def _planned(archive: Archive) -> Plan:
         try:
             planned = plan(about["config"])
             check_expected(archive.members, planned, about["configs"])
-            planned.ledger, planned.registration  # noqa: B018 (their files are checked)
+            planned.ledger  # noqa: B018 (its file is checked)
+            read_registration(registration_path(planned.claims))
             if planned.findings is not None:
                 read_findings(planned.findings)
         except UserError:

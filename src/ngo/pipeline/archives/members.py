@@ -21,6 +21,7 @@ from ngo.pipeline.config_files import CONFIG, PAPERS
 from ngo.pipeline.paper import NGO, REPOSITORY, published
 from ngo.pipeline.places import tidy_table
 from ngo.training.code import named_files
+from verdicts.registration.registered import registration_path
 
 if TYPE_CHECKING:
     from ngo.pipeline.plan import Plan
@@ -103,8 +104,9 @@ def named_members(planned: Plan) -> dict[str, Path]:
     places[carried("claims", planned.claims)] = Path(planned.claims)
     for path in planned.ledger.printed:  # read from the file of claims, which is inside
         places[carried("claims", str(path))] = path
-    if planned.registered.exists():
-        places[carried("claims", str(planned.registered))] = planned.registered
+    registered = registration_path(planned.claims)
+    if registered.exists():
+        places[carried("claims", str(registered))] = registered
     if planned.findings is not None:
         places[carried("findings", planned.findings)] = Path(planned.findings)
     return places

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ngo.pipeline.archives.limits import COLUMNS, TABLES
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 #: PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY, BYTE_STREAM_SPLIT. (Deltas of text multiply.)
 ENCODINGS = (0, 2, 3, 8, 9)
 
-CODECS = ("UNCOMPRESSED", "SNAPPY", "ZSTD")
+#: UNCOMPRESSED, SNAPPY, ZSTD.
+CODECS = (0, 1, 6)
 
 TYPES = ("double", "float", "bool", "string", "large_string", "null",
          *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))  # fmt: skip
@@ -88,14 +89,16 @@ def _text_bytes(file: parquet.ParquetFile) -> int:
 
 def _decompressed(content: bytes, metadata: parquet.FileMetaData) -> int:
     """The bytes of all pages, decompressed; a ValueError for a page that is not allowed."""
+    if not set(_codecs(content)) <= set(CODECS):
+        raise ValueError("its columns are compressed in another way")
     total = rows = 0
     for k in range(metadata.num_row_groups):
         group = metadata.row_group(k)
         rows += group.num_rows
         for n in range(group.num_columns):
             chunk = group.column(n)
-            if chunk.compression not in CODECS or chunk.num_values != group.num_rows:
-                raise ValueError("its columns are not all there, or compressed in another way")
+            if chunk.num_values != group.num_rows:
+                raise ValueError("its columns are not all there")
             starts = [chunk.data_page_offset]
             if chunk.has_dictionary_page and chunk.dictionary_page_offset:
                 starts.append(chunk.dictionary_page_offset)
@@ -111,6 +114,16 @@ def _decompressed(content: bytes, metadata: parquet.FileMetaData) -> int:
     if rows != metadata.num_rows:
         raise ValueError("its parts have other rows than it declares")
     return total
+
+
+def _codecs(content: bytes) -> Iterator[object]:
+    """The codec of each column, from the footer: pyarrow ends the process for an unknown one."""
+    footer = content[: len(content) - 8]
+    size = int.from_bytes(content[-8:-4], "little")
+    metadata, _ = _struct(footer, max(0, len(footer) - size))
+    for group in metadata[4]:
+        for column in group[1]:
+            yield column[3][4]
 
 
 def _pages(content: bytes) -> Iterator[tuple[int, int, int]]:
@@ -130,9 +143,9 @@ def _pages(content: bytes) -> Iterator[tuple[int, int, int]]:
         place += compressed
 
 
-def _struct(content: bytes, place: int) -> tuple[dict[int, object], int]:
+def _struct(content: bytes, place: int) -> tuple[dict[int, Any], int]:
     """The fields of a compact Thrift struct, by number, and where it ends."""
-    fields: dict[int, object] = {}
+    fields: dict[int, Any] = {}
     number = 0
     while (head := content[place]) != 0:
         place += 1
@@ -152,9 +165,26 @@ def _value(content: bytes, place: int, kind: int) -> tuple[object, int]:
     if kind == 8:  # bytes: minima and maxima of columns
         size, place = _unsigned(content, place)
         return None, place + size
+    if kind in (3, 7):  # a byte, a double
+        return None, place + (1 if kind == 3 else 8)
+    if kind == 9:
+        return _list(content, place)
     if kind == 12:
         return _struct(content, place)
     raise ValueError("it has a page with another header")
+
+
+def _list(content: bytes, place: int) -> tuple[list[object], int]:
+    size, kind = content[place] >> 4, content[place] & 15
+    place += 1
+    if size == 15:
+        size, place = _unsigned(content, place)
+    values = []
+    for _ in range(size):
+        value, place = _value(content, place, 3 if kind in (1, 2) else kind)
+        values.append(value)
+        content[place - 1]  # an IndexError if the list is longer than the file
+    return values, place
 
 
 def _integer(content: bytes, place: int) -> tuple[int, int]:
