@@ -22,7 +22,8 @@ CLAIMS = {
     "own-2": {**CLAIM, "says": "NGO agrees worse", "where": {"topology": "ring"}, "with":
               {**SIDES, "of": SIDES["to"], "to": SIDES["of"]}},
 }  # fmt: skip
-FINDINGS = {"title": "Own", "first": ["own-1"], "figure": "none", "topics": [
+ASKED = [{"asks": "Does NGO agree better?", "claims": {"own-1": "on the ring"}}]
+FINDINGS = {"title": "Own", "questions": ASKED, "figure": "none", "topics": [
     {"title": "Agreement", "about": "Who agrees.", "claims": ["own-1", "own-2"]}]}  # fmt: skip
 CASES = [
     {"method": ["gossip", "ngo"], "topology": "ring"},

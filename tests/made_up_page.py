@@ -16,7 +16,10 @@ from verdicts.row import Row
 NAN = float("nan")
 
 FINDINGS = """\
-first: [order]
+questions:
+  - {asks: Is it better?, claims: {order: on MNIST, same: on digits, later: on CIFAR-10}}
+  - {asks: Is the theorem true?, claims: {"15": by the printed T*, absent: twice that}}
+  - {asks: Is it elsewhere?, claims: {absent: here}}
 figure: fig8
 topics:
   - {title: Accuracy, about: What is compared., claims: [order, same, absent]}

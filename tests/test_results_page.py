@@ -1,4 +1,4 @@
-"""The tool that writes docs/results.md, docs/assumptions.md and the summary in README.md."""
+"""The tool that writes the pages of results, docs/assumptions.md and the summary in README.md."""
 
 import json
 import subprocess
@@ -10,7 +10,8 @@ from conftest import REPOSITORY
 from made_up_page import contents
 
 from ngo.pipeline.archives.archive import write_archive
-from ngo.report.results_markdown import BEGIN, END, summary_of
+from ngo.report.results_markdown import BEGIN, END, moved, summary_of
+from ngo.report.shipped import SHIPPED, read_shipped
 
 
 @pytest.fixture
@@ -55,17 +56,23 @@ def test_documents_and_images_are_written_and_are_the_same_each_time(tool, repos
     old.parent.mkdir(parents=True)
     old.write_bytes(b"")
     assert run(tool).exit_code == 0
-    names = ("README.md", "docs/results.md", "docs/assumptions.md", "docs/images/results/fig8.png")
+    names = ("README.md", "docs/results.md", "docs/assumptions.md", "docs/results/claims.md",
+             "docs/results/figures.md", "docs/results/shipped.json",
+             "docs/images/results/fig8.png")  # fmt: skip
     first = [(repository / name).read_bytes() for name in names]
     assert run(tool).exit_code == 0
     assert [(repository / name).read_bytes() for name in names] == first
-    readme, page, assumptions, _ = (content[:4000].decode(errors="replace") for content in first)
-    assert readme.startswith(f"# Title\n\n{BEGIN}\n\nOf 5 claims")
+    readme, page, assumptions, *_ = (content[:4000].decode(errors="replace") for content in first)
+    assert readme.startswith(f"# Title\n\n{BEGIN}\n\n- Is it better?")
     assert readme.endswith(f"{END}\n\nMore.\n")
     assert page.startswith("# Results of the made-up tier\n")
     assert assumptions == "# Assumptions of the made-up tier\n\nAll of them.\n"
     assert not old.exists()
-    assert tool.moved(summary_of(page)) == summary_of(readme)
+    assert moved(summary_of(page), "results") == summary_of(readme)
+    told = read_shipped(repository / SHIPPED)
+    assert told.answers["Is the theorem true?"].startswith("No: by the printed T* in only 204")
+    assert "later" not in told.verdicts
+    assert told.verdicts["order"] == ("holds", "4.12 points")
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/results.md"])
@@ -81,6 +88,15 @@ def test_a_stale_document_fails_the_check_without_results_too(tool, repository, 
     answer = run(tool, "--check")
     assert answer.exit_code == 1
     assert f"{name} is out of date; run make results-page." in answer.output
+
+
+def test_shipped_verdicts_that_are_not_those_of_the_page_fail_the_check(tool, repository):
+    assert run(tool).exit_code == 0
+    path = repository / SHIPPED
+    path.write_text(path.read_text(encoding="utf-8").replace("4.12", "5.12"), encoding="utf-8")
+    answer = run(tool, "--check")
+    assert answer.exit_code == 1
+    assert "shipped.json does not have the verdicts of docs/results/claims.md" in answer.output
 
 
 def test_another_tier_does_not_touch_the_documents(tool, repository, monkeypatch):
@@ -100,7 +116,10 @@ def test_a_second_tier_has_a_page_of_its_own(tool, repository, monkeypatch):
     assert run(tool).exit_code == 0
     assert (repository / "README.md").read_bytes() == before
     page = (repository / "docs/beyond.md").read_text(encoding="utf-8")
-    assert "[beyond-assumptions.md](beyond-assumptions.md) lists" in page
+    assert "[beyond-assumptions.md](beyond-assumptions.md)" in page
+    assert "](beyond/claims.md#claim-order)" in page
+    assert (repository / "docs/beyond/claims.md").exists()
+    assert not (repository / SHIPPED).exists()
     assert "](images/beyond/fig8.png)" in page
     assert (repository / "docs/images/beyond/fig8.png").exists()
     assert (repository / "docs/beyond-assumptions.md").exists()

@@ -76,11 +76,19 @@ def test_runs_of_other_code_fail_unless_the_archive_is_marked(shipped, own, monk
     told = answer(shipped, of_other_code(own, **{OLDER: "0123abc"}))
     assert told == "pass  own.tar: marked as made by 0123abc; it has no page\n"
     monkeypatch.setattr(shipped, "REPOSITORY", tmp_path)
-    monkeypatch.setattr(shipped, "PAGES", {("test", True): "docs/page.md"})
+    monkeypatch.setattr(shipped, "PAGES", {("test", True): ["docs/a.md", "docs/page.md"]})
     page = tmp_path / "docs/page.md"
     page.parent.mkdir()
+    warned = f"# Results\n\n**an earlier revision of the code (0123abc).**\n\n{BEGIN}\n"
+    (tmp_path / "docs/a.md").write_text(warned)
     page.write_text(f"# Results\n\n{BEGIN}\n")
     marked = of_other_code(own, whole=True, **{OLDER: "0123abc"})
     assert "but docs/page.md does not say so" in answer(shipped, marked, code=1)
-    page.write_text(f"# Results\n\n**an earlier revision of the code (0123abc).**\n\n{BEGIN}\n")
-    assert "marked as made by 0123abc, as docs/page.md says" in answer(shipped, marked)
+    page.write_text(warned)
+    said = "marked as made by 0123abc, as docs/a.md, docs/page.md say"
+    assert said in answer(shipped, marked)
+
+
+def test_the_pages_of_the_shipped_tiers_are_here(shipped):
+    for pages in shipped.PAGES.values():
+        assert [page for page in pages if not (REPOSITORY / page).exists()] == []

@@ -1,4 +1,4 @@
-"""Write the page of a tier's results, its assumptions, and the summary in README.md.
+"""Write the pages of a tier's results, its assumptions, and the summary in README.md.
 
 The numbers come from the tables and the records of runs in results/, or from a metrics archive that
 has been rebuilt (``make figures-from-metrics``). docs/ shows the tiers in ``SHOWN``; the pages of
@@ -7,6 +7,7 @@ another tier are written to docs/ in its folder of results.
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import chdir
 from pathlib import Path
@@ -23,7 +24,8 @@ from ngo.pipeline.config_files import CONFIG, PAPERS
 from ngo.pipeline.places import tier_folder
 from ngo.pipeline.report_contents import report_contents
 from ngo.report.contents import Contents, text
-from ngo.report.results_markdown import replaced, results_markdown, summary, summary_of
+from ngo.report.results_markdown import moved, replaced, results_markdown, summary, summary_of
+from ngo.report.shipped import SHIPPED, as_shipped, read_shipped
 from ngo.report.small_images import small_png
 
 REPOSITORY = Path(__file__).parents[1]
@@ -32,7 +34,10 @@ FIRST = "laptop"
 
 NAMES = ("results", "assumptions")
 SHOWN = {FIRST: NAMES} | {paper: (paper, f"{paper}-assumptions") for paper in ("beyond", "stale")}
-"""The tiers that docs/ shows, with the names of the page and of its assumptions."""
+"""The tiers that docs/ shows, with the names of the first page and of its assumptions.
+
+The folder of the first page's name has the other pages.
+"""
 
 
 @click.command()
@@ -85,12 +90,12 @@ def pages(contents: Contents) -> dict[str, str]:
     """The files, by their paths in the repository."""
     page, listed = names(contents.tier)
     assumptions = text(contents.assumptions.with_name("assumptions.md"))
-    found = {
-        f"docs/{page}.md": results_markdown(contents, f"images/{page}", f"{listed}.md"),
-        f"docs/{listed}.md": f"# Assumptions of the {contents.tier} tier\n\n{assumptions}",
-    }
+    found = results_markdown(contents, page, f"{listed}.md")
+    found[f"{listed}.md"] = f"# Assumptions of the {contents.tier} tier\n\n{assumptions}"
+    found = {f"docs/{name}": written for name, written in found.items()}
     if contents.tier == FIRST:
-        block = summary(contents, "docs/images/results", "docs/results.md")
+        block = moved(summary(contents, page), page)
+        found[SHIPPED.as_posix()] = as_shipped(contents)
         found["README.md"] = replaced(text(REPOSITORY / "README.md"), block)
     return found
 
@@ -114,7 +119,7 @@ def write_images(contents: Contents, folder: Path) -> None:
 def stale(tier: str) -> str | int:
     """The first file that differs from what the results give; 0 if none does.
 
-    Without results, the summary in README.md is compared with that of docs/results.md.
+    Without results, the summary in README.md and the shipped verdicts are compared with the pages.
     """
     if (REPOSITORY / tier_folder(tier) / "tables/claims.csv").exists():
         with chdir(REPOSITORY):
@@ -123,14 +128,23 @@ def stale(tier: str) -> str | int:
             if text(REPOSITORY / path) != page:
                 return f"{path} is out of date; run make results-page."
     page, readme = (text(REPOSITORY / name) for name in ("docs/results.md", "README.md"))
-    if summary_of(readme) != moved(summary_of(page)):
+    if summary_of(readme) != moved(summary_of(page), "results"):
         return "README.md does not have the summary of docs/results.md; run make results-page."
+    told, board = read_shipped(REPOSITORY / SHIPPED), text(REPOSITORY / "docs/results/claims.md")
+    if told.verdicts != measured(board):
+        return f"{SHIPPED} does not have the verdicts of docs/results/claims.md."
     return 0
 
 
-def moved(block: str) -> str:
-    """The summary of docs/results.md with the links of README.md."""
-    return block.replace("](images/", "](docs/images/").replace("](#", "](docs/results.md#")
+def measured(page: str) -> dict[str, tuple[str, str]]:
+    """The verdict and what was measured of each claim that was run, from the page of claims."""
+    run = page.partition("\n## Not run\n")[0]
+    lines = re.findall(r'^\| <a id="claim-.*$', run, flags=re.MULTILINE)
+    cells = [
+        [re.sub(r"\\(.)", r"\1", cell.strip()) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in lines
+    ]
+    return {each[0].partition("</a>")[2]: (each[3].partition(",")[0], each[5]) for each in cells}
 
 
 if __name__ == "__main__":

@@ -25,8 +25,11 @@ from ngo.report.contents import text
 from ngo.report.results_markdown import warned_of
 
 # The pages in docs/ that are made from an archive, by its tier and whether it is whole.
-PAGES = {(tier, True): f"docs/{page}.md" for tier, (page, _) in SHOWN.items()}
-PAGES["calibration", False] = "docs/calibration.md"
+PAGES = {
+    (tier, True): [f"docs/{page}.md", f"docs/{page}/claims.md", f"docs/{page}/figures.md"]
+    for tier, (page, _) in SHOWN.items()
+}
+PAGES["calibration", False] = ["docs/calibration.md"]
 
 # Measurements of which a case takes seconds.
 CHEAP = ("spectra", "consensus", "rounds")
@@ -74,13 +77,14 @@ def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
 
 
 def marked(about: dict) -> tuple[str, str]:
-    """Whether the page of a marked archive's tier says that an earlier revision made it."""
-    page = PAGES.get((about["tier"], about["whole"]))
-    if page is None:
+    """Whether the pages of a marked archive's tier say that an earlier revision made it."""
+    pages = PAGES.get((about["tier"], about["whole"]))
+    if pages is None:
         return "pass", f"marked as made by {about[OLDER]}; it has no page"
-    if warned_of(text(REPOSITORY / page), about[OLDER]):
-        return "pass", f"marked as made by {about[OLDER]}, as {page} says"
-    return "FAIL", f"marked as made by {about[OLDER]}, but {page} does not say so"
+    for page in pages:
+        if not warned_of(text(REPOSITORY / page), about[OLDER]):
+            return "FAIL", f"marked as made by {about[OLDER]}, but {page} does not say so"
+    return "pass", f"marked as made by {about[OLDER]}, as {', '.join(pages)} say"
 
 
 def absent(checks: Verification, root: Path) -> list[str]:

@@ -35,7 +35,10 @@ Found = Evidence | MultiverseEvidence | Verdict
 
 
 def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
-    """A row for each claim, in the order of the file, each followed by those of its cells."""
+    """A row for each claim, in the order of the file, each followed by those of its cells.
+
+    An optional claim that is not run has none.
+    """
     cells = {claim.id: _cells(claim, claims, tables) for claim in claims.claims.values()}
     found: dict[str, Found] = {}
     for claim in claims.claims.values():
@@ -47,9 +50,14 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
     decided: dict[str, Verdict] = {}
     for _, members in groupby(by_family, key=lambda claim: claim.family):
         decided |= _decided({claim.id: found[claim.id] for claim in members})
+    shown = [
+        claim
+        for claim in claims.claims.values()
+        if decided[claim.id].verdict != NOT_RUN or not claims.is_optional(claim.id)
+    ]
     return [
         row
-        for claim in claims.claims.values()
+        for claim in shown
         for row in (
             _row(claim, "", claim.expectation, decided[claim.id]),
             *(

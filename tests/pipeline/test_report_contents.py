@@ -3,6 +3,7 @@
 import json
 import shutil
 from contextlib import chdir
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,11 +20,13 @@ from ngo.figures.pages import page
 from ngo.figures.tables import as_markdown
 from ngo.pipeline.archives.claim_basis import bases
 from ngo.pipeline.config_files import read_config
+from ngo.pipeline.paper import paper_of
 from ngo.pipeline.places import CLAIMS, tier_folder
 from ngo.pipeline.plan import plan
-from ngo.pipeline.report_contents import older, report_contents
+from ngo.pipeline.report_contents import older, present_findings, report_contents
 from ngo.report.html_page import html_page
 from ngo.report.results_markdown import results_markdown
+from ngo.report.shipped import SHIPPED, as_shipped
 from verdicts.registration.registered import added, registration_path, written
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
@@ -34,6 +37,11 @@ RECORD = {
     "wall_seconds": 1,
     "started": "2026-11-22T12:00:00+00:00",
 }
+
+
+def joined(made):
+    """All Markdown pages in one text."""
+    return "\n".join(results_markdown(made, "own", "assumptions.md").values())
 
 
 def write_table(stem: Path, text: str) -> None:
@@ -114,7 +122,7 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
     made = report_contents(CONFIGS)
     assert [each.registered for each in made.rows] == ["before", "changed", "added", None]
     said = "Of 3 claims with dated runs, 1 was registered before their first run, 1 was changed"
-    for text in (html_page(made), results_markdown(made, "images")):
+    for text in (html_page(made), joined(made)):
         assert said in text
         for each in ("registered before its", "changed after its", "added after its"):
             assert text.count(f"{each} first run") == 1
@@ -123,13 +131,13 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
 
 
 def test_both_pages_have_every_table_and_figure_and_every_claim(made):
-    html, markdown = html_page(made), results_markdown(made, "images")
+    html, markdown = html_page(made), joined(made)
     for entry in SHOWN.values():
         for name in entry.tables:
             assert f"About &lt;{name}&gt;" in html
             assert f"About &lt;{name}>" in markdown
         for name in entry.figures:
-            assert f"![{entry.title}](images/{name}.png)" in markdown
+            assert f"![{entry.title}](../images/own/{name}.png)" in markdown
         assert f"{escape(entry.title)} <a" in html
     assert html.count("<img") == sum(len(entry.figures) for entry in SHOWN.values())
     for each in ROWS:
@@ -145,10 +153,10 @@ def test_provenance_counts_the_runs_and_names_the_configs(made):
 
 
 def test_a_copy_in_another_folder_gives_the_same_pages(root, made, tmp_path):
-    html, markdown = html_page(made), results_markdown(made, "i")
+    html, markdown = html_page(made), joined(made)
     with chdir(shutil.copytree(root, tmp_path / "copy")):
         copied = report_contents(CONFIGS)
-        assert results_markdown(copied, "i") == markdown
+        assert joined(copied) == markdown
         assert html_page(copied) == html
 
 
@@ -170,7 +178,30 @@ def test_what_is_absent_is_one_line(root, tmp_path, monkeypatch):
 def test_the_page_tells_of_the_paper_of_the_config(made, root, monkeypatch):
     assert made.paper["title"].startswith("Finite-Time Consensus Learning")
     assert made.paper["title"] in html_page(made)
-    assert made.paper["authors"] in results_markdown(made, "images")
+    assert made.paper["authors"] in joined(made)
+
+
+def test_the_shipped_campaign_is_told_on_the_pages_of_other_tiers(root, made, tmp_path):
+    assert made.shipped is None
+    with chdir(shutil.copytree(root, tmp_path / "copy")):
+        SHIPPED.parent.mkdir(parents=True)
+        for paper, tier, told in (("ngo", "laptop", 1), ("ngo", "demo", 0), ("d2", "laptop", 0)):
+            other = replace(made, tier=tier, paper={**made.paper, "name": paper})
+            SHIPPED.write_text(as_shipped(other), encoding="utf-8")
+            assert (report_contents(CONFIGS).shipped is not None) == told
+        SHIPPED.write_text(as_shipped(replace(made, tier="laptop")), encoding="utf-8")
+        Path("archive.json").write_text("{}")  # the page of an archive has nothing else
+        assert report_contents(CONFIGS).shipped is None
+
+
+def test_the_present_findings_are_those_of_the_papers_folder_in_the_repository():
+    expected = {
+        "ngo": REPOSITORY / "config/reference/findings.yaml",
+        "beyond": REPOSITORY / "papers/beyond/findings.yaml",
+        "d2": None,
+    }
+    for tier, path in expected.items():
+        assert present_findings(paper_of({"tier": tier})) == path
 
 
 def test_an_archive_that_is_marked_names_what_made_it(tmp_path):

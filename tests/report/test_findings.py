@@ -4,6 +4,7 @@ import pytest
 from conftest import REPOSITORY
 from made_up_page import EMPTY, FINDINGS, ROWS, row
 
+import ngo.analysis  # noqa: F401 (registers the quantities that claims name)
 from ngo.common.registry import UserError
 from ngo.report.findings import findings, read_findings, sentence
 from verdicts.claims.claims_file import read_claims
@@ -22,7 +23,20 @@ def test_claims_are_told_by_topic_and_absent_ones_left_out(found):
     told = {topic.title: [each.row.claim for each in topic.sentences] for topic in found.topics}
     assert told == {"Accuracy": ["order", "same"], "Theorems": ["15"]}
     assert found.topics[1].absent == (("no rows with dataset = 'cifar10'", (ROWS[3],)),)
-    assert [each.row.claim for each in found.first] == ["order"]
+    asked = {each.question: [part.row.claim for part in each.parts] for each in found.answers}
+    assert asked == {"Is it better?": ["order", "same"], "Is the theorem true?": ["15"]}
+    assert not found.later
+
+
+def test_a_file_from_before_there_were_questions_has_the_present_ones(tmp_path):
+    (tmp_path / "old.yaml").write_text("{first: [order], figure: fig8, topics: []}")
+    (tmp_path / "new.yaml").write_text(FINDINGS)
+    assert findings(ROWS, tmp_path / "old.yaml").answers == ()
+    found = findings(ROWS, tmp_path / "old.yaml", tmp_path / "new.yaml")
+    assert [each.word for each in found.answers] == ["Partly", "No"]
+    assert found.later
+    assert not findings(ROWS, tmp_path / "new.yaml", tmp_path / "old.yaml").later
+    assert not findings([row("x")], tmp_path / "old.yaml", tmp_path / "new.yaml").later
 
 
 def test_without_a_file_all_claims_are_told_under_one_heading():
@@ -31,7 +45,7 @@ def test_without_a_file_all_claims_are_told_under_one_heading():
     assert [each.row.claim for each in topic.sentences] == ["order", "same", "15", "open"]
     assert topic.absent == (("no rows with dataset = 'cifar10'", (ROWS[3],)),)
     assert topic.counted == found.counted
-    assert (found.first, found.figure, found.title) == ((), "", "")
+    assert (found.answers, found.figure, found.title) == ((), "", "")
 
 
 def test_verdicts_are_counted_by_topic(found):
@@ -57,7 +71,7 @@ def test_a_sentence_says_that_a_real_effect_is_below_the_margin():
 
 
 def test_numbers_are_the_rows(found):
-    (first,) = found.first
+    first = found.topics[0].sentences[0]
     assert (
         first.found
         == "4.12 points (expected above 0; margin 0.5, 95 % interval 2.25 to 6, 20 seeds)"
@@ -68,19 +82,27 @@ def test_numbers_are_the_rows(found):
     assert sentence(row("a", **EMPTY)).found == ""
 
 
-def test_the_projects_findings_are_about_claims_of_its_ledger():
-    named = [*LISTED["first"], *(each for topic in LISTED["topics"] for each in topic["claims"])]
-    claims = read_claims(REPOSITORY / "config/reference/claims.yaml").claims
-    assert [each for each in named if each not in claims] == []
-    assert len(LISTED["first"]) == 3
-    assert (REPOSITORY / f"papers/ngo/figures/{LISTED['figure']}.py").exists()
-    assert len(named) == len(set(named)) + len(LISTED["first"])
+@pytest.mark.parametrize("paper", [None, "beyond", "stale"])
+def test_the_projects_findings_are_about_claims_of_its_ledger(paper):
+    own = REPOSITORY / (f"papers/{paper}" if paper else "config/reference")
+    listed = read_findings(own / "findings.yaml")
+    told = [each for topic in listed["topics"] for each in topic["claims"]]
+    asked = [each for question in listed["questions"] for each in question["claims"]]
+    claims = read_claims(own / "claims.yaml").claims
+    assert [each for each in (*told, *asked) if each not in claims] == []
+    assert len(told) == len(set(told))
+    assert len(asked) == len(set(asked))
+    assert (REPOSITORY / f"papers/{paper or 'ngo'}/figures/{listed['figure']}.py").exists()
 
 
 def test_topics_say_what_is_compared_and_not_how_it_came_out():
     for topic in LISTED["topics"]:
         assert set(topic) == {"title", "about", "claims"}
         assert not {"holds", "fails", "equivalent"} & set(topic["about"].split())
+    for question in LISTED["questions"]:
+        assert question["asks"].endswith("?")
+        for label in question["claims"].values():
+            assert not {"yes", "no", "not", "holds", "fails"} & set(label.split())
 
 
 @pytest.mark.parametrize(
@@ -89,10 +111,15 @@ def test_topics_say_what_is_compared_and_not_how_it_came_out():
         ("[", "is not valid YAML"),
         ("[]", "must be a mapping"),
         ("{}", "findings.figure: None is not allowed; it must be text"),
-        ("{figure: a, first: b, topics: []}", "findings.first: 'b' is not allowed; it must be a l"),
-        ("{figure: a, first: [[1]], topics: []}", "findings.first: "),
-        ("{figure: a, first: [], topics: [], title: 1}", "findings.title: it must be text"),
-        ("{figure: a, first: [], topics: [1]}", r"findings.topics\[0\].title: None is not allowed"),
+        ("{figure: a, topics: b}", "findings.topics: 'b' is not allowed; it must be a list"),
+        ("{figure: a, topics: [], title: 1}", "findings.title: it must be text"),
+        ("{figure: a, topics: [1]}", r"findings.topics\[0\].title: None is not allowed"),
+        ("{figure: a, topics: [], questions: b}", "findings.questions: 'b' is not allowed"),
+        ("{figure: a, topics: [], questions: [1]}", r"questions\[0\].asks: None is not allowed"),
+        (
+            "{figure: a, topics: [], questions: [{asks: b, claims: {c: 1}}]}",
+            r"questions\[0\].claims: {'c': 1} is not allowed; it must be a mapping of texts",
+        ),
     ],
 )
 def test_a_mistake_in_a_file_of_findings_is_one_line(tmp_path, text, message):

@@ -2,14 +2,18 @@
 
 import base64
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from made_up_page import ROWS, contents, row
+from running import finished, start
 
 from ngo.common.registry import UserError
-from ngo.report.html_page import html_page, prose
+from ngo.report.findings import LATER
+from ngo.report.html_page import FOLDER, html_page, prose
+from ngo.report.shipped import Shipped
 
 VOID = {"meta", "img", "input", "br", "link", "hr"}
 
@@ -67,7 +71,8 @@ def test_every_tag_is_closed_and_every_id_is_there_once(parsed):
 
 
 def test_it_refers_to_nothing_outside(html, parsed):
-    assert not [tag for tag, _ in parsed.tags if tag in ("script", "link", "iframe", "object")]
+    assert not [tag for tag, _ in parsed.tags if tag in ("link", "iframe", "object")]
+    assert [given for tag, given in parsed.tags if tag == "script"] == [{}]
     assert all(value.startswith("data:") for value in attributes(parsed, "src"))
     assert not attributes(parsed, "srcset")
     assert not re.search(r"@import|url\(", html)
@@ -99,13 +104,113 @@ def test_each_claim_is_on_the_board_with_its_numbers_and_a_link_to_what_shows_it
         assert value == each.estimate or each.estimate != each.estimate
 
 
-def test_the_counts_are_the_rows(html):
-    tiles = re.findall(r'class="tile [a-z-]+".*?><b>(\d+)</b> ([a-z ]+)<', html)
-    assert tiles == [
-        ("1", "holds"), ("1", "fails"), ("1", "equivalent"), ("1", "undecided"), ("1", "not run"),
-        ("5", "all"),
+def test_it_opens_with_the_answers(html, parsed):
+    told = parsed.texts["answers"]
+    for text in ("Is it better?", "Partly: yes on MNIST by 4.12 points [2.25, 6]; no on digits"):
+        assert text in told
+    assert "No: by the printed T* in only 204 of 400 cases." in told
+    assert LATER not in told
+    sections = re.findall(r'<section id="(.*?)">', html)
+    assert sections == ["answers", "topics", "every-claim", "results", "assumptions", "provenance"]
+    assert 'class="answer depends"' in html
+    assert 'class="answer fails"' in html
+
+
+def test_questions_of_a_later_file_say_so_and_without_questions_there_is_no_section(folder):
+    made = contents(folder)
+    later = html_page(replace(made, findings=replace(made.findings, later=True)))
+    assert LATER in Parsed(later).texts["answers"]
+    without = html_page(replace(made, findings=replace(made.findings, answers=())))
+    assert '"answers"' not in without
+    assert '"#answers"' not in without
+
+
+def test_verdicts_by_topic_are_the_rows(html, parsed):
+    assert "Of 5 claims, 1 holds" in parsed.texts["topics"]
+    (heads,) = re.findall(r"<th>Topic</th>(.*?)</tr>", html)
+    assert re.findall(r"<th>(.*?)</th>", heads) == [
+        "holds", "fails", "equivalent", "undecided", "not run"
     ]  # fmt: skip
-    assert "Of 5 claims, 1 holds" in html
+    counted = dict(re.findall(r'<tr><td><a href="#topic-\d">(.*?)</a></td>(.*)</tr>', html))
+    numbers = {topic: re.findall(r">(\d)<", cells) for topic, cells in counted.items()}
+    assert numbers == {"Accuracy": list("10100"), "Theorems": list("01001")}
+
+
+def test_claims_that_were_not_run_are_folded_at_the_end(html, parsed):
+    assert "1 claims that these runs can't decide" in parsed.texts["undecidable"]
+    folded = html.index('<details id="undecidable">')
+    for each in ROWS:
+        assert (html.index(f'id="{each.anchor}"') > folded) == (each.verdict == "not run")
+    assert "undecidable" not in html_without(html)
+
+
+def html_without(html):
+    """The page up to the fold."""
+    return html.partition('<section id="every-claim">')[0].partition("</style>")[2]
+
+
+def test_rows_carry_what_the_filters_ask_for(folder):
+    made = contents(folder)
+    marked = [replace(each, mark="trivial") if each.claim == "open" else each for each in ROWS]
+    page = html_page(replace(made, rows=marked))
+    rows = re.findall(
+        r'<tr id="claim-(.*?)".*?data-verdict="(.*?)" data-mark="(.*?)" data-topics="(.*?)">', page
+    )
+    assert rows == [
+        ("order", "holds", "", "1"), ("same", "equivalent", "", "1"), ("15", "fails", "", "2"),
+        ("open", "undecided", "trivial", ""), ("later", "not run", "", "2"),
+    ]  # fmt: skip
+    for name, options in (("verdict", "fails"), ("mark", "trivial"), ("topic", "Theorems")):
+        (choice,) = re.findall(rf'<select name="{name}">(.*?)</select>', page)
+        assert f">{options}</option>" in choice
+
+
+def test_the_filters_are_hidden_without_scripts(html):
+    assert '<form id="filter" hidden>' in html
+    assert (FOLDER / "page.js").read_text(encoding="utf-8").strip() in html
+
+
+ASK = """
+const ask = (name, value) => {
+  form.elements[name].value = value;
+  form.dispatchEvent(new Event("input"));
+  document.title += `|${rows.filter((row) => !row.hidden).map((row) => row.id)};${folded.open}`;
+};
+ask("search", "points 20"); ask("search", ""); ask("verdict", "not run"); ask("verdict", "");
+ask("topic", "2");
+location.hash = "#claim-order";
+setTimeout(() => { document.title += `|${rows.filter((row) => !row.hidden).length}`; }, 500);
+"""
+
+
+def test_a_browser_searches_filters_and_reveals_claims(tmp_path, html):
+    browser = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    if browser is None:
+        pytest.skip("no Chromium")
+    file = tmp_path / "report.html"
+    file.write_text(html.replace("</script>", f"{ASK}</script>"), encoding="utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000"]
+    flags += [f"--user-data-dir={tmp_path}", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    dom = finished(start([browser, *flags, "--dump-dom", file.as_uri()]))
+    assert re.search("<title>(.*?)</title>", dom)[1].split("|")[1:] == [
+        "claim-order,claim-same;false",
+        "claim-order,claim-same,claim-15,claim-open,claim-later;false",
+        "claim-later;true",
+        "claim-order,claim-same,claim-15,claim-open,claim-later;false",
+        "claim-15,claim-later;true",
+        "5",
+    ]
+
+
+def test_the_page_of_a_smaller_tier_has_the_shipped_answers_and_verdicts(folder, html):
+    found = {"order": ("fails", "−3 <points>"), "elsewhere": ("holds", "1")}
+    shipped = Shipped("own", "big", {"Is it better?": "No: <never>.", "Is it red?": "Yes."}, found)
+    page = html_page(replace(contents(folder), shipped=shipped))
+    assert "Shipped (big):</span> No: &lt;never&gt;." in page
+    assert "Is it red?" not in page
+    row = re.search(r'<tr id="claim-order".*?</tr>', page, re.DOTALL)[0]
+    assert '<span class="badge fails">fails</span> −3 &lt;points&gt;</td>' in row
+    assert "Shipped" not in html
 
 
 def test_a_figure_is_the_file_itself_with_its_caption(folder, parsed):
@@ -120,7 +225,7 @@ def test_tables_findings_assumptions_and_provenance_are_there(parsed):
     for text in ("The caption of tableS1.", "ring <4>", "0.67", "Gaps."):
         assert text in parsed.texts["tableS1"]
     for text in ("What is compared.", "Statement of order", "4.12 points", "[15]", "[later]."):
-        assert text in parsed.texts["findings"]
+        assert text in parsed.texts["topics"]
     assert "All of them." in parsed.texts["assumptions"]
     assert "abc|def" in parsed.texts["provenance"]
 

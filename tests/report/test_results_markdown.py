@@ -1,16 +1,18 @@
-"""docs/results.md and the summary in README.md."""
+"""The pages in docs/ and the summary in README.md."""
 
+import posixpath
 import re
 from dataclasses import replace
 
 import pytest
 from made_up_page import ROWS, contents
 
-from ngo.report.findings import findings
+from ngo.report.findings import LATER, findings
 from ngo.report.results_markdown import (
     BEGIN,
     END,
     escaped,
+    moved,
     replaced,
     results_markdown,
     summary,
@@ -24,49 +26,78 @@ def made(tmp_path):
     return contents(tmp_path)
 
 
-def test_it_opens_with_the_counts_and_is_the_same_each_time(made):
-    page = results_markdown(made, "images")
-    assert page == results_markdown(made, "images")
-    title, paper, begin, counted = page.splitlines()[:7:2]
+def pages(made):
+    return results_markdown(made, "own", "assumed.md")
+
+
+def test_the_first_page_opens_with_the_answers_and_is_the_same_each_time(made):
+    assert pages(made) == pages(made)
+    assert list(pages(made)) == ["own.md", "own/claims.md", "own/figures.md"]
+    page = pages(made)["own.md"]
+    title, paper, begin, answered, second = page.splitlines()[:8:2] + page.splitlines()[7:8]
     assert (title, begin) == ("# Results of the made-up tier", BEGIN)
     assert paper.endswith("(<https://example.org/paper>) (A. Author). The claim: All is well.")
-    assert "`make paper PAPER=own` trains the runs" in page
-    assert counted.startswith("Of 5 claims, 1 holds, 1 fails")
-    assert page.index("## What was found") < page.index("## Every claim")
-    assert page.index("## Every claim") < page.index("## Tables and figures")
+    assert answered == (
+        "- Is it better? **Partly**: yes [on MNIST](own/claims.md#claim-order) by 4.12 points "
+        r"\[2.25, 6\]; no [on digits](own/claims.md#claim-same), no difference beyond 0.5 points. "
+        "Of 3 claims, 1 is not run."
+    )
+    assert second.startswith("- Is the theorem true? **No**: [by the printed T\\*](own/claims.md#")
+    assert LATER not in page
+    assert "Of 5 claims, 1 holds, 1 fails" in page
+    assert "`make paper PAPER=own` trains" in page
+    assert "[assumed.md](assumed.md)" in page
+    assert len(page.splitlines()) < 80
 
 
-def test_every_claim_and_every_artefact_is_on_it_and_links_resolve(made):
-    page = results_markdown(made, "images")
-    anchors = re.findall(r'<a id="(.*?)">', page)
-    assert len(anchors) == len(set(anchors))
-    assert {row.anchor for row in ROWS} <= set(anchors)
-    links = re.findall(r"\]\(#(.*?)\)", page)
-    assert set(links) <= set(anchors)
-    assert len(links) > len(ROWS)
-    assert "![Figure 8: V](images/fig8.png)" in page
-    assert "| ring <4>" in page
-    assert "- Source revision: abc\\|def" in page
+def test_every_claim_and_every_artefact_is_on_a_page_and_links_resolve(made):
+    anchors = {name: re.findall(r'<a id="(.*?)">', page) for name, page in pages(made).items()}
+    for found in anchors.values():
+        assert len(found) == len(set(found))
+    assert {row.anchor for row in ROWS} <= set(anchors["own/claims.md"])
+    assert {"fig8", "tableS1", "claims"} <= set(anchors["own/figures.md"])
+    count = 0
+    for name, page in pages(made).items():
+        folder = name.rpartition("/")[0]
+        for link, anchor in re.findall(r"\]\(([\w./]*)#(.*?)\)", page):
+            target = posixpath.normpath(f"{folder}/{link}".lstrip("/")) if link else name
+            assert anchor in anchors[target]
+            count += 1
+        for link in re.findall(r"\]\(([\w./]+\.md)\)", page):
+            target = posixpath.normpath(f"{folder}/{link}".lstrip("/"))
+            assert target in {*anchors, "assumed.md", "verdicts.md"}
+    assert count > 2 * len(ROWS)
+    assert "![Figure 8: V](images/own/fig8.png)" in pages(made)["own.md"]
+    figures = pages(made)["own/figures.md"]
+    assert "![Figure 8: V](../images/own/fig8.png)" in figures
+    assert "| ring <4>" in figures
+    assert "- Source revision: abc\\|def" in figures
 
 
-def test_topics_and_their_verdicts_come_first(made):
-    found = results_markdown(made, "images").split("## What was found\n\n")[1]
+def test_topics_are_counted_by_verdict(made):
+    found = pages(made)["own.md"].split("## Verdicts by topic\n\n")[1]
     rows = [re.split(r" *\| *", line)[1:-1] for line in found.split("\n\n")[0].splitlines()]
-    assert rows[0] == ["Topic", *made.findings.counted]
-    assert [dict(zip(rows[0][1:], map(int, row[1:]), strict=True)) for row in rows[2:]] == [
-        topic.counted for topic in made.findings.topics
+    used = [verdict for verdict, count in made.findings.counted.items() if count]
+    assert rows[0] == ["Topic", *used]
+    assert [dict(zip(used, map(int, row[1:]), strict=True)) for row in rows[2:]] == [
+        {verdict: topic.counted[verdict] for verdict in used} for topic in made.findings.topics
     ]
 
 
-def test_claims_that_were_not_run_share_a_line_for_each_reason(made):
+def test_claims_that_were_not_run_share_a_line_for_each_reason_and_are_last(made):
+    page = pages(made)["own/claims.md"]
     line = (
         "- Not run, no rows with dataset = 'cifar10': Statement of later [`later`](#claim-later).\n"
     )
-    assert line in results_markdown(made, "images")
+    assert line in page
+    assert page.index('<a id="claim-open">') < page.index("## Not run")
+    assert page.index("## Not run") < page.index('<a id="claim-later">')
+    run = [row for row in ROWS if row.verdict != "not run"]
+    assert "## Not run" not in pages(replace(made, rows=run))["own/claims.md"]
 
 
 def test_numbers_are_the_tables(made):
-    board = results_markdown(made, "images").split("## Every claim")[1]
+    board = pages(made)["own/claims.md"].split("## Every claim")[1]
     for row in ROWS:
         (line,) = re.findall(rf'^\| <a id="{row.anchor}">.*$', board, flags=re.MULTILINE)
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
@@ -75,24 +106,30 @@ def test_numbers_are_the_tables(made):
         ]  # fmt: skip
 
 
-def test_the_summary_has_the_first_findings_with_links_to_the_page(made):
-    block = summary(made, "docs/images", "docs/results.md")
-    assert "**Statement of order**: holds; 4.12 points" in block
-    assert "[`order`](docs/results.md#claim-order)" in block
-    assert "(docs/images/fig8.png)" in block
+def test_a_summary_can_stand_in_the_folder_above(made):
+    block = summary(made, "own")
+    assert block.startswith(f"{BEGIN}\n\n- Is it better?")
     assert "12 runs." in block
+    above = moved(block, "own")
+    assert "[on MNIST](docs/own/claims.md#claim-order)" in above
+    assert "](docs/images/own/fig8.png)" in above
+    assert above.replace("](docs/", "](") == block
     only = [each for each in ROWS if each.claim == "open"]
-    assert "is undecided" in summary(replace(made, findings=findings(only, None)), "docs/images")
+    assert "is undecided" in summary(replace(made, findings=findings(only, None)), "own")
 
 
 def test_a_tier_without_the_figure_has_a_summary_without_it(made):
     shown = [entry for entry in made.shown if made.findings.figure not in entry.names]
     assert len(shown) == len(made.shown) - 1
-    assert "![" not in summary(replace(made, shown=shown), "docs/images")
+    assert "![" not in summary(replace(made, shown=shown), "own")
+
+
+def test_questions_of_a_later_file_say_so(made):
+    assert LATER in summary(replace(made, findings=replace(made.findings, later=True)), "own")
 
 
 def test_a_summary_is_replaced_in_a_document_and_found_there(made):
-    block = summary(made, "docs/images", "docs/results.md")
+    block = summary(made, "own")
     document = f"before\n{BEGIN}\nold \\1\n{END}\nafter\n"
     new = replaced(document, block)
     assert new == f"before\n{block}\nafter\n"
@@ -109,21 +146,23 @@ def test_plain_text_has_no_meaning_in_markdown():
 def test_texts_of_findings_and_records_have_no_html_and_no_lines_of_their_own(made):
     hostile = "a <script>x()</script>\n\n# b ![c](http://d)"
     topics = [replace(each, title=hostile, about=hostile) for each in made.findings.topics]
-    found = replace(made.findings, topics=tuple(topics), title=hostile)
+    parts = [replace(each, label=hostile) for each in made.findings.answers[0].parts]
+    asked = (replace(made.findings.answers[0], question=hostile, parts=tuple(parts)),)
+    found = replace(made.findings, answers=asked, topics=tuple(topics), title=hostile)
     records = [*made.provenance, (hostile, hostile)]
-    page = results_markdown(replace(made, findings=found, provenance=records), "images")
-    assert "<script" not in page.replace(r"\<", "")
-    assert "\n# b" not in page
-    assert "](http" not in page.replace(r"\]", "")
+    for page in pages(replace(made, findings=found, provenance=records)).values():
+        assert "<script" not in page.replace(r"\<", "")
+        assert "\n# b" not in page
+        assert "](http" not in page.replace(r"\]", "")
 
 
-def test_results_of_an_earlier_revision_say_so_at_the_top(made):
-    page = results_markdown(replace(made, older="abc_1"), "images")
-    top = page.partition(BEGIN)[0]
-    assert top.startswith(
-        "# Results of the made-up tier\n\n**These results were made by an earlier"
-    )
-    assert "of the code (abc\\_1)" in top
-    assert warned_of(page, "abc_1")
-    assert not warned_of(results_markdown(made, "images"), "abc_1")
-    assert "earlier revision" not in results_markdown(made, "images")
+def test_results_of_an_earlier_revision_say_so_at_the_top_of_every_page(made):
+    for page in pages(replace(made, older="abc_1")).values():
+        assert page.startswith("# ")
+        assert page.split("\n\n")[1].startswith("**These results were made by an earlier revision")
+        assert "of the code (abc\\_1)" in page
+        assert warned_of(page, "abc_1")
+        assert not warned_of(page, "abc_2")
+    for page in pages(made).values():
+        assert not warned_of(page, "abc_1")
+        assert "earlier revision" not in page

@@ -83,6 +83,25 @@ def test_claims_that_are_not_run_do_not_count_in_a_family(tmp_path):
     assert found.loc[("a", ""), "family_size"] == 1
 
 
+def test_an_optional_claim_that_is_not_run_has_no_row(tmp_path):
+    absent = {"where": {"dataset": "cifar10"}}
+    claims = {
+        "a": absent,
+        "a-demo": absent,
+        "b-demo": {},
+        "c-demo-d": {**absent, "cells": {"e": {}}},
+    }
+    file = write(tmp_path / "c.yaml", claims)
+    every = judge(read_claims(file), {"t": runs(3)})
+    assert {row.claim for row in every} == {*claims}
+    file.write_text(file.read_text() + 'optional: ["*-demo", "*-demo-*"]\n')
+    rows = judge(read_claims(file), {"t": runs(3)})
+    assert [(row.claim, row.verdict) for row in rows] == [("a", "not run"), ("b-demo", "holds")]
+    file.write_text(file.read_text().replace('["*-demo", "*-demo-*"]', "[1]"))
+    with pytest.raises(UserError, match="^optional: "):
+        read_claims(file)
+
+
 def pool(**changes):
     return {"quantity": "pooled", "from": None, "with": {"claims": ["a", "b"]}, **changes}
 

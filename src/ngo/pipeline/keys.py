@@ -25,6 +25,7 @@ from ngo.data.owners import OWNERS, by_owner
 from ngo.data.partition import PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.places import CLAIMS
+from ngo.report.shipped import SHIPPED
 from ngo.training.code import named_files, run_fingerprint
 from ngo.training.earlier import record_of
 from ngo.training.spec import FIELDS, RunSpec
@@ -43,7 +44,7 @@ CLASSES = "ngo.analysis.results:class_counts"
 DRAWING = "ngo.figures.making:Opened"
 ASSUMPTIONS = "ngo.pipeline.assumptions"
 PAGE = ("ngo.pipeline.report_contents", "ngo.report.html_page")
-PAGE_TEXTS = ("report/page/page.html.jinja", "report/page/page.css")
+PAGE_TEXTS = ("page.html.jinja", "page.css", "page.js")
 
 
 class Keys:
@@ -132,12 +133,9 @@ class Keys:
 
     def page(self, made: Iterable[str], texts: Iterable[str]) -> str:
         """The key of the page of results, of products with the keys ``made`` and of text files."""
-        own = [_sha256(PACKAGE / name) for name in PAGE_TEXTS]
-        read = [
-            *texts,
-            *filter(None, [self.plan.findings]),
-            str(registration_path(self.plan.claims)),
-        ]
+        own = [_sha256(PACKAGE / "report/page" / name) for name in PAGE_TEXTS]
+        named = filter(None, [self.plan.findings])
+        read = [*texts, *named, registration_path(self.plan.claims), SHIPPED]
         return key(fingerprint(*PAGE), list(made), [_sha256(Path(path)) for path in read], own)
 
     def _joined(self, runs: Iterable[str]) -> str:

@@ -59,6 +59,11 @@ class Paper:
         return Path("notebooks") if self.name == NGO else PAPERS / self.name / "notebooks"
 
 
+def config_of(name: str) -> Path:
+    """The config of a paper, from the repository."""
+    return CONFIG if name == NGO else PAPERS / name / CONFIG.name
+
+
 def shared(name: str) -> Declared:
     """A figure that every paper has: ``claims``, or ``default`` for an experiment without one."""
     return read_declared(Path(os.path.relpath(PACKAGE / f"figures/{name}.py")))
@@ -85,8 +90,7 @@ def paper_of(config: Mapping) -> Paper:
     section = config.get("paper")
     if section is None:
         name = config["tier"] if config["tier"] in names else NGO
-        own = CONFIG if name == NGO else PAPERS / name / CONFIG.name
-        section = read_config([REPOSITORY / own])["paper"]
+        section = read_config([REPOSITORY / config_of(name)])["paper"]
     if section["name"] not in names:
         raise unknown("paper.name", section["name"], names)
     return Paper(**section)

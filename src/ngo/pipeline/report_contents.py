@@ -11,11 +11,13 @@ from ngo.figures.declaration import Declared
 from ngo.pipeline.archives.archive import ABOUT, OLDER
 from ngo.pipeline.archives.claim_basis import bases
 from ngo.pipeline.config_files import place, read_config
+from ngo.pipeline.paper import REPOSITORY, Paper, config_of
 from ngo.pipeline.places import CLAIMS, tier_folder
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.contents import Contents, Shown, text
 from ngo.report.findings import findings
 from ngo.report.provenance import provenance
+from ngo.report.shipped import SHIPPED, Shipped, read_shipped
 from verdicts.registration.registered import as_date, read_registration, registration_path
 from verdicts.registration.standing import with_standing
 from verdicts.row import Row, read_rows
@@ -41,15 +43,33 @@ def report_contents(configs: Sequence[Path]) -> Contents:
         tier=planned.tier,
         paper=asdict(planned.paper),
         rows=rows,
-        findings=findings(rows, planned.findings),
+        findings=findings(rows, planned.findings, present_findings(planned.paper)),
         shown=shown,
         ledger=CLAIMS,
         assumptions=folder / "tables/assumptions",
+        shipped=shipped(planned.tier, planned.paper.name),
         older=older(Path(ABOUT)),
         provenance=provenance(trained, map(place, configs), planned.plugins),
     )
     contents.check()
     return contents
+
+
+def present_findings(paper: Paper) -> Path | None:
+    """The file of findings of a paper's folder in the repository; None if it has none."""
+    name = read_config([REPOSITORY / config_of(paper.name)]).get("findings")
+    return REPOSITORY / name if name else None
+
+
+def shipped(tier: str, paper: str) -> Shipped | None:
+    """The shipped campaign, for the page of another tier of its paper; else None.
+
+    The page of an archive has only what is in the archive.
+    """
+    if Path(ABOUT).exists() or not SHIPPED.exists():
+        return None
+    found = read_shipped(SHIPPED)
+    return found if found.paper == paper and found.tier != tier else None
 
 
 def older(path: Path) -> str:

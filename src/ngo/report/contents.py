@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ngo.common.registry import UserError, unknown
 from ngo.report.findings import Findings
+from ngo.report.shipped import Shipped
 from verdicts.row import Row
 
 
@@ -48,6 +49,8 @@ class Contents:
     assumptions: Path
     """The path of the list of assumptions, without its suffix."""
     provenance: Sequence[tuple[str, str]]
+    shipped: Shipped | None = None
+    """The shipped campaign, if it is another one on the same paper."""
     older: str = ""
     """The revisions that made the results, if the archive is marked as made by earlier ones."""
 

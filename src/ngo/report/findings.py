@@ -1,7 +1,8 @@
-"""What was found: sentences by topic, whose words and numbers follow from the verdicts.
+"""What was found: answers to questions, and sentences by topic, whose words and numbers follow from
+the verdicts.
 
-A file lists topics and, in each, claims by id. A sentence is the claim's statement, its verdict in
-words, and the measured numbers, so it never says more than its verdict.
+A file lists questions (``answers``), topics and, in each, claims by id. A sentence is the claim's
+statement, its verdict in words, and the measured numbers, so it never says more than its verdict.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ngo.common.registry import UserError, shown
+from ngo.report.answers import Answer, answer
 from verdicts.counts import counts
 from verdicts.row import ABSENT, Row
 from verdicts.statistics.judgement import EQUIVALENT, NOT_RUN
@@ -18,6 +20,12 @@ from verdicts.yaml_files import read_mapping
 
 _WORDS = {EQUIVALENT: "no difference beyond the margin"}
 """What a verdict is called where its name does not say it."""
+
+LATER = (
+    "The questions were written after these results were archived; claims that were added since "
+    "are left out."
+)
+"""What a page says where ``Findings.later``."""
 
 
 @dataclass(frozen=True)
@@ -44,25 +52,38 @@ class Topic:
     counted: Mapping[str, int]
     """The number of claims with each verdict."""
 
+    @property
+    def rows(self) -> list[Row]:
+        """Its claims."""
+        run = [sentence.row for sentence in self.sentences]
+        return [*run, *(row for _, rows in self.absent for row in rows)]
+
 
 @dataclass(frozen=True)
 class Findings:
-    """All topics; the sentences that come first, and the figure shown with them."""
+    """All answers and topics, and the figure shown with the answers."""
 
+    answers: tuple[Answer, ...]
     topics: tuple[Topic, ...]
-    first: tuple[Sentence, ...]
     figure: str
     counted: Mapping[str, int]
+    later: bool
+    """Whether the questions are of a later file, because the campaign's own has none."""
     title: str = ""
     """The title of the page; empty if the file names none."""
 
 
-def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
+def findings(
+    rows: Sequence[Row], path: str | Path | None, present: str | Path | None = None
+) -> Findings:
     """The findings that ``path`` lists, from the verdicts; without a file, all under one heading.
 
-    A claim that the ledger does not have is left out, and so is a topic without claims.
+    A claim that the ledger does not have is left out, and so is a question or topic without claims.
+    A file from before there were questions has those of the file ``present``.
     """
     listed = read_findings(path) if path else _of_all(rows)
+    later = "questions" not in listed and present is not None
+    asked = (read_findings(present) if later else listed).get("questions", [])
     by_id = {row.claim: row for row in rows}
 
     def told(ids: Iterable[str]) -> tuple[Sentence, ...]:
@@ -79,11 +100,13 @@ def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
             own = counts(each.row for each in every)
             counted = {verdict: own.get(verdict, 0) for verdict in whole}
             topics.append(Topic(topic["title"], about, run, absent, counted))
+    answers = tuple(filter(None, (answer(each["asks"], each["claims"], by_id) for each in asked)))
     return Findings(
+        answers,
         tuple(topics),
-        told(listed["first"]),
         listed["figure"],
         whole,
+        later and bool(answers),
         listed.get("title", ""),
     )
 
@@ -91,26 +114,31 @@ def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
 def _of_all(rows: Sequence[Row]) -> dict:
     every = [row.claim for row in rows if not row.cell]
     topic = {"title": "All claims", "about": "In the order of the file.", "claims": every}
-    return {"topics": [topic], "first": [], "figure": ""}
+    return {"questions": [], "topics": [topic], "figure": ""}
 
 
 def read_findings(path: str | Path) -> dict:
     """The checked content of a file of findings; a one-line UserError for its first mistake."""
     listed = read_mapping(path, "findings")
-    _check("findings", listed, {"figure": str, "first": list, "topics": list})
+    _check("findings", listed, {"figure": str, "topics": list})
     if not isinstance(listed.get("title", ""), str):
         raise UserError("findings.title: it must be text.")
     for k, topic in enumerate(listed["topics"]):
         _check(f"findings.topics[{k}]", topic, {"title": str, "about": str, "claims": list})
+    if "questions" in listed:
+        _check("findings", listed, {"questions": list})
+    for k, question in enumerate(listed.get("questions", [])):
+        _check(f"findings.questions[{k}]", question, {"asks": str, "claims": dict})
     return listed
 
 
 def _check(key: str, values: object, kinds: Mapping[str, type]) -> None:
     """Raise a UserError unless ``values`` is a mapping that has values of these kinds."""
-    words = {str: "text", list: "a list"}
+    words = {str: "text", list: "a list", dict: "a mapping of texts"}
     for name, kind in kinds.items():
         value = values.get(name) if isinstance(values, Mapping) else None
-        texts = value if name in ("first", "claims") and isinstance(value, list) else []
+        texts = value if name == "claims" and isinstance(value, list) else []
+        texts = [*value, *value.values()] if isinstance(value, dict) else texts
         if not isinstance(value, kind) or not all(isinstance(text, str) for text in texts):
             raise UserError(
                 f"{key}.{name}: {shown(value)} is not allowed; it must be {words[kind]}."

@@ -14,11 +14,12 @@ from PIL import Image
 from ngo.figures.pages import body
 from ngo.figures.plots import DESCRIPTION
 from ngo.report.contents import Contents, content, text
-from verdicts.counts import counted, registered
-from verdicts.statistics.judgement import FAILS, HOLDS, VERDICTS
+from ngo.report.findings import LATER
+from verdicts.counts import WORDS, counted, registered
+from verdicts.statistics.judgement import DEPENDS, FAILS, HOLDS, NOT_RUN, UNDECIDED
 
 FOLDER = Path(__file__).with_name("page")
-"""The template and the style sheet."""
+"""The template, the style sheet and the script."""
 
 
 def html_page(contents: Contents) -> str:
@@ -38,11 +39,33 @@ def html_page(contents: Contents) -> str:
         slug=slug,
         counted=counted,
         registered=registered,
-        words=_words,
+        hue=hue,
     )
-    style = Markup(text(FOLDER / "page.css"))
+    rows, found = contents.rows, contents.findings
     template = environment.get_template("page.html.jinja")
-    return template.render(contents=contents, verdicts=VERDICTS, style=style) + "\n"
+    page = template.render(
+        contents=contents,
+        shipped=contents.shipped,
+        columns=[name for name, number in found.counted.items() if number],
+        used=[verdict for verdict in WORDS if any(row.verdict == verdict for row in rows)],
+        marks=sorted({row.mark for row in rows if row.mark}),
+        topics=topics_of(contents),
+        decidable=[row for row in rows if row.verdict != NOT_RUN],
+        undecidable=[row for row in rows if row.verdict == NOT_RUN],
+        later=LATER,
+        style=Markup(text(FOLDER / "page.css")),
+        script=Markup(text(FOLDER / "page.js")),
+    )
+    return page + "\n"
+
+
+def topics_of(contents: Contents) -> dict[str, str]:
+    """The numbers of the topics of each claim, separated by spaces."""
+    found: dict[str, list[str]] = {row.claim: [] for row in contents.rows}
+    for k, topic in enumerate(contents.findings.topics, 1):
+        for row in topic.rows:
+            found[row.claim].append(str(k))
+    return {claim: " ".join(numbers) for claim, numbers in found.items()}
 
 
 def picture(path: Path) -> dict[str, object]:
@@ -76,7 +99,7 @@ def slug(name: str) -> str:
     return name.replace(" ", "-")
 
 
-def _words(verdict: str, number: int) -> str:
-    """The verdict as a label below a number: ``12 hold``, ``1 holds``."""
-    many = {HOLDS: "hold", FAILS: "fail"}
-    return verdict if number == 1 else many.get(verdict, verdict)
+def hue(word: str) -> str:
+    """The CSS class with the colour of an answer's first word."""
+    hues = {"Yes": HOLDS, "No": FAILS, "Partly": DEPENDS, "It depends": DEPENDS}
+    return slug(hues.get(word.partition(",")[0], UNDECIDED))

@@ -1,42 +1,61 @@
-"""The results as Markdown: the page docs/results.md, and the summary in README.md."""
+"""The results as Markdown: the pages in docs/, and the summary in README.md.
+
+The first page has the answers and the topics; a folder of its name has the claims, and the tables
+and figures. Links are relative.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tabulate import tabulate
 
 from ngo.figures.markdown_text import inert
+from ngo.report.answers import Answer
 from ngo.report.contents import Contents, Shown, text
-from ngo.report.findings import Findings, Sentence, Topic
+from ngo.report.findings import LATER, Findings, Sentence, Topic
 from verdicts.counts import counted, registered
 from verdicts.render.markdown import escaped
+from verdicts.row import Row
+from verdicts.statistics.judgement import NOT_RUN
 
 BEGIN = "<!-- summary: written by make results-page -->"
 END = "<!-- end of the summary -->"
 
-PAGE = """\
+TOP = 4
+"""How many paragraphs of a page are its top."""
+
+FIRST = """\
 # {title}
 {warning}
 {paper}
 
 {summary}
 
-`make {target}` trains the runs and makes these results; `make results-page` writes this page.
-[{assumptions}]({assumptions}) lists the values that the paper does not state, with the reason for
-each.
+[Every claim]({name}/claims.md) has its verdict with interval and reason. [Tables and
+figures]({name}/figures.md) show what the verdicts are about. [verdicts.md](verdicts.md) explains
+how verdicts are made, and when directions and margins were fixed. [{assumptions}]({assumptions})
+lists the values that the paper does not state, with the reason for each. `make {target}` trains the
+runs and makes these results; `make results-page` writes these pages.
 
-A claim is judged by one number per seed, paired within the seed, or by cases (theorems). n is the
-number of seeds or cases. *Equivalent* means that the difference is smaller than the claim's margin.
-[verdicts.md](verdicts.md) explains how verdicts are made, and when directions and margins were
-fixed.
-
-## What was found
+## Verdicts by topic
 
 {topics}
 
-The topics tell of the main claims; [the table of every claim](#every-claim) has the others too.
+The topics tell of the main claims; [the table of every claim]({name}/claims.md#every-claim) has the
+others too.
+"""
+
+CLAIMS = """\
+# Claims: {title}
+{warning}
+[Answers](../{name}.md) · [tables and figures](figures.md)
+
+A claim is judged by one number per seed, paired within the seed, or by cases (theorems). n is the
+number of seeds or cases. *Equivalent* means that the difference is smaller than the claim's margin.
+
+## By topic
 
 {findings}
 <a id="every-claim"></a>
@@ -44,8 +63,12 @@ The topics tell of the main claims; [the table of every claim](#every-claim) has
 ## Every claim
 
 {claims}
+{absent}"""
 
-## Tables and figures
+FIGURES = """\
+# Tables and figures: {title}
+{warning}
+[Answers](../{name}.md) · [claims](claims.md)
 
 {shown}
 ## Provenance
@@ -54,27 +77,40 @@ The topics tell of the main claims; [the table of every claim](#every-claim) has
 """
 
 
-def results_markdown(contents: Contents, images: str, assumptions: str = "assumptions.md") -> str:
-    """The page, with the figures in the folder ``images``, and a link to ``assumptions``."""
+def results_markdown(contents: Contents, name: str, assumptions: str) -> dict[str, str]:
+    """The pages by their paths in docs/; the first is ``NAME.md``, with a link to ``assumptions``.
+
+    Figures are in ``images/NAME``.
+    """
     contents.check()
-    return PAGE.format(
-        target=_target(contents),
-        title=inert(contents.findings.title, cell=False) or f"Results of the {contents.tier} tier",
-        assumptions=assumptions,
-        warning=warning(contents),
-        paper=_paper(contents.paper),
-        summary=summary(contents, images),
-        topics=topics_table(contents.findings),
-        findings="\n".join(_topics(contents.findings)),
-        claims=claims_table(contents),
-        shown="\n".join(
-            f"### {section}\n\n" + "\n".join(_shown(entry, images) for entry in entries)
-            for section, entries in contents.sections()
-        ),
-        provenance="\n".join(
-            f"- {escaped(name)}: {escaped(value)}" for name, value in contents.provenance
-        ),
+    title = inert(contents.findings.title, cell=False) or f"Results of the {contents.tier} tier"
+    common = {"title": title, "warning": warning(contents), "name": name}
+    run = [row for row in contents.rows if row.verdict != NOT_RUN]
+    absent = [row for row in contents.rows if row.verdict == NOT_RUN]
+    sections = (
+        f"## {section}\n\n" + "\n".join(_shown(entry, f"../images/{name}") for entry in entries)
+        for section, entries in contents.sections()
     )
+    facts = (f"- {escaped(fact)}: {escaped(value)}" for fact, value in contents.provenance)
+    return {
+        f"{name}.md": FIRST.format(
+            **common,
+            target=_target(contents),
+            assumptions=assumptions,
+            paper=_paper(contents.paper),
+            summary=summary(contents, name),
+            topics=topics_table(contents.findings, f"{name}/claims.md"),
+        ),
+        f"{name}/claims.md": CLAIMS.format(
+            **common,
+            findings="\n".join(_topics(contents.findings)),
+            claims=claims_table(contents, run),
+            absent=f"\n## Not run\n\n{claims_table(contents, absent)}\n" if absent else "",
+        ),
+        f"{name}/figures.md": FIGURES.format(
+            **common, shown="\n".join(sections), provenance="\n".join(facts)
+        ),
+    }
 
 
 def _target(contents: Contents) -> str:
@@ -96,45 +132,60 @@ def warning(contents: Contents) -> str:
 
 
 def warned_of(page: str, older: str) -> bool:
-    """Whether a page says above its summary that the revisions ``older`` made the results."""
-    return f"earlier revision of the code ({escaped(older)})" in page.partition(BEGIN)[0]
+    """Whether a page says at its top that the revisions ``older`` made the results."""
+    return f"earlier revision of the code ({escaped(older)})" in "".join(page.split("\n\n")[:TOP])
 
 
-def summary(contents: Contents, images: str, page: str = "") -> str:
-    """The counts, the first findings and one figure (if it is there), between markers.
+def summary(contents: Contents, name: str) -> str:
+    """The answers, the counts and one figure (if it is there), between markers.
 
-    ``page`` is the path of the page from the file with the summary; empty on the page itself.
+    Links are those of the page ``NAME.md`` in docs/.
     """
     found = contents.findings
     shown = [entry for entry in contents.shown if found.figure in entry.names]
-    table = tabulate([list(found.counted.values())], list(found.counted), tablefmt="pipe")
     parts = [
         BEGIN,
+        "\n".join(_answered(each, f"{name}/claims.md") for each in found.answers),
+        LATER if found.later else "",
         f"{counted(found.counted)} The tier is {contents.tier}; "
         f"{dict(contents.provenance)['Runs']} runs. {registered(contents.rows)}".strip(),
-        table,
-        "\n".join(_bullet(sentence, page) for sentence in found.first),
-        *(f"![{escaped(entry.title)}]({images}/{found.figure}.png)" for entry in shown),
+        *(f"![{escaped(entry.title)}](images/{name}/{found.figure}.png)" for entry in shown),
         END,
     ]
-    return "\n\n".join(parts)
+    return "\n\n".join(filter(None, parts))
 
 
-def topics_table(found: Findings) -> str:
-    """The number of claims of each topic with each verdict."""
+def moved(block: str, name: str) -> str:
+    """A summary with the links of a file in the folder above docs/."""
+    return re.sub(rf"(?<!\\)\]\((?=images/|{name}/)", "](docs/", block)
+
+
+def _answered(answer: Answer, page: str) -> str:
+    """The question and its answer; each label is a link to its claim on ``page``."""
+    said = "; ".join(
+        f"{part.before}[{escaped(part.label)}]({page}#{part.row.anchor}){escaped(part.after)}"
+        for part in answer.parts
+    )
+    word = f"**{answer.word}**" + (f": {said}." if said else ".")
+    return f"- {escaped(answer.question)} {word} {escaped(answer.left_out)}".rstrip()
+
+
+def topics_table(found: Findings, page: str) -> str:
+    """The number of claims of each topic with each verdict; a link to each topic on ``page``."""
+    used = [verdict for verdict, count in found.counted.items() if count]
     rows = [
-        [f"[{escaped(topic.title)}](#{_anchor(topic)})", *topic.counted.values()]
+        [f"[{escaped(topic.title)}]({page}#{_anchor(topic)})", *map(topic.counted.get, used)]
         for topic in found.topics
     ]
-    return tabulate(rows, ["Topic", *found.counted], tablefmt="pipe")
+    return tabulate(rows, ["Topic", *used], tablefmt="pipe")
 
 
-def claims_table(contents: Contents) -> str:
-    """A table of all claims, each with a link to what shows it."""
+def claims_table(contents: Contents, rows: Sequence[Row]) -> str:
+    """A table of claims, each with a link to what shows it."""
     cells = [
         {
             "Id": f'<a id="{row.anchor}"></a>{escaped(row.claim)}',
-            "Claim": f"[{escaped(row.statement)}](#{contents.target(row)})",
+            "Claim": f"[{escaped(row.statement)}](figures.md#{contents.target(row)})",
             "Place": escaped(row.place),
             "Verdict": row.verdict + row.also,
             "Expected": escaped(str(row.expectation or "")),
@@ -143,7 +194,7 @@ def claims_table(contents: Contents) -> str:
             "n": row.counted,
             "Reason": escaped("; ".join(filter(None, [row.why, row.registration]))),
         }
-        for row in contents.rows
+        for row in rows
     ]
     return tabulate(cells, "keys", tablefmt="pipe", disable_numparse=True)
 
@@ -174,10 +225,10 @@ def _anchor(topic: Topic) -> str:
     return "topic-" + re.sub(r"\W+", "-", topic.title.lower()).strip("-")
 
 
-def _bullet(sentence: Sentence, page: str = "") -> str:
+def _bullet(sentence: Sentence) -> str:
     row = sentence.row
     details = f"; {escaped(sentence.found)}" if sentence.found else ""
-    link = f"[`{row.claim}`]({page}#{row.anchor})"
+    link = f"[`{row.claim}`](#{row.anchor})"
     return f"- **{escaped(row.statement)}**: {sentence.verdict}{details} {link}."
 
 
@@ -194,7 +245,7 @@ def _absent(topic: Topic) -> list[str]:
 def _shown(entry: Shown, images: str) -> str:
     """The heading, the description, the figures and the tables."""
     anchors = "".join(f'<a id="{name}"></a>' for name in entry.names)
-    parts = [f"{anchors}\n\n#### {entry.title}\n", entry.about + "\n"]
+    parts = [f"{anchors}\n\n### {entry.title}\n", entry.about + "\n"]
     parts += [f"![{entry.title}]({images}/{path.stem}.png)\n" for path in entry.figures]
     parts += [text(path.with_name(f"{path.name}.md")) for path in entry.tables]
     return "\n".join(parts)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from verdicts.registry import unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.expectation import Expectation
-from verdicts.statistics.sequential import Plan
+
+if TYPE_CHECKING:  # it needs numpy, and ``ngo --help`` does not
+    from verdicts.statistics.sequential import Plan
 
 MARKS = ("trivial", "circular")
 """Trivial: it follows from definitions, or could not come out otherwise. Circular: what it
@@ -111,6 +115,12 @@ class ClaimsFile:
     printed: tuple[Path, ...] = ()
     #: What decides each claim, as a hash, by id (``claims.forms``).
     forms: Mapping[str, str] = field(default_factory=dict)
+    #: Patterns of ids: these claims have no row where they are not run.
+    optional: tuple[str, ...] = ()
+
+    def is_optional(self, claim: str) -> bool:
+        """Whether a claim has no row where it is not run."""
+        return any(fnmatchcase(claim, pattern) for pattern in self.optional)
 
     @property
     def tables(self) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ CLAIM_KEYS = (
     *("place", "says", "kind", "from", "where", "quantity", "with", *RELATIONS, "margin", "unit"),
     *("family", "gate", "shows", "cells", "every_cell", "universes", "looks", *MARKS),
 )
-SECTIONS = ("looks", "values", "defaults", "gates", "claims")
+SECTIONS = ("looks", "optional", "values", "defaults", "gates", "claims")
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
 UNIVERSES_KEYS = ("settings", "gate")
 UNIVERSES_GATE_KEYS = tuple(key for key in GATE_KEYS if key not in ("from", "else"))
@@ -68,7 +68,8 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
         _claim(f"claims.{name}", name, entry, gates, plan) for name, entry in entries.claims.items()
     ]
     by_id = with_members({claim.id: claim for claim in claims})
-    return ClaimsFile(by_id, gates, entries.printed, forms(entries))
+    optional = names("optional", content["optional"]) if "optional" in content else ()
+    return ClaimsFile(by_id, gates, entries.printed, forms(entries), optional)
 
 
 def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], plan: Plan) -> Claim:

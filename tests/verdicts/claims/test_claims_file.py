@@ -172,7 +172,7 @@ def test_mistakes_in_a_gate(tmp_path, change, message):
         ("claims: {a b: {}}", "claims: the id 'a b' is not allowed; use letters"),
         (
             "claim: {}",
-            "claims: 'claim' is unknown; allowed: claims, defaults, gates, looks, values. Did",
+            "claims: 'claim' is unknown; allowed: claims, defaults, gates, looks, optional",
         ),
         ("gates: {}", "claims: 'claims' is missing"),
         ("{looks: [20, 10], claims: {}}", r"looks: \[20, 10\] is not allowed; give rising numbers"),
