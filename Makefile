@@ -131,7 +131,7 @@ format: setup ## Format all code
 notebooks: setup ## The notebooks of all figures and tables, from their files
 	$(BIN)/python tools/notebooks.py
 
-results-page: setup ## docs/results.md, docs/assumptions.md and the summary in README.md, from the laptop tier
+results-page: setup ## docs/results.md, docs/results/, docs/assumptions.md and the summary in README.md, from the laptop tier
 	$(BIN)/python tools/results_page.py --tier laptop
 
 calibration-page: setup ## docs/calibration.md from the results of make calibration

@@ -140,8 +140,11 @@ def measured(page: str) -> dict[str, tuple[str, str]]:
     """The verdict and what was measured of each claim that was run, from the page of claims."""
     run = page.partition("\n## Not run\n")[0]
     lines = re.findall(r'^\| <a id="claim-.*$', run, flags=re.MULTILINE)
-    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
-    return {each[0].partition("</a>")[2]: (each[3], each[5]) for each in cells}
+    cells = [
+        [re.sub(r"\\(.)", r"\1", cell.strip()) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in lines
+    ]
+    return {each[0].partition("</a>")[2]: (each[3].partition(",")[0], each[5]) for each in cells}
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@
 
 import base64
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from made_up_page import ROWS, contents, row
+from running import finished, start
 
 from ngo.common.registry import UserError
 from ngo.report.findings import LATER
@@ -166,6 +168,38 @@ def test_rows_carry_what_the_filters_ask_for(folder):
 def test_the_filters_are_hidden_without_scripts(html):
     assert '<form id="filter" hidden>' in html
     assert (FOLDER / "page.js").read_text(encoding="utf-8").strip() in html
+
+
+ASK = """
+const ask = (name, value) => {
+  form.elements[name].value = value;
+  form.dispatchEvent(new Event("input"));
+  document.title += `|${rows.filter((row) => !row.hidden).map((row) => row.id)};${folded.open}`;
+};
+ask("search", "points 20"); ask("search", ""); ask("verdict", "not run"); ask("verdict", "");
+ask("topic", "2");
+location.hash = "#claim-order";
+setTimeout(() => { document.title += `|${rows.filter((row) => !row.hidden).length}`; }, 500);
+"""
+
+
+def test_a_browser_searches_filters_and_reveals_claims(tmp_path, html):
+    browser = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    if browser is None:
+        pytest.skip("no Chromium")
+    file = tmp_path / "report.html"
+    file.write_text(html.replace("</script>", f"{ASK}</script>"), encoding="utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000"]
+    flags += [f"--user-data-dir={tmp_path}", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    dom = finished(start([browser, *flags, "--dump-dom", file.as_uri()]))
+    assert re.search("<title>(.*?)</title>", dom)[1].split("|")[1:] == [
+        "claim-order,claim-same;false",
+        "claim-order,claim-same,claim-15,claim-open,claim-later;false",
+        "claim-later;true",
+        "claim-order,claim-same,claim-15,claim-open,claim-later;false",
+        "claim-15,claim-later;true",
+        "5",
+    ]
 
 
 def test_the_page_of_a_smaller_tier_has_the_shipped_answers_and_verdicts(folder, html):
