@@ -52,17 +52,17 @@ def _parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="the folder with the tables that claims name: NAME.parquet or NAME.csv (default: .)",
     )
-    check.add_argument(
-        "--format", choices=list(_formats()), default="text", help="what is printed (default: text)"
-    )
-    check.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="also write verdicts.csv, .json, .md and .html to this folder",
-    )
     check.add_argument("--strict", action="store_true", help="exit with status 1 if a claim fails")
     check.set_defaults(run=_check)
+    show = commands.add_parser(
+        "show",
+        help="print verdicts that were written before",
+        description="Print the verdicts in a CSV file that `verdicts check --out` wrote.",
+    )
+    show.add_argument("verdicts", type=Path, help="the table (CSV)")
+    show.set_defaults(run=_show)
+    for command in (check, show):
+        _add_output(command)
     register = commands.add_parser(
         "register",
         help="say when claims were first made, before the runs",
@@ -112,36 +112,76 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _formats() -> dict[str, Callable[[Sequence[Row]], str]]:
-    """How verdicts are printed, by name."""
-    from verdicts import render
+FILES = {
+    "text": "verdicts.txt",
+    "markdown": "verdicts.md",
+    "json": "verdicts.json",
+    "html": "verdicts.html",
+    "nanopub": "verdicts.trig",
+    "ro-crate": "ro-crate-metadata.json",
+}
+"""How verdicts are printed, each with the file that ``--out`` writes, besides ``TABLE``."""
 
-    return {
-        "text": render.as_text,
-        "markdown": render.as_markdown,
-        "json": render.as_json,
-        "html": render.as_page,
-    }
+TABLE = "verdicts.csv"
+
+
+def _add_output(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--format", choices=list(FILES), default="text", help="what is printed (default: text)"
+    )
+    command.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="also write the verdicts to this folder, in every format and as a table (CSV)",
+    )
+    known = command.add_argument_group("what nanopubs and RO-Crates say of the verdicts")
+    known.add_argument("--paper", default="", metavar="URL", help="the paper that makes the claims")
+    known.add_argument("--repository", default="", metavar="URL", help="where the results are")
+    known.add_argument("--license", default="", metavar="URL", help="of what is written")
 
 
 def _check(given: argparse.Namespace) -> int:
-    from verdicts import as_table, check
+    from verdicts import check
     from verdicts.statistics.judgement import FAILS, REVERSED
 
     rows = check(given.claims, given.tables)
-    formats = _formats()
-    print(formats[given.format](rows), end="")
-    if given.out is not None:
-        try:
-            given.out.mkdir(parents=True, exist_ok=True)
-            as_table(rows).to_csv(given.out / "verdicts.csv", index=False, lineterminator="\n")
-            for suffix, name in (("md", "markdown"), ("json", "json"), ("html", "html")):
-                path = given.out / f"verdicts.{suffix}"
-                path.write_text(formats[name](rows), encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"out: {str(given.out)!r}: {error.strerror}.") from None
+    _print(rows, given)
     failed = any(row.verdict in (FAILS, REVERSED) for row in rows if not row.cell)
     return 1 if given.strict and failed else 0
+
+
+def _show(given: argparse.Namespace) -> int:
+    from verdicts.row import read_rows
+
+    _print(read_rows(given.verdicts), given)
+    return 0
+
+
+def _print(rows: list[Row], given: argparse.Namespace) -> None:
+    """Print the rows in the format that was asked for, and write all if there is a folder."""
+    from verdicts import as_table, render
+
+    about = render.About(given.paper, given.repository, given.license)
+    files = [TABLE, *FILES.values()] if given.out is not None else []
+    formats: dict[str, Callable[[], str]] = {
+        "text": lambda: render.as_text(rows),
+        "markdown": lambda: render.as_markdown(rows),
+        "json": lambda: render.as_json(rows),
+        "html": lambda: render.as_page(rows),
+        "nanopub": lambda: render.as_nanopubs(rows, about),
+        "ro-crate": lambda: render.as_ro_crate(rows, about, files),
+    }
+    print(formats[given.format](), end="")
+    if given.out is None:
+        return
+    try:
+        given.out.mkdir(parents=True, exist_ok=True)
+        as_table(rows).to_csv(given.out / TABLE, index=False, lineterminator="\n")
+        for name, written in FILES.items():
+            (given.out / written).write_text(formats[name](), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"out: {str(given.out)!r}: {error.strerror}.") from None
 
 
 def _register(given: argparse.Namespace) -> int:

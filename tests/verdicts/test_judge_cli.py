@@ -37,7 +37,8 @@ def test_what_is_printed_and_written(tmp_path, capsys):
     assert "3 points; expected above 0; margin 0.5; 95 % interval" in out
     assert out.endswith("0 are undecided, and 1 is not run.\n")
     assert {path.name for path in (tmp_path / "o").iterdir()} == {
-        "verdicts.csv", "verdicts.json", "verdicts.md", "verdicts.html"
+        "verdicts.csv", "verdicts.json", "verdicts.md", "verdicts.html", "verdicts.txt",
+        "verdicts.trig", "ro-crate-metadata.json",
     }  # fmt: skip
     found = json.loads((tmp_path / "o/verdicts.json").read_text())
     assert found["counts"]["holds"] == 2
@@ -47,6 +48,31 @@ def test_what_is_printed_and_written(tmp_path, capsys):
     assert "<b>A</b>" not in page
     assert "&lt;b&gt;A&lt;/b&gt; and C | agree" in page
     assert r"\<b\>A\</b\> and C \| agree" in (tmp_path / "o/verdicts.md").read_text()
+
+
+def test_nanopubs_and_an_ro_crate_have_the_addresses_that_are_given(tmp_path, capsys):
+    paper, out = "https://example.org/paper", tmp_path / "o"
+    check = ["check", str(write(tmp_path)), "--tables", str(tmp_path), "--out", str(out)]
+    assert main([*check, "--paper", paper, "--format", "nanopub"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("a np:Nanopublication") == 3
+    assert printed.count(f"cito:confirms <{paper}>") == 2
+    assert (out / "verdicts.trig").read_text() == printed
+    graph = json.loads((out / "ro-crate-metadata.json").read_text())["@graph"]
+    assert {each["@id"] for each in graph if each["@type"] == "File"} == {
+        path.name for path in out.iterdir() if path.suffix != ".json" or "crate" not in path.name
+    }
+    assert main([*check, "--paper", "here"]) == 2
+    assert "paper: 'here' is not an address" in capsys.readouterr().err
+
+
+def test_verdicts_that_were_written_are_shown(tmp_path, capsys):
+    check = ["check", str(write(tmp_path)), "--tables", str(tmp_path), "--out", str(tmp_path / "o")]
+    assert main(check) == 0
+    text = capsys.readouterr().out
+    assert main(["show", str(tmp_path / "o/verdicts.csv")]) == 0
+    assert capsys.readouterr().out == text
+    assert main(["show", str(tmp_path / "absent.csv")]) == 2
 
 
 def test_claims_are_registered_and_what_is_judged_says_so(tmp_path, capsys):

@@ -17,13 +17,17 @@ def as_text(rows: Sequence[Row]) -> str:
     return "\n".join([*(_lines(row) for row in rows), "", *told]) + "\n"
 
 
+def details(row: Row) -> list[str]:
+    """What was found: the measured value, what was expected, the interval, the seeds."""
+    found = [row.also.removeprefix(", ")] if row.also else []
+    found += [] if row.measured == ABSENT else [row.measured]
+    found += [f"expected {row.expectation}"] if row.expectation else []
+    found += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
+    return found + ([row.seeds] if row.seeds else [])
+
+
 def _lines(row: Row) -> str:
     what = f"  {row.claim} / {row.cell}" if row.cell else f"{row.claim}: {row.statement}"
-    details = [row.also.removeprefix(", ")] if row.also else []
-    details += [] if row.measured == ABSENT else [row.measured]
-    details += [f"expected {row.expectation}"] if row.expectation else []
-    details += [f"95 % interval {row.interval}"] if row.interval != ABSENT else []
-    details += [row.seeds] if row.seeds else []
-    details += [text for text in (row.why, row.registration) if text]
+    told = [*details(row), *filter(None, (row.why, row.registration))]
     first = f"{row.verdict:<{WIDTH}}{what}"
-    return "\n".join([first, " " * WIDTH + "  " + "; ".join(details)] if details else [first])
+    return "\n".join([first, " " * WIDTH + "  " + "; ".join(told)] if told else [first])
