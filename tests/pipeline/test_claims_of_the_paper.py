@@ -109,7 +109,7 @@ def test_every_claim_on_runs_is_decided_by_the_runs_of_a_tier():
 ON_THE_EFFECT = (
     "3-mnist-iid", "3-mnist-noniid", "6", "6a", "32-tau1", "37-mnist-iid",
     "37-mnist-noniid", "39-mnist-noniid", "41", "41b", "41c", "42", "42b", "42c", "48-mnist",
-    "61-iid", "75",
+    "61-iid", "66-noniid",
 )  # fmt: skip
 
 # Claims on what else is true in every world.

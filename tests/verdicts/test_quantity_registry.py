@@ -1,8 +1,10 @@
 """The registry of quantities."""
 
+import sys
 from importlib.util import find_spec
 
 import pytest
+from running import finished, start
 
 import verdicts
 from verdicts.quantity_registry import QUANTITIES, quantity
@@ -28,3 +30,9 @@ def test_an_unknown_quantity_is_named():
 
 def test_no_name_of_the_package_is_also_a_module():
     assert [name for name in verdicts.__all__ if find_spec(f"verdicts.{name}")] == []
+
+
+def test_the_list_of_quantities_imports_no_numpy():
+    heavy = "{'numpy', 'pandas', 'scipy', 'pyarrow'}"
+    code = f"import sys, verdicts; print(sorted({heavy} & set(sys.modules)))"
+    assert finished(start([sys.executable, "-c", code])).strip() == "[]"

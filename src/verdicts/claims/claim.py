@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from verdicts.registry import unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.expectation import Expectation
-from verdicts.statistics.sequential import Plan
+
+if TYPE_CHECKING:  # it needs numpy, and ``ngo --help`` does not
+    from verdicts.statistics.sequential import Plan
 
 MARKS = ("trivial", "circular")
 """Trivial: it follows from definitions, or could not come out otherwise. Circular: what it
