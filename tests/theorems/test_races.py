@@ -1,6 +1,11 @@
+import dataclasses
+
 import numpy as np
+import pandas as pd
 import pytest
-from small_theory import asked, small_rows
+from small_theory import OPTIONS, asked, small_rows
+
+from ngo.theorems.theorem import PARTS
 
 
 def test_methods_of_a_seed_share_the_problem_and_differ_in_v():
@@ -34,3 +39,15 @@ def test_gaps_are_compared_within_a_seed_at_the_last_t():
 def test_gossip_that_is_not_synchronized_decides_nothing():
     rows = races(centralized=1.0, synchronized=1.2, sync_term=0.2)
     assert asked("theory_synchronized_gap", "races", rows).isna().all()
+
+
+def test_gossip_is_followed_until_the_terms_have_settled_and_compared_before():
+    longer = dataclasses.replace(OPTIONS, trials=1, leading_steps=400)
+    rows = PARTS["races"].table(longer)
+    ends = rows.groupby("method")["T"].max().to_dict()
+    assert ends == {"centralized": 200, "synchronized": 200, "gossip": 400, "ngo": 200}
+    short = PARTS["races"].table(dataclasses.replace(OPTIONS, trials=1))
+    shared = rows[rows["T"] <= 200].reset_index(drop=True)
+    pd.testing.assert_frame_equal(shared, short)
+    ratio = asked("theory_gap_ratio", "races", rows)
+    pd.testing.assert_series_equal(ratio, asked("theory_gap_ratio", "races", short))

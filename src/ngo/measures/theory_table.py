@@ -84,6 +84,11 @@ class TheoryOptions:
 
     trials: int = whole("seeds of paired comparisons", 5, within(1, 1000))
     trial_steps: int = whole("paired comparisons: training steps", 500, within(10, 1_000_000))
+    leading_steps: int = whole(
+        "Theorem 2.1's terms: training steps of gossip, beyond those of comparisons",
+        0,
+        within(0, 1_000_000),
+    )
     trial_repeats: int = whole("paired comparisons: runs per mean", 5, within(1, 10_000))
     sync_gamma: float = number(
         "paired comparisons: γ of gossip that keeps V small", 0.9, above(0, 1)
@@ -105,6 +110,7 @@ class TheoryOptions:
         limit_product(self, "sgd_workers", "batch_size", "dimension", "repeats")
         limit_product(self, "steps", "repeats")
         limit_product(self, "trial_steps", "trial_repeats")
+        limit_product(self, "leading_steps", "trial_repeats")
         limit_product(self, "workers", "random_rounds")
         limit_product(self, "sgd_workers", "lemma_states")
         if self.dimension > self.samples:

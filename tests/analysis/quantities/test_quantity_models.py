@@ -74,3 +74,14 @@ def test_the_variance_between_workers_images():
     assert log_image_variance_ratio(lost, of=200, to=2)[0] == math.inf
     with pytest.raises(UserError, match="step: 7 has no images; allowed: 2, 200"):
         log_image_variance_ratio(images({2: 10, 200: 5}), of=7, to=2)
+
+
+def test_as_a_share_of_all_variance_contrast_does_not_count():
+    early, late = images({2: 10}), images({200: 10})
+    for table, contrast in ((early, 1), (late, 3)):
+        table["value"] = 100 + contrast * (table["value"] - 100)
+    pair = pd.concat([early, late])
+    assert log_image_variance_ratio(pair, of=200, to=2)[0] == pytest.approx(np.log(9))
+    assert log_image_variance_ratio(pair, of=200, to=2, share=True)[0] == pytest.approx(0)
+    late["value"] += 50 * late["image"]  # the codes' images differ, those of workers do not
+    assert log_image_variance_ratio(pd.concat([early, late]), of=200, to=2, share=True)[0] < -0.5

@@ -1,6 +1,7 @@
 import pandas as pd
 
 from ngo.analysis.quantities.partitions import (
+    batches_of_steps,
     classes_of_workers,
     samples_of_workers,
     samples_used,
@@ -29,3 +30,12 @@ def test_classes_of_each_worker():
 def test_samples_of_all_workers():
     assert samples_used(COUNTS, 13)["met"].tolist() == [True]
     assert samples_used(COUNTS, 60)["met"].tolist() == [False]
+
+
+def test_batches_of_a_step():
+    runs = pd.DataFrame({"run": ["a", "a", "b"], "step": [5, 10, 10], "workers": [4, 4, 8]})
+    runs = runs.assign(batch_size=32, samples=32 * runs["step"] * [4, 4, 7], diverged=False)
+    found = batches_of_steps(runs)
+    assert found["case"].tolist() == ["workers 4", "workers 8"]
+    assert found["measured"].tolist() == [4, 7]
+    assert found["met"].tolist() == [True, False]

@@ -77,11 +77,14 @@ def _by_scale(rows: pd.DataFrame, column: Column) -> dict[int, pd.DataFrame]:
 
 
 @quantity("log_image_variance_ratio", unit="log ratio", example="{of: 200, to: 2}")
-def log_image_variance_ratio(rows: pd.DataFrame, of: int, to: int) -> pd.Series:
+def log_image_variance_ratio(
+    rows: pd.DataFrame, of: int, to: int, share: bool = False
+) -> pd.Series:
     """Log of the variance between workers' generated images at step ``of`` over that ``to``.
 
     By seed. All workers decode the same codes; the variance of a pixel over workers is averaged
-    over pixels (Figure A1). inf for a run that diverged by step ``of``.
+    over pixels (Figure A1). With ``share``, it is divided by the variance over workers and codes:
+    grey noise has little variance of any kind. inf for a run that diverged by step ``of``.
     """
     import numpy as np
     import pandas as pd
@@ -95,8 +98,10 @@ def log_image_variance_ratio(rows: pd.DataFrame, of: int, to: int) -> pd.Series:
             if shown.empty:
                 steps = ", ".join(map(str, sorted(run["step"].unique())))
                 raise UserError(f"step: {step!r} has no images; allowed: {steps}.")
-            pixels = shown.groupby(["image", "channel", "row", "column"])["value"]
-            spreads.append(pixels.var(ddof=0).mean())
+            pixel = ["channel", "row", "column"]
+            between = shown.groupby(["image", *pixel])["value"].var(ddof=0).mean()
+            whole = shown.groupby(pixel)["value"].var(ddof=0).mean() if share else 1.0
+            spreads.append(between / whole)
         lost = run.loc[run["step"] == of, "diverged"].any()
         with np.errstate(divide="ignore"):
             found[seed] = np.inf if lost else float(np.log(spreads[0]) - np.log(spreads[1]))

@@ -1,4 +1,4 @@
-"""Counts of samples and classes of the workers (Figure S2)."""
+"""Counts of samples and classes of the workers (Figures S2 and A2)."""
 
 from __future__ import annotations
 
@@ -32,6 +32,23 @@ def samples_used(rows: pd.DataFrame, samples: int) -> pd.DataFrame:
     """One case for each data set: its workers together have all of its ``samples`` samples."""
     found = rows.groupby("dataset")["samples"].sum().reset_index()
     return cases(found, ("dataset",), found["samples"], samples, found["samples"] == samples)
+
+
+@quantity("batches_of_steps", cases=True)
+def batches_of_steps(rows: pd.DataFrame) -> pd.DataFrame:
+    """One case for each number of workers: a step takes as many batches as there are workers."""
+    from verdicts.rows.evaluations import final
+
+    ends = final(rows)
+    batches = ends["samples"] / ends["step"] / ends["batch_size"]
+    found = batches.groupby(ends["workers"]).max().reset_index(name="batches")
+    return cases(
+        found,
+        ("workers",),
+        found["batches"],
+        found["workers"],
+        found["batches"] == found["workers"],
+    )
 
 
 def _counts(rows: pd.DataFrame) -> pd.DataFrame:

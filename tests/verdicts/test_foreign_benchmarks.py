@@ -1,0 +1,142 @@
+"""Claims of public benchmarks' authors, on extracts of their own result files."""
+
+import math
+
+import pandas as pd
+import pytest
+from conftest import REPOSITORY
+from scipy import stats
+
+import verdicts
+from verdicts.counts import counted, counts
+from verdicts.render import as_nanopubs
+
+EXAMPLES = REPOSITORY / "examples/verdicts"
+NAMES = ("td3", "drqv2", "num_embeddings")
+
+# Table 1 of the TD3 paper: its own number, its standard deviation (1 for 0), and the best other's.
+TD3 = {
+    "HalfCheetah": (9636.95, 859.065, 8577.29), "Hopper": (3564.07, 114.74, 2996.66),
+    "Walker2d": (4682.82, 539.64, 3317.69), "Ant": (4372.44, 1000.33, 1821.94),
+    "Reacher": (-3.60, 0.56, -4.01), "InvertedPendulum": (1000, 1, 1000),
+    "InvertedDoublePendulum": (9337.47, 14.96, 9355.52),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def judged(request):
+    folder = EXAMPLES / request.param
+    return request.param, verdicts.check(folder / "claims.yaml", folder)
+
+
+def holm(p_values):
+    """Holm's adjusted p values, of a dictionary of p values."""
+    ordered, adjusted, highest = sorted(p_values, key=p_values.get), {}, 0.0
+    for place, name in enumerate(ordered):
+        highest = max(highest, min(1.0, (len(ordered) - place) * p_values[name]))
+        adjusted[name] = highest
+    return adjusted
+
+
+def decided(values, expected, side):
+    """The verdicts of a family by Student's t tests; ``values`` are one number a seed, by claim."""
+    tests = {name: stats.ttest_1samp(each, expected[name]) for name, each in values.items()}
+    adjusted = holm({name: test.pvalue for name, test in tests.items()})
+    found = {name: side * test.statistic > 0 for name, test in tests.items()}
+    return {
+        name: "undecided" if adjusted[name] > 0.05 else "holds" if right else "fails"
+        for name, right in found.items()
+    }
+
+
+def own_td3():
+    table = pd.read_csv(EXAMPLES / "td3/returns.csv")
+    best = {env: own["best"] for env, own in table.groupby("env")}
+    moving = {env: own for env, own in best.items() if own.std() > 0}
+    others = {env: other for env, (_, _, other) in TD3.items()}
+    found = {f"outperforms-{env}": each for env, each in decided(moving, others, 1).items()}
+    # Within the printed standard deviation of the printed number: two one-sided tests.
+    tests = {}
+    for env, own in moving.items():
+        printed, sd, _ = TD3[env]
+        low = stats.ttest_1samp(own, printed - sd, alternative="greater").pvalue
+        high = stats.ttest_1samp(own, printed + sd, alternative="less").pvalue
+        tests[f"table1-{env}"] = max(low, high)
+    found |= {name: "holds" if p <= 0.05 else "undecided" for name, p in holm(tests).items()}
+    still = {f"{claim}-InvertedPendulum": "undecided" for claim in ("outperforms", "table1")}
+    return found | still  # all seeds have the same value
+
+
+def own_drqv2():
+    table = pd.read_csv(EXAMPLES / "drqv2/runs.csv")
+    last = {
+        f"solves-humanoid-{task}": table[table["task"] == f"humanoid_{task}"]["last"]
+        for task in ("stand", "walk", "run")
+    }
+    shares = table.pivot(index="seed", columns="task", values="in_8_hours").dropna().mean(axis=1)
+    hours = {"most-tasks-in-8-hours": shares}
+    return decided(last, dict.fromkeys(last, 500), 1) | decided(hours, dict.fromkeys(hours, 0.5), 1)
+
+
+def own_num_embeddings():
+    table = pd.read_csv(EXAMPLES / "num_embeddings/scores.csv")
+    errors = table.pivot(index="seed", columns=["data", "method"], values="error").map(math.log)
+    families = {
+        "embeddings-help-mlp": ("MLP-PLR", "MLP", 0),
+        "embeddings-help-resnet": ("ResNet-PLR", "ResNet", 0),
+        "on-par": ("MLP-PLR", "Transformer-L", 0.02),
+    }
+    found = {}
+    for family, (of, to, limit) in families.items():
+        values = {
+            f"{family}-{data}": errors[data, of] - errors[data, to]
+            for data in table["data"].unique()
+        }
+        found |= decided(values, dict.fromkeys(values, limit), -1)
+    return found
+
+
+OWN = {"td3": own_td3, "drqv2": own_drqv2, "num_embeddings": own_num_embeddings}
+
+
+def test_the_verdicts_are_those_of_a_computation_apart(judged):
+    name, rows = judged
+    assert {row.claim: row.verdict for row in rows} == OWN[name]()
+
+
+def test_claims_have_their_authors_words_and_some_do_not_hold(judged):
+    _, rows = judged
+    assert all("Table 1" in row.place or row.place.startswith('Abstract: "') for row in rows)
+    assert {"holds", "undecided"} <= {row.verdict for row in rows}
+
+
+def test_the_readme_shows_what_is_printed(judged):
+    name, rows = judged
+    readme = (REPOSITORY / "src/verdicts/README.md").read_text(encoding="utf-8")
+    fails = ", ".join(f"`{row.claim}`" for row in rows if row.verdict == "fails") or "none"
+    link = f"[{name}](../../examples/verdicts/{name})"
+    assert f"| {link} | {counted(counts(rows))} | {fails} |\n" in readme
+
+
+def test_each_claim_becomes_a_nanopublication(judged):
+    _, rows = judged
+    assert as_nanopubs(rows).count("a np:Nanopublication") == len(rows)
+
+
+def test_the_readme_says_by_how_much_a_claim_fails():
+    rows = {
+        row.claim: row for row in verdicts.check(EXAMPLES / "td3/claims.yaml", EXAMPLES / "td3")
+    }
+    row = rows["outperforms-InvertedDoublePendulum"]
+    assert row.below_margin
+    readme = (REPOSITORY / "src/verdicts/README.md").read_text(encoding="utf-8")
+    assert f"is {100 * (1 - row.estimate / row.expected):.1f} % below that of DDPG" in readme
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_source_and_its_licence_are_named(name):
+    readme = (EXAMPLES / name / "README.md").read_text(encoding="utf-8")
+    assert "https://github.com/" in readme
+    assert "MIT" in readme
+    assert "Permission is hereby granted" in (EXAMPLES / name / "LICENSE").read_text()
+    assert sum(path.stat().st_size for path in EXAMPLES.glob("*/*")) < 100_000
