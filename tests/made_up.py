@@ -243,7 +243,7 @@ def pictures(workers, shape, steps=(2, 200), dataset="digits"):
             names = ["image", "channel", "row", "column"]
             index = pd.MultiIndex.from_product(map(range, (3, *shape)), names=names)
             facts = {"run": f"{dataset}-0", "dataset": dataset, "seed": 0, "step": step}
-            facts |= {"reconstruction_loss": math.nan if step == 2 else 150.0}
+            facts |= {"epochs": 12.0, "reconstruction_loss": math.nan if step == 2 else 150.0}
             facts |= {"class_means_loss": 172.0, "workers_variance": 0.1 / step}
             pixels = index.to_frame(index=False)
             pixels["value"] = random.integers(0, 256, len(pixels))

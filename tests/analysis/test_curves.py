@@ -29,6 +29,12 @@ def test_points_against_a_t_table():
     assert [point["low"], point["high"]] == pytest.approx([12 - half, 12 + half], rel=1e-6)
 
 
+def test_the_mean_V_is_over_the_evaluations_so_far():
+    found = curves.with_mean_V(course([[0.0, 2.0, 4.0], [3.0, math.nan]]))["V_mean"].tolist()
+    assert found[:4] == [0, 1, 2, 3]
+    assert math.isnan(found[4])
+
+
 def test_v_has_its_geometric_mean():
     point = curves.points(rows([1.0, 10.0, 100.0]), ["method"], ["V"]).iloc[0]
     assert point["mean"] == pytest.approx(10)

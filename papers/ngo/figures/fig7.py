@@ -1,8 +1,11 @@
 """The best test accuracy of each method by the number of workers n, and NGO − gossip, paired by
 seed. Each worker has the same amount of data for every n.
 
-*The paper:* NGO is above linear gossip at every size, and more workers do better because they use
-more data. *Look at* the distance between the two, and to centralized learning, as n grows.
+*The paper* has the best accuracy within 300 epochs, and names no data set. With CIFAR-10, that is
+84 million samples for one seed, as many as 37 runs of 45 epochs of all of CIFAR-10: the paper tier
+has them, the smaller tiers have smaller data sets and fewer epochs. *The paper:* NGO is above
+linear gossip at every size, and more workers do better because they use more data. *Look at* the
+distance between the two, and to centralized learning, as n grows.
 """
 
 from __future__ import annotations
@@ -58,9 +61,13 @@ def _on_whole_test_set(metrics: pd.DataFrame) -> pd.Series:
 
 def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
     """How to read the drawing."""
+    whole = metrics[_on_whole_test_set(metrics) & (metrics["step"] > 0)]
+    count, epochs = whole.groupby("run").size().max(), metrics["epoch"].max()
+    evaluations = f"{count} evaluation{'s' if count > 1 else ''}"
     return [
         f"Every worker has {metrics['samples_per_worker'].max():.0f} samples. Best: the highest "
-        "accuracy of a run's evaluations on the whole test set.",
+        f"accuracy of {evaluations} on the whole test set in {epochs:.3g} epochs; the paper has "
+        "300 epochs.",
         captions.intervals(metrics, geometric=False),
         captions.diverged(metrics),
     ]

@@ -2,9 +2,11 @@
 gossip and NGO against the synchronization rate γ. Bottom: accuracy along training at a small and at
 large γ.
 
-*The paper:* synchronization correlates strongly with performance, and NGO oscillates and loses
-performance for large γ. *Look at* the γ at which NGO breaks down while linear gossip does not. The
-floor is the V of the two-cycle in which NGO without gradients ends in rounds.
+*The paper* has two panels: synchronization correlates strongly with performance, as in (a), and NGO
+oscillates and loses performance for large γ, as in (b). It names neither data nor p nor γ, so (b)
+has the shared p and a stronger nonlinearity, which loses more. *Look at* the γ at which NGO breaks
+down while linear gossip does not. The floor is the V of the two-cycle in which NGO without
+gradients ends in rounds.
 """
 
 from __future__ import annotations

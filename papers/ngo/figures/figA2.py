@@ -2,9 +2,11 @@
 workers, on the ring with iid data; and the speed-up, how many times fewer steps they are than with
 the fewest workers.
 
-*The paper:* gossip has a nearly linear speed-up at the beginning of training, and NGO benefits from
-more workers throughout. *Look at* the distance from the grey line, which is linear, and at the late
-target.
+*The paper* has the panels (b) and (c), and calls them a speed-up of throughput: gossip's is nearly
+linear at the beginning of training, and NGO benefits from more workers throughout. Batches of a
+step grow with n whatever the method; samples a second are in the figure of the engine's throughput.
+Here beginning and end are two targets of accuracy, and a speed-up is in steps. *Look at* the
+distance from the grey line, which is linear, and at the late target.
 """
 
 from __future__ import annotations
@@ -101,12 +103,23 @@ def note(
         f"Steps until the consensus model first has a test accuracy of {early_accuracy:g} % "
         f"(early) or {late_accuracy:g} % (late), linear between evaluations; a step is one batch "
         "for each worker. Geometric means; speed-up: over the fewest workers, paired by seed.",
+        _learning_rates(metrics),
         f"{lost} of {numbers['seeds'].sum()} times a run never reached a target: that number of "
         "workers is left out."
         if lost
         else "",
         captions.intervals(metrics, geometric=False),
     ]
+
+
+def _learning_rates(metrics: pd.DataFrame) -> str:
+    """That all n have the same learning rate; empty if not."""
+    if "lr" not in metrics or metrics["lr"].nunique() > 1:
+        return ""
+    return (
+        f"The learning rate is {metrics['lr'].iloc[0]:g} for every n, so that more workers only "
+        "average noise."
+    )
 
 
 def draw(numbers: pd.DataFrame) -> Figure:

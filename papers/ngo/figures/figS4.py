@@ -1,5 +1,6 @@
-"""The synchronization index V and the test accuracy at the end of training, with one point for each
-run, and their correlation.
+"""The mean of the synchronization index V over training and the test accuracy at the end, with one
+point for each run, and their correlation. V at the end would say little where the learning rate has
+fallen to 0: then all workers are synchronized.
 
 *The paper:* the two are correlated: better synchronized workers have a higher accuracy. Runs of a
 seed share a partition, which determines much of the accuracy. They are not independent, so the
@@ -18,7 +19,7 @@ from matplotlib.figure import Figure
 
 from ngo.analysis.apart import CELL
 from ngo.analysis.correlations import on_log_axis, pearson, pooled_correlation, within_seeds
-from ngo.analysis.curves import scores
+from ngo.analysis.curves import scores, with_mean_V
 from ngo.analysis.seed_means import check_apart
 from ngo.figures import captions, plots
 from ngo.figures.declaration import figure
@@ -48,8 +49,9 @@ def numbers(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def run_ends(metrics: pd.DataFrame) -> pd.DataFrame:
-    """V and accuracy at the end of every run, with ``apart.CELL`` and the seed."""
-    last = final(scores(metrics))
+    """Mean V over training and accuracy at the end of every run, with ``apart.CELL`` and seed."""
+    last = final(with_mean_V(scores(metrics)))
+    last = last.assign(V=last["V_mean"])
     check_apart(last, CELL)
     return last[[*CELL, "seed", "V", "accuracy", "diverged"]]
 
@@ -90,20 +92,21 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
     """How to read the drawing."""
     return [
         captions.classes(metrics),
-        "The end of each run; grey: a line through the runs of each seed. Pearson: of log V, with "
-        "its 95 % interval over runs; within a seed: pooled over seeds as the mean of Fisher's z, "
-        "with the 95 % interval of that.",
+        "The paper's panel names no data and prints no coefficient. Grey: a line through the runs "
+        "of each seed. Pearson: of log V, with its 95 % interval over runs; within a seed: pooled "
+        "over seeds as the mean of Fisher's z, with the 95 % interval of that.",
         captions.diverged(metrics, means=False),
     ]
 
 
 def draw(numbers: pd.DataFrame) -> Figure:
-    """V against accuracy at the end of every run, a panel for each data set and partition."""
+    """Mean V against accuracy at the end of every run, a panel for each data set and partition."""
     halves = list(numbers.groupby(HALF, sort=False))
     width = max(TEXT_WIDTH * len(halves) / 2, 5)
     figure, (axes,) = plots.panels(3.4, 1, len(halves), width=width)
     for axis, (half, rows) in zip(axes, halves, strict=True):
         scatter(axis, rows)
+        axis.set_xlabel("mean of $V$ over training")
         _draw_within(axis, rows)
         axis.set_title(f"{', '.join(half)}\n{_in_words(rows.iloc[0])}", size="small")
     plots.legend(figure, *axes)

@@ -35,10 +35,20 @@ def note(numbers: pd.DataFrame, metrics: pd.DataFrame) -> list[str]:
     """How to read the drawing, and the losses of the reconstructions."""
     return [
         "Left: test images over their reconstructions. Right: a row is one code, the same for all "
-        "workers. Pixels are the likelihood's expected values. The paper's reconstructions are of "
-        "CIFAR-10, its generations of MNIST.",
+        "workers. Pixels are the likelihood's expected values.",
+        lengths(metrics),
         losses(metrics),
     ]
+
+
+def lengths(samples: pd.DataFrame) -> str:
+    """On what and for how long the autoencoders have trained, and what the paper has."""
+    epochs = samples.drop_duplicates("dataset")[["dataset", "epochs"]]
+    trained = ", ".join(
+        f"{name} for {count:,.3g} epochs" for name, count in epochs.itertuples(False)
+    )
+    said = "The paper's reconstructions are of CIFAR-10 and its generations of MNIST, and it gives "
+    return f"{said}no length of training; here: {trained}."
 
 
 def losses(samples: pd.DataFrame) -> str:
@@ -57,7 +67,7 @@ def draw(numbers: pd.DataFrame) -> Figure:
     All workers generate from the same codes, one for each row of the left panel.
     """
     runs = [run for _, run in numbers.groupby("run", sort=False)]
-    figure = plots.new_figure(2.2 * len(runs) + 0.3)
+    figure = plots.new_figure(2.2 * len(runs) + 0.6)
     panels = figure.subfigures(len(runs), 1, squeeze=False)[:, 0]
     for panel, run in zip(panels, runs, strict=True):
         run = run[run["step"] == run["step"].max()]

@@ -1,8 +1,9 @@
 """Training throughput and speed-up of this package's engine by the number of workers, on the ring
 with iid data. All workers share one machine, so the number of its cores limits the speed-up.
 
-*The paper* has no such measurement: its Figure A2 is about steps of training. *Look at* the cost of
-NGO's coupling compared with linear gossip at the same n.
+*The paper's* appendix calls the speed-up of its Figure A2 one of throughput, which this is; Figure
+A2 here is the other reading, steps of training to a target. *Look at* the cost of NGO's coupling
+compared with linear gossip at the same n.
 """
 
 from __future__ import annotations

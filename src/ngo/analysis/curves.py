@@ -8,7 +8,7 @@ import pandas as pd
 from ngo.analysis.seed_means import check_apart
 from verdicts.statistics.estimates import estimate
 
-GEOMETRIC = ("V", "loss", "workers_loss", "ratio")
+GEOMETRIC = ("V", "V_mean", "loss", "workers_loss", "ratio")
 """Values that span orders of magnitude: they get geometric means."""
 
 POSSIBLE = {
@@ -27,6 +27,15 @@ def scores(metrics: pd.DataFrame) -> pd.DataFrame:
         loss=metrics["consensus_loss"],
         workers_loss=metrics["workers_loss_mean"],
     )
+
+
+def with_mean_V(metrics: pd.DataFrame) -> pd.DataFrame:
+    """``metrics`` with ``V_mean``, the mean of V over the evaluations of a run so far.
+
+    The evaluations of a run are in the order of steps. The mean is NaN where V is.
+    """
+    by_run = metrics.groupby("run")["V"]
+    return metrics.assign(V_mean=by_run.cumsum() / (by_run.cumcount() + 1))
 
 
 def points(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:

@@ -135,6 +135,17 @@ def diverged(runs: pd.DataFrame, *, means: bool = True) -> str:
     return f"{ends.sum()} of {len(ends)} runs diverged (×){left}."
 
 
+def schedule(runs: pd.DataFrame) -> str:
+    """That the learning rate falls, if it does in some runs, and V with it; empty if not."""
+    given = runs["lr_schedule"].dropna().unique() if "lr_schedule" in runs else []
+    if not (names := sorted(set(given) - {"constant"})):
+        return ""
+    return (
+        f"The learning rate falls (schedule: {', '.join(names)}), and V with it: the last V is "
+        "what remains without gradients. The paper mentions no schedule."
+    )
+
+
 def classes(runs: pd.DataFrame) -> str:
     """The number of classes that the workers' samples cover; empty if all partitions have all."""
     sentences = []

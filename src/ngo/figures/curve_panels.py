@@ -21,6 +21,7 @@ DIFFERENCES = ("difference", "gain")
 
 LABELS = {
     "V": "index $V$",
+    "V_mean": "mean of $V$ so far",
     "ratio": "$V$ / linear gossip's",
     "accuracy": "test accuracy (%)",
     "best": "best test accuracy (%)",
@@ -79,7 +80,11 @@ def _shades(count: int) -> list[Style]:
 
 def having(y: str, cases: Cases) -> Cases:
     """The cases with a value of ``y``: of V, all but centralized learning, whose V is 0."""
-    return [case for case in cases if y != "V" or case[0] != METHOD_STYLES["centralized"]]
+    return [
+        case
+        for case in cases
+        if y not in ("V", "V_mean") or case[0] != METHOD_STYLES["centralized"]
+    ]
 
 
 def lines(axis: Axes, cases: Cases, x: str, y: str) -> None:

@@ -16,7 +16,7 @@ def test_fig5_shows_the_edge_probability_nearest_to_the_papers_and_the_budget():
     ends = panel(figure, "(b) at the end")
     assert [label.get_text() for label in ends.get_xticklabels()] == ["0.2\n(20)", "0.5\n(20)"]
     assert line(ends, "centralized")[1] == [pytest.approx(70)] * 2
-    assert shown[shown["method"] == "centralized"]["value"].nunique() == 4
+    assert shown[shown["method"] == "centralized"]["value"].nunique() == 5
     assert set(shown["part"]) == {"course", "ends", "equal"}
 
 
@@ -33,6 +33,25 @@ def test_at_equal_bytes_a_run_that_sends_more_is_shown_earlier():
     runs.loc[dense, "bytes_sent"] *= 2
     figure, _ = drawn("fig5", runs)
     assert line(panel(figure, "(c) at equal bytes"), "gossip")[1] == pytest.approx([50, 60])
+
+
+def test_V_is_its_mean_over_training_beside_the_course():
+    _, shown = drawn("fig5", random_graphs())
+    found = {name: part(shown, name) for name in ("course", "ends", "equal")}
+    assert all(set(table["value"]) >= {"accuracy"} for table in found.values())
+    ends, equal = (found[name].query("value == 'V_mean'") for name in ("ends", "equal"))
+    V = ends[ends["method"].eq("ngo")].set_index("topology")["mean"]
+    assert V["ring"] == pytest.approx(8)  # of 0, 12 and 12
+    assert len(equal) == len(ends)
+    assert "V_mean" not in set(found["course"]["value"])
+
+
+def test_the_figure_says_that_a_schedule_lowers_V():
+    module, runs = opened("fig5").module, random_graphs()
+    for schedule, told in (("constant", False), ("cosine", True)):
+        own = runs.assign(lr_schedule=schedule)
+        words = " ".join(module.note(module.numbers(own), own))
+        assert ("The learning rate falls (schedule: cosine)" in words) == told
 
 
 def test_the_figure_is_made_from_a_file(tmp_path):

@@ -29,6 +29,12 @@ def test_the_panels_show_the_best_accuracy_and_the_difference():
     assert panel(figure, "paired by seed").get_ylim()[0] <= 0
 
 
+def test_the_note_counts_the_evaluations_and_has_the_papers_epochs():
+    module, runs = opened("fig7").module, sizes()
+    told = " ".join(module.note(module.numbers(runs), runs))
+    assert "of 2 evaluations on the whole test set in 2 epochs; the paper has 300 epochs." in told
+
+
 def test_evaluations_on_a_part_of_the_test_set_are_never_the_best():
     with_best = opened("fig7").module.with_best
     rows = scores(metrics(run(0.5, seed=0)))  # 10, 60, 50 %

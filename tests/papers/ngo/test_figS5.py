@@ -32,6 +32,11 @@ def test_the_figure_is_made_from_a_file_in_the_same_bytes_each_time(tmp_path):
     assert set(shown["tier"]) == {"test"}
 
 
+def test_the_note_says_on_what_and_for_how_long_the_models_have_trained():
+    said = opened("figS5").module.lengths(pictures(2, (1, 4, 5)))
+    assert said.endswith("no length of training; here: digits for 12 epochs.")
+
+
 def test_the_caption_has_the_loss_at_the_end_beside_that_of_class_means():
     tables = pictures(2, (1, 4, 5)), pictures(3, (3, 4, 5), dataset="cifar10")
     said = opened("figS5").module.losses(pd.concat(tables))
