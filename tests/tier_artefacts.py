@@ -10,6 +10,9 @@ REPOSITORY = Path(__file__).parents[1]
 #: Those of the base config: every tier has them.
 OF_A_TIER = plan(read_config([REPOSITORY / "config/config.yaml"])).artefacts
 
+#: Those of the tiers that have samples of universes.
+OF_UNIVERSES = {"multiverse", "nearest_setting"}
+
 BEYOND = [REPOSITORY / name for name in ("config/config.yaml", "papers/beyond/config.yaml")]
 #: Those of the NGO paper and of the questions beyond it.
 ARTEFACTS = {

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from conftest import REPOSITORY
 from paper_worlds import experiments, tidy_tables
-from tier_artefacts import OF_A_TIER
+from tier_artefacts import OF_A_TIER, OF_UNIVERSES
 
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.config_files import read_config
@@ -48,6 +48,7 @@ def measurements():
     """The names of tidy tables that the config produces, other than those of experiments."""
     config = read_config([CONFIG / "config.yaml"])
     names = {f"{kind}_{name}" for kind in MEASUREMENTS for name in config.get(kind, {})}
+    names |= {f"universes_{name}" for name in config["universes"]}
     return names | {f"classes_{name}" for name in config["partitions"]}
 
 
@@ -56,8 +57,9 @@ def test_every_table_is_produced():
 
 
 def test_every_claim_has_a_table_or_figure():
+    known = {*OF_A_TIER, *OF_UNIVERSES}
     shown = {claim.id: claim.shows for claim in claims().claims.values()}
-    assert {name: place for name, place in shown.items() if place not in OF_A_TIER} == {}
+    assert {name: place for name, place in shown.items() if place not in known} == {}
 
 
 def test_every_gate_is_used():

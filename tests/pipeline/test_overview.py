@@ -19,7 +19,7 @@ def test_summary_counts_runs_and_samples():
     )
     samples = sum(r.samples for r in plan.runs.values())
     assert summary(plan) == (
-        f"{len(plan.runs)} runs of 22 experiments and 10 samples of universes on "
+        f"{len(plan.runs)} runs of 23 experiments and 10 samples of universes on "
         f"{len(plan.partition_runs)} partitions train {samples:,} samples"
     )
 
@@ -36,7 +36,7 @@ def test_every_tier_is_found(folder):
     lines = list(overview(folder))
     assert [line.partition(":")[0] for line in lines] == ["paper", "cifar10", "demo", "laptop"]
     assert all(
-        re.search(r": \d+ runs of 22 experiments (and .* of universes )?on \d+ part", line)
+        re.search(r": \d+ runs of 23 experiments (and .* of universes )?on \d+ part", line)
         for line in lines
     )
 

@@ -107,6 +107,17 @@ def test_a_number_may_be_scaled_by_a_choice():
     assert rules == {"sgd", "momentum"}
 
 
+def test_a_value_that_no_run_reads_has_no_column():
+    """The partition has no samples_per_worker, all gossip states γ, and the server reads no p."""
+    ranges = {"gamma": {"from": 0.1, "to": 1}, "p": {"from": 0.6, "to": 0.9}}
+    values = {**ranges, "lr": [0.1, 0.2], "samples_per_worker": [40, 60]}
+    cases = [{"method": "centralized"}, {"method": "gossip", "gamma": [0.2, 0.4]}]
+    plan = plan_with(values=values, compare=cases)
+    more = plan_with(values=values, compare=[*cases, {"method": "ngo"}])
+    for each, names in ((plan, ["lr"]), (more, ["gamma", "p", "lr"])):
+        assert all(list(one.values) == names for one in each.universes["universes_own"])
+
+
 def test_every_run_is_evaluated_as_often():
     values = {"epochs": {"from": 1, "to": 20}}
     for spec in plan_with(values=values, evaluations=4).training["universes_own"]:

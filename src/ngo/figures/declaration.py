@@ -28,7 +28,8 @@ from ngo.common.registry import UserError, in_a_line, shown, unknown
 
 Numbers = TypeVar("Numbers", bound=Callable[..., object])
 
-CLAIMED = "*"
+ANY = "*"
+"""In the place of a table: all that claims are about. In a pattern: ``universes_*``."""
 ASKED = ("network", "claims")
 """Parameters of ``numbers`` that it may ask for: the config's networks, the file of claims."""
 
@@ -43,8 +44,8 @@ class Declared:
     name: str
     section: str
     title: str
-    #: Names of tidy tables, by the parameter of ``numbers``. For ``CLAIMED``, the parameter is a
-    #: mapping of all tidy tables that claims are about.
+    #: Names of tidy tables, by the parameter of ``numbers``. For a pattern, the parameter is a
+    #: mapping of all tables that match; of the table of claims, those that claims are about.
     reads: Mapping[str, str]
     #: The names of files in ``results/TIER/figures`` and ``results/TIER/tables``, without suffixes.
     figures: tuple[str, ...]

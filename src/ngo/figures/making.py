@@ -15,7 +15,7 @@ import pandas as pd
 from ngo.analysis.published import sole_dataset
 from ngo.common.files import write_text
 from ngo.figures import captions, plots
-from ngo.figures.declaration import CLAIMED, Declared, read_declared
+from ngo.figures.declaration import ANY, Declared, read_declared
 from ngo.figures.style import house_style
 from ngo.figures.tables import save_table
 
@@ -107,7 +107,7 @@ class Opened:
         return captions.about(runs) if runs is not None and "run" in runs else []
 
     def _made_by(self, tier: str) -> str:
-        if CLAIMED in self.facts.reads.values():
+        if any(ANY in read for read in self.facts.reads.values()):
             return f"Tier {tier}. {captions.mixed_versions(self._tables)}".strip()
         runs = self._runs
         if runs is None:

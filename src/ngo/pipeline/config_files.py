@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from ngo.common import plugins
 from ngo.common.fields import LARGEST
 from ngo.common.registry import UserError, shown
 from verdicts.yaml_files import read_mapping
@@ -103,3 +104,17 @@ def values_in(config: object) -> Iterator[tuple[str, int, object]]:
                 waiting += [(f"{key}.{own}".lstrip("."), depth + 1, each), (key, depth + 1, name)]
         elif isinstance(value, list):
             waiting += [(f"{key}[{k}]", depth + 1, each) for k, each in enumerate(value)]
+
+
+def load_plugins(config: Mapping) -> None:
+    """Import the plugins of installed packages and the plugins that a config names."""
+    plugins.load_installed()
+    plugins.load(plugin_files(config))
+
+
+def plugin_files(config: Mapping) -> list[str]:
+    """The plugins that a config names; a UserError if that is no list of files."""
+    paths = config.get("plugins", [])
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise UserError(f"plugins: {shown(paths)} is not allowed; it must be a list of files.")
+    return paths

@@ -60,7 +60,7 @@ def check_size(config: Mapping) -> None:
     for name, entry in {**trained, **sampled}.items():
         seeds = _seeds_by_setting(name, config, entry)
         cases = sum(
-            prod(len(_as_list(value)) for value in case.values()) for case in entry["compare"]
+            prod(len(as_list(value)) for value in case.values()) for case in entry["compare"]
         )
         runs = cases * sum(map(len, seeds.values())) * entry.get("count", 1)
         total += runs
@@ -74,7 +74,7 @@ def check_size(config: Mapping) -> None:
 def expanded(key: str, case: Mapping) -> list[dict]:
     """The grid of a case: every combination of the values in its lists."""
     check_fields(key, case)
-    lists = {name: _as_list(value) for name, value in case.items()}
+    lists = {name: as_list(value) for name, value in case.items()}
     return [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
 
 
@@ -93,7 +93,7 @@ def check_fields(key: str, values: Mapping) -> None:
             raise unknown(key, name, FIELDS)
         if value == []:
             raise UserError(f"{key}.{name}: [] is empty; give one value or more.")
-        for item in _as_list(value):
+        for item in as_list(value):
             try:
                 check_field(name, item)
             except UserError as error:
@@ -130,5 +130,6 @@ def _seeds(given: int | list[int], first: int) -> Sequence[int]:
     return given
 
 
-def _as_list(value: object) -> list:
+def as_list(value: object) -> list:
+    """A list itself, and the list of any other value."""
     return value if isinstance(value, list) else [value]

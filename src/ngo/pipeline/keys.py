@@ -24,7 +24,6 @@ from ngo.data.described import identity
 from ngo.data.owners import OWNERS, by_owner
 from ngo.data.partition import PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline.places import CLAIMS
 from ngo.report.shipped import SHIPPED
 from ngo.training.code import named_files, run_fingerprint
 from ngo.training.earlier import record_of
@@ -120,8 +119,8 @@ class Keys:
         tables = [self.table(table) for table in self.plan.tables(name)]
         read = [inputs["reference"]] if entry.reference else []
         code = [fingerprint(DRAWING, entry.source)]
-        if name == CLAIMS:
-            read = [inputs["claims"], *inputs["published"]]
+        if "claims" in entry.asks:
+            read += [inputs["claims"], *inputs["published"]]
             used = self.plan.ledger.quantities
             code += [fingerprint(QUANTITIES.definitions[each]) for each in used]
         text = [entry.section, entry.title, entry.text]

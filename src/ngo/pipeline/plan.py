@@ -5,6 +5,7 @@ Light: the workflow imports this module at every start, so it imports no torch.
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,15 +13,14 @@ from functools import cached_property
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
 from ngo.analysis.apart import pooled
 from ngo.analysis.universes import Universe
-from ngo.common import plugins
 from ngo.common.devices import check_device
 from ngo.common.former import read_claims, renamed_throughout
-from ngo.common.registry import UserError, shown
+from ngo.common.registry import UserError
 from ngo.common.versions import MIXED
-from ngo.figures.declaration import CLAIMED, Declared, check_values
+from ngo.figures.declaration import ANY, Declared, check_values
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.pipeline.claim_filters import check_filters, check_tables
-from ngo.pipeline.config_files import check_size
+from ngo.pipeline.config_files import check_size, load_plugins
 from ngo.pipeline.config_schema import check_schema
 from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
 from ngo.pipeline.left_out import without_left_out
@@ -80,8 +80,13 @@ class Plan:
         For the table of claims, those of the tables which claims name that this plan makes.
         """
         if name != CLAIMS:
-            return list(self.artefacts[name].reads.values())
+            reads = self.artefacts[name].reads.values()
+            return [table for read in reads for table in self._of(read)]
         return [table for table in self.ledger.tables if table in self.made]
+
+    def _of(self, read: str) -> list[str]:
+        """The tidy tables that match a name, or a pattern such as ``universes_*``."""
+        return sorted(fnmatch.filter(self.made, read))
 
     @cached_property
     def made(self) -> set[str]:
@@ -96,15 +101,12 @@ class Plan:
         seeds of a claim. The table of claims is the last.
         """
         paper = self.paper.figures
-        read = {table for each in paper.values() for table in each.reads.values()}
-        default = shared("default")
+        default, shown = shared("default"), {*paper, *self.universes}
+        shown |= {name for name in self.training if name.startswith(ADDED)}
+        shown |= {table for each in paper.values() for table in each.reads.values()}
         return {
-            **{n: each for n, each in paper.items() if self.made.issuperset(each.reads.values())},
-            **{
-                name: default.of(name)
-                for name in self.training
-                if name not in {*read, *paper, *self.universes} and not name.startswith(ADDED)
-            },
+            **{n: each for n, each in paper.items() if all(map(self._of, each.reads.values()))},
+            **{name: default.of(name) for name in self.training if name not in shown},
             CLAIMS: shared(CLAIMS),
         }
 
@@ -122,7 +124,7 @@ class Plan:
         entry = self.artefacts[name]
         given: dict[str, str | list[str]] = {
             parameter: [tidy_table(self.tier, each) for each in self.tables(name)]
-            if table == CLAIMED
+            if ANY in table
             else tidy_table(self.tier, table)
             for parameter, table in entry.reads.items()
         }
@@ -218,7 +220,11 @@ def plan(config: Mapping) -> Plan:
         mixed_versions=config.get("mixed_versions", MIXED[0]),
         findings=config.get("findings"),
         network=dict(config.get("network", {})),
-        defined=_tables([*whole["training"], *_sampled(whole)], whole["partitions"], whole),
+        defined=_tables(
+            [*whole["training"], *(PREFIX + name for name in whole.get("universes", ()))],
+            whole["partitions"],
+            whole,
+        ),
         universes=universes,
     )
     for name, entry in paper.figures.items():
@@ -231,25 +237,6 @@ def _tables(training: Iterable[str], partitions: Iterable[str], measures: Mappin
     """The names of the tidy tables of experiments, partitions and measurements."""
     measured = {f"{kind}_{name}" for kind in MEASUREMENTS for name in measures.get(kind, ())}
     return {*training, *(f"classes_{name}" for name in partitions), *measured, "runs"}
-
-
-def _sampled(config: Mapping) -> list[str]:
-    """The names of the tidy tables of universes."""
-    return [PREFIX + name for name in config.get("universes", ())]
-
-
-def load_plugins(config: Mapping) -> None:
-    """Import the plugins of installed packages and the plugins that a config names."""
-    plugins.load_installed()
-    plugins.load(plugin_files(config))
-
-
-def plugin_files(config: Mapping) -> list[str]:
-    """The plugins that a config names; a UserError if that is no list of files."""
-    paths = config.get("plugins", [])
-    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-        raise UserError(f"plugins: {shown(paths)} is not allowed; it must be a list of files.")
-    return paths
 
 
 def _check_apart(key: str, specs: Iterable[RunSpec], apart: tuple[str, ...]) -> None:

@@ -4,7 +4,7 @@ A value has a list of choices, all equally likely, or a range of numbers. A scra
 covers all values together: its first k points are the sample of k universes, so that a smaller
 count leaves out the last ones. Universe k has seeds of its own, which all entries share. Its values
 take the place of those of the setting: a method, a topology or a partition that does not read one
-ignores it, and a compared case replaces it.
+ignores it, and a compared case replaces it. A value that no run reads has no column.
 
 Light: the workflow imports this module at every start; scipy is imported where a config has
 universes.
@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ngo.analysis.universes import ACCURACIES, ACCURACY_OF, Universe
 from ngo.common.registry import UserError, shown, unknown
-from ngo.pipeline.grid import check_fields, named_settings, training_runs
+from ngo.pipeline.grid import as_list, check_fields, named_settings, training_runs
 from ngo.training.spec import FIELDS, RunSpec
 
 PREFIX = "universes_"
@@ -37,20 +38,35 @@ def sampled_runs(
     settings = named_settings(key, config, entry["settings"])
     chosen = dict(zip(entry["settings"], settings, strict=True))
     seeds = entry.get("seeds", 1)
-    runs: dict[str, RunSpec] = {}
-    universes = []
+    found: dict[str, RunSpec] = {}
+    universes, read = [], {ACCURACY_OF}
     for number, values in enumerate(sample(key, entry)):
         own = _fields(values, entry)
         there = {
             "settings": {each: {**setting, **own} for each, setting in chosen.items()},
             "first_seed": first + number * seeds,
         }
-        of_it = training_runs(
+        runs = training_runs(
             f"{key}, universe {number}", {**config, **there}, {**entry, "seeds": seeds}
         )
-        runs |= {spec.id: spec for spec in of_it}
-        universes.append(Universe(number, values, tuple(spec.id for spec in of_it)))
-    return list(runs.values()), universes
+        found |= {spec.id: spec for spec in runs}
+        universes.append(Universe(number, values, tuple(spec.id for spec in runs)))
+        read |= {name for name in own if name not in read and _reads(name, own, entry, runs)}
+    kept = [name for name in entry["values"] if name in read]
+    return list(found.values()), [
+        replace(each, values={name: each.values[name] for name in kept}) for each in universes
+    ]
+
+
+def _reads(name: str, own: Mapping, entry: Mapping, runs: list[RunSpec]) -> bool:
+    """Whether a run has the value of its universe, and none that its case states instead."""
+    return any(
+        getattr(spec, name) == own[name]
+        and all(getattr(spec, key) in as_list(value) for key, value in case.items())
+        for case in entry["compare"]
+        if name not in case
+        for spec in runs
+    )
 
 
 def sample(key: str, entry: Mapping) -> list[dict[str, object]]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ngo.analysis.universes import CHOSEN
 from ngo.common.registry import UserError
 from verdicts.rows.run_values import VALUES, RunValue, at_the_end
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 for _name, _column, _factor, _worst in (
     ("accuracy", "consensus_accuracy", 100.0, -math.inf),
     ("workers_accuracy", "workers_accuracy_mean", 100.0, -math.inf),
+    (CHOSEN, CHOSEN, 100.0, -math.inf),  # of universes
     ("loss", "consensus_loss", 1.0, math.inf),
     ("workers_loss", "workers_loss_mean", 1.0, math.inf),
     ("train_loss", "train_loss", 1.0, math.inf),

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from ngo.common.registry import UserError, shown
 from ngo.pipeline.archives import strict_json
 from ngo.pipeline.archives.members import ABOUT, CODE, is_config, write_members
-from ngo.pipeline.config_files import CONFIG, read_config, values_in
-from ngo.pipeline.plan import SHARED, plugin_files
+from ngo.pipeline.config_files import CONFIG, plugin_files, read_config, values_in
+from ngo.pipeline.plan import SHARED
 
 # Texts in a config that name a file outside the working directory.
 _OUTSIDE = re.compile(r"[/~\\]|(.*/)?\.\.(/|$)|[A-Za-z]:")

@@ -30,8 +30,9 @@ from ngo.pipeline.archives.agreement import (
 from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.packed_runs import FinishedRun
 from ngo.pipeline.archives.retraining import BITS, ROUNDINGS, output_lines
+from ngo.pipeline.config_files import load_plugins
 from ngo.pipeline.places import tidy_table
-from ngo.pipeline.plan import Plan, load_plugins
+from ngo.pipeline.plan import Plan
 
 if TYPE_CHECKING:
     import pandas as pd
