@@ -2,8 +2,9 @@
 workers, on the ring with iid data; and the speed-up, how many times fewer steps they are than with
 the fewest workers.
 
-*The paper:* gossip has a nearly linear speed-up at the beginning of training, and NGO benefits from
-more workers throughout. *Look at* the distance from the grey line, which is linear, and at the late
+*The paper:* gossip has a nearly linear speed-up on throughput at the beginning of training, and NGO
+benefits from more workers throughout. Throughput itself is not shown: a step is a batch for each
+worker, so that it is linear in their number. The learning rate is fixed. *Look at* the distance from the grey line, which is linear, and at the late
 target.
 """
 
