@@ -145,8 +145,8 @@ tinyimagenet-page: setup ## docs/tinyimagenet.md: Table 1 on the TinyImageNet th
 register: setup ## The dates of new and changed claims in their *.registered.yaml; commit them before the runs
 	$(BIN)/python tools/register.py
 
-verdicts-page: setup ## docs/verdicts.md, with the error rates of verdicts by simulation: 5 minutes
-	$(BIN)/python tools/verdicts_page.py
+verdicts-page: setup ## docs/verdicts.md, with the error rates of verdicts by simulation: 10 minutes
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/verdicts_page.py
 
 clean: ## Remove all produced files, except the shipped archives in results/archive
 	rm -rf $(filter-out results/archive/,$(wildcard results/*/)) results/*-metrics.tar logs benchmarks .snakemake

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
+import universes_page
 
 from ngo.common.files import write_text
 from verdicts.render.forrt import mapping_table
@@ -230,7 +231,9 @@ def printed(rates: pd.DataFrame, counts: Sequence[int]) -> str:
 def main(simulations: int = SIMULATIONS) -> None:
     """Simulate, and write the page."""
     rates = error_rates(simulations), sequential_rates(simulations)
-    write_text(PAGE, page(*rates, simulations))
+    over = universes_page.SIMULATIONS
+    universes = universes_page.page(universes_page.simulated(over), over)
+    write_text(PAGE, page(*rates, simulations) + universes)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verdicts.quantity_registry import Quantity, quantity
-from verdicts.registry import UserError, load_entries
+from verdicts.registry import UserError, load_entries, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from verdicts.claims.claim import ClaimsFile
     from verdicts.row import Row
 
-__all__ = ["Quantity", "UserError", "as_table", "check", "quantity", "read_claims"]
+__all__ = [
+    "Quantity",
+    "UserError",
+    "as_table",
+    "check",
+    "quantity",
+    "read_claims",
+    "specification_curve",
+]
 
 load_entries("verdicts.quantities")
 
@@ -52,6 +60,22 @@ def read_claims(path: str | Path) -> ClaimsFile:
     from verdicts.claims import claims_file
 
     return claims_file.read_claims(path)
+
+
+def specification_curve(claims: str | Path, tables: str | Path, claim: str) -> pd.DataFrame:
+    """The universes of a claim, sorted by effect: its settings, ``effect`` and ``side``.
+
+    ``side`` is 1 where the claim holds beyond the margin, −1 where its opposite does, else 0.
+    Raises a UserError like ``check``, for an unknown id, and for a claim without universes.
+    """
+    from verdicts.claims import universes
+    from verdicts.rows.tables import read_tables
+
+    found = read_claims(claims)
+    over = {name: each for name, each in found.claims.items() if each.universes is not None}
+    if claim not in over:
+        raise unknown("claim", claim, over)
+    return universes.specification_curve(over[claim], read_tables(tables, over[claim].tables))
 
 
 def as_table(rows: list[Row]) -> pd.DataFrame:

@@ -98,7 +98,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Simulate families of claims whose truth is known; print error rates as CSV.",
     )
     rates.add_argument("--simulations", type=int, default=500, metavar="N")
-    rates.add_argument("--looks", action="store_true", help="of families with a plan of looks")
+    which = rates.add_mutually_exclusive_group()
+    which.add_argument("--looks", action="store_true", help="of families with a plan of looks")
+    which.add_argument("--universes", action="store_true", help="of claims over universes")
     rates.set_defaults(run=_rates)
     for command in (check, register, quantities, schema):
         command.add_argument(
@@ -209,10 +211,14 @@ def _schema(given: argparse.Namespace) -> int:
 
 def _rates(given: argparse.Namespace) -> int:
     from verdicts.statistics.error_rates import error_rates
+    from verdicts.statistics.multiverse_rates import multiverse_rates
     from verdicts.statistics.sequential_rates import sequential_rates
 
     if given.simulations < 1:
         raise UserError(f"simulations: {given.simulations} is not allowed; at least 1.")
-    rates = sequential_rates if given.looks else error_rates
-    print(rates(given.simulations).to_csv(index=False), end="")
+    if given.universes:
+        found = multiverse_rates(given.simulations)
+    else:
+        found = (sequential_rates if given.looks else error_rates)(given.simulations)
+    print(found.to_csv(index=False), end="")
     return 0

@@ -15,7 +15,7 @@ import pandas as pd
 
 from verdicts.claims.claim import Claim, ClaimsFile
 from verdicts.claims.gates import check_gate
-from verdicts.claims.universes import universes_of
+from verdicts.claims.universes import settings_in, universes_of
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, in_a_line
 from verdicts.row import NAN, Row
@@ -104,9 +104,10 @@ def evidence_on(
     assert expectation is not None  # claims files without one are refused
     if claim.universes is not None:
         assert isinstance(result, pd.DataFrame)  # that of universes_of
-        if result["why"].ne("").all():
+        counting = result[result["why"] == ""]
+        if counting.empty:
             return Verdict(NOT_RUN, f"no universe counts: {result['why'].iloc[0]}")
-        return examined(result, expectation)
+        return examined(counting["effect"], settings_in(counting), len(result), expectation)
     numbers = _per_seed(claim, result)
     if claim.looks:
         return sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)

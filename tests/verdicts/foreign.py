@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import yaml
 
 CLAIMS = """\
 claims:
@@ -58,12 +59,12 @@ def write_universes(folder, difference, count=60, claims=UNIVERSES):
     rows = []
     for universe, own in settings.iterrows():
         scores = {"whole": 10 if universe % 10 == 9 else 90, "A": 70, "B": 70 + difference(own)}
-        for seed in range(2):
-            given = {"universe": universe, "seed": 2 * universe + seed}
-            given |= {f"universe_{name}": value for name, value in own.items()}
+        given = {"universe": universe, **own.add_prefix("universe_")}
+        for seed in (2 * universe, 2 * universe + 1):
             for method, score in scores.items():
                 noise = 0.3 * stream.standard_normal()
-                rows.append({**given, "method": method, "score": score + noise})
-    pd.DataFrame(rows).to_csv(folder / "runs.csv", index=False)
+                rows.append({**given, "method": method, "seed": seed, "score": score + noise})
     (folder / "claims.yaml").write_text(claims)
+    (name,) = (each["from"] for each in yaml.safe_load(claims)["claims"].values())
+    pd.DataFrame(rows).to_csv(folder / f"{name}.csv", index=False)
     return folder / "claims.yaml"

@@ -168,6 +168,8 @@ def test_the_judge_needs_neither_torch_nor_the_library(tmp_path):
 def test_error_rates_are_simulated_from_the_command(capsys):
     assert main(["rates", "--simulations", "20"]) == 0
     assert capsys.readouterr().out.startswith("situation,")
+    assert main(["rates", "--simulations", "1", "--universes"]) == 0
+    assert capsys.readouterr().out.startswith("truth,")
     assert main(["rates", "--looks", "--simulations", "1"]) == 0
     assert capsys.readouterr().out.startswith("situation,noise,seeds,used,")
     assert main(["rates", "--simulations", "0"]) == 2

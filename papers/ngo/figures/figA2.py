@@ -1,10 +1,11 @@
 """Steps until the consensus model first has an early and a late test accuracy, by the number of
-workers, on the ring with iid data; and the speed-up, how many times fewer steps they are than with
-the fewest workers.
+workers, on the ring with iid data; and the speed-up, how many times fewer steps they are than
+with the fewest workers.
 
-*The paper:* gossip has a nearly linear speed-up at the beginning of training, and NGO benefits from
-more workers throughout. *Look at* the distance from the grey line, which is linear, and at the late
-target.
+*The paper:* gossip has a nearly linear speed-up on throughput at the beginning of training, and NGO
+benefits from more workers throughout. Throughput itself is not shown: a step is a batch for each
+worker, so that it is linear in their number. The learning rate is fixed. *Look at* the distance
+from the grey line, which is linear, and at the late target.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from verdicts.rows.selection import Selection, Tables, joined, selected
 from verdicts.statistics.effects import sides
 from verdicts.statistics.expectation import Expectation
 
-UNIVERSE = "universe"
-"""The column with the universe of a row; its settings are columns ``universe_NAME``."""
+UNIVERSE, SETTING = "universe", "universe_"
+"""The column with the universe of a row, and how the columns of its settings start."""
 
 
 def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:
@@ -25,7 +25,8 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     is the mean of the claim's quantity over its seeds; infinities of both signs add up to 0.
     ``why`` says why a universe does not count; it is empty for one that does. The gate of universes
     is asked of all rows of a universe. Settings are those that the claim names, or all that differ
-    between universes. Raises a UserError if a column is absent.
+    between universes. Raises a UserError if a column is absent, and for a universe with two values
+    of a setting.
     """
     assert claim.universes is not None
     everything = joined(tables, claim.tables)
@@ -33,14 +34,16 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     if UNIVERSE not in rows:
         raise UserError(f"there is no column {UNIVERSE!r}.{nearest(UNIVERSE, rows)}")
     named = claim.universes.settings
-    known = [str(name) for name in rows if str(name).startswith(f"{UNIVERSE}_")]
-    wanted = known if named is None else [f"{UNIVERSE}_{name}" for name in named]
+    known = [str(name) for name in rows if str(name).startswith(SETTING)]
+    wanted = known if named is None else [f"{SETTING}{name}" for name in named]
     for name in wanted:
         if name not in rows:
             raise UserError(f"there is no column {name!r}.{nearest(name, rows)}")
     of_all = {universe: group for universe, group in everything.groupby(UNIVERSE)}
     records = []
     for universe, own in rows.groupby(UNIVERSE):
+        if two := [name for name in wanted if own[name].nunique() > 1]:
+            raise UserError(f"universe {universe} has more than one value of {two[0]!r}")
         numbers, why = _numbers(claim, own, of_all[universe], tables)
         records.append(
             {
@@ -55,6 +58,12 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     for name in wanted:
         found[name] = _setting(name, found[name])
     return found.drop(columns=[n for n in wanted if named is None and found[n].nunique() < 2])
+
+
+def settings_in(universes: pd.DataFrame) -> pd.DataFrame:
+    """The settings in a table of universes, under their names."""
+    own = universes.loc[:, universes.columns.str.startswith(SETTING)]
+    return own.rename(columns=lambda name: name.removeprefix(SETTING))
 
 
 def specification_curve(claim: Claim, tables: Tables) -> pd.DataFrame:

@@ -56,19 +56,21 @@ def variance_shares(effects: np.ndarray, settings: pd.DataFrame) -> dict[str, fl
     from scipy.stats import rankdata
 
     ranks = rankdata(effects)
-    spread = ((ranks - ranks.mean()) ** 2).sum()
+    spread = np.var(ranks, ddof=1)
     found = {}
     for name, values in settings.items():
-        parts = pd.Series(ranks).groupby(_binned(values))
-        inner = ((ranks - parts.transform("mean")) ** 2).sum()
-        freedom = len(ranks) - parts.ngroups
-        explained = 1 - inner / freedom / (spread / (len(ranks) - 1)) if spread and freedom else 0.0
+        part = _parts(values)
+        sizes = np.bincount(part)
+        freedom = len(ranks) - len(sizes)
+        inner = ((ranks - (np.bincount(part, ranks) / sizes)[part]) ** 2).sum()
+        explained = 1 - inner / freedom / spread if spread and freedom else 0.0
         found[str(name)] = max(0.0, float(explained))
     return found
 
 
-def _binned(values: pd.Series) -> np.ndarray:
-    """The part of each value: of equal size for more than ``BINS`` numbers."""
+def _parts(values: pd.Series) -> np.ndarray:
+    """The part of each value: of equal size for more than ``BINS`` numbers, else for each value."""
     if pd.api.types.is_numeric_dtype(values) and values.nunique() > BINS:
-        return pd.qcut(values.rank(method="first"), BINS, labels=False).to_numpy()
+        order = np.argsort(np.argsort(values.to_numpy(), kind="stable"))
+        return order * BINS // len(order)
     return pd.factorize(values)[0]

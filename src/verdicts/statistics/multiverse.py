@@ -141,26 +141,28 @@ class MultiverseEvidence:
     rule: Rule
 
 
-def examined(universes: pd.DataFrame, expectation: Expectation) -> MultiverseEvidence:
-    """The evidence in a table of universes (``rows.universes``): effects and settings."""
+def examined(
+    effects: pd.Series, settings: pd.DataFrame, sampled: int, expectation: Expectation
+) -> MultiverseEvidence:
+    """The evidence in the effects of the universes that count, with their settings.
+
+    ``sampled`` is the number of all universes, with those that do not count.
+    """
     from scipy.special import bdtrc
 
-    counting = universes[universes["why"] == ""]
-    settings = counting.filter(regex="^universe_").rename(columns=lambda name: name[9:])
-    effects = counting["effect"].to_numpy(dtype=float)
-    side = sides(counting["effect"], expectation)
+    side, values = sides(effects, expectation), effects.to_numpy(dtype=float)
     numbers = {each: int((side == each).sum()) for each in SIDES}
     most = max(numbers, key=lambda each: numbers[each])
-    count = len(effects)
+    count = len(values)
     low, high = share_interval(numbers[1], count)
     # Of a claim that holds almost nowhere, the question is where its opposite does.
     of = -1 if numbers[-1] > numbers[1] and numbers[1] < (1 - LEAST) * count else 1
     enough = count >= FEWEST_UNIVERSES
     rule = find_rule(side == of, settings) if enough and numbers[most] < MOST * count else NONE
-    p = p_of_all(effects - expectation.value)
+    p = p_of_all(values - expectation.value)
     found = Multiverse(
         count=count,
-        of=len(universes),
+        of=sampled,
         holds=numbers[1],
         reversed=numbers[-1],
         within=numbers[0],
@@ -172,14 +174,14 @@ def examined(universes: pd.DataFrame, expectation: Expectation) -> MultiverseEvi
         rule_of="holds" if of == 1 else "reversed",
         rule_accuracy=rule.accuracy,
         rule_settings=rule.settings,
-        variance=variance_shares(effects, settings) if enough else {},
+        variance=variance_shares(values, settings) if enough else {},
     )
-    median, lower, upper = median_interval(np.sort(effects)) if count else (math.nan,) * 3
+    median, lower, upper = median_interval(np.sort(values)) if count else (math.nan,) * 3
     return MultiverseEvidence(
         found=found,
         expectation=expectation,
         pairs=count,
-        infinite=int(np.isinf(effects).sum()),
+        infinite=int(np.isinf(values).sum()),
         estimate=median,
         low=lower,
         high=upper,

@@ -17,11 +17,9 @@ import numpy as np
 import pandas as pd
 
 from verdicts.statistics.estimates import ALPHA
+from verdicts.statistics.trees import LEAVES, Tree, fitted, sums_of
 
-LEAVES = (2, 3, 4)
-"""The sizes of trees, tried in this order."""
-
-FOLDS = 10
+FOLDS = 5
 
 CUTS = 19
 """The most places where a numeric setting is cut: after every twentieth of the universes."""
@@ -75,18 +73,21 @@ def find_rule(inside: np.ndarray, settings: pd.DataFrame) -> Rule:
     if not splits or inside.all() or not inside.any():
         return NONE
     owners = np.array([settings.columns.get_loc(split.setting) for split in splits])
-    right = np.full(len(inside), inside.mean() > 0.5) == inside
-    best, frequent = 0, right
-    for leaves in LEAVES:
-        found = _cross_validated(inside, answers, owners, leaves) == inside
+    fold = _folds(inside)
+    said = np.empty((len(LEAVES), len(inside)), dtype=bool)
+    for k, sums in enumerate(sums_of(inside, answers, np.arange(FOLDS)[:, None] != fold)):
+        for size, tree in enumerate(fitted(sums, owners)):
+            said[size, fold == k] = tree.say(answers[fold == k])
+    frequent = right = np.full(len(inside), inside.mean() > 0.5) == inside
+    best = -1
+    for size, found in enumerate(said == inside):
         if _sign_test(found, right) <= ALPHA / len(LEAVES):
-            best, right = leaves, found
+            best, right = size, found
     accuracy = float(right.mean())
-    if not best or 1 - accuracy > GAIN * min(inside.mean(), 1 - inside.mean()):
+    if best < 0 or 1 - accuracy > GAIN * min(inside.mean(), 1 - inside.mean()):
         return NONE
-    whole = np.ones(len(inside), dtype=bool)
-    tree = _fitted(inside, answers, owners, whole[None], best)[0]
-    boxes = _boxes(tree, splits)
+    (whole,) = sums_of(inside, answers, np.ones((1, len(inside)), dtype=bool))
+    boxes = _boxes(fitted(whole, owners)[best], splits)
     named = tuple(str(name) for name in settings if any(name in box for box in boxes))
     p = min(1.0, len(LEAVES) * _sign_test(right, frequent))
     return Rule(_text(boxes), named, accuracy, p)
@@ -100,7 +101,8 @@ def _questions(settings: pd.DataFrame) -> tuple[list[Split], np.ndarray]:
     splits, columns = [], []
     for name, values in settings.items():
         if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
-            options = [(Split(str(name), t), values.to_numpy() <= t) for t in _cuts(values)]
+            numbers = values.to_numpy(dtype=float)
+            options = [(Split(str(name), t), numbers <= t) for t in _cuts(numbers)]
         else:
             every = sorted(values.unique())
             # Of two categories, one question is enough.
@@ -116,9 +118,9 @@ def _questions(settings: pd.DataFrame) -> tuple[list[Split], np.ndarray]:
     return splits, np.array(columns, dtype=bool).T
 
 
-def _cuts(values: pd.Series) -> list[float]:
+def _cuts(values: np.ndarray) -> list[float]:
     """Where a numeric setting is cut: readable numbers between neighbouring sampled values."""
-    ordered = np.sort(values.to_numpy(dtype=float))
+    ordered = np.sort(values)
     distinct = np.unique(ordered)
     if len(distinct) <= CATEGORIES:  # a grid: its own values
         return [float(each) for each in distinct[:-1]]
@@ -146,86 +148,12 @@ def readable(low: float, high: float) -> float:
     return float(low)
 
 
-def _cross_validated(
-    inside: np.ndarray, answers: np.ndarray, owners: np.ndarray, leaves: int
-) -> np.ndarray:
-    """What trees say of each universe, fitted to the folds without it."""
-    # Folds are drawn among the universes of each answer: they have the same shares of them.
+def _folds(inside: np.ndarray) -> np.ndarray:
+    """The fold of each universe, drawn at random; folds have the same share of those inside."""
     order = np.lexsort([np.random.default_rng(0).random(len(inside)), inside])
     fold = np.empty(len(inside), dtype=int)
     fold[order] = np.arange(len(inside)) % FOLDS
-    trained = np.arange(FOLDS)[:, None] != fold
-    trees = _fitted(inside, answers, owners, trained, leaves)
-    return np.array([_said(trees[fold[k]], answers[k]) for k in range(len(inside))])
-
-
-@dataclass(frozen=True)
-class _Tree:
-    """A split and, on each of its sides, a split that may be none; the answer of each leaf."""
-
-    root: int
-    #: The split of the side where the root is true, and of the other; −1: none.
-    children: tuple[int, int]
-    #: By the answer to the root, and to the child: true, then false.
-    leaves: tuple[tuple[bool, bool], tuple[bool, bool]]
-
-
-def _fitted(
-    inside: np.ndarray, answers: np.ndarray, owners: np.ndarray, chosen: np.ndarray, leaves: int
-) -> list[_Tree]:
-    """For each row of ``chosen`` (a subset of universes), the tree that is right most often.
-
-    A leaf answers what most of its universes are. A tree is right as often as Σ |s| over its leaves
-    is large, where s is the number of universes inside minus that of the others.
-    """
-    sign = np.where(inside, 1.0, -1.0) * chosen  # subsets × universes
-    true = answers.astype(float)
-    total = sign.sum(axis=1)[:, None]
-    one = sign @ true  # subsets × splits: s where the split is true
-    both = (true.T * sign[:, None, :]) @ true  # s where root and child are true
-    here, there = one[:, :, None], one[:, None, :]
-    left = np.stack([both, here - both])
-    right = np.stack([there - both, total[:, None] - here - there + both])
-    whole = np.abs(np.stack([one, total - one]))  # the sides of each root, not split
-    found = []
-    gains = np.abs(left).sum(axis=0), np.abs(right).sum(axis=0)
-    for k in range(len(chosen)):
-        root, children = _best(gains[0][k], gains[1][k], whole[:, k], owners, leaves)
-        sides = []
-        for side, child, sums in zip((0, 1), children, (left[:, k], right[:, k]), strict=True):
-            alone = one[k, root] if side == 0 else total[k, 0] - one[k, root]
-            s = sums[:, root, child] if child >= 0 else (alone, alone)
-            sides.append((bool(s[0] > 0), bool(s[1] > 0)))
-        found.append(_Tree(root, children, (sides[0], sides[1])))
-    return found
-
-
-def _best(
-    left: np.ndarray, right: np.ndarray, whole: np.ndarray, owners: np.ndarray, leaves: int
-) -> tuple[int, tuple[int, int]]:
-    """The root and its children of the best tree; ``left`` and ``right`` are roots × children."""
-    if leaves == 2:
-        return int(whole.sum(axis=0).argmax()), (-1, -1)
-    if leaves == 3:
-        scores = np.stack([left + whole[1][:, None], right + whole[0][:, None]])
-        side, first, child = map(int, np.unravel_index(scores.argmax(), scores.shape))
-        return first, (child, -1) if side == 0 else (-1, child)
-    best, chosen = -1.0, (0, (-1, -1))
-    for owner in np.unique(owners):  # both children are about one setting
-        own = np.flatnonzero(owners == owner)
-        scores = left[:, own].max(axis=1) + right[:, own].max(axis=1)
-        root = int(scores.argmax())
-        if scores[root] > best:
-            best = scores[root]
-            pair = own[left[root, own].argmax()], own[right[root, own].argmax()]
-            chosen = root, (int(pair[0]), int(pair[1]))
-    return chosen
-
-
-def _said(tree: _Tree, answers: np.ndarray) -> bool:
-    side = 0 if answers[tree.root] else 1
-    child = tree.children[side]
-    return tree.leaves[side][0 if child < 0 or answers[child] else 1]
+    return fold
 
 
 def _sign_test(ours: np.ndarray, theirs: np.ndarray) -> float:
@@ -240,7 +168,7 @@ def _sign_test(ours: np.ndarray, theirs: np.ndarray) -> float:
 Box = Mapping[str, Sequence[Condition]]
 
 
-def _boxes(tree: _Tree, splits: Sequence[Split]) -> list[Box]:
+def _boxes(tree: Tree, splits: Sequence[Split]) -> list[Box]:
     """Where the tree says yes: the boxes of its leaves, put together where they can be."""
     root = splits[tree.root]
     paths: list[list[Condition]] = []

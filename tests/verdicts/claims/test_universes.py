@@ -4,6 +4,7 @@ import json
 
 import pandas as pd
 import pytest
+from conftest import REPOSITORY
 from foreign import UNIVERSES, write_universes
 
 import verdicts
@@ -50,6 +51,21 @@ def test_every_format_has_the_sentence(tmp_path, capsys):
     (row,) = read_rows(tmp_path / "o/verdicts.csv")
     assert (row.multiverse.reversed, row.verdict) == (54, "reversed")
     assert main([*arguments, "--strict"]) == 1
+
+
+def test_the_example_of_the_readme(tmp_path, capsys):
+    text = (REPOSITORY / "src/verdicts/README.md").read_text().partition("## Over settings")[2]
+    claims, _, rest = text.partition("```yaml\n")[2].partition("```")
+    path = write_universes(tmp_path, lambda own: 3.0 if own["step"] <= 0.4 else -2.0, 200, claims)
+    assert main(["check", str(path), "--tables", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    command, *output = rest.partition("`row.multiverse`")[0].strip().splitlines()
+    assert command == "$ verdicts check claims.yaml --tables results/"
+    assert " ".join(output).split() == " ".join(printed[:2]).split()
+    curve = verdicts.specification_curve(path, tmp_path, "b-over-a")
+    assert set(curve["side"]) == {-1, 1}
+    with pytest.raises(verdicts.UserError, match="'b-over' is unknown; allowed: b-over-a"):
+        verdicts.specification_curve(path, tmp_path, "b-over")
 
 
 def claim_and_tables(folder, difference):
@@ -99,6 +115,17 @@ def test_a_claim_that_can_not_be_judged_is_not_run(tmp_path, change, reason):
     row = judged(tmp_path, lambda settings: 3.0, UNIVERSES.replace(*change))
     assert row.verdict == "not run"
     assert row.reason.startswith(reason)
+
+
+def test_a_universe_has_one_value_of_each_setting(tmp_path):
+    path = write_universes(tmp_path, lambda settings: 3.0)
+    table = pd.read_csv(tmp_path / "runs.csv")
+    table.loc[(table["universe"] == 3) & (table["method"] == "B"), "universe_rate"] = 0.7
+    table.to_csv(tmp_path / "runs.csv", index=False)
+    row = verdicts.check(path, tmp_path)[0]
+    assert (row.verdict, row.reason) == (
+        "not run", "universe 3 has more than one value of 'universe_rate'"
+    )  # fmt: skip
 
 
 def test_a_table_without_universes_is_not_run(tmp_path):

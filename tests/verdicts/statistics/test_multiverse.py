@@ -13,22 +13,16 @@ from verdicts.statistics.multiverse import examined, judge_multiverses, multiver
 ABOVE = Expectation("above", 0, 1)
 
 
-def universes(effects, skipped=0):
-    """Universes with these effects, and two settings; the first ``skipped`` do not count."""
+def evidence(effects, expectation=ABOVE, skipped=0):
+    """Of universes with these effects, and two settings; the first ``skipped`` do not count."""
     count = len(effects)
-    return pd.DataFrame(
-        {
-            "universe": range(count),
-            "universe_gamma": np.arange(count) / count,
-            "universe_p": (np.arange(count) * 7 % count) / count,
-            "effect": effects,
-            "why": ["no seed"] * skipped + [""] * (count - skipped),
-        }
-    )
+    settings = {"gamma": np.arange(count) / count, "p": np.arange(count) * 7 % count / count}
+    counting = pd.DataFrame({**settings, "effect": effects})[skipped:]
+    return examined(counting["effect"], counting[["gamma", "p"]], count, expectation)
 
 
 def verdict(effects, expectation=ABOVE, skipped=0):
-    return judge_multiverses([examined(universes(effects, skipped), expectation)])[0]
+    return judge_multiverses([evidence(effects, expectation, skipped)])[0]
 
 
 def mixed(count, beyond, other=0.0):
@@ -96,8 +90,8 @@ def test_the_numbers_of_a_multiverse():
 
 def test_a_family_is_adjusted_together():
     """55 of 60 alone is robust; among claims that are as near the limit, it is not."""
-    near = examined(universes(mixed(60, 55)), ABOVE)
-    clear = examined(universes(mixed(60, 60)), ABOVE)
+    near = evidence(mixed(60, 55))
+    clear = evidence(mixed(60, 60))
     assert judge_multiverses([near])[0].verdict == "robust"
     assert judge_multiverses([near, clear])[0].verdict == "robust"
     several = judge_multiverses([near] * 4)
@@ -108,7 +102,7 @@ def test_a_family_is_adjusted_together():
 
 def test_a_rule_is_adjusted_too():
     effects = np.where(np.arange(24) < 12, 3.0, -3.0) * np.where(np.arange(24) % 12 == 5, -1, 1)
-    one = examined(universes(effects), ABOVE)
+    one = evidence(effects)
     assert 0.001 < one.rule.p < 0.05
     assert judge_multiverses([one])[0].verdict == "depends"
     found = judge_multiverses([one] * 50)[0]
