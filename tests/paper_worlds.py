@@ -21,6 +21,7 @@ USUAL = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 BASE = {
     ("mnist", False): 97.0, ("mnist", True): 80.0, ("cifar10", False): 75.0,
     ("cifar10", True): 73.0, ("tinyimagenet", False): 40.0, ("tinyimagenet", True): 36.0,
+    ("digits", False): 90.0, ("digits", True): 80.0,
 }  # fmt: skip
 NOISE = 0.02
 """Standard deviation of an accuracy in points, and of log V, beside what a seed's runs share."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from verdicts.registry import UserError, unknown
+from verdicts.registry import UserError, in_a_line, unknown
 from verdicts.statistics.estimates import FEWEST
 from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.judgement import (
@@ -107,8 +107,9 @@ class Row:
 
     def __post_init__(self) -> None:
         """In a table, a missing number is NaN, and ``multiverse`` is JSON."""
-        looks = None if self.looks is None or math.isnan(self.looks) else int(self.looks)
-        object.__setattr__(self, "looks", looks)
+        if self.looks is not None:
+            looks = int(self.looks) if math.isfinite(self.looks) else None
+            object.__setattr__(self, "looks", looks)
         if isinstance(self.multiverse, str):
             read = multiverse_of(f"claims: multiverse of {self.claim}", self.multiverse)
             object.__setattr__(self, "multiverse", read)
@@ -225,6 +226,7 @@ COLUMNS = [field.name for field in fields(Row)]
 """The columns of a table of rows."""
 
 _TEXTS = {field.name: str for field in fields(Row) if str(field.type).startswith("str")}
+_NUMBERS = {each.name: float for each in fields(Row) if each.type in ("float", "int | None")}
 _OPTIONAL = [field.name for field in fields(Row) if str(field.type).endswith("| None")]
 
 
@@ -266,9 +268,9 @@ def read_rows(path: str | Path) -> list[Row]:
     Raises a UserError for a file without these columns, and for an unknown verdict.
     """
     try:
-        table = pd.read_csv(path, dtype=_TEXTS)
+        table = pd.read_csv(path, dtype={**_TEXTS, **_NUMBERS})
     except (OSError, ValueError) as error:
-        raise UserError(f"claims: {str(path)!r} can't be read: {error}") from None
+        raise UserError(f"claims: {str(path)!r} can't be read: {in_a_line(error)}") from None
     for name in COLUMNS:
         if name not in table:
             raise UserError(f"claims: {str(path)!r} has no column {name!r}.")

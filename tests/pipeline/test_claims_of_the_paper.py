@@ -22,7 +22,11 @@ from verdicts.row import as_table
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN
 
 CONFIG = REPOSITORY / "config"
-TIERS = {"laptop": ["config.yaml", "laptop.yaml"], "paper": ["config.yaml"]}
+TIERS = {
+    "laptop": ["config.yaml", "laptop.yaml"],
+    "paper": ["config.yaml"],
+    "demo": ["config.yaml", "demo.yaml"],
+}
 
 
 @cache

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import undecided_tier
 import yaml
 from undecided_tier import CLAIMS, SIDES, TRAINING, make, tier, with_overlay
 
@@ -116,3 +117,39 @@ def test_reasons_why_more_seeds_do_not_help(folder, change, reason):
     found = decided(folder, {"a": {**CLAIMS["at-one"], **change}})
     assert found.chosen == found.left == []
     assert found.reasons == {"a": reason}
+
+
+CELLS = {"quantity": "difference", "with": SIDES, "every_cell": True}
+
+
+def test_a_claim_whose_cells_differ_and_are_decided_gets_no_seeds(folder):
+    # NGO is better for sure at γ = 0.1, and there are no runs at 0.7.
+    cells = {"low": {"gamma": 0.1}, "none": {"gamma": 0.7}}
+    found = decided(folder, {"a": {**CELLS, "cells": cells}})
+    assert found.chosen == found.left == []
+    assert found.reasons == {"a": "of 2 cells: holds in 1, not run in 1"}
+
+
+def test_cells_that_an_earlier_look_had_take_their_time_too(folder, monkeypatch):
+    claims = {"a": {**CELLS, "cells": {"mid": {"gamma": 0.4}, "high": {"gamma": 1.0}}}}
+    first = decided(folder, claims)
+    (folder / "decide-test.yaml").write_text(yaml.safe_dump(first.overlay))
+    config, planned = with_overlay(folder, [folder / "config.yaml"])
+    row = undecided_tier._row
+
+    def better_in_one(spec):
+        lead = 0.4 * (spec.method == "ngo" and spec.gamma == 0.4)
+        return {**row(spec), "consensus_accuracy": row(spec)["consensus_accuracy"] + lead}
+
+    monkeypatch.setattr(undecided_tier, "_row", better_in_one)
+    make(folder, planned)
+    tables = read_tables_of(planned, folder / "results/test/metrics")
+    cells = {row.cell: row.verdict for row in judged(planned.ledger, tables) if row.cell}
+    assert cells == {"mid": "holds", "high": "undecided"}
+    results = folder / "results"
+    found = decisions(config, planned, tables, results, hours=9, earlier=first.overlay)
+    (folder / "decide-test.yaml").write_text(yaml.safe_dump(found.overlay))
+    _, later = with_overlay(folder, [folder / "config.yaml"])
+    (look,) = found.chosen
+    assert set(look.costs) == {*later.runs} - {*planned.runs}
+    assert sum(look.costs.values()) == 8 * 2 * (60 + 120)

@@ -90,6 +90,11 @@ def test_an_expectation_is_put_together_again():
 def test_a_wrong_table_is_refused_in_one_line(tmp_path):
     with pytest.raises(UserError, match=r"claims: '.*absent.csv' can't be read"):
         read_rows(tmp_path / "absent.csv")
+    table = as_table(ROWS).astype(object)
+    for column in ("estimate", "cases", "looks"):
+        table.assign(**{column: "many"}).to_csv(tmp_path / "a.csv", index=False)
+        with pytest.raises(UserError, match="can't be read: [^\n]*'?many'?"):
+            read_rows(tmp_path / "a.csv")
     table = pd.DataFrame([vars(ROWS[0])])
     table.drop(columns="shows").to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(UserError, match="has no column 'shows'"):

@@ -1,6 +1,6 @@
 """Steps until the consensus model first has an early and a late test accuracy, by the number of
-workers, on the ring with iid data; and the speed-up, how many times fewer steps they are than with
-the fewest workers.
+workers, on the ring with iid data; and the speed-up, how many times fewer steps they are than
+with the fewest workers.
 
 *The paper* has the panels (b) and (c), and calls them a speed-up of throughput: gossip's is nearly
 linear at the beginning of training, and NGO benefits from more workers throughout. Batches of a

@@ -1,6 +1,7 @@
 """Fully connected networks: the final accuracies and losses, and the first hitting time of a test
 loss that was fixed beforehand: the final loss that the paper prints. A run that never gets there
-counts as later than all that do. The paper's numbers are for MNIST and have no stated unit.
+counts as later than all that do. The paper's numbers are for MNIST and have no stated unit; it
+speaks of the final accuracy, for whose hitting times see claim 66.
 
 *The paper:* every method ends at the same accuracy, and NGO reaches it no later than gossip.
 *Look at* the hitting times.

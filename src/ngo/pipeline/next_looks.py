@@ -79,6 +79,8 @@ class NextLooks:
         parts = [row]
         if claim.every_cell:
             parts = [each for each in rows if each.cell and each.verdict == UNDECIDED]
+            if not parts:  # its cells differ, or some are not run
+                raise UserError(row.reason)
         self._check(claim, parts)
         evidences = {}
         for part in parts:
@@ -165,7 +167,7 @@ class NextLooks:
                 values = self.plan.runs[run].values()
                 other = {name: values[name] for name in config["settings"][main] if name in values}
                 own = {**other, **config["settings"][setting], **case}
-            seconds = self._seconds(run)
+            seconds = self._seconds(setting, case)
             for seed in seeds:
                 spec = resolve_run(key, {**case, "seed": seed}, config, config["settings"][setting])
                 written = {**own, "seed": seed}
@@ -174,14 +176,23 @@ class NextLooks:
                 if recorded(spec.id, self.results) is None:
                     costs[spec.id] = seconds
             cases.append(dict(own))
+        for case in kept["compare"] if kept else ():
+            if case not in cases:  # the experiment has it, so it gets these seeds too
+                seconds = self._seconds(main, case)
+                for seed in seeds:
+                    written = {**case, "seed": seed}
+                    spec = resolve_run(key, written, config, config["settings"][main])
+                    if recorded(spec.id, self.results) is None:
+                        costs[spec.id] = seconds
         return {"settings": [main], "seeds": seeds, "compare": cases}, costs
 
-    def _seconds(self, run: str) -> float:
-        """What a run took, as a mean over its seeds with a record."""
-        found = [recorded(each, self.results) for each in self.alike[_text(*self.origins[run])]]
+    def _seconds(self, setting: str, case: Mapping) -> float:
+        """What a run of a case took, as a mean over its seeds with a record."""
+        runs = self.alike[_text(setting, case)]
+        found = [recorded(each, self.results) for each in runs]
         taken = [each.seconds for each in found if each is not None]
         if not taken:
-            raise UserError(f"no record in {self.results / 'runs'} says what {run} takes")
+            raise UserError(f"no record in {self.results / 'runs'} says what {runs[0]} takes")
         return sum(taken) / len(taken)
 
 

@@ -45,7 +45,8 @@ def _form(entry: Mapping[Any, object], entries: Resolved) -> str:
         named = entry["gate"] if isinstance(entry["gate"], list) else [entry["gate"]]
         gates = {str(name): gate for name, gate in entries.gates.items()}
         content["gate"] = [_deciding(gates.get(str(name))) for name in named]
-    content["looks"] = entry.get("looks", entries.looks)
+    plan = None if "universes" in entry else entries.looks  # over universes, there are no looks
+    content["looks"] = entry.get("looks", plan)
     if content["looks"] is None:
         del content["looks"]
     text = json.dumps(_normal(content), sort_keys=True, ensure_ascii=False)

@@ -25,7 +25,8 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     is the mean of the claim's quantity over its seeds; infinities of both signs add up to 0.
     ``why`` says why a universe does not count; it is empty for one that does. The gate of universes
     is asked of all rows of a universe. Settings are those that the claim names, or all that differ
-    between universes. Raises a UserError if a column is absent.
+    between universes. Raises a UserError if a column is absent, and for a universe with two values
+    of a setting.
     """
     assert claim.universes is not None
     everything = joined(tables, claim.tables)
@@ -41,6 +42,8 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     of_all = {universe: group for universe, group in everything.groupby(UNIVERSE)}
     records = []
     for universe, own in rows.groupby(UNIVERSE):
+        if two := [name for name in wanted if own[name].nunique() > 1]:
+            raise UserError(f"universe {universe} has more than one value of {two[0]!r}")
         numbers, why = _numbers(claim, own, of_all[universe], tables)
         records.append(
             {

@@ -72,11 +72,11 @@ def _entries(key: str, value: object) -> list[Entry]:
 def _entry(key: str, value: object) -> Entry:
     values = mapping(key, value)
     check_keys(key, values, ("form", "date", "revision"), ("form", "date", "revision"))
+    hashes = {name: text(f"{key}.{name}", values[name]) for name in ("form", "revision")}
     for name, pattern in (("form", "[0-9a-f]{64}"), ("revision", "[0-9a-f]{0,64}")):
-        if not re.fullmatch(pattern, text(f"{key}.{name}", values[name])):
+        if not re.fullmatch(pattern, hashes[name]):
             raise UserError(f"{key}.{name}: {shown(values[name])} is no hash.")
-    date = as_date(f"{key}.date", values["date"])
-    return Entry(str(values["form"]), date, str(values["revision"]))
+    return Entry(date=as_date(f"{key}.date", values["date"]), **hashes)
 
 
 def as_date(key: str, value: object) -> datetime:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from verdicts.render.forrt import CITO, TERMS, About, Outcome, outcomes
 from verdicts.row import Row
@@ -40,7 +41,7 @@ def as_nanopubs(rows: Sequence[Row], about: About | None = None) -> str:
 
 
 def _nanopub(outcome: Outcome, about: About) -> str:
-    this = f"{TEMPORARY}{outcome.claim}/"
+    this = f"{TEMPORARY}{quote(outcome.claim, safe='')}/"
     time = f"{_text(about.time.isoformat())}^^xsd:dateTime"
     day = f"{_text(about.time.date().isoformat())}^^xsd:date"
     claimed = [("rdfs:label", _text(outcome.says))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from urllib.parse import quote
 
 from verdicts.counts import counted, counts
 from verdicts.render.forrt import CITO, RELATION, TERMS, About, Outcome, outcomes
@@ -42,7 +43,7 @@ def as_ro_crate(rows: Sequence[Row], about: About | None = None, files: Iterable
         datePublished=about.time.isoformat(),
         license=_ref(about.license) if about.license else "No licence is stated.",
         hasPart=[_ref(name) for name in parts],
-        mentions=[_ref(f"#outcome-{each.claim}") for each in found],
+        mentions=[_ref(_review(each)) for each in found],
     )
     graph = [
         _entity(CRATE, "CreativeWork", about=_ref("./"), conformsTo=_ref(SPECIFICATION)),
@@ -63,9 +64,9 @@ def as_ro_crate(rows: Sequence[Row], about: About | None = None, files: Iterable
 
 
 def _of_claim(outcome: Outcome, about: About) -> list[Entity]:
-    claim, paper = f"#claim-{outcome.claim}", _ref(about.paper)
+    claim, paper = f"#claim-{quote(outcome.claim)}", _ref(about.paper)
     found = _entity(
-        f"#outcome-{outcome.claim}",
+        _review(outcome),
         ["ClaimReview", OUTCOME],
         name=outcome.label,
         claimReviewed=outcome.says,
@@ -84,6 +85,10 @@ def _of_claim(outcome: Outcome, about: About) -> list[Entity]:
         found[outcome.relation] = paper
     appears = {"appearance": paper} if about.paper else {}
     return [_entity(claim, "Claim", name=outcome.says, **appears), found]
+
+
+def _review(outcome: Outcome) -> str:
+    return f"#outcome-{quote(outcome.claim)}"
 
 
 def _dashed(verdict: str) -> str:

@@ -21,7 +21,7 @@ Tables = Mapping[str, "pd.DataFrame"]
 
 
 def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
-    """The rows of all named tables, each evaluation of a run once.
+    """The rows of all named tables, each evaluation of a run once, or once in each universe.
 
     Raises a UserError if there is no table of a name.
     """
@@ -37,7 +37,8 @@ def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     rows = pd.concat([part.dropna(axis=1, how="all") for part in parts], ignore_index=True)
     rows = rows.reindex(columns=list(columns))
     if {"run", "step"} <= set(rows):
-        rows = rows.drop_duplicates(["run", "step"], ignore_index=True)
+        same = [name for name in ("universe", "run", "step") if name in rows]
+        rows = rows.drop_duplicates(same, ignore_index=True)
     return rows
 
 

@@ -45,6 +45,8 @@ def test_a_gate_counts_without_its_words_and_the_plan_of_the_file_counts(tmp_pat
     assert form(tmp_path, {"gate": ["g"]}) == form(tmp_path, gated)
     assert form(tmp_path, {}, {"above": 2}) == form(tmp_path)
     assert form(tmp_path, looks=[10]) == form(tmp_path, {"looks": [10]}) != form(tmp_path)
+    over = {"universes": {}}  # it is judged once
+    assert form(tmp_path, over, looks=[10]) == form(tmp_path, over)
 
 
 def test_how_a_claim_is_written_does_not_count(tmp_path):

@@ -117,6 +117,17 @@ def test_a_claim_that_can_not_be_judged_is_not_run(tmp_path, change, reason):
     assert row.reason.startswith(reason)
 
 
+def test_a_universe_has_one_value_of_each_setting(tmp_path):
+    path = write_universes(tmp_path, lambda settings: 3.0)
+    table = pd.read_csv(tmp_path / "runs.csv")
+    table.loc[(table["universe"] == 3) & (table["method"] == "B"), "universe_rate"] = 0.7
+    table.to_csv(tmp_path / "runs.csv", index=False)
+    row = verdicts.check(path, tmp_path)[0]
+    assert (row.verdict, row.reason) == (
+        "not run", "universe 3 has more than one value of 'universe_rate'"
+    )  # fmt: skip
+
+
 def test_a_table_without_universes_is_not_run(tmp_path):
     path = write_universes(tmp_path, lambda settings: 3.0)
     table = pd.read_csv(tmp_path / "runs.csv")

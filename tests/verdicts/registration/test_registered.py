@@ -60,6 +60,12 @@ def line(**changes):
     return f"claims: {{a: [{{{pairs}}}]}}"
 
 
+def test_a_hash_is_read_without_the_space_around_it(tmp_path):
+    (tmp_path / "r.yaml").write_text(line(form=f'"{ONE}\\n"', revision="' '"))
+    found = read_registration(tmp_path / "r.yaml")
+    assert [(each.form, each.revision) for each in found["a"]] == [(ONE, "")]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -97,3 +97,8 @@ def test_a_text_stays_a_text(hostile):
     claim = rdflib.URIRef(f"{TEMPORARY}a/claim")
     said = str(graph(found, "a", "assertion").value(claim, rdflib.RDFS.label))
     assert said.lower() == rows[0].statement.lower()
+
+
+def test_an_id_from_a_strangers_table_stays_in_its_address():
+    found = parsed([row("a> <x:y> b#c/d")])
+    assert all(str(each.identifier).startswith(TEMPORARY) for each in found.graphs() if len(each))

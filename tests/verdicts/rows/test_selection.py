@@ -52,6 +52,8 @@ def test_what_is_missing_is_said(where, message):
 def test_an_evaluation_that_two_tables_share_occurs_once():
     tables = {"one": ROWS[:3], "two": ROWS[1:].assign(more=1)}
     assert len(joined(tables, ("one", "two"))) == 4
+    shared = {"one": ROWS.assign(universe=0), "two": ROWS.assign(universe=1)}
+    assert len(joined(shared, ("one", "two"))) == 8  # a run may be in several universes
     measured = {"one": pd.DataFrame({"x": [1]}), "two": pd.DataFrame({"x": [1]})}
     assert len(joined(measured, ("one", "two"))) == 2
     with pytest.raises(UserError, match="there is no table 'on'"):
