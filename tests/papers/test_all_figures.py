@@ -37,7 +37,7 @@ def caption(numbers, metrics):
 
 # Runs, and the further inputs of the numbers, of the NGO paper's figures of training.
 FIGURES = {
-    "delay": (made_up_graphs.delays, ()),
+    "delay": (made_up_graphs.delays, (made_up_graphs.tuned_delays(),)),
     "fig1": (made_up.thresholds, ()),
     "fig4": (made_up.exponents, ()),
     "fig5": (made_up.random_graphs, ()),

@@ -3,29 +3,16 @@
 import pandas as pd
 import pytest
 from figure_files import drawn, made, opened
-from made_up import SEEDS, line, metrics, panel, run
-from made_up_graphs import delays
+from made_up import line, panel
+from made_up_graphs import delays, tuned_delays
 
 from ngo.analysis.curves import part
-
-BEST = {(1, 1.0): 0.4, (1, 0.9): 0.2, (5, 1.0): 0.1, (5, 0.9): 0.1}
-"""The best γ at each delay and p."""
-
-
-def tuned():
-    """Late runs at three γ: 60 % at the best, 50 % at the others."""
-    return metrics(
-        *(run(score := 0.6 if gamma == best else 0.5, seed=s, method="delayed", p=p, delay=delay,
-              gamma=gamma, holdout_accuracy=score)
-          for (delay, p), best in BEST.items() for gamma in (0.1, 0.2, 0.4) for s in SEEDS)
-    )  # fmt: skip
-
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
 
 def test_both_couplings_stand_at_their_delays():
-    figure, shown = drawn("delay", delays(), tuned())
+    figure, shown = drawn("delay", delays(), tuned_delays())
     accuracy = panel(figure, r"digits, shards, ring, same $\gamma$")
     assert line(accuracy, "gossip") == ([0, 1, 5], pytest.approx([40, 40, 40]))
     assert line(accuracy, "NGO") == ([0, 1, 5], pytest.approx([40, 42, 50]))
@@ -34,7 +21,7 @@ def test_both_couplings_stand_at_their_delays():
 
 
 def test_each_method_is_at_its_best_values_of_each_delay():
-    figure, shown = drawn("delay", delays(), tuned())
+    figure, shown = drawn("delay", delays(), tuned_delays())
     chosen = part(shown, "chosen").set_index(["delay", "method"])
     assert chosen["gamma"].to_dict() == {
         (1, "gossip"): 0.4, (1, "ngo"): 0.2, (5, "gossip"): 0.1, (5, "ngo"): 0.1,
@@ -43,20 +30,20 @@ def test_each_method_is_at_its_best_values_of_each_delay():
     assert chosen["edge"].isna()[1, "ngo"]
     best = panel(figure, r"digits, shards, ring, own best")
     assert line(best, "gossip") == ([1, 5], pytest.approx([60, 60]))
-    words = opened("delay").module.note(shown, delays(), tuned())[0]
+    words = opened("delay").module.note(shown, delays(), tuned_delays())[0]
     assert "τ = 1, gossip: p = 1, γ = 0.4 (largest); τ = 1, NGO: p = 0.9, γ = 0.2;" in words
 
 
 def test_each_topology_has_a_row():
     runs = delays()
     more = runs.assign(topology="complete", run=runs["run"] + "-complete")
-    figure, _ = drawn("delay", pd.concat([runs, more], ignore_index=True), tuned())
+    figure, _ = drawn("delay", pd.concat([runs, more], ignore_index=True), tuned_delays())
     assert len(figure.axes) == 9
     assert panel(figure, r"digits, shards, complete, same $\gamma$")
 
 
 def test_the_figure_is_made_from_a_file(tmp_path):
-    output = made("delay", tmp_path, metrics=delays(), tuned=tuned())
+    output = made("delay", tmp_path, metrics=delays(), tuned=tuned_delays())
     assert output.picture == tmp_path / "figures/delay.png"
     assert set(pd.read_csv(tmp_path / "figures/delay.csv")["tier"]) == {"test"}
 
@@ -72,10 +59,10 @@ def test_gossip_and_ngo_are_the_delay_zero():
 
 def test_the_difference_is_paired_by_seed_at_each_delay():
     numbers = opened("delay").module.numbers
-    found = part(numbers(delays(), tuned()), "same")
+    found = part(numbers(delays(), tuned_delays()), "same")
     V = found[found["value"] == "V"].set_index(["method", "delay"])["mean"]
     assert V["ngo", 5] == pytest.approx(6)
-    lost = part(numbers(delays(lambda seed: seed == 1), tuned()), "same").query(
+    lost = part(numbers(delays(lambda seed: seed == 1), tuned_delays()), "same").query(
         "value == 'difference'"
     )
     assert lost.set_index("delay")["diverged"].to_dict() == {0: 0, 1: 1, 5: 1}
