@@ -12,11 +12,11 @@ from ngo.bench import forecast
 def test_runs_lists_what_a_config_trains():
     configs = ["--config", "config/config.yaml", "--config", "config/demo.yaml"]
     text = ngo("runs", *configs)
-    assert "table1: 28 runs\n  digits-iid-centralized-s0-" in text
-    assert "demo: 146 runs of 21 experiments on " in text.splitlines()[-1]
+    assert "table1: 84 runs\n  digits-iid-centralized-s0-" in text
+    assert "demo: 296 runs of 23 experiments and 1 sample of universes on " in text.splitlines()[-1]
     table = json.loads(ngo("runs", *configs, "--json"))
-    assert len({row["id"] for row in table}) == 146
-    assert sum(row["experiment"] == "table1" for row in table) == 28
+    assert len({row["id"] for row in table}) == 296
+    assert sum(row["experiment"] == "table1" for row in table) == 84
 
 
 def test_runs_alone_lists_the_tiers_and_names_files_that_are_no_tiers(tmp_path, monkeypatch):

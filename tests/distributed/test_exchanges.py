@@ -151,7 +151,8 @@ def test_copies_are_sent_anew_after_a_loss():
             assert torch.equal(near.network.copies["x_hat"], far.matrices["x_hat"])
         rows = torch.cat([zero.X, one.X, torch.zeros(1, D)])
         hat = torch.cat([zero.matrices["x_hat"], one.matrices["x_hat"], torch.zeros(1, D)])
-        run.whole.X, run.whole.W, run.whole.t = rows, without_workers(W, {2}), zero.t
+        run.whole.X, run.whole.t = rows, zero.t
+        run.whole.W = without_workers(W, {2}, metropolis_hastings)
         run.whole.matrices["x_hat"] = hat
         run.advance()
         run.advance_whole()

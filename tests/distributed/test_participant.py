@@ -20,7 +20,7 @@ from ngo.data import loading
 from ngo.engine.population import Population
 from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.topology import Mixing
-from ngo.gossip.weights import without_workers
+from ngo.gossip.weights import metropolis_hastings, without_workers
 from ngo.training.evaluation import evaluation_steps
 from ngo.training.problem import make_problem
 from ngo.training.stepper import Stepper
@@ -33,7 +33,7 @@ def after_a_loss(spec, problem, lost, step):
     n = spec.workers
     stepper = Stepper(spec, problem, steps=spec.steps(problem.owned))
     W = Mixing(spec.topology, n, spec).at(0).dense()
-    smaller = without_workers(W, {lost})
+    smaller = without_workers(W, {lost}, metropolis_hastings)
     set_matrix = stepper.network.set_matrix
 
     def matrix_of_the_step(_):

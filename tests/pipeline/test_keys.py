@@ -73,7 +73,7 @@ def test_the_page_follows_what_is_on_it_and_the_texts(keys, tmp_path):
     other.write_text("b")
     assert keys.page(["a"], [text]) != keys.page(["a"], [other])
     for name in PAGE_TEXTS:
-        assert (PACKAGE / name).exists()
+        assert (PACKAGE / "report/page" / name).exists()
 
 
 def test_a_table_follows_its_runs(keys):

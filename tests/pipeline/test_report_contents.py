@@ -13,7 +13,6 @@ from conftest import REPOSITORY
 from made_up_page import ROWS, row
 from markupsafe import escape
 from PIL import Image
-from tier_artefacts import OF_A_TIER
 
 from ngo.common.registry import UserError
 from ngo.figures.pages import page
@@ -30,7 +29,7 @@ from ngo.report.shipped import SHIPPED, as_shipped
 from verdicts.registration.registered import added, registration_path, written
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
-SHOWN = OF_A_TIER
+SHOWN = plan(read_config([REPOSITORY / path for path in CONFIGS])).artefacts
 RECORD = {
     "source": "abc",
     "device": "cpu",

@@ -31,7 +31,8 @@ TAKEN = (
     *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads", "warm"),
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
     *("artefacts", "restore", "verify", "carry", "methods", "describe", "only", "network"),
-    *("findings", "mixed_versions", "fields", "schema", "paper"),
+    *("findings", "mixed_versions", "fields", "schema", "paper", "first_seed", "universes"),
+    "decide",
 )
 
 # The largest product of options that together decide the memory of a measurement.

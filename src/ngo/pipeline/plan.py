@@ -221,7 +221,7 @@ def plan(config: Mapping) -> Plan:
         findings=config.get("findings"),
         network=dict(config.get("network", {})),
         defined=_tables(
-            [*whole["training"], *(PREFIX + name for name in whole.get("universes", ()))],
+            [*whole["training"], *(f"{PREFIX}{name}" for name in whole.get("universes", ()))],
             whole["partitions"],
             whole,
         ),

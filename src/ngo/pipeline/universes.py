@@ -80,8 +80,9 @@ def sample(key: str, entry: Mapping) -> list[dict[str, object]]:
     points = qmc.Sobol(len(values), rng=entry["sobol_seed"]).random_base2(
         math.ceil(math.log2(max(2, entry["count"])))
     )
+    names = sorted(values)  # in whatever order the config has them
     return [
-        {name: _value(name, values[name], u) for name, u in zip(values, point, strict=True)}
+        {name: _value(name, values[name], u) for name, u in zip(names, point, strict=True)}
         for point in points[: entry["count"]].tolist()
     ]
 
