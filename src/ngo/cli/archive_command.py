@@ -69,9 +69,12 @@ def rebuild(archive: Path, out: Path, trusted: bool) -> None:
     if not (rebuilding.SNAKEFILE.exists() and rebuilding.PROFILE.exists()):
         raise UserError("rebuild: no Snakefile in this folder; run it in the repository's folder.")
     read = read_archive(archive)
-    with archived_plan(read, trusted=trusted, tell=click.echo):
-        pass  # its config can be planned, and it has no other members than this plan needs
+    with archived_plan(read, trusted=trusted, tell=click.echo) as planned:
+        made = [name for name in read.about["artefacts"] if name in planned.artefacts]
+    left_out = [name for name in read.about["artefacts"] if name not in made]
+    if left_out:
+        click.echo(f"left out, for they read tables that the archive lacks: {', '.join(left_out)}")
     folder = unpack(read, out)
     click.echo(f"tables and figures of {archive} → {folder / 'results'}")
-    command = rebuilding.command(folder, read.about)
+    command = rebuilding.command(folder, read.about, made)
     os.execve(command[0], command, {**os.environ, **rebuilding.ENVIRONMENT})

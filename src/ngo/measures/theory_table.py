@@ -88,6 +88,7 @@ class TheoryOptions:
         "Theorem 2.1's terms: training steps of gossip, beyond those of comparisons",
         0,
         within(0, 1_000_000),
+        optional=True,  # archives from before do without
     )
     trial_repeats: int = whole("paired comparisons: runs per mean", 5, within(1, 10_000))
     sync_gamma: float = number(

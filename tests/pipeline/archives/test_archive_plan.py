@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from conftest import REPOSITORY
 from finished_runs import campaign, made_up_run
 
 from ngo.common import plugins
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import Archive
+from ngo.pipeline.archives.archive import Archive, read_archive
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.collect import RUNS, collect_finished
 from ngo.pipeline.archives.members import named_members
@@ -96,6 +97,28 @@ def test_a_config_that_can_not_be_planned_is_refused(made, config, message):
     ):
         pass
     assert "\n" not in str(told.value)
+
+
+def naming(members, figure):
+    about = {**json.loads(members["archive.json"]), "artefacts": [figure]}
+    return Archive("a.tar", changed({**members, "archive.json": json.dumps(about).encode()}))
+
+
+def test_a_figure_that_reads_more_tables_now_is_not_made(made):
+    with archived_plan(naming(made, "throughput"), trusted=False, tell=print) as planned:
+        assert "throughput" not in planned.artefacts
+    message = "names a figure that its config and the paper do not have"
+    with (
+        pytest.raises(UserError, match=message),
+        archived_plan(naming(made, "nothing"), trusted=False, tell=print),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "results/archive").glob("*.tar")))
+def test_shipped_archives_can_be_planned(path):
+    with archived_plan(read_archive(path), trusted=False, tell=print) as planned:
+        assert planned.runs
 
 
 REGISTERED = "config/reference/claims.registered.yaml"

@@ -7,7 +7,7 @@ repository's, and no process imports modules from the folder that the archive is
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 PROFILE = Path("workflow/profiles/local")
@@ -17,13 +17,14 @@ SNAKEFILE = Path("Snakefile")
 ENVIRONMENT = {"PYTHONSAFEPATH": "1"}
 
 
-def command(folder: Path, about: Mapping) -> Sequence[str]:
+def command(folder: Path, about: Mapping, artefacts: Iterable[str]) -> Sequence[str]:
     """The command that makes the tables and figures of an archive that is unpacked in ``folder``.
 
-    It is for the repository's folder. ``about`` is the checked description of the archive. Only the
+    It is for the repository's folder. ``about`` is the checked description of the archive, and
+    ``artefacts`` are those of its tables and figures that its tidy tables suffice for. Only the
     rules of tables and figures are allowed, so nothing is trained or measured.
     """
-    targets = [*about["artefacts"], "assumptions"]
+    targets = [*artefacts, "assumptions"]
     if about["whole"]:
         targets.append("report")
     overlays = [str((folder / name).resolve()) for name in about["configs"][1:]]
