@@ -22,8 +22,8 @@ _WORDS = {EQUIVALENT: "no difference beyond the margin"}
 """What a verdict is called where its name does not say it."""
 
 LATER = (
-    "The questions were written after these results were archived; claims that were added since "
-    "are left out."
+    "These results were archived before the questions were written. Claims that were added since "
+    "are left out, and answers may change where claims or grids have changed (docs/review.md)."
 )
 """What a page says where ``Findings.later``."""
 
