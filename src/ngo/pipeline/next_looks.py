@@ -13,6 +13,7 @@ from ngo.common.registry import UserError
 from ngo.pipeline.grid import resolve_run, runs_by_case
 from ngo.pipeline.plan import Plan
 from ngo.pipeline.work import recorded
+from ngo.training.spec import RunSpec
 from verdicts.claims.claim import Claim
 
 if TYPE_CHECKING:
@@ -159,32 +160,35 @@ class NextLooks:
                 raise UserError(f"the run {run} in the tables is not one of this config")
         kept = self.made.get(claim.added)
         main = kept["settings"][0] if kept else self.origins[runs[0]][0]
-        cases, costs = [], {}
+        taken = []  # each case of the experiment, and the seconds of a run
         for run in runs:
             setting, case = self.origins[run]
+            seconds = self._seconds(setting, case)
             own = case
             if setting != main:  # one experiment has all its cases in all its settings
                 values = self.plan.runs[run].values()
                 other = {name: values[name] for name in config["settings"][main] if name in values}
                 own = {**other, **config["settings"][setting], **case}
-            seconds = self._seconds(setting, case)
             for seed in seeds:
-                spec = resolve_run(key, {**case, "seed": seed}, config, config["settings"][setting])
-                written = {**own, "seed": seed}
-                if resolve_run(key, written, config, config["settings"][main]).id != spec.id:
+                there, here = self._run(key, setting, case, seed), self._run(key, main, own, seed)
+                if here.id != there.id:
                     raise UserError(f"{run} can't be written in the setting {main}")
-                if recorded(spec.id, self.results) is None:
-                    costs[spec.id] = seconds
-            cases.append(dict(own))
-        for case in kept["compare"] if kept else ():
-            if case not in cases:  # the experiment has it, so it gets these seeds too
-                seconds = self._seconds(main, case)
-                for seed in seeds:
-                    written = {**case, "seed": seed}
-                    spec = resolve_run(key, written, config, config["settings"][main])
-                    if recorded(spec.id, self.results) is None:
-                        costs[spec.id] = seconds
+            taken.append((dict(own), seconds))
+        cases = [case for case, _ in taken]
+        others = [case for case in (kept["compare"] if kept else ()) if case not in cases]
+        taken += [(case, self._seconds(main, case)) for case in others]  # they get these seeds too
+        costs = {
+            spec.id: seconds
+            for case, seconds in taken
+            for spec in (self._run(key, main, case, seed) for seed in seeds)
+            if recorded(spec.id, self.results) is None
+        }
         return {"settings": [main], "seeds": seeds, "compare": cases}, costs
+
+    def _run(self, key: str, setting: str, case: Mapping, seed: int) -> RunSpec:
+        """The run of a case in a setting, with a seed."""
+        given = {**case, "seed": seed}
+        return resolve_run(key, given, self.config, self.config["settings"][setting])
 
     def _seconds(self, setting: str, case: Mapping) -> float:
         """What a run of a case took, as a mean over its seeds with a record."""

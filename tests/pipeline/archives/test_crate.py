@@ -6,6 +6,7 @@ from datetime import datetime
 
 import pytest
 from finished_runs import made_up_run
+from json_ld import references
 from runs import tiny
 
 from ngo.pipeline.archives.crate import CRATE, WORKFLOW, crate
@@ -35,14 +36,6 @@ def entities():
 
 def ids(value):
     return [each["@id"] for each in (value if isinstance(value, list) else [value])]
-
-
-def references(value):
-    if isinstance(value, dict) and value.keys() == {"@id"}:
-        yield value["@id"]
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from references(each)
 
 
 def test_the_same_archive_gives_the_same_bytes():

@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime
 
+from json_ld import references
 from made_up_page import ROWS, row
 
 from verdicts.render import About, as_ro_crate
@@ -21,14 +22,6 @@ def entities(rows=ROWS, about=ABOUT, files=()):
     found = {entity["@id"]: entity for entity in content["@graph"]}
     assert len(found) == len(content["@graph"])
     return found
-
-
-def references(value):
-    if isinstance(value, dict) and value.keys() == {"@id"}:
-        yield value["@id"]
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from references(each)
 
 
 def test_the_descriptor_and_the_root_have_what_the_specification_requires():
