@@ -3,7 +3,6 @@
 import pytest
 import yaml
 from configs import config_of, plan_of
-from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
 from ngo.measures.measurement import MEASUREMENTS, measurement
@@ -145,14 +144,3 @@ def test_a_plan_refuses_them_before_training(tmp_path):
     plan = plan_of({**config_of(), "claims": str(path)})
     with pytest.raises(UserError, match=r"claims\.a\.where: 'local_rul' is unknown"):
         plan.tables("claims")
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "config/reference/claims.yaml",
-        *(f"papers/{name}/claims.yaml" for name in ("beyond", "d2", "stale")),
-    ],
-)
-def test_the_shipped_claims_pass(path):
-    check_filters(read_claims(REPOSITORY / path), ())

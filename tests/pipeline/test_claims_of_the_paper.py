@@ -3,10 +3,8 @@
 import re
 from functools import cache
 
-import jsonschema
 import pandas as pd
 import pytest
-import yaml
 from conftest import REPOSITORY
 from paper_worlds import experiments, tidy_tables
 from tier_artefacts import OF_A_TIER, OF_UNIVERSES
@@ -15,7 +13,6 @@ from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.config_files import read_config
 from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims
-from verdicts.claims.schema import schema
 from verdicts.ledger import judged
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.row import as_table
@@ -192,13 +189,3 @@ def test_every_printed_number_is_compared_with():
     assert len(compared) == sum(map(len, tables)) + 3 == 87
     centralized = claims().claims["38a-cifar10-noniid"].cells["centralized"]
     assert centralized.expectation.value == 70.4
-
-
-PAPERS = ("beyond", "d2", "stale")
-FILES = ["config/reference/claims.yaml", *(f"papers/{name}/claims.yaml" for name in PAPERS)]
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_the_schema_of_claims_files_accepts_it(name):
-    content = yaml.safe_load((REPOSITORY / name).read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(schema()).validate(content)

@@ -7,7 +7,6 @@ from made_up_page import EMPTY, FINDINGS, ROWS, row
 import ngo.analysis  # noqa: F401 (registers the quantities that claims name)
 from ngo.common.registry import UserError
 from ngo.report.findings import findings, read_findings, sentence
-from verdicts.claims.claims_file import read_claims
 from verdicts.statistics.judgement import VERDICTS
 
 LISTED = read_findings(REPOSITORY / "config/reference/findings.yaml")
@@ -80,19 +79,6 @@ def test_numbers_are_the_rows(found):
     assert sentence(ROWS[2]).found == "met in 204 of 400 cases; not in ring"
     assert sentence(ROWS[3]).found == "no rows with dataset = 'cifar10'"
     assert sentence(row("a", **EMPTY)).found == ""
-
-
-@pytest.mark.parametrize("paper", [None, "beyond", "stale"])
-def test_the_projects_findings_are_about_claims_of_its_ledger(paper):
-    own = REPOSITORY / (f"papers/{paper}" if paper else "config/reference")
-    listed = read_findings(own / "findings.yaml")
-    told = [each for topic in listed["topics"] for each in topic["claims"]]
-    asked = [each for question in listed["questions"] for each in question["claims"]]
-    claims = read_claims(own / "claims.yaml").claims
-    assert [each for each in (*told, *asked) if each not in claims] == []
-    assert len(told) == len(set(told))
-    assert len(asked) == len(set(asked))
-    assert (REPOSITORY / f"papers/{paper or 'ngo'}/figures/{listed['figure']}.py").exists()
 
 
 def test_topics_say_what_is_compared_and_not_how_it_came_out():
