@@ -55,7 +55,10 @@ def cases(metrics: pd.DataFrame) -> pd.Series:
     for name in known:
         if (more := len(values[[*chosen, name]].drop_duplicates())) > count:
             chosen, count = [*chosen, name], more
-    told = [[_told(name, value) for value in values[name]] for name in chosen or ["method"]]
+    told = [
+        [_told(name, value, named=_shared(name, values)) for value in values[name]]
+        for name in chosen or ["method"]
+    ]
     return pd.Series(
         [", ".join(filter(None, row)) for row in zip(*told, strict=True)], values.index
     )
@@ -67,11 +70,20 @@ def _fields(metrics: pd.DataFrame) -> list[str]:
     return sorted(known, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
 
 
-def _told(name: str, value: str) -> str:
+def _shared(name: str, values: pd.DataFrame) -> bool:
+    """Whether another field has a value of this one: ``sgd`` is a local and an outer rule."""
+    own = set(values[name]) - {""}
+    return name not in FIRST and any(
+        FIELDS[other].kind is str and own & set(values[other])
+        for other in values.columns.drop(name)
+    )
+
+
+def _told(name: str, value: str, *, named: bool) -> str:
     """``ring`` for a name, ``p = 0.9`` for a number, nothing for a field that has no value."""
     if value and FIELDS[name].kind in (int, float):
-        return f"{name.replace('_', ' ')} = {float(value):g}"
-    return value.replace("_", " ")
+        value, named = f"{float(value):g}", True
+    return f"{name} = {value}".replace("_", " ") if value and named else value.replace("_", " ")
 
 
 def _axis(table: pd.DataFrame) -> str:
