@@ -9,7 +9,11 @@ from ngo.training.resolve import resolve
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"workers": 1}, "workers: 1 is too few for method 'ngo'; it must be 2 or more"),
+        (
+            {"workers": 1},
+            "workers: 1 is too few for method 'ngo'; it must be 2 or more .1 is allowed with "
+            "method centralized, diloco.*",
+        ),
         ({"workers": 60_001, "batch_size": 1}, "workers: 60001 is more than mnist's 60000"),
         ({"batch_size": 6001}, "batch_size: 6001 is larger than a worker's share of 6000"),
         ({"partition": "shards", "batch_size": 401}, "a worker's share of 400"),

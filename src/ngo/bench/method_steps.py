@@ -10,7 +10,8 @@ from ngo.bench.turns import turns
 
 PLAIN = "NGO, SGD"
 
-# Fields of a run, by the name of the way. Centralized SGD has no exchange to compare.
+# Fields of a run, by the name of the way. Centralized SGD has no exchange to compare. A step of
+# GT-SAGA is on one sample.
 WAYS = {
     PLAIN: {},
     "momentum": {"local_rule": "momentum"},
@@ -29,6 +30,23 @@ WAYS = {
     "capped": {"coupling": "capped"},
     "failing links": {"link_failure": 0.1},
     "relay_sum": {"method": "relay_sum", "topology": "chain"},
+    "extra": {"method": "extra"},
+    "momentum_tracking": {"method": "momentum_tracking"},
+    "gt_saga": {"method": "gt_saga", "batch_size": 1},
+    "admm": {"method": "admm", "local_steps": 1},
+    "proxskip": {"method": "proxskip"},
+    "clique_averaging": {"method": "clique_averaging"},
+    "dsgd_ac": {"method": "dsgd_ac"},
+    "epidemic": {"method": "epidemic", "topology": "epidemic_out", "receivers": 2},
+    "post_local_sgd": {"method": "post_local_sgd", "local_steps": 4},
+    "outer": {"method": "outer", "local_steps": 4},
+    "diloco": {"method": "diloco", "topology": None, "local_steps": 4},
+    "noloco": {"method": "noloco", "local_steps": 4},
+    "gasloc": {"method": "gasloc", "local_steps": 4},
+    "sign_flip": {"attack": "sign_flip", "liars": 1},
+    "alie": {"attack": "alie", "liars": 1},
+    "sign_flip, clipped": {"attack": "sign_flip", "liars": 1, "coupling": "clipped"},
+    "sign_flip, median": {"attack": "sign_flip", "liars": 1, "coupling": "median"},
 }
 
 LIMIT = 1.3

@@ -18,9 +18,10 @@ from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
 def check_step(spec: RunSpec, entry: Method) -> None:
     """Raise unless method, graph, coupling and local rule go together."""
     if entry.decentralized and spec.workers < 2:
+        alone = sorted(name for name, each in METHODS.items() if not each.decentralized)
         raise UserError(
             f"workers: {spec.workers} is too few for method {spec.method!r}; it must be 2 or "
-            f"more (1 is allowed with method centralized)."
+            f"more (1 is allowed with method {', '.join(alone)})."
         )
     _check_rule(spec, entry)
     _check_failures(spec, entry)
