@@ -134,6 +134,22 @@ def test_slowmo_without_gossip_is_diloco_with_heavy_ball():
         assert torch.allclose(slowmo.X, diloco.X, rtol=0, atol=1e-12)
 
 
+def test_the_method_in_docs_methods_is_decentlam(own_entries, tmp_path):
+    text = (REPOSITORY / "docs/methods.md").read_text(encoding="utf-8")
+    (block,) = (part.split("```")[0] for part in text.split("```python\n")[1:])
+    (tmp_path / "decentlam.py").write_text(block)
+    plugins.load([tmp_path / "decentlam.py"])
+    (grad, _), X, lr, beta = quadratics(5), gaussian(5, 3), 0.05, 0.9
+    fields = {"lr": lr, "gamma": 1.0, "p": 1.0, "coupling": "power", "lam_momentum": beta}
+    stepping = Stepping("decentlam", X, ring_matrix(5), **fields)
+    W, x, m = ring_matrix(5), X.clone(), torch.zeros_like(X)
+    for _ in range(50):
+        stepping.advance(grad(stepping.X))
+        m = beta * m + (x - W @ (x - lr * grad(x))) / lr
+        x = x - lr * m
+        assert torch.allclose(stepping.X, x, rtol=0, atol=1e-9)
+
+
 def test_local_adam_on_one_worker_is_torchs_with_a_cosine_schedule():
     torch.manual_seed(0)
     module, inputs = nn.Linear(4, 3), torch.randn(16, 4)
