@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page beyond register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped check format lock notebooks results-page verdicts-page tinyimagenet-page clean
+.PHONY: demo laptop paper calibration calibration-page beyond register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped frameworks check format lock notebooks results-page verdicts-page tinyimagenet-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -78,6 +78,16 @@ test-slurm: cluster ## The pipeline on a real Slurm of one node, started for the
 verify-shipped: setup ## Some runs and measurements of the shipped archives, made again and compared: 2 minutes
 	$(BIN)/python tools/verify_shipped.py
 
+frameworks: setup ## Other frameworks' own packages on the same problems: docs/frameworks.md; 15 minutes
+	-$(MAKE) --no-print-directory --keep-going .frameworks/decent_bench/installed
+	$(BIN)/python tools/frameworks/compare.py
+
+.frameworks/decent_bench/installed: FRAMEWORK_PYTHON := 3.13
+.frameworks/%/installed: tools/frameworks/%.lock
+	$(BIN)/uv venv --quiet --clear --python $(FRAMEWORK_PYTHON) .frameworks/$*
+	$(BIN)/uv pip sync --quiet --python .frameworks/$*/bin/python --require-hashes $<
+	touch $@
+
 check: setup ## Style, import order, types, workflow lint, and consistency of lock files and environments: 1 minute
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -113,8 +123,8 @@ $(PLACE)/cluster: requirements-cluster.lock $(INSTALLED)
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps --require-hashes -r requirements-cluster.lock
 	touch $@
 
-COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
-  --no-emit-index-url --no-annotate --no-header --quiet pyproject.toml
+LOCKING := $(BIN)/uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
+COMPILE := $(LOCKING) --python-version 3.11 pyproject.toml
 
 # requirements-cluster.lock contains only packages that requirements.lock does not.
 lock: ## Update the lock files and environment.yml from pyproject.toml
@@ -122,6 +132,7 @@ lock: ## Update the lock files and environment.yml from pyproject.toml
 	$(COMPILE) --extra cluster --constraint requirements.lock --output-file requirements-cluster.lock \
 	  $$(sed -n 's/^\([^= ]*\)==.*/--no-emit-package \1/p' requirements.lock)
 	$(BIN)/python tools/environment.py
+	$(LOCKING) --python-version 3.13 tools/frameworks/decent_bench.in --output-file tools/frameworks/decent_bench.lock
 
 format: setup ## Format all code
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,73 @@
+"""What each side of the comparison does: it solves one problem, records its states, and is timed.
+
+A side is a program of one framework, in an environment that has it and NumPy. Its arguments are a
+file of the problem, a file for its states, and the framework's method with its options, as JSON.
+On standard input each line asks for a whole run; the answer is a line of JSON.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A convex problem: worker i minimizes the mean loss of its samples, with full gradients.
+
+    The loss of a sample is ½(a·x − b)² for ``least_squares``, and log(1 + exp(a·x)) − b a·x for
+    ``logistic``. All arrays are float32.
+    """
+
+    loss: str
+    A: np.ndarray  #: samples ``[n, m, d]``
+    b: np.ndarray  #: targets ``[n, m]``, in {0, 1} for logistic regression
+    W: np.ndarray  #: mixing matrix ``[n, n]``
+    X0: np.ndarray  #: initial states ``[n, d]``
+    topology: str  #: ngo's name of the graph
+    lr: float
+    steps: int
+
+    @classmethod
+    def read(cls, path: str) -> "Problem":
+        """The problem in a file that ``write`` made."""
+        with np.load(path) as file:
+            values = {name: file[name] for name in file.files}
+        return cls(**{k: v if v.ndim else v.item() for k, v in values.items()})
+
+    def write(self, path: str) -> None:
+        """Write the problem to a file."""
+        np.savez(path, **vars(self))
+
+
+def serve(prepare: Callable[..., tuple[Callable[[], np.ndarray], Callable[[], object]]]) -> None:
+    """Write the states of one run, then take a run for each line of standard input.
+
+    ``prepare(problem, method, **options)`` returns two functions. The first returns the states
+    ``[steps + 1, n, d]``; the second takes as many steps and records nothing. An answer has the
+    seconds of a run, and the process's peak memory so far.
+    """
+    problem = Problem.read(sys.argv[1])
+    options: dict[str, Any] = json.loads(sys.argv[3])
+    states, run = prepare(problem, **options)
+    np.save(sys.argv[2], states())
+    run()
+    for _ in sys.stdin:
+        start = time.perf_counter()
+        run()
+        seconds = time.perf_counter() - start
+        print(json.dumps({"seconds": seconds, "mb": peak()}), flush=True)
+
+
+def peak() -> float:
+    """The largest memory of this process in MB; NaN where the system does not say (not Linux)."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return float("nan")
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
