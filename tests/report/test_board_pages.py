@@ -60,7 +60,7 @@ def test_the_matrix_says_what_to_use_when():
     page = as_markdown(BOARD)
     assert (
         "| [skewed](settings/figures.md#matrix) | 16 workers, data skewed by Dirichlet's β = 0.1 | "
-        "D² (η = 0.1) | NGO | D², NGO | accuracy | 10 |\n"
+        "D² (η = 0.1) | NGO | D²; NGO | accuracy | 10 |\n"
     ) in page
     assert "| 1 of the workers lying | not measured |  |  | accuracy |  |\n" not in page
     assert "1 of the workers lying | not measured |" in page
