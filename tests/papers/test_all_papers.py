@@ -29,7 +29,7 @@ FOLDERS = ["config/reference", *(f"papers/{name}" for name in PAPERS)]
 TOLD = [folder for folder in FOLDERS if (REPOSITORY / folder / "findings.yaml").exists()]
 
 FIELD = sorted({*PAPERS} - {"beyond", "d2", "ngo", "stale"})
-"""The field's papers, and the board of its methods, in one form: ten seeds, and as many values a side."""
+"""The field's papers, and the board of its methods: ten seeds, as many values on each side."""
 
 OTHERS = [name for name in FIELD if name != "board"]
 """Those with a paper's claims, and claims of ours named ``ours-``. All of the board's are ours."""
