@@ -157,7 +157,7 @@ def test_a_papers_page_tells_each_of_its_claims_once(paper):
         assert not {"holds", "fails", "equivalent"} & set(topic["about"].split())
 
 
-@pytest.mark.parametrize("paper", ["base_graph", "equitopo", "exponential"])
+@pytest.mark.parametrize("paper", ["base_graph", "d_cliques", "equitopo", "exponential"])
 def test_every_claim_on_rounds_holds_in_a_few_coordinates(paper):
     """Exact averages and rates hang on the graphs, and hardly on the states."""
     rounds = MEASUREMENTS["rounds"]
