@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page beyond register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped check format lock notebooks results-page verdicts-page tinyimagenet-page clean
+.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped check format lock notebooks results-page verdicts-page tinyimagenet-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -17,15 +17,19 @@ demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minut
 laptop: setup ## The claims that MNIST, CIFAR-10 and the theory can decide: six to seven hours on 2 cores
 	$(SNAKEMAKE) --configfile config/laptop.yaml
 
-paper: setup ## The full reproduction, which needs a GPU; with PAPER=d2, the paper in papers/d2
+# The archive that a paper's pages are made from; none where its runs are to be trained.
+SHIPPED := $(if $(TRAIN),,$(wildcard results/archive/$(PAPER)-metrics.tar))
+
+paper: setup ## The full reproduction, which needs a GPU; with PAPER=d2, the pages of papers/d2: from its shipped archive, or with TRAIN=1 from its runs
+ifneq ($(SHIPPED),)
+	$(MAKE) figures-from-metrics ARCHIVE=$(SHIPPED)
+else
 	$(SNAKEMAKE) $(if $(PAPER),--configfile papers/$(PAPER)/config.yaml)
 	$(if $(PAPER),$(BIN)/python tools/results_page.py --tier $(PAPER))
+endif
 
 calibration: setup ## Values that the paper does not state, by trial: two hours on 2 cores
 	$(SNAKEMAKE) calibration --configfile config/calibration.yaml
-
-beyond: setup ## Other methods, and where nonlinear gossip helps them: docs/beyond.md; hours on 2 cores
-	$(MAKE) paper PAPER=beyond
 
 TIER ?= demo
 OVERLAY = $(if $(filter-out paper,$(TIER)),--configfile $(or $(wildcard papers/$(TIER)/config.yaml),config/$(TIER).yaml))
