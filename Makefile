@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped check format lock notebooks results-page verdicts-page tinyimagenet-page clean
+.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped check format lock notebooks results-page board verdicts-page tinyimagenet-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -79,8 +79,9 @@ test-torture: setup ## The whole demo, killed at random moments: 10 minutes
 test-slurm: cluster ## The pipeline on a real Slurm of one node, started for the tests: 8 minutes
 	$(BIN)/pytest tests/slurm $(SLURM_TESTS)
 
-verify-shipped: setup ## Some runs and measurements of the shipped archives, made again and compared: 2 minutes
+verify-shipped: setup ## Some runs and measurements of the shipped archives, made again and compared, and the board: 3 minutes
 	$(BIN)/python tools/verify_shipped.py
+	$(BIN)/python tools/board.py --check
 
 check: setup ## Style, import order, types, workflow lint, and consistency of lock files and environments: 1 minute
 	$(BIN)/ruff check .
@@ -137,6 +138,9 @@ notebooks: setup ## The notebooks of all figures and tables, from their files
 
 results-page: setup ## docs/results.md, docs/results/, docs/assumptions.md and the summary in README.md, from the laptop tier
 	$(BIN)/python tools/results_page.py --tier laptop
+
+board: setup ## docs/board.md, docs/board.html and their tables, from the shipped archives: 1 minute
+	$(BIN)/python tools/board.py
 
 calibration-page: setup ## docs/calibration.md from the results of make calibration
 	$(BIN)/python tools/calibration_page.py
