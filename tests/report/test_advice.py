@@ -16,7 +16,7 @@ def test_a_measured_setting_answers_with_its_best_methods_and_the_evidence():
         "the nearest measured setting is 'skewed': 16 workers, data skewed by Dirichlet's β = 0.1.",
         "  best: D² (η = 0.1), accuracy in %: 80.0 [79.0, 81.0], 10 seeds",
         "  may be as good: NGO",
-        "  better than DSGD: D², NGO",
+        "  better than DSGD: D²; NGO",
         "",
         "Evidence: docs/settings/figures.md and results/archive/board-metrics.tar, "
         "in the repository.",
@@ -38,7 +38,7 @@ def test_conditions_that_were_not_measured_together_are_answered_one_by_one():
     lines = said(workers=32, skew=0.1, bandwidth="10Mbit", stragglers=0.1)
     assert lines[0] == "All of this together: not measured. Each alone:"
     assert "bandwidth 10Mbit: not measured: no measured setting is like it." in lines
-    assert "  It has workers 16 in place of 32, no bandwidth, no stragglers." in lines
+    assert "  It has workers 16 in place of 32, no limit of bytes, no stragglers." in lines
     (slow,) = [line for line in lines if "'slow'" in line]
     assert slow.startswith("stragglers 0.1: the nearest measured setting is 'slow': 16")
     assert "Best, or may be as good, in each that is measured: NGO." in lines
@@ -47,7 +47,7 @@ def test_conditions_that_were_not_measured_together_are_answered_one_by_one():
 def test_a_budget_of_bytes_is_no_rate():
     cells = [each for each in CELLS if each.setting == "iid"]
     cells = [type(each)(**{**each.__dict__, "bandwidth": "2.5e+06"}) for each in cells]
-    assert "  It has bandwidth bytes in place of 10Mbit." in said(cells, bandwidth="10Mbit")
+    assert "  It has a limit of bytes in place of a rate." in said(cells, bandwidth="10Mbit")
 
 
 @pytest.mark.parametrize(("asked", "cells"), [({"liars": 1}, CELLS), ({"workers": 8}, ())])

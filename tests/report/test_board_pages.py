@@ -1,10 +1,13 @@
 """The pages of the board."""
 
 import re
+import shutil
 from dataclasses import replace
 
+import pytest
 from conftest import REPOSITORY
 from made_up_board import BOARD, CELLS, CLAIMS, PAPERS
+from running import finished, start
 
 from ngo.report.board_pages import as_html, as_markdown
 from ngo.report.board_tables import read_board
@@ -57,7 +60,7 @@ def test_the_matrix_says_what_to_use_when():
     page = as_markdown(BOARD)
     assert (
         "| [skewed](settings/figures.md#matrix) | 16 workers, data skewed by Dirichlet's β = 0.1 | "
-        "D² (η = 0.1) | NGO | D², NGO | accuracy | 10 |\n"
+        "D² (η = 0.1) | NGO | D²; NGO | accuracy | 10 |\n"
     ) in page
     assert "| 1 of the workers lying | not measured |  |  | accuracy |  |\n" not in page
     assert "1 of the workers lying | not measured |" in page
@@ -88,3 +91,24 @@ def test_hostile_texts_are_neither_html_nor_links_nor_cells():
     assert "<img" not in html
     widths = {line.count("|") - line.count(r"\|") for line in page.splitlines() if "x()" in line}
     assert widths <= {0, 3, 8, 9, 11}  # of the tables
+
+
+ASK = """
+for (const [name, value] of [["paper", "first"], ["asked", "by us"], ["verdict", "not run"]]) {
+  form.elements[name].value = value;
+  form.dispatchEvent(new Event("input"));
+  document.title += `|${rows.filter((row) => !row.hidden).map((row) => row.id)}`;
+}
+"""
+
+
+def test_a_browser_filters_by_paper_verdict_and_who_asked(tmp_path):
+    browser = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    if browser is None:
+        pytest.skip("no Chromium")
+    file = tmp_path / "board.html"
+    file.write_text(as_html(BOARD).replace("</script>", f"{ASK}</script>"), encoding="utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
+    dom = finished(start([browser, *flags, "--dump-dom", file.as_uri()]))
+    found = re.search("<title>(.*?)</title>", dom)[1].split("|")[1:]
+    assert found == ["first-a,first-ours-ngo", "first-ours-ngo", ""]

@@ -33,6 +33,9 @@ DISTURBANCES = COLUMNS[1:]
 BUDGET = "bandwidth"
 """The condition that is asked as a rate; the table has bytes in a run."""
 
+TERMS = {BUDGET: "limit of bytes", "failing": "failing links", "lateness": "late messages"}
+"""What conditions are called, where not as in the table."""
+
 Asked = Mapping[str, float | str]
 """Conditions by name, as numbers; a bandwidth is a text such as 10Mbit. 0 is none."""
 
@@ -95,7 +98,7 @@ def told(asked: Asked, found: Sequence[Answer]) -> Iterator[str]:
     advised = [each.advised for each in found if each.setting]
     if len(advised) > 1:
         common = [method for method in advised[0] if all(method in each for each in advised)]
-        yield f"Best, or may be as good, in each that is measured: {', '.join(common) or 'none'}."
+        yield f"Best, or may be as good, in each that is measured: {'; '.join(common) or 'none'}."
     if advised:
         yield f"Evidence: {EVIDENCE}, in the repository."
 
@@ -115,8 +118,8 @@ def _told(asked: Asked, answer: Answer) -> Iterator[str]:
             yield f"  best: {cell.with_values}, {measured}"
     within = [cell.method for cell in answer.cells if cell.within and not cell.best]
     beats = [cell.method for cell in answer.cells if cell.beats_dsgd]
-    yield f"  may be as good: {', '.join(within) or 'none'}"
-    yield f"  better than DSGD: {', '.join(beats) or 'none'}"
+    yield f"  may be as good: {'; '.join(within) or 'none'}"
+    yield f"  better than DSGD: {'; '.join(beats) or 'none'}"
 
 
 def _nearest(about: str, asked: Asked, settings: Mapping[str, Sequence[BoardCell]]) -> Answer:
@@ -144,14 +147,16 @@ def _differing(asked: Asked, cell: BoardCell) -> list[str]:
 def _other(asked: Asked, cell: BoardCell) -> list[str]:
     """How a setting differs from what was asked: ``workers 16 in place of 32``."""
     both = [name for name in COLUMNS if asked.get(name) and cell.holds(name)]
-    measured = {name: "bytes" if name == BUDGET else getattr(cell, name) for name in both}
     said = [
-        f"{name} {measured[name]} in place of {_text(asked[name])}"
+        f"{name} {getattr(cell, name)} in place of {_text(asked[name])}"
         for name in both
-        if measured[name] != _text(asked[name])
+        if name != BUDGET and getattr(cell, name) != _text(asked[name])
     ]
+    said += ["a limit of bytes in place of a rate"] * (BUDGET in both)
     differing = _differing(asked, cell)
-    return said + [f"{'no ' if asked.get(name) else ''}{name}" for name in differing]
+    return said + [
+        f"{'no ' if asked.get(name) else ''}{TERMS.get(name, name)}" for name in differing
+    ]
 
 
 def _text(asked: float | str) -> str:

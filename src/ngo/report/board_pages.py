@@ -160,9 +160,9 @@ def _when_of(setting: str, cells: Sequence[BoardCell]) -> When:
         setting,
         cells[0].conditions,
         cells[0].measure,
-        ", ".join(cell.with_values for cell in best),
-        ", ".join(cell.method for cell in cells if cell.within and not cell.best) or none,
-        ", ".join(cell.method for cell in cells if cell.beats_dsgd) or none,
+        "; ".join(cell.with_values for cell in best),
+        "; ".join(cell.method for cell in cells if cell.within and not cell.best) or none,
+        "; ".join(cell.method for cell in cells if cell.beats_dsgd) or none,
         best[0].seeds if best else "",
     )
 
