@@ -71,7 +71,8 @@ def with_effect(rows, runs, effect):
     found = {
         name: better for name in ("consensus_accuracy", "workers_accuracy_mean", "holdout_accuracy")
     }
-    found |= {name: np.exp(level) for name in ("consensus_loss", "workers_loss_mean", "V")}
+    losses = ("consensus_loss", "holdout_loss", "workers_loss_mean", "V")
+    found |= {name: np.exp(level) for name in losses}
     return rows.assign(**found).drop(columns=["level", "share"])
 
 
