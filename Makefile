@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page beyond register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped frameworks check format lock notebooks results-page verdicts-page tinyimagenet-page clean
+.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped frameworks check format lock notebooks results-page board verdicts-page tinyimagenet-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -17,15 +17,19 @@ demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minut
 laptop: setup ## The claims that MNIST, CIFAR-10 and the theory can decide: six to seven hours on 2 cores
 	$(SNAKEMAKE) --configfile config/laptop.yaml
 
-paper: setup ## The full reproduction, which needs a GPU; with PAPER=d2, the paper in papers/d2
+# The archive that a paper's pages are made from; none where its runs are to be trained.
+SHIPPED := $(if $(TRAIN),,$(wildcard results/archive/$(PAPER)-metrics.tar))
+
+paper: setup ## The full reproduction, which needs a GPU; with PAPER=d2, the pages of papers/d2: from its shipped archive, or with TRAIN=1 from its runs
+ifneq ($(SHIPPED),)
+	$(MAKE) figures-from-metrics ARCHIVE=$(SHIPPED)
+else
 	$(SNAKEMAKE) $(if $(PAPER),--configfile papers/$(PAPER)/config.yaml)
 	$(if $(PAPER),$(BIN)/python tools/results_page.py --tier $(PAPER))
+endif
 
 calibration: setup ## Values that the paper does not state, by trial: two hours on 2 cores
 	$(SNAKEMAKE) calibration --configfile config/calibration.yaml
-
-beyond: setup ## Other methods, and where nonlinear gossip helps them: docs/beyond.md; hours on 2 cores
-	$(MAKE) paper PAPER=beyond
 
 TIER ?= demo
 OVERLAY = $(if $(filter-out paper,$(TIER)),--configfile $(or $(wildcard papers/$(TIER)/config.yaml),config/$(TIER).yaml))
@@ -75,8 +79,9 @@ test-torture: setup ## The whole demo, killed at random moments: 10 minutes
 test-slurm: cluster ## The pipeline on a real Slurm of one node, started for the tests: 8 minutes
 	$(BIN)/pytest tests/slurm $(SLURM_TESTS)
 
-verify-shipped: setup ## Some runs and measurements of the shipped archives, made again and compared: 2 minutes
+verify-shipped: setup ## Some runs and measurements of the shipped archives, made again and compared, and the board: 3 minutes
 	$(BIN)/python tools/verify_shipped.py
+	$(BIN)/python tools/board.py --check
 
 frameworks: setup ## Other frameworks' own packages on the same problems: docs/frameworks.md; 15 minutes
 	-$(MAKE) --no-print-directory --keep-going .frameworks/decent_bench/installed
@@ -144,6 +149,9 @@ notebooks: setup ## The notebooks of all figures and tables, from their files
 
 results-page: setup ## docs/results.md, docs/results/, docs/assumptions.md and the summary in README.md, from the laptop tier
 	$(BIN)/python tools/results_page.py --tier laptop
+
+board: setup ## docs/board.md, docs/board.html and their tables, from the shipped archives: 1 minute
+	$(BIN)/python tools/board.py
 
 calibration-page: setup ## docs/calibration.md from the results of make calibration
 	$(BIN)/python tools/calibration_page.py

@@ -8,8 +8,10 @@ import pytest
 from click.testing import CliRunner
 from conftest import REPOSITORY
 from made_up_page import contents
+from running import finished, start
 
 from ngo.pipeline.archives.archive import write_archive
+from ngo.pipeline.places import PAGES
 from ngo.report.results_markdown import BEGIN, END, moved, summary_of
 from ngo.report.shipped import SHIPPED, read_shipped
 
@@ -24,15 +26,17 @@ def tool(monkeypatch):
 
 @pytest.fixture
 def repository(tool, tmp_path, monkeypatch):
-    """A folder with the two documents, without results; the tier of docs/ is made-up."""
+    """A folder with the two documents, without results, that ships the tier made-up."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "results/made-up/tables").mkdir(parents=True)
     (tmp_path / "made").mkdir()
+    (tmp_path / "results/archive").mkdir()
+    (tmp_path / "results/archive/made-up-metrics.tar").touch()
     for name in ("README.md", "docs/results.md"):
         (tmp_path / name).write_text(f"# Title\n\n{BEGIN}\n{END}\n\nMore.\n", encoding="utf-8")
     monkeypatch.setattr(tool, "REPOSITORY", tmp_path)
     monkeypatch.setattr(tool, "FIRST", "made-up")
-    monkeypatch.setattr(tool, "SHOWN", {"made-up": tool.NAMES})
+    monkeypatch.setitem(PAGES, "made-up", "results")
     monkeypatch.setattr(tool, "report_contents", lambda *_: contents(tmp_path / "made"))
     return tmp_path
 
@@ -99,30 +103,56 @@ def test_shipped_verdicts_that_are_not_those_of_the_page_fail_the_check(tool, re
     assert "shipped.json does not have the verdicts of docs/results/claims.md" in answer.output
 
 
-def test_another_tier_does_not_touch_the_documents(tool, repository, monkeypatch):
+def as_another_tier(tool, monkeypatch):
+    """From here on, README.md shows another tier."""
     monkeypatch.setattr(tool, "FIRST", "laptop")
-    monkeypatch.setattr(tool, "SHOWN", {"laptop": tool.NAMES})
+    monkeypatch.delitem(PAGES, "made-up")
+
+
+def test_a_tier_that_is_not_shipped_does_not_touch_the_documents(tool, repository, monkeypatch):
+    as_another_tier(tool, monkeypatch)
+    (repository / "results/archive/made-up-metrics.tar").unlink()
     before = (repository / "README.md").read_bytes()
     assert run(tool).exit_code == 0
     assert (repository / "README.md").read_bytes() == before
-    assert (repository / "results/made-up/docs/results.md").exists()
-    assert (repository / "results/made-up/docs/images/results/fig8.png").exists()
+    assert not (repository / "docs/made-up.md").exists()
+    assert (repository / "results/made-up/docs/made-up.md").exists()
+    assert (repository / "results/made-up/docs/images/made-up/fig8.png").exists()
 
 
-def test_a_second_tier_has_a_page_of_its_own(tool, repository, monkeypatch):
-    monkeypatch.setattr(tool, "FIRST", "laptop")
-    monkeypatch.setattr(tool, "SHOWN", {"made-up": ("beyond", "beyond-assumptions")})
+def test_a_shipped_tier_has_a_page_of_its_own(tool, repository, monkeypatch):
+    as_another_tier(tool, monkeypatch)
     before = (repository / "README.md").read_bytes()
     assert run(tool).exit_code == 0
     assert (repository / "README.md").read_bytes() == before
-    page = (repository / "docs/beyond.md").read_text(encoding="utf-8")
-    assert "[beyond-assumptions.md](beyond-assumptions.md)" in page
-    assert "](beyond/claims.md#claim-order)" in page
-    assert (repository / "docs/beyond/claims.md").exists()
+    page = (repository / "docs/made-up.md").read_text(encoding="utf-8")
+    assert "[made-up-assumptions.md](made-up-assumptions.md)" in page
+    assert "](made-up/claims.md#claim-order)" in page
+    assert (repository / "docs/made-up/claims.md").exists()
     assert not (repository / SHIPPED).exists()
-    assert "](images/beyond/fig8.png)" in page
-    assert (repository / "docs/images/beyond/fig8.png").exists()
-    assert (repository / "docs/beyond-assumptions.md").exists()
+    assert "](images/made-up/fig8.png)" in page
+    assert (repository / "docs/images/made-up/fig8.png").exists()
+    assert (repository / "docs/made-up-assumptions.md").exists()
+
+
+def test_make_takes_a_paper_from_its_shipped_archive_unless_it_is_to_be_trained(tmp_path):
+    (tmp_path / "results/archive").mkdir(parents=True)
+    (tmp_path / "results/archive/own-metrics.tar").touch()
+    (tmp_path / "Makefile").symlink_to(REPOSITORY / "Makefile")
+
+    def told(*arguments):
+        return finished(
+            start(["make", "--dry-run", "INSTALLED=", *arguments, "paper"], cwd=tmp_path)
+        )
+
+    trained = "--configfile papers/own/config.yaml"
+    shipped = told("PAPER=own")
+    assert "--archive results/archive/own-metrics.tar" in shipped
+    assert trained not in shipped
+    for asked in (told("PAPER=own", "TRAIN=1"), told("PAPER=other").replace("other", "own")):
+        assert "--archive" not in asked
+        assert trained in asked
+        assert "results_page.py --tier own" in asked
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -10,6 +10,7 @@ from small_archives import in_this_process, members_in, train
 
 from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, write_archive
 from ngo.pipeline.archives.collect import with_runs
+from ngo.pipeline.places import shipped_metrics
 from ngo.report.results_markdown import BEGIN
 
 
@@ -76,7 +77,7 @@ def test_runs_of_other_code_fail_unless_the_archive_is_marked(shipped, own, monk
     told = answer(shipped, of_other_code(own, **{OLDER: "0123abc"}))
     assert told == "pass  own.tar: marked as made by 0123abc; it has no page\n"
     monkeypatch.setattr(shipped, "REPOSITORY", tmp_path)
-    monkeypatch.setattr(shipped, "PAGES", {("test", True): ["docs/a.md", "docs/page.md"]})
+    monkeypatch.setattr(shipped, "pages_of", lambda *_, **of: ["docs/a.md", "docs/page.md"])
     page = tmp_path / "docs/page.md"
     page.parent.mkdir()
     warned = f"# Results\n\n**an earlier revision of the code (0123abc).**\n\n{BEGIN}\n"
@@ -90,5 +91,7 @@ def test_runs_of_other_code_fail_unless_the_archive_is_marked(shipped, own, monk
 
 
 def test_the_pages_of_the_shipped_tiers_are_here(shipped):
-    for pages in shipped.PAGES.values():
-        assert [page for page in pages if not (REPOSITORY / page).exists()] == []
+    tiers = {*shipped_metrics(REPOSITORY), "calibration"}
+    pages = [page for tier in tiers for page in shipped.pages_of(tier, whole=True)]
+    assert "docs/d2/claims.md" in pages
+    assert [page for page in pages if not (REPOSITORY / page).exists()] == []

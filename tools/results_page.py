@@ -21,7 +21,7 @@ from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import read_archive, unpack
 from ngo.pipeline.archives.archive_plan import check_plugins
 from ngo.pipeline.config_files import CONFIG, PAPERS
-from ngo.pipeline.places import tier_folder
+from ngo.pipeline.places import FIRST, page_of, shipped_metrics, tier_folder
 from ngo.pipeline.report_contents import report_contents
 from ngo.report.contents import Contents, text
 from ngo.report.results_markdown import moved, replaced, results_markdown, summary, summary_of
@@ -29,15 +29,6 @@ from ngo.report.shipped import SHIPPED, as_shipped, read_shipped
 from ngo.report.small_images import small_png
 
 REPOSITORY = Path(__file__).parents[1]
-FIRST = "laptop"
-"""The tier that README.md shows."""
-
-NAMES = ("results", "assumptions")
-SHOWN = {FIRST: NAMES} | {paper: (paper, f"{paper}-assumptions") for paper in ("beyond", "stale")}
-"""The tiers that docs/ shows, with the names of the first page and of its assumptions.
-
-The folder of the first page's name has the other pages.
-"""
 
 
 @click.command()
@@ -60,11 +51,11 @@ def main(tier: str, archive: Path | None, shipped: Path, trusted: bool, check: b
         with chdir(root):
             contents = report_contents(configs)
             of_tier = root.resolve() / tier_folder(contents.tier)
-            place = REPOSITORY if contents.tier in SHOWN else of_tier
+            place = REPOSITORY if contents.tier in shipped_metrics(REPOSITORY) else of_tier
             for path, page in pages(contents).items():
                 write_text(place / path, page)
                 click.echo(f"→ {place / path}")
-            write_images(contents, place / "docs/images" / names(contents.tier)[0])
+            write_images(contents, place / "docs/images" / page_of(contents.tier))
     except UserError as error:
         sys.exit(f"results page: {error}")
 
@@ -88,7 +79,8 @@ def rebuilt(archive: Path, shipped: Path, trusted: bool) -> tuple[Path, list[Pat
 
 def pages(contents: Contents) -> dict[str, str]:
     """The files, by their paths in the repository."""
-    page, listed = names(contents.tier)
+    page = page_of(contents.tier)
+    listed = "assumptions" if contents.tier == FIRST else f"{page}-assumptions"
     assumptions = text(contents.assumptions.with_name("assumptions.md"))
     found = results_markdown(contents, page, f"{listed}.md")
     found[f"{listed}.md"] = f"# Assumptions of the {contents.tier} tier\n\n{assumptions}"
@@ -98,11 +90,6 @@ def pages(contents: Contents) -> dict[str, str]:
         found[SHIPPED.as_posix()] = as_shipped(contents)
         found["README.md"] = replaced(text(REPOSITORY / "README.md"), block)
     return found
-
-
-def names(tier: str) -> tuple[str, str]:
-    """The names of a tier's page and of its assumptions."""
-    return SHOWN.get(tier, NAMES)
 
 
 def write_images(contents: Contents, folder: Path) -> None:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import click
-from results_page import REPOSITORY, SHOWN
+from results_page import REPOSITORY
 
 from ngo.cli.field_options import data_root_option
 from ngo.common.registry import UserError
@@ -21,15 +21,9 @@ from ngo.pipeline.archives.archive import OLDER, read_archive
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.drawing import Drawn
 from ngo.pipeline.archives.verification import Verification
+from ngo.pipeline.places import page_of, shipped_metrics
 from ngo.report.contents import text
 from ngo.report.results_markdown import warned_of
-
-# The pages in docs/ that are made from an archive, by its tier and whether it is whole.
-PAGES = {
-    (tier, True): [f"docs/{page}.md", f"docs/{page}/claims.md", f"docs/{page}/figures.md"]
-    for tier, (page, _) in SHOWN.items()
-}
-PAGES["calibration", False] = ["docs/calibration.md"]
 
 # Measurements of which a case takes seconds.
 CHEAP = ("spectra", "consensus", "rounds")
@@ -78,13 +72,21 @@ def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
 
 def marked(about: dict) -> tuple[str, str]:
     """Whether the pages of a marked archive's tier say that an earlier revision made it."""
-    pages = PAGES.get((about["tier"], about["whole"]))
-    if pages is None:
+    pages = pages_of(about["tier"], whole=about["whole"])
+    if not pages:
         return "pass", f"marked as made by {about[OLDER]}; it has no page"
     for page in pages:
         if not warned_of(text(REPOSITORY / page), about[OLDER]):
             return "FAIL", f"marked as made by {about[OLDER]}, but {page} does not say so"
     return "pass", f"marked as made by {about[OLDER]}, as {', '.join(pages)} say"
+
+
+def pages_of(tier: str, *, whole: bool) -> list[str]:
+    """The pages in docs/ that are made from the shipped archive of a tier."""
+    if whole and tier in shipped_metrics(REPOSITORY):
+        page = page_of(tier)
+        return [f"docs/{page}.md", f"docs/{page}/claims.md", f"docs/{page}/figures.md"]
+    return ["docs/calibration.md"] if tier == "calibration" else []
 
 
 def absent(checks: Verification, root: Path) -> list[str]:

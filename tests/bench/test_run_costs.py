@@ -14,7 +14,7 @@ from ngo.common.registry import UserError
 def test_a_measurement_in_two_processes(tmp_path):
     """Every cost is there, and above 0; an image costs less than a training step's sample."""
     specs = [digits_run(), digits_run(seed=1), digits_run(method="centralized", topology=None)]
-    specs = [*specs, digits_run(local_steps=2), tiny()]
+    specs = [*specs, digits_run(local_steps=2), digits_run(clock="asynchronous"), tiny()]
     costs = run_costs(specs, tmp_path, jobs=2)
     assert set(costs.kinds) == {kind_of(spec) for spec in specs}
     for cost in costs.kinds.values():

@@ -38,7 +38,7 @@ def test_help_has_the_first_sentence_of_each_command_that_is_not_hidden():
     "words",
     [
         *("--help", "train --help", "train --p 2", "aggregate --help", "notebook --help"),
-        *("bench -h", "methods"),
+        *("bench -h", "methods", "advise --workers 8"),
     ],
 )
 def test_help_and_mistakes_import_nothing_heavy(words):

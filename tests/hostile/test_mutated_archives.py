@@ -97,7 +97,7 @@ def test_texts_of_an_archive_are_neither_html_nor_links_on_any_page(good, tmp_pa
         "claims.html",
         "claims.md",
         "figures.md",
-        "results.md",
+        "test.md",
     }
     for path in pages:
         text = path.read_text(encoding="utf-8").replace(r"\<", "").replace(r"\]", "")

@@ -1,6 +1,9 @@
-"""What holds of every folder in papers/: its config is planned, and its claims and findings fit."""
+"""What holds of every paper: plan, claims and findings fit, and a claim can hold and can fail."""
 
+import zlib
+from contextlib import chdir
 from dataclasses import replace
+from functools import cache
 
 import jsonschema
 import numpy as np
@@ -14,66 +17,157 @@ from ngo.pipeline.claim_filters import check_filters
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
 from ngo.report.findings import read_findings
+from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims
 from verdicts.claims.schema import schema
 from verdicts.ledger import judged
-from verdicts.statistics.judgement import HOLDS, NOT_RUN
+from verdicts.rows.selection import joined, selected
+from verdicts.statistics.judgement import FAILS, HOLDS
 
 PAPERS = sorted(path.parent.name for path in REPOSITORY.glob("papers/*/config.yaml"))
 FOLDERS = ["config/reference", *(f"papers/{name}" for name in PAPERS)]
 TOLD = [folder for folder in FOLDERS if (REPOSITORY / folder / "findings.yaml").exists()]
 
+FIELD = sorted({*PAPERS} - {"beyond", "d2", "ngo", "stale"})
+"""The field's papers, and the board of its methods: ten seeds, as many values on each side."""
 
-@pytest.fixture
-def planned(request, monkeypatch):
-    monkeypatch.chdir(REPOSITORY)
-    own = REPOSITORY / f"papers/{request.param}/config.yaml"
-    return plan(read_config([REPOSITORY / "config/config.yaml", own]))
+OTHERS = [name for name in FIELD if name != "board"]
+"""Those with a paper's claims, and claims of ours named ``ours-``. All of the board's are ours."""
 
-
-def made_up(specs):
-    """Two evaluations of each run, whose scores are noise."""
-    rng = np.random.default_rng(0)
-    rows = pd.DataFrame([{**spec.values(), "run": spec.id} for spec in specs])
-    tables = []
-    for step in (0, 100):
-        noise = rng.uniform(0.4, 0.6, len(rows))
-        scores = ("consensus_accuracy", "workers_accuracy_mean", "holdout_accuracy")
-        costs = {name: step * 1e6 for name in ("bytes_sent", "virtual_seconds")}
-        losses = {"consensus_loss": 1 - noise, "V": 1 + noise}
-        tables.append(
-            rows.assign(
-                step=step, diverged=False, **costs, **losses, **dict.fromkeys(scores, noise)
-            )
-        )
-    return pd.concat(tables, ignore_index=True)
+EVALUATIONS = np.linspace(0, 1, 5)
+EFFECT = 0.5
+"""By how much the natural logarithm of what is measured is another on the favoured side."""
 
 
-@pytest.mark.parametrize("planned", PAPERS, indirect=True)
-def test_every_claim_reads_tables_of_the_plan(planned):
-    for claim in planned.ledger.claims.values():
-        assert set(claim.tables) <= {*planned.tables("claims")}
+@cache
+def planned(paper):
+    with chdir(REPOSITORY):
+        return plan(read_config(["config/config.yaml", f"papers/{paper}/config.yaml"]))
 
 
-@pytest.mark.parametrize("planned", ["base_graph", "d2", "equitopo", "exponential"], indirect=True)
-def test_every_claim_on_training_is_decided_by_the_runs_of_the_plan(planned):
-    tables = {name: made_up(specs) for name, specs in planned.training.items()}
-    on_training = [c.id for c in planned.ledger.claims.values() if {*c.tables} <= {*tables}]
-    assert on_training
-    for row in judged(planned.ledger, tables):
-        assert (row.verdict == NOT_RUN) == (row.claim not in on_training), row
+@cache
+def made_up(paper):
+    """Tables of all planned runs, alike but for some noise of each run and of each seed."""
+    return {name: _table(specs) for name, specs in planned(paper).training.items()}
 
 
-@pytest.mark.parametrize("planned", ["base_graph", "equitopo", "exponential"], indirect=True)
-def test_every_claim_on_rounds_holds_in_a_few_coordinates(planned):
+def _table(specs):
+    runs = pd.DataFrame([{"run": spec.id, **spec.values()} for spec in specs])
+    noise = [
+        np.random.default_rng(zlib.crc32(name.encode())).normal(0, 0.001) for name in runs["run"]
+    ]
+    runs["level"] = np.array(noise) + runs["seed"].map(lambda seed: 0.01 * np.sin(seed))
+    rows = runs.merge(pd.DataFrame({"share": EVALUATIONS}), how="cross")
+    rows["step"] = (100 * rows["share"]).round().astype(int)
+    rows["epoch"] = rows["share"] * rows["epochs"]
+    costs = {name: 1000.0 * rows["step"] for name in ("bytes_sent", "virtual_seconds")}
+    return rows.assign(**costs, diverged=False)
+
+
+def with_effect(rows, runs, effect):
+    """The rows, with ``effect`` on the logarithm of all that is measured in these runs."""
+    level = rows["level"] + effect * rows["run"].isin(runs)
+    better = 0.4 * rows["share"] * np.exp(level)
+    found = {
+        name: better for name in ("consensus_accuracy", "workers_accuracy_mean", "holdout_accuracy")
+    }
+    losses = ("consensus_loss", "holdout_loss", "workers_loss_mean", "V")
+    found |= {name: np.exp(level) for name in losses}
+    return rows.assign(**found).drop(columns=["level", "share"])
+
+
+def favoured(claim, rows):
+    """The runs of the side of which the claim says something."""
+    found = selected(rows, claim.where)
+    if "terms" not in claim.arguments:
+        return set(selected(found, claim.arguments.get("of", {}))["run"])
+    parts = [{**term} for term in claim.arguments["terms"]]
+    return {run for part in parts if part.pop("weight") > 0 for run in selected(found, part)["run"]}
+
+
+def verdict(paper, name, effect):
+    claim = planned(paper).ledger.claims[name]
+    tables = {table: made_up(paper)[table] for table in claim.tables}
+    runs = favoured(claim, joined(tables, claim.tables))
+    tables = {table: with_effect(rows, runs, effect) for table, rows in tables.items()}
+    alone = ClaimsFile({name: claim}, {})
+    return next(row.verdict for row in judged(alone, tables) if not row.cell)
+
+
+def of_runs():
+    """Each claim that is decided by runs, with its paper."""
+    for paper in FIELD:
+        for name, claim in planned(paper).ledger.claims.items():
+            if set(claim.tables) <= set(planned(paper).training) and not claim.is_pooled:
+                yield paper, name
+
+
+@pytest.mark.parametrize("paper", OTHERS)
+def test_a_paper_has_three_to_ten_claims_of_its_own_and_ours_apart(paper):
+    claims = planned(paper).ledger.claims
+    ours = {name for name in claims if name.startswith("ours-")}
+    assert 3 <= len(claims) - len(ours) <= 10
+    assert 1 <= len(ours) <= 2
+    assert {name for name, claim in claims.items() if claim.place.startswith("ours")} == ours
+    assert all(claims[name].expectation.margin for each, name in of_runs() if each == paper)
+
+
+@pytest.mark.parametrize("paper", FIELD)
+def test_a_papers_runs_have_ten_seeds_that_no_trial_has(paper):
+    for specs in planned(paper).training.values():
+        assert {spec.seed for spec in specs} == set(range(200, 210))
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_table_of_a_claim_is_planned(paper):
+    tables = {each for claim in planned(paper).ledger.claims.values() for each in claim.tables}
+    assert tables <= {*planned(paper).tables("claims")}
+
+
+@pytest.mark.parametrize(("paper", "name"), list(of_runs()))
+def test_a_claim_holds_in_one_world_and_fails_in_another(paper, name):
+    expected = planned(paper).ledger.claims[name].expectation
+    worlds = {"above": (EFFECT, -EFFECT), "below": (-EFFECT, EFFECT), "near": (0, EFFECT)}
+    found = [verdict(paper, name, effect) for effect in worlds[expected.relation]]
+    assert found == [HOLDS, FAILS]
+
+
+@pytest.mark.parametrize("paper", FIELD)
+def test_both_sides_of_a_tuned_claim_have_as_many_values(paper):
+    for name, claim in planned(paper).ledger.claims.items():
+        if name not in dict(map(reversed, of_runs())) or "choose" not in claim.arguments:
+            continue
+        rows = selected(joined(made_up(paper), claim.tables), claim.where)
+        sides = claim.arguments.get("terms") or [claim.arguments["of"], claim.arguments["minus"]]
+        sides = [{key: wanted for key, wanted in side.items() if key != "weight"} for side in sides]
+        chosen = [selected(rows, side)[claim.arguments["choose"]] for side in sides]
+        assert len({len(each.drop_duplicates()) for each in chosen}) == 1, name
+
+
+@pytest.mark.parametrize("paper", FIELD)
+def test_a_papers_page_tells_each_of_its_claims_once(paper):
+    found = read_findings(REPOSITORY / f"papers/{paper}/findings.yaml")
+    claims = planned(paper).ledger.claims
+    told = [each for topic in found["topics"] for each in topic["claims"]]
+    asked = [each for question in found["questions"] for each in question["claims"]]
+    assert sorted(told) == sorted(claims)
+    assert len(asked) == len(set(asked))
+    assert set(asked) <= set(claims)
+    assert found["figure"] in planned(paper).artefacts
+    for topic in found["topics"]:
+        assert not {"holds", "fails", "equivalent"} & set(topic["about"].split())
+
+
+@pytest.mark.parametrize("paper", ["base_graph", "d_cliques", "equitopo", "exponential"])
+def test_every_claim_on_rounds_holds_in_a_few_coordinates(paper):
     """Exact averages and rates hang on the graphs, and hardly on the states."""
     rounds = MEASUREMENTS["rounds"]
-    tables = {}
-    for name, entry in planned.measures["rounds"].items():
+    ledger, tables = planned(paper).ledger, {}
+    for name, entry in planned(paper).measures["rounds"].items():
         options = replace(rounds.read(name, entry), dimension=8, trials=5)
         tables[f"rounds_{name}"] = rounds.measure(options)
-    on_rounds = [c.id for c in planned.ledger.claims.values() if {*c.tables} <= {*tables}]
-    verdicts = {row.claim: row.verdict for row in judged(planned.ledger, tables)}
+    on_rounds = [c.id for c in ledger.claims.values() if {*c.tables} <= {*tables}]
+    verdicts = {row.claim: row.verdict for row in judged(ledger, tables)}
     assert {verdicts[claim] for claim in on_rounds} == {HOLDS}
 
 

@@ -154,7 +154,7 @@ def test_rows_carry_what_the_filters_ask_for(folder):
     marked = [replace(each, mark="trivial") if each.claim == "open" else each for each in ROWS]
     page = html_page(replace(made, rows=marked))
     rows = re.findall(
-        r'<tr id="claim-(.*?)".*?data-verdict="(.*?)" data-mark="(.*?)" data-topics="(.*?)">', page
+        r'<tr id="claim-(.*?)".*?data-verdict="(.*?)" data-mark="(.*?)" data-topic="(.*?)">', page
     )
     assert rows == [
         ("order", "holds", "", "1"), ("same", "equivalent", "", "1"), ("15", "fails", "", "2"),

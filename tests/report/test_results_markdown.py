@@ -45,7 +45,7 @@ def test_the_first_page_opens_with_the_answers_and_is_the_same_each_time(made):
     assert second.startswith("- Is the theorem true? **No**: [by the printed T\\*](own/claims.md#")
     assert LATER not in page
     assert "Of 5 claims, 1 holds, 1 fails" in page
-    assert "`make paper PAPER=own` trains" in page
+    assert "`make paper PAPER=own` makes these" in page
     assert "[assumed.md](assumed.md)" in page
     assert len(page.splitlines()) < 80
 

@@ -185,15 +185,20 @@ def _trial(
     pool.quick_switching()
     short = _short(spec)
     clock = time.process_time if threads == 1 and device == "cpu" else time.perf_counter
-    last, steps, evaluations = clock(), [], []
+    last, done, steps, evaluations = clock(), 0, [], []
 
-    def note(parts: list[float]) -> None:
+    def note(parts: list[float], number: int = 1) -> None:
         nonlocal last
         synchronize(device)
-        parts.append(clock() - last)
+        parts.append((clock() - last) / number)
         last = clock()
         if len(evaluations) == 2:
             raise _ShownError
+
+    def stepped(step: int) -> None:
+        nonlocal done
+        number, done = step - done, step
+        note(steps, number)
 
     began = time.perf_counter(), last
     with tempfile.TemporaryDirectory() as folder, suppress(_ShownError):
@@ -204,15 +209,16 @@ def _trial(
             device=device,
             threads=threads,
             report=lambda row: note(evaluations),
-            progress=lambda step: note(steps),
+            progress=stepped,
         )
     wall, counted = time.perf_counter() - began[0], clock() - began[1]
-    # The first step allocates. Workers agree at the first evaluation: it has one model.
+    # The first step allocates, but a run without waiting takes all before an evaluation at once.
+    # Workers agree at the first evaluation: it has one model.
     average = statistics.median if spec.local_steps in (None, 1) else statistics.mean
     part = min(IMAGES, test_samples)
     image = evaluations[1] / (part * models(short))
     return Cost(
-        sample=average(steps[1:]) / (short.workers * short.batch_size),
+        sample=average(steps[1:] or steps) / (short.workers * short.batch_size),
         image=image,
         setup=max(0.0, evaluations[0] - part * image),
         slowdown=wall / counted,

@@ -20,6 +20,7 @@ COMMANDS = {
     "runs": "ngo.cli.runs_command",
     "decide": "ngo.cli.decide_command",
     "methods": "ngo.cli.methods_command",
+    "advise": "ngo.cli.advise_command",
     "fields": "ngo.cli.fields_command",
     "schema": "ngo.cli.fields_command",
     "aggregate": "ngo.cli.aggregate_command",

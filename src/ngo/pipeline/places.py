@@ -1,7 +1,15 @@
 """Where the results of a tier are, from the working directory."""
 
+from pathlib import Path
+
 CLAIMS = "claims"
 """The name of the table of claims."""
+
+FIRST = "laptop"
+"""The tier that README.md shows."""
+
+PAGES = {FIRST: "results", "board": "settings"}
+"""The names of pages in docs/ that are not named after their tier; docs/board.md has all papers."""
 
 
 def tier_folder(tier: str) -> str:
@@ -12,3 +20,15 @@ def tier_folder(tier: str) -> str:
 def tidy_table(tier: str, name: str) -> str:
     """The path of a tidy table."""
     return f"{tier_folder(tier)}/metrics/{name}.parquet"
+
+
+def shipped_metrics(root: Path) -> dict[str, Path]:
+    """The shipped archives of metrics in the repository ``root``, by tier."""
+    end = "-metrics.tar"
+    found = sorted((root / "results/archive").glob(f"*{end}"))
+    return {path.name.removesuffix(end): path for path in found}
+
+
+def page_of(tier: str) -> str:
+    """The name of a tier's first page in docs/; the folder of this name has the others."""
+    return PAGES.get(tier, tier)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from base64 import b64encode
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -25,24 +26,10 @@ FOLDER = Path(__file__).with_name("page")
 def html_page(contents: Contents) -> str:
     """The page. Raises a UserError if a file is absent, or if a claim is shown nowhere."""
     contents.check()
-    environment = Environment(
-        loader=FileSystemLoader(FOLDER),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        picture=picture,
-        table=table,
-        prose=prose,
-        slug=slug,
-        counted=counted,
-        registered=registered,
-        hue=hue,
-    )
     rows, found = contents.rows, contents.findings
-    template = environment.get_template("page.html.jinja")
+    filters = {"picture": picture, "table": table, "prose": prose, "hue": hue}
+    filters |= {"counted": counted, "registered": registered}
+    template = environment(**filters).get_template("page.html.jinja")
     page = template.render(
         contents=contents,
         shipped=contents.shipped,
@@ -57,6 +44,19 @@ def html_page(contents: Contents) -> str:
         script=Markup(text(FOLDER / "page.js")),
     )
     return page + "\n"
+
+
+def environment(**filters: Callable) -> Environment:
+    """The templates with these filters; all text that they print is escaped."""
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(slug=slug, **filters)
+    return made
 
 
 def topics_of(contents: Contents) -> dict[str, str]:

@@ -36,8 +36,7 @@ FIRST = """\
 [Every claim]({name}/claims.md) has its verdict with interval and reason. [Tables and
 figures]({name}/figures.md) show what the verdicts are about. [verdicts.md](verdicts.md) explains
 how verdicts are made, and when directions and margins were fixed. [{assumptions}]({assumptions})
-lists the values that the paper does not state, with the reason for each. `make {target}` trains the
-runs and makes these results; `make results-page` writes these pages.
+lists the values that the paper does not state, with the reason for each. {made}
 
 ## Verdicts by topic
 
@@ -95,7 +94,7 @@ def results_markdown(contents: Contents, name: str, assumptions: str) -> dict[st
     return {
         f"{name}.md": FIRST.format(
             **common,
-            target=_target(contents),
+            made=_made(contents),
             assumptions=assumptions,
             paper=_paper(contents.paper),
             summary=summary(contents, name),
@@ -113,10 +112,18 @@ def results_markdown(contents: Contents, name: str, assumptions: str) -> dict[st
     }
 
 
-def _target(contents: Contents) -> str:
-    """What make is asked for: a tier of the NGO paper, or another paper."""
+def _made(contents: Contents) -> str:
+    """How these pages are made: those of a tier of the NGO paper, or of another paper."""
     name = contents.paper["name"]
-    return contents.tier if name == "ngo" else f"paper PAPER={name}"
+    if name == "ngo":
+        return (
+            f"`make {contents.tier}` trains the\nruns and makes these results; "
+            "`make results-page` writes these pages."
+        )
+    return (
+        f"`make paper PAPER={name}` makes these\npages from the shipped archive; "
+        "without one, or with `TRAIN=1`, it trains the runs first."
+    )
 
 
 def _paper(paper: Mapping[str, str]) -> str:

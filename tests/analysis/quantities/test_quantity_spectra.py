@@ -1,7 +1,12 @@
 import pandas as pd
 import pytest
 
-from ngo.analysis.quantities.spectra import printed_gaps, random_degrees, smallest_gap
+from ngo.analysis.quantities.spectra import (
+    messages_of_a_worker,
+    printed_gaps,
+    random_degrees,
+    smallest_gap,
+)
 from ngo.common.registry import UserError
 
 
@@ -49,3 +54,14 @@ def test_degrees_of_random_graphs():
     assert random_degrees(few, "un")["met"].all()
     with pytest.raises(UserError, match="form: 'nu' is unknown; allowed: u\\(n-1\\), un"):
         random_degrees(both, "nu")
+
+
+def test_messages_of_a_worker_are_those_of_the_first_round_alone():
+    rows = pd.DataFrame({"topology": "d_cliques", "workers": [10, 10, 20], "seed": [0, 1, 0]})
+    rows = rows.assign(messages=[94, 94, 191])
+    rows = pd.concat([rows.assign(round=k, messages=k * rows["messages"]) for k in (1, 2)])
+    found = messages_of_a_worker(rows, 9.4)
+    cases = ["topology d_cliques, workers 10", "topology d_cliques, workers 20"]
+    assert found["case"].tolist() == cases
+    assert found["measured"].tolist() == [9.4, 9.55]
+    assert found["met"].tolist() == [True, False]

@@ -54,3 +54,11 @@ def random_degrees(rows: pd.DataFrame, form: str = "un") -> pd.DataFrame:
     table = rows[rows["topology"] == "random"].assign(form=form)
     expected = DEGREES[form](table["n"], table["u"])
     return cases(table, CASE, table["degree"], expected, is_degree(table, table["form"]))
+
+
+@quantity("messages_of_a_worker", example="{printed: 18.9}", cases=True)
+def messages_of_a_worker(rows: pd.DataFrame, printed: float) -> pd.DataFrame:
+    """One case for each graph: the messages of a worker in round 1, on average, to one digit."""
+    first = rows[rows["round"] == 1].drop_duplicates(["topology", "workers"])
+    measured = first["messages"] / first["workers"]
+    return cases(first, ("topology", "workers"), measured, printed, measured.round(1) == printed)

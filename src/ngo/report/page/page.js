@@ -1,25 +1,25 @@
 // The filters of the table of claims. Without scripts, the whole table is there.
 "use strict";
 const form = document.getElementById("filter");
-const rows = [...document.querySelectorAll("tr[data-topics]")];
+const rows = [...document.querySelectorAll("tr[data-verdict]")];
 const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
 const folded = document.getElementById("undecidable");
 
 function show() {
-  const { search, verdict, mark = { value: "" }, topic } = form.elements;
-  const words = search.value.toLowerCase().split(/\s+/);
-  const asked = [search, verdict, mark, topic].some((field) => field.value);
+  const words = form.elements.search.value.toLowerCase().split(/\s+/);
+  const chosen = [...form.querySelectorAll("select")].filter((select) => select.value);
   let count = 0;
   for (const row of rows) {
     row.hidden = !(
       words.every((word) => texts.get(row).includes(word)) &&
-      (!verdict.value || row.dataset.verdict === verdict.value) &&
-      (!mark.value || row.dataset.mark === mark.value) &&
-      (!topic.value || row.dataset.topics.split(" ").includes(topic.value))
+      chosen.every(({ name, value }) => [row.dataset[name], ...row.dataset[name].split(" ")].includes(value))
     );
     count += !row.hidden;
   }
-  if (folded) folded.open = asked && !!folded.querySelector("tr[data-topics]:not([hidden])");
+  if (folded) {
+    const asked = chosen.length || form.elements.search.value;
+    folded.open = !!asked && !!folded.querySelector("tr[data-verdict]:not([hidden])");
+  }
   document.getElementById("found").textContent = `${count} of ${rows.length} claims`;
 }
 

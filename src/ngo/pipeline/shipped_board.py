@@ -1,0 +1,179 @@
+"""The tables of the board, from the shipped archives of metrics and the papers' configs.
+
+An archive may be a stranger's: it is checked as in ``ngo rebuild``, and nothing of it runs. The
+verdicts are made from its tidy tables by this repository's code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ngo.pipeline.archives.archive import OLDER, Archive, content_of, read_archive, sha256
+from ngo.pipeline.archives.archive_plan import archived_plan
+from ngo.pipeline.archives.claim_basis import bases
+from ngo.pipeline.archives.drawing import Group
+from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
+from ngo.pipeline.paper import Paper
+from ngo.pipeline.places import CLAIMS, FIRST, page_of, shipped_metrics, tidy_table
+from ngo.pipeline.plan import Plan
+from ngo.report.board_tables import Board, BoardCell, BoardClaim, BoardPaper
+from verdicts.ledger import judged
+from verdicts.row import Row
+from verdicts.statistics.judgement import NOT_RUN
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MATRIX = "matrix"
+"""The table of methods in settings, of the tier ``SETTINGS``."""
+
+SETTINGS = "board"
+
+
+def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
+    """The board of the repository ``root``; ``tell`` gets a line for each archive.
+
+    The tier of README.md is the first; papers that were not run are the last.
+    """
+    papers: list[BoardPaper] = []
+    claims: list[BoardClaim] = []
+    cells: list[BoardCell] = []
+    shipped = shipped_metrics(root)
+    for tier in sorted(shipped, key=lambda tier: (tier != FIRST, tier)):
+        path = shipped[tier]
+        archive = read_archive(path)
+        with archived_plan(archive, trusted=False, tell=tell) as planned:
+            papers.append(_paper(planned, archive, path.relative_to(root)))
+            claims += claims_of(planned, archive)
+            if planned.tier == SETTINGS and MATRIX in planned.artefacts:
+                cells += cells_of(matrix_of(planned, archive))
+        tell(f"{papers[-1].archive}: {sum(each.tier == planned.tier for each in claims)} claims")
+    papers += not_run(root, {paper.tier for paper in papers})
+    return Board(tuple(papers), tuple(claims), tuple(cells))
+
+
+def not_run(root: Path, known: Iterable[str]) -> list[BoardPaper]:
+    """The papers in papers/ whose tier is not ``known``."""
+    found = []
+    for path in sorted((root / PAPERS).glob(f"*/{CONFIG.name}")):
+        config = read_config([path])
+        if config["tier"] not in known:
+            found.append(_entry(config["tier"], Paper(**config["paper"]), runs=0))
+    return found
+
+
+def _paper(planned: Plan, archive: Archive, path: Path) -> BoardPaper:
+    return _entry(
+        planned.tier,
+        planned.paper,
+        page=page_of(planned.tier),
+        archive=path.as_posix(),
+        sha256=sha256(content_of(Path(archive.path))),
+        runs=len(planned.shown_runs),
+        older=OLDER in archive.about,
+    )
+
+
+def _entry(
+    tier: str,
+    paper: Paper,
+    *,
+    runs: int,
+    page: str = "",
+    archive: str = "",
+    sha256: str = "",
+    older: bool = False,
+) -> BoardPaper:
+    said = (paper.title, paper.authors, paper.address, paper.claim)
+    return BoardPaper(tier, *said, page, archive, sha256, runs, older)
+
+
+def claims_of(planned: Plan, archive: Archive) -> list[BoardClaim]:
+    """The claims of an archive, each with its verdict and the scale of what decides it."""
+    paths = {name: tidy_table(planned.tier, name) for name in planned.tables(CLAIMS)}
+    tables = {name: archive.table(path) for name, path in paths.items() if path in archive.members}
+    rows = [row for row in judged(planned.ledger, tables) if not row.cell]
+    groups = {each.claim: each for each in bases([row.claim for row in rows], planned, {})}
+    return [_claim(row, groups[row.claim], planned, archive) for row in rows]
+
+
+def _claim(row: Row, group: Group, planned: Plan, archive: Archive) -> BoardClaim:
+    run = row.verdict != NOT_RUN
+    return BoardClaim(
+        tier=planned.tier,
+        claim=row.claim,
+        statement=row.statement,
+        place=row.place,
+        verdict=row.verdict,
+        remark="; ".join(filter(None, [row.also.removeprefix(", and "), row.mark or ""])),
+        effect=row.measured,
+        interval=row.interval,
+        seeds=row.counted,
+        scale=scale(group, planned, archive) if run else "",
+        runs=len(group.runs) if run else 0,
+    )
+
+
+def scale(group: Group, planned: Plan, archive: Archive) -> str:
+    """``mnist; 16 workers; 600 steps``: what a claim rests on; without runs, what is measured."""
+    specs = [planned.runs[run] for run in group.runs if run in archive.runs]
+    if not specs:
+        kinds = {name.partition("_")[0] for name in group.unchecked}
+        return f"no training: {', '.join(sorted(kinds))}" if kinds else ""
+    steps = {archive.runs[spec.id].record["final"]["step"] for spec in specs}
+    return "; ".join(
+        [
+            ", ".join(sorted({spec.dataset for spec in specs})),
+            _range({spec.workers for spec in specs}, "workers"),
+            _range(steps, "steps"),
+        ]
+    )
+
+
+def _range(values: Iterable[float], unit: str) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,.0f} {unit}" if low == high else f"{low:,.0f} to {high:,.0f} {unit}"
+
+
+def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
+    """The table of methods in settings, made by its file in the repository.
+
+    The tidy tables that it reads are written to the working directory, that of the plan.
+    """
+    from ngo.figures.making import Opened
+
+    for name in planned.tables(MATRIX):
+        path = Path(tidy_table(planned.tier, name))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(archive.members[path.as_posix()])
+    entry = planned.artefacts[MATRIX]
+    own = ("tier", "out")
+    given = {name: each for name, each in planned.parameters(MATRIX).items() if name not in own}
+    made = Opened(entry.source).numbers(**given)
+    return made if not isinstance(made, dict) else made[MATRIX]
+
+
+def cells_of(table: pd.DataFrame) -> list[BoardCell]:
+    """The rows of the table of methods in settings; a missing value is empty, or NaN."""
+    kinds = {field.name: str(field.type) for field in fields(BoardCell)}
+    parse = {"float": _number, "bool": bool, "str": _shown}
+    return [
+        BoardCell(**{name: parse[kind](row[name]) for name, kind in kinds.items()})
+        for row in table.astype(object).to_dict("records")
+    ]
+
+
+def _number(value: float) -> float:
+    """With six digits, as in the file."""
+    return float(f"{value:.6g}")
+
+
+def _shown(value: object) -> str:
+    """A cell as text; a whole number has no point."""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:g}"
+    return str(value)

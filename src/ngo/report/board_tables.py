@@ -1,0 +1,243 @@
+"""The board: all papers, all claims with their verdicts, and the methods in each setting, as CSV.
+
+``make board`` writes the three tables from the shipped archives. The pages of the board are made
+from them, and ``ngo advise`` reads the last. Texts are printed as on the papers' own pages.
+
+Light: it imports neither torch nor pandas.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TypeVar
+
+from ngo.common.registry import UserError
+
+TABLES = Path(__file__).with_name("tables")
+"""The folder of the tables, which an installed package has too."""
+
+NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class BoardPaper:
+    """A paper of the board. Without an archive it was not run."""
+
+    tier: str
+    title: str
+    authors: str
+    address: str
+    """Where it can be read; empty if it is nowhere online."""
+    claim: str
+    """What it claims, in a sentence."""
+    page: str
+    """The name of its page in docs/; empty if it was not run."""
+    archive: str
+    """The path of its archive in the repository; empty if it was not run."""
+    sha256: str
+    """That of the archive."""
+    runs: int
+    older: bool
+    """Whether the archive is marked as made by an earlier revision of the code."""
+
+
+@dataclass(frozen=True)
+class BoardClaim:
+    """A claim with its verdict."""
+
+    tier: str
+    claim: str
+    """Its id."""
+    statement: str
+    place: str
+    verdict: str
+    remark: str
+    effect: str
+    interval: str
+    seeds: str
+    """The number of seeds, or of a theorem's cases."""
+    scale: str
+    """Data sets, workers and steps of the runs that decide it, or what is measured."""
+    runs: int
+    """How many runs decide it."""
+
+    @property
+    def ours(self) -> bool:
+        """Whether it asks if nonlinear gossip helps there, which the paper does not ask."""
+        return self.claim.startswith("ours-")
+
+    @property
+    def anchor(self) -> str:
+        """The id of its row on the page of its paper."""
+        return f"claim-{self.claim}"
+
+
+@dataclass(frozen=True)
+class BoardCell:
+    """A method in a setting, at its best values. Without an estimate it was not measured.
+
+    A condition that does not hold is empty or 0.
+    """
+
+    setting: str
+    workers: str
+    skew: str
+    """β of Dirichlet's distribution; empty for iid data."""
+    bandwidth: str
+    """The bytes that a worker may send in a run."""
+    stragglers: str
+    """The share of slow workers."""
+    lateness: str
+    """How many steps a message takes."""
+    failing: str
+    """The probability that a link fails in a step."""
+    liars: str
+    """The number of workers that lie."""
+    method: str
+    measure: str
+    estimate: float
+    """Accuracy in percent; −inf if runs diverged."""
+    low: float
+    """The lower end of the 95 % interval."""
+    high: float
+    seeds: str
+    best: bool
+    """Whether no method has a better estimate in the setting; a reference is never the best."""
+    within: bool
+    """Whether the interval of the paired difference to the best includes 0."""
+    beats_dsgd: bool
+    """Whether that of the difference to DSGD is above 0."""
+    chosen: str
+    """The best values."""
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is an estimate."""
+        return not math.isnan(self.estimate)
+
+    @property
+    def shown(self) -> str:
+        """``91.2 [90.5, 91.9]``, or that it was not measured."""
+        if not self.measured:
+            return NOT_MEASURED
+        if math.isinf(self.estimate):
+            return "diverged"
+        if not math.isfinite(self.high - self.low):
+            return f"{self.estimate:.1f}"
+        return f"{self.estimate:.1f} [{self.low:.1f}, {self.high:.1f}]"
+
+    @property
+    def with_values(self) -> str:
+        """The method with its best values: ``NGO (p = 0.9)``."""
+        return f"{self.method} ({self.chosen})" if self.chosen else self.method
+
+    def holds(self, condition: str) -> bool:
+        """Whether a condition, such as skew, holds in the setting."""
+        return getattr(self, condition) not in ("", "0")
+
+    @property
+    def conditions(self) -> str:
+        """The setting in words: ``16 workers, Dirichlet β 0.1``."""
+        told = [CONDITIONS[name](getattr(self, name)) for name in CONDITIONS if self.holds(name)]
+        return ", ".join(told)
+
+
+def _percent(text: str) -> str:
+    return f"{100 * float(text):.3g} %"
+
+
+CONDITIONS: dict[str, Callable[[str], str]] = {
+    "workers": lambda text: f"{text} workers",
+    "skew": lambda text: f"data skewed by Dirichlet's β = {text}",
+    "bandwidth": lambda text: f"{float(text) / 1e6:.3g} MB to send for each worker",
+    "stragglers": lambda text: f"{_percent(text)} of the workers slow",
+    "lateness": lambda text: f"messages {text} steps late",
+    "failing": lambda text: f"{_percent(text)} of the links failing",
+    "liars": lambda text: f"{text} of the workers lying",
+}
+"""The columns of ``BoardCell`` that describe a setting, and how their values are told."""
+
+
+Row = TypeVar("Row", BoardPaper, BoardClaim, BoardCell)
+
+FILES: dict[type, str] = {
+    BoardPaper: "papers.csv",
+    BoardClaim: "claims.csv",
+    BoardCell: "matrix.csv",
+}
+
+
+@dataclass(frozen=True)
+class Board:
+    """The three tables."""
+
+    papers: tuple[BoardPaper, ...]
+    claims: tuple[BoardClaim, ...]
+    cells: tuple[BoardCell, ...]
+
+    def files(self) -> dict[str, str]:
+        """The content of the CSV files, by name."""
+        parts: list[tuple[type, tuple]] = [
+            (BoardPaper, self.papers),
+            (BoardClaim, self.claims),
+            (BoardCell, self.cells),
+        ]
+        return {FILES[kind]: as_csv(kind, rows) for kind, rows in parts}
+
+    def claims_of(self, paper: BoardPaper) -> list[BoardClaim]:
+        """The claims of a paper."""
+        return [each for each in self.claims if each.tier == paper.tier]
+
+    def settings(self) -> dict[str, list[BoardCell]]:
+        """The methods in each setting, in the order of the table."""
+        found: dict[str, list[BoardCell]] = {}
+        for cell in self.cells:
+            found.setdefault(cell.setting, []).append(cell)
+        return found
+
+
+def read_board(folder: Path = TABLES) -> Board:
+    """The board of the tables in ``folder``."""
+    return Board(read(BoardPaper, folder), read(BoardClaim, folder), read(BoardCell, folder))
+
+
+def as_csv(kind: type, rows: Iterable[object]) -> str:
+    """A table of rows of ``kind`` as CSV: six digits for a number, nothing for NaN."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    names = [field.name for field in fields(kind)]
+    writer.writerow(names)
+    writer.writerows([_text(getattr(row, name)) for name in names] for row in rows)
+    return stream.getvalue()
+
+
+def read(kind: type[Row], folder: Path = TABLES) -> tuple[Row, ...]:
+    """The rows of the table of ``kind`` in ``folder``; a one-line UserError if it has no such."""
+    path = folder / FILES[kind]
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file, strict=True))
+        return tuple(
+            kind(**{each.name: _value(str(each.type), row[each.name]) for each in fields(kind)})
+            for row in rows
+        )
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, csv.Error):
+        raise UserError(f"board: {str(path)!r} is no table of the board; run make board.") from None
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6g}"
+    return " ".join(str(value).split())
+
+
+def _value(kind: str, text: str) -> object:
+    parse = {"bool": bool, "float": lambda text: float(text or math.nan), "int": int, "str": str}
+    return parse[kind](text.strip())

@@ -1,0 +1,122 @@
+"""The tables of the board, from small archives."""
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+import yaml
+from conftest import REPOSITORY
+from made_up_board import CELLS
+from small_archives import CLAIMS, in_this_process, members_in, train
+
+from ngo.common.registry import UserError
+from ngo.figures.declaration import read_declared
+from ngo.pipeline import shipped_board as board
+from ngo.pipeline.archives.archive import Archive, read_archive, sha256, write_archive
+from ngo.pipeline.places import tidy_table
+from ngo.report.board_tables import as_csv, read_board
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with the runs of a campaign."""
+    folder = tmp_path_factory.mktemp("trained")
+    train(folder)
+    return folder
+
+
+@pytest.fixture
+def repository(trained, tmp_path, monkeypatch):
+    """A folder that ships the archive of the campaign."""
+    monkeypatch.chdir(trained)
+    in_this_process(monkeypatch, tmp_path)
+    (tmp_path / "results/archive").mkdir(parents=True)
+    write_archive(tmp_path / "results/archive/test-metrics.tar", members_in(trained))
+    return tmp_path
+
+
+def made(repository):
+    told = []
+    found = board.shipped_board(repository, told.append)
+    assert told[-1] == "results/archive/test-metrics.tar: 3 claims"
+    return found
+
+
+def test_an_archive_gives_a_row_for_its_paper_and_one_for_each_claim(repository):
+    found = made(repository)
+    (paper,) = found.papers
+    archive = repository / paper.archive
+    assert (paper.tier, paper.page, paper.older) == ("test", "test", False)
+    assert paper.sha256 == sha256(archive.read_bytes())
+    assert paper.runs == len(read_archive(archive).runs) == 4
+    claims = {claim.claim: claim for claim in found.claims}
+    assert set(claims) == set(CLAIMS)
+    assert claims["ngo-wins"].runs == 4
+    assert claims["ngo-wins"].scale.startswith("digits; ")
+    assert claims["ngo-wins"].scale.endswith(" steps")
+    assert claims["gossip-learns"].runs == 2
+    assert (claims["time"].verdict, claims["time"].scale, claims["time"].runs) == ("not run", "", 0)
+    assert made(repository).files() == found.files()
+
+
+def test_a_paper_without_an_archive_is_not_run(repository):
+    folder = repository / "papers/other"
+    folder.mkdir(parents=True)
+    paper = {"name": "other", "title": "Other", "authors": "A", "address": "", "claim": "So."}
+    (folder / "config.yaml").write_text(yaml.safe_dump({"tier": "other", "paper": paper}))
+    *_, other = made(repository).papers
+    assert (other.title, other.page, other.archive, other.runs) == ("Other", "", "", 0)
+
+
+def test_a_changed_archive_is_refused(repository):
+    path = repository / "results/archive/test-metrics.tar"
+    path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(UserError, match="is refused"):
+        board.shipped_board(repository, str)
+
+
+def test_the_table_of_methods_in_settings_is_made_of_the_figures_numbers():
+    """A missing number is empty or NaN, a whole one has no point, and six digits are kept."""
+    table = pd.DataFrame([cell.__dict__ for cell in CELLS])
+    table["workers"] = table["workers"].astype(int)
+    table["skew"] = pd.to_numeric(table["skew"])
+    table["liars"] = table["liars"].astype(float)
+    assert as_csv(type(CELLS[0]), board.cells_of(table)) == as_csv(type(CELLS[0]), CELLS)
+    (cell,) = board.cells_of(table.iloc[:1].assign(estimate=math.pi, low=math.nan))
+    assert cell.estimate == 3.14159
+    assert math.isnan(cell.low)
+
+
+MATRIX = '''"""Twice the numbers."""
+
+from ngo.figures.declaration import table
+
+
+@table("matrix", section="1", title="Methods", reads={"iid": "own"})
+def numbers(iid):
+    return 2 * iid
+'''
+
+
+def test_the_matrix_is_made_by_its_file_from_the_tables_of_the_archive(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("matrix.py").write_text(MATRIX)
+    path = tidy_table("board", "own")
+    pd.DataFrame({"x": [1, 2]}).to_parquet("own.parquet")
+    archive = Archive("a.tar", {path: Path("own.parquet").read_bytes()})
+    planned = SimpleNamespace(
+        tier="board",
+        tables=lambda name: ["own"],
+        artefacts={"matrix": read_declared(Path("matrix.py"))},
+        parameters=lambda name: {"iid": path, "tier": "board", "out": "results/board"},
+    )
+    assert list(board.matrix_of(planned, archive)["x"]) == [2, 4]
+
+
+def test_the_board_of_the_repository_is_of_its_archives():
+    """``make verify-shipped`` makes its verdicts again."""
+    archives = {tier: path.read_bytes() for tier, path in board.shipped_metrics(REPOSITORY).items()}
+    known = {paper.tier: paper.sha256 for paper in read_board().papers if paper.archive}
+    assert known == {tier: sha256(each) for tier, each in archives.items()}, "run make board"

@@ -1,0 +1,62 @@
+"""The tables of the board: as CSV and back."""
+
+import subprocess
+from dataclasses import replace
+
+import pytest
+from conftest import REPOSITORY
+from made_up_board import BOARD, CELLS, CLAIMS, PAPERS, cell
+
+from ngo.common.registry import UserError
+from ngo.report.board_tables import FILES, TABLES, BoardCell, BoardPaper, as_csv, read, read_board
+
+
+def written(folder, board):
+    for name, content in board.files().items():
+        (folder / name).write_text(content, encoding="utf-8")
+    return folder
+
+
+def test_the_tables_are_read_as_they_were_written(tmp_path):
+    found = read_board(written(tmp_path, BOARD))
+    assert (found.papers, found.claims) == (PAPERS, CLAIMS)
+    assert found.files() == BOARD.files()
+    assert [each.shown for each in found.cells] == [each.shown for each in CELLS]
+
+
+def test_a_text_is_on_one_line_and_commas_and_quotes_stay(tmp_path):
+    said = 'a "b", c\n  d'
+    board = replace(BOARD, claims=(replace(CLAIMS[0], statement=said),))
+    (found,) = read_board(written(tmp_path, board)).claims
+    assert found.statement == 'a "b", c d'
+
+
+def test_what_is_no_table_of_the_board_is_refused_in_a_line(tmp_path):
+    for content in (None, "tier,title\na,b\n", as_csv(BoardPaper, PAPERS).replace("1200", "many")):
+        if content is not None:
+            (tmp_path / FILES[BoardPaper]).write_text(content)
+        with pytest.raises(UserError, match="papers.csv' is no table of the board; run make board"):
+            read(BoardPaper, tmp_path)
+
+
+def test_a_cell_tells_its_estimate_and_its_conditions():
+    assert [each.shown for each in CELLS[2:5:2]] == ["not measured", "80.0 [79.0, 81.0]"]
+    assert cell("a", "b", -float("inf")).shown == "diverged"
+    assert cell("a", "b", 1, low=float("nan")).shown == "1.0"
+    assert CELLS[4].with_values == "D² (η = 0.1)"
+    every = {"skew": "0.1", "bandwidth": "2.5e+06", "stragglers": "0.0625", "lateness": "3",
+             "failing": "0.3", "liars": "1"}  # fmt: skip
+    assert cell("a", "b", **every).conditions == (
+        "16 workers, data skewed by Dirichlet's β = 0.1, 2.5 MB to send for each worker, 6.25 % of "
+        "the workers slow, messages 3 steps late, 30 % of the links failing, 1 of the workers lying"
+    )
+    assert cell("a", "b").conditions == "16 workers"
+
+
+def test_the_package_has_the_tables_and_git_does_not_ignore_them():
+    assert read_board().papers
+    assert isinstance(read(BoardCell), tuple)
+    paths = [str((TABLES / name).relative_to(REPOSITORY)) for name in FILES.values()]
+    asked = ["git", "check-ignore", *paths]
+    assert subprocess.run(asked, cwd=REPOSITORY, capture_output=True).stdout == b""
+    assert '"tables/*"' in (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")

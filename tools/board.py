@@ -1,0 +1,49 @@
+"""Write the board from the shipped archives: its tables, docs/board.md and docs/board.html."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from ngo.common.files import write_text
+from ngo.common.registry import UserError
+from ngo.pipeline.shipped_board import shipped_board
+from ngo.report.board_pages import as_html, as_markdown
+from ngo.report.board_tables import TABLES, Board
+
+REPOSITORY = Path(__file__).parents[1]
+PAGES = {"docs/board.md": as_markdown, "docs/board.html": as_html}
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Write nothing; fail if a file is out of date.")
+def main(check: bool) -> None:
+    """Write the board, or check that it is that of the shipped archives."""
+    try:
+        written = files(shipped_board(REPOSITORY, click.echo))
+        for name, content in written.items():
+            if check and not current(REPOSITORY / name, content):
+                sys.exit(f"{name} is out of date; run make board.")
+            if not check:
+                write_text(REPOSITORY / name, content)
+                click.echo(f"→ {name}")
+    except UserError as error:
+        sys.exit(f"board: {error}")
+
+
+def files(board: Board) -> dict[str, str]:
+    """The content of all files of the board, by their paths in the repository."""
+    folder = TABLES.relative_to(Path(__file__).parents[1])
+    tables = {f"{folder.as_posix()}/{name}": each for name, each in board.files().items()}
+    return {**tables, **{name: render(board) for name, render in PAGES.items()}}
+
+
+def current(path: Path, content: str) -> bool:
+    """Whether a file has this content."""
+    return path.exists() and path.read_text(encoding="utf-8") == content
+
+
+if __name__ == "__main__":
+    main()
