@@ -2,7 +2,7 @@ import pytest
 from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config_files import read_config, seeds_overlay, tiers
+from ngo.pipeline.config_files import place, read_config, seeds_overlay, tiers
 
 
 def test_an_overlay_of_added_seeds_is_no_tier(tmp_path):
@@ -78,3 +78,9 @@ def test_what_is_laid_over_a_merged_mapping_is_no_repetition(tmp_path):
     config = read_config([tmp_path / "c.yaml"])
     assert config["deep"]["b"] == {"x": 2, "y": 1}
     assert config["c"] == {"x": 2, "y": 3}
+
+
+def test_a_clone_may_be_named_papers(tmp_path):
+    clone = tmp_path / "papers"
+    assert place(clone / "config/laptop.yaml") == "config/laptop.yaml"
+    assert place(clone / "papers/d2/config.yaml") == "papers/d2/config.yaml"

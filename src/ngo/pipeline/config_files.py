@@ -42,10 +42,11 @@ def tiers(folder: str | Path = CONFIG.parent) -> list[list[Path]]:
 def place(path: Path) -> str:
     """How a config file is named in archives and on pages, wherever it is here.
 
-    ``papers/NAME/FILE`` for a file in the folder of a paper, and ``config/FILE`` for all others.
+    ``papers/NAME/FILE`` for a file in the folder of a paper, and ``config/FILE`` for all others,
+    also in a clone whose folder is named papers.
     """
     folder = path.absolute().parent
-    if folder.parent.name == PAPERS.name:
+    if folder.parent.name == PAPERS.name and folder.name != CONFIG.parent.name:
         return f"{PAPERS}/{folder.name}/{path.name}"
     return f"{CONFIG.parent}/{path.name}"
 
