@@ -110,9 +110,7 @@ def row(case: Case, X: np.ndarray, Y: np.ndarray, ours: Side, theirs: Side) -> d
         "largest difference": f"{most:.1e}",
         "at the end": f"{last:.1e}",
         "agree": "yes" if most <= ROUNDING else "**no**",
-        "ms a step here": statistics.median(ours.seconds) / STEPS * 1e3,
-        "ms a step there": statistics.median(theirs.seconds) / STEPS * 1e3,
-        "there, of here": statistics.median(ratios),
+        "time there, of here": statistics.median(ratios),
         "MB here": f"{ours.mb:.0f}",
         "MB there": f"{theirs.mb:.0f}",
         "why, or how": case.why,
@@ -155,7 +153,7 @@ def page(rows: list[dict], versions: dict[str, str]) -> str:
     """The page of the rows."""
     common = ["package", "its method", "method here", "problem"]
     agreements = [*common, "largest difference", "at the end", "agree", "why, or how"]
-    costs = [*common, "ms a step here", "ms a step there", "there, of here", "MB here", "MB there"]
+    costs = [*common, "time there, of here", "MB here", "MB there"]
     tables = []
     for columns in (agreements, costs):
         texts = [k for k, column in enumerate(columns) if isinstance(rows[0][column], str)]
