@@ -32,7 +32,7 @@ TAKEN = (
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
     *("artefacts", "restore", "verify", "carry", "methods", "describe", "only", "network"),
     *("findings", "mixed_versions", "fields", "schema", "paper", "first_seed", "universes"),
-    "decide",
+    *("decide", "advise"),
 )
 
 # The largest product of options that together decide the memory of a measurement.
