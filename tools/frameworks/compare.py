@@ -99,7 +99,7 @@ def row(case: Case, X: np.ndarray, Y: np.ndarray, ours: Side, theirs: Side) -> d
     if (most <= ROUNDING) != case.same:
         print(f"{case.theirs}: difference {most:.2g}, expected: {case.same}", file=sys.stderr)
     ratios = (b / a for a, b in zip(ours.seconds, theirs.seconds, strict=True))
-    name = case.theirs.get("algorithm", "gossip learning")
+    name = case.theirs["algorithm"]
     settings = _told(case.theirs)
     own = _told(case.ours)
     return {
