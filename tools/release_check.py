@@ -37,7 +37,7 @@ RUN = "train --dataset digits --method ngo --p 0.9 --gamma 0.3 --epochs 1 --out 
 
 
 def run(*command: object, at: Path, code: int = 0) -> str:
-    """What a command prints, or its error, run in the folder ``at``; it must end with the exit status ``code``.
+    """What a command prints in the folder ``at``; its error, if it must end with a ``code``.
 
     The repository is not on Python's path there.
     """
