@@ -76,7 +76,7 @@ def test_an_interrupted_command_says_so():
 
 
 def test_a_command_comes_from_its_module():
-    group = Commands("g", modules={"late": __name__, "early": "nosuch"})
+    group = Commands("g", sections={"Some": {"late": __name__}, "": {"early": "nosuch"}})
     assert group.list_commands() == ["late", "early"]
     assert group.get_command(None, "late") is late
     assert group.get_command(None, "nosuch") is None
@@ -86,4 +86,4 @@ def test_measurements_have_a_section_of_the_help():
     group = Commands("g", measurements=added)
     assert group.list_commands() == ["late"]
     assert CliRunner().invoke(group, ["late"]).stdout == "here\n"
-    assert "Measurements:\n  late  Come late.\n" in CliRunner().invoke(group, ["--help"]).stdout
+    assert "Measure:\n  late  Come late.\n" in CliRunner().invoke(group, ["--help"]).stdout
