@@ -8,7 +8,8 @@ from torch import nn
 
 import ngo
 from ngo.common.seeding import torch_stream
-from ngo.training.own import own_dataset, own_model, own_task, template
+from ngo.training.own import own_model, own_task, template
+from ngo.training.own_data import own_dataset
 
 QUICK = {"workers": 3, "batch_size": 4, "epochs": 1, "eval_every": 0.5, "progress": False}
 
@@ -55,6 +56,14 @@ def told(**arguments):
         quick(**arguments)
     assert "\n" not in str(caught.value)
     return str(caught.value)
+
+
+def stop_at(step, error=StopIteration):
+    def callback(state):
+        if state.step == step:
+            raise error
+
+    return callback
 
 
 def row(model):

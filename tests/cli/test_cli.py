@@ -2,36 +2,41 @@
 
 import shlex
 import sys
+from itertools import chain
 
 import click
 import pytest
 from click.testing import CliRunner
 from command_line import commands, ngo
+from conftest import REPOSITORY
 from running import finished, start
 
-from ngo.cli.cli import COMMANDS, main
-from ngo.training.spec import FIELDS, flag
+from ngo.cli import sections
+from ngo.cli.cli import SECTIONS, main
+from ngo.common.fields import fields_of
+from ngo.training.spec import FIELDS, RunSpec, flag
 
 HEAVY = {"torch", "torchvision", "pandas", "scipy", "matplotlib", "networkx", "pyarrow"}
 
 
 def test_help_teaches():
     text = ngo("--help")
-    for command in ("data", "partition", "train", "runs", "aggregate", "notebook"):
+    for command in ("data", "partition", "train", "runs", "verify", "rounds"):
         assert f"\n  {command}" in text
     train = ngo("train", "--help")
     for name in FIELDS:
         assert flag(name) in train
 
 
-def test_help_has_the_first_sentence_of_each_command_that_is_not_hidden():
-    lines = ngo("--help").split("\nMeasurements:")[0].split("\nCommands:\n")[1]
-    told = " ".join(lines.split())
-    for name in COMMANDS:
+@pytest.mark.parametrize("title", SECTIONS)
+def test_help_has_the_first_sentence_of_each_command_in_its_section(title):
+    text = ngo("--help")
+    told = " ".join(text.partition(f"\n{title}:\n")[2].partition("\n\n")[0].split())
+    for name in SECTIONS[title]:
         command = main.get_command(None, name)
         assert command.name == name
-        shown = f"{name} {command.get_short_help_str(limit=100)}" in told
-        assert shown == (not command.hidden)
+        assert (f"{name} {command.get_short_help_str(limit=100)}" in told) == bool(title)
+        assert (f"\n  {name} " in text) == bool(title)  # internal commands are left out
 
 
 @pytest.mark.parametrize(
@@ -67,7 +72,8 @@ def test_every_option_is_explained_within_80_columns(name, command):
             assert option.help, option.opts
             if isinstance(option.default, tuple) and option.multiple:
                 text = " ".join(result.stdout.split())
-                assert f"{', '.join(map(str, option.default))}; may be repeated]" in text
+                told = f"default: {', '.join(map(str, option.default))}; " if option.default else ""
+                assert f"[{told}may be repeated]" in text
 
 
 def test_help_shows_its_examples_as_lines():
@@ -78,11 +84,59 @@ def test_help_shows_its_examples_as_lines():
     assert not short  # each command's summary fits its line
 
 
-def test_the_examples_of_help_are_commands_that_there_are():
-    text = main.help.replace("\\\n", " ")
-    for line in text.splitlines():
-        word, *rest = shlex.split(line.replace("'", "")) or [""]
-        if word == "ngo":
-            name = rest[0]
-            known = [flag for option in main.get_command(None, name).params for flag in option.opts]
-            assert {each for each in rest if each.startswith("--")} <= set(known)
+def test_the_options_of_train_are_in_sections():
+    text = ngo("train", "--help")
+    titles = [line[:-1] for line in text.splitlines() if line[:1].isupper() and line[-1] == ":"]
+    assert titles == [*sections.SECTIONS, sections.COMMAND]
+    assert set(chain(*sections.SECTIONS.values())) == set(fields_of(RunSpec))
+    for name, title in (("lr", "Local steps"), ("cap", "Method and gossip"), ("out", titles[-1])):
+        assert f"\n  {flag(name)} " in text.partition(f"\n{title}:")[2].partition("\n\n")[0]
+    assert "(as --topology)" in text  # the names are listed once
+
+
+def examples():
+    """The commands in the help of each command."""
+    for words, command in [((), main), *commands()]:
+        for line in (command.help or "").replace("\\\n", " ").splitlines():
+            if line.startswith("  ngo "):
+                yield pytest.param(shlex.split(line)[1:], id=" ".join([*words, line.split()[1]]))
+
+
+@pytest.mark.parametrize("words", list(examples()))
+def test_the_examples_of_help_run(words, tmp_path, monkeypatch):
+    for name in ("config", "papers", "results"):
+        (tmp_path / name).symlink_to(REPOSITORY / name)
+    monkeypatch.chdir(tmp_path)
+    if "--epochs" in words:  # as many fields, in less time
+        words[words.index("--epochs") + 1] = "0.1"
+    ngo(*words)
+    written = [words[k + 1] for k, word in enumerate(words) if word == "--out"]
+    assert all((tmp_path / path).exists() for path in written)
+
+
+def completed(*words, typed):
+    parts = ["ngo", *map(str, words), typed]
+    how = {"COMP_WORDS": " ".join(parts), "COMP_CWORD": str(len(parts) - 1)}
+    result = CliRunner().invoke(
+        main, prog_name="ngo", env={"_NGO_COMPLETE": "bash_complete", **how}
+    )
+    assert result.exit_code == 0, result.exception
+    return [line.partition(",")[2] for line in result.output.split()]
+
+
+def test_the_shell_completes_commands_options_and_names():
+    assert completed(typed="re") == ["rebuild", "restore"]
+    assert completed(typed="no") == []  # notebook is internal
+    assert completed("train", typed="--local-r") == ["--local-rule"]
+    assert completed("train", "--local-rule", typed="ad") == ["adam", "adamw"]
+    assert completed("train", "--device", typed="c") == ["cpu", "cuda"]
+    assert completed("train", "--plugin", "absent.py", "--topology", typed="ri") == ["ring"]
+
+
+def test_the_shell_completes_names_of_plugins(tmp_path, own_entries):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from ngo.gossip.topology import TOPOLOGIES\n"
+        "TOPOLOGIES.add('own_graph', TOPOLOGIES['ring'])\n"
+    )
+    assert completed("train", "--plugin", file, "--topology", typed="own") == ["own_graph"]

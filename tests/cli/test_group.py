@@ -44,6 +44,24 @@ def test_out_of_memory_is_a_line_and_other_errors_are_not(error):
     assert str(result.exception) == "a mistake of ours"
 
 
+def test_a_library_of_the_pipeline_that_is_not_installed_is_a_line():
+    @click.group(cls=Commands)
+    def group():
+        pass
+
+    @group.command()
+    @click.argument("name")
+    def work(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    line = mistake("work", "snakemake.cli", group=group)
+    assert line == (
+        "snakemake is not installed; what the pipeline needs: pip install 'ngo-gossip[pipeline]'"
+    )
+    result = CliRunner().invoke(group, ["work", "mine"])
+    assert isinstance(result.exception, ModuleNotFoundError)
+
+
 def test_an_interrupted_command_says_so():
     @click.group(cls=Commands)
     def group():
@@ -58,7 +76,7 @@ def test_an_interrupted_command_says_so():
 
 
 def test_a_command_comes_from_its_module():
-    group = Commands("g", modules={"late": __name__, "early": "nosuch"})
+    group = Commands("g", sections={"Some": {"late": __name__}, "": {"early": "nosuch"}})
     assert group.list_commands() == ["late", "early"]
     assert group.get_command(None, "late") is late
     assert group.get_command(None, "nosuch") is None
@@ -68,4 +86,4 @@ def test_measurements_have_a_section_of_the_help():
     group = Commands("g", measurements=added)
     assert group.list_commands() == ["late"]
     assert CliRunner().invoke(group, ["late"]).stdout == "here\n"
-    assert "Measurements:\n  late  Come late.\n" in CliRunner().invoke(group, ["--help"]).stdout
+    assert "Measure:\n  late  Come late.\n" in CliRunner().invoke(group, ["--help"]).stdout

@@ -92,7 +92,8 @@ def matrices(setting, found):
         W = metropolis_hastings(n, edges[taken])
         failed = {tuple(edge) for edge in edges[np.array(links) < setting["loss"]].tolist()}
         ends = zip(W.receivers.tolist(), W.senders.tolist(), strict=True)
-        yield W.without(torch.tensor([tuple(sorted(edge)) in failed for edge in ends]))
+        lost = [tuple(sorted(edge)) in failed for edge in ends]
+        yield W.without(torch.tensor(lost, dtype=torch.bool))
 
 
 def by_the_package(setting, found):

@@ -198,7 +198,8 @@ def test_a_run_that_diverges_is_warned_of_in_a_line():
     before, step = run.metrics["step"].iloc[-2:]
     assert str(warning.message) == (
         f"fit: the run diverged between steps {before} and {step}: a loss or a parameter is no "
-        "longer finite, and it ended there; try a smaller lr or gamma (lr is 1e+30)."
+        "longer finite, and it ended there; try a smaller lr or gamma (lr is 1e+30, gamma "
+        "is 1)."
     )
     assert warning.filename.endswith("own_modules.py")
 

@@ -52,6 +52,25 @@ def test_outputs_of_any_structure_go_to_the_loss():
     assert run.metrics["consensus_loss"].is_monotonic_decreasing
 
 
+def test_a_score_goes_into_the_columns_of_accuracy():
+    def error(outputs, targets):
+        return (outputs["first"] - targets).abs().mean(1)
+
+    class Parts(nn.Linear):
+        def forward(self, x):
+            return {"first": super().forward(x), "others": (x, x)}
+
+    def loss(outputs, targets):
+        return F.mse_loss(outputs["first"], targets)
+
+    each = quick(Parts(3, 3), (DATA[0],) * 2, loss=loss, score=error)
+    found = error(each.consensus(DATA[0]), DATA[0]).mean().item()
+    assert each.metrics["consensus_accuracy"].iloc[-1] == pytest.approx(found, rel=1e-5)
+    right = quick(score=lambda outputs, targets: outputs.argmax(1) == targets)
+    expected = quick().metrics["workers_accuracy_mean"]
+    assert right.metrics["workers_accuracy_mean"].tolist() == pytest.approx(expected.tolist())
+
+
 def test_tokens_and_sequences_of_targets():
     tokens = torch.randint(0, 5, (40, 6), generator=torch_stream(0, "test"))
 
@@ -161,7 +180,10 @@ def test_gradients_are_float32():
     ("arguments", "part"),
     [
         ({"method": "gosip"}, "method: 'gosip' is unknown; allowed: "),
-        ({"topolgy": "ring"}, "'topolgy' is unknown"),
+        ({"method": "gosip"}, "Did you mean 'gossip'? For example method='dsgd'."),
+        ({"method": print}, "is not a name; register a function with @ngo.method('name')"),
+        ({"topolgy": "ring"}, "fit: 'topolgy' is not an argument. Did you mean 'topology'? fit ta"),
+        ({"protocol": "dsgd", "method": "d2"}, "fit: 'protocol' is called 'method' now"),
         ({"topology": "rong"}, "Did you mean 'ring'?"),
         ({"protocol": "gosip"}, "method: 'gosip' is unknown; allowed: "),  # the former name
         ({"lr": "fast"}, "lr: 'fast' is not a number; it must be a number, above 0"),
@@ -173,7 +195,14 @@ def test_gradients_are_float32():
         ({"shards": 4}, "shards: 4 has no effect with partition 'iid'"),
         ({"module": nn.Linear(3, 2)}, "for 4 classes they must be logits"),
         ({"train": (DATA[0].double(), DATA[1])}, "train inputs: float64 is not allowed"),
-        ({"loss": "mse"}, "loss: 'mse' is not a function"),
+        (
+            {"loss": "mse"},
+            "loss: 'mse' is not a function (outputs, targets); for example loss",
+        ),
+        ({"loss": "mse"}, "Did you mean 'torch.nn.functional.mse_loss'?"),
+        ({"loss": nn.CrossEntropyLoss}, "make an object of it, CrossEntropyLoss(), or give a func"),
+        ({"score": "accuracy"}, "score: 'accuracy' is not a function (outputs, targets); for exam"),
+        ({"score": lambda out, y: out[:2, 0]}, "score: it returned [2] for 4 samples"),
     ],
 )
 def test_a_mistake_is_told_in_a_line(arguments, part):

@@ -40,7 +40,7 @@ def test_modules_that_do_not_fit_the_data_are_refused_in_a_line(module, pair, pa
 @pytest.mark.parametrize(
     ("loss", "part"),
     [
-        ("mse", "loss: 'mse' is not a function of outputs and targets"),
+        ("mse", "loss: 'mse' is not a function (outputs, targets)"),
         (lambda out, y: 1.0, "loss: it returned a float; it must be a float tensor"),
         (lambda out, y: out.argmax(1), "it must be a float tensor"),
         (lambda out, y: out.sum(0), "loss: it returned [5] for 4 samples"),
@@ -67,7 +67,7 @@ def test_only_logits_are_scored():
         return F.binary_cross_entropy_with_logits(outputs[:, 0], targets.float())
 
     assert tried(nn.Linear(3, 1), binary, loss)[0].score is None
-    task, _ = tried(nn.Linear(3, 4))
+    task, *_ = tried(nn.Linear(3, 4))
     assert task.score(torch.eye(4)[CLASSES], CLASSES).all()
 
 

@@ -59,6 +59,9 @@ def advise(**given: float | str | None) -> None:
 
     The answer is from the board's table (docs/board.md), with intervals and the evidence. What was
     not measured is said to be so.
+
+    Ask for 32 workers whose data differ:
+      ngo advise --workers 32 --skew 0.1
     """
     from ngo.report.advice import answers, told
     from ngo.report.board_tables import BoardCell, read

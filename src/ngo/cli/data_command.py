@@ -20,7 +20,11 @@ from ngo.data.manifest import manifest_text
 @data_root_option
 @click.option("--out", type=RESULT, help="Write the files' checksums to this JSON file.")
 def data(name: str, data_root: Path | None, out: Path | None) -> None:
-    """Verify the files of a data set, and download missing ones."""
+    """Verify the files of a data set, and download missing ones.
+
+    Look at the data set that comes with scikit-learn:
+      ngo data digits
+    """
     source = DATASETS[name]
     root = download.prepare(name, download.data_root(data_root))
     samples = len(source.read_labels(root))

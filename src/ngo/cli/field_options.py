@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import click
 
 from ngo.cli.parameters import ROOT, FieldType
+from ngo.cli.sections import COMMAND, SECTIONS, section_of
 from ngo.common.fields import Field, wanted
 from ngo.common.options import DECLARED
 from ngo.data import download
@@ -26,7 +27,9 @@ class FieldOption(click.Option):
         """The field's help, what is allowed, and the default."""
         field = self.type.field
         if field.names is not None:
-            allowed = ", ".join(sorted(field.names))
+            kind = field.names.kind
+            again = kind in FIELDS and kind != self.name  # a second field for the same names
+            allowed = f"as {flag(kind)}" if again else ", ".join(sorted(field.names))
         else:
             allowed = str(field.range or wanted(field))
         first = field.help[0].upper() if field.help[0].isascii() else field.help[0]
@@ -56,6 +59,17 @@ class RunCommand(click.Command):
         last = max(k for k, each in enumerate(params) if isinstance(each, FieldOption))
         return [*params[: last + 1], *self._options(), *params[last + 1 :]]
 
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by section."""
+        found: dict[str, list[tuple[str, str]]] = {title: [] for title in (*SECTIONS, COMMAND)}
+        for option in self.get_params(context):
+            if (record := option.get_help_record(context)) is not None:
+                found[section_of(option.name)].append(record)
+        for title, records in found.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
     def _options(self) -> list[click.Parameter]:
         for name, field in DECLARED.items():
             known = self._declared.get(name)
@@ -70,10 +84,10 @@ class RunCommand(click.Command):
 
 def default_text(field: Field) -> str:
     """What an option's help says of the default; the values of a list are separated by commas."""
-    if field.default is None:
-        return ""
     values = field.default if field.many else (field.default,)
-    return f"[default: {', '.join(map(str, values))}{'; may be repeated' if field.many else ''}]"
+    told = [f"default: {', '.join(map(str, values))}"] if values not in ((), (None,)) else []
+    told += ["may be repeated"] if field.many else []
+    return f"[{'; '.join(told)}]" if told else ""
 
 
 def field_options(facts: Mapping[str, tuple[Field, str, Mapping[str, object]]]) -> Callable:

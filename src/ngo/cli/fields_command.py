@@ -38,6 +38,9 @@ def schema(out: Path | None) -> None:
 
     With `# yaml-language-server: $schema=FILE` as its first line, a config is checked against FILE.
     The entries of plugins are known, too.
+
+    Write the schema to a file:
+      ngo schema --out ngo.schema.json
     """
     from ngo.pipeline.config_schema import overlay_schema
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import click
+import click.shell_completion
 
 from ngo.cli import log, plugin_option
 from ngo.cli.log import LOG
 from ngo.common import plugins
 from ngo.common.registry import UserError
+
+KEEP = "\b\n"
+"""Before a paragraph of a help text: click keeps its lines."""
 
 
 class Mistake(click.ClickException):
@@ -29,23 +35,26 @@ class Mistake(click.ClickException):
 class Commands(click.Group):
     """Commands that are imported on first use, and the commands of measurements.
 
-    ``modules`` maps the name of a command to the module with a function of this name.
-    ``measurements`` returns the commands of measurements by name.
+    ``sections`` maps a title of the help to the names of commands; a name maps to the module with a
+    function of this name. The help leaves out the section without a title. ``measurements`` returns
+    the commands of measurements by name.
     """
 
     def __init__(
         self,
         *arguments: object,
-        modules: Mapping[str, str] | None = None,
+        sections: Mapping[str, Mapping[str, str]] | None = None,
         measurements: Callable[[], Mapping[str, click.Command]] = dict,
         **named: object,
     ) -> None:
         super().__init__(*arguments, **named)
-        self.modules = modules or {}
+        self.sections = sections or {}
+        self.modules = dict(each for names in self.sections.values() for each in names.items())
         self.measurements = measurements
+        _keep_lines(self)
 
     def list_commands(self, context: click.Context | None = None) -> list[str]:
-        """The names: those of ``modules``, then the rest."""
+        """The names: those of ``sections``, then the rest."""
         return list(dict.fromkeys((*self.modules, *self.commands, *self.measurements())))
 
     def get_command(self, context: click.Context | None, name: str) -> click.Command | None:
@@ -55,24 +64,49 @@ class Commands(click.Group):
             command = getattr(importlib.import_module(self.modules[name]), name)
         if command is None:
             command = self.measurements().get(name)
-        return command and plugin_option.add_option(command)
+        if command is not None:
+            plugin_option.add_option(command)
+            _keep_lines(command)
+        return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write a line for each command, without importing those of ``modules``."""
-        unread = {name: _summary_in(module, name) for name, module in self.modules.items()}
-        for title, summaries in (
-            ("Commands", unread | _summaries(self.commands)),
-            ("Measurements", _summaries(self.measurements())),
-        ):
-            if rows := [(name, text) for name, text in summaries.items() if text]:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
+        """Write a line for each command, by section."""
+        for title, summaries in self._summaries().items():
+            with formatter.section(title):
+                formatter.write_dl(list(summaries.items()))
+
+    def shell_complete(
+        self, context: click.Context, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        """The commands of the help that begin so, else the group's own options."""
+        found = [
+            click.shell_completion.CompletionItem(name, help=text)
+            for summaries in self._summaries().values()
+            for name, text in summaries.items()
+            if name.startswith(incomplete)
+        ]
+        return found + click.Command.shell_complete(self, context, incomplete)
+
+    def _summaries(self) -> dict[str, dict[str, str]]:
+        """The first sentence of each command by section; those of ``sections`` are not imported."""
+        found = {
+            title: {name: _summary_in(module, name) for name, module in names.items()}
+            for title, names in self.sections.items()
+            if title
+        }
+        for title, commands in (("Commands", self.commands), ("Measure", self.measurements())):
+            found[title] = {
+                name: each.get_short_help_str(limit=80) for name, each in commands.items()
+            }
+        return {title: summaries for title, summaries in found.items() if summaries}
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, after loading the plugins that its arguments name."""
-        plugin_option.load_named(arguments[1:])
+        completing = context.resilient_parsing  # then, mistakes are silent
+        with suppress(UserError) if completing else nullcontext():
+            plugin_option.load_named(arguments[1:])
         try:
             return super().resolve_command(context, arguments)
         except click.exceptions.NoSuchCommand as error:  # which suggests imported commands only
@@ -99,26 +133,32 @@ class Commands(click.Group):
         return _in_one_line(super().invoke, context)
 
 
-def _summary_in(module: str, name: str) -> str | None:
-    """The first sentence of a command's help, from its source; None for a hidden command.
+def _summary_in(module: str, name: str) -> str:
+    """The first sentence of a command's help, from its source.
 
     Importing the modules of all commands would take longer.
     """
     path = importlib.util.find_spec(module).origin
     for node in ast.parse(Path(path).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef) and node.name == name:
-            hidden = any("hidden=True" in ast.unparse(each) for each in node.decorator_list)
-            return None if hidden else ast.get_docstring(node).split("\n")[0]
-    return None
+            return ast.get_docstring(node).split("\n")[0]
+    raise LookupError(f"{module} has no function {name}")
 
 
-def _summaries(commands: Mapping[str, click.Command]) -> dict[str, str | None]:
-    """The first sentence of each command's help, by name; None for a hidden command."""
-    return {
-        name: None if each.hidden else each.get_short_help_str(limit=80)
-        for name, each in commands.items()
-    }
+def _keep_lines(command: click.Command) -> None:
+    """Have click keep the lines of paragraphs that have indented ones: examples."""
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    command.help = "\n\n".join(
+        f"{KEEP}{each}" if "\n  " in each and not each.startswith(KEEP) else each
+        for each in paragraphs
+    )
 
+
+# What the extra ``pipeline`` installs, as it is imported.
+PIPELINE = {
+    "docutils", "ipykernel", "jinja2", "jsonschema", "markupsafe", "matplotlib", "nbformat",
+    "papermill", "pygments", "pylatexenc", "ruamel", "seaborn", "snakemake",
+}  # fmt: skip
 
 # What torch and Python say when the system refuses more memory or threads.
 _OUT_OF_MEMORY = ("can't allocate memory", "CUDA out of memory", "can't start new thread")
@@ -140,6 +180,12 @@ def _in_one_line(work: Callable, *arguments: object, **named: object) -> object:
         end = "" if text.endswith((".", "?", ")")) else "."
         where = f" See {error.ctx.command_path} --help." if error.ctx else ""
         raise Mistake(f"{text}{end}{where}") from None
+    except ModuleNotFoundError as error:
+        if (name := str(error.name).partition(".")[0]) not in PIPELINE:
+            raise
+        raise Mistake(
+            f"{name} is not installed; what the pipeline needs: pip install 'ngo-gossip[pipeline]'"
+        ) from None
     except (MemoryError, RuntimeError) as error:
         known = any(text in str(error) for text in _OUT_OF_MEMORY)
         if not (known or isinstance(error, MemoryError)):

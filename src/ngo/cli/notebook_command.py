@@ -27,7 +27,7 @@ def notebook(source: Path, param: tuple[str, ...], experiment: str | None, out: 
     execute(source, out, param, experiment)
 
 
-@click.command(hidden=True, context_settings={"ignore_unknown_options": True})
+@click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kernel(arguments: tuple[str, ...]) -> None:
     """Start the IPython kernel of a notebook; Jupyter calls this."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from ngo.common.devices import DEVICES
 from ngo.common.fields import Field, checked, wanted, within
@@ -34,6 +35,19 @@ class FieldType(click.ParamType):
             value = number
         return checked(key, value, self.field)
 
+    def shell_complete(
+        self, context: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The allowed names that begin so, or any file for a path."""
+        if self.field.kind is Path:
+            return [CompletionItem(incomplete, type="file")]
+        return starting(incomplete, sorted(self.field.names or ()))
+
+
+def starting(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:
+    """The names that begin with ``incomplete``, for the shell."""
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
 
 def _number(text: str, kind: type) -> float | None:
     """``text`` as a number of type ``kind``, or else as a float; None if it is neither."""
@@ -59,6 +73,12 @@ class PathType(click.ParamType):
         """The path. A UserError names the option."""
         return value if isinstance(value, Path) else self.check(value, _key(param))
 
+    def shell_complete(
+        self, context: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Any file or folder."""
+        return [CompletionItem(incomplete, type="file")]
+
 
 SECONDS = FieldType(Field(float, "seconds", within(0, 1_000_000)))
 
@@ -74,7 +94,11 @@ def _key(param: click.Parameter) -> str:
 
 
 device_option = click.option(
-    "--device", default="auto", show_default=True, help=f"One of {', '.join(DEVICES)}."
+    "--device",
+    default="auto",
+    show_default=True,
+    shell_complete=lambda context, param, incomplete: starting(incomplete, DEVICES),
+    help=f"One of {', '.join(DEVICES)}.",
 )
 
 threads_option = click.option(

@@ -30,9 +30,13 @@ from ngo.training.spec import RunSpec
     help="Draw who owns how many samples of each class: FILE.png, FILE.pdf and FILE.csv.",
 )
 def partition(data_root: Path | None, out: Path, plot: Path | None, **given: object) -> None:
-    """Assign each training sample to a worker.
+    r"""Assign each training sample to a worker.
 
     Writes a parquet file with the columns worker, sample and label.
+
+    Cut the sorted digits into 20 pieces, two for each of ten workers:
+      ngo partition --dataset digits --partition shards --shards 20 \
+        --out parts.parquet
     """
     # Runs of all methods share a partition. "centralized" has the fewest fields to check.
     spec = spec_of_options(given, method="centralized", batch_size=1)

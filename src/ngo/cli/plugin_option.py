@@ -18,6 +18,7 @@ def _load(context: click.Context, option: click.Parameter, files: tuple[str, ...
 OPTION = click.Option(
     [FLAG],
     multiple=True,
+    type=click.Path(),  # for the shell: it completes files
     metavar="FILE",
     is_eager=True,
     expose_value=False,

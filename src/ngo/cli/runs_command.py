@@ -52,6 +52,9 @@ def runs(
     experiments share counts in the first of them. Finished runs are not forecast: further columns
     have their number and their time. The forecast is in CPU time, as if nothing else needed the
     cores.
+
+    List the runs of the demo, in the repository's folder:
+      ngo runs --config config/config.yaml --config config/demo.yaml
     """
     if timed and not configs:
         raise UserError("time: it forecasts one tier; name its --config.")

@@ -102,7 +102,7 @@ def train(
     out: Path,
     **given: object,
 ) -> None:
-    """Train one run.
+    r"""Train one run.
 
     Writes metrics.parquet, with one row per evaluation, and run.json: the run's specification,
     versions, device, source revision, final metrics and wall time. The metrics of a run are
@@ -116,6 +116,10 @@ def train(
     With --distributed the workers are spread over several processes that communicate over a
     network: N on this machine with --processes N, or the processes of torchrun:
     torchrun --nproc-per-node 4 -m -- ngo train --distributed ...  See docs/distributed.md.
+
+    Train 10 workers on a ring on scikit-learn's digits, with nothing to download:
+      ngo train --dataset digits --method ngo --p 0.9 --gamma 0.3 \
+        --batch-size 16 --epochs 2 --out out/
     """
     if spec_file is not None:
         values = {name: value for name, value in given.items() if value is not None}

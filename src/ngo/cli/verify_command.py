@@ -68,6 +68,9 @@ def verify(
     same bit for bit. Elsewhere, the tolerance is the difference between two roundings
     (docs/archives.md). Runs that other code made are not drawn: check out the revision that made
     them. With --claim, --sample runs are drawn for each claim. Exit status 1 if a check fails.
+
+    Check all sums and tables of a shipped archive, without training:
+      ngo verify results/archive/d2-metrics.tar --sample 0
     """
     cases = (1 if sample else 0) if measurements is None else measurements
     if seed is None and (sample or cases):

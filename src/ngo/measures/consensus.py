@@ -57,6 +57,9 @@ def consensus_table(options: ConsensusOptions) -> pd.DataFrame:
 
     All cases start from the same Gaussian state. The table has a row for each --p, --delay, round
     and worker, with the worker's state x and the synchronization index V of the round.
+
+    Follow ten workers on a ring, with linear gossip and with φ_p:
+      ngo consensus --p 1 --p 0.75 --rounds 50 --out consensus.parquet
     """
     return measured(_cases(options))
 

@@ -52,6 +52,9 @@ def spectral_table(options: SpectraOptions) -> pd.DataFrame:
     --draws graphs, with the standard deviation of the gap, the share of connected graphs, and the
     mean gap of those. With --decay, there is a row for each of its values, with the effective
     number of neighbours: one number for all graphs of a period, or for all draws in turn.
+
+    Compare a ring with a torus of 16 workers:
+      ngo spectra --topology ring --topology torus --workers 16 --out gaps.parquet
     """
     return measured(_cases(options))
 

@@ -116,7 +116,8 @@ class Checkpoints:
     As a context manager it handles SIGTERM and SIGINT: the first signal makes ``keep`` write a
     checkpoint and raise Stopped; another one, more than ``TOGETHER`` seconds later, ends the
     process at once. ``tell`` is called with a line about a refused checkpoint or a failed write.
-    The checkpoint of another run is replaced only with ``overwrite``.
+    The checkpoint of another run is replaced only with ``overwrite``; the error says what to do
+    ``instead``.
     """
 
     def __init__(
@@ -127,11 +128,12 @@ class Checkpoints:
         tell: Callable[[str], None] = lambda line: None,
         *,
         overwrite: bool = True,
+        instead: str = INSTEAD,
     ) -> None:
         self.path = Path(path)
         self.about = about
         self.every = every
-        self._tell, self._overwrite = tell, overwrite
+        self._tell, self._overwrite, self._instead = tell, overwrite, instead
         self._last, self._cost = time.perf_counter(), 0.0
         self._asked: tuple[int, float] | None = None  # the signal that asked to stop, and its time
         self._failed = False
@@ -147,7 +149,7 @@ class Checkpoints:
             if isinstance(reason, Foreign) and not self._overwrite:
                 raise UserError(
                     f"out: {str(self.path.parent)!r} holds the unfinished run {reason.run}, with "
-                    f"{reason.how}; {INSTEAD}"
+                    f"{reason.how}; {self._instead}"
                 ) from None
             self.refuse(str(reason))
             return None

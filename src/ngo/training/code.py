@@ -39,7 +39,7 @@ def named_files(values: Mapping[str, object]) -> dict[str, Path]:
     return {
         name: Path(value)
         for name, value in values.items()
-        if FIELDS[name].kind is Path and isinstance(value, str)
+        if name in FIELDS and FIELDS[name].kind is Path and isinstance(value, str)
     }
 
 

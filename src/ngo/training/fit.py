@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
+import inspect
+import signal
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from torch import nn
 
-from ngo.common.devices import chosen, usable
 from ngo.common.fields import Field, at_least, checked
-from ngo.common.former import renamed
 from ngo.common.registry import UserError
 from ngo.common.seeding import stream_seed
 from ngo.engine.initialization import SAME
+from ngo.training.checkpoint import Stopped
 from ngo.training.evaluation import Evaluation, as_columns
-from ngo.training.global_state import isolated
-from ngo.training.loop import Training
-from ngo.training.module_digest import module_digest
-from ngo.training.own import (
-    NAME,
-    Loss,
-    Make,
-    Pair,
-    like,
-    own_dataset,
-    own_model,
-    own_task,
-    template,
+from ngo.training.fit_arguments import (
+    check_callbacks,
+    check_method,
+    known,
+    torch_device,
+    with_partition,
+    with_topology,
 )
+from ngo.training.global_state import isolated, restored_streams
+from ngo.training.interruption import Interruptible, checkpoints_in
+from ngo.training.loop import Progress, Report
+from ngo.training.module_digest import module_digest
+from ngo.training.own import Loss, Make, like, own_model, own_task, template
+from ngo.training.own_data import NAME, Pair, own_dataset
 from ngo.training.problem import make_problem
 from ngo.training.resolve import check_field, resolve
+from ngo.training.run import at_checkpoint
+from ngo.training.run_state import Callback, Ended, OwnTraining
 from ngo.training.spec import DEFAULTS, RunSpec
 from ngo.training.trial import refuse_sum, try_out
 
@@ -59,6 +63,9 @@ class Fit:
     models: list[nn.Module]
     #: The module with the mean of the workers' parameters and buffers.
     consensus: nn.Module
+    #: What ended the run early: ``on_evaluation``, ``on_step`` or ``interrupt``; None if nothing
+    #: did.
+    stopped: str | None = None
 
     def __repr__(self) -> str:
         last = self.metrics.iloc[-1]
@@ -68,11 +75,15 @@ class Fit:
 
 def fit(
     module: nn.Module | Make,
-    train: Pair,
+    train: Pair | Sequence[Pair],
     test: Pair,
     *,
     method: str = "ngo",
     loss: Loss | None = None,
+    score: Loss | None = None,
+    on_evaluation: Callback | None = None,
+    on_step: Callback | None = None,
+    out: str | Path | None = None,
     device: str = "cpu",
     threads: int | None = None,
     progress: bool = True,
@@ -87,8 +98,10 @@ def fit(
         ``nn.Dropout2d`` draw from a random stream of each worker. A module that draws from a global
         random stream is trained one worker after another.
     ``train``, ``test``
-        Pairs (inputs, targets) of tensors or NumPy arrays with one row per sample. Targets are
-        classes (int64 ``[m]``, from 0) or float32 numbers ``[m, …]``; with a ``loss``, any tensor.
+        Pairs (inputs, targets) of tensors or NumPy arrays with one row per sample, or data sets of
+        torch with such samples, of which each is read once. Targets are classes (int64 ``[m]``,
+        from 0) or float32 numbers ``[m, …]``; with a ``loss``, any tensor. ``train`` may be a list
+        with the data of each worker.
     ``method``
         The name of the method: ``ngo``, ``dsgd``, ``gossip``, ``centralized``, …
     ``loss``
@@ -96,6 +109,17 @@ def fit(
         each (``reduction="mean"`` or ``"none"``); a sum, whose gradient would grow with the batch,
         is refused. By default, the cross entropy of logits ``[b, classes]``, or the squared error
         of outputs that have the shape of the targets.
+    ``score``
+        A function ``(outputs, targets)`` that returns a number for each sample, or their mean. The
+        columns of accuracy then have its mean. By default it is the accuracy of logits.
+    ``on_evaluation``, ``on_step``
+        Functions that are called with a ``RunState`` after each evaluation (that of step 0 too)
+        and after each step. ``raise StopIteration`` in one ends the run, and ``fit`` returns the
+        result so far; what they return is ignored.
+    ``out``
+        A folder for checkpoints, at most a minute apart: the same call resumes there, with equal
+        results, if the run was interrupted or stopped. A finished run is not trained again.
+        Another run in the folder is a UserError.
     ``device``
         ``cpu``, ``cuda`` or ``auto``.
     ``threads``
@@ -105,9 +129,13 @@ def fit(
     ``fields``
         The other fields of a run: ``workers``, ``topology``, ``partition``, ``p``, ``gamma``,
         ``lr``, ``batch_size``, ``epochs``, ``eval_every``, ``seed``, … with the defaults of
-        ``ngo train``, whose ``--help`` explains each.
+        ``ngo train``, whose ``--help`` explains each. ``topology`` may also be a mixing matrix, a
+        list of edges (i, j) or a networkx graph, and ``partition`` a list with the indices of each
+        worker's samples.
 
-    A run that diverges ends at its next evaluation, with a RuntimeWarning.
+    A run that diverges ends at its next evaluation, with a RuntimeWarning. Ctrl-C ends the run
+    after the current step: the result so far is returned, with a RuntimeWarning. A second Ctrl-C,
+    more than a second later, is a KeyboardInterrupt.
 
     Equal arguments give equal results on the same kind of CPU. The module, the data and the global
     state of torch, NumPy and Python (random streams, default dtype, number of threads) are left
@@ -115,21 +143,23 @@ def fit(
 
     Raises a UserError with a message of one line for an argument that is not allowed.
     """
-    fields = renamed(fields, "fit")
-    for name in ("dataset", "model", "task"):
-        if name in fields:
-            raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")
-    fields = {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
+    fields = known(fields, method, inspect.signature(fit).parameters)
+    method = fields.pop("method", method)
+    check_method(method)
+    callbacks = {"on_evaluation": on_evaluation, "on_step": on_step}
+    check_callbacks(callbacks)
     seed = check_field("seed", fields.get("seed", DEFAULTS["seed"]))
     if threads is not None:
         threads = checked("threads", threads, _THREADS)
-    device = _torch_device(device)
-    with isolated(stream_seed(seed, "module")):
-        data, source = own_dataset(train, test, device, any_targets=loss is not None)
-        task_name, task = own_task(data, loss)
+    device = torch_device(device)
+    with isolated(stream_seed(seed, "module")), ExitStack() as stack:
+        pair = with_partition(train, fields, stack)
+        data, source = own_dataset(pair, test, device, any_targets=loss is not None)
+        task_name, task = own_task(data, loss, score)
         own = template(module, seed)
         model = own_model(own, data, task_name)
         named = {"dataset": NAME, "model": type(own).__name__, "task": task_name}
+        with_topology(fields, stack)
         spec = resolve({**named, "method": method, **fields}, source=source, model=model)
         if spec.initialization not in (None, SAME):
             raise UserError(
@@ -137,30 +167,82 @@ def fit(
                 f"start from copies of the module; it must be {SAME}."
             )
         spec = replace(spec, own=(*spec.own, ("module", module_digest(own))))
-        task, draws = try_out(model, data, task, spec.batch_size)
+        task, draws, tried = try_out(model, data, task, spec.batch_size)
         if loss is not None:
             refuse_sum(loss, model, data, spec.batch_size)
         if draws:
             _check_backend(spec)
             threads = 1  # the order of draws must not depend on threads
         problem = make_problem(spec, data, model=model, task=task)
-        training = Training(spec, problem, backend="loop" if draws else None, threads=threads)
-        with _progress_bar(training, shown=progress) as callbacks:
-            training.proceed(**callbacks)
+
+        def start(backend: str | None = "loop" if draws else None) -> OwnTraining:
+            made = OwnTraining(spec, problem, backend=backend, threads=threads)
+            made.draws = draws
+            return made
+
+        checkpoints = checkpoints_in(out, spec, problem, device, tried, stack)
+        with checkpoints:
+            training = at_checkpoint(start, checkpoints)[0] if checkpoints.keeps else start()
+            stopped, number = _proceed(training, checkpoints, callbacks, own, progress)
+        if number is not None and number != signal.SIGINT:
+            signal.raise_signal(number)  # as it would have ended the process
+        if stopped:
+            training.evaluate_here()
         consensus, *workers = (like(own, each) for each in training.population.models())
     if training.rows[-1].diverged:
         warnings.warn(_divergence(spec, training.rows), RuntimeWarning, stacklevel=2)
+    if number is not None:
+        warnings.warn(
+            f"fit: interrupted at step {training.step} of {training.steps}; the result is partial.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     import pandas as pd
 
     metrics = pd.DataFrame({"run": spec.id, **spec.values(), **as_columns(training.rows)})
-    return Fit(spec, metrics, workers, consensus)
+    return Fit(spec, metrics, workers, consensus, stopped)
 
 
-def _torch_device(device: object) -> str:
-    """``cpu`` or ``cuda``; a UserError if torch has no such device."""
-    wanted = str(device)
-    name = "cpu" if wanted == "cpu" else chosen(wanted)
-    return name if name == "cpu" or usable(wanted, name) else "cpu"
+def _proceed(
+    training: OwnTraining,
+    checkpoints: Interruptible,
+    callbacks: dict[str, Callback | None],
+    own: nn.Module,
+    progress: bool,
+) -> tuple[str | None, int | None]:
+    """Train to the end, or until a callback or a signal stops; what did, and the signal."""
+    made = partial(like, own)
+
+    def call(name: str) -> None:
+        callback = callbacks[name]
+        if callback is None:
+            return
+        state = training.state(made, evaluated=name == "on_evaluation")
+        with restored_streams() if training.draws else nullcontext():
+            try:
+                callback(state)
+            except StopIteration:
+                raise Ended(name) from None
+
+    with _progress_bar(training, shown=progress) as (report, stepped):
+
+        def on_row(row: Evaluation) -> None:
+            report(row)
+            call("on_evaluation")
+
+        def on_step(step: int) -> None:
+            stepped(step)
+            call("on_step")
+
+        try:
+            training.proceed(checkpoints=checkpoints, report=on_row, progress=on_step)
+        except Ended as ended:
+            checkpoints.save(training.state_dict())
+            return str(ended), None
+        except Stopped as stopped:
+            return "interrupt", stopped.number
+    checkpoints.save(training.state_dict())
+    return None, None
 
 
 def _check_backend(spec: RunSpec) -> None:
@@ -172,10 +254,10 @@ def _check_backend(spec: RunSpec) -> None:
 
 
 @contextmanager
-def _progress_bar(training: Training, *, shown: bool) -> Iterator[dict[str, Any]]:
-    """The callbacks of a progress bar on standard error, which disappears at the end."""
+def _progress_bar(training: OwnTraining, *, shown: bool) -> Iterator[tuple[Report, Progress]]:
+    """What to call after evaluations and steps: a bar on standard error, which disappears."""
     if not shown:
-        yield {}
+        yield lambda row: None, lambda step: None
         return
     from tqdm import tqdm
 
@@ -184,14 +266,19 @@ def _progress_bar(training: Training, *, shown: bool) -> Iterator[dict[str, Any]
         def report(row: Evaluation) -> None:
             bar.set_postfix_str(f"loss {row.consensus_loss:.4g}, V {row.V:.3g}")
 
-        yield {"report": report, "progress": lambda step: bar.update(step - bar.n)}
+        def stepped(step: int) -> None:
+            bar.update(step - bar.n)
+
+        yield report, stepped
 
 
 def _divergence(spec: RunSpec, rows: list[Evaluation]) -> str:
     """The warning after a run that diverged, in one line."""
     since = f"between steps {rows[-2].step} and" if len(rows) > 1 else "by step"
-    smaller = "lr or gamma" if spec.gamma is not None else "lr"
+    smaller, gamma = "lr", ""
+    if spec.gamma is not None:
+        smaller, gamma = "lr or gamma", f", gamma is {spec.gamma:g}"
     return (
         f"fit: the run diverged {since} {rows[-1].step}: a loss or a parameter is no longer "
-        f"finite, and it ended there; try a smaller {smaller} (lr is {spec.lr:g})."
+        f"finite, and it ended there; try a smaller {smaller} (lr is {spec.lr:g}{gamma})."
     )

@@ -7,6 +7,7 @@ import random
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -69,3 +70,27 @@ def streams() -> bytes:
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     states = [state.numpy() for state in (torch.get_rng_state(), *gpus)]
     return pickle.dumps((random.getstate(), np.random.get_state(), states))
+
+
+def stream_states() -> dict[str, object]:
+    """The state of the global random streams, as a checkpoint holds it: tensors and numbers."""
+    numpy: Any = np.random.get_state()
+    kind, keys, *rest = numpy
+    gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    return {
+        "python": random.getstate(),
+        "numpy": [kind, torch.from_numpy(keys.astype(np.int64)), *rest],
+        "torch": torch.get_rng_state(),
+        "gpus": gpus,
+    }
+
+
+def set_stream_states(states: dict[str, Any]) -> None:
+    """Restore what ``stream_states`` returned."""
+    kind, keys, *rest = states["numpy"]
+    version, words, gauss = states["python"]
+    random.setstate((version, tuple(words), gauss))
+    np.random.set_state((kind, keys.numpy().astype(np.uint32), *rest))
+    torch.set_rng_state(states["torch"])
+    if states["gpus"]:
+        torch.cuda.set_rng_state_all(states["gpus"])

@@ -1,4 +1,4 @@
-"""A user's tensors, module and loss as a data set, a model and a task."""
+"""A user's module and loss as a model and a task."""
 
 from __future__ import annotations
 
@@ -7,75 +7,43 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import nn
 
-from ngo.common.registry import UserError, in_a_line
+from ngo.common.registry import UserError, in_a_line, nearest, shown
 from ngo.common.seeding import stream_seed
-from ngo.data.dataset import Dataset, Source
+from ngo.data.dataset import Dataset
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
 from ngo.models.task import TASKS, Task
 from ngo.training.global_state import restored_streams, seed_streams
 
+if TYPE_CHECKING:
+    from ngo.models.task import Batch
+
 Make = Callable[[], nn.Module]
 Loss = Callable[[Any, torch.Tensor], torch.Tensor]
-Pair = tuple[Any, Any]
-
-NAME = "own"  # the name of the data set in ids and metrics
 
 
-def own_dataset(
-    train: Pair, test: Pair, device: str, *, any_targets: bool = False
-) -> tuple[Dataset, Source]:
-    """Training and test pairs (inputs, targets) of tensors or arrays as a data set on ``device``.
-
-    Targets are int64 class numbers ``[m]`` or float32 ``[m, …]``; ``any_targets`` allows others.
-    Raises a one-line UserError for anything else.
-    """
-    X, y = _tensors("train", train)
-    X_test, y_test = _tensors("test", test)
-    for key, one, other in (("test inputs", X, X_test), ("test targets", y, y_test)):
-        if one.shape[1:] != other.shape[1:] or one.dtype != other.dtype:
-            raise UserError(
-                f"{key}: each is {kind(other)}; they must be like those for training, each "
-                f"{kind(one)}."
-            )
-    classes = None
-    if y.dtype == torch.int64 and y.dim() == 1:
-        if (least := int(min(y.min(), y_test.min()))) < 0:
-            raise UserError(f"targets: {least} is not a class; int64 classes start from 0.")
-        classes = int(max(y.max(), y_test.max())) + 1
-    elif y.dtype != torch.float32 and not any_targets:
-        raise UserError(
-            f"targets: each is {kind(y)}; without loss=… they must be classes (int64 of shape "
-            f"[m]) or numbers (float32)."
-        )
-    X, y, X_test, y_test = (x.to(device) for x in (X, y, X_test, y_test))
-    data = Dataset(NAME, classes, X, y, X_test, y_test, mean=None, std=None)
-    # It has no functions that read files.
-    source = Source(None, None, len(X), tuple(X.shape[1:]), classes)  # type: ignore[arg-type]
-    return data, source
-
-
-def own_task(data: Dataset, loss: Loss | None) -> tuple[str, Task]:
-    """The name of the task, and the task with the user's ``loss`` if there is one.
+def own_task(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tuple[str, Task]:
+    """The name of the task, and the task with the user's ``loss`` and ``score`` if there are any.
 
     ``loss(outputs, targets)`` returns the loss of each of b samples, ``[b]`` or ``[b, …]``, or
     their mean. By default it is the cross entropy for data with classes, and the squared error for
-    other data.
+    other data. ``score`` likewise returns a number for each sample, or their mean.
     """
-    if loss is not None and not callable(loss):
-        raise UserError(f"loss: {loss!r} is not a function of outputs and targets.")
+    for key, function in (("loss", loss), ("score", score)):
+        if function is not None:
+            _check_function(key, function)
     name = "regression" if data.classes is None else "classification"
     default = TASKS[name]
     task = replace(
         default,
         batch=default.batch if data.train_inputs.is_floating_point() else _unchanged,
-        loss=default.loss if loss is None else _per_sample(loss),
+        loss=default.loss if loss is None else _per_sample("loss", loss),
+        score=default.score if score is None else _per_sample("score", score),
     )
     return name, task
 
@@ -95,27 +63,51 @@ def check_outputs(outputs: Any, targets: torch.Tensor, task: Task, classes: int 
         )
 
 
-def _unchanged(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Pair:
+def _unchanged(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Batch:
     return inputs, targets
 
 
-def _per_sample(loss: Loss) -> Loss:
-    """A user's loss, checked. If it returns a mean, each sample gets that number."""
+def _check_function(key: str, function: object) -> None:
+    """Raise a UserError, with an example, unless a loss or a score can be called."""
+    functional = torch.nn.functional
+    known = [each for each in dir(functional) if "loss" in each or "entropy" in each]
+    examples = {
+        "loss": "loss=torch.nn.functional.cross_entropy",
+        "score": "score=lambda outputs, targets: outputs.argmax(1) == targets",
+    }
+    example = f"for example {examples[key]}"
+    if isinstance(function, type):
+        raise UserError(
+            f"{key}: {function.__name__} is a class, not a function (outputs, targets); make an "
+            f"object of it, {function.__name__}(), or give a function, {example}."
+        )
+    if not callable(function):
+        close = nearest(function, known) if key == "loss" and isinstance(function, str) else ""
+        raise UserError(
+            f"{key}: {shown(function)} is not a function (outputs, targets); {example}."
+            f"{close.replace(chr(39), chr(39) + 'torch.nn.functional.', 1)}"
+        )
 
-    def own_loss(outputs: Any, targets: torch.Tensor) -> torch.Tensor:
-        found = loss(outputs, targets)
+
+def _per_sample(key: str, function: Loss) -> Loss:
+    """A user's loss or score, checked. If it returns a mean, each sample gets that number."""
+
+    def own_values(outputs: Any, targets: torch.Tensor) -> torch.Tensor:
+        found = function(outputs, targets)
+        if key == "score":
+            found = torch.as_tensor(found).float()
         if not isinstance(found, torch.Tensor) or not found.is_floating_point():
-            raise UserError(f"loss: it returned a {_type(found)}; it must be a float tensor.")
+            raise UserError(f"{key}: it returned a {type_name(found)}; it must be a float tensor.")
         if found.numel() == 1:
             return found.reshape(()).expand(len(targets))
         if len(found) != len(targets):
             raise UserError(
-                f"loss: it returned {shape(found)} for {len(targets)} samples; it must be their "
+                f"{key}: it returned {shape(found)} for {len(targets)} samples; it must be their "
                 f"mean, or one number for each."
             )
         return found.reshape(len(targets), -1).mean(1)
 
-    return own_loss
+    return own_values
 
 
 def template(module: nn.Module | Make, seed: int) -> nn.Module:
@@ -130,8 +122,8 @@ def template(module: nn.Module | Make, seed: int) -> nn.Module:
             made = module()
     if not isinstance(made, nn.Module):
         raise UserError(
-            f"module: a {_type(made)} is not allowed; it must be a torch.nn.Module or a function "
-            f"without arguments that returns one."
+            f"module: a {type_name(made)} is not allowed; it must be a torch.nn.Module or a "
+            f"function without arguments that returns one."
         )
     parameters = [each for each in made.parameters() if each.requires_grad]
     if any(isinstance(each, nn.UninitializedParameter) for each in made.parameters()):
@@ -196,38 +188,6 @@ def _replace_dropout(root: nn.Module, generator: torch.Generator) -> None:
                 module._modules[name] = own[child]
 
 
-def _tensors(key: str, pair: object) -> list[torch.Tensor]:
-    """Inputs and targets."""
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise UserError(f"{key}: a {_type(pair)} is not a pair (inputs, targets).")
-    X, y = _tensor(f"{key} inputs", pair[0]), _tensor(f"{key} targets", pair[1])
-    if len(X) != len(y) or len(X) == 0:
-        raise UserError(
-            f"{key}: there are {len(X)} inputs and {len(y)} targets; their numbers must be equal, "
-            f"and at least 1."
-        )
-    return [X, y]
-
-
-def _tensor(key: str, value: object) -> torch.Tensor:
-    if isinstance(value, np.ndarray):
-        try:
-            value = torch.from_numpy(np.array(value, order="C"))  # a copy: it may be read-only
-        except TypeError as error:
-            raise UserError(f"{key}: {value.dtype} is not allowed; it must be float32.") from error
-    if not isinstance(value, torch.Tensor):
-        raise UserError(
-            f"{key}: a {_type(value)} is not allowed; it must be a tensor or a NumPy array."
-        )
-    if value.dim() == 0:
-        raise UserError(f"{key}: a single number is not allowed; it must have a row per sample.")
-    if value.dtype == torch.float64:
-        raise UserError(
-            f"{key}: float64 is not allowed; it must be float32: .float(), or .astype('float32')."
-        )
-    return value.detach()
-
-
 @contextmanager
 def refused(what: str) -> Iterator[None]:
     """Turn an error of a user's code into a UserError of one line, which begins with ``what``."""
@@ -246,12 +206,13 @@ def kind(tensor: torch.Tensor) -> str:
 
 def shape(value: Any) -> str:
     """The shape of a tensor, or the type of another value, in words."""
-    return str(list(value.shape)) if isinstance(value, torch.Tensor) else f"a {_type(value)}"
+    return str(list(value.shape)) if isinstance(value, torch.Tensor) else f"a {type_name(value)}"
 
 
 def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def _type(value: object) -> str:
+def type_name(value: object) -> str:
+    """The name of a value's type."""
     return type(value).__name__

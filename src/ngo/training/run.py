@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
@@ -30,6 +31,8 @@ from ngo.training.snapshots import save_snapshots
 from ngo.training.spec import CHECKPOINT_SECONDS, RunSpec
 
 log = logging.getLogger("ngo")
+
+T = TypeVar("T", bound=Training)
 
 # What a run writes into its folder.
 OUTPUTS = (earlier.MODELS, earlier.METRICS, earlier.RECORD, CHECKPOINT)
@@ -83,7 +86,7 @@ def run(
         for name in OUTPUTS:
             remove_partial(out / name)
         start = partial(Training, spec, problem, snapshots=snapshots, threads=threads)
-        training, resumes = _at_checkpoint(start, checkpoints)
+        training, resumes = at_checkpoint(start, checkpoints)
         if resumes:
             tell(f"resuming at step {training.step} of {training.steps}")
             progress(training.step)
@@ -103,9 +106,7 @@ def run(
     return training.rows[-1]
 
 
-def _at_checkpoint(
-    start: Callable[..., Training], checkpoints: Checkpoints
-) -> tuple[Training, bool]:
+def at_checkpoint(start: Callable[..., T], checkpoints: Checkpoints) -> tuple[T, bool]:
     """The training at its checkpoint, and True; without a usable one, at its start, and False.
 
     ``start`` makes the training; it takes the backend.

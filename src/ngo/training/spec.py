@@ -252,7 +252,7 @@ _OPTIONS = (
     *("spec", "spec_file", "partition_file", "data_root", "device", "runs_per_gpu", "threads"),
     *("snapshot", "snapshots", "checkpoint_seconds", "distributed", "processes", "timeout"),
     *("on_failure", "asynchronous", "overwrite", "out", "plugin", "help", "loss", *FORMER),
-    *("progress", "module"),
+    *("progress", "module", "train", "test", "score", "on_evaluation", "on_step"),
 )
 _FACTS = (
     *("run", "tier", "version", "code", "torch", "instructions", "kernels", "parts", "data"),

@@ -13,15 +13,17 @@ from ngo.data.dataset import Dataset
 from ngo.engine.backend import in_float32
 from ngo.models.model import Model
 from ngo.models.task import Task
+from ngo.models.tasks.classification import correct
 from ngo.training.global_state import restored_streams, streams
 from ngo.training.own import Loss, check_outputs, has_logits, kind, refused, shape
 
 
-def try_out(model: Model, data: Dataset, task: Task, size: int) -> tuple[Task, bool]:
+def try_out(model: Model, data: Dataset, task: Task, size: int) -> tuple[Task, bool, float]:
     """Take a gradient of the model on the first ``size`` samples, and evaluate it on them.
 
-    Returns the task, without a score if the outputs are not logits; and whether torch's, NumPy's or
-    Python's global random stream was drawn from. Raises a one-line UserError for a mistake.
+    Returns the task, without the default score if the outputs are not logits; whether torch's,
+    NumPy's or Python's global random stream was drawn from; and the mean loss of the evaluation.
+    Raises a one-line UserError for a mistake.
     """
     inputs, targets = data.train_inputs[:size], data.train_targets[:size]
     device = inputs.device
@@ -44,9 +46,18 @@ def try_out(model: Model, data: Dataset, task: Task, size: int) -> tuple[Task, b
                 losses = task.loss(outputs, targets)
                 if training:
                     losses.mean().backward()
+            if task.score is not None and task.score is not correct:
+                with (
+                    refused(
+                        f"score: it failed on outputs {shape(outputs)} and targets {shape(targets)}"
+                    ),
+                    torch.no_grad(),
+                ):
+                    task.score(outputs, targets)
         draws = streams() != before
-    scored = has_logits(outputs, data.classes)
-    return (task if scored else replace(task, score=None)), draws
+    if task.score is correct and not has_logits(outputs, data.classes):
+        task = replace(task, score=None)
+    return task, draws, float(losses.detach().double().mean())
 
 
 @torch.no_grad()

@@ -1,0 +1,45 @@
+import os
+import signal
+
+import pytest
+import torch
+from own_modules import equal, linear, quick, stop_at, told
+from torch import nn
+
+
+class Drawing(nn.Linear):
+    """Draws from torch's global random stream."""
+
+    def forward(self, x):
+        return super().forward(x + torch.randn_like(x) * self.training)
+
+
+def test_ctrl_c_returns_the_partial_result():
+    def press(state):
+        if state.step == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.warns(RuntimeWarning, match="fit: interrupted at step 3 of 4; the result is part"):
+        run = quick(on_step=press)
+    assert (run.stopped, run.metrics["step"].tolist()) == ("interrupt", [0, 2, 3])
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("module", [linear, Drawing(3, 4)])
+@pytest.mark.parametrize("name", ["on_step", "on_evaluation"])
+def test_a_stopped_run_resumes_to_the_same_result(tmp_path, module, name):
+    part = quick(module, out=tmp_path, **{name: stop_at(2)})
+    assert part.metrics["step"].tolist() == [0, 2]
+    seen = []
+    run = quick(module, out=tmp_path, on_step=seen.append)
+    assert [state.step for state in seen] == [3, 4]
+    assert equal(run, quick(module))
+    assert equal(run, quick(module, out=tmp_path, on_step=stop_at(3)))  # nothing is trained
+
+
+def test_another_run_in_the_folder_is_refused(tmp_path):
+    quick(out=tmp_path)
+    text = told(out=tmp_path, lr=0.7)
+    assert "with lr 0.05 and not 0.7; choose another folder, or delete this one." in text
+    assert "with loss" in told(out=tmp_path, loss=lambda out, y: out.square().mean())
