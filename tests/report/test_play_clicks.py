@@ -1,11 +1,16 @@
 """The playground in headless Chromium: clicks, keys, links, widths, themes and frames."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from browser import browser
 from conftest import REPOSITORY
+from made_up_page import contents
+
+from ngo.report.html_page import html_page
+from ngo.report.play_page import play_page
 
 PAGE = (REPOSITORY / "docs/play.html").as_uri()
 
@@ -115,6 +120,20 @@ def test_a_link_opens_its_setting_and_a_hostile_one_the_default(page):
     assert page.value("[setting.graph, setting.p]") == ["ring", 0.7]
     assert page.value("$('refused').textContent").endswith("graph.")
     assert page.value("[document.images.length, document.title.includes('bad')]") == [0, False]
+
+
+def test_a_claim_of_the_report_opens_the_playground_within_it_at_its_setting(page, tmp_path):
+    shown = contents(tmp_path)
+    shown = replace(shown, findings=replace(shown.findings, play={"15": "graph=star&n=7"}))
+    report = tmp_path / "report.html"
+    report.write_text(html_page(shown), encoding="utf-8")
+    page.open(report.as_uri())
+    assert page.value("document.querySelectorAll('button[data-play]').length") == 1
+    page.value("window.open = (address) => { window.opened = address }")
+    page.click("button[data-play]")
+    address = page.value("opened")
+    assert address.endswith("#graph=star&n=7")
+    assert page.value("fetch(opened.split('#')[0]).then(said => said.text())") == play_page()
 
 
 @pytest.mark.parametrize("width", [420, 500, 1280])
