@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md are code that works."""
+"""The recipes of docs/how_to and of CONTRIBUTING.md are code that works."""
 
 import re
 import sys
@@ -14,22 +14,16 @@ from running import finished, start
 
 from ngo.figures.making import Opened
 from ngo.gossip.attack import ATTACKS
+from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 
-HEAD = """\
-import math
-from dataclasses import dataclass
+HOW_TO = REPOSITORY / "docs/how_to"
 
-import numpy as np
 
-import ngo
-from ngo.gossip.topology import TOPOLOGIES
-from ngo.theorems.graphs import graphs, states
-from ngo.theorems.theorem import part, rows_of
-from verdicts.quantity_registry import quantity
-from verdicts.statistics.cases import cases
-
-"""
+def written(page: str) -> tuple[str, str]:
+    """The name and the content of the file that a page of docs/how_to writes."""
+    text = (HOW_TO / f"{page}.md").read_text(encoding="utf-8")
+    return re.search(r"^%%writefile (\S+\.py)\n(.*?)^```$", text, re.M | re.S).groups()
 
 
 def code():
@@ -39,11 +33,19 @@ def code():
 
 @pytest.fixture
 def recipes(own_entries, tmp_path):
-    """The plugin that consists of all recipes, as an option."""
-    blocks = [block for block in code() if "@figure" not in block]
-    assert len(blocks) == 13
-    (tmp_path / "recipes.py").write_text("\n\n".join([HEAD, *blocks]))
-    return ["--plugin", tmp_path / "recipes.py"]
+    """The files of all pages, each whole, as options."""
+    options = []
+    for page in sorted(HOW_TO.glob("*.md")):
+        if page.stem not in ("index", "plugin"):
+            name, content = written(page.stem)
+            (tmp_path / name).write_text(content)
+            options += ["--plugin", tmp_path / name]
+    assert len(options) == 2 * 11
+    return options
+
+
+def test_the_page_of_plugins_has_the_file_of_topologies():
+    assert written("plugin") == written("topology")
 
 
 def test_a_run_with_the_recipes(recipes, tmp_path):
@@ -67,6 +69,7 @@ def test_a_run_with_the_recipes(recipes, tmp_path):
     first, *_, last = metrics["consensus_loss"]
     assert last < 0.8 * first
     assert TASKS["absolute_error"].labelled is False
+    assert MODELS["sine_net"].task == "absolute_error"
     assert ATTACKS["stranger"].fields == ("liars",)
 
 
