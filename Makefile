@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped frameworks check format lock notebooks results-page board verdicts-page tinyimagenet-page clean
+.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped release-check frameworks check format lock notebooks results-page board verdicts-page tinyimagenet-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -82,6 +82,9 @@ test-slurm: cluster ## The pipeline on a real Slurm of one node, started for the
 verify-shipped: setup ## Some runs and measurements of the shipped archives, made again and compared, and the board: 3 minutes
 	$(BIN)/python tools/verify_shipped.py
 	$(BIN)/python tools/board.py --check
+
+release-check: setup ## Wheels and source distributions, built, installed outside the repository and tried: 2 minutes
+	$(BIN)/python tools/release_check.py
 
 frameworks: setup ## Other frameworks' own packages on the same problems: docs/frameworks.md; 15 minutes
 	-$(MAKE) --no-print-directory --keep-going .frameworks/decent_bench/installed

@@ -34,9 +34,11 @@ def project() -> dict:
 
 
 def direct() -> list[str]:
-    """The packages that pyproject.toml lists, including those for development."""
-    wanted = project()["dependencies"] + project()["optional-dependencies"]["dev"]
-    return sorted(re.match(r"[A-Za-z0-9._-]+", name).group().lower() for name in wanted)
+    """The packages that pyproject.toml lists for the pipeline and for development."""
+    extras = project()["optional-dependencies"]
+    wanted = project()["dependencies"] + extras["pipeline"] + extras["dev"]
+    names = {re.match(r"[A-Za-z0-9._-]+", name).group().lower() for name in wanted}
+    return sorted(names - {project()["name"]})
 
 
 def environment() -> str:

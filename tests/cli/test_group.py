@@ -44,6 +44,24 @@ def test_out_of_memory_is_a_line_and_other_errors_are_not(error):
     assert str(result.exception) == "a mistake of ours"
 
 
+def test_a_library_of_the_pipeline_that_is_not_installed_is_a_line():
+    @click.group(cls=Commands)
+    def group():
+        pass
+
+    @group.command()
+    @click.argument("name")
+    def work(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    line = mistake("work", "snakemake.cli", group=group)
+    assert line == (
+        "snakemake is not installed; what the pipeline needs: pip install 'ngo-gossip[pipeline]'"
+    )
+    result = CliRunner().invoke(group, ["work", "mine"])
+    assert isinstance(result.exception, ModuleNotFoundError)
+
+
 def test_an_interrupted_command_says_so():
     @click.group(cls=Commands)
     def group():

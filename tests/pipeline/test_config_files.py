@@ -2,7 +2,7 @@ import pytest
 from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config_files import place, read_config, seeds_overlay, tiers
+from ngo.pipeline.config_files import CONFIG, place, read_config, seeds_overlay, tiers
 
 
 def test_an_overlay_of_added_seeds_is_no_tier(tmp_path):
@@ -14,6 +14,12 @@ def test_an_overlay_of_added_seeds_is_no_tier(tmp_path):
     assert [[each.name for each in paths] for paths in tiers(tmp_path)] == [
         ["config.yaml"], ["config.yaml", "laptop.yaml"]
     ]  # fmt: skip
+
+
+def test_outside_of_the_repository_the_default_config_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="it is in the repository of ngo. Go to a clone of it"):
+        read_config([CONFIG])
 
 
 def test_overlays_merge_mappings_and_replace_lists(tmp_path):

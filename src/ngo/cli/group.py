@@ -154,6 +154,12 @@ def _keep_lines(command: click.Command) -> None:
     )
 
 
+# What the extra ``pipeline`` installs, as it is imported.
+PIPELINE = {
+    "docutils", "ipykernel", "jinja2", "jsonschema", "markupsafe", "matplotlib", "nbformat",
+    "papermill", "pygments", "pylatexenc", "ruamel", "seaborn", "snakemake",
+}  # fmt: skip
+
 # What torch and Python say when the system refuses more memory or threads.
 _OUT_OF_MEMORY = ("can't allocate memory", "CUDA out of memory", "can't start new thread")
 
@@ -174,6 +180,12 @@ def _in_one_line(work: Callable, *arguments: object, **named: object) -> object:
         end = "" if text.endswith((".", "?", ")")) else "."
         where = f" See {error.ctx.command_path} --help." if error.ctx else ""
         raise Mistake(f"{text}{end}{where}") from None
+    except ModuleNotFoundError as error:
+        if (name := str(error.name).partition(".")[0]) not in PIPELINE:
+            raise
+        raise Mistake(
+            f"{name} is not installed; what the pipeline needs: pip install 'ngo-gossip[pipeline]'"
+        ) from None
     except (MemoryError, RuntimeError) as error:
         known = any(text in str(error) for text in _OUT_OF_MEMORY)
         if not (known or isinstance(error, MemoryError)):

@@ -58,6 +58,11 @@ def read_config(paths: Iterable[str | Path]) -> dict:
     """
     config: dict = {}
     for path in paths:
+        if Path(path) == CONFIG and not CONFIG.exists():
+            raise UserError(
+                f"config: {str(CONFIG)!r} is not in this folder; it is in the repository of ngo. "
+                "Go to a clone of it, or name your own with --config."
+            )
         overlay = read_mapping(path, "config")
         if config and config.keys() < overlay.keys():
             raise UserError(f"config: {str(path)!r} is a base; name it before its overlays.")

@@ -1,0 +1,137 @@
+"""Build the wheel and the source distribution of ngo and of verdicts, and try them as a user would.
+
+Both wheels are installed in clean environments outside the repository. There the README's first
+example of ``ngo.fit`` runs, and ``ngo train``, ``ngo methods`` and ``verdicts check``. In the end
+nothing of them is left. ``make release-check`` runs this script; the libraries have the versions of
+requirements.lock, unless ``--newest`` is given.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[1]
+UV = Path(sys.executable).with_name("uv")
+SECONDS = 1200  # the longest that one command may take; torch may have to be downloaded
+
+TABLE = "method,seed,score\n" + "".join(
+    f"{method},{seed},{score + shift}\n"
+    for method, score in (("A", 70), ("B", 73))
+    for seed, shift in enumerate((0.1, 0.3, 0.2, 0.5) if method == "A" else (0.2, 0, 0.4, 0.1))
+)
+CLAIMS = """\
+claims:
+  b-over-a:
+    {place: Section 3, says: B is more accurate than A, kind: order, from: scores,
+     quantity: difference, with: {of: {method: B}, minus: {method: A}, value: score},
+     above: 0, margin: 0.5, unit: points}
+"""
+RUN = "train --dataset digits --method ngo --p 0.9 --gamma 0.3 --epochs 1 --out out"
+
+
+def run(*command: object, at: Path, code: int = 0) -> str:
+    """What a command prints in the folder ``at``; its error, if it must end with a ``code``.
+
+    The repository is not on Python's path there.
+    """
+    hidden = ("PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    ended = subprocess.run(
+        [*map(str, command)], cwd=at, env=environment, capture_output=True, text=True,
+        timeout=SECONDS,
+    )  # fmt: skip
+    if ended.returncode != code:
+        sys.exit(f"{' '.join(map(str, command))}\n{ended.stdout}{ended.stderr}")
+    return ended.stderr if code else ended.stdout
+
+
+def build(source: Path, out: Path) -> Path:
+    """The wheel, built from the source distribution, of the project in ``source``."""
+    run(UV, "build", "--quiet", "--out-dir", out, source, at=out.parent)
+    (wheel,), (packed,) = out.glob("*.whl"), out.glob("*.tar.gz")
+    with tarfile.open(packed) as archive, zipfile.ZipFile(wheel) as zipped:
+        names = [*archive.getnames(), *zipped.namelist()]
+    strange = [each for each in names if re.search(r"(^|/)(tests|docs|results|papers)/", each)]
+    if strange:
+        sys.exit(f"{wheel.name}: it contains {strange[0]}")
+    return wheel
+
+
+def size(folder: Path) -> str:
+    """The size of all files in a folder, in MB or GB."""
+    found = {(s.st_dev, s.st_ino): s.st_size for s in map(Path.lstat, folder.rglob("*"))}
+    megabytes = sum(found.values()) / 1e6
+    return f"{megabytes:.0f} MB" if megabytes < 1000 else f"{megabytes / 1000:.1f} GB"
+
+
+def environment(python: str, place: Path, wheel: Path, newest: bool) -> Path:
+    """The scripts of a new environment with a wheel and the libraries that it needs."""
+    start = time.perf_counter()
+    run(UV, "venv", "--quiet", "--python", python, place, at=place.parent)
+    pins = () if newest else ("--constraint", REPOSITORY / "requirements.lock")
+    install = ("pip", "install", "--quiet", "--python", place / "bin/python")
+    run(UV, *install, *pins, wheel, at=place.parent)
+    seconds = time.perf_counter() - start
+    print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB; installed with its libraries, "
+          f"{size(place)}, in {seconds:.0f} s")  # fmt: skip
+    return place / "bin"
+
+
+def uninstall(name: str, scripts: Path) -> None:
+    """Remove a distribution; no file of it may be left."""
+    run(UV, "pip", "uninstall", "--quiet", "--python", scripts / "python", name, at=scripts)
+    left = [*scripts.glob("ngo"), *scripts.glob("verdicts")]
+    for site in scripts.parent.glob("lib/python*/site-packages"):
+        left += [each for each in site.iterdir() if re.match("(ngo|verdicts)\\b", each.name)]
+    if left:
+        sys.exit(f"{name}: after its removal there is still {left[0]}")
+
+
+def example() -> str:
+    """The README's first example of ``ngo.fit``."""
+    blocks = re.findall(r"```python\n(.*?)```", (REPOSITORY / "README.md").read_text(), re.DOTALL)
+    return next(each for each in blocks if "ngo.fit(" in each)
+
+
+def main() -> None:
+    """Build, install, try, remove."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", default=sys.executable, help="the interpreter to install for")
+    parser.add_argument("--newest", action="store_true", help="the newest libraries")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        at = Path(folder)
+        wheels = {
+            name: build(source, at / f"dist-{name}")
+            for name, source in (("ngo", REPOSITORY), ("judge", REPOSITORY / "src/verdicts"))
+        }
+        (at / "scores.csv").write_text(TABLE)
+        (at / "claims.yaml").write_text(CLAIMS)
+        (at / "example.py").write_text(example())
+        judge = environment(options.python, at / "judge", wheels["judge"], options.newest)
+        library = environment(options.python, at / "library", wheels["ngo"], options.newest)
+        for scripts in (judge, library):
+            told = run(scripts / "verdicts", "check", "claims.yaml", "--tables", ".", at=at)
+            assert "Of 1 claim, 1 holds" in told, told
+        if "matplotlib" in example():
+            install = ("pip", "install", "--quiet", "--python", library / "python", "matplotlib")
+            run(UV, *install, at=at)
+        print(run(library / "python", "example.py", at=at))
+        run(library / "ngo", *RUN.split(), at=at)
+        assert (at / "out/run.json").exists()
+        assert "push_sum" in run(library / "ngo", "methods", at=at)
+        print(run(library / "ngo", "runs", at=at, code=2).strip())
+        uninstall("verdicts", judge)
+        uninstall("ngo-gossip", library)
+    print("fit, train, methods and verdicts check run outside the repository; nothing is left.")
+
+
+if __name__ == "__main__":
+    main()
