@@ -28,6 +28,7 @@ from ngo.pipeline.plan import plan
 from verdicts.quantity_registry import QUANTITIES, Quantity
 
 RULES = list((REPOSITORY / "workflow/rules").glob("*.smk"))
+SOURCES = {"Snakefile", "workflow/Snakefile", *(f"workflow/rules/{path.name}" for path in RULES)}
 SHOWN = ["tableS1", "figS6"]  # measured, and trained with samples of its own
 
 
@@ -37,6 +38,7 @@ def made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(REPOSITORY / "config", "config")
     shutil.copytree(REPOSITORY / "workflow/rules", "workflow/rules")
+    shutil.copy(REPOSITORY / "workflow/Snakefile", "workflow/Snakefile")
     shutil.copy(REPOSITORY / "Snakefile", "Snakefile")
     (tmp_path / "own.yaml").write_text(yaml.safe_dump({"tier": "own"}))
     configs = ["config/config.yaml", "config/demo.yaml", "own.yaml"]
@@ -83,13 +85,12 @@ def test_it_holds_what_the_artefacts_are_made_from_and_no_weights(packed, made):
     assert set(runs) == {spec.id for spec in plan(read_config(made)).training["figS6"]}
     assert len(runs) == about["runs"]
     rest = set(members) - inputs - {"archive.json", *about["configs"]}
-    workflow = {"Snakefile", *(f"workflow/rules/{path.name}" for path in RULES)}
     named = {
         f"config/reference/{name}.yaml" for name in ("claims", "claims.registered", "findings")
     }
     named |= {str(path) for path in plan(read_config(made)).ledger.printed}
     files = {"results/data/sine.json", *named}
-    assert rest == {METRICS, RECORDS, CRATE, *workflow, *files}
+    assert rest == {METRICS, RECORDS, CRATE, *SOURCES, *files}
 
 
 def test_it_contains_the_configs_plugins(made, tmp_path, monkeypatch):
@@ -270,8 +271,7 @@ def test_it_is_unpacked_into_a_folder_of_its_own(packed, tmp_path):
         for run in read.runs
     }
     assert len(records) > 1
-    sources = {"Snakefile", *(f"workflow/rules/{path.name}" for path in RULES)}
-    assert found == {name: members[name] for name in members.keys() - sources} | records
+    assert found == {name: members[name] for name in members.keys() - SOURCES} | records
     assert archive.unpack(archive.read_archive(packed), tmp_path / "shipped") == folder
     changed = folder / "results/own/metrics/figS6.parquet"
     changed.write_bytes(b"other")

@@ -10,7 +10,8 @@ from ngo.pipeline.plan import plan
 
 ALLOWED = (
     "archive.json", "SHA256SUMS", "carried.json", "ro-crate-metadata.json",
-    "Snakefile", "workflow/rules/train.smk", "config/config.yaml", "config/reference/table1.csv",
+    "Snakefile", "workflow/Snakefile", "workflow/rules/train.smk", "config/config.yaml",
+    "config/reference/table1.csv",
     "config/reference/claims.yaml", "mine/claims.yaml", "graph.edgelist", "own_plugin.py",
     "papers/d2/config.yaml", "papers/d2/claims.yaml", "papers/own/reference/table.csv",
     "results/data/mnist.json", "results/laptop/metrics/fig1.parquet",
@@ -23,9 +24,9 @@ REFUSED = (
     "results/runs/a/metrics.parquet", "results/partitions/a.parquet", "results/sitecustomize.py",
     ".snakemake/metadata/a.json", ".env", ".ngo.yaml", "a/.b/c.yaml", "matplotlibrc", "a.pth",
     "pandas.so", "profiles/default/config.yaml", "workflow/profiles/local/config.yaml",
-    "workflow/rules/a.py", "workflow/Snakefile", "notebooks/fig1.ipynb", "logs/a.json", "a b.py",
-    "papers/own/figures/fig1.py", "papers/own/figures/claims.yaml", "papers/a/b/figures/c.py",
-    "papers/d2/notebooks/d2.ipynb", "a;b.yaml", "a\nb.yaml",
+    "workflow/rules/a.py", "workflow/rules/Snakefile", "notebooks/fig1.ipynb", "logs/a.json",
+    "a b.py", "papers/own/figures/fig1.py", "papers/own/figures/claims.yaml",
+    "papers/a/b/figures/c.py", "papers/d2/notebooks/d2.ipynb", "a;b.yaml", "a\nb.yaml",
     "{a}.yaml", "$(a).yaml", "config/", "", "a" * 300,
 )  # fmt: skip
 
@@ -52,7 +53,7 @@ def test_paths_outside_are_named_as_such(name):
 def test_sources_of_the_workflow_are_told_from_files_of_the_config():
     kinds = {name: (members.is_workflow(name), members.is_result(name)) for name in ALLOWED}
     assert [name for name, kind in kinds.items() if kind[0]] == [
-        "Snakefile", "workflow/rules/train.smk"]  # fmt: skip
+        "Snakefile", "workflow/Snakefile", "workflow/rules/train.smk"]  # fmt: skip
     assert sum(result for _, result in kinds.values()) == 4
     assert [name for name in ALLOWED if members.is_table(name)] == [
         "results/laptop/metrics/fig1.parquet", "results/runs/metrics.parquet"]  # fmt: skip

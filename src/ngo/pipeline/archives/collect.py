@@ -135,8 +135,8 @@ def _members(
         "runs": len(runs),
         "ngo": ngo.__version__,
     }
-    rules = sorted(Path(WORKFLOW).parent.glob("workflow/rules/*.smk"))
-    read = [*map(Path, paths), Path(WORKFLOW), *rules]
+    rules = sorted(Path("workflow/rules").glob("*.smk"))
+    read = [*map(Path, paths), Path(WORKFLOW), Path("workflow/Snakefile"), *rules]
     places = {**configs, **{path.as_posix(): path for path in read}, **named_members(planned)}
     members = {name: content_of(path) for name, path in places.items()}
     members[ABOUT] = (json.dumps(described, indent=2) + "\n").encode()

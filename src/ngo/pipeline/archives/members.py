@@ -33,7 +33,7 @@ SUMS = "SHA256SUMS"
 CARRIED = "carried.json"
 
 _NAME = r"\w[\w.+-]*"
-_RULES = rf"workflow/rules/{_NAME}\.smk"
+_RULES = rf"workflow/(?:Snakefile|rules/{_NAME}\.smk)"
 _CONFIG = rf"(?:{CONFIG.parent}|{PAPERS}/\w+)/{_NAME}\.yaml"
 _TABLE = rf"results/{_NAME}/metrics/{_NAME}\.parquet"
 

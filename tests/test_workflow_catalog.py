@@ -1,0 +1,88 @@
+"""What the Snakemake workflow catalogue asks of a repository with standardized usage.
+
+https://github.com/snakemake/snakemake-workflow-catalog
+"""
+
+import os
+import re
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+
+import pytest
+import running
+import yaml
+from conftest import REPOSITORY
+
+CATALOG = yaml.safe_load((REPOSITORY / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+
+
+def snakemake(*arguments: str, options: tuple[str, ...] = (), **how: object) -> tuple[int, str]:
+    """The exit code and all output of Snakemake in the repository."""
+    command = [sys.executable, *options, "-m", "snakemake", *arguments]
+    process = running.start(command, **{"cwd": REPOSITORY, **how})
+    said = "".join(running.ended(process, 240))
+    return process.returncode, said
+
+
+def test_the_main_file_is_where_the_catalogue_looks_for_it():
+    assert (REPOSITORY / "workflow/Snakefile").is_file()
+    *_, only = (REPOSITORY / "Snakefile").read_text().strip().splitlines()
+    assert only == 'include: "workflow/Snakefile"'
+    rules = list((REPOSITORY / "workflow/rules").iterdir())
+    assert {path.suffix for path in rules if path.is_file()} == {".smk"}
+    readme = (REPOSITORY / "README.md").read_text().lower()
+    assert "snakemake" in readme
+    assert "workflow" in readme
+    assert (REPOSITORY / "config/README.md").read_text().startswith("# ")
+
+
+def test_the_usage_has_the_fields_that_the_catalogue_reads():
+    assert set(CATALOG) == {"mandatory-flags", "software-stack-deployment", "report"}
+    assert set(CATALOG["mandatory-flags"]) == {"desc", "flags"}
+    ways = CATALOG["software-stack-deployment"]
+    assert set(ways) == {"conda", "apptainer", "apptainer+conda"}
+    assert all(isinstance(way, bool) for way in ways.values())
+    assert CATALOG["report"] is True
+
+
+def test_the_smallest_config_gives_a_plan():
+    code, said = snakemake("-n", "--quiet", "rules", "--cores", "1", "--directory", ".test")
+    assert code == 0, said
+
+
+@pytest.fixture(scope="module")
+def snakemake_alone(tmp_path_factory):
+    """A folder of Snakemake and the packages that it requires, and no others."""
+    folder, known, waiting = tmp_path_factory.mktemp("alone"), set(), ["snakemake"]
+    while waiting:
+        name = waiting.pop()
+        if name in known:
+            continue
+        known.add(name)
+        try:
+            found = distribution(name)
+        except PackageNotFoundError:
+            continue  # for another system
+        for top in {path.parts[0] for path in found.files or () if path.parts[0] != ".."}:
+            if not (folder / top).exists():
+                (folder / top).symlink_to(found.locate_file(top))
+        waiting += [
+            re.match(r"[\w.-]+", each)[0] for each in found.requires or () if "extra ==" not in each
+        ]
+    return folder
+
+
+def test_the_default_config_is_linted_where_the_package_is_not_installed(snakemake_alone):
+    how = {
+        "options": ("-S",),  # no other site-packages
+        "env": {**os.environ, "PYTHONPATH": str(snakemake_alone)},
+    }
+    assert not (snakemake_alone / "numpy").exists()
+    code, said = snakemake("--lint", **how)
+    assert code == 0, said
+    assert "in a good condition" in said
+    code, said = snakemake("-n", "fig3", **how)
+    assert code == 1
+    (line,) = [line for line in said.splitlines() if line.startswith("ngo: ")]
+    assert line.startswith("ngo: the package is not installed where Snakemake runs; use ")
+    assert "Traceback" not in said
