@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped release-check frameworks check format lock notebooks results-page board verdicts-page tinyimagenet-page clean
+.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board verdicts-page tinyimagenet-page clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -152,6 +152,10 @@ notebooks: setup ## The notebooks of all figures and tables, from their files
 
 results-page: setup ## docs/results.md, docs/results/, docs/assumptions.md and the summary in README.md, from the laptop tier
 	$(BIN)/python tools/results_page.py --tier laptop
+
+play: setup ## docs/play.html, the playground of consensus
+	$(BIN)/python -m ngo.report.play_page > docs/.play.html
+	mv docs/.play.html docs/play.html
 
 board: setup ## docs/board.md, docs/board.html and their tables, from the shipped archives: 1 minute
 	$(BIN)/python tools/board.py

@@ -1,0 +1,227 @@
+"""The playground: its numbers are the package's, and its links are checked."""
+
+import json
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from conftest import REPOSITORY
+from py_mini_racer import MiniRacer
+
+from ngo.gossip.bounds import chatter_V, delay_limit, finite_time_bound
+from ngo.gossip.consensus import simulate, synchronization_index
+from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.spectrum import laplacian_range
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.gossip.weights import metropolis_hastings
+from ngo.report.html_page import FOLDER
+from ngo.report.play_page import play_page
+
+SAME = 1e-12
+ROUNDS = 25
+
+# All that a run of the page's script has drawn and computed.
+RECORD = """
+function record(given, rounds) {
+  const setting = {...defaults(), ...given}, net = network(setting), law = lawOf(setting);
+  const run = trajectory(setting, net), draws = drawn(setting, net);
+  const states = each(rounds + 1).map(() => [...run.next().value]);
+  return {
+    law, states, edges: net.edges, V: states.map(indexOf), matchings: matchings(net),
+    start: [...draws.start], gradients: [...draws.gradients],
+    noise: each(rounds).map(() => [...draws.noise()]),
+    links: each(rounds).map(() => [...draws.links()]),
+  };
+}
+function predicted(given, V0) {
+  const setting = {...defaults(), ...given};
+  return predictions(setting, network(setting), V0);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def script():
+    engine = MiniRacer()
+    for name in ("mathematics", "setting"):
+        engine.eval((FOLDER / "play" / f"{name}.js").read_text(encoding="utf-8"))
+    engine.eval(RECORD)
+
+    def call(name, *values):
+        given = ", ".join(json.dumps(value) for value in values)
+        return json.loads(engine.eval(f"JSON.stringify({name}({given}))"))
+
+    return call
+
+
+def random_setting(k):
+    """Setting k of 50: all couplings, and delays, failures, drift and noise in half of them each.
+
+    γ is small and rounds are few, so that no two workers come as close as rounding errors: at a
+    tie, the sign of a difference would be that of its rounding.
+    """
+    draw = np.random.default_rng(k)
+    coupling = ("power", "linear", "capped", "implicit")[k % 4]
+    names = ("ring", "chain", "complete", "star", "torus", "exponential", "random")
+    return {
+        "graph": str(draw.choice(names)),
+        "n": int(draw.choice([2, 4, 6, 9, 10, 12, 16])),
+        "u": 0.5,
+        "coupling": coupling,
+        "p": 0.5 if k % 10 == 9 else float(draw.uniform(0.5, 1 if coupling == "implicit" else 1.5)),
+        "gamma": float(draw.uniform(0.005, 0.1)),
+        "delay": int(draw.integers(0, 6)) * int(draw.integers(2)),
+        "loss": float(draw.uniform(0, 0.6)) * int(draw.integers(2)),
+        "lr": 0.1,
+        "drift": float(draw.uniform(0, 1)) * int(draw.integers(2)),
+        "noise": float(draw.uniform(0, 1)) * int(draw.integers(2)),
+        "seed": k,
+    }
+
+
+def matrices(setting, found):
+    """The mixing matrix of each round, by the package, from what the script has drawn."""
+    n, edges = setting["n"], np.array(found["edges"], np.int64).reshape(-1, 2)
+    classes = np.array(found["matchings"])
+    for t, links in enumerate(found["links"]):
+        taken = np.ones(len(edges), bool)
+        if setting["coupling"] == "implicit":
+            taken = classes == t % (classes.max() + 1)
+        W = metropolis_hastings(n, edges[taken])
+        failed = {tuple(edge) for edge in edges[np.array(links) < setting["loss"]].tolist()}
+        ends = zip(W.receivers.tolist(), W.senders.tolist(), strict=True)
+        lost = [tuple(sorted(edge)) in failed for edge in ends]
+        yield W.without(torch.tensor(lost, dtype=torch.bool))
+
+
+def by_the_package(setting, found):
+    """The states after each round: half steps by hand, and rounds by the package's coupling."""
+    law = found["law"]
+    column = {k: torch.tensor(found[k], dtype=torch.float64) for k in ("start", "gradients")}
+    X, sent = column["start"][:, None], []
+    states = [X]
+    for t, W in enumerate(matrices(setting, found)):
+        noise = torch.tensor(found["noise"][t], dtype=torch.float64)
+        gradient = setting["drift"] * column["gradients"] + setting["noise"] * noise
+        sent.append(X - setting["lr"] * gradient[:, None])
+        run = SimpleNamespace(p=law["p"], cap=1.0)
+        at = sent[max(0, t - setting["delay"])]
+        X = COUPLINGS[law["coupling"]].step(sent[-1], W, law["gamma"], run, at=at)
+        states.append(X)
+    return torch.stack(states)
+
+
+@pytest.mark.parametrize("k", range(50))
+def test_rounds_are_those_of_the_package(script, k):
+    setting = random_setting(k)
+    found = script("record", setting, ROUNDS)
+    states = torch.tensor(found["states"], dtype=torch.float64)[:, :, None]
+    V = torch.tensor(found["V"], dtype=torch.float64)
+    expected = by_the_package(setting, found)
+    torch.testing.assert_close(states, expected, rtol=SAME, atol=SAME)
+    torch.testing.assert_close(V, synchronization_index(expected), rtol=SAME, atol=SAME)
+    if found["law"]["coupling"] == "power" and not (setting["drift"] or setting["noise"]):
+        W, law = matrices(setting, found), found["law"]
+        run = simulate(states[0], W, law["p"], law["gamma"], ROUNDS, setting["delay"])
+        torch.testing.assert_close(states, run.states, rtol=SAME, atol=SAME)
+        torch.testing.assert_close(V, run.V, rtol=SAME, atol=SAME)
+
+
+def test_the_settings_have_every_coupling_and_disturbance_with_and_without():
+    settings = [random_setting(k) for k in range(50)]
+    for coupling in ("power", "linear", "capped", "implicit"):
+        for name in ("delay", "loss", "drift", "noise"):
+            values = {bool(each[name]) for each in settings if each["coupling"] == coupling}
+            assert values == {False, True}, (coupling, name)
+
+
+@pytest.mark.parametrize("name", ["ring", "chain", "complete", "star", "torus", "exponential"])
+@pytest.mark.parametrize("n", [4, 9, 12, 100])
+def test_graphs_are_those_of_the_package(script, name, n):
+    assert script("network", {"graph": name, "n": n})["edges"] == [
+        list(edge) for edge in TOPOLOGIES[name].edges(n)
+    ]
+
+
+def test_the_edges_of_a_matching_share_no_worker(script):
+    for name in ("complete", "star", "ring"):
+        found = script("record", {"graph": name, "n": 7}, 1)
+        for number in set(found["matchings"]):
+            taken = [
+                e for e, k in zip(found["edges"], found["matchings"], strict=True) if k == number
+            ]
+            assert nx.is_matching(nx.Graph(taken), set(map(tuple, taken)))
+
+
+@pytest.mark.parametrize("name", ["ring", "chain", "complete", "star", "torus", "exponential"])
+@pytest.mark.parametrize("p", [0.5, 0.6, 0.9])
+def test_predictions_are_the_bounds_of_the_package(script, name, p):
+    gamma, n, V0 = 0.1, 10, 8.0
+    W = TOPOLOGIES[name].matrix(n)
+    setting = {"graph": name, "n": n, "p": p, "gamma": gamma}
+    found = script("predicted", setting, V0)
+    second, largest = laplacian_range(W)
+    assert found["second"] == pytest.approx(second)
+    assert found["bestGamma"] == pytest.approx(2 / (second + largest))
+    assert found["delay"] * gamma == pytest.approx(delay_limit(W, gamma))
+    assert found["sharp"] == pytest.approx(finite_time_bound(V0, W, p, gamma, "sharp"))
+    assert found["printed"] == pytest.approx(finite_time_bound(V0, W, p, gamma, "paper"))
+    assert found["floor"] == pytest.approx(chatter_V(gamma, W, p), rel=1e-6)
+
+
+def test_a_link_holds_the_whole_setting(script):
+    edges = [[0, 1], [0, 4], [2, 3]]
+    setting = script("defaults") | {
+        "graph": "own",
+        "n": 5,
+        "edges": edges,
+        "gamma": 0.0123,
+        "p": 0.755,
+    }
+    setting |= {"coupling": "capped", "delay": 3, "loss": 0.2, "seed": 7, "round": 12}
+    setting |= {"places": [[k / 4095, 1 - k / 4095] for k in range(5)]}
+    read = script("fromLink", "#" + script("toLink", setting))
+    assert read["refused"] == []
+    assert read["setting"].pop("places") == [pytest.approx(at) for at in setting.pop("places")]
+    assert read["setting"] == setting
+    assert script("toLink", script("defaults")) == ""
+
+
+@pytest.mark.parametrize(
+    ("link", "refused"),
+    [
+        ("graph=__proto__", ["graph"]),
+        ("graph=constructor&coupling=toString", ["graph", "coupling"]),
+        ("p=NaN", ["p"]),
+        ("p=0x10", ["p"]),
+        ("n=<img src=x onerror=alert(1)>", ["n"]),
+        ("gamma=1;alert(1)", ["gamma"]),
+        ("edges=AAA", ["edges"]),
+        ("n=3&edges=%00", ["edges"]),
+        ("places=" + "A" * 3000, ["places"]),
+        ("x" * 5000, ["link"]),
+        ("__proto__=1&what=2", ["unknown name"]),
+        ("=&&&=1", ["unknown name"]),
+    ],
+)
+def test_what_a_hostile_link_gives_is_left_out(script, link, refused):
+    read = script("fromLink", link)
+    assert read["refused"] == refused
+    expected = script("defaults") | ({"n": 3} if link.startswith("n=3") else {})
+    assert read["setting"] == expected
+
+
+def test_numbers_of_a_link_are_within_their_ranges(script):
+    link = "n=999999999&gamma=-5&rounds=1e9&p=1e-99&delay=2.7&round=99999"
+    setting = script("fromLink", link)["setting"]
+    assert (setting["n"], setting["gamma"], setting["rounds"]) == (100, 0.001, 2000)
+    assert (setting["p"], setting["delay"], setting["round"]) == (0.5, 3, 2000)
+
+
+def test_the_page_is_one_file_and_the_committed_one_is_current():
+    page = play_page()
+    assert "://" not in page
+    assert all(mark not in page for mark in ("src=", "@import", "url(", "eval(", "innerHTML"))
+    assert (REPOSITORY / "docs/play.html").read_text(encoding="utf-8") == page
