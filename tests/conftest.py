@@ -116,6 +116,16 @@ def least_squares(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def trained(tmp_path_factory) -> Path:
+    """A folder with the runs of a small campaign. Tests may add files, and change none of these."""
+    from small_archives import train
+
+    folder = tmp_path_factory.mktemp("trained")
+    train(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def forked():
     """Processes forked from one that has imported torch, as those of the prefork server are."""
     context = multiprocessing.get_context("forkserver")

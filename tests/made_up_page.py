@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ngo.figures import plots
+from ngo.figures import plots, style
 from ngo.figures.pages import page
 from ngo.figures.tables import save_table
 from ngo.report.contents import Contents, Shown
@@ -66,10 +66,11 @@ ROWS = [
 
 def contents(folder: Path) -> Contents:
     """The contents; their files are written to ``folder``."""
-    figure: Figure = plots.new_figure(2)
-    figure.subplots().plot([0, 1])
-    plots.caption(figure, "Bands: γ = 0.1.", "Tier made-up.")
-    plots.save_figure(figure, folder / "fig8", pd.DataFrame({"x": [1]}))
+    with style.house_style():
+        figure: Figure = plots.new_figure(2)
+        figure.subplots().set_xlabel("steps")
+        plots.caption(figure, "Bands: γ = 0.1.", "Tier made-up.")
+        plots.save_figure(figure, folder / "fig8", pd.DataFrame({"x": [1]}))
     for name in ("tableS1", "claims"):
         printed = pd.DataFrame({"Topology": ["ring <4>"], "Gap": ["0.67"]})
         save_table(printed, printed, folder / name, f"The caption of {name}.")

@@ -6,20 +6,12 @@ import json
 import pytest
 from click.testing import CliRunner
 from conftest import REPOSITORY
-from small_archives import in_this_process, members_in, train
+from small_archives import in_this_process, members_in
 
 from ngo.pipeline.archives.archive import ABOUT, OLDER, Archive, write_archive
 from ngo.pipeline.archives.collect import with_runs
 from ngo.pipeline.places import shipped_metrics
 from ngo.report.results_markdown import BEGIN
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A folder with the runs of a campaign."""
-    folder = tmp_path_factory.mktemp("trained")
-    train(folder)
-    return folder
 
 
 @pytest.fixture

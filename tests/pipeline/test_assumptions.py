@@ -129,7 +129,7 @@ def test_tables_are_grouped_by_section_and_escaped():
     assert ["seeds", "[0, 1]", "two"] in rows
     assert ["defaults.p", "0.9", r"this \| that"] in rows
     html = as_html(items, "demo")
-    assert re.findall(r"<h2>(.*)</h2>", html) == ["seeds", "defaults"]
+    assert re.findall(r"<caption>(.*)</caption>", html) == ["seeds", "defaults"]
     assert "&lt;ring&gt;" in html
     assert "<ring>" not in html
     assert "this | that" in html

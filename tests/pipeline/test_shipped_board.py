@@ -9,7 +9,7 @@ import pytest
 import yaml
 from conftest import REPOSITORY
 from made_up_board import CELLS
-from small_archives import CLAIMS, in_this_process, members_in, train
+from small_archives import CLAIMS, in_this_process, members_in
 
 from ngo.common.registry import UserError
 from ngo.figures.declaration import read_declared
@@ -17,14 +17,6 @@ from ngo.pipeline import shipped_board as board
 from ngo.pipeline.archives.archive import Archive, read_archive, sha256, write_archive
 from ngo.pipeline.places import tidy_table
 from ngo.report.board_tables import as_csv, read_board
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A folder with the runs of a campaign."""
-    folder = tmp_path_factory.mktemp("trained")
-    train(folder)
-    return folder
 
 
 @pytest.fixture

@@ -1,13 +1,16 @@
 """The page: one file with every claim, table and figure, whose links resolve."""
 
 import base64
+import io
 import re
 import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from made_up_page import ROWS, contents, row
+from PIL import Image
 from running import finished, start
 
 from ngo.common.registry import UserError
@@ -127,8 +130,8 @@ def test_questions_of_a_later_file_say_so_and_without_questions_there_is_no_sect
 
 def test_verdicts_by_topic_are_the_rows(html, parsed):
     assert "Of 5 claims, 1 holds" in parsed.texts["topics"]
-    (heads,) = re.findall(r"<th>Topic</th>(.*?)</tr>", html)
-    assert re.findall(r"<th>(.*?)</th>", heads) == [
+    (heads,) = re.findall(r'<th scope="col">Topic</th>(.*?)</tr>', html)
+    assert re.findall(r'<th scope="col">(.*?)</th>', heads) == [
         "holds", "fails", "equivalent", "undecided", "not run"
     ]  # fmt: skip
     counted = dict(re.findall(r'<tr><td><a href="#topic-\d">(.*?)</a></td>(.*)</tr>', html))
@@ -213,10 +216,19 @@ def test_the_page_of_a_smaller_tier_has_the_shipped_answers_and_verdicts(folder,
     assert "Shipped" not in html
 
 
-def test_a_figure_is_the_file_itself_with_its_caption(folder, parsed):
+def test_a_figure_is_its_file_without_the_drawn_caption_which_is_text(folder, parsed):
     ((_, image),) = (each for each in parsed.tags if each[0] == "img")
     data = image["src"].removeprefix("data:image/png;base64,")
-    assert base64.b64decode(data) == (folder / "fig8.png").read_bytes()
+    with (
+        Image.open(folder / "fig8.png") as file,
+        Image.open(io.BytesIO(base64.b64decode(data))) as shown,
+    ):
+        rows = np.asarray(file.convert("L")).min(axis=1)
+        bottom = shown.height  # the caption is below; the axes and their labels are above
+        assert rows[bottom:].min() < 200
+        assert rows[bottom - 2 : bottom + 2].min() > 250
+        cut = file.convert("RGB").crop((0, 0, file.width, bottom))
+        assert shown.convert("RGB").tobytes() == cut.tobytes()
     assert image["alt"] == "Figure 8: V"
     assert "Bands: γ = 0.1. Tier made-up." in parsed.texts["fig8"]
 

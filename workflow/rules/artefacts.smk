@@ -11,7 +11,7 @@ for SAMPLE in PLAN.universes:
             tidy_table(PLAN.tier, SAMPLE),
         localrule: True
 
-    workflow.get_rule(SAMPLE).docstring = f"The table of {SAMPLE}."
+    get_rule(SAMPLE).docstring = f"The table of {SAMPLE}."
 
 
 for ARTEFACT, ENTRY in SHOWN.items():
@@ -34,7 +34,7 @@ for ARTEFACT, ENTRY in SHOWN.items():
         shell:
             "ngo notebook {params.plugins:q} {input.source:q} --out {params.executed:q} {params.values:q} > {log:q} 2>&1"
 
-    workflow.get_rule(ARTEFACT).docstring = (
+    get_rule(ARTEFACT).docstring = (
         f"The experiment {ENTRY.title}." if ENTRY.default else f"{ENTRY.title}."
     )
 

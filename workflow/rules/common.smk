@@ -27,6 +27,7 @@ from ngo.data import download
 from ngo.common import devices
 from ngo.pipeline import config_files, damaged, snakemake_methods
 from ngo.pipeline.keys import Keys
+from ngo.pipeline.module_config import module_files
 from ngo.pipeline.plan import plan
 from ngo.cli import prefork
 from ngo.pipeline.places import tidy_table, tier_folder
@@ -38,10 +39,15 @@ from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError, nearest, unknown
 from ngo.training.spec import flag
 
+# Whether this is the workflow that was started, and not a module of another one.
+MAIN = workflow.modifier.is_main_snakefile()
+
 try:
     # A job runs again when its params change, and not by the dates of files. The params contain a
-    # key of its code, its values and its inputs (ngo.pipeline.keys).
-    snakemake_methods.replace_all()
+    # key of its code, its values and its inputs (ngo.pipeline.keys). The rules of another workflow
+    # keep Snakemake's own methods.
+    if MAIN:
+        snakemake_methods.replace_all()
 except UserError as error:
     sys.exit(f"ngo: {error}")
 
@@ -82,13 +88,20 @@ def tell_folders():
         )
 
 
-# The config files, the base first. (workflow.configfiles has the command line's first.)
-CONFIGS = [
-    os.path.relpath(path)
-    for path in ("config/config.yaml", *workflow.overwrite_configfiles)
-]
-
 try:
+    # The config files, the base first. (workflow.configfiles has the command line's first.)
+    if MAIN:
+        CONFIGS = [
+            os.path.relpath(path)
+            for path in ("config/config.yaml", *workflow.overwrite_configfiles)
+        ]
+    else:
+        if workflow.modifier.path_modifier.replace_prefix("results/") != "results/":
+            raise UserError(
+                "module: prefix is not supported, nor is replace_prefix; name the tier in its config."
+            )
+        CONFIGS = module_files(config)
+        config = config_files.read_config(CONFIGS)
     if workflow.is_main_process:
         # This loader reports what Snakemake's own ignores, such as a key that is repeated.
         config_files.read_config(CONFIGS)
@@ -163,6 +176,11 @@ def get_train_memory(wildcards, attempt):
     """The host memory that a run requests in MB, which its data set decides."""
     dataset = RUNS[wildcards.run].dataset
     return attempt * requested_memory(config["resources"]["train"], dataset)
+
+
+def get_rule(name):
+    """A rule of this workflow; a module's rules have other names outside."""
+    return workflow.get_rule(workflow.modifier.modify_rulename(name))
 
 
 def get_pattern(names):
@@ -338,7 +356,8 @@ def check_own():
 
 def check_targets():
     """Exit if a target is neither a file nor a rule, and list the rules."""
-    if "snakemake" not in Path(sys.argv[0]).parts[-2:] or not workflow.is_main_process:
+    started = "snakemake" in Path(sys.argv[0]).parts[-2:] and workflow.is_main_process
+    if not MAIN or not started:
         return
     there = {rule.name for rule in workflow.rules}
     for target in get_argument_parser().parse_known_args(sys.argv[1:])[0].targets or ():

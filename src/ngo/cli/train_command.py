@@ -51,7 +51,8 @@ TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
     "snapshots",
     multiple=True,
     metavar="STEP",
-    help=f"Keep the workers' models after this step ('{FINAL}': the last) in models.pt.",
+    help=f"Keep the workers' models after this step ('{FINAL}': the last) in models.pt  "
+    "[may be repeated]",
 )
 @click.option(
     "--checkpoint-seconds",

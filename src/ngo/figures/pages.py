@@ -14,6 +14,7 @@ from ngo.common.registry import UserError
 STYLE = """\
 body {font-family: sans-serif; margin: 2em; line-height: 1.4}
 table {border-collapse: collapse; margin: 1em 0; font-size: 90%}
+caption {text-align: left}
 th, td {padding: 0.2em 0.8em; text-align: left; vertical-align: top}
 td:not(:last-child) {white-space: nowrap}
 thead {border-top: 2px solid; border-bottom: 1px solid}
@@ -24,15 +25,15 @@ tbody {border-bottom: 2px solid}
 def page(caption: str, tables: Mapping[str, object]) -> str:
     """A page with ``caption`` above ``tables``, which map headings (may be empty) to tables.
 
-    A table is a data frame, or a list of mappings from column to text. Text is escaped.
+    A table is a data frame, or a list of mappings from column to text. Text is escaped. Each table
+    has one caption: its heading, or else the page's.
     """
-    parts = [f"<p>{escape(caption)}</p>"]
+    parts = [f"<p>{escape(caption)}</p>"] if all(tables) else []
     for heading, rows in tables.items():
-        if heading:
-            parts.append(f"<h2>{escape(heading)}</h2>")
-        parts.append(
-            tabulate(rows, "keys", tablefmt="html", showindex=False, disable_numparse=True)
-        )
+        html = tabulate(rows, "keys", tablefmt="html", showindex=False, disable_numparse=True)
+        html = re.sub(r"<th(?=[ >])", '<th scope="col"', html)
+        told = escape(heading or caption)
+        parts.append(html.replace("<table>", f"<table>\n<caption>{told}</caption>", 1))
     body = "\n".join(parts)
     return (
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{escape(caption)}'
@@ -55,10 +56,10 @@ def body(html: str) -> str:
 class _PlainTables(HTMLParser):
     """Raises a UserError for what ``page`` does not write."""
 
-    TAGS = ("p", "h2", "table", "thead", "tbody", "tr", "th", "td")
+    TAGS = ("p", "table", "caption", "thead", "tbody", "tr", "th", "td")
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        plain = all(re.fullmatch(r"style=text-align: \w+;", f"{k}={v}") for k, v in attrs)
+        plain = all(re.fullmatch(r"style=text-align: \w+;|scope=col", f"{k}={v}") for k, v in attrs)
         if tag not in self.TAGS or not plain:
             raise _not_a_table(tag)
 

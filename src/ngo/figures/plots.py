@@ -31,6 +31,9 @@ LABEL_ROOM = 0.1
 DESCRIPTION = "Description"
 """The key of the caption in the metadata of a PNG file."""
 
+CAPTION_SHARE = "Caption share"
+"""The key of the share of a PNG file's height, at its bottom, that shows the caption."""
+
 
 def new_figure(height: float, width: float = TEXT_WIDTH) -> Figure:
     """An empty figure of this size in inches, independent of pyplot and its backend."""
@@ -57,7 +60,8 @@ def save_figure(figure: Figure, stem: str | Path, shown: pd.DataFrame) -> Path:
     same bytes each time.
     """
     caption = " ".join(figure.get_supxlabel().split()) or None
-    undated = {"png": {"Software": None, DESCRIPTION: caption}, "pdf": {"CreationDate": None}}
+    told = {DESCRIPTION: caption, CAPTION_SHARE: _caption_share(figure)}
+    undated = {"png": {"Software": None, **told}, "pdf": {"CreationDate": None}}
     for kind, metadata in undated.items():
         with atomic_file(f"{stem}.{kind}") as temporary:
             figure.savefig(temporary, metadata=metadata)
@@ -65,6 +69,16 @@ def save_figure(figure: Figure, stem: str | Path, shown: pd.DataFrame) -> Path:
     with atomic_file(f"{stem}.csv") as temporary:
         shown.to_csv(temporary, index=False, lineterminator="\n")
     return Path(f"{stem}.png")
+
+
+def _caption_share(figure: Figure) -> str | None:
+    """The share of the figure's height that the caption takes; None without one."""
+    label = next((each for each in figure.texts if each.get_text() == figure.get_supxlabel()), None)
+    engine = figure.get_layout_engine()
+    if label is None or not label.get_text() or engine is None:
+        return None
+    inches = label.get_window_extent().height / figure.dpi + 1.5 * engine.get().get("h_pad", 0)
+    return f"{inches / figure.get_figheight():.4f}"
 
 
 def caption(figure: Figure, *sentences: str) -> None:

@@ -70,13 +70,14 @@ def shared(name: str) -> Declared:
 
 
 def reference(name: str) -> str:
-    """The folder with the published numbers of a paper, as CSV files."""
-    return "config/reference" if name == NGO else f"{PAPERS}/{name}/reference"
+    """The folder with a paper's published numbers, as CSV files: here, or in the repository."""
+    folder = _reference(name)
+    return folder if Path(folder).is_dir() else os.path.relpath(REPOSITORY / folder)
 
 
 def published(name: str, root: Path = Path()) -> list[str]:
     """The files with the published numbers of a paper that are in ``root``, as paths from there."""
-    files = (root / reference(name)).glob("*.csv")
+    files = (root / _reference(name)).glob("*.csv")
     return sorted(path.relative_to(root).as_posix() for path in files)
 
 
@@ -94,6 +95,10 @@ def paper_of(config: Mapping) -> Paper:
     if section["name"] not in names:
         raise unknown("paper.name", section["name"], names)
     return Paper(**section)
+
+
+def _reference(name: str) -> str:
+    return "config/reference" if name == NGO else f"{PAPERS}/{name}/reference"
 
 
 def _names() -> list[str]:

@@ -31,7 +31,8 @@ EVIDENCE = "settings/figures.md#matrix"
 MARKDOWN = """\
 # The board
 
-The claims of {papers}, judged by the same tests on runs of the same code. {counted} `make board`
+The claims of papers on decentralized learning, judged by the same tests on runs of the same code.
+{counted} `make board`
 writes this page, [the same as one HTML file](board.html) and their tables
 ([papers](../src/ngo/report/tables/papers.csv), [claims](../src/ngo/report/tables/claims.csv),
 [methods in settings](../src/ngo/report/tables/matrix.csv)) from the shipped archives.
@@ -71,7 +72,6 @@ All methods, in percent, with 95 % intervals. **Bold** is the best of a setting;
 def as_markdown(board: Board) -> str:
     """The page as Markdown."""
     return MARKDOWN.format(
-        papers=_many(len(board.papers), "paper"),
         counted=told(board),
         when=_when(board),
         table=_papers(board),
@@ -105,11 +105,12 @@ KNOWN = (*VERDICTS, *OVER_UNIVERSES)
 
 
 def told(board: Board) -> str:
-    """How many claims have each verdict, and how many papers were not run."""
+    """How many papers were run, the verdicts on their claims, and how many were not run."""
     found = {k: n for k, n in counts(board.claims).items() if n or k in VERDICTS}
-    absent = [paper for paper in board.papers if not paper.archive]
-    rest = f" {_many(len(absent), 'paper')} not run." if absent else ""
-    return counted({**found, MARKED: 0}) + rest
+    run = sum(bool(paper.archive) for paper in board.papers)
+    absent = len(board.papers) - run
+    rest = f" {_many(absent, 'more paper')} not run." if absent else ""
+    return f"{_many(run, 'paper')} run. {counted({**found, MARKED: 0})}{rest}"
 
 
 def counts(claims: Iterable[BoardClaim]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from PIL import Image
 
 from ngo.figures.pages import body
-from ngo.figures.plots import DESCRIPTION
+from ngo.figures.plots import CAPTION_SHARE, DESCRIPTION
 from ngo.report.contents import Contents, content, text
 from ngo.report.findings import LATER
 from verdicts.counts import WORDS, counted, registered
@@ -72,19 +72,26 @@ def topics_of(contents: Contents) -> dict[str, str]:
 
 
 def picture(path: Path) -> dict[str, object]:
-    """A PNG file as a data URI, with its size in pixels and its caption."""
+    """A PNG file as a data URI, with its size in pixels and its caption.
+
+    A caption that is drawn in the picture is cut off: the page has it as text.
+    """
     data = content(path)
     with Image.open(io.BytesIO(data)) as image:
         width, height = image.size
         caption = image.info.get(DESCRIPTION, "")
+        if share := image.info.get(CAPTION_SHARE):
+            height -= round(float(share) * height)
+            stream = io.BytesIO()
+            image.crop((0, 0, width, height)).save(stream, "PNG", optimize=True)
+            data = stream.getvalue()
     uri = f"data:image/png;base64,{b64encode(data).decode()}"
     return {"uri": uri, "width": width, "height": height, "caption": caption}
 
 
 def table(stem: Path) -> Markup:
-    """The caption and the tables of a saved HTML table, with headings below those of the page."""
-    html = body(text(stem.with_name(f"{stem.name}.html")))
-    return Markup(html.replace("<h2>", "<h4>").replace("</h2>", "</h4>"))
+    """The tables of a saved HTML table, with their captions."""
+    return Markup(body(text(stem.with_name(f"{stem.name}.html"))))
 
 
 @cache

@@ -6,21 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from small_archives import TABLE, fitted, forged, in_this_process, members_in, ngo, train
+from small_archives import TABLE, fitted, forged, in_this_process, members_in, ngo
 
 from ngo.analysis import results
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.crate import CRATE
 from ngo.pipeline.archives.packed_runs import packed
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A folder with the runs and the measurements of a campaign."""
-    folder = tmp_path_factory.mktemp("trained")
-    train(folder)
-    return folder
 
 
 @pytest.fixture

@@ -1,12 +1,35 @@
-// The filters of the table of claims. Without scripts, the whole table is there.
+// Search, and the filters of the table of claims. Without scripts, the whole page is there.
 "use strict";
 const form = document.getElementById("filter");
 const rows = [...document.querySelectorAll("tr[data-verdict]")];
 const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
 const folded = document.getElementById("undecidable");
 
+const split = (input) => input.value.toLowerCase().split(/\s+/).filter(Boolean);
+
+// Links to the parts of the page that have all words.
+const search = document.getElementById("search");
+const MOST = 30;
+const parts = [...document.querySelectorAll(".answer, .topic, tr[id], article, #assumptions, #provenance")].map(
+  (part) => ({ part, text: part.textContent.toLowerCase() })
+);
+
+function find() {
+  const words = split(search.elements.words);
+  const found = words.length ? parts.filter(({ text }) => words.every((word) => text.includes(word))) : [];
+  search.querySelector("ul").replaceChildren(...found.slice(0, MOST).map(({ part }) => {
+    const link = Object.assign(document.createElement("a"), { href: `#${part.id}` });
+    link.textContent = part.querySelector("h2, h3, h4, summary, a, td").textContent.replace("↑", "").trim();
+    const item = document.createElement("li");
+    item.append(link);
+    return item;
+  }));
+  const more = found.length > MOST ? `, the first ${MOST}` : "";
+  search.querySelector("output").textContent = words.length ? `${found.length} found${more}` : "";
+}
+
 function show() {
-  const words = form.elements.search.value.toLowerCase().split(/\s+/);
+  const words = split(form.elements.search);
   const chosen = [...form.querySelectorAll("select")].filter((select) => select.value);
   let count = 0;
   for (const row of rows) {
@@ -35,7 +58,9 @@ function reveal() {
   target.scrollIntoView();
 }
 
-form.hidden = false;
+form.hidden = search.hidden = false;
+search.addEventListener("input", find);
+search.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("input", show);
 form.addEventListener("reset", () => setTimeout(show));
 form.addEventListener("submit", (event) => event.preventDefault());
