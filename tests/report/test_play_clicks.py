@@ -47,6 +47,7 @@ def test_it_plays_to_the_end_and_tells_what_happened(page):
     page.open(PAGE)
     assert page.value("playing") is True
     page.click("#play")
+    page.value("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
     assert page.value("$('play').textContent") == "Play"
     page.value("new Promise(done => (function wait() { told ? done() : setTimeout(wait, 20) })())")
     said = page.value("$('says').textContent")
