@@ -1,4 +1,4 @@
-"""The examples: the README's ten lines, the notebook, and the config of text."""
+"""The examples: the README's comparison, the notebook, and the config of text."""
 
 import re
 import runpy
@@ -23,17 +23,24 @@ def readme_code(heading):
     return re.search(rf"^## {heading}$.*?^```python\n(.*?)^```", README, re.S | re.M)[1]
 
 
-def test_the_readmes_lines_train_and_print_its_table(tmp_path, capsys):
-    code = readme_code("From Python")
-    assert len([line for line in code.splitlines() if line]) <= 13
-    (tmp_path / "example.py").write_text(code)
-    found = runpy.run_path(str(tmp_path / "example.py"))
-    assert len(found["run"].models) == 16
-    printed = re.findall(r"^\d+ +(\w+) +(\S+) +(\S+)$", capsys.readouterr().out, re.M)
-    table = re.findall(r"^\| `(\w+)`.* \| (\S+) % \| (\S+) % \|$", README, re.M)
-    assert [method for method, *_ in printed] == [method for method, *_ in table] == ["dsgd", "ngo"]
-    for (_, *ours), (_, *said) in zip(printed, table, strict=True):  # to the rounding of a machine
-        assert [100 * float(each) for each in ours] == pytest.approx([*map(float, said)], abs=2)
+def test_the_readmes_comparison_runs_and_gives_its_table(tmp_path, monkeypatch):
+    path = REPOSITORY / "examples/compare.py"
+    code = path.read_text(encoding="utf-8")
+    assert code[code.index("import matplotlib") :] == readme_code("From Python")
+    monkeypatch.chdir(tmp_path)
+    found = runpy.run_path(str(path))
+    assert (tmp_path / "compare.png").stat().st_size > 10_000
+    grid = [case["gamma"] for case in found["grid"]]
+    table = re.findall(r"^\| `(\w+)`.* \| (\S+) \| (\S+) % \| (\S+) % \|$", README, re.M)
+    assert [method for method, *_ in table] == sorted(found["cases"])
+    means = found["ends"].groupby(["method", "gamma"])[found["columns"]].mean()
+    for method, gamma, *said in table:  # to the rounding of a machine
+        ours = 100 * means.loc[method, float(gamma)]
+        assert ours.tolist() == pytest.approx([*map(float, said)], abs=2)
+        # The table's γ is the best one, or as good; it is not at an edge of the grid.
+        held_out = found["held_out"][method]
+        assert held_out[float(gamma)] <= held_out.min() + 0.03
+        assert method == "dsgd" or min(grid) < found["best"][method][1] < max(grid)
 
 
 def test_the_readmes_consensus_example_runs(capsys):

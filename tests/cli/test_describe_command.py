@@ -22,9 +22,8 @@ pytestmark = pytest.mark.usefixtures("own_entries")
 
 
 def example():
-    """The command and the overlay of config/README.md, verbatim."""
-    page = (REPOSITORY / "config/README.md").read_text(encoding="utf-8")
-    part = page[page.index("## Your own data") : page.index("## Your own claims")]
+    """The command and the overlay of docs/how_to/described_data.md, verbatim."""
+    part = (REPOSITORY / "docs/how_to/described_data.md").read_text(encoding="utf-8")
     command = re.search(r"^    ngo (describe .*)$", part, re.M)[1]
     return command.split(), re.search(r"^```yaml\n(.*?)^```$", part, re.M | re.S)[1]
 

@@ -21,9 +21,9 @@ def fresh(tmp_path_factory):
 
 
 def test_an_experiment_of_ones_own_as_documented(tmp_path):
-    """The overlay and the command of config/README.md, verbatim."""
+    """The overlay and the command of docs/how_to/experiment.md, verbatim."""
     clone = Clone(tmp_path / "ngo")
-    page = (REPOSITORY / "config/README.md").read_text()
+    page = (REPOSITORY / "docs/how_to/experiment.md").read_text()
     overlay = re.search(r"^```yaml\n(tier: .*?)^```", page, flags=re.MULTILINE | re.DOTALL)[1]
     command = re.search(r"^    snakemake (myexp .*)$", page, flags=re.MULTILINE)[1]
     assert len(overlay.splitlines()) == 5
