@@ -20,7 +20,8 @@ def tool(monkeypatch):
 
 
 def test_environment_yml_has_the_locks_versions(tool):
-    assert (REPOSITORY / "environment.yml").read_text() == tool.environment()
+    for name, text in tool.texts().items():
+        assert (REPOSITORY / name).read_text() == text
 
 
 def planned(target, **environment):

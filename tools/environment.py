@@ -1,4 +1,4 @@
-"""Write environment.yml, the conda environment with the versions of requirements.lock.
+"""Write environment.yml and workflow/envs/ngo.yaml, with the versions of requirements.lock.
 
 pip installs the packages, from the same registry as those of the lock, so that both environments
 contain the same build of torch. ``make lock`` runs this script.
@@ -33,21 +33,30 @@ def project() -> dict:
     return tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def direct() -> list[str]:
-    """The packages that pyproject.toml lists for the pipeline and for development."""
-    extras = project()["optional-dependencies"]
-    wanted = project()["dependencies"] + extras["pipeline"] + extras["dev"]
+def direct(*extras: str) -> list[str]:
+    """The packages that pyproject.toml lists, with those of ``extras``."""
+    optional = project()["optional-dependencies"]
+    wanted = project()["dependencies"] + [each for name in extras for each in optional[name]]
     names = {re.match(r"[A-Za-z0-9._-]+", name).group().lower() for name in wanted}
     return sorted(names - {project()["name"]})
 
 
-def environment() -> str:
-    """The text of environment.yml."""
+def environment(*extras: str) -> str:
+    """An environment with the packages of ``extras``, without ngo itself."""
     versions = locked()
     python = re.match(r">=(\d+\.\d+)", project()["requires-python"]).group(1)
-    lines = [f"      - {name}=={versions[name]}" for name in direct()]
-    return HEADER.format(python=python) + "\n".join([*lines, "      - --editable ."]) + "\n"
+    lines = [f"      - {name}=={versions[name]}" for name in direct(*extras)]
+    return HEADER.format(python=python) + "\n".join(lines) + "\n"
+
+
+def texts() -> dict[str, str]:
+    """The environment for development, and that of jobs, where a script installs ngo."""
+    return {
+        "environment.yml": environment("pipeline", "dev") + "      - --editable .\n",
+        "workflow/envs/ngo.yaml": environment("pipeline"),
+    }
 
 
 if __name__ == "__main__":
-    (REPOSITORY / "environment.yml").write_text(environment(), encoding="utf-8")
+    for name, text in texts().items():
+        (REPOSITORY / name).write_text(text, encoding="utf-8")

@@ -1,5 +1,7 @@
 """Findings: sentences that say no more than the verdicts."""
 
+import json
+
 import pytest
 from conftest import REPOSITORY
 from made_up_page import EMPTY, FINDINGS, ROWS, row
@@ -113,3 +115,19 @@ def test_a_mistake_in_a_file_of_findings_is_one_line(tmp_path, text, message):
     with pytest.raises(UserError, match=message) as told:
         findings(ROWS, tmp_path / "findings.yaml")
     assert "\n" not in str(told.value)
+
+
+def test_a_claim_has_a_setting_to_play_from_its_own_file_or_the_present_one(tmp_path):
+    setting = "graph=ring&n=2&p=0.5"
+    (tmp_path / "old.yaml").write_text(FINDINGS)
+    (tmp_path / "new.yaml").write_text(f"{FINDINGS}\nplay: {{'15': {setting}, other: n=3}}\n")
+    assert findings(ROWS, tmp_path / "old.yaml").play == {}
+    assert findings(ROWS, tmp_path / "new.yaml").play == {"15": setting}
+    assert findings(ROWS, tmp_path / "old.yaml", tmp_path / "new.yaml").play == {"15": setting}
+
+
+@pytest.mark.parametrize("setting", ["", "n", "n=3)", "n=<b>", "../x#n=3", "n=3&", "n=3\n"])
+def test_a_setting_that_is_more_than_names_and_values_is_refused(tmp_path, setting):
+    (tmp_path / "findings.yaml").write_text(f"{FINDINGS}\nplay: {{'15': {json.dumps(setting)}}}\n")
+    with pytest.raises(UserError, match=r"findings\.play\.15: .* is no setting"):
+        read_findings(tmp_path / "findings.yaml")

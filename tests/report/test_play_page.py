@@ -16,8 +16,12 @@ from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.spectrum import laplacian_range
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.gossip.weights import metropolis_hastings
+from ngo.report.findings import read_findings
 from ngo.report.html_page import FOLDER
 from ngo.report.play_page import play_page
+
+# Parts of links that say what the default is.
+DEFAULTS = ("graph=ring", "n=10", "gamma=0.1", "p=0.6", "rounds=300")
 
 SAME = 1e-12
 ROUNDS = 25
@@ -225,3 +229,15 @@ def test_the_page_is_one_file_and_the_committed_one_is_current():
     assert "://" not in page
     assert all(mark not in page for mark in ("src=", "@import", "url(", "eval(", "innerHTML"))
     assert (REPOSITORY / "docs/play.html").read_text(encoding="utf-8") == page
+
+
+def test_claims_are_played_at_allowed_settings_that_differ_from_the_default(script):
+    played = read_findings(REPOSITORY / "config/reference/findings.yaml")["play"]
+    page = (REPOSITORY / "docs/results/claims.md").read_text(encoding="utf-8")
+    for link in set(played.values()):
+        read = script("fromLink", link)
+        assert read["refused"] == []
+        assert sorted(script("toLink", read["setting"]).split("&")) == sorted(
+            each for each in link.split("&") if each not in DEFAULTS
+        )
+        assert f"[try it](../play.html#{link})" in page

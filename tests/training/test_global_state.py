@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 import torch
 
-from ngo.training.global_state import isolated, restored_streams, seed_streams, streams
+from ngo.training.global_state import (
+    isolated,
+    restored_streams,
+    seed_streams,
+    set_stream_states,
+    stream_states,
+    streams,
+)
 
 
 def everything():
@@ -85,3 +92,13 @@ def test_every_draw_is_noticed_and_taken_back(draw):
 def test_the_largest_seed_is_allowed():
     with restored_streams():
         seed_streams(2**63 - 1)
+
+
+def test_the_streams_of_a_checkpoint_are_restored():
+    def drawn():
+        return random.random(), float(np.random.rand()), float(torch.rand(1))
+
+    states = stream_states()
+    first = drawn()
+    set_stream_states(states)
+    assert drawn() == first

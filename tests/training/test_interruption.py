@@ -1,5 +1,6 @@
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -43,3 +44,35 @@ def test_another_run_in_the_folder_is_refused(tmp_path):
     text = told(out=tmp_path, lr=0.7)
     assert "with lr 0.05 and not 0.7; choose another folder, or delete this one." in text
     assert "with loss" in told(out=tmp_path, loss=lambda out, y: out.square().mean())
+
+
+def test_a_second_ctrl_c_takes_effect_at_once(monkeypatch):
+    monkeypatch.setattr("ngo.training.interruption.TOGETHER", 0)
+
+    def press(state):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        quick(on_step=press)
+
+
+def test_sigterm_leaves_a_checkpoint_and_goes_on_to_its_handler(tmp_path):
+    def press(state):
+        if state.step == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    handled = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: handled.append(number))
+    try:
+        with pytest.warns(RuntimeWarning, match="interrupted at step 3"):
+            quick(out=tmp_path, on_step=press)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert handled == [signal.SIGTERM]
+    assert equal(quick(out=tmp_path), quick())
+
+
+def test_fit_runs_in_a_thread_too():
+    with ThreadPoolExecutor(1) as pool:
+        assert equal(pool.submit(quick).result(), quick())

@@ -26,6 +26,8 @@ for ARTEFACT, ENTRY in SHOWN.items():
             get_outputs(ENTRY),
         log:
             f"logs/<tier>/notebooks/{ARTEFACT}.log",
+        conda:
+            ENVIRONMENT
         params:
             executed=get_executed(ARTEFACT),
             values=PLAN.notebook_flags(ARTEFACT),
@@ -53,6 +55,8 @@ rule assumptions:
         ),
     log:
         "logs/<tier>/assumptions.log",
+    conda:
+        ENVIRONMENT
     params:
         flags=get_flags({"config": CONFIGS}),
         key=KEYS.assumptions(CONFIGS),
@@ -85,6 +89,8 @@ rule report:
         "results/<tier>/report.html",
     log:
         "logs/<tier>/report.log",
+    conda:
+        ENVIRONMENT
     params:
         flags=get_flags({"config": CONFIGS}),
         key=get_report_key,

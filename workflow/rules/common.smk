@@ -30,6 +30,7 @@ from ngo.pipeline.keys import Keys
 from ngo.pipeline.module_config import module_files
 from ngo.pipeline.plan import plan
 from ngo.cli import prefork
+from ngo.pipeline.paper import REPOSITORY
 from ngo.pipeline.places import tidy_table, tier_folder
 from ngo.pipeline.work import requested_memory
 from ngo.measures.measurement import MEASUREMENTS
@@ -132,12 +133,27 @@ DATA_ROOT = download.data_root(config=config["data"]["root"])
 # How many runs share a GPU of one machine, at most.
 RUNS_PER_GPU = config.get("runs_per_gpu", 1)
 
+# With --sdm, jobs have the commands of an environment or an image, and the code of this folder.
+DEPLOYED = {
+    method.name.lower() for method in workflow.deployment_settings.deployment_method
+} & {"conda", "apptainer"}
+# (Snakemake would read a brace in the path of the repository as a wildcard.)
+ENVIRONMENT = "../envs/ngo.yaml" if "conda" in DEPLOYED else None
+IMAGE = os.path.relpath(REPOSITORY / "workflow/envs/ngo.sif")
+if "apptainer" in DEPLOYED and not os.path.exists(IMAGE):
+    sys.exit(
+        "ngo: container: workflow/envs/ngo.sif is not there; build it in the folder of the repository:"
+        " apptainer build workflow/envs/ngo.sif workflow/envs/ngo.def"
+    )
+os.environ.update(NGO_REPOSITORY=str(REPOSITORY))  # for envs/ngo.post-deploy.sh
+
 # Jobs find this environment's commands and the data, wherever they run.
 # (Snakemake formats the prefix.)
 PREFIX = (
-    f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH"
-    f" {download.ROOT_VARIABLE}={quote(str(DATA_ROOT.resolve()))}; "
-)
+    f"export PYTHONPATH={quote(str(REPOSITORY / 'src'))}"
+    if DEPLOYED
+    else f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH"
+) + f" {download.ROOT_VARIABLE}={quote(str(DATA_ROOT.resolve()))}; "
 shell.prefix(PREFIX.replace("{", "{{").replace("}", "}}"))
 
 # The number of GPU jobs at once. (A cluster counts its own GPUs.)

@@ -24,7 +24,7 @@ onstart:
             check_content(name, DATA_ROOT)
         trained = get_trained(jobs)
         check_shares(trained, DATA_ROOT)
-        if len(jobs) > FEW and config["warm"] and HERE and not GPU:
+        if len(jobs) > FEW and not DEPLOYED and config["warm"] and HERE and not GPU:
             prefork.start().export()
         follow_training(jobs)
     except UserError as error:
@@ -39,6 +39,8 @@ rule data:
         "logs/data/{dataset}.log",
     # The nodes of a cluster may have no network.
     localrule: True
+    conda:
+        ENVIRONMENT
     params:
         key=lambda wildcards: KEYS.data_set(wildcards.dataset),
         plugins=get_plugins,
@@ -54,6 +56,8 @@ rule partition:
         "results/partitions/{partition}.parquet",
     log:
         "logs/partitions/{partition}.log",
+    conda:
+        ENVIRONMENT
     params:
         flags=lambda wildcards: get_flags(
             PARTITIONS[wildcards.partition].partition_fields

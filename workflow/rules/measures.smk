@@ -12,6 +12,8 @@ rule measure:
         "logs/<tier>/measures/{kind}_{artefact}.log",
     wildcard_constraints:
         kind=get_measurements(exclusive=False),
+    conda:
+        ENVIRONMENT
     resources:
         **get_resources("measure"),
     params:
@@ -40,6 +42,8 @@ rule classes:
         "results/<tier>/metrics/classes_{artefact}.parquet",
     log:
         "logs/<tier>/measures/classes_{artefact}.log",
+    conda:
+        ENVIRONMENT
     params:
         key=get_table_key("classes_{artefact}"),
         plugins=get_plugins,

@@ -15,6 +15,10 @@ rule train:
     wildcard_constraints:
         # All but those of train_and_keep. (A pattern of all names would be read again for each job.)
         run=f"(?!({get_pattern(PLAN.snapshots)})/)[^/]+",
+    # exec: the run receives the job's signals. --overwrite: when a job starts, finished files are out
+    # of date; a checkpoint of the same run is resumed nevertheless.
+    conda:
+        ENVIRONMENT
     threads: config["threads"]
     resources:
         mem_mb=get_train_memory,
@@ -26,8 +30,6 @@ rule train:
         flags=lambda wildcards: RUNS[wildcards.run].flags(),
         key=lambda wildcards: KEYS.run(wildcards.run),
         plugins=get_plugins,
-    # exec: the run receives the job's signals. --overwrite: when a job starts, finished files are out
-    # of date; a checkpoint of the same run is resumed nevertheless.
     shell:
         "exec ngo train {params.plugins:q} {params.flags:q} --partition-file {input.partition:q} --device {resources.device:q}"
         " --runs-per-gpu {resources.runs_per_gpu} --threads {threads} --overwrite --out results/runs/{wildcards.run:q} > {log:q} 2>&1"
@@ -57,6 +59,8 @@ rule aggregate:
         "results/<tier>/metrics/{experiment}.parquet",
     log:
         "logs/<tier>/aggregate/{experiment}.log",
+    conda:
+        ENVIRONMENT
     params:
         key=get_table_key("{experiment}"),
         mixed=get_mixed_versions,
@@ -74,6 +78,8 @@ rule training:
         "results/<tier>/metrics/runs.parquet",
     log:
         "logs/<tier>/aggregate/runs.log",
+    conda:
+        ENVIRONMENT
     params:
         key=get_table_key("runs"),
         mixed=get_mixed_versions,

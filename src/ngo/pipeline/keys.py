@@ -43,7 +43,9 @@ CLASSES = "ngo.analysis.results:class_counts"
 DRAWING = "ngo.figures.making:Opened"
 ASSUMPTIONS = "ngo.pipeline.assumptions"
 PAGE = ("ngo.pipeline.report_contents", "ngo.report.html_page")
-PAGE_TEXTS = ("page.html.jinja", "page.css", "page.js")
+PLAY_SCRIPTS = ("mathematics.js", "setting.js", "drawing.js", "page.js", "input.js")
+PLAY_TEXTS = ("play.html.jinja", "play.css", *PLAY_SCRIPTS)
+PAGE_TEXTS = ("page.html.jinja", "page.css", "page.js", *(f"play/{name}" for name in PLAY_TEXTS))
 
 
 class Keys:

@@ -7,8 +7,9 @@ statement, its verdict in words, and the measured numbers, so it never says more
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ngo.common.registry import UserError, shown
@@ -20,6 +21,9 @@ from verdicts.yaml_files import read_mapping
 
 _WORDS = {EQUIVALENT: "no difference beyond the margin"}
 """What a verdict is called where its name does not say it."""
+
+SETTING = re.compile(r"[a-z]+=[a-z0-9.]+(&[a-z]+=[a-z0-9.]+)*")
+"""A setting of the playground."""
 
 LATER = (
     "These results were archived before the questions were written. Claims that were added since "
@@ -71,6 +75,8 @@ class Findings:
     """Whether the questions are of a later file, because the campaign's own has none."""
     title: str = ""
     """The title of the page; empty if the file names none."""
+    play: Mapping[str, str] = field(default_factory=dict)
+    """The settings of the playground that show claims, by claim: fragments of its address."""
 
 
 def findings(
@@ -79,11 +85,14 @@ def findings(
     """The findings that ``path`` lists, from the verdicts; without a file, all under one heading.
 
     A claim that the ledger does not have is left out, and so is a question or topic without claims.
-    A file from before there were questions has those of the file ``present``.
+    A file from before there were questions, or settings to play, has those of ``present``.
     """
     listed = read_findings(path) if path else _of_all(rows)
     later = "questions" not in listed and present is not None
     asked = (read_findings(present) if later else listed).get("questions", [])
+    plays = (listed if "play" in listed or present is None else read_findings(present)).get(
+        "play", {}
+    )
     by_id = {row.claim: row for row in rows}
 
     def told(ids: Iterable[str]) -> tuple[Sentence, ...]:
@@ -108,6 +117,7 @@ def findings(
         whole,
         later and bool(answers),
         listed.get("title", ""),
+        {claim: plays[claim] for claim in plays if claim in by_id},
     )
 
 
@@ -127,6 +137,11 @@ def read_findings(path: str | Path) -> dict:
         _check(f"findings.topics[{k}]", topic, {"title": str, "about": str, "claims": list})
     if "questions" in listed:
         _check("findings", listed, {"questions": list})
+    if "play" in listed:
+        _check("findings", listed, {"play": dict})
+    for claim, setting in listed.get("play", {}).items():
+        if not SETTING.fullmatch(setting):
+            raise UserError(f"findings.play.{claim}: {shown(setting)} is no setting: name=value&….")
     for k, question in enumerate(listed.get("questions", [])):
         _check(f"findings.questions[{k}]", question, {"asks": str, "claims": dict})
     return listed

@@ -25,6 +25,8 @@ FOLDER = Path(__file__).with_name("page")
 
 def html_page(contents: Contents) -> str:
     """The page. Raises a UserError if a file is absent, or if a claim is shown nowhere."""
+    from ngo.report.play_page import play_page
+
     contents.check()
     rows, found = contents.rows, contents.findings
     filters = {"picture": picture, "table": table, "prose": prose, "hue": hue}
@@ -42,6 +44,7 @@ def html_page(contents: Contents) -> str:
         later=LATER,
         style=Markup(text(FOLDER / "page.css")),
         script=Markup(text(FOLDER / "page.js")),
+        playground=play_page() if found.play else "",
     )
     return page + "\n"
 

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from ngo.report.contents import text
 from ngo.report.html_page import FOLDER, environment
 
-SCRIPTS = ("mathematics", "setting", "drawing", "page")
+SCRIPTS = ("mathematics", "setting", "drawing", "page", "input")
 """The parts of the script, in order."""
 
 

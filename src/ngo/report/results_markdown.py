@@ -192,7 +192,8 @@ def claims_table(contents: Contents, rows: Sequence[Row]) -> str:
     cells = [
         {
             "Id": f'<a id="{row.anchor}"></a>{escaped(row.claim)}',
-            "Claim": f"[{escaped(row.statement)}](figures.md#{contents.target(row)})",
+            "Claim": f"[{escaped(row.statement)}](figures.md#{contents.target(row)})"
+            + played(contents.findings, row),
             "Place": escaped(row.place),
             "Verdict": row.verdict + row.also,
             "Expected": escaped(str(row.expectation or "")),
@@ -204,6 +205,12 @@ def claims_table(contents: Contents, rows: Sequence[Row]) -> str:
         for row in rows
     ]
     return tabulate(cells, "keys", tablefmt="pipe", disable_numparse=True)
+
+
+def played(found: Findings, row: Row) -> str:
+    """A link to the playground at the setting that shows a claim; empty if none does."""
+    setting = found.play.get(row.claim)
+    return f" · [try it](../play.html#{setting})" if setting else ""
 
 
 def replaced(document: str, block: str) -> str:

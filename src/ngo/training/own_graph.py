@@ -92,7 +92,7 @@ def _matrix(given: Any) -> MixingMatrix:
         raise UserError(f"topology: a {kind} is no graph or matrix; {EXAMPLE}.") from None
     n, problem = len(W) if W.dim() else 0, None
     if W.dim() != 2 or W.shape[1] != n or n < 1:
-        problem = f"has shape {list(W.shape)}; it must be [n, n] for n workers"
+        problem = f"has shape {list(W.shape)}; it must be [n, n] for n workers, {EXAMPLE}"
     elif not W.isfinite().all():
         problem = "has entries that are not finite"
     elif (W < 0).any():

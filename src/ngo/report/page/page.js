@@ -67,3 +67,12 @@ form.addEventListener("submit", (event) => event.preventDefault());
 window.addEventListener("hashchange", reveal);
 show();
 if (location.hash) reveal();
+
+// The playground is a page within this one: it opens at the setting that shows a claim.
+for (const button of document.querySelectorAll("button[data-play]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const page = new Blob([JSON.parse(document.getElementById("playground").textContent)], { type: "text/html" });
+    window.open(`${URL.createObjectURL(page)}#${button.dataset.play}`);
+  });
+}

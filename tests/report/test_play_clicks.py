@@ -1,0 +1,177 @@
+"""The playground in headless Chromium: clicks, keys, links, widths, themes and frames."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from browser import browser
+from conftest import REPOSITORY
+from made_up_page import contents
+
+from ngo.report.html_page import html_page
+from ngo.report.play_page import play_page
+
+PAGE = (REPOSITORY / "docs/play.html").as_uri()
+
+# The median milliseconds of the script's work in a frame, over 90 frames.
+FRAMES = """new Promise(done => {
+  const all = [], real = requestAnimationFrame;
+  requestAnimationFrame = (work) => real((now) => {
+    const start = performance.now();
+    work(now);
+    all.push(performance.now() - start);
+    if (all.length === 90) done(all.sort((a, b) => a - b)[45]);
+  });
+})"""
+
+
+@pytest.fixture
+def page(tmp_path):
+    with browser(tmp_path) as found:
+        yield found
+        assert found.errors == []
+
+
+def worker(page, i):
+    """Where worker i is in the window."""
+    return tuple(
+        page.value(
+            f"(() => {{ const b = $('graph').getBoundingClientRect(), [x, y] = places[{i}];"
+            "return [b.x + 16 + x * (b.width - 32), b.y + 16 + y * (b.height - 32)]; })()"
+        )
+    )
+
+
+def test_it_plays_to_the_end_and_tells_what_happened(page):
+    page.open(PAGE)
+    assert page.value("playing") is True
+    page.click("#play")
+    page.value("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+    assert page.value("$('play').textContent") == "Play"
+    page.value("new Promise(done => (function wait() { told ? done() : setTimeout(wait, 20) })())")
+    said = page.value("$('says').textContent")
+    assert "twice the chatter floor" in said
+    assert "T* is 126" in said
+    assert [each for each in page.addresses if not each.startswith("about:")] == [PAGE]
+
+
+def test_examples_and_controls_change_the_setting_and_the_link(page):
+    page.open(PAGE)
+    page.click("#examples button:nth-child(2)")
+    assert page.value("[setting.coupling, $('of-coupling').value, $('of-p').disabled]") == [
+        "linear", "linear", True,
+    ]  # fmt: skip
+    page.value("$('of-n').focus()")
+    page.key("ArrowRight")
+    assert page.value("setting.n") == 11
+    page.value("predict()")
+    assert page.value("$('link').value").endswith("#n=11&coupling=linear")
+    assert page.value("location.hash") == "#n=11&coupling=linear"
+
+
+def test_workers_are_dragged_and_connected_with_the_mouse(page):
+    page.open(PAGE)
+    (x, y), moved = worker(page, 3), "places[3]"
+    before = page.value(moved)
+    page.drag((x, y), (x - 30, y - 20), (x - 60, y - 40))
+    assert page.value(f"{moved}[0] < {before[0]} && {moved}[1] < {before[1]}") is True
+    page.click("#connect")
+    page.drag(worker(page, 0), worker(page, 5))
+    assert page.value("[setting.graph, net.edges.length]") == ["own", 11]
+    page.drag(worker(page, 0), worker(page, 1))
+    assert page.value("net.edges.length") == 10
+
+
+def test_workers_are_moved_and_connected_by_keys(page):
+    page.open(PAGE)
+    page.value("$('graph').focus()")
+    before = page.value("places[1]")
+    for key in ("n", "ArrowRight", "ArrowDown", "c", "n", "n", "c"):
+        page.key(key)
+    assert page.value("places[1]") == pytest.approx([a + 0.02 for a in before])
+    assert page.value("net.edges.some(([i, j]) => i === 1 && j === 3)") is True
+    assert "worker 3" in page.value("$('selected').textContent")
+
+
+def test_every_control_has_a_name_and_is_reached_by_the_tab_key(page):
+    page.open(PAGE)
+    wanted = page.value(
+        "document.querySelectorAll('button, select, input, canvas[tabindex]').length"
+    )
+    seen = set()
+    for _ in range(wanted + 5):
+        page.ask("Input.dispatchKeyEvent", type="keyDown", key="Tab", windowsVirtualKeyCode=9)
+        place = "[...document.querySelectorAll('*')].indexOf(document.activeElement)"
+        if page.value("document.activeElement !== document.body"):
+            seen.add(page.value(place))
+    hidden = page.value(
+        "[...document.querySelectorAll('button, select, input')]"
+        ".filter(e => e.disabled || !e.checkVisibility()).length"
+    )
+    assert len(seen) == wanted - hidden
+
+
+def test_a_link_opens_its_setting_and_a_hostile_one_the_default(page):
+    page.open(f"{PAGE}#graph=star&n=7&p=0.75&delay=2&round=40")
+    assert page.value("[setting.graph, setting.n, setting.p, setting.delay, time, playing]") == [
+        "star", 7, 0.75, 2, 40, False,
+    ]  # fmt: skip
+    page.open(f"{PAGE}#graph=<img src=x onerror=document.title='bad'>&p=0.7")
+    assert page.value("[setting.graph, setting.p]") == ["ring", 0.7]
+    assert page.value("$('refused').textContent").endswith("graph.")
+    assert page.value("[document.images.length, document.title.includes('bad')]") == [0, False]
+
+
+def test_a_claim_of_the_report_opens_the_playground_within_it_at_its_setting(page, tmp_path):
+    shown = contents(tmp_path)
+    shown = replace(shown, findings=replace(shown.findings, play={"15": "graph=star&n=7"}))
+    report = tmp_path / "report.html"
+    report.write_text(html_page(shown), encoding="utf-8")
+    page.open(report.as_uri())
+    assert page.value("document.querySelectorAll('button[data-play]').length") == 1
+    page.value("window.open = (address) => { window.opened = address }")
+    page.click("button[data-play]")
+    address = page.value("opened")
+    assert address.endswith("#graph=star&n=7")
+    assert page.value("fetch(opened.split('#')[0]).then(said => said.text())") == play_page()
+
+
+@pytest.mark.parametrize("width", [420, 500, 1280])
+def test_nothing_scrolls_sideways(page, width):
+    page.open(f"{PAGE}#graph=random&n=60&round=5", width)
+    assert page.value("document.documentElement.scrollWidth") <= width
+
+
+def test_dark_and_light_have_their_own_colours(page):
+    found = []
+    for theme in ("light", "dark"):
+        features = [{"name": "prefers-color-scheme", "value": theme}]
+        page.ask("Emulation.setEmulatedMedia", features=features)
+        page.open(PAGE)
+        found.append(page.value("getComputedStyle(document.body).backgroundColor"))
+    page.ask("Emulation.setEmulatedMedia", features=[])
+    assert found == ["rgb(255, 255, 255)", "rgb(13, 17, 23)"]
+
+
+@pytest.mark.parametrize("graph", ["graph=ring", "graph=random&u=0.2"])
+def test_a_frame_with_100_workers_is_done_in_a_sixtieth_of_a_second(page, graph):
+    page.open(f"{PAGE}#n=100&rounds=1000&{graph}")
+    assert page.value(FRAMES) < 1000 / 60
+
+
+def test_axe_finds_nothing_serious(page):
+    axe = os.environ.get("AXE_CORE")
+    if not axe:
+        pytest.skip("AXE_CORE does not name axe.min.js of the npm package axe-core")
+    for theme in ("light", "dark"):
+        page.ask(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": theme}],
+        )
+        page.open(PAGE)
+        page.value(Path(axe).read_text(encoding="utf-8"))
+        found = page.value(
+            "axe.run().then(run => run.violations.map(each => [each.id, each.impact]))"
+        )
+        assert [each for each in found if each[1] in ("serious", "critical")] == []
