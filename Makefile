@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board verdicts-page tinyimagenet-page clean
+.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board verdicts-page tinyimagenet-page docs clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -134,11 +134,21 @@ $(PLACE)/cluster: requirements-cluster.lock $(INSTALLED)
 LOCKING := $(BIN)/uv pip compile --universal --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
 COMPILE := $(LOCKING) --python-version 3.11 pyproject.toml
 
-# requirements-cluster.lock contains only packages that requirements.lock does not.
+docs: $(PLACE)/docs ## The documentation site, docs/_build/html/index.html; warnings and broken links are errors
+	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -E -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python tools/check_links.py docs/_build/html
+
+$(PLACE)/docs: requirements-docs.lock $(INSTALLED)
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps --require-hashes -r requirements-docs.lock
+	touch $@
+
+# The locks for a cluster and for the site contain only packages that requirements.lock does not.
 lock: ## Update the lock files and environment.yml from pyproject.toml
 	$(COMPILE) --extra dev --output-file requirements.lock
-	$(COMPILE) --extra cluster --constraint requirements.lock --output-file requirements-cluster.lock \
-	  $$(sed -n 's/^\([^= ]*\)==.*/--no-emit-package \1/p' requirements.lock)
+	for group in cluster docs; do \
+	  $(COMPILE) --extra $$group --constraint requirements.lock --output-file requirements-$$group.lock \
+	    $$(sed -n 's/^\([^= ]*\)==.*/--no-emit-package \1/p' requirements.lock) || exit; \
+	done
 	$(BIN)/python tools/environment.py
 	$(LOCKING) --python-version 3.13 tools/frameworks/decent_bench.in --output-file tools/frameworks/decent_bench.lock
 

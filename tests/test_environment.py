@@ -8,7 +8,7 @@ import pytest
 from conftest import REPOSITORY
 from packaging.requirements import Requirement
 
-LOCKS = ("requirements.lock", "requirements-cluster.lock")
+LOCKS = ("requirements.lock", "requirements-cluster.lock", "requirements-docs.lock")
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_the_clusters_lock_adds_what_its_group_wants(tool):
         assert requirement.specifier.contains(added[requirement.name])
 
 
-@pytest.mark.parametrize(("lock", "packages"), [*zip(LOCKS, (100, 1), strict=True)])
+@pytest.mark.parametrize(("lock", "packages"), [*zip(LOCKS, (100, 1, 20), strict=True)])
 def test_every_locked_package_has_hashes_and_no_address(lock, packages):
     text = (REPOSITORY / lock).read_text()
     entries = re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE)[1:]

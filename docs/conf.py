@@ -1,0 +1,102 @@
+"""The documentation site: Sphinx reads this file (make docs)."""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+REPOSITORY = DOCS.parent
+sys.path.insert(0, str(REPOSITORY / "tools"))
+
+import site_pages  # noqa: E402
+
+project = "ngo"
+author = "The ngo developers"
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["_build"]
+
+html_theme = "furo"
+html_title = "ngo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_extra_path = [name for name in ("board.html", "play.html") if (DOCS / name).exists()]
+html_show_sourcelink = False
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+# Pages on GitHub have links to anchors in HTML; tools/check_links.py checks them on the built site.
+suppress_warnings = ["myst.xref_missing", "myst.header"]
+
+autodoc_typehints = "description"
+autodoc_typehints_format = "short"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_execution_in_temp = True
+# Cells with commands use the ngo of this environment.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+nb_execution_cache_path = str(DOCS / "_build/.notebooks")
+
+LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s:<>#]+)(#[^)\s]*)?\)")
+
+
+def links_of_the_site(text: str, folder: Path, page: Path) -> str:
+    """A page's text with its links, relative to ``folder``, as the page of the site needs them.
+
+    A file of the repository that has a page on the site is that page. Any other file that is not in
+    docs/ is named without a link: the site has no copy of it.
+    """
+
+    def link(found: re.Match) -> str:
+        words, path, anchor = found.groups(default="")
+        target = (folder / path).resolve()
+        named = {REPOSITORY / name: DOCS / made for name, made in site_pages.COPIES.items()}
+        target = named.get(target, target)
+        if not target.is_relative_to(DOCS):
+            return words
+        if target.suffix == ".html":  # a page that the site has as it is
+            return f'<a href="{os.path.relpath(target, page)}">{words}</a>'
+        return f"[{words}]({os.path.relpath(target, page)}{anchor})"
+
+    return LINK.sub(link, text)
+
+
+def read(app: object, name: str, text: list[str]) -> None:
+    """Change the links of a page that Sphinx has read."""
+    page = DOCS / name
+    origins = {Path(made).with_suffix(""): origin for origin, made in site_pages.COPIES.items()}
+    origin = origins.get(Path(name))
+    folder = (REPOSITORY / origin).parent if origin else page.parent
+    text[0] = links_of_the_site(text[0], folder, page.parent)
+
+
+def docstring(app: object, what: str, name: str, each: object, options: object, text: list) -> None:
+    """A modulus in a docstring is no substitution of reStructuredText."""
+    text[:] = [line.replace("|", "\\|") for line in text]
+
+
+def built(app: object, failed: Exception | None) -> None:
+    """Turn the links of the board's page to pages on GitHub into links to pages of the site."""
+    if failed is None and app.builder.format == "html":
+        path = Path(app.outdir, "board.html")
+        text = re.sub(r'(href="[^":#]+)\.md(["#])', r"\1.html\2", path.read_text(encoding="utf-8"))
+        text = re.sub(r'<a href="\.\./results/[^"]*">(.*?)</a>', r"\1", text)
+        path.write_text(text, encoding="utf-8")
+
+
+def setup(app: object) -> None:
+    """Write the pages that the package's declarations make, before Sphinx looks for pages."""
+    site_pages.write(DOCS)
+    app.connect("source-read", read)
+    app.connect("build-finished", built)
+    app.connect("autodoc-process-docstring", docstring)

@@ -1,0 +1,59 @@
+"""Check the links of a built site, offline: ``python tools/check_links.py docs/_build/html``.
+
+Each link, picture, script and font inside the site must exist, with its anchor. No page may load
+anything from another host.
+"""
+
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+LOADED = {"img": "src", "script": "src", "iframe": "src", "link": "href"}
+
+
+class Page(HTMLParser):
+    """The anchors of a page, its links, and what it loads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, given: list[tuple[str, str | None]]) -> None:
+        """Note a tag's anchors and addresses."""
+        values = {name: value or "" for name, value in given}
+        self.anchors |= {values[name] for name in ("id", "name") if name in values}
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        if LOADED.get(tag) in values:
+            self.loads.append(values[LOADED[tag]])
+
+
+def broken(site: Path) -> list[str]:
+    """A line for each broken link, and for each thing that a page loads from another host."""
+    pages = {
+        path.resolve(): Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")
+    }
+    lines = []
+    for path, page in pages.items():
+        for address in [*page.links, *page.loads]:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                if address in page.loads and parts.scheme != "data":
+                    lines.append(f"{path.name}: loads {address}")
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchor = unquote(parts.fragment)
+            known = pages[target].anchors if target in pages else None
+            if not target.exists() or (anchor and known is not None and anchor not in known):
+                lines.append(f"{path.relative_to(site.resolve())}: {address}")
+    return lines
+
+
+if __name__ == "__main__":
+    found = broken(Path(sys.argv[1]))
+    print("\n".join(found))
+    sys.exit(f"{len(found)} broken links" if found else 0)

@@ -1,0 +1,222 @@
+"""Write the pages of the site that have their text elsewhere: ``docs/conf.py`` calls ``write``.
+
+The package declares its interface, fields, quantities, columns and commands: these pages list them.
+Some pages are files of the repository outside docs/. All are in ``docs/made``, which git ignores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import dataclasses
+import inspect
+import re
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[1]
+
+# Files of the repository, and the pages of the site that have their text.
+COPIES = {
+    "README.md": "made/readme.md",
+    "CONTRIBUTING.md": "made/contributing.md",
+    "config/README.md": "made/config.md",
+    "results/README.md": "made/files.md",
+    "src/verdicts/README.md": "made/judge.md",
+    "CHANGELOG.md": "made/changelog.md",
+}
+
+# The page of changes before the first release has them.
+UNRELEASED = "# Changes\n\nThere is no release yet.\n"
+
+# What can be imported beside the names of ``ngo`` itself, by subject.
+PARTS = {
+    "A step, as a method sees it": [
+        ("class", "ngo.gossip.step.Step"),
+        ("class", "ngo.gossip.network.Network"),
+    ],
+    "Mixing matrices": [
+        ("class", "ngo.gossip.mixing_matrix.MixingMatrix"),
+        ("function", "ngo.gossip.spectrum.spectral_gap"),
+    ],
+    "Consensus without learning": [("function", "ngo.gossip.consensus.simulate")],
+    "Kept models": [
+        ("function", "ngo.training.snapshots.load_snapshots"),
+        ("function", "ngo.training.snapshots.module"),
+    ],
+}
+
+
+def write(docs: Path) -> None:
+    """Write all pages below ``docs/made``; a page that is the same already is not touched."""
+    pages = {
+        "made/api.md": api(),
+        "made/verdicts_api.md": verdicts_api(),
+        "made/fields.md": fields(),
+        "made/quantities.md": quantities(),
+        "made/columns.md": columns(),
+        "made/commands.md": commands(),
+        "made/methods.md": methods(),
+    }
+    pages["made/answers.txt"] = answers()
+    pages["made/papers.txt"] = papers(docs)
+    for origin, page in COPIES.items():
+        path = REPOSITORY / origin
+        pages[page] = path.read_text(encoding="utf-8") if path.exists() else UNRELEASED
+    for name, text in pages.items():
+        path = docs / name
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def answers() -> str:
+    """The questions and answers at the top of the README, for the home page."""
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    start, end = "<!-- summary: written by make results-page -->", "![Figure 8"
+    return text.split(start)[1].split(end)[0].strip().replace("](docs/", "](") + "\n"
+
+
+def papers(docs: Path) -> str:
+    """The navigation of the results of all papers: those with a page of assumptions."""
+    names = sorted(path.stem.removesuffix("-assumptions") for path in docs.glob("*-assumptions.md"))
+    pages = ["results", *names]
+    others = ["assumptions", "review", "calibration", "tinyimagenet", "board"]
+    lines = [
+        *pages,
+        *others,
+        *(f"{name}-assumptions" for name in names),
+        *(f"{name}/{page}" for name in pages for page in ("claims", "figures")),
+    ]
+    return "\n".join(
+        ["```{toctree}", ":hidden:", ":caption: Results", ":glob:", "", *lines, "```", ""]
+    )
+
+
+def documented(kind: str, name: str) -> str:
+    """The directive that documents an object from its docstring."""
+    members = "\n   :members:" if kind == "class" else ""
+    return f"```{{eval-rst}}\n.. auto{kind}:: {name}{members}\n```\n"
+
+
+def kind_of(each: object) -> str:
+    """The kind of an object, as autodoc names it."""
+    return (
+        ("exception" if issubclass(each, Exception) else "class")
+        if inspect.isclass(each)
+        else "function"
+    )
+
+
+def api() -> str:
+    """The page of ``ngo``'s names."""
+    import ngo
+
+    lines = ["# The API of ngo", "", inspect.getdoc(ngo).split("\n\n", 1)[1], ""]
+    lines += ["## Names of ngo", ""]
+    lines += [documented(kind_of(getattr(ngo, name)), f"ngo.{name}") for name in ngo.__all__[1:]]
+    for subject, parts in PARTS.items():
+        lines += [f"## {subject}", "", *(documented(*part) for part in parts)]
+    return "\n".join(lines)
+
+
+def verdicts_api() -> str:
+    """The page of the names of ``verdicts``."""
+    import verdicts
+
+    names = [
+        documented(kind_of(getattr(verdicts, name)), f"verdicts.{name}")
+        for name in verdicts.__all__
+        if name != "UserError"
+    ]
+    rows = documented("class", "verdicts.row.Row")
+    return "\n".join(["# The API of verdicts", "", *names, "## A row of verdicts", "", rows])
+
+
+def printed(text: str) -> str:
+    """Text in its own lines, as a terminal shows it."""
+    return f"```text\n{text.strip()}\n```\n"
+
+
+def fields() -> str:
+    """The page of the fields of a run."""
+    from ngo.cli.fields_command import _about
+    from ngo.training.spec import FIELDS
+
+    head = (
+        "# Fields of a run\n\nKeys of a config, arguments of `ngo.fit`, options of `ngo train`.\n"
+    )
+    return "\n".join([head, *(f"## `{name}`\n\n{_about(name)}\n" for name in FIELDS)])
+
+
+def methods() -> str:
+    """The page of methods and the other parts of a step."""
+    return f"# Methods and parts of a step\n\n`ngo methods` prints:\n\n{printed(run('methods'))}"
+
+
+def run(*words: str) -> str:
+    """What a command of ``ngo`` prints."""
+    from click.testing import CliRunner
+
+    from ngo.cli.cli import main
+
+    found = CliRunner().invoke(main, list(words), catch_exceptions=False, prog_name="ngo")
+    if found.exit_code:
+        raise RuntimeError(found.output)
+    return found.output
+
+
+def commands() -> str:
+    """The page of the commands of ``ngo`` and ``verdicts``, with their help."""
+    from ngo.cli.cli import main
+    from verdicts import cli
+
+    pages = ["# Help of all commands\n", f"## `ngo`\n\n{printed(run('--help'))}"]
+    for name in main.list_commands():
+        if not main.get_command(None, name).hidden:
+            pages.append(f"## `ngo {name}`\n\n{printed(run(name, '--help'))}")
+    pages.append(f"## `verdicts`\n\n{printed(cli._parser().format_help())}")
+    for each in cli._parser()._actions:
+        if isinstance(each, argparse._SubParsersAction):
+            for name, command in each.choices.items():
+                pages.append(f"## `verdicts {name}`\n\n{printed(command.format_help())}")
+    return "\n".join(pages)
+
+
+def quantities() -> str:
+    """The page of quantities that claims can be about."""
+    import ngo.analysis  # noqa: F401 (registers those on graphs)
+    import verdicts  # noqa: F401 (registers them)
+    from verdicts.quantity_registry import QUANTITIES
+
+    head = (
+        "# Quantities of claims\n\n`verdicts quantities` lists those that need no other package.\n"
+    )
+    return "\n".join(
+        [
+            head,
+            *(
+                f"## `{name}`\n\n{printed(each.description)}"
+                for name, each in sorted(QUANTITIES.items())
+            ),
+        ]
+    )
+
+
+def columns() -> str:
+    """The page of the columns of a run's metrics: the fields and comments of ``Evaluation``."""
+    from ngo.training.evaluation import Evaluation
+
+    about, comment, rows = inspect.getdoc(Evaluation), "", []
+    source = inspect.getsource(Evaluation)
+    types = {each.target.id: ast.unparse(each.annotation) for each in ast.parse(source).body[0].body
+             if isinstance(each, ast.AnnAssign)}  # fmt: skip
+    for line in source.splitlines():
+        if said := re.match(r"    #: (.*)", line):
+            comment = said[1]
+        elif (name := re.match(r"    (\w+): ", line)) and name[1] in types:
+            rows.append(
+                f"| `{name[1]}` | {types[name[1]]} | {comment.replace('|', chr(92) + '|')} |"
+            )
+    assert len(rows) == len(dataclasses.fields(Evaluation))
+    head = "| column | type | meaning |\n|---|---|---|"
+    return f"# Columns of metrics\n\n{about}\n\n" + "\n".join([head, *rows]) + "\n"
