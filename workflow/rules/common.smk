@@ -140,7 +140,10 @@ DEPLOYED = {
 # (Snakemake would read a brace in the path of the repository as a wildcard.)
 ENVIRONMENT = "../envs/ngo.yaml" if "conda" in DEPLOYED else None
 IMAGE = os.path.relpath(REPOSITORY / "workflow/envs/ngo.sif")
-if "apptainer" in DEPLOYED and not os.path.exists(IMAGE):
+if "apptainer" not in DEPLOYED:
+    # Snakemake refuses a path with spaces, also of an image that is not used.
+    IMAGE = None if " " in IMAGE else IMAGE
+elif not os.path.exists(IMAGE):
     sys.exit(
         "ngo: container: workflow/envs/ngo.sif is not there; build it in the folder of the repository:"
         " apptainer build workflow/envs/ngo.sif workflow/envs/ngo.def"
