@@ -25,9 +25,6 @@ COPIES = {
     "CHANGELOG.md": "made/changelog.md",
 }
 
-# The page of changes before the first release has them.
-UNRELEASED = "# Changes\n\nThere is no release yet.\n"
-
 # What can be imported beside the names of ``ngo`` itself, by subject.
 PARTS = {
     "A step, as a method sees it": [
@@ -60,8 +57,7 @@ def write(docs: Path) -> None:
     pages["made/answers.txt"] = answers()
     pages["made/papers.txt"] = papers(docs)
     for origin, page in COPIES.items():
-        path = REPOSITORY / origin
-        pages[page] = path.read_text(encoding="utf-8") if path.exists() else UNRELEASED
+        pages[page] = (REPOSITORY / origin).read_text(encoding="utf-8")
     for name, text in pages.items():
         path = docs / name
         path.parent.mkdir(exist_ok=True)
@@ -87,9 +83,7 @@ def papers(docs: Path) -> str:
         *(f"{name}-assumptions" for name in names),
         *(f"{name}/{page}" for name in pages for page in ("claims", "figures")),
     ]
-    return "\n".join(
-        ["```{toctree}", ":hidden:", ":caption: Results", ":glob:", "", *lines, "```", ""]
-    )
+    return "\n".join(["```{toctree}", ":hidden:", ":caption: Results", "", *lines, "```", ""])
 
 
 def documented(kind: str, name: str) -> str:
