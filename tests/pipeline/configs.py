@@ -4,6 +4,7 @@ import copy
 from functools import cache
 
 from conftest import REPOSITORY
+from shipped_plans import planned
 
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
@@ -19,6 +20,11 @@ def read(tier):
 
 def config_of(tier="demo"):
     return copy.deepcopy(read(tier))
+
+
+def plan_of_tier(tier="demo"):
+    """The plan of a shipped config: not to be changed."""
+    return planned("".join(f"config/{name}" for name in TIERS[tier]))
 
 
 def plan_of(config):

@@ -3,7 +3,7 @@
 import copy
 
 import pytest
-from configs import config_of, plan_of
+from configs import config_of, plan_of, plan_of_tier
 
 from ngo.pipeline.designs import designs
 
@@ -29,7 +29,7 @@ def changed(known, change):
 
 
 def test_every_table_of_the_plan_has_a_design(known):
-    assert set(known) == plan_of(config_of()).made
+    assert set(known) == plan_of_tier().made
     assert all(len(each) == 64 for each in known.values())
     assert of(config_of()) == known
 
@@ -86,7 +86,7 @@ def test_a_change_of_the_config_changes_the_designs_of_its_tables_alone(known, c
 
 
 def test_what_is_of_all_runs_changes_the_designs_of_all_of_them(known):
-    trained = {*plan_of(config_of()).training, "runs"}
+    trained = {*plan_of_tier().training, "runs"}
     own_seeds = {name for name, each in config_of()["training"].items() if each and "seeds" in each}
     own_seeds.add("universes_digits")
     assert changed(known, lambda config: config.update(network={"slow": NETWORK})) == trained

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from conftest import CONFIGS, REPOSITORY
 from finished_runs import made_up_run
+from shipped_plans import planned
 
 from ngo.common import versions
 from ngo.common.fields import file
@@ -22,7 +23,7 @@ from verdicts.quantity_registry import QUANTITIES, Quantity
 
 @pytest.fixture(scope="module")
 def keys():
-    return Keys(plan(read_config([CONFIGS[0], CONFIGS[2]])))
+    return Keys(planned("config/demo.yaml"))
 
 
 def test_every_product_of_the_demo_has_a_key_of_its_own(keys):

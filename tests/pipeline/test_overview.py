@@ -5,14 +5,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from configs import config_of, plan_of
+from configs import plan_of_tier
 from conftest import CONFIGS
 
 from ngo.pipeline.overview import overview, summary
 
 
 def test_summary_counts_runs_and_samples():
-    plan = plan_of(config_of("laptop"))
+    plan = plan_of_tier("laptop")
     table1 = {spec.id: spec for spec in plan.training["table1"]}
     assert sum(r.samples for r in table1.values()) == 20 * 7 * (4 * 60_000 + 20 * 4_000) + sum(
         r.samples for r in table1.values() if r.dataset == "cifar10"

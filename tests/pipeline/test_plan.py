@@ -1,6 +1,6 @@
 import pytest
 import yaml
-from configs import TIERS, config_of, plan_of
+from configs import TIERS, config_of, plan_of, plan_of_tier
 from conftest import REPOSITORY
 from tier_artefacts import BEYOND, OF_A_TIER, OF_UNIVERSES
 
@@ -11,8 +11,7 @@ from verdicts.quantity_registry import QUANTITIES, Quantity
 
 @pytest.mark.parametrize("tier", TIERS)
 def test_table1_has_every_cell_of_the_paper_for_each_seed(tier):
-    config = config_of(tier)
-    plan = plan_of(config)
+    config, plan = config_of(tier), plan_of_tier(tier)
     assert plan.tier == tier
     runs = plan.training["table1"]
     cells = {(r.dataset, r.partition == "iid", r.topology, r.method, r.seed) for r in runs}
@@ -39,7 +38,7 @@ def test_table1_has_every_cell_of_the_paper_for_each_seed(tier):
 
 @pytest.mark.parametrize("tier", TIERS)
 def test_every_artefact_has_its_data(tier):
-    plan = plan_of(config_of(tier))
+    plan = plan_of_tier(tier)
     assert set(plan.artefacts) - OF_UNIVERSES == OF_A_TIER.keys()
     assert set(plan.artefacts) >= (OF_UNIVERSES if plan.universes else set())
     for name, entry in plan.artefacts.items():
@@ -50,7 +49,7 @@ def test_every_artefact_has_its_data(tier):
 
 
 def test_runs_on_show_are_those_of_artefacts():
-    demo = plan_of(config_of("demo"))
+    demo = plan_of_tier("demo")
     assert set(demo.shown_runs) <= set(demo.runs)
     for name in OF_A_TIER:
         assert {spec.id for spec in demo.training.get(name, ())} <= set(demo.shown_runs)
@@ -59,7 +58,7 @@ def test_runs_on_show_are_those_of_artefacts():
 
 def test_the_papers_partitions():
     """Supplement C.1: 300 shards, 2 a worker; 40 and 4; Dirichlet 0.5."""
-    plan = plan_of(config_of("paper"))
+    plan = plan_of_tier("paper")
     runs = {(r.dataset, r.partition): r for r in plan.training["table1"]}
     mnist, cifar = runs["mnist", "shards"], runs["cifar10", "shards"]
     assert (mnist.shards, mnist.shards_per_worker) == (300, 2)
@@ -74,11 +73,11 @@ def test_the_papers_partitions():
 def test_runs_of_a_seed_share_their_partition(tier):
     """What differs in the method alone has the same data on each worker."""
     shared = {}
-    for spec in plan_of(config_of(tier)).runs.values():
+    for spec in plan_of_tier(tier).runs.values():
         key = tuple(spec.partition_fields.items())
         shared.setdefault(key, set()).add(spec.partition_id)
     assert all(len(ids) == 1 for ids in shared.values())
-    table1 = plan_of(config_of(tier)).training["table1"]
+    table1 = plan_of_tier(tier).training["table1"]
     tasks = {(spec.dataset, spec.partition, spec.seed) for spec in table1}
     assert len({spec.partition_id for spec in table1}) == len(tasks)
 
@@ -134,7 +133,7 @@ def test_the_table_of_claims_reads_the_tables_that_its_file_names(tmp_path):
         "metrics": "results/demo/metrics/spectra_tableS1.parquet",
         "reference": "config/reference/tableS1_spectral_gap.csv",
     }
-    published = plan_of(config_of()).inputs("claims")["published"]
+    published = plan_of_tier().inputs("claims")["published"]
     assert "config/reference/tableA2_cifar10_loss.csv" in published
 
 
@@ -175,4 +174,4 @@ def test_a_claim_about_an_experiment_that_no_config_names_is_refused(tmp_path):
 
 @pytest.mark.parametrize("tier", TIERS)
 def test_the_papers_claims_can_be_judged_in_every_tier(tier):
-    assert plan_of(config_of(tier)).ledger.claims is not None
+    assert plan_of_tier(tier).ledger.claims is not None

@@ -1,7 +1,7 @@
 from collections import Counter
 
 import pytest
-from configs import config_of, plan_of
+from configs import config_of, plan_of_tier
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded_runs import write
@@ -77,8 +77,7 @@ def test_evaluations_are_counted_as_the_loop_makes_them(epochs, eval_every, work
 
 @pytest.mark.parametrize("tier", ["demo", "laptop"])
 def test_each_run_is_listed_once_with_its_first_experiment(tier):
-    config = config_of(tier)
-    plan, rows = plan_of(config), list(runs_by_setting(config))
+    plan, rows = plan_of_tier(tier), list(runs_by_setting(config_of(tier)))
     listed = Counter(spec.id for _, _, runs in rows for spec in runs)
     assert set(listed) == set(plan.runs)
     assert set(listed.values()) == {1}

@@ -190,22 +190,25 @@ def checked(key: str, value: object, field: Field) -> Any:
         if not isinstance(value, str) or value not in field.names:
             raise unknown(key, value, field.names)
         return value
-    must = f"it must be {wanted(field)}"
+
+    def wrong(what: str, also: str = ".") -> UserError:
+        return UserError(f"{key}: {what}; it must be {wanted(field)}{also}")
+
     if field.kind is Path:
         if not isinstance(value, str):
-            raise UserError(f"{key}: {shown(value)} is not a path; {must}.")
+            raise wrong(f"{shown(value)} is not a path")
         check_readable(value, key)
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UserError(f"{key}: {shown(value)} is not a number; {must}.{as_number(value)}")
+        raise wrong(f"{shown(value)} is not a number", f".{as_number(value)}")
     if isinstance(value, float) and not math.isfinite(value):
-        raise UserError(f"{key}: {value!r} is not finite; {must}.")
+        raise wrong(f"{value!r} is not finite")
     if abs(value) > LARGEST and int in (field.kind, type(value)):
-        raise UserError(f"{key}: {shown(value)} is too large; {must}, and below 2^63.")
+        raise wrong(f"{shown(value)} is too large", ", and below 2^63.")
     if field.kind is int and value != int(value):
-        raise UserError(f"{key}: {value!r} is not whole; {must}.")
+        raise wrong(f"{value!r} is not whole")
     if field.range is not None and value not in field.range:
-        raise UserError(f"{key}: {value!r} is out of range; {must}.")
+        raise wrong(f"{value!r} is out of range")
     return field.kind(value)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ def owners(dataset: str) -> Callable[[Read], Read]:
     return register
 
 
+@cache
 def by_owner(rule: Rule) -> bool:
     """Whether a partition divides the samples by their owners."""
     return next(iter(inspect.signature(rule.assign).parameters)) == "owners"

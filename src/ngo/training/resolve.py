@@ -33,18 +33,19 @@ def resolve(
     ``source`` and ``model`` describe a data set and a model that no registry has; their names are
     not checked then. Raises a one-line UserError.
     """
+    fields = dict(FIELDS)
     for name in given:
-        if name not in FIELDS:
-            raise unknown("field of a run", name, FIELDS)
+        if name not in fields:
+            raise unknown("field of a run", name, fields)
     stated = {**implied(), **defaults, **given}
     free = {key for key, entry in (("dataset", source), ("model", model)) if entry is not None}
 
     def stated_value(name: str) -> Any:
         if name not in stated:
-            raise UserError(f"{name} has no value; it must be {wanted(FIELDS[name])}.")
-        if name in free or (stated[name] is None and FIELDS[name].optional):
+            raise UserError(f"{name} has no value; it must be {wanted(fields[name])}.")
+        if name in free or (stated[name] is None and fields[name].optional):
             return stated[name]
-        return check_field(name, stated[name])
+        return checked(name, stated[name], fields[name])
 
     chosen = {name: stated_value(name) for name in ("method", "partition", "lr_schedule")}
     chosen["dataset"] = stated_value("dataset") if source is None else None
@@ -52,7 +53,7 @@ def resolve(
     check_method(chosen["method"], entry)
     parts = ("topology", "coupling", "compression", "local_rule", "schedule", "attack")
     for name in parts:
-        used = name in entry.fields or name in entry.fixed or not FIELDS[name].owners
+        used = name in entry.fields or name in entry.fixed or not fields[name].owners
         chosen[name] = entry.fixed.get(name, stated_value(name)) if used else None
     chosen["clock"] = stated_value("clock")
     for name in PARTS:
@@ -63,7 +64,7 @@ def resolve(
         for name in SCHEDULES[chosen["schedule"]].graphs:
             read["topology"] += _read_by("topology", stated_value(name))
     values: dict[str, object] = {}
-    for name, field in FIELDS.items():
+    for name, field in fields.items():
         unused = [owner for owner in field.owners if name not in read[owner]]
         if name in entry.fixed and not field.owners:
             unused = ["method"]

@@ -284,7 +284,8 @@ DEFAULTS: Mapping[str, object] = _OfAll(lambda field: field.default)
 
 def implied() -> dict[str, object]:
     """The values of fields that need not be stated."""
-    return {name: field.default for name, field in FIELDS.items() if field.optional}
+    declared = {name: field.default for name, field in DECLARED.items() if field.optional}
+    return {**NEUTRAL, **declared}
 
 
 def flag(name: str) -> str:
