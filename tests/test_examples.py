@@ -1,53 +1,11 @@
-"""The examples: the README's comparison, the notebook, and the config of text."""
+"""The examples: the notebook, and the config of text."""
 
-import re
-import runpy
-
-import matplotlib
 import nbformat
-import pytest
 from conftest import REPOSITORY
 from nbclient import NotebookClient
 
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
-
-matplotlib.use("Agg")
-
-
-README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-
-
-def readme_code(heading):
-    """The first Python block below a heading of the README."""
-    return re.search(rf"^## {heading}$.*?^```python\n(.*?)^```", README, re.S | re.M)[1]
-
-
-def test_the_readmes_comparison_runs_and_gives_its_table(tmp_path, monkeypatch):
-    path = REPOSITORY / "examples/compare.py"
-    code = path.read_text(encoding="utf-8")
-    assert code[code.index("import matplotlib") :] == readme_code("From Python")
-    monkeypatch.chdir(tmp_path)
-    found = runpy.run_path(str(path))
-    assert (tmp_path / "compare.png").stat().st_size > 10_000
-    grid = [case["gamma"] for case in found["grid"]]
-    table = re.findall(r"^\| `(\w+)`.* \| (\S+) \| (\S+) % \| (\S+) % \|$", README, re.M)
-    assert [method for method, *_ in table] == sorted(found["cases"])
-    means = found["ends"].groupby(["method", "gamma"])[found["columns"]].mean()
-    for method, gamma, *said in table:  # to the rounding of a machine
-        ours = 100 * means.loc[method, float(gamma)]
-        assert ours.tolist() == pytest.approx([*map(float, said)], abs=2)
-        # The table's γ is the best one, or as good; it is not at an edge of the grid.
-        held_out = found["held_out"][method]
-        assert held_out[float(gamma)] <= held_out.min() + 0.03
-        assert method == "dsgd" or min(grid) < found["best"][method][1] < max(grid)
-
-
-def test_the_readmes_consensus_example_runs(capsys):
-    exec(re.search(r"```python\n(import torch\nfrom ngo.*?)```", README, re.S)[1], {})
-    gap, V = map(float, re.findall(r"\d[\d.e-]*", capsys.readouterr().out)[:2])
-    assert gap == pytest.approx(2 / 3 * (1 - 0.8090169943749475))
-    assert V < 1
 
 
 def test_the_notebook_runs_and_its_cells_run_again(tmp_path):

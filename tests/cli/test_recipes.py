@@ -1,18 +1,12 @@
-"""The recipes of docs/how_to and of CONTRIBUTING.md are code that works."""
+"""The recipes of docs/how_to go together: one run uses all of them."""
 
 import re
-import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from command_line import ngo
 from conftest import REPOSITORY
-from figure_files import check
-from made_up import exponents
-from running import finished, start
 
-from ngo.figures.making import Opened
 from ngo.gossip.attack import ATTACKS
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
@@ -24,11 +18,6 @@ def written(page: str) -> tuple[str, str]:
     """The name and the content of the file that a page of docs/how_to writes."""
     text = (HOW_TO / f"{page}.md").read_text(encoding="utf-8")
     return re.search(r"^%%writefile (\S+\.py)\n(.*?)^```$", text, re.M | re.S).groups()
-
-
-def code():
-    text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    return re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
 
 
 @pytest.fixture
@@ -79,25 +68,3 @@ def test_the_owners_of_the_recipes(recipes, tmp_path):
     ngo("partition", *recipes, *natural, "--out", out)
     table = pd.read_parquet(out)
     assert (table["worker"] == table["sample"] // 100).all()
-
-
-def test_the_measurement_of_the_recipes(recipes, tmp_path):
-    out = tmp_path / "degrees.parquet"
-    ngo("degrees", *recipes, "--topology", "wheel", "--topology", "complete", "--out", out)
-    table = pd.read_parquet(out)
-    assert table["degree"].tolist() == [2 * 30 / 16, 15]
-
-
-def test_the_figure_of_the_recipes(tmp_path):
-    (block,) = [block for block in code() if "@figure" in block]
-    source = tmp_path / "accuracy.py"
-    source.write_text(block)
-    check(source)
-    ruff = [Path(sys.executable).with_name("ruff"), "--config", REPOSITORY / "pyproject.toml"]
-    finished(start([*ruff, "check", "--no-cache", source]))
-    finished(start([*ruff, "format", "--no-cache", "--check", source]))
-    exponents().to_parquet(tmp_path / "fig4.parquet")
-    figure = Opened(source)
-    made = figure.save(figure.numbers(metrics=tmp_path / "fig4.parquet"), "test", tmp_path)
-    assert made.picture.stat().st_size > 10_000
-    assert (tmp_path / "captions/accuracy.rst").read_text().startswith("Test accuracy by epoch")

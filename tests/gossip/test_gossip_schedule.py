@@ -132,7 +132,8 @@ def test_a_graph_of_a_phase_may_read_fields_of_its_own():
 def test_the_phases_of_three_papers_are_runs():
     """The example of docs/how_to/phases.md."""
     text = (REPOSITORY / "docs/how_to/phases.md").read_text()
-    cases = yaml.safe_load(text.split("```")[1].removeprefix("yaml"))["compare"]
+    example = yaml.safe_load(text.split("```")[1].removeprefix("yaml"))
+    cases = example["training"]["phases"]["compare"]
     specs = [resolve(case) for case in cases]
     assert [list(topologies(spec)) for spec in specs] == [
         ["complete", "ring"], ["random", "complete"], ["empty", "ring"], ["ring"]

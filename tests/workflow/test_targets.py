@@ -25,17 +25,32 @@ def test_an_experiment_of_ones_own_as_documented(tmp_path):
     clone = Clone(tmp_path / "ngo")
     page = (REPOSITORY / "docs/how_to/experiment.md").read_text()
     overlay = re.search(r"^```yaml\n(tier: .*?)^```", page, flags=re.MULTILINE | re.DOTALL)[1]
-    command = re.search(r"^    snakemake (myexp .*)$", page, flags=re.MULTILINE)[1]
+    command = re.search(r"^snakemake (myexp .*)$", page, flags=re.MULTILINE)[1]
     assert len(overlay.splitlines()) == 5
     (clone.root / "config/mine.yaml").write_text(overlay)
     finished(clone.module("snakemake", *command.split()))
     table = pd.read_parquet(clone.root / "results/mine/metrics/myexp.parquet")
-    assert set(table["method"]) == {"gossip", "ngo"}
+    assert set(table["method"]) == {"dsgd", "ngo"}
     assert table["run"].nunique() == 4
     made = {path.name for path in clone.root.glob("results/mine/**/*") if path.is_file()}
     assert {"myexp.parquet", "myexp.png", "myexp.md"} < made  # with its default figure and table
     config = ("--config", "config/config.yaml", "--config", "config/mine.yaml")
     assert "myexp: 4 runs" in clone.ngo("runs", *config)
+    assert overlay in (REPOSITORY / "README.md").read_text()
+
+
+def test_claims_of_ones_own_as_documented(tmp_path):
+    """The files and the command of docs/how_to/claims.md, verbatim."""
+    clone = Clone(tmp_path / "ngo")
+    page = (REPOSITORY / "docs/how_to/claims.md").read_text()
+    claims, overlay = re.findall(r"^```yaml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    command = re.search(r"^snakemake (claims .*)$", page, flags=re.MULTILINE)[1]
+    (clone.root / "config/mine-claims.yaml").write_text(claims)
+    (clone.root / "config/mine.yaml").write_text(overlay)
+    finished(clone.module("snakemake", *command.split()))
+    (row,) = pd.read_csv(clone.root / "results/mine/tables/claims.csv").to_dict("records")
+    assert (row["claim"], row["pairs"]) == ("ngo-on-my-ring", 5)
+    assert row["verdict"] in {"holds", "fails", "equivalent", "undecided"}
 
 
 @pytest.mark.parametrize("name", ["all", "train", "tables", "runs", "consensus_fig3"])

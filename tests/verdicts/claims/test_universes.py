@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import REPOSITORY
 from foreign import UNIVERSES, write_universes
 
 import verdicts
@@ -67,19 +66,10 @@ def test_every_format_has_the_sentence(tmp_path, capsys):
     assert main([*arguments, "--strict"]) == 1
 
 
-def test_the_example_of_the_readme(tmp_path, capsys):
-    text = (REPOSITORY / "src/verdicts/README.md").read_text().partition("## Over settings")[2]
-    claims, _, rest = text.partition("```yaml\n")[2].partition("```")
-    path = write_universes(tmp_path, lambda own: 3.0 if own["step"] <= 0.4 else -2.0, 200, claims)
-    assert main(["check", str(path), "--tables", str(tmp_path)]) == 0
-    printed = capsys.readouterr().out.splitlines()
-    command, *output = rest.partition("`row.multiverse`")[0].strip().splitlines()
-    assert command == "$ verdicts check claims.yaml --tables results/"
-    assert " ".join(output).split() == " ".join(printed[:2]).split()
-    curve = verdicts.specification_curve(path, tmp_path, "b-over-a")
-    assert set(curve["side"]) == {-1, 1}
-    with pytest.raises(verdicts.UserError, match="'b-over' is unknown; allowed: b-over-a"):
-        verdicts.specification_curve(path, tmp_path, "b-over")
+def test_an_unknown_claim_has_no_curve(tmp_path):
+    path = write_universes(tmp_path, lambda settings: 3.0)
+    with pytest.raises(verdicts.UserError, match="'over' is unknown; allowed: over-settings"):
+        verdicts.specification_curve(path, tmp_path, "over")
 
 
 def claim_and_tables(folder, difference):
