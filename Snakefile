@@ -2,3 +2,7 @@
 
 
 include: "workflow/Snakefile"
+
+
+# A file that is included has no default target of its own.
+workflow.default_target = "all"

@@ -75,6 +75,14 @@ def test_an_experiment_is_among_the_targets(fresh):
     assert "results/test/metrics/sweep.parquet" in fresh.snakemake("-n", "all", config=config)
 
 
+def test_without_a_target_everything_is_made(fresh):
+    everything = fresh.planned("all")
+    assert everything["report"] == 1
+    assert fresh.planned() == everything
+    with_profile = ("--workflow-profile", "workflow/profiles/local")  # as the Makefile starts it
+    assert fresh.planned(*with_profile) == everything
+
+
 def test_a_target_needs_its_own_inputs_only(fresh):
     assert fresh.planned("tableS1") == {"measure": 1, "tableS1": 1}
     assert fresh.planned("fig3") == {"measure": 1, "fig3": 1}
