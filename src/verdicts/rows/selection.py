@@ -64,13 +64,27 @@ def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
 
 
 def matches(values: pd.Series, wanted: object) -> pd.Series:
-    """Whether each value meets a condition: the value, one of the values, or in the range."""
+    """Whether each value meets a condition: the value, one of the values, or in the range.
+
+    In a column of numbers, text that is a number means that number: YAML reads ``1e-3`` as text.
+    """
+    from pandas.api.types import is_numeric_dtype
+
     if isinstance(wanted, Mapping):
         low, high = wanted.get("min", -float("inf")), wanted.get("max", float("inf"))
         return values.between(low, high)
     wanted = wanted if isinstance(wanted, list) else [wanted]
+    if is_numeric_dtype(values):
+        wanted = [_number(each) if isinstance(each, str) else each for each in wanted]
     met = values.isin([each for each in wanted if each is not None])
     return met | values.isna() if None in wanted else met
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _absent(column: str, wanted: object, values: pd.Series) -> str:

@@ -27,6 +27,8 @@ ROWS = pd.DataFrame(
         ({"topology": None}, "b"),
         ({"topology": ["ring", None]}, "ab"),
         ({"p": 0.9}, "a"),
+        ({"p": "1"}, "c"),
+        ({"p": ["9e-1", 2]}, "a"),
         ({"p": {"min": 0.95}}, "c"),
         ({"p": {"min": 0.5, "max": 1}, "dataset": "mnist"}, "a"),
     ],
@@ -40,6 +42,8 @@ def test_rows_are_selected_by_values_and_ranges(where, runs):
     [
         ({"dataset": "cifar10"}, "^not trained on cifar10, but on digits, mnist$"),
         ({"p": {"max": 0.5}}, r"^no rows with p max 0.5, only 0.9, 1.0$"),
+        ({"p": "low"}, "^no rows with p low, only 0.9, 1.0$"),
+        ({"topology": "1"}, "^no rows with topology 1, only complete, ring$"),
         ({"dataset": "digits", "p": 0.9}, "^no runs with dataset digits, p 0.9$"),
         ({"topolgy": "ring"}, "^there is no column 'topolgy'. Did you mean 'topology'"),
     ],
