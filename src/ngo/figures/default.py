@@ -55,10 +55,10 @@ def cases(metrics: pd.DataFrame) -> pd.Series:
     for name in known:
         if (more := len(values[[*chosen, name]].drop_duplicates())) > count:
             chosen, count = [*chosen, name], more
-    told = [
-        [_told(name, value, named=_shared(name, values)) for value in values[name]]
-        for name in chosen or ["method"]
-    ]
+    told = []
+    for name in chosen or ["method"]:
+        named = _shared(name, values)
+        told.append([_told(name, value, named=named) for value in values[name]])
     return pd.Series(
         [", ".join(filter(None, row)) for row in zip(*told, strict=True)], values.index
     )
