@@ -19,6 +19,7 @@ def test_the_exchange_is_left_out_of_the_ratio(monkeypatch):
     assert {round(target.value, 9) for target in found.targets} == {1.25}
     assert all(target.met for target in found.targets)
     assert [row["of_plain"] for row in found.rows[:2]] == pytest.approx([1, 1.6])
+    assert [row["of_dsgd"] for row in found.rows[:2]] == pytest.approx([10 / 16, 1])
 
 
 @pytest.mark.parametrize("way", method_steps.WAYS)

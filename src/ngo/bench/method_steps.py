@@ -1,4 +1,4 @@
-"""The cost of a training step with each method and local rule, relative to NGO with SGD."""
+"""The cost of a training step with each method and local rule, relative to NGO with SGD and DSGD."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from ngo.bench.training_step import training_step
 from ngo.bench.turns import turns
 
 PLAIN = "NGO, SGD"
+DSGD = "dsgd"
 
 # Fields of a run, by the name of the way. Centralized SGD has no exchange to compare. A step of
 # GT-SAGA is on one sample.
 WAYS = {
     PLAIN: {},
+    DSGD: {"method": "dsgd"},
     "momentum": {"local_rule": "momentum"},
     "nesterov": {"local_rule": "nesterov"},
     "adam": {"local_rule": "adam"},
@@ -70,6 +72,7 @@ def method_steps(
             "way": way,
             "ms": taken.seconds(way) * 1e3,
             "exchange_ms": (taken.seconds(way) - alone[way]) * 1e3,
+            "of_dsgd": taken.ratio(way, DSGD),
             "of_plain": taken.ratio(way, PLAIN),
             "of_plain_without_exchange": alone[way] / alone[PLAIN],
         }
