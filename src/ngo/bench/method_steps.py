@@ -1,4 +1,4 @@
-"""The cost of a training step with each method and local rule, relative to NGO with SGD and DSGD."""
+"""The cost of a training step with each method and local rule, relative to NGO and to DSGD."""
 
 from __future__ import annotations
 
