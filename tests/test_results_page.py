@@ -118,6 +118,8 @@ def test_a_tier_that_is_not_shipped_does_not_touch_the_documents(tool, repositor
     assert not (repository / "docs/made-up.md").exists()
     assert (repository / "results/made-up/docs/made-up.md").exists()
     assert (repository / "results/made-up/docs/images/made-up/fig8.png").exists()
+    assert (repository / "results/made-up/docs/play.html").exists()  # which claims link to
+    assert not (repository / "docs/play.html").exists()
 
 
 def test_a_shipped_tier_has_a_page_of_its_own(tool, repository, monkeypatch):

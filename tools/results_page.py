@@ -24,6 +24,7 @@ from ngo.pipeline.config_files import CONFIG, PAPERS
 from ngo.pipeline.places import FIRST, page_of, shipped_metrics, tier_folder
 from ngo.pipeline.report_contents import report_contents
 from ngo.report.contents import Contents, text
+from ngo.report.play_page import play_page
 from ngo.report.results_markdown import moved, replaced, results_markdown, summary, summary_of
 from ngo.report.shipped import SHIPPED, as_shipped, read_shipped
 from ngo.report.small_images import small_png
@@ -51,8 +52,10 @@ def main(tier: str, archive: Path | None, shipped: Path, trusted: bool, check: b
         with chdir(root):
             contents = report_contents(configs)
             of_tier = root.resolve() / tier_folder(contents.tier)
-            place = REPOSITORY if contents.tier in shipped_metrics(REPOSITORY) else of_tier
-            for path, page in pages(contents).items():
+            place, found = REPOSITORY, pages(contents)
+            if contents.tier not in shipped_metrics(REPOSITORY):
+                place, found = of_tier, found | {"docs/play.html": play_page()}
+            for path, page in found.items():
                 write_text(place / path, page)
                 click.echo(f"→ {place / path}")
             write_images(contents, place / "docs/images" / page_of(contents.tier))

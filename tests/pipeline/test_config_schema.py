@@ -86,6 +86,11 @@ def test_every_key_is_explained():
         ),
         ("training.fig2.compare", "DELETE", "training.fig2: 'compare' is missing."),
         (
+            "device",
+            "DELETE",
+            "config: 'device' is missing. An overlay goes after its base, config/config.yaml.",
+        ),
+        (
             "artefacts.fig3.consensus_share",
             float("nan"),
             "artefacts.fig3.consensus_share: nan is not allowed; it must be a number.",

@@ -257,7 +257,8 @@ def _in_one_line(error: ValidationError) -> str:
         )
     if error.validator == "required":
         missing = next(name for name in error.validator_value if name not in value)
-        return f"{key}: {missing!r} is missing."
+        base = " An overlay goes after its base, config/config.yaml." if key == "config" else ""
+        return f"{key}: {missing!r} is missing.{base}"
     if error.validator == "uniqueItems":
         return f"{key}: {shown(value)} repeats a value; name each one once."
     what = "the name " if "propertyNames" in error.schema_path else ""
