@@ -26,9 +26,10 @@ def population(problem, rows):
     return workers
 
 
-def ledger_of(problem, store, rows):
+def ledger_of(problem, store, rows, **fields):
+    spec = convex_spec(workers=3, **fields)
     network = SimpleNamespace(group=SimpleNamespace(store=store), shares=[range(1), range(1, 3)])
-    return Evaluations(problem, network, population(problem, torch.zeros(1, 10)), rows.append)
+    return Evaluations(spec, problem, network, population(problem, torch.zeros(1, 10)), rows.append)
 
 
 def reports(problem, X, counts, processes=(0, 1)):
@@ -36,7 +37,7 @@ def reports(problem, X, counts, processes=(0, 1)):
     workers = {q: population(problem, parts[q]) for q in processes}
     values = [counts.get(name, 0) for name in COUNTS]
     return {
-        q: pack_report(values, [q], each.evaluate(*problem.test), range(each.n), each)
+        q: pack_report(values, [q], each.evaluate(*problem.test), range(each.n), each, each.n)
         for q, each in workers.items()
     }
 

@@ -61,6 +61,18 @@ RUNS = {
         "third_gamma": 0.1,
     },
     "ngo-by_worker": {"initialization": "by_worker"},
+    **{
+        f"ngo-{attack}-{coupling}": {"attack": attack, "coupling": coupling}
+        for attack, coupling in zip(
+            ("sign_flip", "noise", "alie", "dissensus"),
+            ("power", "clipped", "median", "clipped_adaptive"),
+            strict=True,
+        )
+    },
+    "ngo-alie-trimmed": {"attack": "alie", "coupling": "trimmed_mean", "topology": "complete"},
+    "gradient_tracking-lies": {"attack": "dissensus"},
+    "delayed-lies": {"attack": "noise"},
+    "admm-lies": {"attack": "alie"},
 }
 
 

@@ -44,6 +44,7 @@ ASYNCHRONOUS = ", ".join(sorted(name for name in METHODS if METHODS[name].asynch
         (5, {"topology": "random", "p": 0.5, "gamma": 0.001, "u": 0.3}),
         (5, {"topology": "complete", "partition": "shards", "shards": 10}),
         (4, {"topology": "ring", "link_failure": 0.3, "absence": 0.2, "weight_decay": 0.01}),
+        (4, {"topology": "ring", "attack": "dissensus", "coupling": "clipped"}),
     ],
 )
 def test_a_distributed_run_is_the_simulated_one(processes, fields, tmp_path):
@@ -84,6 +85,14 @@ def test_steps_on_text_with_options_are_the_simulated_ones(tmp_path):
     ours, _, _ = distributed(spec, 2, tmp_path)
     assert_equal_runs(ours, theirs)
     assert theirs["step"].tolist() == [0, 2, 5]
+
+
+@pytest.mark.parametrize("liars", [1, 2])
+def test_liars_are_left_out_of_evaluations_in_any_process(liars, tmp_path):
+    """With two liars, all workers of the second process lie."""
+    spec = spec_of(workers=5, topology="complete", epochs=0.2, attack="alie", liars=liars)
+    ours, _, _ = distributed(spec, 2, tmp_path)
+    assert_equal_runs(ours, simulated(spec, tmp_path))
 
 
 def test_failures_are_the_simulated_ones_where_workers_share_a_process(tmp_path):
@@ -213,7 +222,10 @@ def test_mistakes_are_one_line(tmp_path):
         assert refusal(**{name: 0.1}) == ""
         assert refusal(asynchronous=True, **{name: 0.1}).startswith(f"{name}: 0.1 is drawn for the")
     assert "has the name of the simulated run" in refusal(name=None)
-    assert refusal(attack="alie").startswith("attack: 'alie' needs the models of all neighbours")
+    assert refusal(attack="alie") == ""
+    assert refusal(asynchronous=True, attack="alie").startswith(
+        "attack: 'alie' needs what all neighbours send in one step"
+    )
     assert refusal(clock="waiting").startswith("clock: 'waiting' is simulated time")
 
 

@@ -16,6 +16,7 @@ from ngo.distributed.process_network import SCORES, ProcessNetwork
 from ngo.engine.population import Population, Scores
 from ngo.training.evaluation import Evaluation, make_evaluation
 from ngo.training.problem import Problem
+from ngo.training.spec import RunSpec
 
 # Rows sent to other processes and their bytes; bytes of all other tensors.
 SENT = ("models_sent", "bytes_sent", "other_bytes_sent")
@@ -32,6 +33,11 @@ COUNTS = (
 )
 
 
+def honest_rows(spec: RunSpec, workers: range) -> int:
+    """How many of a process's ``workers`` do not lie: the first ones."""
+    return len(range(workers.start, min(workers.stop, spec.honest)))
+
+
 def evaluated_rows(problem: Problem, workers: range) -> list[int]:
     """Which of a process's ``workers`` evaluations score, by their rows."""
     return [i - workers.start for i in problem.evaluated if i in workers]
@@ -43,22 +49,23 @@ def pack_report(
     scores: Scores,
     rows: Sequence[int],
     population: Population,
+    honest: int,
 ) -> torch.Tensor:
     """The report of a process on its workers, a float64 vector.
 
     It holds the counts, the largest of ``stale``, the spread of the rows, the workers' losses and
-    accuracies (0 for all but the evaluated ``rows``), and the means of rows and buffers.
+    accuracies (0 for all but the evaluated ``rows``), and the means of rows and buffers. Spread and
+    means are those of the first ``honest`` rows; NaN without one.
     """
-    mean, V = moments(population.X)
+    mean, V = moments(population.X[:honest])
     numbers = [*counts, max(stale, default=0), float(V)]
     head = torch.tensor(numbers, dtype=torch.float64)
     scored = torch.zeros(SCORES, population.n, dtype=torch.float64)
     scored[:, rows] = torch.tensor(
         [scores.worker_losses, scores.worker_accuracies], dtype=torch.float64
     )
-    return torch.cat(
-        [head, scored.flatten(), mean.cpu(), population.buffers.double().mean(0).cpu()]
-    )
+    buffers = population.buffers[:honest].double().mean(0)
+    return torch.cat([head, scored.flatten(), mean.cpu(), buffers.cpu()])
 
 
 class Evaluations:
@@ -66,6 +73,7 @@ class Evaluations:
 
     def __init__(
         self,
+        spec: RunSpec,
         problem: Problem,
         network: ProcessNetwork,
         consensus: Population,
@@ -75,7 +83,7 @@ class Evaluations:
 
         ``report`` is called with each evaluation.
         """
-        self._problem, self._network = problem, network
+        self._spec, self._problem, self._network = spec, problem, network
         self._consensus, self._report = consensus, report
         self._store = network.group.store
         self._start = time.perf_counter()
@@ -113,8 +121,9 @@ class Evaluations:
             stalest = max(stalest, int(stale))
             losses += loss[chosen].tolist()
             accuracies += accuracy[chosen].tolist()
-            means.append((k, mean, V[0]))
-            buffers.append((k, buffer, V[0]))
+            if honest := honest_rows(self._spec, self._network.shares[q]):
+                means.append((honest, mean, V[0]))
+                buffers.append((honest, buffer, V[0]))
         mean, V = joint_moments(means)
         model.X.copy_(mean[None])
         model.buffers.copy_(joint_moments(buffers)[0][None])

@@ -6,7 +6,13 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
-from ngo.distributed.joint_evaluations import COUNTS, Evaluations, evaluated_rows, pack_report
+from ngo.distributed.joint_evaluations import (
+    COUNTS,
+    Evaluations,
+    evaluated_rows,
+    honest_rows,
+    pack_report,
+)
 from ngo.distributed.process_group import PeerUnreachable
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.native.pool import one_intra_op_thread
@@ -35,6 +41,7 @@ class Participant:
     ) -> None:
         self._spec, self._problem, self._on_failure = spec, problem, on_failure
         self._stepper, self._evaluations, self._network = stepper, evaluations, network
+        self._honest = honest_rows(spec, network.own)
         # The steps after which the run is evaluated.
         self._due = set(evaluation_steps(spec, problem.owned))
         self._end = problem.last_step
@@ -88,7 +95,8 @@ class Participant:
     def step(self, *, alone: bool) -> None:
         """Take one step with the own workers."""
         losses = self._stepper.gradients().double()
-        self._total.update(loss=float(losses.sum()), losses=len(losses))
+        told = losses[: self._honest]
+        self._total.update(loss=float(told.sum()), losses=len(told))
         self._total["samples"] += len(losses) * self._spec.batch_size
         self._network.step = self._stepper.t
         self._stepper.update(alone=alone)
@@ -104,7 +112,7 @@ class Participant:
         now = Counter({**self._total, **network.totals()})
         self._reported = (t, now)
         counts = [now[name] - self._recorded[name] for name in COUNTS]
-        report = pack_report(counts, network.stale, scores, rows, population)
+        report = pack_report(counts, network.stale, scores, rows, population, self._honest)
         ends = network.send_report(t, report, self._evaluations.record)
         network.stale.clear()
         self._recorded, self._last = now, t

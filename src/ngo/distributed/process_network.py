@@ -7,11 +7,14 @@ the index V, an evaluation) go through the leader, the first process.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import chain
+from typing import TYPE_CHECKING, cast
 
 import torch
 
 from ngo.common.registry import UserError
+from ngo.distributed.lies import Step, among_liars
 from ngo.distributed.moments import joint_moments, moments
 from ngo.distributed.placement import shares
 from ngo.distributed.process_group import Group, PeerUnreachable
@@ -20,9 +23,13 @@ from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.neighbourhood import mix_rows, pull_rows
 from ngo.gossip.network import Network
 from ngo.gossip.step import Run
+from ngo.gossip.steps.linear import linear_step
 from ngo.gossip.weight_rule import WEIGHT_RULES
 from ngo.gossip.weights import without_workers
 from ngo.native.pool import Map
+
+if TYPE_CHECKING:
+    from ngo.gossip.liars import Liars
 
 #: ``(step, reports)`` → whether the run ends: records an evaluation.
 Record = Callable[[int, dict[int, torch.Tensor]], bool]
@@ -68,6 +75,7 @@ class ProcessNetwork(Network):
 
     def mean(self, rows: torch.Tensor) -> torch.Tensor:
         """The leader is the parameter server."""
+        self.refuse_liars()
         mean = self.uncounted_mean(rows)
         self.count(2 * len(rows), rows)
         return mean
@@ -83,6 +91,7 @@ class ProcessNetwork(Network):
 
     def index(self, rows: torch.Tensor) -> float:
         """The leader computes V from the moments of all processes."""
+        self.refuse_liars()
         mean, V = moments(rows)
 
         def answer(parts: dict[int, torch.Tensor]) -> torch.Tensor:
@@ -99,6 +108,7 @@ class ProcessNetwork(Network):
 
     def swap(self, rows: torch.Tensor) -> torch.Tensor:
         """Rows of edges within this process change places; the others go to their processes."""
+        self.refuse_liars()
         links, me = self.links(), self.group.me
         places = {q: among(links[1], own).nonzero().flatten() for q, own in enumerate(self.shares)}
         parts = {q: rows[e.to(rows.device)] for q, e in places.items() if len(e)}
@@ -122,7 +132,12 @@ class ProcessNetwork(Network):
     def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """The product of the own rows of W with the rows of the own workers and neighbours."""
         others, received = self._exchange(rows)
-        mix_rows(rows, received, [*self.own, *others], self.W, gamma, spread=self._spread)
+        if self.liars is None:
+            mix_rows(rows, received, [*self.own, *others], self.W, gamma, spread=self._spread)
+        else:
+            self.refuse_directed()
+            step = partial(linear_step, gamma=gamma, spread=self._spread)
+            self._among_liars(step, rows, received, others)
 
     def pull(
         self,
@@ -139,8 +154,23 @@ class ProcessNetwork(Network):
             others, theirs = self._exchange(X if at is None else at)
         else:
             others = self.elsewhere()
-        workers = [*self.own, *others]
-        pull_rows(X, theirs, workers, self.W, coupling, gamma, run, at=at, spread=self._spread)
+        if self.liars is None:
+            workers = [*self.own, *others]
+            pull_rows(X, theirs, workers, self.W, coupling, gamma, run, at=at, spread=self._spread)
+        else:
+            step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
+            self._among_liars(step, X, theirs, others, at)
+
+    def _among_liars(
+        self,
+        step: Step,
+        X: torch.Tensor,
+        theirs: torch.Tensor,
+        others: list[int],
+        at: torch.Tensor | None = None,
+    ) -> None:
+        liars = cast("Liars", self.liars)
+        among_liars(step, liars, X, theirs, self.own, others, self.W, self.exchanges, at)
 
     def elsewhere(self) -> list[int]:
         """The workers of all processes in ``_sources``."""

@@ -71,10 +71,10 @@ def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failu
             f"clock: {spec.clock!r} is simulated time, and the workers of a distributed run have "
             f"real time; it must be steps."
         )
-    if spec.liars:
+    if spec.liars and asynchronous:
         raise UserError(
-            f"attack: {spec.attack!r} needs the models of all neighbours in one process; in a "
-            f"distributed run it must be none."
+            f"attack: {spec.attack!r} needs what all neighbours send in one step, and the workers of "
+            f"an asynchronous run take none together; it must be none."
         )
     for name in topologies(spec) if on_failure == "drop" else ():
         topology = TOPOLOGIES[name]
@@ -152,7 +152,7 @@ def run(
         kind = AsynchronousNetwork if asynchronous else ProcessNetwork
         network = kind(group, spec.workers, stepper.population.spread)
         stepper.connect(network)
-        evaluations = Evaluations(problem, network, consensus, report)
+        evaluations = Evaluations(spec, problem, network, consensus, report)
         participant = Participant(spec, problem, stepper, evaluations, network, on_failure)
 
         def write() -> None:
