@@ -224,7 +224,7 @@ def test_mistakes_are_one_line(tmp_path):
     assert "has the name of the simulated run" in refusal(name=None)
     assert refusal(attack="alie") == ""
     assert refusal(asynchronous=True, attack="alie").startswith(
-        "attack: 'alie' needs what all neighbours send in one step"
+        "attack: 'alie' needs what all neighbours send in a step"
     )
     assert refusal(clock="waiting").startswith("clock: 'waiting' is simulated time")
 

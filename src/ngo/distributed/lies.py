@@ -8,33 +8,34 @@ has arrived: no further message is needed, and the same bytes are sent as withou
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 import torch
 
-from ngo.gossip.liars import Liars
 from ngo.gossip.mixing_matrix import MixingMatrix
+
+if TYPE_CHECKING:
+    from ngo.distributed.process_network import ProcessNetwork
+    from ngo.gossip.liars import Liars
 
 #: ``(X, W, at=…, out=…)`` → the rows after a step, in ``out``; the differences are those of ``at``.
 Step = Callable[..., torch.Tensor]
 
 
 def among_liars(
+    network: ProcessNetwork,
     step: Step,
-    liars: Liars,
     X: torch.Tensor,
     theirs: torch.Tensor,
-    own: range,
     others: list[int],
-    W: MixingMatrix,
-    t: int,
     at: torch.Tensor | None = None,
 ) -> None:
-    """Replace the rows ``X`` ``[k, d]`` of the ``own`` workers by theirs after a step, in place.
+    """Replace the rows ``X`` ``[k, d]`` of the own workers by those after a step, in place.
 
-    ``theirs`` ``[l, d]`` are the rows of their neighbours, the ``others``, before any lie. ``W`` is
-    the matrix of all workers; ``t`` numbers the exchange (``Liars.step``). With ``at`` ``[k, d]``,
-    the differences are those of ``at`` and ``theirs``.
+    ``theirs`` ``[l, d]`` are the rows of their neighbours, the ``others``, before any lie. With
+    ``at`` ``[k, d]``, the differences are those of ``at`` and ``theirs``.
     """
+    own, W, liars = network.own, network.W, cast("Liars", network.liars)
     i, j = W.receivers, W.senders
     ours = [(each >= own.start) & (each < own.stop) for each in (i, j)]
     kept = ours[0] | ours[1]  # what a step makes of the others is dropped
@@ -47,5 +48,7 @@ def among_liars(
         return placed
 
     seen = None if at is None else all_rows(at)
-    new = liars.step(lambda X, W, at: step(X, W, at=at, out=X), all_rows(X), near, t, seen)
+    new = liars.step(
+        lambda X, W, at: step(X, W, at=at, out=X), all_rows(X), near, network.exchanges, seen
+    )
     X.copy_(new[own.start : own.stop])

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, cast
 
 import torch
 
 from ngo.common.registry import UserError
-from ngo.distributed.lies import Step, among_liars
+from ngo.distributed.lies import among_liars
 from ngo.distributed.moments import joint_moments, moments
 from ngo.distributed.placement import shares
 from ngo.distributed.process_group import Group, PeerUnreachable
@@ -27,9 +26,6 @@ from ngo.gossip.steps.linear import linear_step
 from ngo.gossip.weight_rule import WEIGHT_RULES
 from ngo.gossip.weights import without_workers
 from ngo.native.pool import Map
-
-if TYPE_CHECKING:
-    from ngo.gossip.liars import Liars
 
 #: ``(step, reports)`` → whether the run ends: records an evaluation.
 Record = Callable[[int, dict[int, torch.Tensor]], bool]
@@ -137,7 +133,7 @@ class ProcessNetwork(Network):
         else:
             self.refuse_directed()
             step = partial(linear_step, gamma=gamma, spread=self._spread)
-            self._among_liars(step, rows, received, others)
+            among_liars(self, step, rows, received, others)
 
     def pull(
         self,
@@ -159,18 +155,7 @@ class ProcessNetwork(Network):
             pull_rows(X, theirs, workers, self.W, coupling, gamma, run, at=at, spread=self._spread)
         else:
             step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
-            self._among_liars(step, X, theirs, others, at)
-
-    def _among_liars(
-        self,
-        step: Step,
-        X: torch.Tensor,
-        theirs: torch.Tensor,
-        others: list[int],
-        at: torch.Tensor | None = None,
-    ) -> None:
-        liars = cast("Liars", self.liars)
-        among_liars(step, liars, X, theirs, self.own, others, self.W, self.exchanges, at)
+            among_liars(self, step, X, theirs, others, at)
 
     def elsewhere(self) -> list[int]:
         """The workers of all processes in ``_sources``."""

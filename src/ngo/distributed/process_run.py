@@ -73,8 +73,8 @@ def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failu
         )
     if spec.liars and asynchronous:
         raise UserError(
-            f"attack: {spec.attack!r} needs what all neighbours send in one step, and the workers of "
-            f"an asynchronous run take none together; it must be none."
+            f"attack: {spec.attack!r} needs what all neighbours send in a step, and the workers "
+            f"of an asynchronous run take none together; it must be none."
         )
     for name in topologies(spec) if on_failure == "drop" else ():
         topology = TOPOLOGIES[name]

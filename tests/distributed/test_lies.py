@@ -1,0 +1,72 @@
+"""Lies in several processes are those of one process, in float64."""
+
+from functools import partial
+
+import lying
+import pytest
+import torch
+from in_threads import networks, together
+from lying import FIELDS, GAMMA, HONEST, N, W, start
+from stepping import Stepping
+
+from ngo.common.registry import UserError
+from ngo.gossip.attack import ATTACKS
+from ngo.gossip.attack import HONEST as NO_ATTACK
+from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.liars import Liars
+from ngo.gossip.network import SharedMatrix
+
+DEFENCES = ("power", "clipped", "clipped_adaptive", "trimmed_mean", "median")
+STEPS = 50
+
+
+def lying_networks(processes, attack, run):
+    """The network of one process, and those of several, with the same liars."""
+    several, _ = networks(N, processes)
+    for network in (alone := SharedMatrix(), *several):
+        network.liars = Liars(ATTACKS[attack], run, 0, HONEST)
+    return alone, several
+
+
+@pytest.mark.parametrize("attack", sorted({*ATTACKS} - {NO_ATTACK}))
+@pytest.mark.parametrize(
+    ("defence", "processes"), [*((each, 2) for each in DEFENCES), ("power", 3), ("power", 6)]
+)
+def test_pulls_and_mixes_among_liars_are_those_of_one_process(attack, defence, processes):
+    """On a graph where liars have several neighbours, and with six processes each has its own."""
+    run = Stepping("ngo", torch.tensor(start()), W, coupling=defence, gamma=GAMMA, **FIELDS).run
+    alone, several = lying_networks(processes, attack, run)
+    X, coupling = torch.tensor(start()), COUPLINGS[defence]
+    parts = [X[each.own.start : each.own.stop].clone() for each in several]
+    pushes = torch.tensor(start()).flip(0) / 10  # away from consensus
+    for t in range(STEPS):
+        for network in (alone, *several):
+            network.set_matrix(W)
+        at = X + pushes
+        alone.pull(X, coupling, GAMMA, run, at=at if t % 2 else None)
+        alone.mix(X, 0.3)
+        steps = []
+        for each, part in zip(several, parts, strict=True):
+            own_at = part + pushes[each.own.start : each.own.stop]
+            steps.append(partial(taken, each, part, coupling, run, own_at if t % 2 else None))
+        together(*steps)
+    found = torch.cat(parts)
+    assert torch.isfinite(X).all()
+    assert torch.allclose(found, X, rtol=1e-9, atol=1e-9)
+    assert sum(each.messages for each in several) == alone.messages
+    assert sum(each.bytes_sent for each in several) == alone.bytes_sent
+
+
+def taken(network, part, coupling, run, at):
+    """A pull and a mix of one process's rows, in place."""
+    network.pull(part, coupling, GAMMA, run, at=at)
+    network.mix(part, 0.3)
+
+
+def test_exchanges_in_which_nobody_would_lie_are_refused():
+    run = Stepping("ngo", torch.tensor(start()), W, gamma=GAMMA, **FIELDS).run
+    _, (network, _) = lying_networks(2, "sign_flip", run)
+    network.set_matrix(W)
+    for exchange in (network.mean, network.index, network.swap):
+        with pytest.raises(UserError, match="attack: workers lie in pulls and mixes"):
+            exchange(torch.zeros(3, lying.D))
