@@ -236,14 +236,20 @@ def test_the_shipped_campaign_is_told_on_the_pages_of_other_tiers(root, made, tm
         assert report_contents(CONFIGS).shipped is None
 
 
-def test_the_present_findings_are_those_of_the_papers_folder_in_the_repository():
+def test_the_present_findings_are_those_of_the_papers_folder_in_the_repository(
+    monkeypatch, tmp_path
+):
     expected = {
         "ngo": REPOSITORY / "config/reference/findings.yaml",
         "beyond": REPOSITORY / "papers/beyond/findings.yaml",
-        "d2": None,
+        "d2": REPOSITORY / "papers/d2/findings.yaml",
     }
     for tier, path in expected.items():
         assert present_findings(paper_of({"tier": tier})) == path
+    without = tmp_path / "config.yaml"
+    without.write_text("tier: own\n")
+    monkeypatch.setattr("ngo.pipeline.report_contents.config_of", lambda name: without)
+    assert present_findings(paper_of({"tier": "d2"})) is None
 
 
 def test_an_archive_that_is_marked_names_what_made_it(tmp_path):
