@@ -1,4 +1,4 @@
-"""The package at an earlier revision of this checkout."""
+"""The packages at an earlier revision of this checkout."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ CHECKOUT = Path(ngo.__file__).parents[2]
 
 
 def earlier_package(source: object, folder: Path) -> Path | None:
-    """The folder with the package ``ngo`` of the revision ``source``, unpacked into ``folder``.
+    """The folder with the packages of the revision ``source``, unpacked into ``folder``.
 
+    They are ``ngo`` and ``verdicts``: fingerprints cover both.
     ``source`` is what the record of a run says, and may be anything. None unless it names a commit
     before the present one in the checkout that holds the package. ``-dirty`` is ignored: whoever
     trains with the code compares its fingerprint.
@@ -29,7 +30,7 @@ def earlier_package(source: object, folder: Path) -> Path | None:
         return package
     try:
         _git("merge-base", "--is-ancestor", revision, "HEAD")
-        content = _git("archive", "--format=tar", revision, "src/ngo")
+        content = _git("archive", "--format=tar", revision, "src")
     except (OSError, subprocess.CalledProcessError):
         return None
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
