@@ -29,7 +29,7 @@ def archive(
     finished: bool,
     out: Path,
 ) -> None:
-    """Pack the inputs of FIGURES as one verified archive.
+    r"""Pack the inputs of FIGURES as one verified archive.
 
     The archive holds tidy metrics, the metrics and records of runs, configs and the paper's
     numbers, all from results/, and no model weights. Without FIGURES it is for all tables and
@@ -37,6 +37,10 @@ def archive(
 
     With --finished it holds the finished runs of a config whose other runs are not trained yet.
     For both kinds of archives, `ngo restore` puts the runs back and `ngo verify` checks them.
+
+    Pack the demo, in the repository's folder, after `make demo`:
+      ngo archive --config config/config.yaml --config config/demo.yaml \
+        --out results/demo-metrics.tar
     """
     if finished and figures:
         raise UserError(f"finished: it packs no figures or tables; leave out {figures[0]!r}.")
@@ -65,6 +69,9 @@ def rebuild(archive: Path, out: Path, trusted: bool) -> None:
     This needs no training and no GPU. It starts Snakemake, so it must run in the folder of the
     repository. A modified archive is refused, and so is one with other members than its config
     needs. Nothing that the archive contains is run, except its plugins with --trust-plugins.
+
+    Make the tables and figures of a shipped archive:
+      ngo rebuild results/archive/d2-metrics.tar
     """
     if not (rebuilding.SNAKEFILE.exists() and rebuilding.PROFILE.exists()):
         raise UserError("rebuild: no Snakefile in this folder; run it in the repository's folder.")

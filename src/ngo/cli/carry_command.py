@@ -55,6 +55,9 @@ def carry(
     present code, and the archive records how that was shown. Otherwise the stratum is named and
     must be trained again: the exit status is 1, and nothing is written unless --partial is given
     (docs/archives.md).
+
+    Carry a shipped archive over, into a new file:
+      ngo carry results/archive/d2-runs.tar --out d2-runs.tar
     """
     from ngo.pipeline.archives import carry as stage
     from ngo.pipeline.archives.archive import read_archive, write_archive

@@ -50,6 +50,9 @@ def decide(
     It writes decide-TIER.yaml next to the last config, with an experiment for each claim, and says
     how to train it. That file stays one of the tier's config files. A later call reads it, keeps
     the seeds that were trained, and adds more.
+
+    Add two hours of seeds to the laptop tier, after `make laptop`:
+      ngo decide --config config/config.yaml --config config/laptop.yaml --hours 2
     """
     from ngo.native.pool import cores as available
     from ngo.pipeline.decide import decisions, read_tables_of

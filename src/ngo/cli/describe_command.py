@@ -53,6 +53,9 @@ def describe(
     PATH/val); or a file of arrays (.npz, .h5) with x_train, y_train, x_test and y_test, and
     owner_train if samples have owners. The description has the size, the shape and a digest of the
     data; commands read it with --plugin, and configs name it among their plugins.
+
+    Describe the arrays of a file:
+      ngo describe flowers.npz --out flowers.yaml
     """
     from ngo.data.describe import as_text
     from ngo.data.describe import describe as describe_data

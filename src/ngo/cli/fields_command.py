@@ -21,6 +21,9 @@ def fields() -> None:
 
     A field is a key of a config, an option of `ngo train` (--batch-size for batch_size), and an
     argument of `ngo.fit`. The options of plugins' entries are listed too.
+
+    List them with those of your own file:
+      ngo fields --plugin examples/plugins/cliques.py
     """
     formatter = click.HelpFormatter(width=WIDTH)
     formatter.write_text(

@@ -63,6 +63,9 @@ def methods(as_json: bool) -> None:
     Each part is a value of the option in brackets: --method names a method. Its text ends with its
     source and the fields of a run that it reads; `ngo fields` explains fields. Entries of plugins
     are listed too.
+
+    List them with the entries of your own file:
+      ngo methods --plugin examples/plugins/cliques.py
     """
     found = {kind: parts(kind) for kind in REGISTRIES}
     found["method"] = all_methods()

@@ -29,6 +29,9 @@ def restore(
     not have, are not restored, and are counted. Archives contain no models: runs whose models are
     needed are trained again. Partitions are drawn again. It starts Snakemake, so it must run in the
     folder of the repository.
+
+    Put the shipped runs of the laptop tier back:
+      ngo restore results/archive/laptop-runs.tar
     """
     if not Path("Snakefile").exists():
         raise UserError("restore: no Snakefile in this folder; run it in the repository's folder.")

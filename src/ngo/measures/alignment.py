@@ -44,7 +44,7 @@ COLUMNS = (
 def alignment_table(
     options: AlignmentOptions, models: Sequence[Path], data_root: Path
 ) -> pd.DataFrame:
-    """Compare workers' gradients with the gradient at their mean.
+    r"""Compare workers' gradients with the gradient at their mean.
 
     MODELS are files models.pt of runs, written by ngo train --snapshot; the last snapshot of each
     is used. Each --scale multiplies the workers' distances to their mean. All gradients are of the
@@ -55,6 +55,12 @@ def alignment_table(
     worker's gradient and ∇F(x̄), the relative norm ‖gradient‖ / ‖∇F(x̄)‖, and the accuracy of the
     worker's model (NaN for tasks without one) on as many samples of the test set, if it has so
     many. Worker −1 is the mean: that of the workers' gradients, and the consensus model.
+
+    Train a run and keep its models, then measure them:
+      ngo train --dataset digits --batch-size 16 --epochs 5 --snapshot final \
+        --out kept/
+      ngo alignment kept/models.pt --scale 0 --scale 1 \
+        --out alignment.parquet
     """
     import pandas as pd
 

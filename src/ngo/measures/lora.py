@@ -29,7 +29,7 @@ COLUMNS = (
 
 @measurement("lora", LoraOptions, on_models=True, columns=COLUMNS)
 def lora_table(options: LoraOptions, models: Sequence[Path], data_root: Path) -> pd.DataFrame:
-    """Compare the mean of LoRA's factors with the mean of their products.
+    r"""Compare the mean of LoRA's factors with the mean of their products.
 
     MODELS are files models.pt of runs of a model with LoRA, written by ngo train --snapshot.
     Workers average the factors B and A. The mean of the models that they stand for has the mean of
@@ -40,6 +40,11 @@ def lora_table(options: LoraOptions, models: Sequence[Path], data_root: Path) ->
     on the test set of the model with mean(B)·mean(A), the consensus model (mean_of "factors"), and
     of the model with mean(B·A) (mean_of "products"). The product_distance is
     ‖mean(B·A) − mean(B)·mean(A)‖ / ‖mean(B·A)‖ over all layers: 0 if the workers agree.
+
+    Train a small language model with LoRA and keep it, then measure it:
+      ngo train --dataset markov_text --model gpt_char_lora --workers 4 \
+        --epochs 0.02 --snapshot final --out kept/
+      ngo lora kept/models.pt --out lora.parquet
     """
     import pandas as pd
 

@@ -42,7 +42,7 @@ COLUMNS = (
 
 @measurement("samples", SamplesOptions, on_models=True, columns=COLUMNS)
 def samples_table(options: SamplesOptions, models: Sequence[Path], data_root: Path) -> pd.DataFrame:
-    """Show what kept models generate, reconstruct or predict.
+    r"""Show what kept models generate, reconstruct or predict.
 
     MODELS are files models.pt of runs, written by ngo train --snapshot. The table has the fields
     of the run, the step of the snapshot, and whether the run diverged. Worker −1 is the consensus
@@ -58,6 +58,11 @@ def samples_table(options: SamplesOptions, models: Sequence[Path], data_root: Pa
 
     Regressions have a row for each point (x, y). The kind is "prediction" (at --images points over
     the range of the test inputs) or "target" (the first noisy test points).
+
+    Train networks on a noisy sine, and see what they predict:
+      ngo train --dataset sine --model toy_net --task regression \
+        --epochs 5 --snapshot final --out kept/
+      ngo samples kept/models.pt --images 20 --out samples.parquet
     """
     import pandas as pd
 

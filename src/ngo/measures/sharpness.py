@@ -49,7 +49,7 @@ COLUMNS = (
 def sharpness_table(
     options: SharpnessOptions, models: Sequence[Path], data_root: Path
 ) -> pd.DataFrame:
-    """Measure how sharp the training loss is around the mean model.
+    r"""Measure how sharp the training loss is around the mean model.
 
     MODELS are files models.pt of runs, written by ngo train --snapshot. The loss F is the mean over
     --samples of the training set, the same for all models, with dropout off and with the mean of
@@ -60,6 +60,12 @@ def sharpness_table(
     F is higher than F(x̄) on average: random_increase, at this distance in --directions that are
     uniform on the sphere; workers_increase, at the same distance in the directions x_i − x̄ of the
     workers; own_increase, at the workers' models themselves.
+
+    Train a run and keep its models, then measure them:
+      ngo train --dataset digits --batch-size 16 --epochs 5 --snapshot final \
+        --out kept/
+      ngo sharpness kept/models.pt --samples 100 --directions 2 \
+        --out sharpness.parquet
     """
     import pandas as pd
 

@@ -138,12 +138,16 @@ def _cases(options: TheoryOptions) -> Iterator[Case]:
 
 @measurement("theory", TheoryOptions, columns=("kind", *sorted(COLUMNS)), cases=_cases)
 def theory_table(options: TheoryOptions) -> pd.DataFrame:
-    """Measure what the theorems bound.
+    r"""Measure what the theorems bound.
 
     Consensus times, delays and chatter floors for each --topologies, --workers and --p; convergence
     of SGD on least squares, where every constant of the theorems can be computed.
 
     The column kind of the table names the measurement of a row.
+
+    Measure on rings, shortly:
+      ngo theory --topologies ring --p 0.75 --steps 100 --repeats 2 --trials 2 \
+        --trial-steps 100 --trial-repeats 2 --out theory.parquet
     """
     return measured(_cases(options))
 

@@ -42,7 +42,7 @@ def throughput_table(
     data_root: Path,
     device: str = "cpu",
 ) -> pd.DataFrame:
-    """Measure how many samples per second n workers train on.
+    r"""Measure how many samples per second n workers train on.
 
     A case is a --method and a number of --workers, on this machine. A step is what training does
     between evaluations: batches, gradients, SGD and consensus. Every worker has the whole data set.
@@ -51,6 +51,10 @@ def throughput_table(
 
     The table has a row for each measurement of --steps steps, with the fields of the run, the
     device, the number of cores, the seconds and the samples per second.
+
+    Compare NGO with DSGD, with four and with sixteen workers:
+      ngo throughput --dataset digits --method ngo --method dsgd --workers 4 \
+        --workers 16 --repeats 2 --out throughput.parquet
     """
     specs = [make_run(method=name, workers=max(2, *options.workers)) for name in options.method]
 
