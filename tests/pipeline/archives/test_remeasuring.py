@@ -95,6 +95,12 @@ def test_without_a_spread_the_floor_is_a_share_of_the_value_and_rounding_of_the_
     assert difference_beyond_rounding(frame(1.0, 1.1e-9, 0.0), one, one).startswith("x in row 1")
 
 
+def test_two_values_of_v_that_are_0_up_to_rounding_agree():
+    one = frame(4.0038e-30)
+    assert difference_beyond_rounding(frame(3.9915e-30), one, one) is None
+    assert difference_beyond_rounding(frame(2e-24), one, one).startswith("x in row 0")
+
+
 def test_words_and_conditions_must_be_the_same():
     one = frame(1.0, name="ring", met=True)
     assert difference_beyond_rounding(one, one, one) is None

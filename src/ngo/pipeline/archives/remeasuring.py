@@ -43,6 +43,9 @@ RELATIVE = 1e-6
 # Differences below this share of the largest value in a column are rounding.
 SMALL = 1e-12
 
+# So are differences below this: V of workers that agree is a square of rounding errors.
+SQUARE = SMALL**2
+
 # Narrower vectors in the libraries that measurements use, and none of our kernels.
 ROUNDING = {
     "NGO_MARCH": "none",
@@ -186,7 +189,7 @@ def difference_beyond_rounding(
             largest = np.max(size[np.isfinite(size)], initial=0.0)
             spread = largest_difference(x, y, SMALL * largest, relative=True)
             share = max(MULTIPLE * spread, RELATIVE)
-            allowed = np.where(np.isfinite(size), share * size, 0) + SMALL * largest
+            allowed = np.where(np.isfinite(size), share * size, 0) + SMALL * largest + SQUARE
             far = distances(z, x, y) > allowed
         if far.any():
             row = int(np.argmax(far))
