@@ -117,7 +117,7 @@ def test_every_command_has_an_example(name):
 
 
 @pytest.mark.parametrize("name", helps())
-def test_the_examples_of_help_run(name, tmp_path, monkeypatch):
+def test_the_examples_of_help_run(name, tmp_path, monkeypatch, own_entries):
     for folder in ("config", "examples", "papers", "results"):
         (tmp_path / folder).symlink_to(REPOSITORY / folder)
     monkeypatch.chdir(tmp_path)

@@ -18,7 +18,6 @@ from ngo.training.partition_file import (
     write,
 )
 from ngo.training.resolve import resolve
-from ngo.training.spec import DEFAULTS
 
 
 def test_a_partition_is_drawn_from_its_seed(digits):
@@ -92,7 +91,7 @@ def test_the_owner_with_the_fewest_samples_must_fill_a_batch(writers, tmp_path):
 
 
 def test_the_papers_mnist_setting_has_4000_samples():
-    spec = resolve({}, {**DEFAULTS, "partition": "shards", "shards": 300, "shards_per_worker": 2})
+    spec = resolve({}, {"partition": "shards", "shards": 300, "shards_per_worker": 2})
     assert spec.samples == 4000 * spec.epochs
 
 

@@ -18,9 +18,9 @@ def test_values_without_a_meaning_are_left_out():
     centralized = resolve({"method": "centralized"})
     assert (centralized.topology, centralized.p, centralized.gamma) == (None, None, None)
     assert (centralized.coupling, centralized.local_rule) == (None, "sgd")
-    gossip = resolve({"method": "gossip"}, {**DEFAULTS, "p": 0.7, "u": 0.1})
+    gossip = resolve({"method": "gossip"}, {"p": 0.7, "u": 0.1})
     assert (gossip.p, gossip.u, gossip.local_steps) == (1.0, None, 1)
-    assert gossip.id == resolve({"method": "gossip"}, {**DEFAULTS, "p": 0.9}).id
+    assert gossip.id == resolve({"method": "gossip"}, {"p": 0.9}).id
     assert resolve({"topology": "random"}).u == 0.4
     assert resolve({"partition": "dirichlet"}).shards is None
 
@@ -107,11 +107,20 @@ def test_mistakes_are_told_in_one_line(values, message):
     assert "\n" not in str(error.value)
 
 
-def test_a_field_that_has_a_meaning_needs_a_value():
-    with pytest.raises(UserError, match="gamma has no value; it must be a number, above 0"):
-        resolve({}, {name: value for name, value in DEFAULTS.items() if name != "gamma"})
-    others = {k: v for k, v in DEFAULTS.items() if k not in ("gamma", "topology", "u", "beta")}
-    assert resolve({"method": "centralized"}, others).gamma is None
+@pytest.mark.parametrize(
+    ("values", "p"),
+    [
+        *(({"method": name}, 0.95) for name in ("ngo", "delayed")),
+        *(({"method": name}, 1.0) for name in ("d2", "gradient_tracking", "choco", "local_sgd")),
+        ({"method": "d2", "coupling": "capped"}, 0.95),
+        ({"method": "d2", "p": 0.75}, 0.75),
+    ],
+)
+def test_methods_gossip_linearly_by_default_but_those_about_phi(values, p):
+    assert resolve(values).p == p
+    assert resolve(values, {"gamma": 0.5}).p == p
+    assert resolve({"gamma": 0.5}, values).p == p
+    assert resolve(values, {"p": 0.6}).p == values.get("p", 0.6)
 
 
 def test_defaults_without_neutral_fields_give_the_same_run():
@@ -150,7 +159,7 @@ def test_a_coupling_that_does_not_read_p_leaves_it_out(own_entries):
 
 
 def test_a_method_with_a_rule_of_its_own_ignores_the_default_one():
-    spec = resolve({"method": "quasi_global"}, {**DEFAULTS, "local_rule": "momentum"})
+    spec = resolve({"method": "quasi_global"}, {"local_rule": "momentum"})
     assert (spec.local_rule, spec.momentum) == ("sgd", None)
     assert spec == resolve({"method": "quasi_global"})
 

@@ -13,7 +13,6 @@ from ngo.training.loop import train
 from ngo.training.resolve import resolve
 from ngo.training.run import run
 from ngo.training.snapshots import load_snapshots, module, restored, save_snapshots
-from ngo.training.spec import DEFAULTS
 
 
 def test_snapshots_are_read_as_they_were_written(digits, tmp_path):
@@ -119,7 +118,7 @@ def test_modules_of_snapshots_score_as_the_run_was_evaluated(digits):
 def test_modules_of_snapshots_have_their_batch_normalization():
     """Each worker's own buffers; the consensus model has their mean."""
     values = {"dataset": "cifar10", "model": "cifar10_vae", "task": "vae", "workers": 2}
-    spec = resolve({}, {**DEFAULTS, **values})
+    spec = resolve({}, {**values})
     population = Population(spec.model, spec.workers, spec.seed)
     noise = torch_stream(0, "test")
     snapshot = {

@@ -21,7 +21,7 @@ from ngo.training.spec import DEFAULTS, FIELDS, NEUTRAL, RunSpec, digest, flag
 
 
 def test_ids_are_readable_and_unique_by_value():
-    spec = resolve({}, {**DEFAULTS, "partition": "shards"})
+    spec = resolve({}, {"partition": "shards"})
     assert spec.id.startswith("mnist-shards-ring-ngo-p0.95-s0-")
     assert len(spec.id.rsplit("-", 1)[1]) == 8
     others = [
@@ -29,7 +29,7 @@ def test_ids_are_readable_and_unique_by_value():
         {"topology": "complete"}, {"method": "gossip"}, {"workers": 5}, {"shards": 200},
         {"eval_every": 2}, {"partition": "iid"}, {"method": "centralized"},
     ]  # fmt: skip
-    ids = {resolve({}, {**DEFAULTS, "partition": "shards", **other}).id for other in others}
+    ids = {resolve({}, {"partition": "shards", **other}).id for other in others}
     assert len(ids | {spec.id}) == len(others) + 1
 
 

@@ -88,7 +88,6 @@ def make_spec(model: str | Model, n: int, b: int, **values: object) -> RunSpec:
     from ngo.data.dataset import Source
     from ngo.models.model import MODELS
     from ngo.training.resolve import resolve
-    from ngo.training.spec import DEFAULTS
 
     common = {"method": "ngo", "lr": LR, "gamma": GAMMA, "p": P, "epochs": 1.0}
     entry = MODELS[model] if isinstance(model, str) else model
@@ -97,7 +96,7 @@ def make_spec(model: str | Model, n: int, b: int, **values: object) -> RunSpec:
     given = {"dataset": "bench", "model": name, "task": entry.task, "workers": n, "batch_size": b}
     return resolve(
         {**given, **values},
-        {**DEFAULTS, **common},
+        common,
         source=source,
         model=None if name in MODELS else entry,
     )

@@ -11,7 +11,8 @@ from ngo.cli.sections import COMMAND, SECTIONS, section_of
 from ngo.common.fields import Field, wanted
 from ngo.common.options import DECLARED
 from ngo.data import download
-from ngo.training.spec import DEFAULTS, FIELDS, flag
+from ngo.training.resolve import default_in_words
+from ngo.training.spec import FIELDS, flag
 
 
 class FieldOption(click.Option):
@@ -109,10 +110,9 @@ def field_options(facts: Mapping[str, tuple[Field, str, Mapping[str, object]]]) 
 
 def run_fields(*names: str) -> Callable:
     """Options for fields of a run. The command gets None for a field that is not given."""
-    defaults = {**DEFAULTS, "model": "the first that fits the data set", "task": "the model's"}
-    return field_options(
-        {name: (FIELDS[name], f"[default: {defaults[name]}]", {}) for name in names}
-    )
+    told = {"model": "the first that fits the data set", "task": "the model's"}
+    words = {name: told.get(name, default_in_words(name)) for name in names}
+    return field_options({name: (FIELDS[name], f"[default: {words[name]}]", {}) for name in names})
 
 
 data_root_option = click.option(

@@ -31,7 +31,7 @@ def spec_of_options(given: dict[str, object], **needed: object) -> RunSpec:
     )
     model = values.get("model", next(iter(fitting), DEFAULTS["model"]))
     implied = {"model": model, "task": MODELS[model].task}
-    spec = resolve({}, {**DEFAULTS, **implied, **needed, **values})
+    spec = resolve({}, {**implied, **needed, **values})
     for name, value in values.items():
         used = getattr(spec, name)
         if used != value:

@@ -9,7 +9,7 @@ from math import prod
 
 from ngo.common.registry import UserError, unknown
 from ngo.training.resolve import check_field, resolve
-from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
+from ngo.training.spec import FIELDS, RunSpec
 
 # The most runs that the experiments of a config may have, repeated ones included.
 RUNS = 100_000
@@ -108,7 +108,7 @@ def resolve_run(key: str, given: Mapping, config: Mapping, setting: Mapping) -> 
     All others have the package's defaults, as in ``ngo train`` and ``fit``.
     """
     try:
-        return resolve(given, {**DEFAULTS, **config.get("defaults", {}), **setting})
+        return resolve(given, {**config.get("defaults", {}), **setting})
     except UserError as error:
         raise UserError(f"{key}: {error}") from None
 

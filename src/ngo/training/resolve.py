@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ngo.common.fields import checked, wanted
+from ngo.common.fields import checked
 from ngo.common.options import DECLARED
 from ngo.common.registry import Registry, UserError, unknown
 from ngo.data.dataset import DATASETS, Source
@@ -13,22 +13,24 @@ from ngo.gossip.method import METHODS
 from ngo.gossip.schedule import SCHEDULES
 from ngo.models.model import MODELS, Model
 from ngo.training.checks import check_fit, check_method
-from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, implied
+from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
 from ngo.training.virtual.clock import CLOCKS, PARTS
+
+# The methods whose subject is φ_p. The others have p = 1 by default, as they were published.
+NONLINEAR = ("ngo", "delayed")
 
 
 def resolve(
     given: Mapping[str, object],
-    defaults: Mapping[str, object] = DEFAULTS,
+    defaults: Mapping[str, object] | None = None,
     *,
     source: Source | None = None,
     model: Model | None = None,
 ) -> RunSpec:
-    """The checked run with the values ``given``, and those of ``defaults`` elsewhere.
+    """The checked run with the values ``given``, then of ``defaults``, then of the package.
 
-    A field that ``defaults`` lacks gets its neutral value, or the default of a declared option. A
-    default without a meaning for this run is dropped. A given value without a meaning is an error,
-    since no result would show it. A field with a meaning and without a value is an error, too.
+    A default without a meaning for this run is dropped. A given value without a meaning is an
+    error, since no result would show it.
 
     ``source`` and ``model`` describe a data set and a model that no registry has; their names are
     not checked then. Raises a one-line UserError.
@@ -37,12 +39,13 @@ def resolve(
     for name in given:
         if name not in fields:
             raise unknown("field of a run", name, fields)
-    stated = {**implied(), **defaults, **given}
+    said = {**(defaults or {}), **given}
+    stated = {**DEFAULTS, **said}
+    if "p" not in said and _linear(stated):
+        stated["p"] = 1.0
     free = {key for key, entry in (("dataset", source), ("model", model)) if entry is not None}
 
     def stated_value(name: str) -> Any:
-        if name not in stated:
-            raise UserError(f"{name} has no value; it must be {wanted(fields[name])}.")
         if name in free or (stated[name] is None and fields[name].optional):
             return stated[name]
         return checked(name, stated[name], fields[name])
@@ -80,6 +83,14 @@ def resolve(
     return spec
 
 
+def default_in_words(name: str) -> str:
+    """The default of a field, for print."""
+    if name != "p":
+        return str(DEFAULTS[name])
+    others = f"couplings other than {DEFAULTS['coupling']}"
+    return f"{DEFAULTS['p']} with {', '.join(NONLINEAR)} and {others}; else 1"
+
+
 def check_field(name: str, value: object) -> Any:
     """``value`` as the field's own type; a UserError if it is not allowed."""
     return checked(name, value, FIELDS[name])
@@ -88,6 +99,11 @@ def check_field(name: str, value: object) -> Any:
 def in_words(value: object) -> str:
     """A value of a field in a message: numbers are short, names are quoted."""
     return f"{value:g}" if isinstance(value, int | float) else repr(value)
+
+
+def _linear(stated: Mapping[str, object]) -> bool:
+    """Whether gossip is linear where no p is stated."""
+    return stated["method"] not in NONLINEAR and stated["coupling"] == DEFAULTS["coupling"]
 
 
 def _read_by(owner: str, choice: str | None) -> tuple[str, ...]:

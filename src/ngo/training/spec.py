@@ -282,12 +282,6 @@ FIELDS: Mapping[str, Field] = _OfAll(lambda field: field)
 DEFAULTS: Mapping[str, object] = _OfAll(lambda field: field.default)
 
 
-def implied() -> dict[str, object]:
-    """The values of fields that need not be stated."""
-    declared = {name: field.default for name, field in DECLARED.items() if field.optional}
-    return {**NEUTRAL, **declared}
-
-
 def flag(name: str) -> str:
     """The command line option of a field: ``batch_size`` → ``--batch-size``."""
     return "--" + name.replace("_", "-")
