@@ -1,6 +1,7 @@
 """The playground: its numbers are the package's, and its links are checked."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import networkx as nx
@@ -250,6 +251,15 @@ def test_the_page_is_one_file_and_the_committed_one_is_current():
     assert "://" not in page
     assert all(mark not in page for mark in ("src=", "@import", "url(", "eval(", "innerHTML"))
     assert (REPOSITORY / "docs/play.html").read_text(encoding="utf-8") == page
+
+
+def test_every_part_of_the_page_is_in_a_landmark():
+    page = play_page()
+    inside = page[page.index("<header>") : page.index("</header>")]
+    inside += page[page.index("<main>") : page.index("</main>")]
+    assert sorted(re.findall(r' id="([\w-]+)"', inside)) == sorted(
+        re.findall(r' id="([\w-]+)"', page)
+    )
 
 
 def test_claims_are_played_at_allowed_settings_that_differ_from_the_default(script):
