@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from html import escape
 from pathlib import Path
 
 DOCS = Path(__file__).parent
@@ -26,7 +27,10 @@ html_theme = "furo"
 html_title = "ngo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_extra_path = [name for name in ("board.html", "play.html") if (DOCS / name).exists()]
+html_js_files = ["site.js"]
+html_extra_path = ["play.html"]
+# The board as one file: board.html is the page of board.md.
+BOARD = "board_file.html"
 html_show_sourcelink = False
 
 myst_heading_anchors = 4
@@ -62,10 +66,13 @@ def links_of_the_site(text: str, folder: Path, page: Path) -> str:
         target = (folder / path).resolve()
         named = {REPOSITORY / name: DOCS / made for name, made in site_pages.COPIES.items()}
         target = named.get(target, target)
+        if target == DOCS / "board.html":
+            target = DOCS / BOARD
         if not target.is_relative_to(DOCS):
             return words
         if target.suffix == ".html":  # a page that the site has as it is
-            return f'<a href="{os.path.relpath(target, page)}">{words}</a>'
+            address = escape(os.path.relpath(target, page) + anchor)
+            return f'<a href="{address}">{words}</a>'
         return f"[{words}]({os.path.relpath(target, page)}{anchor})"
 
     return LINK.sub(link, text)
@@ -85,18 +92,27 @@ def docstring(app: object, what: str, name: str, each: object, options: object, 
     text[:] = [line.replace("|", "\\|") for line in text]
 
 
+def navigable(app: object, page: str, template: str, context: dict, tree: object) -> None:
+    """Headings of the navigation have a level, and a link in it has no anchor of its heading."""
+    for part in ("toc", "furo_navigation_tree"):
+        text = context.get(part) or ""
+        text = re.sub(r'<a id="[^"]*"></a>', "", text)
+        context[part] = text.replace('role="heading"', 'role="heading" aria-level="2"')
+
+
 def built(app: object, failed: Exception | None) -> None:
-    """Turn the links of the board's page to pages on GitHub into links to pages of the site."""
+    """Write the board's file, whose links to pages on GitHub become links to pages of the site."""
     if failed is None and app.builder.format == "html":
-        path = Path(app.outdir, "board.html")
-        text = re.sub(r'(href="[^":#]+)\.md(["#])', r"\1.html\2", path.read_text(encoding="utf-8"))
+        text = (DOCS / "board.html").read_text(encoding="utf-8")
+        text = re.sub(r'(href="[^":#]+)\.md(["#])', r"\1.html\2", text)
         text = re.sub(r'<a href="\.\./results/[^"]*">(.*?)</a>', r"\1", text)
-        path.write_text(text, encoding="utf-8")
+        Path(app.outdir, BOARD).write_text(text, encoding="utf-8")
 
 
 def setup(app: object) -> None:
     """Write the pages that the package's declarations make, before Sphinx looks for pages."""
     site_pages.write(DOCS)
     app.connect("source-read", read)
+    app.connect("html-page-context", navigable, priority=900)  # after the theme
     app.connect("build-finished", built)
     app.connect("autodoc-process-docstring", docstring)

@@ -1,6 +1,5 @@
 """The commands that pages name, and whether there are such."""
 
-import argparse
 import contextlib
 import io
 import re
@@ -71,13 +70,6 @@ def command_of(words: list[str]) -> tuple[click.Command | None, list[str]]:
 
 
 @cache
-def judges() -> dict[str, argparse.ArgumentParser]:
-    """The commands of verdicts."""
-    (subs,) = (a for a in judge._parser()._actions if isinstance(a, argparse._SubParsersAction))
-    return subs.choices
-
-
-@cache
 def makefile() -> str:
     return (REPOSITORY / "Makefile").read_text(encoding="utf-8")
 
@@ -103,7 +95,7 @@ def options_named(tool: str, words: list[str]) -> list[str]:
         return []
     given = {word.partition("=")[0] for word in words if word.startswith("--")} - {"--help"}
     if tool == "verdicts":
-        known = judges().get(words[0])
+        known = judge.commands().get(words[0])
         return sorted(given - known._option_string_actions.keys()) if known else words[:1]
     command, _ = command_of(words)
     if command is None:
@@ -124,7 +116,7 @@ def mistakes(tool: str, words: list[str]) -> list[str]:
     try:
         with contextlib.redirect_stderr(said):
             if tool == "verdicts":
-                judge._parser().parse_args(words)
+                judge.parser().parse_args(words)
             else:
                 command, rest = command_of(words)
                 if command is None:

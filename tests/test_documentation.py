@@ -1,10 +1,14 @@
 """The pages of the site: files that they name exist, and broken links are found."""
 
+import json
+import os
 import re
+import runpy
 
 import pytest
 from code_blocks import PAGES, text_of
 from conftest import REPOSITORY
+from py_mini_racer import MiniRacer
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -47,6 +51,68 @@ def test_links_of_a_site(tool, tmp_path):
         "b.html: c.html",
         "b.html: loads https://fonts.example.org/x.css",
     ]
+
+
+def test_an_anchor_that_is_a_setting_of_the_playground_is_no_place_in_it(tool, tmp_path):
+    (tmp_path / "play.html").write_text("<p>")
+    (tmp_path / "a.html").write_text(
+        '<a href="play.html#p=0.5&amp;n=2">a</a><a href="play.html#p">b</a>'
+    )
+    assert tool.broken(tmp_path) == ["a.html: play.html#p"]
+
+
+@pytest.fixture
+def site(monkeypatch):
+    """The names of docs/conf.py."""
+    monkeypatch.setenv("PATH", os.environ["PATH"])  # it is changed
+    monkeypatch.syspath_prepend(REPOSITORY / "tools")
+    return runpy.run_path(str(REPOSITORY / "docs/conf.py"))
+
+
+def test_links_to_files_of_html_keep_their_settings(site):
+    docs = REPOSITORY / "docs"
+    text = "[try it](../play.html#n=2&p=0.5) [all](../board.html) [b](../board.md#papers)"
+    assert site["links_of_the_site"](text, docs / "results", docs / "results") == (
+        '<a href="../play.html#n=2&amp;p=0.5">try it</a> <a href="../board_file.html">all</a> '
+        "[b](../board.md#papers)"
+    )
+
+
+def test_no_page_of_the_site_has_the_address_of_a_file_that_is_beside_it(site):
+    made = {f"{page.removeprefix('docs/').removesuffix('.md')}.html" for page in PAGES}
+    assert "board.html" in made
+    assert made.isdisjoint([*site["html_extra_path"], site["BOARD"]])
+
+
+def test_the_navigation_has_headings_of_a_level_and_links_with_a_text(site):
+    context = {
+        "toc": '<a href="#chatter"><a id="topic-chatter"></a>Chatter</a>',
+        "furo_navigation_tree": '<p class="caption" role="heading">Start</p>',
+    }
+    site["navigable"](None, "page", "page.html", context, None)
+    assert context["toc"] == '<a href="#chatter">Chatter</a>'
+    assert 'role="heading" aria-level="2"' in context["furo_navigation_tree"]
+
+
+def test_boxes_that_scroll_are_reached_by_the_tab_key_and_others_are_not(site):
+    engine = MiniRacer()
+    engine.eval("""
+      const box = (inside, outside) => ({
+        scrollWidth: inside, clientWidth: outside, tabIndex: -1,
+        removeAttribute() { this.tabIndex = -1; },
+      });
+      const boxes = [box(900, 400), box(400, 400)], done = {};
+      const addEventListener = (name, work) => { done[name] = work; };
+      const document = { querySelectorAll: () => boxes, addEventListener };
+      const window = { addEventListener };
+    """)
+    assert site["html_js_files"] == ["site.js"]
+    engine.eval((REPOSITORY / "docs/_static/site.js").read_text(encoding="utf-8"))
+    told = "JSON.stringify(boxes.map((each) => each.tabIndex))"
+    engine.eval("done.load()")
+    assert json.loads(engine.eval(told)) == [0, -1]
+    engine.eval("boxes[0].clientWidth = 1000; done.resize()")
+    assert json.loads(engine.eval(told)) == [-1, -1]
 
 
 def test_metrics_columns_and_answers_are_those_of_the_package(monkeypatch):

@@ -134,9 +134,9 @@ def test_slowmo_without_gossip_is_diloco_with_heavy_ball():
         assert torch.allclose(slowmo.X, diloco.X, rtol=0, atol=1e-12)
 
 
-def test_the_method_in_docs_methods_is_decentlam(own_entries, tmp_path):
-    text = (REPOSITORY / "docs/methods.md").read_text(encoding="utf-8")
-    (block,) = (part.split("```")[0] for part in text.split("```python\n")[1:])
+def test_the_method_of_the_recipe_is_decentlam(own_entries, tmp_path):
+    text = (REPOSITORY / "docs/how_to/method.md").read_text(encoding="utf-8")
+    (block,) = (part.split("```")[0] for part in text.split("%%writefile decentlam.py\n")[1:])
     (tmp_path / "decentlam.py").write_text(block)
     plugins.load([tmp_path / "decentlam.py"])
     (grad, _), X, lr, beta = quadratics(5), gaussian(5, 3), 0.05, 0.9

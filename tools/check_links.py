@@ -1,7 +1,7 @@
 """Check the links of a built site, offline: ``python tools/check_links.py docs/_build/html``.
 
-Each link, picture, script and font inside the site must exist, with its anchor. No page may load
-anything from another host.
+Each link, picture, script and font inside the site must exist, with its anchor; an anchor with a =
+is a setting of the playground. No page may load anything from another host.
 """
 
 import sys
@@ -46,7 +46,7 @@ def broken(site: Path) -> list[str]:
                     lines.append(f"{path.name}: loads {address}")
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            anchor = unquote(parts.fragment)
+            anchor = "" if "=" in parts.fragment else unquote(parts.fragment)
             known = pages[target].anchors if target in pages else None
             if not target.exists() or (anchor and known is not None and anchor not in known):
                 lines.append(f"{path.relative_to(site.resolve())}: {address}")

@@ -6,7 +6,6 @@ Some pages are files of the repository outside docs/. All are in ``docs/made``, 
 
 from __future__ import annotations
 
-import argparse
 import ast
 import dataclasses
 import inspect
@@ -133,13 +132,13 @@ def printed(text: str) -> str:
 
 def fields() -> str:
     """The page of the fields of a run."""
-    from ngo.cli.fields_command import _about
+    from ngo.cli.fields_command import about
     from ngo.training.spec import FIELDS
 
     head = (
         "# Fields of a run\n\nKeys of a config, arguments of `ngo.fit`, options of `ngo train`.\n"
     )
-    return "\n".join([head, *(f"## `{name}`\n\n{_about(name)}\n" for name in FIELDS)])
+    return "\n".join([head, *(f"## `{name}`\n\n{about(name)}\n" for name in FIELDS)])
 
 
 def methods() -> str:
@@ -168,11 +167,9 @@ def commands() -> str:
     for name in main.list_commands():
         if not main.get_command(None, name).hidden:
             pages.append(f"## `ngo {name}`\n\n{printed(run(name, '--help'))}")
-    pages.append(f"## `verdicts`\n\n{printed(cli._parser().format_help())}")
-    for each in cli._parser()._actions:
-        if isinstance(each, argparse._SubParsersAction):
-            for name, command in each.choices.items():
-                pages.append(f"## `verdicts {name}`\n\n{printed(command.format_help())}")
+    pages.append(f"## `verdicts`\n\n{printed(cli.parser().format_help())}")
+    for name, command in cli.commands().items():
+        pages.append(f"## `verdicts {name}`\n\n{printed(command.format_help())}")
     return "\n".join(pages)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
-    given = _parser().parse_args(arguments)
+    given = parser().parse_args(arguments)
     try:
         for name in getattr(given, "imported", ()):
             extensions.load(name)
@@ -32,7 +32,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The parser of the command's arguments; ``format_help`` of it is the help."""
+    return _parsers()[0]
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """The parser of each command, such as ``check``, by its name."""
+    return _parsers()[1]
+
+
+def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     parser = argparse.ArgumentParser(
         prog="verdicts", description="Judge claims on tables of results."
     )
@@ -112,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
             metavar="NAME",
             help="a module, or a Python file, that registers quantities; may be repeated",
         )
-    return parser
+    return parser, commands.choices
 
 
 FILES = {

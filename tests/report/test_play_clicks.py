@@ -123,6 +123,13 @@ def test_a_link_opens_its_setting_and_a_hostile_one_the_default(page):
     assert page.value("[document.images.length, document.title.includes('bad')]") == [0, False]
 
 
+def test_whole_numbers_are_shown_with_all_digits(page):
+    page.open(f"{PAGE}#seed=4999&rounds=1990")
+    shown = "$('of-{}').nextElementSibling.textContent"
+    assert page.value(shown.format("seed")) == "4999"
+    assert page.value(shown.format("rounds")) == "1990"
+
+
 def test_a_claim_of_the_report_opens_the_playground_within_it_at_its_setting(page, tmp_path):
     shown = contents(tmp_path)
     shown = replace(shown, findings=replace(shown.findings, play={"15": "graph=star&n=7"}))

@@ -1,6 +1,7 @@
 """The playground: its numbers are the package's, and its links are checked."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import networkx as nx
@@ -63,11 +64,14 @@ def script():
 def random_setting(k):
     """Setting k of 50: all couplings, and delays, failures, drift and noise in half of them each.
 
+    The last ten have failing links and strong drift; values go up to the ends of the page's ranges.
+
     γ is small and rounds are few, so that no two workers come as close as rounding errors: at a
     tie, the sign of a difference would be that of its rounding.
     """
     draw = np.random.default_rng(k)
     coupling = ("power", "linear", "capped", "implicit")[k % 4]
+    strong = k >= 40
     names = ("ring", "chain", "complete", "star", "torus", "exponential", "random")
     return {
         "graph": str(draw.choice(names)),
@@ -77,10 +81,10 @@ def random_setting(k):
         "p": 0.5 if k % 10 == 9 else float(draw.uniform(0.5, 1 if coupling == "implicit" else 1.5)),
         "gamma": float(draw.uniform(0.005, 0.1)),
         "delay": int(draw.integers(0, 6)) * int(draw.integers(2)),
-        "loss": float(draw.uniform(0, 0.6)) * int(draw.integers(2)),
-        "lr": 0.1,
-        "drift": float(draw.uniform(0, 1)) * int(draw.integers(2)),
-        "noise": float(draw.uniform(0, 1)) * int(draw.integers(2)),
+        "loss": float(draw.uniform(0.4 * strong, 0.95)) * max(strong, int(draw.integers(2))),
+        "lr": float(draw.uniform(0, 1)),
+        "drift": float(draw.uniform(strong, 2)) * max(strong, int(draw.integers(2))),
+        "noise": float(draw.uniform(0, 2)) * int(draw.integers(2)),
         "seed": k,
     }
 
@@ -100,16 +104,22 @@ def matrices(setting, found):
         yield W.without(torch.tensor(lost, dtype=torch.bool))
 
 
+def half_step(setting, found, X, t):
+    """The states of round t after the workers' steps along their gradients."""
+    gradients, noise = (
+        torch.tensor(drawn, dtype=torch.float64)[:, None]
+        for drawn in (found["gradients"], found["noise"][t])
+    )
+    return X - setting["lr"] * (setting["drift"] * gradients + setting["noise"] * noise)
+
+
 def by_the_package(setting, found):
     """The states after each round: half steps by hand, and rounds by the package's coupling."""
     law = found["law"]
-    column = {k: torch.tensor(found[k], dtype=torch.float64) for k in ("start", "gradients")}
-    X, sent = column["start"][:, None], []
+    X, sent = torch.tensor(found["start"], dtype=torch.float64)[:, None], []
     states = [X]
     for t, W in enumerate(matrices(setting, found)):
-        noise = torch.tensor(found["noise"][t], dtype=torch.float64)
-        gradient = setting["drift"] * column["gradients"] + setting["noise"] * noise
-        sent.append(X - setting["lr"] * gradient[:, None])
+        sent.append(half_step(setting, found, X, t))
         run = SimpleNamespace(p=law["p"], cap=1.0)
         at = sent[max(0, t - setting["delay"])]
         X = COUPLINGS[law["coupling"]].step(sent[-1], W, law["gamma"], run, at=at)
@@ -126,11 +136,19 @@ def test_rounds_are_those_of_the_package(script, k):
     expected = by_the_package(setting, found)
     torch.testing.assert_close(states, expected, rtol=SAME, atol=SAME)
     torch.testing.assert_close(V, synchronization_index(expected), rtol=SAME, atol=SAME)
-    if found["law"]["coupling"] == "power" and not (setting["drift"] or setting["noise"]):
-        W, law = matrices(setting, found), found["law"]
+    law = found["law"]
+    if law["coupling"] != "power":
+        return
+    if not (setting["drift"] or setting["noise"]):
+        W = matrices(setting, found)
         run = simulate(states[0], W, law["p"], law["gamma"], ROUNDS, setting["delay"])
         torch.testing.assert_close(states, run.states, rtol=SAME, atol=SAME)
         torch.testing.assert_close(V, run.V, rtol=SAME, atol=SAME)
+    elif not setting["delay"]:
+        for t, W in enumerate(matrices(setting, found)):
+            run = simulate(half_step(setting, found, states[t], t), W, law["p"], law["gamma"], 1)
+            torch.testing.assert_close(states[t + 1], run.states[1], rtol=SAME, atol=SAME)
+            torch.testing.assert_close(V[t + 1], run.V[1], rtol=SAME, atol=SAME)
 
 
 def test_the_settings_have_every_coupling_and_disturbance_with_and_without():
@@ -139,6 +157,10 @@ def test_the_settings_have_every_coupling_and_disturbance_with_and_without():
         for name in ("delay", "loss", "drift", "noise"):
             values = {bool(each[name]) for each in settings if each["coupling"] == coupling}
             assert values == {False, True}, (coupling, name)
+    strong = [each for each in settings if each["drift"] > 1 and each["loss"] > 0.4]
+    assert {each["coupling"] for each in strong} == {"power", "linear", "capped", "implicit"}
+    undelayed = {each["coupling"] for each in strong if not each["delay"]}
+    assert undelayed >= {"power", "linear"}  # which `simulate` has
 
 
 @pytest.mark.parametrize("name", ["ring", "chain", "complete", "star", "torus", "exponential"])
@@ -229,6 +251,15 @@ def test_the_page_is_one_file_and_the_committed_one_is_current():
     assert "://" not in page
     assert all(mark not in page for mark in ("src=", "@import", "url(", "eval(", "innerHTML"))
     assert (REPOSITORY / "docs/play.html").read_text(encoding="utf-8") == page
+
+
+def test_every_part_of_the_page_is_in_a_landmark():
+    page = play_page()
+    inside = page[page.index("<header>") : page.index("</header>")]
+    inside += page[page.index("<main>") : page.index("</main>")]
+    assert sorted(re.findall(r' id="([\w-]+)"', inside)) == sorted(
+        re.findall(r' id="([\w-]+)"', page)
+    )
 
 
 def test_claims_are_played_at_allowed_settings_that_differ_from_the_default(script):

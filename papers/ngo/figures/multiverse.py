@@ -172,7 +172,7 @@ def show(numbers: Tables) -> Tables:
     printed = {
         **{"claim": found["claim"], "says": found["says"], "verdict": found["verdict"]},
         "universes": [f"{row.universes} of {row.sampled}" for row in found.itertuples()],
-        "diverged on both sides": found["both_diverged"],
+        "diverged on both sides": found["both_diverged"].astype(str),
         **{"holds in": share, "what decides": rule, "variance": found["variance"]},
     }
     return {TABLE: pd.DataFrame(printed)}

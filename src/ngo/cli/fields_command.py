@@ -30,7 +30,7 @@ def fields() -> None:
         "A field that is not given has its default, in configs, commands and ngo.fit."
     )
     formatter.write_paragraph()
-    formatter.write_dl([(name, _about(name)) for name in FIELDS])
+    formatter.write_dl([(name, about(name)) for name in FIELDS])
     click.echo(formatter.getvalue(), nl=False)
 
 
@@ -54,7 +54,7 @@ def schema(out: Path | None) -> None:
     write_text(out, text + "\n")
 
 
-def _about(name: str) -> str:
+def about(name: str) -> str:
     """The meaning, the allowed values, the default, and the choices that read the field."""
     field = FIELDS[name]
     allowed = ", ".join(sorted(field.names)) if field.names is not None else wanted(field)

@@ -61,6 +61,7 @@ def test_the_table_tells_what_decides(numbers, multiverse):
     printed = multiverse.show(numbers)["multiverse_verdicts"].set_index("claim")
     assert printed.loc["u-accuracy-digits", "what decides"].startswith("holds where γ ≤ 0.")
     assert f"{row['universes']} of 60" == printed.loc["u-accuracy-digits", "universes"]
+    assert printed.map(lambda cell: isinstance(cell, str)).all(axis=None)  # files have only text
     assert rows.loc["u-synchronization-digits", "verdict"] == "no effect"  # V is the same
 
 

@@ -66,7 +66,7 @@ function showControls() {
   for (const [name, field] of Object.entries(FIELDS)) {
     const control = $(`of-${name}`), value = setting[name];
     control.value = field.logarithmic ? Math.log10(value) : value;
-    const text = told3(value);
+    const text = Number.isInteger(value) ? String(value) : told3(value);
     if (!field.choices) {
       control.nextElementSibling.textContent = text;
       control.setAttribute("aria-valuetext", text);
