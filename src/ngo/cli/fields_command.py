@@ -10,6 +10,7 @@ import click
 from ngo.cli.parameters import RESULT
 from ngo.common.fields import wanted
 from ngo.common.files import write_text
+from ngo.training.resolve import default_in_words
 from ngo.training.spec import FIELDS
 
 WIDTH = 100
@@ -58,7 +59,7 @@ def about(name: str) -> str:
     """The meaning, the allowed values, the default, and the choices that read the field."""
     field = FIELDS[name]
     allowed = ", ".join(sorted(field.names)) if field.names is not None else wanted(field)
-    default = "" if field.default is None else f" Default {field.default}."
+    default = "" if field.default is None else f" Default {default_in_words(name)}."
     return f"{field.help}: {allowed}.{default}{_readers(name)}"
 
 
