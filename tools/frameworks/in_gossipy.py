@@ -6,6 +6,7 @@ on both sides are those between the merge and the training, when a gradient is t
 """
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -66,7 +67,7 @@ def prepare(
     optimizer: str = "SGD",
     account: str = "",
     **options: float,
-):
+) -> tuple[Callable[[], np.ndarray], Callable[[], object]]:
     """``algorithm`` is how a node uses a model that arrives; ``options`` are the optimizer's.
 
     With a token ``account``, it decides when nodes send.
@@ -79,7 +80,7 @@ def prepare(
     owned = [list(range(i * m, (i + 1) * m)) for i in range(n)]
     peers = one_peer(problem.W, pull=protocol == "PULL")
 
-    def run(kind: type[TorchModelHandler] = TorchModelHandler) -> dict:
+    def run(kind: type[TorchModelHandler] = TorchModelHandler) -> dict[int, GossipNode]:
         handler = ClassificationDataHandler(samples, targets, test_size=0)
         data = DataDispatcher(handler, n, eval_on_user=False, auto_assign=False)
         data.set_assignments(owned, None)
