@@ -163,8 +163,8 @@ CASES = [
 ]
 LEFT_OUT = {
     "methods with draws of their own": "GT-SAGA's samples, ProxSkip's coins, gossipy's "
-    "`drop_prob`, `online_prob`, nodes that are not `sync`, and other token accounts: their "
-    "trajectories are equal in distribution only",
+    "`drop_prob`, `online_prob`, nodes that are not `sync`, and token accounts that draw: their "
+    "trajectories are equal in distribution at best",
     "gossipy with several peers": "a node draws one of them, and merges models that arrive "
     "together one after the other, with a training after each; epidemic learning here takes their "
     "mean",
@@ -180,6 +180,6 @@ LEFT_OUT = {
     "chosen by accuracy, and merges of drawn entries or parts",
     "`AdaLineHandler`, `PegasosHandler`": "one sample at a time, in order; batches here are "
     "shuffled",
-    "`KMeansHandler`, `MFModelHandler`": "neither trains by the gradient of a loss",
+    "`KMeansHandler`, `MFModelHandler`": "clusters and ratings, which are no models here",
 }
 """What is not compared, and why."""
