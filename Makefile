@@ -86,14 +86,17 @@ verify-shipped: setup ## Some runs and measurements of the shipped archives, mad
 release-check: setup ## Wheels and source distributions, built, installed outside the repository and tried: 2 minutes
 	$(BIN)/python tools/release_check.py
 
-frameworks: setup ## Other frameworks' own packages on the same problems: docs/frameworks.md; 15 minutes
-	-$(MAKE) --no-print-directory --keep-going .frameworks/decent_bench/installed
+FRAMEWORKS := $(basename $(notdir $(wildcard tools/frameworks/*.in)))
+
+frameworks: setup ## Other frameworks' own packages on the same problems: docs/frameworks.md; 20 minutes
+	-$(MAKE) --no-print-directory --keep-going $(FRAMEWORKS:%=.frameworks/%/installed)
 	$(BIN)/python tools/frameworks/compare.py
 
-.frameworks/decent_bench/installed: FRAMEWORK_PYTHON := 3.13
+# The Python of a framework is in the first line of its file of packages.
 .frameworks/%/installed: tools/frameworks/%.lock
-	$(BIN)/uv venv --quiet --clear --python $(FRAMEWORK_PYTHON) .frameworks/$*
-	$(BIN)/uv pip sync --quiet --python .frameworks/$*/bin/python --require-hashes $<
+	rm -rf $(@D)
+	$(BIN)/uv venv --quiet --python $$(sed -n 's/^# Python //p' $(<:.lock=.in)) $(@D)
+	$(BIN)/uv pip sync --quiet --python $(@D)/bin/python --build-constraints requirements.lock --require-hashes $<
 	touch $@
 
 check: setup ## Style, import order, types, workflow lint, and consistency of lock files and environments: 1 minute
@@ -150,7 +153,9 @@ lock: ## Update the lock files and environment.yml from pyproject.toml
 	    $$(sed -n 's/^\([^= ]*\)==.*/--no-emit-package \1/p' requirements.lock) || exit; \
 	done
 	$(BIN)/python tools/environment.py
-	$(LOCKING) --python-version 3.13 tools/frameworks/decent_bench.in --output-file tools/frameworks/decent_bench.lock
+	for file in $(FRAMEWORKS:%=tools/frameworks/%); do \
+	  $(LOCKING) --python-version $$(sed -n 's/^# Python //p' $$file.in) $$file.in --output-file $$file.lock || exit; \
+	done
 
 format: setup ## Format all code
 	$(BIN)/ruff check --fix .

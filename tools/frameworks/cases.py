@@ -6,7 +6,6 @@ import numpy as np
 from side import Problem
 
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.gossip.weights import metropolis_hastings
 
 LR, STEPS = 0.05, 100
 
@@ -23,6 +22,7 @@ class Case:
     loss: str = "least_squares"
     equal_start: bool = False
     shift: int = 0  # the steps at the start in which theirs only exchanges
+    every: int = 1  # the steps here that are one step there
     n: int = 9
     d: int = 10
     same: bool = True  # whether the trajectories are to agree
@@ -42,10 +42,10 @@ class Case:
 
 
 def weights(topology: str, n: int) -> np.ndarray:
-    """Metropolis–Hastings weights; on a directed ring, one half for each of two models."""
-    if topology == "directed_ring":
-        return (np.eye(n) + np.roll(np.eye(n), 1, axis=0)) / 2
-    return metropolis_hastings(n, list(TOPOLOGIES[topology].edges(n))).dense().numpy()
+    """The mixing matrix of a run ``[n, n]``, or those of one period of its graphs, stacked."""
+    graph = TOPOLOGIES[topology]
+    matrices = [graph.matrix(n, t=t).dense().numpy() for t in range(graph.period(n))]
+    return np.stack(matrices) if graph.varies else matrices[0]
 
 
 def linear(method: str, gamma: float = 1.0, **fields) -> dict:
@@ -53,8 +53,11 @@ def linear(method: str, gamma: float = 1.0, **fields) -> dict:
     return {"method": method, "gamma": gamma, "p": 1.0, **fields}
 
 
+MERGE_UPDATE = {"algorithm": "MERGE_UPDATE"}
+EPIDEMIC = {"method": "epidemic"}  # on a directed ring: the mean of two models
+PAIRS = {"topology": "one_peer_hypercube", "n": 8}
 PENALTY = 0.5 / 3 / LR  # DLM's for γ = 1/2 on a ring, whose weights are 1/3
-DB = "decent_bench"
+DB, GOSSIPY = "decent_bench", "gossipy"
 CASES = [
     Case(DB, {"algorithm": "ATC"}, {"method": "dsgd"}),
     Case(DB, {"algorithm": "ATC"}, {"method": "dsgd"}, loss="logistic"),
@@ -110,4 +113,73 @@ CASES = [
         equal_start=True,
         same=False,
     ),
+    Case(
+        GOSSIPY,
+        MERGE_UPDATE,
+        EPIDEMIC,
+        "a node has one peer, so that one model arrives in each timestep, with the weight 1/2",
+        topology="directed_ring",
+    ),
+    Case(GOSSIPY, MERGE_UPDATE, EPIDEMIC, topology="directed_ring", loss="logistic"),
+    Case(GOSSIPY, MERGE_UPDATE, EPIDEMIC, topology="directed_ring", n=100, d=100),
+    Case(GOSSIPY, {**MERGE_UPDATE, "protocol": "PULL"}, EPIDEMIC, topology="directed_ring"),
+    Case(
+        GOSSIPY,
+        {**MERGE_UPDATE, "account": "PurelyProactiveTokenAccount"},
+        EPIDEMIC,
+        topology="directed_ring",
+    ),
+    Case(GOSSIPY, MERGE_UPDATE, {"method": "push_sum"}, topology="one_peer_exponential"),
+    Case(GOSSIPY, MERGE_UPDATE, {"method": "dsgd"}, **PAIRS),
+    Case(
+        GOSSIPY,
+        {**MERGE_UPDATE, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01},
+        {"method": "dsgd", "local_rule": "nesterov", "momentum": 0.9, "weight_decay": 0.01},
+        **PAIRS,
+    ),
+    Case(
+        GOSSIPY,
+        {**MERGE_UPDATE, "optimizer": "Adam"},
+        {"method": "dsgd", "local_rule": "adam"},
+        **PAIRS,
+    ),
+    Case(
+        GOSSIPY,
+        {**MERGE_UPDATE, "local_epochs": 5},
+        linear("local_sgd", local_steps=5),
+        "five steps here are one timestep there",
+        every=5,
+        **PAIRS,
+    ),
+    Case(
+        GOSSIPY,
+        {"algorithm": "UPDATE"},
+        {"method": "gossip", "gamma": 2.0},
+        "a defect of gossipy-dfl 0.0.1: a node that takes over a model keeps its optimizer, which "
+        "has the parameters of the model before, so that it trains no more; γ = 2 swaps models",
+        same=False,
+        **PAIRS,
+    ),
 ]
+LEFT_OUT = {
+    "methods with draws of their own": "GT-SAGA's samples, ProxSkip's coins, gossipy's "
+    "`drop_prob`, `online_prob`, nodes that are not `sync`, and token accounts that draw: their "
+    "trajectories are equal in distribution at best",
+    "gossipy with several peers": "a node draws one of them, and merges models that arrive "
+    "together one after the other, with a training after each; epidemic learning here takes their "
+    "mean",
+    "`UPDATE_MERGE`": "a node also trains the model that arrives, on samples of its own",
+    "`PUSH_PULL`": "a node answers with a model that it has just trained, so that a timestep has "
+    "two exchanges, one after the other",
+    "`ConstantDelay`": "a late model is averaged with the present one; here `delayed` pulls by the "
+    "difference of two late ones",
+    "`PassThroughNode`": "a defect of gossipy-dfl 0.0.1: the degree of node 0 is taken to be the "
+    "number of nodes, so that node 0 passes models on at random in regular graphs too",
+    "`CacheNeighNode`": "a defect of gossipy-dfl 0.0.1: the first message is a KeyError",
+    "`PENSNode`, `SamplingBasedNode`, `PartitioningBasedNode`": "only gossipy has them: peers "
+    "chosen by accuracy, and merges of drawn entries or parts",
+    "`AdaLineHandler`, `PegasosHandler`": "one sample at a time, in order; batches here are "
+    "shuffled",
+    "`KMeansHandler`, `MFModelHandler`": "clusters and ratings, which are no models here",
+}
+"""What is not compared, and why."""

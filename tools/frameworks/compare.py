@@ -2,7 +2,7 @@
 
 ``make frameworks`` makes the environments, and runs this. Each side of a case is a process of its
 own (``side.py``) with one thread; the two take turns. A framework whose environment does not exist
-is left out, with one line.
+is left out, with one line that says why.
 """
 
 import json
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from cases import CASES, LR, STEPS, Case
+from cases import CASES, LEFT_OUT, LR, STEPS, Case
 from tabulate import tabulate
 
 from ngo.training.record import processor
@@ -95,7 +95,7 @@ def difference(X: np.ndarray, Y: np.ndarray, shift: int = 0) -> tuple[float, flo
 
 def row(case: Case, X: np.ndarray, Y: np.ndarray, ours: Side, theirs: Side) -> dict:
     """The row of a case from both trajectories and the sides' answers."""
-    most, last = difference(X, Y, case.shift)
+    most, last = difference(X[:: case.every], Y, case.shift)
     if (most <= ROUNDING) != case.same:
         print(f"{case.theirs}: difference {most:.2g}, expected: {case.same}", file=sys.stderr)
     ratios = (b / a for a, b in zip(ours.seconds, theirs.seconds, strict=True))
@@ -103,10 +103,10 @@ def row(case: Case, X: np.ndarray, Y: np.ndarray, ours: Side, theirs: Side) -> d
     settings = _told(case.theirs)
     own = _told(case.ours)
     return {
-        "package": case.framework.replace("_", "-"),
+        "package": pinned(case.framework)[0],
         "its method": f"{name} ({settings})" if settings else name,
         "method here": f"{case.ours['method']} ({own})" if own else case.ours["method"],
-        "problem": f"{case.loss.replace('_', ' ')}, n = {case.n}, d = {case.d}",
+        "problem": f"{case.loss}, {case.topology}, n = {case.n}, d = {case.d}".replace("_", " "),
         "largest difference": f"{most:.1e}",
         "at the end": f"{last:.1e}",
         "agree": "yes" if most <= ROUNDING else "**no**",
@@ -120,7 +120,9 @@ def row(case: Case, X: np.ndarray, Y: np.ndarray, ours: Side, theirs: Side) -> d
 def _told(options: dict) -> str:
     """The options of a method, without its name and without p = 1."""
     kept = {k: v for k, v in options.items() if k not in ("algorithm", "method", "p")}
-    return ", ".join(f"{k} {v if isinstance(v, str) else f'{v:.3g}'}" for k, v in kept.items())
+    return ", ".join(
+        f"{k} {v if isinstance(v, str | bool) else f'{v:.3g}'}" for k, v in kept.items()
+    )
 
 
 TEXT = """\
@@ -129,7 +131,7 @@ TEXT = """\
 By `make frameworks`, which makes an environment for each package from its lock in
 `tools/frameworks`.
 No environment here depends on them. Versions: {versions}. Machine: {machine}.
-
+{missing}
 Worker i minimizes the mean loss of 20 samples of its own, with full gradients, by {steps} steps at
 η = {lr}. Both sides have the same samples, W, initial states and float32 arrays. States agree if no
 entry differs by more than {rounding:g} of the largest one in any step: rounding, not definition.
@@ -137,20 +139,25 @@ entry differs by more than {rounding:g} of the largest one in any step: rounding
 Each side is a process with one thread; the two take turns, each after a run that does not count.
 A ratio is the median of the ratios in {turns} turns. A run is the set-up of workers and {steps}
 steps, without evaluations and without records. In it, decent-bench's agents are objects in NumPy,
-and here all workers are one matrix, with the checks of a run. So
+gossipy's nodes have a PyTorch module and optimizer each, copied for each message, and here all
+workers are one matrix, with the checks of a run. So
 the times are of frameworks and not of methods. Memory is the process's largest, with its libraries.
+
+gossipy's nodes train before the first message, and then merge and train in each timestep. Compared
+are the states between, where gradients are taken; its runs end with one training more.
 
 {agreements}
 
 {costs}
 
-Not compared: what only one side has, and methods with draws of their own (GT-SAGA's samples,
-ProxSkip's coins), whose trajectories are equal in distribution only.
+Not compared is what only one side has, and:
+
+{left_out}
 """
 
 
-def page(rows: list[dict], versions: dict[str, str]) -> str:
-    """The page of the rows."""
+def page(rows: list[dict], missing: dict[str, str]) -> str:
+    """The page of the rows; ``missing`` says of frameworks without rows why they have none."""
     common = ["package", "its method", "method here", "problem"]
     agreements = [*common, "largest difference", "at the end", "agree", "why, or how"]
     costs = [*common, "time there, of here", "MB here", "MB there"]
@@ -159,8 +166,11 @@ def page(rows: list[dict], versions: dict[str, str]) -> str:
         texts = [k for k, column in enumerate(columns) if isinstance(rows[0][column], str)]
         cells = [[row[column] for column in columns] for row in rows]
         tables.append(tabulate(cells, columns, "github", floatfmt=".3g", disable_numparse=texts))
+    there = sorted({case.framework for case in CASES} - set(missing))
     return TEXT.format(
-        versions=", ".join(f"{name} {version}" for name, version in versions.items()),
+        versions=", ".join(" ".join(pinned(name)) for name in there),
+        missing="".join(f"{line}\n" for line in missing.values()),
+        left_out="\n".join(f"- {what}: {why}." for what, why in LEFT_OUT.items()),
         machine=f"{processor()}, Python {platform.python_version()} here",
         steps=STEPS,
         lr=LR,
@@ -171,28 +181,38 @@ def page(rows: list[dict], versions: dict[str, str]) -> str:
     )
 
 
-def pinned() -> dict[str, str]:
-    """The versions of the frameworks in their locks, by package."""
-    lines = (line for file in FOLDER.glob("*.in") for line in file.read_text().splitlines())
-    pairs = (line.split("==") for line in lines if line.startswith("decent-bench"))
-    return dict(sorted(pairs))
+def pinned(framework: str) -> tuple[str, str]:
+    """The package of a framework, and its version."""
+    lines = (FOLDER / f"{framework}.in").read_text().splitlines()
+    name, version = next(line for line in lines if "==" in line).split("==")
+    return name, version
+
+
+def absent(framework: str) -> str | None:
+    """A line that says why a framework's environment is not there; None if it is."""
+    folder = ENVIRONMENTS / framework
+    if (folder / "installed").exists():
+        return None
+    lines = (FOLDER / f"{framework}.in").read_text().splitlines()
+    python = next(line for line in lines if line.startswith("# Python ")).removeprefix("# ")
+    made = (folder / "bin/python").exists()
+    why = "its packages could not be installed" if made else f"there was no {python} to run it"
+    return f"{' '.join(pinned(framework))} is left out: {why}."
 
 
 def main() -> None:
-    """Measure all cases whose framework is here, and write the page if all are."""
-    frameworks = sorted({case.framework for case in CASES})
-    missing = [name for name in frameworks if not (ENVIRONMENTS / name / "installed").exists()]
-    for name in missing:
-        print(
-            f"frameworks: {ENVIRONMENTS / name} is not installed: make frameworks, with a network."
-        )
+    """Measure all cases whose framework is here, and write their page."""
+    lines = {name: absent(name) for name in sorted({case.framework for case in CASES})}
+    missing = {name: line for name, line in lines.items() if line}
+    for line in missing.values():
+        print(f"frameworks: {line}")
     rows = []
     for case in CASES:
         if case.framework not in missing:
             rows.append(measured(case))
             print(json.dumps(rows[-1], ensure_ascii=False), flush=True)
-    if not missing:
-        PAGE.write_text(page(rows, pinned()), encoding="utf-8")
+    if rows:
+        PAGE.write_text(page(rows, missing), encoding="utf-8")
 
 
 if __name__ == "__main__":

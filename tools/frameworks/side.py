@@ -2,13 +2,16 @@
 
 A side is a program of one framework, in an environment that has it and NumPy. Its arguments are a
 file of the problem, a file for its states, and the framework's method with its options, as JSON.
-On standard input each line asks for a whole run; the answer is a line of JSON.
+On standard input each line asks for a whole run; the answer is a line of JSON. What a framework
+prints itself goes nowhere.
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +30,7 @@ class Problem:
     loss: str
     A: np.ndarray  #: samples ``[n, m, d]``
     b: np.ndarray  #: targets ``[n, m]``, in {0, 1} for logistic regression
-    W: np.ndarray  #: mixing matrix ``[n, n]``
+    W: np.ndarray  #: mixing matrix ``[n, n]``, or those of one period ``[period, n, n]``
     X0: np.ndarray  #: initial states ``[n, d]``
     topology: str  #: ngo's name of the graph
     lr: float
@@ -45,6 +48,18 @@ class Problem:
         np.savez(path, **vars(self))
 
 
+def one_peer(W: np.ndarray, *, pull: bool) -> np.ndarray:
+    """The peers ``[period, n]`` to which nodes send, or from which they pull, by the weights W.
+
+    Each node has one, and takes the mean of two models; else it is a ValueError.
+    """
+    stack = W if W.ndim == 3 else W[None]
+    linked = (stack > 0) & ~np.eye(W.shape[-1], dtype=bool)  # i receives from j
+    if not all((linked.sum(axis) == 1).all() for axis in (1, 2)) or (stack[stack > 0] != 0.5).any():
+        raise ValueError("a node has several peers, or weights that are not 1/2")
+    return linked.argmax(2 if pull else 1)
+
+
 def serve(prepare: Callable[..., tuple[Callable[[], np.ndarray], Callable[[], object]]]) -> None:
     """Write the states of one run, then take a run for each line of standard input.
 
@@ -55,13 +70,15 @@ def serve(prepare: Callable[..., tuple[Callable[[], np.ndarray], Callable[[], ob
     problem = Problem.read(sys.argv[1])
     options: dict[str, Any] = json.loads(sys.argv[3])
     states, run = prepare(problem, **options)
-    np.save(sys.argv[2], states())
-    run()
-    for _ in sys.stdin:
-        start = time.perf_counter()
+    answers = sys.stdout
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        np.save(sys.argv[2], states())
         run()
-        seconds = time.perf_counter() - start
-        print(json.dumps({"seconds": seconds, "mb": peak()}), flush=True)
+        for _ in sys.stdin:
+            start = time.perf_counter()
+            run()
+            seconds = time.perf_counter() - start
+            print(json.dumps({"seconds": seconds, "mb": peak()}), flush=True, file=answers)
 
 
 def peak() -> float:
