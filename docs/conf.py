@@ -47,6 +47,7 @@ nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_execution_in_temp = True
+nb_merge_streams = True  # a word that was written in two pieces is one
 # Cells with commands use the ngo of this environment.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 nb_execution_cache_path = str(DOCS / "_build/.notebooks")

@@ -26,7 +26,7 @@ def test_an_experiment_of_ones_own_as_documented(tmp_path):
     page = (REPOSITORY / "docs/how_to/experiment.md").read_text()
     overlay = re.search(r"^```yaml\n(tier: .*?)^```", page, flags=re.MULTILINE | re.DOTALL)[1]
     command = re.search(r"^snakemake (myexp .*)$", page, flags=re.MULTILINE)[1]
-    assert len(overlay.splitlines()) == 5
+    assert len(overlay.splitlines()) == 6
     (clone.root / "config/mine.yaml").write_text(overlay)
     finished(clone.module("snakemake", *command.split()))
     table = pd.read_parquet(clone.root / "results/mine/metrics/myexp.parquet")

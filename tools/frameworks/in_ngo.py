@@ -11,7 +11,6 @@ from ngo.models.model import Model
 from ngo.models.task import Task, normalised_batch
 from ngo.training.problem import make_problem
 from ngo.training.resolve import resolve
-from ngo.training.spec import DEFAULTS
 from ngo.training.stepper import Stepper
 
 
@@ -36,7 +35,7 @@ def prepare(problem: Problem, **fields):
     given = {"dataset": "bench", "model": "own", "task": "regression", "batch_size": m}
     given |= {"workers": n, "topology": problem.topology, "lr": problem.lr, **fields}
     source = Source(None, None, n * m, (d,), None)
-    spec = resolve({**given, "epochs": 1.0}, dict(DEFAULTS), source=source, model=model)
+    spec = resolve({**given, "epochs": 1.0}, source=source, model=model)
     inputs = torch.from_numpy(problem.A).reshape(n * m, d)
     targets = torch.from_numpy(problem.b).reshape(n * m, 1)
     data = Dataset("bench", None, inputs, targets, inputs[:1], targets[:1], None, None)
