@@ -10,13 +10,14 @@ import yaml
 from verdicts.registry import UserError
 
 MERGE = "tag:yaml.org,2002:merge"
+BOOLEAN = "tag:yaml.org,2002:bool"
 
 # The most values that a file may have with its aliases written out.
 VALUES = 10**6
 
 
-class RepeatedKey(Exception):
-    """A mapping has the same key twice; the message has the lines."""
+class WrongKey(Exception):
+    """A mapping has the same key twice, or a key that is no text; the message has the lines."""
 
 
 class TooLarge(Exception):
@@ -25,7 +26,8 @@ class TooLarge(Exception):
 
 # PyYAML may have been built without its faster loader.
 class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """A safe loader. Raises RepeatedKey, where PyYAML would use the last value.
+    """A safe loader. Raises WrongKey for a repeated key, where PyYAML would use the last value,
+    and for one that PyYAML would read as true or false.
 
     A key may override one from a merge (``<<: *other``). Raises TooLarge if aliases expand to
     too many values, before they are expanded.
@@ -72,11 +74,15 @@ def _check_keys(node: yaml.MappingNode) -> None:
     for key, _ in node.value:
         if key.tag == MERGE or not isinstance(key, yaml.ScalarNode):
             continue
+        if key.tag == BOOLEAN:
+            line = key.start_mark.line + 1
+            raise WrongKey(
+                f"line {line}: YAML reads the key {key.value} as true or false, like on, off, yes "
+                f"and no; quote it: '{key.value}'"
+            )
         if first.setdefault((key.tag, key.value), key) is not key:
             lines = [each.start_mark.line + 1 for each in (key, first[key.tag, key.value])]
-            raise RepeatedKey(
-                f"line {lines[0]}: {key.value!r} is already defined in line {lines[1]}"
-            )
+            raise WrongKey(f"line {lines[0]}: {key.value!r} is already defined in line {lines[1]}")
 
 
 # A file may have this many bytes, levels of nesting, and characters in one value. PyYAML crashes
@@ -94,7 +100,7 @@ def read_mapping(path: str | Path, key: str) -> dict[Any, Any]:
         raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}") from None
     except TooLarge as error:
         raise UserError(f"{key}: {str(path)!r} {error}.") from None
-    except RepeatedKey as error:
+    except WrongKey as error:
         raise UserError(f"{key}: {str(path)!r}, {error}.") from None
     except _INVALID as error:
         problem = " ".join(str(error).split())

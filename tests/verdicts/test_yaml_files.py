@@ -5,13 +5,13 @@ import pytest
 import yaml
 
 from verdicts.registry import UserError
-from verdicts.yaml_files import RepeatedKey, UniqueKeys, read_mapping
+from verdicts.yaml_files import UniqueKeys, WrongKey, read_mapping
 
 
 def test_a_repeated_key_is_named_with_its_lines():
-    with pytest.raises(RepeatedKey, match="line 3: 'a' is already defined in line 1"):
+    with pytest.raises(WrongKey, match="line 3: 'a' is already defined in line 1"):
         yaml.load("a: 1\nb: 2\na: 3\n", UniqueKeys)
-    with pytest.raises(RepeatedKey, match="line 3: 'x' is already defined in line 2"):
+    with pytest.raises(WrongKey, match="line 3: 'x' is already defined in line 2"):
         yaml.load("a:\n  x: 1\n  x: 1\n", UniqueKeys)
 
 
@@ -25,6 +25,11 @@ def test_a_key_may_override_a_merged_one():
     [
         ("[1]", "^own: '.*a.yaml' must be a mapping of keys to values$"),
         ("a: [", "^own: '.*a.yaml' is not valid YAML: "),
+        (
+            "a: 1\nb: { off: 1 }",
+            "^own: '.*a.yaml', line 2: YAML reads the key off as true or false, like on, off, yes "
+            "and no; quote it: 'off'.$",
+        ),
         ("a: 1\na: 2", "^own: '.*a.yaml', line 2: 'a' is already defined in line 1"),
         (None, "^own: '.*a.yaml' can't be read: No such file"),
     ],
@@ -37,8 +42,8 @@ def test_a_file_without_a_mapping(tmp_path, text, message):
 
 
 def test_the_mapping_of_a_file(tmp_path):
-    (tmp_path / "a.yaml").write_text("a: {b: 1}")
-    assert read_mapping(tmp_path / "a.yaml", "own") == {"a": {"b": 1}}
+    (tmp_path / "a.yaml").write_text("a: {b: 1, 'off': on}")
+    assert read_mapping(tmp_path / "a.yaml", "own") == {"a": {"b": 1, "off": True}}
 
 
 @pytest.mark.timeout(60)
