@@ -17,6 +17,9 @@ class UserError(Exception):
     """A user's mistake, in one line: the key, the value, what is allowed."""
 
 
+UserError.__module__ = "verdicts"  # which has it as a public name
+
+
 def shown(value: object) -> str:
     """The repr of a value, shortened to fit a message."""
     try:

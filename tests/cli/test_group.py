@@ -44,6 +44,12 @@ def test_out_of_memory_is_a_line_and_other_errors_are_not(error):
     assert str(result.exception) == "a mistake of ours"
 
 
+def test_a_usual_word_as_an_option_is_told_ours():
+    line = mistake("train", "--learning-rate", 0.1)
+    assert line == "No such option '--learning-rate'. Did you mean '--lr'? See ngo train --help."
+    assert "Did you mean '--workers'?" in mistake("partition", "--num-workers", 4)
+
+
 def test_a_library_of_the_pipeline_that_is_not_installed_is_a_line():
     @click.group(cls=Commands)
     def group():

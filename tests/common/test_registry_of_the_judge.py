@@ -1,10 +1,56 @@
 """The library's registries and errors are the judge's."""
 
+import sys
+
+import pytest
+from running import finished, start
+
 import verdicts
 from ngo.common import registry
+from ngo.common.registry import meant, unknown_field, usual
+from ngo.training.spec import FIELDS
 from verdicts.registry import Registry
 
 
 def test_one_error_and_one_kind_of_registry_serve_both():
     assert registry.UserError is verdicts.UserError
     assert registry.Registry is Registry
+
+
+@pytest.mark.parametrize("package", ["ngo", "verdicts"])
+def test_the_error_has_the_public_name_of_the_package_that_is_used(package):
+    code = f"import {package}; print({package}.UserError)"
+    out = finished(start([sys.executable, "-c", code]))
+    assert out == f"<class '{package}.UserError'>\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("learning_rate", ["lr"]),
+        ("learning-rate", ["lr"]),
+        ("step_size", ["lr", "gamma"]),
+        ("num_workers", ["workers"]),
+        ("n_workers", ["workers"]),
+        ("num_epochs", ["epochs"]),
+        ("algorithm", ["method"]),
+        ("momentun", []),
+    ],
+)
+def test_usual_words_are_known(word, names):
+    assert usual(word, FIELDS) == names
+    assert usual(word, ["u"]) == []
+
+
+def test_every_usual_word_is_of_a_field_and_is_none_itself():
+    assert {each for names in registry.USUAL.values() for each in names} <= set(FIELDS)
+    assert not set(registry.USUAL) & set(FIELDS)
+
+
+def test_of_many_names_the_nearest_are_named():
+    assert meant("momentun", FIELDS).startswith(" Did you mean 'momentum'")
+    assert meant("zzzzzz", FIELDS) == ""
+    assert meant("bet", ["beta", "best", "other"]) == " Did you mean 'beta' or 'best'?"
+    assert str(unknown_field("defaults", "learning_rate", FIELDS)) == (
+        "defaults: 'learning_rate' is unknown. Did you mean 'lr'? `ngo fields` lists all."
+    )

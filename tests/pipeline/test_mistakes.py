@@ -20,6 +20,11 @@ SINE_SHARDS = {
         ("training.table1.compar", [], "training.table1: 'compar' is unknown.*'compare'"),
         ("settings.digits_iid.learning_rate", 0.1, "settings.digits_iid: 'learning_rate'"),
         ("settings.digits_iid.batchsize", 4, "Did you mean 'batch_size'"),
+        (
+            "settings.digits_iid.learning_rate",
+            0.1,
+            "^settings.digits_iid: 'learning_rate' is unknown. Did you mean 'lr'. `ngo fields` li",
+        ),
         ("tier", "DELETE", "config: 'tier' is missing"),
         ("device", "gpu", "device: 'gpu' is unknown; allowed: auto, cpu, cuda"),
         (

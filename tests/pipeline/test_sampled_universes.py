@@ -153,7 +153,7 @@ def test_the_table_is_made_again_when_its_values_have_changed():
         ("cuont", 8, "universes.digits: 'cuont' is unknown;.*Did you mean 'count'"),
         ("values", {}, "universes.digits.values: {} is not allowed"),
         ("values.seed", [0, 1], "universes.digits.values: 'seed' is unknown"),
-        ("values.lrr", [0.1], "universes.digits.values: 'lrr' is unknown;.*Did you mean 'lr'"),
+        ("values.lrr", [0.1], "universes.digits.values: 'lrr' is unknown. Did you mean 'lr'"),
         ("values.lr", [], r"universes.digits.values.lr: \[\] is not allowed"),
         ("values.lr", {"from": 0.3, "to": 0.1}, "values.lr: from 0.3 must be below to 0.1"),
         ("values.lr", {"from": 0, "to": 0.1}, "universes.digits.values: lr: 0 is out of range"),

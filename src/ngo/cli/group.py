@@ -16,7 +16,7 @@ import click.shell_completion
 from ngo.cli import log, plugin_option
 from ngo.cli.log import LOG
 from ngo.common import plugins
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, usual
 
 KEEP = "\b\n"
 """Before a paragraph of a help text: click keeps its lines."""
@@ -164,6 +164,16 @@ PIPELINE = {
 _OUT_OF_MEMORY = ("can't allocate memory", "CUDA out of memory", "can't start new thread")
 
 
+def _without_usual_word(error: click.UsageError) -> str:
+    """The message for a usual word of the field as an option: ours; empty for another error."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return ""
+    options = {each.name: each.opts[0] for each in error.ctx.command.get_params(error.ctx)}
+    words = usual(error.option_name.lstrip("-"), options)
+    close = " or ".join(repr(options[each]) for each in words)
+    return f"{error.message} Did you mean {close}?" if close else ""
+
+
 def _in_one_line(work: Callable, *arguments: object, **named: object) -> object:
     """What ``work`` returns; a user's mistake is raised as a ``Mistake``."""
     try:
@@ -176,7 +186,7 @@ def _in_one_line(work: Callable, *arguments: object, **named: object) -> object:
     except UserError as error:
         raise Mistake(str(error)) from None
     except click.UsageError as error:
-        text = error.format_message()
+        text = _without_usual_word(error) or error.format_message()
         end = "" if text.endswith((".", "?", ")")) else "."
         where = f" See {error.ctx.command_path} --help." if error.ctx else ""
         raise Mistake(f"{text}{end}{where}") from None

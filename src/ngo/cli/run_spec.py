@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ngo.cli.log import LOG
 from ngo.common.former import renamed
-from ngo.common.registry import UserError, unknown
+from ngo.common.registry import UserError, unknown_field
 from ngo.data.dataset import DATASETS
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
@@ -52,5 +52,5 @@ def read_spec_values(path: Path) -> dict[str, object]:
     values = renamed(values, f"spec, {str(path)!r}")
     for name in values:
         if name not in FIELDS:
-            raise unknown("spec", name, FIELDS)
+            raise unknown_field("spec", name, FIELDS)
     return {name: value for name, value in values.items() if value is not None}

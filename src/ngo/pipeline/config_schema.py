@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator, ValidationError, validators
 
 from ngo.common.devices import DEVICES
 from ngo.common.fields import Schema, as_number, mapping_schema
-from ngo.common.registry import UserError, nearest, shown
+from ngo.common.registry import UserError, nearest, shown, unknown_field
 from ngo.common.versions import MIXED
 from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS, Measurement
@@ -252,6 +252,8 @@ def _in_one_line(error: ValidationError) -> str:
     if error.validator == "additionalProperties":
         known = error.schema.get("properties", {})
         name = next(name for name in value if name not in known)
+        if FIELDS.keys() <= known.keys():
+            return str(unknown_field(key, name, known))
         return (
             f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}.{nearest(name, known)}"
         )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 from math import prod
 
-from ngo.common.registry import UserError, unknown
+from ngo.common.registry import UserError, unknown, unknown_field
 from ngo.training.resolve import check_field, resolve
 from ngo.training.spec import FIELDS, RunSpec
 
@@ -92,7 +92,7 @@ def check_fields(key: str, values: Mapping) -> None:
     """Raise a UserError for the first value that a field of a run can't have."""
     for name, value in values.items():
         if name not in FIELDS:
-            raise unknown(key, name, FIELDS)
+            raise unknown_field(key, name, FIELDS)
         if value == []:
             raise UserError(f"{key}.{name}: [] is empty; give one value or more.")
         for item in as_list(value):

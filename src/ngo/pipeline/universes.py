@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ngo.analysis.universes import ACCURACIES, ACCURACY_OF, Universe
-from ngo.common.registry import UserError, shown, unknown
+from ngo.common.registry import UserError, shown, unknown, unknown_field
 from ngo.pipeline.grid import as_list, check_fields, named_settings, training_runs
 from ngo.training.spec import FIELDS, RunSpec
 
@@ -119,7 +119,8 @@ def _check_value(key: str, name: str, given: object) -> None:
             if not isinstance(each, str) or each not in ACCURACIES:
                 raise unknown(f"{key}.{name}", each, ACCURACIES)
     elif name not in FIELDS or name == "seed":
-        raise unknown(key, name, [ACCURACY_OF, *(each for each in FIELDS if each != "seed")])
+        known = [ACCURACY_OF, *(each for each in FIELDS if each != "seed")]
+        raise unknown_field(key, name, known)
     elif isinstance(given, list):
         check_fields(key, {name: given})
     else:

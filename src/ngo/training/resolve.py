@@ -7,7 +7,7 @@ from typing import Any
 
 from ngo.common.fields import checked
 from ngo.common.options import DECLARED
-from ngo.common.registry import Registry, UserError, unknown
+from ngo.common.registry import Registry, UserError, unknown_field
 from ngo.data.dataset import DATASETS, Source
 from ngo.gossip.method import METHODS
 from ngo.gossip.schedule import SCHEDULES
@@ -38,7 +38,7 @@ def resolve(
     fields = dict(FIELDS)
     for name in given:
         if name not in fields:
-            raise unknown("field of a run", name, fields)
+            raise unknown_field("field of a run", name, fields)
     said = {**(defaults or {}), **given}
     stated = {**DEFAULTS, **said}
     if "p" not in said and _linear(stated):
