@@ -175,3 +175,15 @@ def test_a_claim_about_an_experiment_that_no_config_names_is_refused(tmp_path):
 @pytest.mark.parametrize("tier", TIERS)
 def test_the_papers_claims_can_be_judged_in_every_tier(tier):
     assert plan_of_tier(tier).ledger.claims is not None
+
+
+def test_a_measurement_has_the_commands_defaults_of_what_is_not_stated():
+    config = config_of("demo")
+    config["spectra"] = {"mine": {"topology": ["ring"]}}
+    planned = plan_of(config).measures["spectra"]["mine"]
+    assert planned == {
+        **{"topology": ["ring"], "workers": [4, 16, 36, 64]},
+        **{"u": 0.4, "draws": 200, "seed": 0},  # the optional decay stays out
+    }
+    config["spectra"] = {"mine": {**planned, "workers": [4]}}
+    assert plan_of(config).measures["spectra"]["mine"] == {**planned, "workers": [4]}

@@ -85,6 +85,7 @@ def test_without_a_target_everything_is_made(fresh):
 
 def test_a_target_needs_its_own_inputs_only(fresh):
     assert fresh.planned("tableS1") == {"measure": 1, "tableS1": 1}
+    assert fresh.planned("spectra_tableS1") == {"measure": 1, "spectra_tableS1": 1}
     assert fresh.planned("fig3") == {"measure": 1, "fig3": 1}
     assert fresh.planned("figS2") == {"data": 1, "partition": 1, "classes": 1, "figS2": 1}
     assert fresh.planned("table1") == {
@@ -127,7 +128,10 @@ def test_targets_are_listed_with_what_they_make(fresh):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"defaults": {"gama": 0.1}}, "'gama' is unknown; allowed: .*Did you mean 'gamma'"),
+        (
+            {"defaults": {"gama": 0.1}},
+            "'gama' is unknown. Did you mean 'gamma'.*`ngo fields` lists all",
+        ),
         ({"defaults": {"lr": "1e-3"}}, "lr: '1e-3' is not a number.*write 0.001"),
         ({"settings": {"tiny": {"batch_size": 1000}}}, "batch_size: 1000 is larger than"),
     ],
@@ -158,7 +162,7 @@ def test_a_share_that_only_a_draw_tells_stops_before_any_job(fresh):
     change = {"settings": {"tiny": {"partition": "dirichlet", "beta": 0.05, "workers": 20}}}
     (fresh.root / "bad.yaml").write_text(yaml.safe_dump(change))
     out = fresh.snakemake("table1", code=1, config="test.yaml bad.yaml")
-    assert_one_line(out, "batch_size: 8 is larger than a worker's share of .*dirichlet")
+    assert_one_line(out, "partition: dirichlet with beta 0.05 leaves worker .* without samples")
     assert not (fresh.root / "results").exists()
 
 

@@ -2,16 +2,16 @@
 
 check_own()
 
-for SAMPLE in PLAN.universes:
+for TABLE in get_own_tables():
 
     rule:
         name:
-            SAMPLE
+            TABLE
         input:
-            tidy_table(PLAN.tier, SAMPLE),
+            tidy_table(PLAN.tier, TABLE),
         localrule: True
 
-    get_rule(SAMPLE).docstring = f"The table of {SAMPLE}."
+    get_rule(TABLE).docstring = f"The table of {TABLE}."
 
 
 for ARTEFACT, ENTRY in SHOWN.items():

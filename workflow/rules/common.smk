@@ -257,6 +257,14 @@ def get_sampled(wildcards, output):
     return get_flags({"universes": name, "config": CONFIGS})
 
 
+def get_own_tables():
+    """The tables of universes and of measurements, which are targets by their names."""
+    measured = [
+        f"{kind}_{name}" for kind, entries in PLAN.measures.items() for name in entries
+    ]
+    return [name for name in (*PLAN.universes, *measured) if name not in SHOWN]
+
+
 def get_measurements(exclusive):
     """A pattern that matches the measurements that run alone on the machine, or the others."""
     return get_pattern(
@@ -381,4 +389,5 @@ def check_targets():
     there = {rule.name for rule in workflow.rules}
     for target in get_argument_parser().parse_known_args(sys.argv[1:])[0].targets or ():
         if "/" not in target and target not in there and not os.path.exists(target):
-            sys.exit(f"ngo: {unknown('target', target, [*SHOWN, *TARGETS])}")
+            known = [*SHOWN, *TARGETS, *get_own_tables()]
+            sys.exit(f"ngo: {unknown('target', target, known)}")

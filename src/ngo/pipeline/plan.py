@@ -14,6 +14,7 @@ import ngo.analysis  # noqa: F401 (registers the quantities and values that clai
 from ngo.analysis.apart import pooled
 from ngo.analysis.universes import Universe
 from ngo.common.devices import check_device
+from ngo.common.fields import fields_of
 from ngo.common.former import read_claims, renamed_throughout
 from ngo.common.registry import UserError
 from ngo.common.versions import MIXED
@@ -275,10 +276,20 @@ def _partitions(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
 def _measure_flags(
     key: str, config: Mapping, measurement: Measurement, entry: Mapping
 ) -> dict[str, object]:
-    """The flags of a measurement: its options, and fields of NGO's run in its setting."""
+    """The flags of a measurement: its options, and fields of NGO's run in its setting.
+
+    An option that is not stated has the command's default. An optional one is left out then: a new
+    one does not change the designs of tables.
+    """
+    defaults = {
+        name: list(field.default) if isinstance(field.default, tuple) else field.default
+        for name, field in fields_of(measurement.options).items()
+        if name not in entry and not field.optional and field.default is not None
+    }
+    entry = {**entry, **defaults}
     measurement.read(key, entry)
     if not measurement.run_fields:
-        return dict(entry)
+        return entry
     (setting,) = named_settings(key, config, [entry["setting"]])
     given = {"seed": 0, "topology": "ring", "method": "ngo"}
     spec = resolve_run(key, given, config, setting)
