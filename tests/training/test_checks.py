@@ -1,8 +1,9 @@
+import numpy as np
 import pytest
 
 import ngo
 from ngo.common.registry import UserError
-from ngo.training.checks import check_share, check_snapshots
+from ngo.training.checks import check_filled, check_share, check_snapshots
 from ngo.training.resolve import resolve
 
 
@@ -68,6 +69,9 @@ def test_shares_and_snapshots():
     check_share(spec, 32)
     with pytest.raises(UserError, match="batch_size: 32 is larger than a worker's share of 31 sam"):
         check_share(spec, 31)
+    check_filled(spec, [np.arange(1)] * 10)
+    with pytest.raises(UserError, match="^partition: iid leaves worker 9 without samples; use few"):
+        check_filled(spec, [*[np.arange(1)] * 9, np.arange(0)])
     last = spec.steps(1000)
     check_snapshots(spec, [0, last, "final"], 1000)
     with pytest.raises(UserError, match=f"snapshots: step {last + 1} is after the last step of"):

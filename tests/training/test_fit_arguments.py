@@ -182,7 +182,15 @@ def test_gradients_are_float32():
         ({"method": "gosip"}, "method: 'gosip' is unknown; allowed: "),
         ({"method": "gosip"}, "Did you mean 'gossip'? For example method='dsgd'."),
         ({"method": print}, "is not a name; register a function with @ngo.method('name')"),
-        ({"topolgy": "ring"}, "fit: 'topolgy' is not an argument. Did you mean 'topology'? fit ta"),
+        ({"topolgy": "ring"}, "fit: 'topolgy' is not an argument. Did you mean 'topology' or "),
+        ({"learning_rate": 0.1}, "an argument. Did you mean 'lr'? fit takes module, train, test"),
+        ({"step_size": 0.1}, "an argument. Did you mean 'lr' or 'gamma'? fit takes"),
+        ({"graph": [(0, 1)]}, "not the path of a file; a graph itself is given as topology=…"),
+        (
+            {"partition": "dirichlet", "beta": 0.01},
+            "partition: dirichlet with beta 0.01 leaves worker 2 without samples; use a larger "
+            "beta, fewer workers, another seed, or dirichlet_min, which gives each worker at least",
+        ),
         ({"protocol": "dsgd", "method": "d2"}, "fit: 'protocol' is called 'method' now"),
         ({"topology": "rong"}, "Did you mean 'ring'?"),
         ({"protocol": "gosip"}, "method: 'gosip' is unknown; allowed: "),  # the former name

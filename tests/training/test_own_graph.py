@@ -46,7 +46,12 @@ def test_a_directed_graph_goes_with_push_sum():
             "is not symmetric; for a directed graph give a",
         ),
         (torch.eye(3), "workers: 4 is not the number of workers in topology, 3"),
-        (nx.Graph([(0, 1), (2, 3)]), "does not connect the 4 workers"),
+        (
+            nx.Graph([(0, 1), (2, 3)]),
+            "topology: the given graph does not connect the 4 workers: there is no path from "
+            "worker 0 to worker 2; join its parts or, if that is meant, register it with @ngo.topo",
+        ),
+        ([(0, 1), (2, 3)], "the given graph does not connect the 4 workers"),
         ([(0, 1), (1, 2), (2, 9)], "has an edge (2, 9) on 4 workers"),
         ("rong", "for example topology='ring', [(0, 1), (1, 2)], networkx.cycle_graph(10) or a"),
         ("rong", "Did you mean 'ring'?"),

@@ -44,6 +44,12 @@ def test_a_run_leaves_metrics_and_a_record(tmp_path):
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["metrics.parquet", "run.json"]
 
 
+def test_a_worker_without_samples_is_told_before_training(tmp_path):
+    spec = digits_run(partition="dirichlet", beta=0.01, workers=12)
+    with pytest.raises(UserError, match=r"partition: dirichlet with beta 0.01 leaves worker \d+ w"):
+        run(spec, tmp_path / "run", tmp_path)
+
+
 def test_snapshots_make_a_file_of_models(tmp_path):
     run(tiny(), tmp_path, tmp_path, snapshots=[2, "final"])
     assert files(tmp_path) == ["metrics.parquet", "models.pt", "run.json"]

@@ -53,6 +53,49 @@ def test_wrong_losses_are_refused_in_a_line(loss, part):
         tried(nn.Linear(3, 5), loss=loss)
 
 
+def with_value(value, place, tensor):
+    changed = tensor.clone().float()
+    changed.view(-1)[place] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "part"),
+    [
+        ((torch.full((8, 3), torch.nan), CLASSES), PAIR, "train: the inputs have 24 values that"),
+        (
+            (with_value(torch.inf, 23, X), CLASSES),
+            PAIR,
+            "train: the inputs have 1 value that is not finite; leave out these samples, or "
+            "replace the values.",
+        ),
+        (PAIR, (with_value(torch.nan, 5, X), CLASSES), "test: the inputs have 1 value that is not"),
+        ((X, with_value(torch.nan, 2, X)), (X, X), "train: the targets have 1 value that is not"),
+    ],
+)
+def test_values_that_are_not_finite_are_told_before_training(train, test, part):
+    arguments = {"module": nn.Linear(3, 3 if train[1].dim() > 1 else 4), "train": train}
+    assert part in told(**arguments, test=test, workers=2, batch_size=2)
+
+
+def test_a_module_may_replace_values_that_are_not_finite():
+    class Filled(nn.Linear):
+        def forward(self, x):
+            return super().forward(x.nan_to_num())
+
+    train = (with_value(torch.nan, 5, X), CLASSES)
+    run = quick(Filled(3, 4), train, workers=2, batch_size=2, lr=0.001)
+    assert run.metrics["consensus_loss"].notna().all()
+
+
+def test_classes_that_start_from_1_are_told():
+    from_one = (X, CLASSES + 1)
+    with line("logits of shape [b, 5] (targets are 0 to 4; the smallest here is 1)."):
+        tried(nn.Linear(3, 4), from_one)
+    with line("logits of shape [b, 4]."):
+        tried(nn.Linear(3, 3), PAIR)
+
+
 def test_a_batch_of_one_shows_that_batch_normalization_needs_more():
     module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
     with line("module: it failed", "more than 1 value per channel"):

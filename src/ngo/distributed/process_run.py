@@ -31,9 +31,10 @@ from ngo.gossip.topology import TOPOLOGIES
 from ngo.native.pool import cores
 from ngo.training import earlier
 from ngo.training.checkpoint import NAME as CHECKPOINT
+from ngo.training.checks import check_filled
 from ngo.training.earlier import INSTEAD
 from ngo.training.evaluation import Evaluation
-from ngo.training.partition_file import parts_by_owner
+from ngo.training.partition_file import draw, parts_by_owner
 from ngo.training.problem import check_outputs, make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.spec import RunSpec
@@ -128,7 +129,9 @@ def run(
             place, exclusive = choose_device(device, meeting, timeout)
             own = shares(spec.workers, processes)[me]
             data = loading.load(spec.dataset, root, place, spec)
-            problem = make_problem(spec, data, parts or parts_by_owner(spec, root))
+            parts = parts or parts_by_owner(spec, root) or draw(spec, data.labels)
+            check_filled(spec, parts)
+            problem = make_problem(spec, data, parts)
             check_outputs(spec, problem)
             origin = make_origin(spec, problem, place, distributed=mode)
             agree(meeting, "data", data_terms(data) | {"partition": origin.about["parts"]})

@@ -39,14 +39,22 @@ def _check(topology: Topology, n: int, values: tuple[tuple[str, object], ...]) -
     if not apart:
         return
     where = {1: "", None: f" in its first {GRAPHS} graphs"}.get(period, f" in its {period} graphs")
+    own = topology.name not in TOPOLOGIES.definitions  # the graph itself was given, to fit
+    what = "the given graph" if own else repr(topology.name)
     found = (
-        f"topology: {topology.name!r} does not connect the {n} workers: there is no path from "
+        f"topology: {what} does not connect the {n} workers: there is no path from "
         f"worker {apart[0]} to worker {apart[1]}{where}"
     )
     if period is None or not topology.connected:
         log.warning(f"{found}, so that they may never agree")
     else:
-        raise UserError(f"{found}; declare it with connected=False if that is meant.")
+        how = "declare it with connected=False if that is meant"
+        if own:
+            how = (
+                "join its parts or, if that is meant, register it with @ngo.topology('name', "
+                "connected=False) and give the name"
+            )
+        raise UserError(f"{found}; {how}.")
 
 
 def _graphs(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ngo.common.registry import UserError, unknown
+from ngo.common.registry import UserError, unknown, unknown_field
 from ngo.data.dataset import Source
 from ngo.data.owners import OWNERS, by_owner
-from ngo.data.partition import PARTITIONS
+from ngo.data.partition import PARTITIONS, Parts
 from ngo.gossip.method import ARRIVALS, GRAPHS, Method
 from ngo.gossip.traffic import NUMBERS
 from ngo.models.model import MODELS, Model
@@ -53,7 +53,8 @@ def check_method(name: str, entry: Method) -> None:
     ):
         for each in names:
             if each not in known:
-                raise unknown(f"{key} of method {name!r}", each, known)
+                error = unknown_field if key == "field" else unknown
+                raise error(f"{key} of method {name!r}", each, known)
 
 
 def _check_model(spec: RunSpec, source: Source, model: Model) -> None:
@@ -114,6 +115,20 @@ def _check_length(spec: RunSpec, owned: int) -> None:
             f"eval_every: {spec.eval_every:g} asks for {evaluations:.3g} evaluations; it must be "
             f"{steps / per_epoch / MOST_EVALUATIONS:.3g} or more, for at most "
             f"{MOST_EVALUATIONS:,} of them."
+        )
+
+
+def check_filled(spec: RunSpec, parts: Parts) -> None:
+    """Raise if a worker has no samples, which no batch size would mend."""
+    empty = [i for i, part in enumerate(parts) if len(part) == 0]
+    if empty:
+        with_beta, larger = "", ""
+        if "beta" in PARTITIONS[spec.partition].fields:
+            with_beta, larger = f" with beta {spec.beta:g}", "a larger beta, "
+        raise UserError(
+            f"partition: {spec.partition}{with_beta} leaves worker {empty[0]} without samples; use "
+            f"{larger}fewer workers, another seed, or dirichlet_min, which gives each worker at "
+            f"least `smallest` samples."
         )
 
 

@@ -19,6 +19,7 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import stream_seed
 from ngo.engine.initialization import SAME
 from ngo.training.checkpoint import Stopped
+from ngo.training.checks import check_filled
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.fit_arguments import (
     check_callbacks,
@@ -34,12 +35,13 @@ from ngo.training.loop import Progress, Report
 from ngo.training.module_digest import module_digest
 from ngo.training.own import Loss, Make, like, own_model, own_task, template
 from ngo.training.own_data import NAME, Pair, own_dataset
+from ngo.training.partition_file import draw
 from ngo.training.problem import make_problem
 from ngo.training.resolve import check_field, resolve
 from ngo.training.run import at_checkpoint
 from ngo.training.run_state import Callback, Ended, OwnTraining
 from ngo.training.spec import DEFAULTS, RunSpec
-from ngo.training.trial import refuse_sum, try_out
+from ngo.training.trial import refuse_not_finite, refuse_sum, try_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,9 +101,10 @@ def fit(
         random stream is trained one worker after another.
     ``train``, ``test``
         Pairs (inputs, targets) of tensors or NumPy arrays with one row per sample, or data sets of
-        torch with such samples, of which each is read once. Targets are classes (int64 ``[m]``,
-        from 0) or float32 numbers ``[m, …]``; with a ``loss``, any tensor. ``train`` may be a list
-        with the data of each worker.
+        torch with such samples, of which each is read once: float32 inputs (or what else the module
+        takes, but float64); whole-number classes from 0 as int64 ``[m]``, or float32 targets
+        ``[m, …]``; with a ``loss``, any targets but float64. ``train`` may be a list with the data
+        of each worker.
     ``method``
         The name of the method: ``ngo``, ``dsgd``, ``gossip``, ``centralized``, …
     ``loss``
@@ -168,12 +171,15 @@ def fit(
             )
         spec = replace(spec, own=(*spec.own, ("module", module_digest(own))))
         task, draws, tried = try_out(model, data, task, spec.batch_size)
+        refuse_not_finite(model, data, task, spec.batch_size)
         if loss is not None:
             refuse_sum(loss, model, data, spec.batch_size)
         if draws:
             _check_backend(spec)
             threads = 1  # the order of draws must not depend on threads
-        problem = make_problem(spec, data, model=model, task=task)
+        parts = draw(spec, data.labels)
+        check_filled(spec, parts)
+        problem = make_problem(spec, data, parts, model=model, task=task)
 
         def start(backend: str | None = "loop" if draws else None) -> OwnTraining:
             made = OwnTraining(spec, problem, backend=backend, threads=threads)

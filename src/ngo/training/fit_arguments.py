@@ -10,7 +10,7 @@ import numpy as np
 
 from ngo.common.devices import chosen, usable
 from ngo.common.former import FORMER, renamed
-from ngo.common.registry import Registry, UserError, nearest, shown, unknown
+from ngo.common.registry import Registry, UserError, meant, shown, unknown
 from ngo.data.partition import PARTITIONS, Parts, Rule, parts_digest
 from ngo.gossip.method import METHODS
 from ngo.gossip.topology import TOPOLOGIES
@@ -30,13 +30,18 @@ def known(fields: dict[str, Any], method: str, arguments: Collection[str]) -> di
     for name in ("dataset", "model", "task"):
         if name in fields:
             raise UserError(f"{name}: not an argument of fit; it takes module, train and method.")
-    taken = [name for name in arguments if name != "fields"]
-    taken += [name for name in FIELDS if name not in ("dataset", "model", "task", *taken)]
+    if not isinstance(fields.get("graph", ""), str):
+        raise UserError(
+            f"graph: {shown(fields['graph'])} is not the path of a file; a graph itself is given "
+            f"as topology=…"
+        )
+    own = [name for name in arguments if name != "fields"]
+    taken = [*own, *(name for name in FIELDS if name not in ("dataset", "model", "task", *own))]
     for name in fields:
         if name not in taken and name not in FORMER:
             raise UserError(
-                f"fit: {name!r} is not an argument.{nearest(name, taken)} fit takes "
-                f"{', '.join(taken)}."
+                f"fit: {name!r} is not an argument.{meant(name, taken)} fit takes "
+                f"{', '.join(own)}, and the fields that `ngo fields` lists."
             )
     fields = renamed(fields, "fit")  # says the present name
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}

@@ -48,12 +48,21 @@ def own_task(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tup
     return name, task
 
 
-def check_outputs(outputs: Any, targets: torch.Tensor, task: Task, classes: int | None) -> None:
-    """Raise a UserError if the outputs do not fit the loss, where that is a default one."""
-    if task.loss is TASKS["classification"].loss and not has_logits(outputs, classes):
+def check_outputs(outputs: Any, targets: torch.Tensor, task: Task, data: Dataset) -> None:
+    """Raise a UserError if the outputs do not fit the loss, where that is a default one.
+
+    ``targets`` are those of the outputs, of ``data``.
+    """
+    if (
+        (classes := data.classes) is not None
+        and task.loss is TASKS["classification"].loss
+        and not has_logits(outputs, classes)
+    ):
+        from_one = min(int(data.train_targets.min()), int(data.test_targets.min())) == 1
+        hint = f" (targets are 0 to {classes - 1}; the smallest here is 1)" if from_one else ""
         raise UserError(
             f"module: its outputs are {shape(outputs)}; for {classes} classes they must be "
-            f"logits of shape [b, {classes}]."
+            f"logits of shape [b, {classes}]{hint}."
         )
     same = isinstance(outputs, torch.Tensor) and outputs.shape == targets.shape
     if task.loss is TASKS["regression"].loss and not same:

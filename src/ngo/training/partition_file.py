@@ -14,7 +14,7 @@ from ngo.data.dataset import DATASETS
 from ngo.data.download import verify
 from ngo.data.owners import by_owner, sample_owners
 from ngo.data.partition import PARTITIONS, Parts, check_parts
-from ngo.training.checks import check_share
+from ngo.training.checks import check_filled, check_share
 from ngo.training.spec import RunSpec
 
 COLUMNS = ("worker", "sample", "label")
@@ -65,6 +65,7 @@ def check_shares(specs: Iterable[RunSpec], root: Path) -> None:
         if spec.dataset in labels:
             if spec.partition_id not in shares:
                 parts = parts_by_owner(spec, root) or draw(spec, labels[spec.dataset])
+                check_filled(spec, parts)
                 shares[spec.partition_id] = min(len(part) for part in parts)
             check_share(spec, shares[spec.partition_id])
 

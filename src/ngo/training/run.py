@@ -20,10 +20,10 @@ from ngo.native.pool import one_intra_op_thread
 from ngo.training import earlier
 from ngo.training.checkpoint import NAME as CHECKPOINT
 from ngo.training.checkpoint import Checkpoints
-from ngo.training.checks import check_snapshots
+from ngo.training.checks import check_filled, check_snapshots
 from ngo.training.evaluation import Evaluation
 from ngo.training.loop import Progress, Report, Training
-from ngo.training.partition_file import parts_by_owner
+from ngo.training.partition_file import draw, parts_by_owner
 from ngo.training.problem import check_outputs, make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
 from ngo.training.saved_tensors import UNREADABLE
@@ -65,7 +65,9 @@ def run(
     same run is still resumed.
     """
     data = loading.load(spec.dataset, root, device, spec)
-    problem = make_problem(spec, data, parts or parts_by_owner(spec, root))
+    parts = parts or parts_by_owner(spec, root) or draw(spec, data.labels)
+    check_filled(spec, parts)
+    problem = make_problem(spec, data, parts)
     check_outputs(spec, problem)
     check_snapshots(spec, snapshots, problem.owned)
     origin = make_origin(spec, problem, device, snapshots)

@@ -39,7 +39,7 @@ def try_out(model: Model, data: Dataset, task: Task, size: int) -> tuple[Task, b
             if not torch.equal(given, inputs) and not given.isnan().any():
                 raise UserError("module: it changes its inputs in place; copy them first.")
             outputs = in_float32(outputs)
-            check_outputs(outputs, targets, task, data.classes)
+            check_outputs(outputs, targets, task, data)
             with refused(
                 f"loss: it failed on outputs {shape(outputs)} and targets {shape(targets)}"
             ):
@@ -58,6 +58,34 @@ def try_out(model: Model, data: Dataset, task: Task, size: int) -> tuple[Task, b
     if task.score is correct and not has_logits(outputs, data.classes):
         task = replace(task, score=None)
     return task, draws, float(losses.detach().double().mean())
+
+
+@torch.no_grad()
+def refuse_not_finite(model: Model, data: Dataset, task: Task, size: int) -> None:
+    """Raise a UserError for inputs or targets that are not finite, and make a loss that is not.
+
+    A module may replace such inputs, and a loss may leave out such targets: at most ``size`` of
+    these samples are tried.
+    """
+    for key, inputs, targets in (
+        ("train", data.train_inputs, data.train_targets),
+        ("test", data.test_inputs, data.test_targets),
+    ):
+        for name, values in (("inputs", inputs), ("targets", targets)):
+            wrong = ~values.isfinite()
+            if not wrong.any():
+                continue
+            rows = wrong.reshape(len(wrong), -1).any(1).nonzero()[:size, 0]
+            with restored_streams(), refused(f"{key}: {name} that are not finite failed"):
+                module = model.build(torch.Generator(inputs.device)).to(inputs.device).eval()
+                losses = task.loss(in_float32(module(inputs[rows])), targets[rows])
+            if not losses.isfinite().all():
+                count = int(wrong.sum())
+                raise UserError(
+                    f"{key}: the {name} have {count:,} value{'s' * (count > 1)} that "
+                    f"{'are' if count > 1 else 'is'} not finite; leave out these samples, or "
+                    f"replace the values."
+                )
 
 
 @torch.no_grad()
