@@ -10,6 +10,9 @@ from code_blocks import PAGES, text_of
 from conftest import REPOSITORY
 from py_mini_racer import MiniRacer
 
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.traffic import NUMBERS
+
 
 @pytest.mark.parametrize("page", PAGES)
 def test_files_of_the_repository_are_there(page):
@@ -121,7 +124,26 @@ def test_metrics_columns_and_answers_are_those_of_the_package(monkeypatch):
 
     from ngo.training.spec import FIELDS
 
-    assert "| `V` | float | The synchronization index. |" in site_pages.columns()
+    columns = site_pages.columns().splitlines()
+    assert "| `V` | float | The synchronization index. |" in columns
+    assert "| `step` | int | The number of steps taken. |" in columns
+    meanings = [line.split(" | ")[2] for line in columns if line.startswith("| `")]
+    assert len(set(meanings)) == len(meanings)
     assert all(f"## `{name}`" in site_pages.fields() for name in FIELDS)
     assert "](results/claims.md#" in site_pages.answers()
     assert "](docs/" not in site_pages.answers()
+
+
+def test_attributes_are_documented_as_they_are_written(site):
+    """Napoleon takes the text before the first colon of a sentence for a type."""
+    assert "sphinx.ext.autodoc" in site["extensions"]
+    assert "sphinx.ext.napoleon" not in site["extensions"]
+
+
+def test_the_page_of_methods_names_what_a_step_has():
+    text = (REPOSITORY / "docs/how_to/method.md").read_text(encoding="utf-8")
+    W = MixingMatrix.identity(3)
+    for name in set(re.findall(r"`W\.(\w+)", text)):
+        assert hasattr(W, name)
+    (entries,) = re.findall(r"An entry of `sends` is (.*?); `\(\)`", text, flags=re.DOTALL)
+    assert set(re.findall(r'`"(.*?)"`', entries)) == set(NUMBERS)

@@ -47,8 +47,9 @@ class Step:
     many. A method is written the same way for both.
     """
 
-    #: The number of this step, from 0, and how many the run has.
+    #: The number of this step, from 0.
     t: int
+    #: The number of steps of the run.
     steps: int
     #: The workers' parameters ``[n, d]``: the method changes them in place.
     X: torch.Tensor
@@ -58,9 +59,11 @@ class Step:
     run: Run
     #: The learning rate η_t of this step.
     lr: float
+    #: Where rows are sent, pulled and mixed.
     network: Network
-    #: The run's local rule, and its coupling (None for a centralized method).
+    #: The run's local rule.
     rule: LocalRule
+    #: The run's coupling; None for a centralized method.
     coupling: Coupling | None
     #: The method's own matrices by name (see ``matrix``).
     matrices: Matrices

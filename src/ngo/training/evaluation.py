@@ -23,38 +23,51 @@ class Evaluation:
     Workers that lie count in ``samples``, ``messages`` and ``bytes_sent`` only.
     """
 
-    #: The number of steps taken, passes over all workers' samples, and training samples used.
+    #: The number of steps taken.
     step: int
+    #: The passes over all workers' samples.
     epoch: float
+    #: The number of training samples used, by all workers together.
     samples: int
-    #: The mean over the batches since the last evaluation.
+    #: The mean loss of the batches since the last evaluation.
     train_loss: float
     #: The synchronization index.
     V: float
-    #: Of the mean of the workers' models. An accuracy is NaN for a task without one.
+    #: The accuracy of the mean of the workers' models; NaN for a task without accuracies.
     consensus_accuracy: float
+    #: The loss of the mean of the workers' models.
     consensus_loss: float
-    #: Over the own models of the evaluated workers.
+    #: The mean of the accuracies of the evaluated workers' own models; NaN without accuracies.
     workers_accuracy_mean: float
+    #: The smallest of these accuracies.
     workers_accuracy_min: float
+    #: The largest of these accuracies.
     workers_accuracy_max: float
+    #: The standard deviation of these accuracies, over the workers.
     workers_accuracy_std: float
+    #: The mean of the losses of the evaluated workers' own models.
     workers_loss_mean: float
+    #: The smallest of these losses.
     workers_loss_min: float
+    #: The largest of these losses.
     workers_loss_max: float
+    #: The standard deviation of these losses, over the workers.
     workers_loss_std: float
-    #: Of the mean model on the held-out training samples; NaN if there are none.
+    #: The accuracy of the mean model on the held-out training samples; NaN if there are none.
     holdout_accuracy: float
+    #: The loss of the mean model on the held-out training samples; NaN if there are none.
     holdout_loss: float
-    #: Models (or gradients) sent from one worker to another so far, and their bytes.
+    #: The number of models (or gradients) sent from one worker to another so far.
     messages: int
+    #: The bytes of these messages.
     bytes_sent: int
     #: Whether a loss or a parameter was not finite, here or before.
     diverged: bool
-    #: Since the start. It measures the machine, not the method, and is kept in the run's record.
+    #: Seconds since the start. They measure the machine; they are kept in the run's record.
     seconds: float
-    #: Virtual time since the start, and the energy of steps and messages; NaN without a clock.
+    #: Virtual seconds since the start; NaN without a clock.
     virtual_seconds: float = math.nan
+    #: The energy of steps and messages so far; NaN without a clock.
     joules: float = math.nan
 
     def __str__(self) -> str:

@@ -21,9 +21,11 @@ from ngo.training.loop import Training
 class RunState:
     """A run between two steps. Its models can be had until the callback returns."""
 
-    #: The number of steps taken, those of the whole run, and passes over all workers' samples.
+    #: The number of steps taken.
     step: int
+    #: The number of steps of the whole run.
     steps: int
+    #: The passes over all workers' samples.
     epoch: float
     #: The evaluation at this step: a row of ``Fit.metrics`` without the fields of the run. None in
     #: ``on_step``.
