@@ -130,6 +130,9 @@ def test_metrics_columns_and_answers_are_those_of_the_package(monkeypatch):
     meanings = [line.split(" | ")[2] for line in columns if line.startswith("| `")]
     assert len(set(meanings)) == len(meanings)
     assert all(f"## `{name}`" in site_pages.fields() for name in FIELDS)
+    values = site_pages.quantities().partition("## `")[0]
+    assert "| `workers_accuracy` | points | The column workers_accuracy_mean at the end" in values
+    assert "| `{steps_to_loss: x}` | steps | " in values
     assert "](results/claims.md#" in site_pages.answers()
     assert "](docs/" not in site_pages.answers()
 

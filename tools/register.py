@@ -27,6 +27,7 @@ def designs_of_claims() -> dict[Path, dict[str, dict[str, str]]]:
     for paths in tiers(CONFIG.parent):
         config = read_config(paths)
         planned = plan(config)
+        _ = planned.ledger  # it is checked
         found.setdefault(Path(planned.claims), {})[planned.tier] = designs(config, planned)
     return found
 
@@ -44,7 +45,7 @@ def main() -> None:
                     designs=planned,
                 )
                 told = f"{new} new or changed, and {tables} designs of tables"
-                print(f"{out}: {number} claims; {told}")
+                print(f"{out}: {number} claim{'' if number == 1 else 's'}; {told}")
     except UserError as error:
         sys.exit(f"register: {error}")
 

@@ -11,6 +11,10 @@ import dataclasses
 import inspect
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from verdicts.rows.run_values import RunValue
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -185,12 +189,37 @@ def quantities() -> str:
     return "\n".join(
         [
             head,
+            values(),
             *(
                 f"## `{name}`\n\n{printed(each.description)}"
                 for name, each in sorted(QUANTITIES.items())
             ),
         ]
     )
+
+
+def values() -> str:
+    """The table of the names that ``value`` takes, with their units."""
+    from verdicts.rows.run_values import VALUES
+
+    rows = ["| value | unit | what it is |", "|---|---|---|"]
+    for name, entry in VALUES.items():
+        shown = f"{{{name}: x}}" if entry.argument else name
+        about = " ".join(inspect.getdoc(entry.read).split("\n\n")[0].split()).replace("``", "`")
+        rows.append(f"| `{shown}` | {unit(name, entry)} | {about} |")
+    text = (
+        "`value` takes one of these names, or any column of the table. In columns, accuracies are\n"
+        "shares of 1: `workers_accuracy_mean: 0.87` is `workers_accuracy: 87`. Margins and limits\n"
+        "are in the unit of the value."
+    )
+    return "\n".join(["## Values", "", text, "", *rows, ""])
+
+
+def unit(name: str, entry: RunValue) -> str:
+    """The unit of a value as the table has it."""
+    if entry.unit == "of loss":
+        return "nats; a squared error in regression"
+    return "that of the column" if name in ("max", "min", "mean") else entry.unit or "none"
 
 
 def columns() -> str:

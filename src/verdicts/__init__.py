@@ -35,15 +35,17 @@ __all__ = [
 load_entries("verdicts.quantities")
 
 
-def check(claims: str | Path, tables: str | Path) -> list[Row]:
+def check(claims: str | Path, tables: str | Path, *, strict: bool = False) -> list[Row]:
     """Judge the claims in a file on the tables in a folder (NAME.parquet or NAME.csv).
 
     Returns a row for each claim, in the file's order, each followed by those of its cells. A claim
-    whose table is not there is "not run". If the claims are registered, and tables have the column
-    ``started``, the rows say whether a claim was registered before its first run. Raises a
-    UserError, in one line, for the first mistake in the claims file or its registration, and for a
-    table that can't be read.
+    whose table is not there is "not run"; with ``strict`` that is a mistake. If the claims are
+    registered, and tables have the column ``started``, the rows say whether a claim was registered
+    before its first run. Raises a UserError, in one line, for the first mistake in the claims file
+    or its registration, for a column that a table lacks, and for a table that can't be read. What
+    an optional claim lacks is no mistake.
     """
+    from verdicts.claims.names import check_names
     from verdicts.ledger import judged
     from verdicts.registration.registered import read_registration, registration_path
     from verdicts.registration.standing import first_runs, with_standing
@@ -52,6 +54,7 @@ def check(claims: str | Path, tables: str | Path) -> list[Row]:
     found = read_claims(claims)
     registration = read_registration(registration_path(claims))
     read = read_tables(tables, found.tables)
+    check_names(found, read, strict=strict)
     return with_standing(judged(found, read), found, registration, first_runs(found, read))
 
 

@@ -52,7 +52,8 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         help="judge the claims of a file",
         description="Judge the claims of a file on tidy tables, and print a verdict on each. The "
         "exit status is 0 whatever the verdicts are, 1 with --strict if a claim fails (or is "
-        "reversed), and 2 for an error.",
+        "reversed), and 2 for a mistake: a column that is not in its table, for example. With "
+        "--strict, a table that is not there is a mistake, too, but for optional claims.",
     )
     check.add_argument("claims", type=Path, help="the claims file (YAML)")
     check.add_argument(
@@ -62,7 +63,11 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         metavar="DIR",
         help="the folder with the tables that claims name: NAME.parquet or NAME.csv (default: .)",
     )
-    check.add_argument("--strict", action="store_true", help="exit with status 1 if a claim fails")
+    check.add_argument(
+        "--strict",
+        action="store_true",
+        help="exit with status 1 if a claim fails, and 2 if its table is not there",
+    )
     check.set_defaults(run=_check)
     show = commands.add_parser(
         "show",
@@ -158,7 +163,7 @@ def _check(given: argparse.Namespace) -> int:
     from verdicts import check
     from verdicts.statistics.judgement import FAILS, REVERSED
 
-    rows = check(given.claims, given.tables)
+    rows = check(given.claims, given.tables, strict=given.strict)
     _print(rows, given)
     failed = any(row.verdict in (FAILS, REVERSED) for row in rows if not row.cell)
     return 1 if given.strict and failed else 0
@@ -200,8 +205,9 @@ def _print(rows: list[Row], given: argparse.Namespace) -> None:
 def _register(given: argparse.Namespace) -> int:
     from verdicts.registration.registering import register
 
+    extensions.check_claims(given.claims)
     out, number, new, _ = register(given.claims, given.out, history=given.from_history)
-    print(f"{number} claims; {new} new or changed: {out}")
+    print(f"{number} claim{'' if number == 1 else 's'}; {new} new or changed: {out}")
     return 0
 
 

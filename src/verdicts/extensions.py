@@ -1,12 +1,23 @@
-"""A user's modules and files that register quantities and values."""
+"""A user's modules and files that register quantities and values, and checks of claims."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 from pathlib import Path
 
 from verdicts.registry import UserError, in_a_line, load_entries
+
+CHECKS = "verdicts.checks"
+"""The entry points of installed packages: ``check(path)`` raises a UserError for a mistake in a
+claims file that is about the tables of the package."""
+
+
+def check_claims(path: Path) -> None:
+    """Have installed packages check the claims file at ``path``, before it is registered."""
+    for point in importlib.metadata.entry_points(group=CHECKS):
+        point.load()(path)
 
 
 def load(name: str) -> None:

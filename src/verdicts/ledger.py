@@ -9,17 +9,21 @@ family; those of its cells within the claim.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import pandas as pd
 
 from verdicts.claims.claim import Claim, ClaimsFile
 from verdicts.claims.gates import check_gate
+from verdicts.claims.units import known_unit
 from verdicts.claims.universes import BOTH_DIVERGED, settings_in, universes_of
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, in_a_line
 from verdicts.row import NAN, Row
 from verdicts.rows.best_fields import FIRST_LOOK
+from verdicts.rows.run_values import said
 from verdicts.rows.seed_values import noted_runs
 from verdicts.rows.selection import Selection, Tables, joined, selected
 from verdicts.statistics.cases import COLUMNS
@@ -55,17 +59,32 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
         for claim in claims.claims.values()
         if decided[claim.id].verdict != NOT_RUN or not claims.is_optional(claim.id)
     ]
+    units = {
+        claim.id: known_unit(claim, claims.claims, of_runs=_of_runs(claim, tables))
+        for claim in shown
+    }
     return [
         row
         for claim in shown
         for row in (
-            _row(claim, "", claim.expectation, decided[claim.id]),
+            _row(claim, "", claim.expectation, decided[claim.id], units[claim.id]),
             *(
-                _row(claim, name, claim.cells[name].expectation, verdict)
+                _row(
+                    claim,
+                    name,
+                    claim.cells[name].expectation,
+                    verdict,
+                    units[claim.id],
+                )
                 for name, verdict in cells[claim.id].items()
             ),
         )
     ]
+
+
+def _of_runs(claim: Claim, tables: Tables) -> bool:
+    """Whether the claim's rows are of runs: with the column ``run``, as far as there are tables."""
+    return all("run" in tables[name] for name in claim.tables if name in tables)
 
 
 def _cells(claim: Claim, claims: ClaimsFile, tables: Tables) -> dict[str, Verdict]:
@@ -96,7 +115,8 @@ def evidence_on(
 ) -> Found:
     """The evidence on a claim or a cell; a verdict if it is not run, or judged by cases."""
     try:
-        result = _result(claim, where, claims, tables)
+        with noted_runs() as noted:
+            result = _result(claim, where, claims, tables)
     except _NotRun as error:
         return Verdict(NOT_RUN, str(error))
     if QUANTITIES[claim.quantity].cases:
@@ -111,8 +131,25 @@ def evidence_on(
         return examined(counting["effect"], settings_in(counting), len(result), expectation, lost)
     numbers = _per_seed(claim, result)
     if claim.looks:
-        return sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
-    return evidence(numbers.to_numpy(), expectation)
+        found = sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
+    else:
+        found = evidence(numbers.to_numpy(), expectation)
+    return replace(found, left_out=_left_out(claim, numbers, noted))
+
+
+def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> str:
+    """Which seeds have no number since a value is missing in the table, and what is missing."""
+    value = QUANTITIES[claim.quantity].value(claim.arguments)
+    if claim.is_pooled or value is None or not noted or not numbers.isna().any():
+        return ""
+    runs = pd.concat(noted).drop_duplicates(["seed", "run"])
+    lost = runs[runs["value"].isna() & runs["seed"].isin(numbers.index[numbers.isna()])]
+    if lost.empty:
+        return ""
+    seeds = [str(seed) for seed in sorted(lost["seed"].unique())]
+    who = f"seed {seeds[0]} is" if len(seeds) == 1 else f"seeds {', '.join(seeds)} are"
+    rows = "1 row" if len(lost) == 1 else f"{len(lost)} rows"
+    return f"{who} left out: no {said(value)} in {rows}"
 
 
 def compared_runs(claim: Claim, cell: str, tables: Tables) -> pd.DataFrame:
@@ -191,7 +228,9 @@ def _checked_cases(claim: Claim, cases: object) -> pd.DataFrame:
     return cases
 
 
-def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verdict) -> Row:
+def _row(
+    claim: Claim, cell: str, expectation: Expectation | None, verdict: Verdict, unit: str
+) -> Row:
     known = verdict.evidence
     seeds = known if isinstance(known, Evidence) else None
     return Row(
@@ -201,8 +240,8 @@ def _row(claim: Claim, cell: str, expectation: Expectation | None, verdict: Verd
         says=claim.says,
         kind=claim.kind,
         verdict=verdict.verdict,
-        reason=verdict.reason,
-        unit=claim.unit,
+        reason="; ".join(filter(None, [verdict.reason, seeds.left_out if seeds else ""])),
+        unit=unit,
         relation=expectation.relation if expectation else "",
         expected=expectation.value if expectation else NAN,
         margin=NAN if expectation is None or expectation.margin is None else expectation.margin,

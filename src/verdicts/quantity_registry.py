@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -32,6 +32,8 @@ from verdicts.registry import Registry, UserError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from verdicts.rows.run_values import Value
 
 Function = Callable[..., "pd.Series | pd.DataFrame"]
 F = TypeVar("F", bound=Function)
@@ -67,6 +69,15 @@ class Quantity:
     def arguments(self) -> dict[str, bool]:
         """The names of the arguments, and whether each is required."""
         return {each.name: each.default is each.empty for each in self.parameters}
+
+    @property
+    def defaults(self) -> dict[str, object]:
+        """The arguments that a claim may leave out, with what they are then."""
+        return {e.name: e.default for e in self.parameters if e.default is not e.empty}
+
+    def value(self, arguments: Mapping[str, object]) -> Value | None:
+        """The number of a run that a claim with these ``arguments`` is about; None if none is."""
+        return {**self.defaults, **arguments}.get("value")  # type: ignore[return-value]
 
     @property
     def description(self) -> str:

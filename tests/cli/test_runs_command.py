@@ -20,6 +20,19 @@ def test_runs_lists_what_a_config_trains():
     assert sum(row["experiment"] == "table1" for row in table) == 84
 
 
+def test_runs_finds_mistakes_in_claims(tmp_path, caplog):
+    claims, own = tmp_path / "claims.yaml", tmp_path / "mine.yaml"
+    configs = ["--config", "config/config.yaml", "--config", "config/demo.yaml", "--config", own]
+    own.write_text(f"tier: mine\nclaims: {claims}\n")
+    ngo("runs", *configs)
+    assert f"claims: {str(claims)!r} is not there yet" in caplog.text
+    claims.write_text(
+        "claims: {a: {place: x, says: y, kind: order, from: table1, quantity: level,"
+        " with: {value: acuracy}, above: 0}}"
+    )
+    assert mistake("runs", *configs).startswith("claims.a.with.value: 'acuracy' is unknown")
+
+
 def test_runs_alone_lists_the_tiers_and_names_files_that_are_no_tiers(tmp_path, monkeypatch):
     (tmp_path / "config").mkdir()
     for path in CONFIGS:

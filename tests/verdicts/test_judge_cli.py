@@ -24,7 +24,9 @@ def test_claims_about_a_csv_file_are_judged(tmp_path):
     }  # fmt: skip
     assert by_id["faster"].estimate == pytest.approx(3)
     assert by_id["faster"].pairs == 6
-    assert by_id["absent"].reason == "there is no table 'sizes'."
+    assert (
+        by_id["absent"].reason == "there is no table 'sizes', only scores. Did you mean 'scores'?"
+    )
 
 
 def test_what_is_printed_and_written(tmp_path, capsys):
@@ -87,6 +89,10 @@ def test_claims_are_registered_and_what_is_judged_says_so(tmp_path, capsys):
     for new in (3, 0):
         assert main(["register", str(claims)]) == 0
         assert capsys.readouterr().out == f"3 claims; {new} new or changed: {out}\n"
+    claims.write_text(CLAIMS[: CLAIMS.index("  same:")])
+    assert main(["register", str(claims)]) == 0
+    assert capsys.readouterr().out == f"1 claim; 0 new or changed: {out}\n"
+    claims.write_text(CLAIMS)
     for form in ("text", "markdown", "html"):
         assert main([*check, "--format", form]) == 0
         printed = capsys.readouterr().out
@@ -107,11 +113,19 @@ def test_another_file_may_have_the_registration(tmp_path, capsys):
 
 
 def test_a_failing_claim_sets_the_status_only_if_it_is_asked_for(tmp_path, capsys):
-    claims = write(tmp_path, CLAIMS.replace("above: 0,\n     margin", "below: 0,\n     margin"))
+    present = CLAIMS[: CLAIMS.index("  absent:")]
+    claims = write(tmp_path, present.replace("above: 0,\n     margin", "below: 0,\n     margin"))
     arguments = ["check", str(claims), "--tables", str(tmp_path)]
     assert main(arguments) == 0
     assert main([*arguments, "--strict"]) == 1
     assert "fails      faster" in capsys.readouterr().out
+
+
+def test_a_table_that_is_not_there_is_a_mistake_if_it_is_asked_for(tmp_path, capsys):
+    check = ["check", str(write(tmp_path)), "--tables", str(tmp_path)]
+    assert (main(check), main([*check, "--strict"])) == (0, 2)
+    said = "verdicts: claims.absent.from: there is no table 'sizes', only scores. Did"
+    assert capsys.readouterr().err.startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,24 @@ def test_what_cannot_be_decided_is_not_run(tmp_path, change, reason):
     assert math.isnan(row["estimate"])
 
 
+def test_a_seed_without_a_value_is_named(tmp_path):
+    rows = pd.DataFrame(
+        {"method": method, "seed": seed, "score": mean + each}
+        for method, mean in (("a", 1), ("b", 4))
+        for seed, each in enumerate(NOISE)
+    )
+    sides = {"of": {"method": "b"}, "minus": {"method": "a"}, "value": "score"}
+    claims = {"x": {"quantity": "difference", "with": sides, "unit": "points"}}
+    rows["score"] += rows.index**2 / 100
+    assert judged(tmp_path, rows, claims).loc[("x", ""), "reason"] == ""
+    rows.loc[1, "score"] = math.nan
+    row = judged(tmp_path, rows, claims).loc["x", ""]
+    assert (row["pairs"], row["reason"]) == (4, "seed 1 is left out: no score in 1 row")
+    rows.loc[[1, 2, 7], "score"] = math.nan
+    row = judged(tmp_path, rows, claims).loc["x", ""]
+    assert row["reason"].endswith("seeds 1, 2 are left out: no score in 3 rows")
+
+
 def test_a_gate_looks_at_the_rows_of_each_cell(tmp_path):
     gates = {"high": {"column": "score", "take": "min", "above": 2, "else": "untrained"}}
     cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ngo.cli.field_options import data_root_option
+from ngo.cli.log import LOG
 from ngo.cli.parameters import ROOT, FieldType, configs_option
 from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
@@ -53,6 +54,8 @@ def runs(
     have their number and their time. The forecast is in CPU time, as if nothing else needed the
     cores.
 
+    Mistakes in the config and in its claims are told.
+
     List the runs of the demo, in the repository's folder:
       ngo runs --config config/config.yaml --config config/demo.yaml
     """
@@ -64,6 +67,10 @@ def runs(
         return
     config = read_config(configs)
     table = plan(config)
+    if Path(table.claims).exists():
+        _ = table.ledger  # it is checked
+    else:
+        LOG.warning("note: claims: %r is not there yet", table.claims)
     if timed:
         from ngo.bench.forecast import forecast
         from ngo.native.pool import cores as available

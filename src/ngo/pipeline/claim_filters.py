@@ -7,7 +7,7 @@ a mistake: the claim is then not run. Light: claims are checked before anything 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 
 from ngo.analysis.universes import ACCURACY_OF, CHOSEN, columns
@@ -20,9 +20,9 @@ from ngo.pipeline.universes import PREFIX
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts.claims.claim import Claim, ClaimsFile, Gate
+from verdicts.claims.names import selections
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.rows.run_values import parsed
-from verdicts.rows.selection import Selection
 
 # The columns of an experiment's tidy table, other than the fields of its runs.
 OF_RUNS = {
@@ -117,22 +117,6 @@ def _check(key: str, entry: Claim | Gate, tables: list[Table]) -> None:
             raise unknown(place, value, known)
         elif name in FIELDS and FIELDS[name].names is not None:
             checked(place, value, FIELDS[name])
-
-
-def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]:
-    """The arguments of a quantity that select rows, each with its place; a term has a weight too.
-
-    ``key`` is the place of the claim or gate. Raises a UserError for an argument of another type.
-    """
-    kinds = QUANTITIES[entry.quantity].kinds
-    for name, value in entry.arguments.items():
-        place = f"{key}.with.{name}"
-        for each in value if isinstance(value, list) else [value]:
-            if "Selection" not in kinds[name] or each is None:
-                continue
-            if not isinstance(each, Mapping):
-                raise UserError(f"{place}: {shown(each)} is not allowed; it must be a mapping.")
-            yield place, {column: wanted for column, wanted in each.items() if column != "weight"}
 
 
 def _check_rows(key: str, where: Mapping[str, object], tables: list[Table]) -> None:

@@ -16,6 +16,7 @@ from verdicts.claims.entries import boolean, check_keys, mapping, names, number,
 from verdicts.claims.forms import forms
 from verdicts.claims.pooling import with_members
 from verdicts.claims.resolved import resolved
+from verdicts.claims.units import check_shares
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
 from verdicts.rows.selection import Selection
@@ -118,6 +119,7 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
         if gate not in gates:
             raise unknown(f"{key}.gate", gate, gates)
     _check_expectations(key, claim)
+    check_shares(key, claim)
     return claim
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from verdicts.claims.claim import Gate
 from verdicts.quantity_registry import QUANTITIES
-from verdicts.registry import UserError
+from verdicts.registry import UserError, nearest
 from verdicts.rows.evaluations import last_evaluations
 from verdicts.rows.selection import UNIVERSE, Tables, joined, matches, selected
 
@@ -66,7 +66,7 @@ def _taken(gate: Gate, rows: pd.DataFrame) -> float:
     elif gate.column in rows:
         values = last_evaluations(rows)[gate.column].to_numpy(dtype=float)
     else:
-        raise UserError(f"there is no column {gate.column!r}.")
+        raise UserError(f"there is no column {gate.column!r}.{nearest(gate.column, rows)}")
     if not len(values) or np.isnan(values).any():
         return float("nan")
     return float(getattr(np, gate.take)(values))

@@ -15,12 +15,9 @@ from verdicts.claims.gates import check_gate, passing
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, nearest
 from verdicts.rows.seed_values import noted_runs
-from verdicts.rows.selection import UNIVERSE, Selection, Tables, joined, selected
+from verdicts.rows.selection import SETTING, UNIVERSE, Selection, Tables, joined, selected
 from verdicts.statistics.effects import sides
 from verdicts.statistics.expectation import Expectation
-
-SETTING = "universe_"
-"""How the names of the columns with settings start."""
 
 BOTH_DIVERGED = "both sides diverged"
 NO_NUMBER = "no seed has a number"

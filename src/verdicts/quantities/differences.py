@@ -109,7 +109,7 @@ def weighted(term: Selection) -> tuple[float, dict[str, Any]]:
 
 @quantity(
     "remaining_gap",
-    unit="a share",
+    unit="share of the gap",
     example="{of: {method: b}, than: {method: a}, to: {method: best}}",
 )
 def remaining_gap(

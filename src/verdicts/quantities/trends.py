@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from verdicts.quantity_registry import quantity
+from verdicts.registry import UserError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +61,7 @@ def slope(
     return _over_keys(table, lambda x, y: slope_of(np.log(x) if log_along else x, y))
 
 
-@quantity("rank_trend", unit="−1 to 1", example="{along: workers, value: accuracy}")
+@quantity("rank_trend", unit="rank correlation", example="{along: workers, value: accuracy}")
 def rank_trend(
     rows: pd.DataFrame,
     along: Column,
@@ -116,10 +117,21 @@ def _over_keys(table: pd.DataFrame, number: Callable[[np.ndarray, np.ndarray], f
     columns = {}
     for rest in dict.fromkeys(key[1:] for key in table.columns):
         keys = sorted(key for key in table.columns if key[1:] == rest)
-        x = np.array([key[0] for key in keys], dtype=float)
+        x = _places([key[0] for key in keys])
         Y = table[keys].to_numpy(float)
         columns[rest] = [np.nan if np.isnan(y).any() else number(x, y) for y in Y]
     return mean_over(pd.DataFrame(list(columns.values()), columns=table.index).T)
+
+
+def _places(values: Sequence[object]) -> np.ndarray:
+    """The values of the field as numbers."""
+    import numpy as np
+
+    try:
+        return np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        text = next(each for each in values if not isinstance(each, int | float))
+        raise UserError(f"along: {text!r} is not a number.") from None
 
 
 def slope_of(x: np.ndarray, y: np.ndarray) -> float:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @quantity(
     "best_difference",
-    unit="points",
+    unit="that of the value",
     example="{of: {method: b}, minus: {method: a}, choose: [lr], by: held_out}",
     many_universes=True,
 )
@@ -43,7 +43,7 @@ def best_difference(
 
 @quantity(
     "best_contrast",
-    unit="points",
+    unit="that of the value",
     example="{terms: [{weight: 1, method: b}, {weight: -1, method: a}], choose: [lr]}",
     many_universes=True,
 )

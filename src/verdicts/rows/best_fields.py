@@ -15,6 +15,8 @@ from verdicts.rows.selection import UNIVERSE
 FIRST_LOOK = "first_look"
 """A column of the judge's: whether a row's seed is one of those of a claim's first look."""
 
+_PLACE = "place_in_the_table"
+
 
 def at_best(
     rows: pd.DataFrame,
@@ -57,7 +59,9 @@ def at_best(
     means = runs.groupby(fields, dropna=False)["score"].agg(
         lambda scores: scores.mean(skipna=False)
     )
-    return rows.merge(best(means.reset_index(), choose, apart)[fields], on=fields)
+    chosen = best(means.reset_index(), choose, apart)[fields]
+    kept = rows.assign(**{_PLACE: rows.index}).merge(chosen, on=fields)
+    return kept.set_index(_PLACE).rename_axis(None)
 
 
 def best(scores: pd.DataFrame, choose: Sequence[str], apart: Sequence[str]) -> pd.DataFrame:

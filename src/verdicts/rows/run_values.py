@@ -32,9 +32,19 @@ class RunValue:
     worst: float
     #: Whether ``read`` takes an argument.
     argument: bool = False
+    #: In words; empty if it has none, or if it is not known.
+    unit: str = ""
 
 
 VALUES: Registry[RunValue] = Registry("value")
+
+SHARE = "share of 1"
+
+UNITS: dict[str, str] = {}
+"""The units of columns, in words, where they are known."""
+
+IN_POINTS: dict[str, str] = {}
+"""The value that has a column in points, for columns whose unit is ``SHARE``."""
 
 
 def _over_evaluations(how: str) -> RunValue:
@@ -54,6 +64,7 @@ def _over_evaluations(how: str) -> RunValue:
             rows = rows[((share > start) | (start == 0)) & (share <= end)]
         return rows.groupby("run")[column].agg(how)
 
+    read.__doc__ = f"The {how} of the column x over the evaluations of a run."
     return RunValue(read, math.nan, True)
 
 
@@ -76,7 +87,8 @@ def per_run(metrics: pd.DataFrame, value: Value) -> pd.DataFrame:
             raise UserError(f"value: {dict(value)!r} needs the column 'run', which the rows lack.")
         if value not in metrics:
             raise UserError(f"value: there is no column {value!r}.{nearest(value, metrics)}")
-        return metrics.assign(value=metrics[value].astype(float), run=metrics.index.astype(str))
+        numbers = as_numbers(metrics[value], value)
+        return metrics.assign(value=numbers, run=metrics.index.astype(str))
     from verdicts.rows.evaluations import final
 
     order = ["run", "step"] if "step" in metrics else ["run"]
@@ -89,10 +101,52 @@ def per_run(metrics: pd.DataFrame, value: Value) -> pd.DataFrame:
         raise UserError(
             f"value: {value!r} needs the column {error}, which the rows lack."
         ) from None
-    found = found.astype(float)
+    found = as_numbers(found, said(value))
     if "diverged" in last:
         found = found.mask(last["diverged"].astype(bool), entry.worst)
     return last.assign(value=found)
+
+
+def as_numbers(values: pd.Series, key: str) -> pd.Series:
+    """A column as floats; a UserError, under ``key``, for the first text that is no number.
+
+    Rows are counted below the header, from 1.
+    """
+    try:
+        return values.astype(float)
+    except (TypeError, ValueError):
+        import pandas as pd
+
+        mistakes = values[values.notna() & pd.to_numeric(values, errors="coerce").isna()]
+        place = mistakes.index[0]
+        row = f" in row {place + 1}" if pd.api.types.is_integer(place) else ""
+        raise UserError(f"{key}: {mistakes.iloc[0]!r}{row} is not a number.") from None
+
+
+def said(value: Value) -> str:
+    """A value in words: ``accuracy``, ``mean V``."""
+    if isinstance(value, str):
+        return value
+    return " ".join(f"{name} {each}" for name, each in value.items())
+
+
+def unit_of(value: Value) -> str:
+    """The unit of a value, in words; empty if it is not known."""
+    if isinstance(value, str) and value in VALUES:
+        return VALUES[value].unit
+    column = column_of(value)
+    if column is not None:
+        return UNITS.get(column, "")
+    name = next(iter(value))
+    return VALUES[name].unit if name in VALUES else ""
+
+
+def column_of(value: Value) -> str | None:
+    """The column whose numbers a value has; None for a value that is made of columns."""
+    if isinstance(value, str):
+        return None if value in VALUES else value
+    found = [str(value[name]) for name in _OVER_EVALUATIONS if name in value]
+    return found[0] if found else None
 
 
 def highest_is_best(value: Value) -> bool:
@@ -106,7 +160,16 @@ def highest_is_best(value: Value) -> bool:
 
 def at_the_end(column: str, factor: float = 1.0) -> Callable[..., pd.Series]:
     """How the last value of a column is read, times ``factor``."""
-    return lambda rows, last: factor * last.set_index("run")[column]
+
+    def read(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
+        return factor * last.set_index("run")[column]
+
+    read.__doc__ = f"The column {column} at the end of a run{_times(factor)}."
+    return read
+
+
+def _times(factor: float) -> str:
+    return "" if factor == 1 else f", times {factor:g}"
 
 
 def parsed(value: Value, columns: Collection[str] = ()) -> tuple[RunValue, list[object]]:

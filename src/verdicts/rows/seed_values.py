@@ -12,14 +12,17 @@ import pandas as pd
 
 from verdicts.registry import UserError, nearest
 from verdicts.rows.run_values import Value, per_run
-from verdicts.rows.selection import Selection, selected
+from verdicts.rows.selection import Selection, no_seed, selected
+
+MOST_FIELDS = 3
+"""Fields in which two runs differ that a message names."""
 
 _NOTED: ContextVar[list[pd.DataFrame] | None] = ContextVar("noted", default=None)
 
 
 @contextmanager
 def noted_runs() -> Iterator[list[pd.DataFrame]]:
-    """A list of the runs that are put side by side meanwhile: columns ``seed`` and ``run``."""
+    """A list of the runs that are put side by side meanwhile: ``seed``, ``run``, ``value``."""
     noted: list[pd.DataFrame] = []
     token = _NOTED.set(noted)
     try:
@@ -32,9 +35,11 @@ def runs_by_seed(rows: pd.DataFrame, value: Value, over: Sequence[str] = ()) -> 
     """The last evaluation of every run, with its ``value`` and, as ``key``, its fields ``over``.
 
     A key is the tuple of these fields; a missing one is None. Raises a UserError if two runs of a
-    seed have the same key.
+    seed have the same key, and without the column ``seed``.
     """
     fields = list(over)
+    if "seed" not in rows:
+        raise UserError(no_seed(rows))
     if missing := [name for name in fields if name not in rows]:
         raise UserError(f"over: there is no column {missing[0]!r}.{nearest(missing[0], rows)}")
     runs = per_run(rows, value)
@@ -45,14 +50,44 @@ def runs_by_seed(rows: pd.DataFrame, value: Value, over: Sequence[str] = ()) -> 
     runs["key"] = pd.Series(keys or None, index=runs.index, dtype=object)
     same = runs[runs.duplicated(["seed", "key"], keep=False)].sort_values(["seed", "run"])
     if len(same):
-        one, other = same["run"].iloc[:2]
-        raise UserError(
-            f"over: {one} and {other} have the same seed; select one of them, or name the field in "
-            f"which they differ."
-        )
+        raise UserError(f"over: {_same_seed(rows, same, value)}")
     if (noted := _NOTED.get()) is not None:
-        noted.append(runs[["seed", "run"]])
+        noted.append(runs[["seed", "run", "value"]])
     return runs
+
+
+def _same_seed(rows: pd.DataFrame, same: pd.DataFrame, value: Value) -> str:
+    """What to do about two runs of a seed, the first of ``same``: how they differ.
+
+    A field in which they may differ has both of its values with other seeds, too: what is measured
+    has not.
+    """
+    same = same if "run" in rows else same.sort_index()
+    first = same.iloc[0]
+    alike = (same["seed"] == first["seed"]) & same["key"].map(lambda key: key == first["key"])
+    pair = same[alike].iloc[:2]
+    which = "runs {} and {}".format(*pair["run"])
+    if "run" not in rows:
+        which = "rows {} and {}".format(*(place + 1 for place in pair.index))
+    own = {"run", "key", "value", "seed"}
+    differing = [
+        name
+        for name in same
+        if name not in own and len(pair[name].drop_duplicates()) > 1 and name in rows
+    ]
+    if not differing:
+        return f"{which} are the same (seed {pair['seed'].iloc[0]}); remove one."
+    others = rows[rows["seed"] != pair["seed"].iloc[0]]
+    fields = [
+        name
+        for name in differing
+        if name != value and (pair[name].isin(others[name]) | pair[name].isna()).all()
+    ]
+    if not fields:
+        told = ", ".join(map(str, differing[:MOST_FIELDS]))
+        return f"{which} have the same seed and differ in {told} alone; keep one of them."
+    told = ", ".join(map(str, fields[:MOST_FIELDS]))
+    return f"{which} have the same seed and differ in {told}; add it to 'over' or 'where'."
 
 
 def by_seed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from verdicts.registry import UserError, nearest
@@ -22,6 +22,29 @@ Tables = Mapping[str, "pd.DataFrame"]
 UNIVERSE = "universe"
 """The column with the universe of a row."""
 
+SETTING = "universe_"
+"""How the names of the columns with settings start."""
+
+
+class Folder(dict[str, "pd.DataFrame"]):
+    """Tables of a folder, by name; ``files`` are the names of all files with tables in it."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        super().__init__()
+        self.files = files
+
+
+def no_table(name: str, tables: Tables) -> str:
+    """That a table is not there; with what is, and the nearest match, if that is known."""
+    known = sorted(tables.files) if isinstance(tables, Folder) else []
+    only = f", only {', '.join(known)}" if known else ""
+    return f"there is no table {name!r}{only}.{nearest(name, known)}"
+
+
+def no_seed(columns: Iterable[object]) -> str:
+    """That a table with these columns has no seeds."""
+    return f"there is no column 'seed', which pairs runs.{nearest('seed', columns)}"
+
 
 def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     """The rows of all named tables, each evaluation of a run once, or once in each universe.
@@ -30,7 +53,7 @@ def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     """
     for name in names:
         if name not in tables:
-            raise UserError(f"there is no table {name!r}.")
+            raise UserError(no_table(name, tables))
     import pandas as pd
 
     parts = [tables[name] for name in names]
@@ -55,7 +78,7 @@ def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
             raise UserError(f"there is no column {column!r}.{nearest(column, rows)}")
         met = matches(rows[column], wanted)
         if not met.any():
-            raise UserError(_absent(column, wanted, rows[column]))
+            raise UserError(_absent(column, wanted, rows))
         kept &= met
     if not kept.any():
         pairs = ", ".join(f"{column} {_said(wanted)}" for column, wanted in where.items())
@@ -72,6 +95,8 @@ def matches(values: pd.Series, wanted: object) -> pd.Series:
 
     if isinstance(wanted, Mapping):
         low, high = wanted.get("min", -float("inf")), wanted.get("max", float("inf"))
+        if not is_numeric_dtype(values):
+            raise UserError(f"{values.name}: it has text; {_said(wanted)} is for numbers.")
         return values.between(low, high)
     wanted = wanted if isinstance(wanted, list) else [wanted]
     if is_numeric_dtype(values):
@@ -87,11 +112,11 @@ def _number(text: str) -> float | str:
         return text
 
 
-def _absent(column: str, wanted: object, values: pd.Series) -> str:
+def _absent(column: str, wanted: object, rows: pd.DataFrame) -> str:
     """Why no row has the wanted value."""
-    if column == "dataset":
-        return f"not trained on {_said(wanted)}, but on {_found(values)}"
-    return f"no rows with {column} {_said(wanted)}, only {_found(values)}"
+    if column == "dataset" and {"run", "step"} <= set(rows):
+        return f"not trained on {_said(wanted)}, but on {_found(rows[column])}"
+    return f"no rows with {column} {_said(wanted)}, only {_found(rows[column])}"
 
 
 def _said(wanted: object) -> str:

@@ -10,7 +10,7 @@ import pyarrow
 from pyarrow import parquet
 
 from verdicts.registry import UserError
-from verdicts.rows.selection import Tables
+from verdicts.rows.selection import Folder
 
 MOST_BYTES = 2**30
 """The most that a table may take in memory (Parquet) or on disk (CSV)."""
@@ -18,7 +18,7 @@ MOST_BYTES = 2**30
 KINDS = (".parquet", ".csv")
 
 
-def read_tables(folder: str | Path, names: Iterable[str]) -> Tables:
+def read_tables(folder: str | Path, names: Iterable[str]) -> Folder:
     """The tables in ``folder`` with these names; a name without a file is left out.
 
     A table is the file NAME.parquet or NAME.csv. Raises a UserError if there is no such folder,
@@ -27,7 +27,8 @@ def read_tables(folder: str | Path, names: Iterable[str]) -> Tables:
     place = Path(folder)
     if not place.is_dir():
         raise UserError(f"tables: {str(folder)!r} is not a folder.")
-    found = {}
+    paths = sorted(path for path in place.iterdir() if path.suffix in KINDS)
+    found = Folder({path.stem: path.name for path in paths})
     for name in names:
         paths = [path for kind in KINDS if (path := place / f"{name}{kind}").exists()]
         if len(paths) > 1:

@@ -61,6 +61,8 @@ class Evidence:
     p values ``p`` and ``p_equivalent`` are those over all looks taken."""
     looks: int | None = None
     """How many looks were taken; None without a plan."""
+    left_out: str = ""
+    """Which seeds have no value although they have runs, and why; empty if there are none."""
 
 
 def evidence(

@@ -38,10 +38,36 @@ def test_seeds_by_keys():
 
 def test_two_runs_of_a_seed_are_refused():
     rows = pairs([0.5], [0.1])
-    with pytest.raises(UserError, match="have the same seed; select one of them, or name"):
-        by_seed(rows, {}, "accuracy")
+    said = "^over: runs gossip-s0 and ngo-s0 have the same seed and differ in method; add it to"
+    with pytest.raises(UserError, match=said):
+        by_seed(pairs([0.5, 0.6], [0.1, 0.2]), {}, "accuracy")
     with pytest.raises(UserError, match="over: there is no column 'methd'. Did you mean"):
         runs_by_seed(rows, "accuracy", ["methd"])
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            {"dataset": "b"},
+            "rows 2 and 4 have the same seed and differ in dataset; add it to 'over'",
+        ),
+        ({"score": 9.0}, "rows 2 and 4 have the same seed and differ in score alone; keep one"),
+        ({}, "rows 2 and 4 are the same (seed 1); remove one."),
+    ],
+)
+def test_two_rows_of_a_seed_are_told_apart(more, said):
+    first = {"dataset": "b", "seed": 0, "score": 1.0}
+    rows = [first, {"dataset": "a", "seed": 1, "score": 2.0}, {**first, "seed": 2, "dataset": "a"}]
+    found = pd.DataFrame([*rows, {**rows[1], **more}])
+    with pytest.raises(UserError) as caught:
+        runs_by_seed(found, "score")
+    assert str(caught.value).startswith(f"over: {said}")
+
+
+def test_a_table_without_seeds_is_refused():
+    with pytest.raises(UserError, match="^there is no column 'seed', which .* mean 'sed'"):
+        runs_by_seed(pd.DataFrame({"sed": [1], "score": [2.0]}), "score")
 
 
 def test_sums_by_key():

@@ -53,6 +53,16 @@ def test_what_is_missing_is_said(where, message):
         selected(ROWS, where)
 
 
+def test_a_table_without_training_has_no_rows_of_a_data_set():
+    with pytest.raises(UserError, match="^no rows with dataset mnst, only digits, mnist$"):
+        selected(ROWS.drop(columns=["run", "step"]), {"dataset": "mnst"})
+
+
+def test_a_range_is_for_numbers():
+    with pytest.raises(UserError, match="^dataset: it has text; min 1 is for numbers.$"):
+        selected(ROWS, {"dataset": {"min": 1}})
+
+
 def test_an_evaluation_that_two_tables_share_occurs_once():
     tables = {"one": ROWS[:3], "two": ROWS[1:].assign(more=1)}
     assert len(joined(tables, ("one", "two"))) == 4

@@ -8,26 +8,39 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from ngo.analysis.universes import CHOSEN
 from ngo.common.registry import UserError
-from verdicts.rows.run_values import VALUES, RunValue, at_the_end
+from ngo.training.evaluation import Evaluation
+from verdicts.rows.run_values import IN_POINTS, SHARE, UNITS, VALUES, RunValue, at_the_end
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-for _name, _column, _factor, _worst in (
-    ("accuracy", "consensus_accuracy", 100.0, -math.inf),
-    ("workers_accuracy", "workers_accuracy_mean", 100.0, -math.inf),
-    (CHOSEN, CHOSEN, 100.0, -math.inf),  # of universes
-    ("loss", "consensus_loss", 1.0, math.inf),
-    ("workers_loss", "workers_loss_mean", 1.0, math.inf),
-    ("train_loss", "train_loss", 1.0, math.inf),
-    ("V", "V", 1.0, math.inf),
+POINTS = "points"
+
+LOSS = "of loss"
+"""Nats, or a squared error: the task of a run says which."""
+
+for _name, _column, _factor, _worst, _unit in (
+    ("accuracy", "consensus_accuracy", 100.0, -math.inf, POINTS),
+    ("workers_accuracy", "workers_accuracy_mean", 100.0, -math.inf, POINTS),
+    (CHOSEN, CHOSEN, 100.0, -math.inf, POINTS),  # of universes
+    ("loss", "consensus_loss", 1.0, math.inf, LOSS),
+    ("workers_loss", "workers_loss_mean", 1.0, math.inf, LOSS),
+    ("train_loss", "train_loss", 1.0, math.inf, LOSS),
+    ("V", "V", 1.0, math.inf, ""),
 ):
-    VALUES.add(_name, RunValue(at_the_end(_column, _factor), _worst))
+    VALUES.add(_name, RunValue(at_the_end(_column, _factor), _worst, unit=_unit))
+    if _unit == POINTS:
+        IN_POINTS[_column] = _name
+
+for _each in fields(Evaluation):
+    if "accuracy" in _each.name or "loss" in _each.name:
+        UNITS[_each.name] = SHARE if "accuracy" in _each.name else LOSS
 
 
 def _best_accuracy(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
@@ -53,10 +66,10 @@ def _edges(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
     return last["messages"] / last["step"] / 2
 
 
-VALUES.add("best_accuracy", RunValue(_best_accuracy, -math.inf))
-VALUES.add("accuracy_spread", RunValue(_accuracy_spread, math.inf))
-VALUES.add("merge_gain", RunValue(_merge_gain, -math.inf))
-VALUES.add("edges", RunValue(_edges, math.nan))
+VALUES.add("best_accuracy", RunValue(_best_accuracy, -math.inf, unit=POINTS))
+VALUES.add("accuracy_spread", RunValue(_accuracy_spread, math.inf, unit=POINTS))
+VALUES.add("merge_gain", RunValue(_merge_gain, -math.inf, unit=POINTS))
+VALUES.add("edges", RunValue(_edges, math.nan, unit="edges"))
 
 
 def _time_to(
@@ -71,6 +84,10 @@ def _time_to(
             raise UserError(f"{clock}: not all of these runs have it; it needs the field clock.")
         return time_to(rows, target * unit, column, clock)
 
+    target = "x" if unit == 1 else "x %"
+    read.__doc__ = (
+        f"The first {clock} at which {column} reaches {target}; linear between evaluations."
+    )
     return read
 
 
@@ -78,10 +95,13 @@ for _name, _clock in (
     *(("steps", "step"), ("epochs", "epoch")),
     *(("virtual_seconds", "virtual_seconds"), ("joules", "joules"), ("bytes", "bytes_sent")),
 ):
-    _accuracy = RunValue(_time_to(_clock, "consensus_accuracy", 0.01), math.inf, argument=True)
-    _loss = RunValue(_time_to(_clock, "consensus_loss", 1.0), math.inf, argument=True)
-    VALUES.add(f"{_name}_to_accuracy", _accuracy)
-    VALUES.add(f"{_name}_to_loss", _loss)
+    for _target, _column, _factor in (
+        ("accuracy", "consensus_accuracy", 0.01),
+        ("loss", "consensus_loss", 1.0),
+    ):
+        _read = _time_to(_clock, _column, _factor)
+        _unit = _name.replace("_", " ")
+        VALUES.add(f"{_name}_to_{_target}", RunValue(_read, math.inf, argument=True, unit=_unit))
 
 
 def _by_run(rows: pd.DataFrame, number: Callable[[pd.DataFrame], float]) -> pd.Series:
@@ -102,7 +122,7 @@ def _at_share(rows: pd.DataFrame, last: pd.DataFrame, share: float) -> pd.Series
     return _by_run(rows, accuracy)
 
 
-VALUES.add("accuracy_at_share", RunValue(_at_share, -math.inf, argument=True))
+VALUES.add("accuracy_at_share", RunValue(_at_share, -math.inf, argument=True, unit=POINTS))
 
 
 def _changes(run: pd.DataFrame) -> np.ndarray:
@@ -144,5 +164,5 @@ def _lag1(rows: pd.DataFrame, last: pd.DataFrame) -> pd.Series:
     return _by_run(rows, lag1)
 
 
-VALUES.add("fluctuation", RunValue(_fluctuation, math.inf))
+VALUES.add("fluctuation", RunValue(_fluctuation, math.inf, unit=POINTS))
 VALUES.add("lag1", RunValue(_lag1, math.nan))

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from ngo.common.registry import UserError, unknown
 from ngo.pipeline.archives.drawing import Group
 from ngo.pipeline.archives.remeasuring import Measured
-from ngo.pipeline.claim_filters import selections
 from ngo.pipeline.plan import Plan
 from verdicts.claims.claim import Claim
+from verdicts.claims.names import selections
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.rows.selection import Selection, matches
 

@@ -1,0 +1,142 @@
+"""The check that the columns and tables which claims name are there, and that numbers are numbers.
+
+The judge's own, of tables that it has read. The pipeline checks the same before there are tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from verdicts.claims.claim import Claim, ClaimsFile, Gate
+from verdicts.claims.units import check_margins, measured_column
+from verdicts.quantity_registry import QUANTITIES
+from verdicts.registry import UserError, shown, unknown
+from verdicts.rows.run_values import VALUES, as_numbers, parsed
+from verdicts.rows.selection import SETTING, Folder, Selection, no_seed, no_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OWN = "verdicts."
+"""How the modules of the judge's quantities start: each of these needs the column ``seed``."""
+
+
+def check_names(claims: ClaimsFile, tables: Folder, *, strict: bool = False) -> None:
+    """Raise a one-line UserError for the first name that the tables lack.
+
+    That is a column that a claim or its gates name, and with ``strict`` a table, too: without it,
+    the claim is not run. The same for text in a column of numbers. Optional claims are not checked.
+    """
+    for claim in claims.claims.values():
+        if claims.is_optional(claim.id) or claim.is_pooled:
+            continue
+        key = f"claims.{claim.id}"
+        entries: dict[str, Claim | Gate] = {
+            f"gates.{each}": claims.gates[each] for each in claim.gates
+        }
+        if claim.universes is not None and claim.universes.gate is not None:
+            entries[f"{key}.universes.gate"] = claim.universes.gate
+        for place, entry in {key: claim, **entries}.items():
+            names = entry.tables or claim.tables
+            absent = [name for name in names if name not in tables]
+            if absent and strict:
+                raise UserError(f"{place}.from: {no_table(absent[0], tables)}")
+            if not absent:
+                _Names(tables, names).check(place, entry)
+
+
+class _Names:
+    """The columns of the tables that a claim or a gate reads."""
+
+    def __init__(self, tables: Folder, names: tuple[str, ...]) -> None:
+        self.tables = {tables.files[name]: tables[name] for name in names}
+        self.columns = list(
+            dict.fromkeys(str(each) for part in self.tables.values() for each in part)
+        )
+
+    def check(self, key: str, entry: Claim | Gate) -> None:
+        self.selection(f"{key}.where", entry.where)
+        if isinstance(entry, Gate):
+            if entry.column is not None:
+                self.column(f"{key}.column", entry.column)
+                self.numbers(entry.column)
+        else:
+            for name, cell in entry.cells.items():
+                self.selection(f"{key}.cells.{name}", cell.where)
+            for setting in (entry.universes and entry.universes.settings) or ():
+                self.column(f"{key}.universes.settings", f"{SETTING}{setting}")
+        if entry.quantity is None:
+            return
+        for place, where in selections(key, entry):
+            self.selection(place, where)
+        quantity = QUANTITIES[entry.quantity]
+        for name, kinds in quantity.kinds.items():
+            value = entry.arguments.get(name, quantity.defaults.get(name))
+            if "Value" in kinds and value is not None:
+                self.value(f"{key}.with.{name}", value)
+            elif "Column" in kinds and name in entry.arguments:
+                for each in value if isinstance(value, list) else [value]:
+                    self.column(f"{key}.with.{name}", each)
+        if QUANTITIES.definitions.get(entry.quantity, "").startswith(OWN) and not quantity.cases:
+            self.seeds()
+        if isinstance(entry, Claim) and not entry.unit:
+            self.shares(key, entry)
+
+    def selection(self, key: str, where: Selection) -> None:
+        for name, wanted in where.items():
+            self.column(key, name)
+            if isinstance(wanted, Mapping):
+                self.numbers(name)
+
+    def column(self, key: str, name: object) -> None:
+        if name not in self.columns:
+            raise unknown(key, name, self.columns)
+
+    def value(self, key: str, value: object) -> None:
+        """A number of a run: a column, a registered value, or a mapping of one name."""
+        if "run" not in self.columns and isinstance(value, str):
+            self.column(key, value)
+        try:
+            parsed(value, self.columns)  # type: ignore[arg-type]  # it is checked
+        except UserError as error:
+            raise UserError(f"{key.rpartition('.')[0]}.{error}") from None
+        for each in value.values() if isinstance(value, Mapping) else [value]:
+            if isinstance(each, str) and (each not in VALUES or "run" not in self.columns):
+                self.column(key, each)
+                self.numbers(each)
+
+    def numbers(self, column: str) -> None:
+        for file, rows in self.tables.items():
+            if column in rows:
+                as_numbers(rows[column], f"{file}: {column}")
+
+    def seeds(self) -> None:
+        for file, rows in self.tables.items():
+            if "seed" not in self.columns:
+                raise UserError(f"{file}: {no_seed(rows)}")
+
+    def shares(self, key: str, claim: Claim) -> None:
+        """A column with accuracies of at most 1 is a share of 1; a unit would have said so."""
+        column = measured_column(claim, of_runs="run" in self.columns)
+        if column is None or "accuracy" not in column:
+            return
+        values: list[pd.Series] = [rows[column] for rows in self.tables.values() if column in rows]
+        if all(each.dropna().between(0, 1).all() for each in values):
+            check_margins(key, claim, column)
+
+
+def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]:
+    """The arguments of a quantity that select rows, each with its place; a term has a weight too.
+
+    ``key`` is the place of the claim or gate. Raises a UserError for an argument of another type.
+    """
+    kinds = QUANTITIES[str(entry.quantity)].kinds
+    for name, value in entry.arguments.items():
+        place = f"{key}.with.{name}"
+        for each in value if isinstance(value, list) else [value]:
+            if "Selection" not in kinds[name] or each is None:
+                continue
+            if not isinstance(each, Mapping):
+                raise UserError(f"{place}: {shown(each)} is not allowed; it must be a mapping.")
+            yield place, {column: wanted for column, wanted in each.items() if column != "weight"}

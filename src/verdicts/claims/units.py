@@ -1,0 +1,75 @@
+"""The unit of a claim's number, where its quantity and its value say it; and margins on shares.
+
+A value in points is 100 times the share of 1 in its column, and so is a margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from verdicts.claims.claim import Claim
+from verdicts.quantity_registry import QUANTITIES
+from verdicts.registry import UserError
+from verdicts.rows.run_values import IN_POINTS, SHARE, UNITS, column_of, unit_of
+
+OF_THE_VALUE = "that of the value"
+"""How the unit of a quantity starts that has the unit of its value."""
+
+LEAST = 0.1
+"""The least margin that is taken for points if a claim is about a share of 1."""
+
+
+def known_unit(claim: Claim, claims: Mapping[str, Claim], *, of_runs: bool = True) -> str:
+    """The unit that the claim states, or else the one that follows; empty if none is known.
+
+    Without ``of_runs``, its table has no column ``run``: values are columns.
+    """
+    if claim.unit:
+        return claim.unit
+    if claim.is_pooled:
+        return known_unit(claims[claim.pooled[0]], claims, of_runs=of_runs)
+    quantity = QUANTITIES[claim.quantity]
+    if not quantity.unit.startswith(OF_THE_VALUE):
+        return quantity.unit
+    value = quantity.value(claim.arguments)
+    own = unit_of(value) if of_runs and value is not None else UNITS.get(str(value), "")
+    if not own or claim.arguments.get("log"):
+        return ""
+    along = claim.arguments.get("along")
+    per = f"a factor e of {along}" if claim.arguments.get("log_along") else f"1 of {along}"
+    rest = quantity.unit.removeprefix(OF_THE_VALUE).replace("1 of the field", per)
+    return own + rest.replace(",", "")
+
+
+def check_shares(key: str, claim: Claim) -> None:
+    """Raise a UserError for a margin that is meant in points, of a column that is a share of 1."""
+    column = measured_column(claim)
+    if column is not None and UNITS.get(column) == SHARE:
+        check_margins(key, claim, column)
+
+
+def check_margins(key: str, claim: Claim, column: str) -> None:
+    """Raise a UserError for a margin of ``LEAST`` or more: ``column`` is a share of 1."""
+    expectations = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
+    for place, each in {key: claim.expectation, **expectations}.items():
+        if each is None or each.margin is None or each.margin < LEAST:
+            continue
+        instead = f"give it as a share: {each.margin:g} points are {each.margin / 100:g}"
+        if column in IN_POINTS:
+            instead = f"use the value {IN_POINTS[column]!r}, which is in points"
+        raise UserError(
+            f"{place}.margin: {each.margin:g} is not allowed, it would be {100 * each.margin:g} "
+            f"points: {column!r} is a {SHARE}; {instead}."
+        )
+
+
+def measured_column(claim: Claim, *, of_runs: bool = True) -> str | None:
+    """The column in whose unit the claim's number and margin are; None if there is none.
+
+    ``of_runs``: see ``known_unit``.
+    """
+    quantity = QUANTITIES[claim.quantity]
+    value = quantity.value(claim.arguments)
+    if value is None or claim.arguments.get("log") or not quantity.unit.startswith(OF_THE_VALUE):
+        return None
+    return column_of(value) if of_runs or not isinstance(value, str) else value

@@ -1,0 +1,85 @@
+"""The unit of a claim that states none, and margins on shares of 1."""
+
+import pytest
+import yaml
+
+import ngo.analysis  # noqa: F401 (registers the values of runs, with their units)
+from verdicts.claims.claims_file import read_claims
+from verdicts.claims.units import known_unit
+from verdicts.registry import UserError
+
+CLAIM = {"place": "here", "says": "a", "kind": "order", "from": "t", "above": 0}
+SIDES = {"of": {"method": "b"}, "minus": {"method": "a"}}
+TO = {"of": {"method": "b"}, "to": {"method": "a"}}
+
+
+def read(tmp_path, claims):
+    path = tmp_path / "claims.yaml"
+    path.write_text(yaml.safe_dump({"claims": claims}))
+    return read_claims(path).claims
+
+
+@pytest.mark.parametrize(
+    ("quantity", "given", "unit"),
+    [
+        ("difference", SIDES, "points"),
+        ("difference", {**SIDES, "value": "workers_accuracy"}, "points"),
+        ("difference", {**SIDES, "value": "workers_accuracy_mean"}, "share of 1"),
+        ("difference", {**SIDES, "value": {"max": "consensus_accuracy"}}, "share of 1"),
+        ("difference", {**SIDES, "value": {"steps_to_accuracy": 90}}, "steps"),
+        ("difference", {**SIDES, "value": "loss"}, "of loss"),
+        ("difference", {**SIDES, "value": "V"}, ""),
+        ("difference", {**SIDES, "value": "score"}, ""),
+        ("best_difference", {**SIDES, "value": "loss"}, "of loss"),
+        ("level", {"log": True}, ""),
+        ("log_ratio", {**TO, "value": "loss"}, "log ratio"),
+        ("slope", {"along": "p"}, "points for 1 of p"),
+        ("slope", {"along": "workers", "log_along": True}, "points for a factor e of workers"),
+        ("slope_on_V", {}, "points for a factor e of V"),
+    ],
+)
+def test_the_unit_follows_from_the_quantity_and_its_value(tmp_path, quantity, given, unit):
+    claims = read(tmp_path, {"a": {**CLAIM, "quantity": quantity, "with": given}})
+    assert known_unit(claims["a"], claims) == unit
+
+
+def test_a_stated_unit_counts_and_a_pooled_claim_has_that_of_its_claims(tmp_path):
+    own = {**CLAIM, "quantity": "difference", "with": SIDES}
+    pool = {**CLAIM, "quantity": "pooled", "with": {"claims": ["a"]}}
+    del pool["from"]
+    claims = read(tmp_path, {"a": own, "b": {**own, "unit": "percent"}, "pool": pool})
+    assert [known_unit(each, claims) for each in claims.values()] == ["points", "percent", "points"]
+
+
+def test_values_of_tables_without_runs_are_their_columns(tmp_path):
+    claims = read(tmp_path, {"a": {**CLAIM, "quantity": "difference", "with": SIDES}})
+    assert known_unit(claims["a"], claims, of_runs=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "margin", "said"),
+    [
+        ("workers_accuracy_mean", 0.5, "use the value 'workers_accuracy', which is in points"),
+        ({"mean": "consensus_accuracy"}, 0.1, "use the value 'accuracy', which is in points"),
+        ("workers_accuracy_min", 1, "give it as a share: 1 points are 0.01"),
+    ],
+)
+def test_a_margin_of_points_is_refused_for_a_share_of_one(tmp_path, value, margin, said):
+    claim = {**CLAIM, "quantity": "difference", "with": {**SIDES, "value": value}}
+    with pytest.raises(UserError) as caught:
+        read(tmp_path, {"a": {**claim, "margin": margin}})
+    text = str(caught.value)
+    assert text.startswith(
+        f"claims.a.margin: {margin} is not allowed, it would be {100 * margin:g}"
+    )
+    assert "is a share of 1; " in text
+    assert text.endswith(f"{said}.")
+    cells = {"ring": {"topology": "ring", "margin": margin}}
+    with pytest.raises(UserError, match=r"^claims\.a\.cells\.ring\.margin: "):
+        read(tmp_path, {"a": {**claim, "cells": cells}})
+    assert "a" in read(tmp_path, {"a": {**claim, "margin": 0.005}})
+
+
+def test_a_margin_is_in_the_unit_of_the_quantity(tmp_path):
+    ratio = {"quantity": "log_ratio", "with": {**TO, "value": "consensus_accuracy"}}
+    assert "a" in read(tmp_path, {"a": {**CLAIM, **ratio, "margin": 0.5}})
