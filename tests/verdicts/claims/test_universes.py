@@ -205,7 +205,7 @@ def test_a_claim_that_can_not_be_judged_is_not_run(tmp_path):
     ],
 )
 def test_a_column_that_it_names_and_its_table_lacks_is_a_mistake(tmp_path, change, said):
-    with pytest.raises(UserError, match=rf"^claims\.over-settings\.universes\.{said}"):
+    with pytest.raises(verdicts.UserError, match=rf"^claims\.over-settings\.universes\.{said}"):
         judged(tmp_path, lambda settings: 3.0, UNIVERSES.replace(*change))
 
 
