@@ -130,7 +130,7 @@ def _places(values: Sequence[object]) -> np.ndarray:
     try:
         return np.array(values, dtype=float)
     except (TypeError, ValueError):
-        text = next(each for each in values if not isinstance(each, int | float))
+        text = next((each for each in values if isinstance(each, str)), values[0])
         raise UserError(f"along: {text!r} is not a number.") from None
 
 

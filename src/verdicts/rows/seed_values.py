@@ -87,7 +87,8 @@ def _same_seed(rows: pd.DataFrame, same: pd.DataFrame, value: Value) -> str:
         told = ", ".join(map(str, differing[:MOST_FIELDS]))
         return f"{which} have the same seed and differ in {told} alone; keep one of them."
     told = ", ".join(map(str, fields[:MOST_FIELDS]))
-    return f"{which} have the same seed and differ in {told}; add it to 'over' or 'where'."
+    it = "it" if len(fields) == 1 else "them"
+    return f"{which} have the same seed and differ in {told}; add {it} to 'over' or 'where'."
 
 
 def by_seed(

@@ -1,3 +1,4 @@
+import pandas as pd
 import pytest
 from measured_runs import ended, table
 
@@ -76,6 +77,14 @@ def test_the_seeds_of_the_first_look_choose_for_all():
         found = at_best(marked, ["gamma"], [], value)
         assert found["gamma"].unique() == [0.3]
         assert set(found["seed"]) == {0, 1}
+
+
+def test_rows_keep_their_places_in_the_table():
+    rows = pd.DataFrame(
+        {"gamma": gamma, "seed": seed, "score": gamma + seed} for seed in (0, 1) for gamma in (1, 2)
+    )
+    found = at_best(rows, ["gamma"], [], "score", by="score")
+    assert found.index.tolist() == [1, 3]
 
 
 def test_errors():

@@ -78,3 +78,9 @@ def test_a_diverged_run_has_no_value_in_a_column_that_is_not_registered():
 def test_an_unknown_value_is_refused_in_one_line(value):
     with pytest.raises(UserError, match=r"^value: [^\n]*$"):
         per_run(CURVES, value)
+
+
+def test_text_among_numbers_is_named():
+    rows = pd.DataFrame({"seed": [0, 1], "score": [1, "abc"]})
+    with pytest.raises(UserError, match="^score: 'abc' in row 2 is not a number.$"):
+        per_run(rows, "score")
