@@ -101,7 +101,7 @@ def test_other_methods_send_whole_rows():
     with pytest.raises(UserError, match="kept_share: 0.1 has no effect with compression 'sign'"):
         resolve({"method": "choco", "compression": "sign", "kept_share": 0.1})
     spec = resolve({"method": "choco", "compression": "top_k", "kept_share": 0.1})
-    assert spec.id.startswith("mnist-iid-ring-choco-top_k-p0.95-s0-")
+    assert spec.id.startswith("mnist-iid-ring-choco-top_k-p1-s0-")
 
 
 def test_it_ends_where_gossip_ends():
