@@ -69,13 +69,7 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
         for row in (
             _row(claim, "", claim.expectation, decided[claim.id], units[claim.id]),
             *(
-                _row(
-                    claim,
-                    name,
-                    claim.cells[name].expectation,
-                    verdict,
-                    units[claim.id],
-                )
+                _row(claim, name, claim.cells[name].expectation, verdict, units[claim.id])
                 for name, verdict in cells[claim.id].items()
             ),
         )

@@ -26,7 +26,7 @@ def bench() -> None:
 
     Costs are ratios within one run. Ratios vary less between machines than times do.
 
-    Measure the step of each method on this machine, a minute:
+    Measure the step of each method on this machine, some minutes:
       ngo bench methods
     """
 
