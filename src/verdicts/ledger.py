@@ -9,7 +9,7 @@ family; those of its cells within the claim.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -132,18 +132,34 @@ def evidence_on(
 
 
 def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> str:
-    """Which seeds have no number since a value is missing in the table, and what is missing."""
-    value = QUANTITIES[claim.quantity].value(claim.arguments)
-    if claim.is_pooled or value is None or not noted or not numbers.isna().any():
+    """Which seeds have no number since a value, or a run to compare with, is missing."""
+    lost = numbers.index[numbers.isna()]
+    if claim.is_pooled or not noted or lost.empty:
         return ""
     runs = pd.concat(noted).drop_duplicates(["seed", "run"])
-    lost = runs[runs["value"].isna() & runs["seed"].isin(numbers.index[numbers.isna()])]
-    if lost.empty:
-        return ""
-    seeds = [str(seed) for seed in sorted(lost["seed"].unique())]
-    who = f"seed {seeds[0]} is" if len(seeds) == 1 else f"seeds {', '.join(seeds)} are"
-    rows = "1 row" if len(lost) == 1 else f"{len(lost)} rows"
-    return f"{who} left out: no {said(value)} in {rows}"
+    empty = runs[runs["value"].isna() & runs["seed"].isin(lost)]
+    alone = {seed for seed in lost.difference(empty["seed"]) if _lacks_a_run(seed, noted)}
+    parts = []
+    value = QUANTITIES[claim.quantity].value(claim.arguments)
+    if value is not None and len(empty):
+        rows = "1 row" if len(empty) == 1 else f"{len(empty)} rows"
+        parts.append(f"{_are_left_out(empty['seed'])}: no {said(value)} in {rows}")
+    if alone:
+        parts.append(f"{_are_left_out(alone)}: a run to compare with is missing")
+    return "; ".join(parts)
+
+
+def _lacks_a_run(seed: int, noted: Sequence[pd.DataFrame]) -> bool:
+    """Whether some side of a comparison has fewer runs with this seed than with others."""
+    counts = [runs["seed"].value_counts() for runs in noted]
+    return any(count.get(seed, 0) < count.max() for count in counts)
+
+
+def _are_left_out(seeds: Iterable[int]) -> str:
+    first, *others = (str(seed) for seed in sorted(set(seeds)))
+    if others:
+        return f"seeds {', '.join([first, *others])} are left out"
+    return f"seed {first} is left out"
 
 
 def compared_runs(claim: Claim, cell: str, tables: Tables) -> pd.DataFrame:
