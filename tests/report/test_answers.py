@@ -76,11 +76,11 @@ def test_a_word_that_says_it_is_not_said_twice():
     assert answered(row("B", **UNDECIDED)).sentence == "Undecided: on B, 0.25 points [−1, 1.5]."
 
 
-def test_what_is_left_out_is_counted():
+def test_what_is_left_out_is_named():
     rows = [row("A"), row("B", mark="trivial"), row("C", **ABSENT), row("D", **ABSENT)]
-    found = answer("Is it so?", dict.fromkeys("ABCDE", "there"), by_id(rows))
-    assert found.sentence == "Yes: there by 4.12 points [2.25, 6]."
-    assert found.left_out == "Of 4 claims, 2 are not run and 1 is true by construction."
+    found = answer("Is it so?", {name: f"on {name}" for name in "ABCDE"}, by_id(rows))
+    assert found.sentence == "Yes: on A by 4.12 points [2.25, 6]."
+    assert found.left_out == "Not run: on C; on D. True by construction: on B."
 
 
 def test_claims_that_were_not_run_have_one_word_and_unknown_ones_no_answer():
@@ -174,4 +174,5 @@ def test_the_answer_to_a_question_by_the_verdict_over_universes(verdict, sentenc
     rows = [over, row("54-mnist-noniid")]
     found = answer(question["asks"], question["claims"], by_id(rows))
     assert found.sentence == sentence
-    assert found.left_out == ("Of 2 claims, 1 is not run." if verdict == NOT_RUN else "")
+    absent = f"Not run: {question['claims']['u-tuned']}." if verdict == NOT_RUN else ""
+    assert found.left_out == absent

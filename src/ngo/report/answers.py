@@ -56,7 +56,7 @@ class Answer:
     parts: tuple[Part, ...]
     """What each claim says; empty if none was run."""
     left_out: str
-    """How many of the ledger's claims say nothing, and why; empty if all do."""
+    """The labels of the ledger's claims that say nothing, and why; empty if all do."""
 
     @property
     def sentence(self) -> str:
@@ -70,10 +70,10 @@ def answer(question: str, labels: Mapping[str, str], rows: Mapping[str, Row]) ->
     known = [(rows[claim], label) for claim, label in labels.items() if claim in rows]
     if not known:
         return None
-    absent = [row for row, _ in known if row.verdict == NOT_RUN]
-    marked = [row for row, _ in known if row.verdict != NOT_RUN and row.mark]
+    absent = [label for row, label in known if row.verdict == NOT_RUN]
+    marked = [label for row, label in known if row.verdict != NOT_RUN and row.mark]
     told = sorted(
-        (each for each in known if each[0] not in [*absent, *marked]),
+        (each for each in known if each[0].verdict != NOT_RUN and not each[0].mark),
         key=lambda each: ORDER.index(KINDS[each[0].verdict]),
     )
     kinds = [KINDS[row.verdict] for row, _ in told]
@@ -82,14 +82,10 @@ def answer(question: str, labels: Mapping[str, str], rows: Mapping[str, Row]) ->
     for k, (kind, (row, label)) in enumerate(zip(kinds, told, strict=True)):
         begins = kinds.index(kind) == k and not word.lower().startswith(kind)
         parts.append(Part(row, f"{kind} " if begins else "", label, finding(row)))
-    out = {
-        "not run": len(absent),
-        "true by construction": len(marked),
-    }
-    said = [f"{count} {'is' if count == 1 else 'are'} {why}" for why, count in out.items() if count]
+    out = {"Not run": absent, "True by construction": marked}
     if not parts and not marked:
-        said = []  # the word says so
-    left_out = f"Of {len(known)} claims, {' and '.join(said)}." if said else ""
+        out = {}  # the word says so
+    left_out = " ".join(f"{why}: {'; '.join(labels)}." for why, labels in out.items() if labels)
     return Answer(question, word, tuple(parts), left_out)
 
 
