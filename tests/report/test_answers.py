@@ -124,7 +124,9 @@ def over_universes(verdict, rule_of="holds", **values):
 
 
 def test_a_claim_over_universes_has_its_share_and_its_rule():
-    said = " in 70 % of 200 universes [63, 76]"
+    robust = finding(over_universes("robust", rule=""))
+    assert robust == " in 70 % of 200 universes [63, 76]"
+    said = robust + ", the other way in 25 %"
     assert finding(over_universes("undecided", rule="")) == ", as claimed" + said
     rule = " (it holds where γ ≤ 0.3, which is right in 88 %)"
     assert answered(over_universes("depends"), row("B")).sentence == (
@@ -155,7 +157,8 @@ def test_questions_rest_on_the_universes_where_they_were_judged():
     [
         ("robust", "Yes: over settings on non-iid MNIST in 70 % of 200 universes [63, 76]; "
          "on non-iid MNIST by 4.12 points [2.25, 6]."),
-        ("depends", "It depends: over settings on non-iid MNIST in 70 % of 200 universes [63, 76] "
+        ("depends", "It depends: over settings on non-iid MNIST in 70 % of 200 universes [63, 76], "
+         "the other way in 95 % "
          "(it holds where γ ≤ 0.3, which is right in 88 %); yes on non-iid MNIST by 4.12 points "
          "[2.25, 6]."),
         ("reversed", "Partly: yes on non-iid MNIST by 4.12 points [2.25, 6]; no over settings on "
@@ -163,7 +166,8 @@ def test_questions_rest_on_the_universes_where_they_were_judged():
         ("no effect", "Partly: yes on non-iid MNIST by 4.12 points [2.25, 6]; no over settings on "
          "non-iid MNIST, no difference beyond the margin in 95 % of 200 universes."),
         ("undecided", "Yes, where decided: on non-iid MNIST by 4.12 points [2.25, 6]; undecided "
-         "over settings on non-iid MNIST, as claimed in 70 % of 200 universes [63, 76]."),
+         "over settings on non-iid MNIST, as claimed in 70 % of 200 universes [63, 76], the other "
+         "way in 95 %."),
         (NOT_RUN, "Yes: on non-iid MNIST by 4.12 points [2.25, 6]."),
     ],
 )  # fmt: skip

@@ -126,7 +126,7 @@ def finding(row: Row) -> str:
 
 
 def _in_universes(verdict: str, found: Multiverse) -> str:
-    """`` in 70 % of 200 universes [63, 76] (it holds where γ ≤ 0.3, which is right in 88 %)``."""
+    """`` in 70 % of 200 universes [63, 76], the other way in 9 % (it holds where γ ≤ 0.3, …)``."""
     if not found.count:
         return ""
     universes = f"of {found.count} universes"
@@ -137,6 +137,8 @@ def _in_universes(verdict: str, found: Multiverse) -> str:
     else:
         said = ", as claimed" if verdict == UNDECIDED else ""
         said += f" in {found.share:.0%} {universes} [{100 * found.low:.0f}, {100 * found.high:.0f}]"
+        if verdict != judgement.ROBUST:
+            said += f", the other way in {found.reversed / found.count:.0%}"
     if found.rule:
         where = "it holds" if found.rule_of == "holds" else "the other way"
         said += f" ({where} where {found.rule}, which is right in {found.rule_accuracy:.0%})"

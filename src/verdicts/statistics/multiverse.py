@@ -251,6 +251,8 @@ def _sentence(found: Multiverse, verdict: str, expectation: Expectation) -> str:
     low, high = (_percent(end) for end in share_interval(number, found.count))
     share = f"{_percent(number / found.count)} %, 95 % interval {low} to {high} %"
     parts = [f"{said} in {number} of {found.count} universes ({share})"]
+    if verdict in (DEPENDS, UNDECIDED):
+        parts.append(f"the opposite in {found.reversed}")
     if found.of > found.count:
         diverged = f" (diverged on both sides: {found.both_diverged})" * bool(found.both_diverged)
         parts.append(f"{found.of - found.count} more do not count{diverged}")

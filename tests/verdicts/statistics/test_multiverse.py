@@ -67,7 +67,7 @@ def test_verdicts(effects, expectation, expected):
         (mixed(200, 100), "no rule on two settings tells where; holds beyond the margin in 100 "),
         (np.where(np.arange(200) < 60, 3.0, -3.0), "on γ: holds where γ ≤ 0.3 (right in 100 % of "
          "universes, cross-validated); holds beyond the margin in 60 of 200 universes (30 %, 95 % "
-         "interval 24 to 37 %), over all p < 0.001"),
+         "interval 24 to 37 %), the opposite in 140, over all p < 0.001"),
         (np.where(np.arange(200) < 60, -3.0, 0.0), "on γ: reversed where γ ≤ 0.3 (right in "),
     ],
 )  # fmt: skip
