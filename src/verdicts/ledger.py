@@ -138,7 +138,7 @@ def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -
         return ""
     runs = pd.concat(noted).drop_duplicates(["seed", "run"])
     empty = runs[runs["value"].isna() & runs["seed"].isin(lost)]
-    alone = {seed for seed in lost.difference(empty["seed"]) if _lacks_a_run(seed, noted)}
+    alone = {seed for seed in set(lost) - set(empty["seed"]) if _lacks_a_run(seed, noted)}
     parts = []
     value = QUANTITIES[claim.quantity].value(claim.arguments)
     if value is not None and len(empty):
