@@ -40,7 +40,7 @@ def test_the_first_page_opens_with_the_answers_and_is_the_same_each_time(made):
     assert answered == (
         "- Is it better? **Partly**: yes [on MNIST](own/claims.md#claim-order) by 4.12 points "
         r"\[2.25, 6\]; no [on digits](own/claims.md#claim-same), no difference beyond 0.5 points. "
-        "Of 3 claims, 1 is not run."
+        "Not run: on CIFAR-10."
     )
     assert second.startswith("- Is the theorem true? **No**: [by the printed T\\*](own/claims.md#")
     assert LATER not in page
