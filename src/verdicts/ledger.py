@@ -138,7 +138,7 @@ def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -
         return ""
     runs = pd.concat(noted).drop_duplicates(["seed", "run"])
     empty = runs[runs["value"].isna() & runs["seed"].isin(lost)]
-    alone = {seed for seed in set(lost) - set(empty["seed"]) if _lacks_a_run(seed, noted)}
+    alone = _lacking_a_run(set(lost) - set(empty["seed"]), noted)
     parts = []
     value = QUANTITIES[claim.quantity].value(claim.arguments)
     if value is not None and len(empty):
@@ -149,10 +149,10 @@ def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -
     return "; ".join(parts)
 
 
-def _lacks_a_run(seed: int, noted: Sequence[pd.DataFrame]) -> bool:
-    """Whether some side of a comparison has fewer runs with this seed than with others."""
+def _lacking_a_run(seeds: Iterable[int], noted: Sequence[pd.DataFrame]) -> set[int]:
+    """Those of which some side of a comparison has fewer runs than of other seeds."""
     counts = [runs["seed"].value_counts() for runs in noted]
-    return any(count.get(seed, 0) < count.max() for count in counts)
+    return {seed for seed in seeds if any(each.get(seed, 0) < each.max() for each in counts)}
 
 
 def _are_left_out(seeds: Iterable[int]) -> str:
