@@ -216,46 +216,6 @@ def test_what_cannot_be_decided_is_not_run(tmp_path, change, reason):
     assert math.isnan(row["estimate"])
 
 
-SIDES = {"of": {"method": "b"}, "minus": {"method": "a"}, "value": "score"}
-
-
-def compared(path, rows):
-    """The verdict on a difference of two methods."""
-    claims = {"x": {"quantity": "difference", "with": SIDES, "unit": "points"}}
-    return judged(path, rows, claims).loc["x", ""]
-
-
-def two_methods():
-    rows = pd.DataFrame(
-        {"method": method, "seed": seed, "score": mean + each}
-        for method, mean in (("a", 1), ("b", 4))
-        for seed, each in enumerate(NOISE)
-    )
-    rows["score"] += rows.index**2 / 100
-    return rows
-
-
-def test_a_seed_without_a_value_is_named(tmp_path):
-    rows = two_methods()
-    assert compared(tmp_path, rows)["reason"] == ""
-    rows.loc[1, "score"] = math.nan
-    row = compared(tmp_path, rows)
-    assert (row["pairs"], row["reason"]) == (4, "seed 1 is left out: no score in 1 row")
-    rows.loc[[1, 2, 7], "score"] = math.nan
-    reason = compared(tmp_path, rows)["reason"]
-    assert reason.endswith("seeds 1, 2 are left out: no score in 3 rows")
-
-
-def test_a_seed_without_a_run_to_compare_with_is_named(tmp_path):
-    rows = two_methods().drop([1, 8])
-    row = compared(tmp_path, rows)
-    reason = "seeds 1, 3 are left out: a run to compare with is missing"
-    assert (row["pairs"], row["reason"]) == (3, reason)
-    rows.loc[0, "score"] = math.nan
-    reason = compared(tmp_path, rows.drop(4))["reason"]
-    assert "seed 0 is left out: no score in 1 row; seeds 1, 3, 4 are left out: a run" in reason
-
-
 def test_a_gate_looks_at_the_rows_of_each_cell(tmp_path):
     gates = {"high": {"column": "score", "take": "min", "above": 2, "else": "untrained"}}
     cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
