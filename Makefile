@@ -14,8 +14,12 @@ demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minut
 	$(SNAKEMAKE) --configfile config/demo.yaml
 	@echo "The results are on one page, results/demo/report.html; results/README.md lists all files."
 
+# The config files of a tier after the base: its own, and the seeds that ngo decide added.
+files = $(if $(filter-out paper,$(1)),$(or $(wildcard config/$(1).yaml),papers/$(1)/config.yaml)) $(wildcard papers/$(1)/decide-$(1).yaml config/decide-$(1).yaml)
+configs = $(if $(strip $(call files,$(1))),--configfile $(strip $(call files,$(1))))
+
 laptop: setup ## The claims that MNIST, CIFAR-10 and the theory can decide: six to seven hours on 2 cores
-	$(SNAKEMAKE) --configfile config/laptop.yaml
+	$(SNAKEMAKE) $(call configs,laptop)
 
 # The archive that a paper's pages are made from; none where its runs are to be trained.
 SHIPPED := $(if $(TRAIN),,$(wildcard results/archive/$(PAPER)-metrics.tar))
@@ -24,7 +28,7 @@ paper: setup ## The full reproduction, which needs a GPU; with PAPER=d2, the pag
 ifneq ($(SHIPPED),)
 	$(MAKE) figures-from-metrics ARCHIVE=$(SHIPPED)
 else
-	$(SNAKEMAKE) $(if $(PAPER),--configfile papers/$(PAPER)/config.yaml)
+	$(SNAKEMAKE) $(call configs,$(or $(PAPER),paper))
 	$(if $(PAPER),$(BIN)/python tools/results_page.py --tier $(PAPER))
 endif
 
@@ -32,7 +36,7 @@ calibration: setup ## Values that the paper does not state, by trial: two hours 
 	$(SNAKEMAKE) calibration --configfile config/calibration.yaml
 
 TIER ?= demo
-OVERLAY = $(if $(filter-out paper,$(TIER)),--configfile $(or $(wildcard papers/$(TIER)/config.yaml),config/$(TIER).yaml))
+OVERLAY = $(call configs,$(TIER))
 
 PAGE = results/$(TIER)/report.html
 
@@ -48,11 +52,11 @@ provenance: setup ## Snakemake's report on a tier, with the graph of rules: resu
 
 archive: setup ## The inputs of all tables and figures, results/TIER-metrics.tar, for TIER=demo (or laptop, paper)
 	$(SNAKEMAKE) $(OVERLAY)
-	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(filter %.yaml,$(OVERLAY))) \
+	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(call files,$(TIER))) \
 	  --out results/$(TIER)-metrics.tar
 
 campaign-archive: setup ## The finished runs of a tier, results/archive/TIER-runs.tar, for TIER=laptop (or paper)
-	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(filter %.yaml,$(OVERLAY))) --finished \
+	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(call files,$(TIER))) --finished \
 	  --out results/archive/$(TIER)-runs.tar
 
 restore: setup ## Put the finished runs of ARCHIVE=… back; then only missing ones are trained

@@ -157,6 +157,21 @@ def test_make_takes_a_paper_from_its_shipped_archive_unless_it_is_to_be_trained(
         assert "results_page.py --tier own" in asked
 
 
+def test_make_and_the_tool_find_the_added_seeds_of_a_tier(tool, repository):
+    (repository / "Makefile").symlink_to(REPOSITORY / "Makefile")
+    laptop = "config/laptop.yaml config/decide-laptop.yaml"
+    own = "papers/own/config.yaml papers/own/decide-own.yaml"
+    for name in f"{laptop} {own}".split():
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).touch()
+    for tier, files in (("laptop", laptop), ("own", own)):
+        command = ["make", "--dry-run", "INSTALLED=", "archive", f"TIER={tier}"]
+        told = finished(start(command, cwd=repository))
+        assert f"--configfile {files}\n" in told
+        assert " ".join(f"--config={name}" for name in files.split()) in told
+        assert [str(path) for path in tool.configs_of(tier)[1:]] == files.split()
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_rebuilt_archive_of_all_artefacts_gives_the_same_documents(tool, repository, whole):
     assert run(tool).exit_code == 0

@@ -20,7 +20,7 @@ from ngo.common.files import atomic_file, write_text
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import read_archive, unpack
 from ngo.pipeline.archives.archive_plan import check_plugins
-from ngo.pipeline.config_files import CONFIG, PAPERS
+from ngo.pipeline.config_files import CONFIG, PAPERS, seeds_overlay
 from ngo.pipeline.places import FIRST, page_of, shipped_metrics, tier_folder
 from ngo.pipeline.report_contents import report_contents
 from ngo.report.contents import Contents, text
@@ -66,7 +66,9 @@ def main(tier: str, archive: Path | None, shipped: Path, trusted: bool, check: b
 def configs_of(tier: str) -> list[Path]:
     """The config files of a tier, or of a paper of that name, from the repository's folder."""
     own = PAPERS / tier / CONFIG.name
-    return [CONFIG, own if (REPOSITORY / own).exists() else CONFIG.with_name(f"{tier}.yaml")]
+    last = own if (REPOSITORY / own).exists() else CONFIG.with_name(f"{tier}.yaml")
+    added = seeds_overlay(last, tier)
+    return [CONFIG, last, *([added] if (REPOSITORY / added).exists() else [])]
 
 
 def rebuilt(archive: Path, shipped: Path, trusted: bool) -> tuple[Path, list[Path], bool]:
