@@ -1,4 +1,4 @@
-"""How many claims have each verdict; trivial and circular claims are counted apart."""
+"""How many claims have each verdict; claims with a mark are counted apart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from verdicts.statistics.judgement import (
     VERDICTS,
 )
 
-MARKED = " or ".join(MARKS)
+MARKED = f"{', '.join(MARKS[:-1])} or {MARKS[-1]}"
 """The key of their number, and how they are called."""
 
 WORDS = {
@@ -51,7 +51,7 @@ def counts(rows: Iterable[Row]) -> dict[str, int]:
 def registered(rows: Iterable[Row]) -> str:
     """``Of 70 claims with runs, 60 were registered before their first run, …``; empty if none is.
 
-    Claims of which that is not known do not count; trivial and circular ones do.
+    Claims of which that is not known do not count; those with a mark do.
     """
     found = [row.registered for row in rows if row.registered and not row.cell]
     if not found:
@@ -68,7 +68,7 @@ def _were(number: int) -> str:
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """``Of 70 claims, 31 hold, 8 fail, …, and 12 are not run; 4 more are trivial or circular.``"""
+    """``Of 70 claims, 31 hold, …, and 12 are not run; 4 more are trivial, circular or …``"""
     found = {each: number for each, number in counts.items() if each != MARKED}
     number = sum(found.values())
     parts = [f"{found[each]} {WORDS[each][found[each] != 1]}" for each in found]

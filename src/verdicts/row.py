@@ -102,7 +102,7 @@ class Row:
     """``before``, ``changed`` or ``added``: whether the claim was registered before its first run,
     was changed after it, or came after it. None if that is not known."""
     mark: str | None = None
-    """``trivial`` or ``circular``: it is counted apart."""
+    """One of ``claims.claim.MARKS``: it is counted apart."""
     mark_reason: str = ""
 
     def __post_init__(self) -> None:

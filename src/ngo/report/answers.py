@@ -8,7 +8,8 @@ MNIST". Each claim says yes where it holds. The first word follows from all the 
 - Partly: some claims hold, and others do not.
 - Undecided: none is decided. Not run: none was run.
 
-The rest of the sentence has each claim's label and numbers.
+Claims over universes have a word of their own where it is another one: "At the settings of the runs
+yes; over others undecided". The rest of the sentence has each claim's label and numbers.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
+from verdicts.claims.claim import ALTERNATIVE
 from verdicts.row import Row, number
 from verdicts.statistics import judgement
 from verdicts.statistics.judgement import EQUIVALENT, FAILS, HOLDS, NOT_RUN, UNDECIDED
 from verdicts.statistics.multiverse import Multiverse
+from verdicts.statistics.rules import spoken
 
 YES, DEPENDS, NO, OPEN = "yes", "it depends", "no", "undecided"
 KINDS = {
@@ -32,18 +36,28 @@ KINDS = {
 ORDER = (DEPENDS, YES, NO, OPEN)
 """In which claims are told."""
 
+LEAST_SHARE = 0.1
+"""The smallest share of the variance over universes for which a setting is named, …"""
+
+MOST_NAMED = 2
+"""… and how many are."""
+
 LARGEST = 700.0
 """The largest logarithm of a ratio that is a number."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one claim says to the question: three pieces of text, which follow each other."""
+    """What one claim says to the question: two pieces of text, which follow each other."""
 
     row: Row
-    before: str
     label: str
     after: str
+
+    @property
+    def kind(self) -> str:
+        """What the claim's verdict says: yes, no, …"""
+        return KINDS[self.row.verdict]
 
 
 @dataclass(frozen=True)
@@ -53,15 +67,26 @@ class Answer:
     question: str
     word: str
     """Yes, No, Partly, …"""
+    hue: str
+    """The same of all claims together, which has a colour."""
     parts: tuple[Part, ...]
     """What each claim says; empty if none was run."""
     left_out: str
     """The labels of the ledger's claims that say nothing, and why; empty if all do."""
 
     @property
+    def groups(self) -> list[tuple[str, list[Part]]]:
+        """The parts by what they say."""
+        return [(kind, list(each)) for kind, each in groupby(self.parts, lambda part: part.kind)]
+
+    @property
     def sentence(self) -> str:
         """The answer as plain text."""
-        said = "; ".join(part.before + part.label + part.after for part in self.parts)
+        said = "; ".join(
+            ("" if self.word.lower().startswith(kind) else f"{kind} ")
+            + "; ".join(part.label + part.after for part in parts)
+            for kind, parts in self.groups
+        )
         return f"{self.word}: {said}." if said else f"{self.word}."
 
 
@@ -70,23 +95,30 @@ def answer(question: str, labels: Mapping[str, str], rows: Mapping[str, Row]) ->
     known = [(rows[claim], label) for claim, label in labels.items() if claim in rows]
     if not known:
         return None
+    run = [each for each in known if each[0].verdict != NOT_RUN]
+    told = [(row, label) for row, label in run if row.mark in (None, ALTERNATIVE)]
+    told.sort(key=lambda each: ORDER.index(KINDS[each[0].verdict]))
+    parts = tuple(Part(row, label, finding(row)) for row, label in told)
+    marked = [f"{label} ({row.mark})" for row, label in run if (row, label) not in told]
     absent = [label for row, label in known if row.verdict == NOT_RUN]
-    marked = [label for row, label in known if row.verdict != NOT_RUN and row.mark]
-    told = sorted(
-        (each for each in known if each[0].verdict != NOT_RUN and not each[0].mark),
-        key=lambda each: ORDER.index(KINDS[each[0].verdict]),
-    )
-    kinds = [KINDS[row.verdict] for row, _ in told]
-    word = first_word(kinds)
-    parts = []
-    for k, (kind, (row, label)) in enumerate(zip(kinds, told, strict=True)):
-        begins = kinds.index(kind) == k and not word.lower().startswith(kind)
-        parts.append(Part(row, f"{kind} " if begins else "", label, finding(row)))
-    out = {"Not run": absent, "True by construction": marked}
-    if not parts and not marked:
+    out = {"Not run": absent, "By construction": marked}
+    if not run:
         out = {}  # the word says so
     left_out = " ".join(f"{why}: {'; '.join(labels)}." for why, labels in out.items() if labels)
-    return Answer(question, word, tuple(parts), left_out)
+    together = first_word([part.kind for part in parts])
+    return Answer(question, _word(parts), together, parts, left_out)
+
+
+def _word(parts: Sequence[Part]) -> str:
+    """The first word, or two of them if claims over universes have another one."""
+    here, over = (
+        [part.kind for part in parts if (part.row.multiverse is not None) == of_universes]
+        for of_universes in (False, True)
+    )
+    words = first_word(here), first_word(over)
+    if not here or not over or words[0] == words[1]:
+        return first_word(here + over)
+    return f"At the settings of the runs {words[0].lower()}; over others {words[1].lower()}"
 
 
 def first_word(kinds: Sequence[str]) -> str:
@@ -142,7 +174,18 @@ def _in_universes(verdict: str, found: Multiverse) -> str:
     if found.rule:
         where = "it holds" if found.rule_of == "holds" else "the other way"
         said += f" ({where} where {found.rule}, which is right in {found.rule_accuracy:.0%})"
+    elif verdict == UNDECIDED and (told := _told_by(found.variance)):
+        said += f" (of the variance, {told})"
     return said.replace("%", " %")
+
+
+def _told_by(variance: Mapping[str, float]) -> str:
+    """``γ explains 36 %, p 23 %``: the settings that explain most; empty if none explains much."""
+    most = sorted(variance.items(), key=lambda each: -each[1])[:MOST_NAMED]
+    named = [(spoken(name), share) for name, share in most if share >= LEAST_SHARE]
+    return ", ".join(
+        f"{name}{'' if k else ' explains'} {share:.0%}" for k, (name, share) in enumerate(named)
+    )
 
 
 def _size(row: Row) -> str:

@@ -168,13 +168,18 @@ def moved(block: str, name: str) -> str:
 
 
 def _answered(answer: Answer, page: str) -> str:
-    """The question and its answer; each label is a link to its claim on ``page``."""
-    said = "; ".join(
-        f"{part.before}[{escaped(part.label)}]({page}#{part.row.anchor}){escaped(part.after)}"
-        for part in answer.parts
-    )
-    word = f"**{answer.word}**" + (f": {said}." if said else ".")
-    return f"- {escaped(answer.question)} {word} {escaped(answer.left_out)}".rstrip()
+    """The question and its answer, then a line for those who say yes, no, …
+
+    Each label is a link to its claim on ``page``.
+    """
+    lines = [f"- {escaped(answer.question)} **{answer.word}.**"]
+    for kind, parts in answer.groups:
+        said = "; ".join(
+            f"[{escaped(part.label)}]({page}#{part.row.anchor}){escaped(part.after)}"
+            for part in parts
+        )
+        lines.append(f"  - {kind.capitalize()}: {said}.")
+    return "\n".join([*lines, *([f"  - {escaped(answer.left_out)}"] if answer.left_out else [])])
 
 
 def topics_table(found: Findings, page: str) -> str:

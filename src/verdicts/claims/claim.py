@@ -16,7 +16,10 @@ from verdicts.statistics.expectation import Expectation
 if TYPE_CHECKING:  # it needs numpy, and ``ngo --help`` does not
     from verdicts.statistics.sequential import Plan
 
-MARKS = ("trivial", "circular")
+ALTERNATIVE = "alternative"
+"""The mark of a claim that reads a sentence in another way than its author may have meant."""
+
+MARKS = ("trivial", "circular", ALTERNATIVE)
 """Trivial: it follows from definitions, or could not come out otherwise. Circular: what it
 predicts was chosen or fitted with the numbers that decide it."""
 
@@ -60,7 +63,7 @@ class Claim:
     looks: Plan = ()
     #: The sampled settings over which it is judged; None for a claim about seeds.
     universes: Universes | None = None
-    #: ``trivial`` or ``circular`` (``MARKS``), and why; such claims are counted apart.
+    #: One of ``MARKS``, and why; such claims are counted apart.
     mark: str | None = None
     mark_reason: str = ""
     #: The ids of the claims whose numbers a pooled claim is about.

@@ -15,8 +15,15 @@ def with_members(claims: Mapping[str, Claim]) -> dict[str, Claim]:
     """The claims; pooled ones with the ids of all claims that they name by id or pattern.
 
     A pattern stands for claims that are not pooled. Raises a one-line UserError for a name that no
-    claim has, and for a claim whose numbers can't be pooled.
+    claim has, for a claim whose numbers can't be pooled, and for a pooled claim of a negative mean:
+    the mean is above 0 where the claims are true.
     """
+    for claim in claims.values():
+        if claim.is_pooled and claim.expectation and claim.expectation.relation == "below":
+            raise UserError(
+                f"claims.{claim.id}.below: not allowed with the quantity 'pooled', whose numbers "
+                "are above 0 where its claims are true; use above."
+            )
     return {
         id: replace(claim, pooled=tuple(dict.fromkeys(_members(claim, claims))))
         if claim.is_pooled

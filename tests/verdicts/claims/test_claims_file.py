@@ -19,11 +19,13 @@ def test_a_claim_is_read_with_its_defaults(tmp_path):
     assert (claim.family, claim.gates, claim.cells, claim.every_cell) == ("a", (), {}, False)
 
 
-def test_a_claim_may_be_marked_as_trivial_or_circular(tmp_path):
+def test_a_claim_may_have_a_mark(tmp_path):
     claims = {"a": {"trivial": " a copy "}, "b": {"circular": "fitted"}, "c": {}}
+    claims["d"] = {"alternative": "after as many bytes"}
     found = read_claims(write(tmp_path / "c.yaml", claims)).claims.values()
     marks = [(each.mark, each.mark_reason) for each in found]
-    assert marks == [("trivial", "a copy"), ("circular", "fitted"), (None, "")]
+    assert marks[:3] == [("trivial", "a copy"), ("circular", "fitted"), (None, "")]
+    assert marks[3] == ("alternative", "after as many bytes")
 
 
 def test_a_cell_has_the_claims_expectation_or_its_own(tmp_path):

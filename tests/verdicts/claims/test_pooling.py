@@ -57,6 +57,10 @@ def test_one_name_needs_no_list(tmp_path):
             {"b": {"unit": "points"}, "p": pool("b")},
             "'b' can't be pooled: its unit is 'points', and that of 'p' is ''",
         ),
+        (
+            {"p": pool("a-1", above=None, below=0)},
+            r"claims\.p\.below: not allowed with the quantity 'pooled', .* use above\.",
+        ),
         ({"p": {**pool("a-1"), "with": None}}, r"claims\.p\.with: 'claims' is missing"),
         *[
             ({"p": pool("a-1", **{key: value})}, rf"claims\.p: '{key}' is unknown")
