@@ -26,7 +26,7 @@ run in it, with the same seeds.
 | robust | the claim holds beyond the margin in at least {100 * MOST:g} % of the universes |
 | reversed | its opposite does |
 | no effect | the effect is within the margin in at least {100 * MOST:g} % of them |
-| depends | none of these, and a rule on at most two settings tells where it holds |
+| depends | none of these, and a rule on two settings at most tells where it does, or its opposite |
 | undecided | none of these |
 
 **What counts.** A universe counts if it meets the claim's gate (its centralized run trains) and a
@@ -56,10 +56,11 @@ up to {CUTS} thresholds for each setting. Which size is needed, and how often th
 found by {FOLDS}-fold cross-validation. A larger tree must be right significantly more often than a
 smaller one, and the smallest than the more frequent answer (exact sign test, one-sided, {ALPHA:g}
 shared among the sizes). The rule must make at most {100 * GAIN:g} % of the mistakes of the more
-frequent answer. It tells where the claim holds, or where its opposite does if that is more frequent
-and the claim holds in fewer than {100 * (1 - LEAST):.0f} %. Thresholds are readable numbers between
-sampled values. Shares of variance are correlation ratios of the effects' ranks, over five parts
-of equal size of each setting, with their bias taken off (ε², Kelley 1935).
+frequent answer. It tells where the claim holds. If no rule does, and the opposite is more frequent,
+it may tell where the opposite holds: the p values of both questions are then doubled. Of a claim
+that holds in fewer than {100 * (1 - LEAST):.0f} %, the opposite alone is asked. Thresholds are
+readable numbers between sampled values. Shares of variance are correlation ratios of the effects'
+ranks, over five parts of equal size of each setting, with their bias taken off (ε², Kelley 1935).
 
 **Families.** The p values of all universes, of shares (an exact binomial test of {100 * LEAST:g} %)
 and of rules are adjusted within the family by Holm's method.

@@ -133,9 +133,10 @@ seeds. A `paper` claim is undecided.
 of a `pooled` claim for a seed is the mean of theirs, each counted from its value on the side that
 it claims. Seeds that one of them lacks are left out. If one of them is not run, neither is it.
 
-**Marks.** A claim that could not come out otherwise is marked as trivial, and one whose
-prediction was fitted to the numbers that decide it as circular, each with the reason. It is judged
-like the others and counted apart.
+**Marks.** A claim that could not come out otherwise is marked as trivial, and one whose prediction
+was fitted to the numbers that decide it as circular. One that reads a sentence of the paper in
+another way than its main claim does is marked as alternative: its verdict is no word for or against
+that sentence. Each has the reason, is judged like the others and is counted apart.
 
 **Registered.** `make register` writes two things to a file next to the claims: the form of each
 claim (a hash of what decides it), and the design of each table of a tier (a hash of what the tier's

@@ -6,7 +6,8 @@ as claimed, beyond it the other way, or within it. A verdict follows from the sh
 - ``robust``: the claim holds beyond the margin in at least 90 % of the universes, and the lower
   limit of this share is at least 80 %; ``reversed``, ``no effect``: the same of its opposite, and
   of an effect within the margin;
-- ``depends``: none of these, and a rule on at most two settings (``rules``) tells where it holds;
+- ``depends``: none of these, and a rule on at most two settings (``rules``) tells where it holds,
+  or where its opposite does;
 - ``undecided`` otherwise.
 
 Limits of shares are Clopper and Pearson's: exact, so that they are never too narrow. p values of
@@ -74,8 +75,7 @@ class Multiverse:
     rule: str
     """``γ ≤ 0.3``; empty if there is none."""
     rule_of: str
-    """What the rule tells from the rest: where the claim ``holds``, or its opposite (``reversed``).
-    The latter for a claim that holds in fewer than 20 %, and in fewer than its opposite."""
+    """What the rule tells from the rest: where it ``holds``, or its opposite does (``reversed``)."""
     rule_accuracy: float
     """The share of universes in which the rule is right, cross-validated."""
     rule_settings: tuple[str, ...]
@@ -162,10 +162,9 @@ def examined(
     most = max(numbers, key=lambda each: numbers[each])
     count = len(values)
     low, high = share_interval(numbers[1], count)
-    # Of a claim that holds almost nowhere, the question is where its opposite does.
-    of = -1 if numbers[-1] > numbers[1] and numbers[1] < (1 - LEAST) * count else 1
     enough = count >= FEWEST_UNIVERSES
-    rule = find_rule(side == of, settings) if enough and numbers[most] < MOST * count else NONE
+    asked = _asked(numbers, count) if enough and numbers[most] < MOST * count else ()
+    of, rule = _first_rule(side, asked, settings)
     p = p_of_all(values - expectation.value)
     found = Multiverse(
         count=count,
@@ -199,6 +198,25 @@ def examined(
         p_share=float(bdtrc(numbers[most] - 1, count, LEAST)) if count else math.nan,
         rule=rule,
     )
+
+
+def _asked(numbers: Mapping[int, int], count: int) -> tuple[int, ...]:
+    """The sides of which a rule is looked for, one after the other until there is one.
+
+    The claim, and then its opposite if that is more frequent. Of a claim that holds almost nowhere,
+    the opposite alone.
+    """
+    if numbers[-1] <= numbers[1]:
+        return (1,)
+    return (-1,) if numbers[1] < (1 - LEAST) * count else (1, -1)
+
+
+def _first_rule(side: np.ndarray, asked: Sequence[int], settings: pd.DataFrame) -> tuple[int, Rule]:
+    """The first side with a rule, and the rule; its p value is for all that were asked."""
+    for of in asked:
+        if (rule := find_rule(side == of, settings)) is not NONE:
+            return of, replace(rule, p=min(1.0, rule.p * len(asked)))
+    return 1, NONE
 
 
 def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:

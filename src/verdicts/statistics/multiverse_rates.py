@@ -56,6 +56,16 @@ def _by_chance(share: float, yes: float, no: float) -> Effects:
     return lambda settings, stream: np.where(stream.random(len(settings)) < share, yes, no)
 
 
+def _opposed(opposite: Callable[[pd.DataFrame], pd.Series | float]) -> Effects:
+    """−8 with this probability, and of the others 8 in five of nine, else 0."""
+
+    def effects(settings: pd.DataFrame, stream: np.random.Generator) -> np.ndarray:
+        others = np.where(stream.random(len(settings)) < 5 / 9, 8.0, 0.0)
+        return np.where(stream.random(len(settings)) < opposite(settings), -8.0, others)
+
+    return effects
+
+
 def _depends(name: str, effects: Effects, *settings: str) -> Truth:
     return Truth(name, effects, DEPENDS, settings)
 
@@ -79,6 +89,7 @@ TRUTHS = (
     Truth("−6 in 80 % of the universes, 8 in the others by chance", _by_chance(0.8, -6, 8)),
     Truth("0 in 80 % of the universes, 8 in the others by chance", _by_chance(0.8, 0, 8)),
     Truth("8 in half of the universes, −6 in the others by chance", _by_chance(0.5, 8, -6)),
+    Truth("8 in 25 % of the universes, −8 in 55 %, else 0 by chance", _opposed(lambda s: 0.55)),
     replace(_depends("4 where a ≤ 0.4, else 0", _where(_low, 4, 0), "a"), noises=ALL),
     _depends("2 where a ≤ 0.4, else 0", _where(_low, 2, 0), "a"),
     _depends(
@@ -96,6 +107,11 @@ TRUTHS = (
     _depends(
         "8 a − 3, which grows with a",
         lambda settings, stream: 8 * settings["a"].to_numpy() - 3,
+        "a",
+    ),
+    _depends(
+        "−8 where a ≤ 0.55, else 8 or 0 by chance",
+        _opposed(lambda s: (s["a"] <= 0.55).astype(float)),
         "a",
     ),
     Truth(LIMIT, _by_chance(0.8, 8, 1)),

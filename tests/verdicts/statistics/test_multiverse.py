@@ -110,6 +110,25 @@ def test_a_rule_is_adjusted_too():
     assert (found.verdict, found.multiverse.rule) == ("undecided", "")
 
 
+def test_without_a_rule_for_the_claim_its_opposite_is_asked_if_it_is_more_frequent():
+    spread = np.random.default_rng(0).permutation([3.0] * 45 + [0.0] * 45)
+    found = evidence(np.concatenate([np.full(110, -3.0), spread])).found
+    assert (found.holds, found.reversed) == (45, 110)
+    assert (found.rule, found.rule_of, found.rule_accuracy) == ("γ ≤ 0.53", "reversed", 0.985)
+    less = evidence(np.concatenate([np.full(40, -3.0), spread, np.zeros(70)])).found
+    assert (less.reversed, less.rule, less.rule_of) == (40, "", "holds")
+
+
+def test_the_p_value_of_a_rule_is_for_both_questions():
+    only = evidence(np.where(np.arange(200) < 30, 3.0, -3.0))  # the opposite alone is asked
+    both = evidence(np.where(np.arange(200) < 80, 3.0, -3.0))
+    one = evidence(np.where(np.arange(200) < 80, 3.0, 0.0))
+    assert (only.found.rule_of, both.found.rule_of, one.found.rule_of) == (
+        "reversed", "holds", "holds"
+    )  # fmt: skip
+    assert both.rule.p == 2 * one.rule.p > 0
+
+
 def test_what_is_written_is_read():
     found = verdict(mixed(60, 30)).multiverse
     assert multiverse_of("k", found.as_json()) == found or math.isnan(found.rule_accuracy)
