@@ -75,7 +75,7 @@ class Multiverse:
     rule: str
     """``γ ≤ 0.3``; empty if there is none."""
     rule_of: str
-    """What the rule tells from the rest: where it ``holds``, or its opposite does (``reversed``)."""
+    """What the rule tells apart: where it ``holds``, or where its opposite does (``reversed``)."""
     rule_accuracy: float
     """The share of universes in which the rule is right, cross-validated."""
     rule_settings: tuple[str, ...]
