@@ -25,7 +25,7 @@ DEPTH = 32
 RECORDS = 64 * MIB
 
 #: Bytes of all tables, decoded.
-TABLES = 1024 * MIB
+TABLES = 768 * MIB
 
 #: Columns of a table.
 COLUMNS = 1000
