@@ -67,12 +67,15 @@ class Answer:
     question: str
     word: str
     """Yes, No, Partly, …"""
-    hue: str
-    """The same of all claims together, which has a colour."""
     parts: tuple[Part, ...]
     """What each claim says; empty if none was run."""
     left_out: str
     """The labels of the ledger's claims that say nothing, and why; empty if all do."""
+
+    @property
+    def hue(self) -> str:
+        """The first word of all claims together, which has a colour."""
+        return first_word([part.kind for part in self.parts])
 
     @property
     def groups(self) -> list[tuple[str, list[Part]]]:
@@ -105,8 +108,7 @@ def answer(question: str, labels: Mapping[str, str], rows: Mapping[str, Row]) ->
     if not run:
         out = {}  # the word says so
     left_out = " ".join(f"{why}: {'; '.join(labels)}." for why, labels in out.items() if labels)
-    together = first_word([part.kind for part in parts])
-    return Answer(question, _word(parts), together, parts, left_out)
+    return Answer(question, _word(parts), parts, left_out)
 
 
 def _word(parts: Sequence[Part]) -> str:
@@ -116,8 +118,10 @@ def _word(parts: Sequence[Part]) -> str:
         for of_universes in (False, True)
     )
     words = first_word(here), first_word(over)
-    if not here or not over or words[0] == words[1]:
-        return first_word(here + over)
+    if not here or words[0] == words[1]:
+        return words[1]
+    if not over:
+        return words[0]
     return f"At the settings of the runs {words[0].lower()}; over others {words[1].lower()}"
 
 
