@@ -55,12 +55,12 @@ archive: setup ## The inputs of all tables and figures, results/TIER-metrics.tar
 	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(call files,$(TIER))) \
 	  --out results/$(TIER)-metrics.tar
 
-campaign-archive: setup ## The finished runs of a tier, results/archive/TIER-runs.tar, for TIER=laptop (or paper)
+campaign-archive: setup ## The runs so far of an unfinished tier, results/archive/TIER-runs.tar, for TIER=laptop (or paper)
 	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(call files,$(TIER))) --finished \
 	  --out results/archive/$(TIER)-runs.tar
 
 restore: setup ## Put the finished runs of ARCHIVE=… back; then only missing ones are trained
-	$(BIN)/ngo restore $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-runs.tar))
+	$(BIN)/ngo restore $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-metrics.tar))
 
 figures-from-metrics: setup ## Every table, figure and verdict, and the pages of results, from ARCHIVE=…, without training; TRUST=--trust-plugins
 	$(BIN)/ngo rebuild $(TRUST) $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-metrics.tar))

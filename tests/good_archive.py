@@ -6,13 +6,11 @@ import yaml
 from finished_runs import campaign, made_up_run
 from runs import run_in
 
-from ngo.analysis import results
 from ngo.data.loading import train_labels
 from ngo.data.manifest import manifest_text
 from ngo.pipeline.archives.archive import write_archive
 from ngo.pipeline.archives.collect import RUNS, collect
 from ngo.pipeline.archives.packed_runs import write_run
-from ngo.pipeline.places import tidy_table
 from ngo.training.partition_file import draw
 
 CLAIM = {"place": "Figure 1", "kind": "order", "from": "own", "quantity": "log_ratio", "below": 0}
@@ -29,7 +27,6 @@ CASES = [
     {"method": ["gossip", "ngo"], "topology": "ring"},
     {"method": "gossip", "topology": "graph_file", "graph": "own/graph.edgelist"},
 ]
-TABLE = tidy_table("test", "own")
 
 
 def good_archive(folder: Path, *, trained: bool = False, **config: object) -> Path:
@@ -52,9 +49,6 @@ def good_archive(folder: Path, *, trained: bool = False, **config: object) -> Pa
             write_run(RUNS / spec.id, _made_up(spec, draw(spec, labels)))
     (folder / "results/data").mkdir()
     (folder / "results/data/digits.json").write_text(manifest_text("digits", len(labels)))
-    (folder / TABLE).parent.mkdir(parents=True)
-    metrics = (RUNS / run / "metrics.parquet" for run in sorted(planned.runs))
-    results.write(results.aggregate(metrics), folder / TABLE)
     write_archive(folder / "good.tar", collect(configs))
     return folder / "good.tar"
 

@@ -16,10 +16,9 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 import yaml
-from good_archive import TABLE
 from pyarrow import parquet
 
-from ngo.pipeline.archives.archive import Members, _packed, sha256
+from ngo.pipeline.archives.archive import Members, sha256, tar_of
 from ngo.pipeline.archives.crate import CRATE
 from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.packed_runs import METRICS, RECORDS
@@ -71,7 +70,7 @@ def packed(members: Members, *, provenance: bool) -> bytes:
                 if entity["@id"] in members and "sha256" in entity:
                     entity["sha256"] = sha256(members[entity["@id"]])
             members = {**members, CRATE: json.dumps(described).encode()}
-    return _packed(members)
+    return tar_of(members)
 
 
 #: Python that leaves the canary.
@@ -102,13 +101,13 @@ def replaced(value: object, draw: random.Random) -> object:
 @kind
 def bits(members: Members, draw: random.Random) -> bytes:
     """Bits of the file, without sums that fit."""
-    return flipped(_packed(members), draw, draw.randrange(1, 4))
+    return flipped(tar_of(members), draw, draw.randrange(1, 4))
 
 
 @kind
 def truncated(members: Members, draw: random.Random) -> bytes:
     """A part of the file, or the file with something behind it."""
-    content = _packed(members)
+    content = tar_of(members)
     return content[: draw.randrange(len(content))] + bytes(draw.choice((0, 0, 512, 10**5)))
 
 
@@ -221,17 +220,15 @@ def text(members: Members, draw: random.Random) -> bytes:
 
 @kind
 def tables(members: Members, draw: random.Random) -> bytes:
-    """Bits of tables."""
-    name = draw.choice((TABLE, METRICS))
-    members[name] = flipped(members[name], draw, draw.randrange(1, 4))
+    """Bits of the table of metrics."""
+    members[METRICS] = flipped(members[METRICS], draw, draw.randrange(1, 4))
     return packed(members, provenance=draw.random() < 0.5)
 
 
 @kind
 def numbers(members: Members, draw: random.Random) -> bytes:
-    """A number or a text in a table."""
-    name = draw.choice((TABLE, METRICS))
-    table = parquet.read_table(io.BytesIO(members[name]))
+    """A number or a text in the table of metrics."""
+    table = parquet.read_table(io.BytesIO(members[METRICS]))
     column = draw.choice(table.column_names)
     values = table[column].to_pylist()
     row = draw.randrange(len(values))
@@ -242,14 +239,14 @@ def numbers(members: Members, draw: random.Random) -> bytes:
         table = table.set_column(table.column_names.index(column), column, changed)
     file = io.BytesIO()
     parquet.write_table(table, file)
-    members[name] = file.getvalue()
+    members[METRICS] = file.getvalue()
     return packed(members, provenance=draw.random() < 0.5)
 
 
 @kind
 def bombs(members: Members, draw: random.Random) -> bytes:
     """A few bytes that become gigabytes when they are decoded."""
-    name = draw.choice((TABLE, METRICS, RECORDS))
+    name = draw.choice((METRICS, RECORDS))
     members[name] = _zeros_in_xz() if name == RECORDS else _zeros_in_parquet(draw.choice((12, 40)))
     return packed(members, provenance=False)
 

@@ -19,7 +19,7 @@ from ngo.measures import theory_table as theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
 from ngo.pipeline.archives.archive import Archive, write_archive
 from ngo.pipeline.archives.collect import RUNS, collect_finished, with_runs
-from ngo.pipeline.archives.packed_runs import packed, read_run, write_run
+from ngo.pipeline.archives.packed_runs import packed, read_run
 from ngo.pipeline.archives.remeasuring import Remeasuring
 from ngo.pipeline.archives.retraining import Retraining
 from ngo.pipeline.places import tidy_table
@@ -59,12 +59,9 @@ def train(folder: Path, *, measured: bool = False) -> None:
     _, planned = small_campaign(folder)
     for spec in planned.runs.values():
         run_in(spec, folder / RUNS / spec.id)
-    for name in (TABLE, THEORY, SPECTRA):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    table = results.aggregate(folder / RUNS / run / "metrics.parquet" for run in planned.runs)
-    results.write(table, folder / TABLE)
     if not measured:
         return
+    (folder / THEORY).parent.mkdir(parents=True, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(theory, "PARTS", PARTS)
         results.write(theory.theory_table(OPTIONS), folder / THEORY)
@@ -75,7 +72,7 @@ def train(folder: Path, *, measured: bool = False) -> None:
 def members_in(folder: Path) -> dict[str, bytes]:
     """The members of an archive of what was trained and measured in the working directory."""
     configs, _ = small_campaign(folder)
-    found = [name for name in (TABLE, THEORY, SPECTRA) if Path(name).exists()]
+    found = [name for name in (THEORY, SPECTRA) if Path(name).exists()]
     tables = {name: Path(name).read_bytes() for name in found}
     return fitted({**collect_finished(configs)[0], **tables})
 
@@ -123,17 +120,24 @@ def forged(members, change, *, record=True):
     if record:
         final |= {name: columns[name][-1].item() for name in ("V", "consensus_accuracy")}
     runs[run.id] = dataclasses.replace(run, columns=columns, record={**run.record, "final": final})
-    for each in runs.values():
-        write_run(Path("forged", each.id), each)
-    table = results.aggregate(f"forged/{name}/metrics.parquet" for name in runs)
-    results.write(table, "forged/table.parquet")
-    content = Path("forged/table.parquet").read_bytes()
-    return fitted({**members, **packed(runs.values()), TABLE: content}), run.id
+    return fitted({**members, **packed(runs.values())}), run.id
+
+
+def with_table(members):
+    """The archive as an earlier version packed it: with the tidy table of its runs."""
+    runs = Archive("own.tar", members).runs.values()
+    table = results.joined([(run.columns, run.facts, run.record) for run in runs])
+    return fitted({**members, TABLE: in_parquet(table)})
+
+
+def in_parquet(table: pd.DataFrame) -> bytes:
+    """A table as a member of an archive."""
+    file = io.BytesIO()
+    table.to_parquet(file, index=False)
+    return file.getvalue()
 
 
 def forged_table(members, name, change):
     """The archive with ``change`` made to a table."""
     table = pd.read_parquet(io.BytesIO(members[name]))
-    file = io.BytesIO()
-    change(table).to_parquet(file, index=False)
-    return fitted({**members, name: file.getvalue()})
+    return fitted({**members, name: in_parquet(change(table))})

@@ -18,8 +18,9 @@ from ngo.cli.archive_options import trust_option
 from ngo.cli.parameters import FOLDER, INPUT
 from ngo.common.files import atomic_file, write_text
 from ngo.common.registry import UserError
-from ngo.pipeline.archives.archive import read_archive, unpack
-from ngo.pipeline.archives.archive_plan import check_plugins
+from ngo.pipeline.archives.archive import read_archive
+from ngo.pipeline.archives.archive_plan import archived_plan
+from ngo.pipeline.archives.unpacking import unpack
 from ngo.pipeline.config_files import CONFIG, PAPERS, seeds_overlay
 from ngo.pipeline.places import FIRST, page_of, shipped_metrics, tier_folder
 from ngo.pipeline.report_contents import report_contents
@@ -74,9 +75,10 @@ def configs_of(tier: str) -> list[Path]:
 def rebuilt(archive: Path, shipped: Path, trusted: bool) -> tuple[Path, list[Path], bool]:
     """Where an archive is unpacked, its config files from there, and whether it has everything."""
     read = read_archive(archive)
-    check_plugins(read, trusted=trusted, tell=click.echo)
+    with archived_plan(read, trusted=trusted, tell=click.echo) as planned:
+        pass
     return (
-        unpack(read, shipped),
+        unpack(read, planned, shipped),
         [Path(name) for name in read.about["configs"]],
         read.about["whole"],
     )

@@ -1,8 +1,10 @@
 """Tidy tables of metrics and of partitions."""
 
+import io
 import json
 from datetime import UTC, datetime
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -126,3 +128,33 @@ def test_a_measured_table_says_when_it_was_started_in_no_column(tmp_path):
     results.write(table, path, datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC))
     assert results.started(path) == "2026-01-02T03:04:05+00:00"
     assert list(pd.read_parquet(path)) == ["x", "name"]
+
+
+def in_turn(runs):
+    """The same table by pandas, one run after the other."""
+    tables = [pd.DataFrame({**facts, **columns}) for columns, facts, _ in runs]
+    names = list(dict.fromkeys(name for table in tables for name in table))
+    whole = pd.concat([table.dropna(axis=1, how="all") for table in tables], ignore_index=True)
+    return whole.reindex(columns=names).sort_values(["run", "step"], ignore_index=True)
+
+
+def test_runs_of_different_columns_and_facts_are_joined_as_pandas_does():
+    def run(name, columns, **facts):
+        known = {"step": np.array([5, 0]), "diverged": np.array([False, True])}
+        return {**known, **columns}, {"run": name, **facts}, {}
+
+    counts, losses = np.array([1, 2]), np.array([0.5, np.nan])
+    runs = [
+        run("b", {"loss": losses}, seed=1, p=0.75, of=None, graph="ring", empty=None),
+        run("a", {"count": counts, "met": counts > 1}, seed=2, p=1, of=3, empty=None),
+        run("c", {"loss": losses * np.nan, "more": counts}, seed=3, p=1, graph=None, exact=True),
+    ]
+    for some in (runs, runs[:1], runs[1:], runs[::-1]):
+        files = [io.BytesIO(), io.BytesIO()]
+        for file, table in zip(files, (results.joined(some), in_turn(some)), strict=True):
+            table.to_parquet(file, index=False)
+        assert files[0].getvalue() == files[1].getvalue()
+    table = results.joined(runs)
+    assert list(table["run"]) == ["a", "a", "b", "b", "c", "c"]
+    assert list(table["step"]) == [0, 5] * 3
+    assert list(table["count"].dropna()) == [2, 1]

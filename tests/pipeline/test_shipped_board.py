@@ -100,6 +100,7 @@ def test_the_matrix_is_made_by_its_file_from_the_tables_of_the_archive(tmp_path,
     archive = Archive("a.tar", {path: Path("own.parquet").read_bytes()})
     planned = SimpleNamespace(
         tier="board",
+        training={},
         tables=lambda name: ["own"],
         artefacts={"matrix": read_declared(Path("matrix.py"))},
         parameters=lambda name: {"iid": path, "tier": "board", "out": "results/board"},

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from ngo.common import versions
@@ -19,52 +20,90 @@ from ngo.training.partition_file import COLUMNS
 
 STARTED = "started"
 
+SECONDS = "seconds"
+"""A column that older versions wrote."""
+
+Columns = Mapping[str, np.ndarray]
+"""The columns of a run's metrics by name, with one value for every evaluation."""
+
+Facts = Mapping[str, object]
+"""What a run's rows have in common: its id, its fields and its sizes."""
+
 
 def aggregate(metrics: Iterable[str | Path], mixed_versions: str = "refuse") -> pd.DataFrame:
-    """Join the metrics files of runs into one tidy table, sorted by run and step.
+    """Join the metrics files of runs, with the records next to them, into one tidy table.
 
-    If the records next to the files say that different versions of a library made the runs, the
-    table has a column ``versions``, if ``mixed_versions`` is ``tell``. Raises a UserError
-    otherwise, and if a run occurs in two files.
+    The table is that of ``joined``. Raises a UserError if a run occurs in two files.
     """
-    metrics = list(metrics)
-    made_with = _different_versions(metrics, refuse=mixed_versions == "refuse")
-    tables = []
+    runs = []
     files: dict[object, str | Path] = {}
     for path in metrics:
-        table, facts = read_columns(path, "metrics", ("step", "diverged"), ("run",))
+        columns, facts = read_columns(path, "metrics", ("step", "diverged"), ("run",))
         if (run := facts["run"]) in files:
             raise UserError(
                 f"metrics: the run {run} is in {str(files[run])!r} and in {str(path)!r}; name one."
             )
         files[run] = path
-        table.pop("seconds", None)  # written by older versions
-        told = {"versions": made_with[path]} if made_with else {}
-        tables.append(pd.DataFrame({**facts, **told, **table}))
-    if not tables:
+        runs.append((columns, facts, record_of(Path(path).parent)))
+    if not runs:
         raise UserError("metrics: no files given; name at least one.")
-    whole = pd.concat([table.dropna(axis=1, how="all") for table in tables], ignore_index=True)
-    names = list(dict.fromkeys(name for table in tables for name in table))
-    return whole.reindex(columns=names).sort_values(["run", "step"], ignore_index=True)
+    return joined(runs, mixed_versions)
 
 
-def _different_versions(metrics: Iterable[str | Path], *, refuse: bool) -> dict[str | Path, str]:
-    """For each file, the versions of the libraries in which the runs differ: ``torch 2.14.0``.
+def joined(
+    runs: Sequence[tuple[Columns, Facts, Mapping]], mixed_versions: str = "refuse"
+) -> pd.DataFrame:
+    """One tidy table of the columns, the facts and the record of each run, by run and step.
 
-    Empty if the runs do not differ. A run without a record differs from none.
+    If the records say that different versions of a library made the runs, the table has a column
+    ``versions``, if ``mixed_versions`` is ``tell``. Raises a UserError otherwise.
     """
-    recorded = {path: versions.recorded(record_of(Path(path).parent)) for path in metrics}
-    known = {name: {each.get(name) for each in recorded.values()} for name in versions.LIBRARIES}
+    records = [record for _, _, record in runs]
+    made_with = _different_versions(records, refuse=mixed_versions == "refuse")
+    told = [{"versions": each} for each in made_with] or [{}] * len(runs)
+    facts = [{**said, **more} for (_, said, _), more in zip(runs, told, strict=True)]
+    columns = [{k: each for k, each in found.items() if k != SECONDS} for found, _, _ in runs]
+    sizes = [len(each["step"]) for each in columns]
+    said = pd.DataFrame(facts)
+    said = said.astype(dict.fromkeys(said.columns[said.isna().all()], float))
+    said = said.loc[said.index.repeat(sizes)].reset_index(drop=True)
+    measured = dict.fromkeys(name for each in columns for name in each)
+    rows = {name: _rows([each.get(name) for each in columns], sizes) for name in measured}
+    of_runs = zip(facts, columns, strict=True)  # columns come in the order of their first runs
+    names = dict.fromkeys(name for both in of_runs for each in both for name in each)
+    table = pd.DataFrame({name: rows.get(name, said.get(name)) for name in names})
+    return table.sort_values(["run", "step"], ignore_index=True)
+
+
+def _rows(parts: Sequence[np.ndarray | None], sizes: Sequence[int]) -> np.ndarray:
+    """The parts of a column, one after the other; the part of a run that lacks it is missing."""
+    kinds = {part.dtype.kind for part in parts if part is not None}
+    lacking = any(part is None for part in parts)
+    missing = object if lacking and "b" in kinds else float
+    return np.concatenate(
+        [
+            np.full(size, np.nan, missing) if part is None else part
+            for part, size in zip(parts, sizes, strict=True)
+        ]
+    )
+
+
+def _different_versions(records: Iterable[Mapping], *, refuse: bool) -> list[str]:
+    """For each record, the versions of the libraries in which they differ: ``torch 2.14.0``.
+
+    Empty if they do not differ. An empty record differs from none.
+    """
+    recorded = [versions.recorded(record) for record in records]
+    known = {name: {each.get(name) for each in recorded} for name in versions.LIBRARIES}
     differ = [name for name, found in known.items() if len(found - {None}) > 1]
     if not differ:
-        return {}
-    made_with = {
-        path: ", ".join(f"{name} {found.get(name, 'unknown')}" for name in differ)
-        for path, found in recorded.items()
-    }
+        return []
+    made_with = [
+        ", ".join(f"{name} {found.get(name, 'unknown')}" for name in differ) for found in recorded
+    ]
     if refuse:
         raise UserError(
-            f"metrics: different versions made the runs: {tally(made_with.values())}; train them "
+            f"metrics: different versions made the runs: {tally(made_with)}; train them "
             "again with one version, or have tables say it (mixed_versions: tell in the config)."
         )
     return made_with

@@ -11,9 +11,10 @@ from ngo.cli.archive_options import trust_option
 from ngo.cli.parameters import FOLDER, INPUT, RESULT, configs_option
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import rebuilding
-from ngo.pipeline.archives.archive import read_archive, unpack, write_archive
+from ngo.pipeline.archives.archive import read_archive, write_archive
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.collect import collect, collect_finished
+from ngo.pipeline.archives.unpacking import unpack
 
 
 @click.command()
@@ -31,8 +32,8 @@ def archive(
 ) -> None:
     r"""Pack the inputs of FIGURES as one verified archive.
 
-    The archive holds tidy metrics, the metrics and records of runs, configs and the paper's
-    numbers, all from results/, and no model weights. Without FIGURES it is for all tables and
+    The archive holds the metrics and records of runs, tables of measurements, configs and the
+    paper's numbers, and no model weights. Without FIGURES it is for all tables and
     figures. Archives are deterministic. `ngo rebuild` makes the tables and figures again.
 
     With --finished it holds the finished runs of a config whose other runs are not trained yet.
@@ -81,7 +82,7 @@ def rebuild(archive: Path, out: Path, trusted: bool) -> None:
     left_out = [name for name in read.about["artefacts"] if name not in made]
     if left_out:
         click.echo(f"left out, for they read tables that the archive lacks: {', '.join(left_out)}")
-    folder = unpack(read, out)
+    folder = unpack(read, planned, out)
     click.echo(f"tables and figures of {archive} → {folder / 'results'}")
     command = rebuilding.command(folder, read.about, made)
     os.execve(command[0], command, {**os.environ, **rebuilding.ENVIRONMENT})

@@ -57,7 +57,7 @@ def carry(
     (docs/archives.md).
 
     Carry a shipped archive over, into a new file:
-      ngo carry results/archive/d2-runs.tar --out d2-runs.tar
+      ngo carry results/archive/d2-metrics.tar --out d2-metrics.tar
     """
     from ngo.pipeline.archives import carry as stage
     from ngo.pipeline.archives.archive import read_archive, write_archive

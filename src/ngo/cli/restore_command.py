@@ -31,7 +31,7 @@ def restore(
     folder of the repository.
 
     Put the shipped runs of the laptop tier back:
-      ngo restore results/archive/laptop-runs.tar
+      ngo restore results/archive/laptop-metrics.tar
     """
     if not Path("Snakefile").exists():
         raise UserError("restore: no Snakefile in this folder; run it in the repository's folder.")

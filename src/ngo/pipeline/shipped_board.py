@@ -16,6 +16,7 @@ from ngo.pipeline.archives.archive import OLDER, Archive, content_of, read_archi
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.claim_basis import bases
 from ngo.pipeline.archives.drawing import Group
+from ngo.pipeline.archives.run_tables import joined_tables
 from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
 from ngo.pipeline.paper import Paper
 from ngo.pipeline.places import CLAIMS, FIRST, page_of, shipped_metrics, tidy_table
@@ -94,11 +95,18 @@ def _entry(
 
 def claims_of(planned: Plan, archive: Archive) -> list[BoardClaim]:
     """The claims of an archive, each with its verdict and the scale of what decides it."""
-    paths = {name: tidy_table(planned.tier, name) for name in planned.tables(CLAIMS)}
-    tables = {name: archive.table(path) for name, path in paths.items() if path in archive.members}
+    tables = tables_of(planned, archive, planned.tables(CLAIMS))
     rows = [row for row in judged(planned.ledger, tables) if not row.cell]
     groups = {each.claim: each for each in bases([row.claim for row in rows], planned, {})}
     return [_claim(row, groups[row.claim], planned, archive) for row in rows]
+
+
+def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str, pd.DataFrame]:
+    """The tidy tables of an archive by name: of its runs, and of measurements."""
+    names = list(names)
+    joined = dict(joined_tables(archive, planned, names))
+    paths = {name: tidy_table(planned.tier, name) for name in names if name not in joined}
+    return joined | {k: archive.table(path) for k, path in paths.items() if path in archive.members}
 
 
 def _claim(row: Row, group: Group, planned: Plan, archive: Archive) -> BoardClaim:
@@ -144,12 +152,11 @@ def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
 
     The tidy tables that it reads are written to the working directory, that of the plan.
     """
+    from ngo.analysis import results
     from ngo.figures.making import Opened
 
-    for name in planned.tables(MATRIX):
-        path = Path(tidy_table(planned.tier, name))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(archive.members[path.as_posix()])
+    for name, table in tables_of(planned, archive, planned.tables(MATRIX)).items():
+        results.write(table, tidy_table(planned.tier, name))
     entry = planned.artefacts[MATRIX]
     own = ("tier", "out")
     given = {name: each for name, each in planned.parameters(MATRIX).items() if name not in own}

@@ -3,77 +3,52 @@
 import hashlib
 import io
 import json
-import shutil
 import sys
 import tarfile
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import yaml
-from click.testing import CliRunner
 from conftest import REPOSITORY
-from finished_runs import made_up_run
 from running import finished, start
+from two_figures import SHOWN, ngo, two_figures
+from two_figures import packed as two_figures_packed
 
-from ngo.cli import cli
 from ngo.common import plugins
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import archive
 from ngo.pipeline.archives.collect import collect
 from ngo.pipeline.archives.crate import CRATE
-from ngo.pipeline.archives.packed_runs import METRICS, RECORDS, write_run
+from ngo.pipeline.archives.packed_runs import METRICS, RECORDS
+from ngo.pipeline.archives.run_tables import run_tables
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
 from verdicts.quantity_registry import QUANTITIES, Quantity
 
 RULES = list((REPOSITORY / "workflow/rules").glob("*.smk"))
 SOURCES = {"Snakefile", "workflow/Snakefile", *(f"workflow/rules/{path.name}" for path in RULES)}
-SHOWN = ["tableS1", "figS6"]  # measured, and trained with samples of its own
 
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
-    """A folder with what SHOWN are made from; its configs."""
+    """The configs of two figures, whose inputs are in the working directory."""
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(REPOSITORY / "config", "config")
-    shutil.copytree(REPOSITORY / "workflow/rules", "workflow/rules")
-    shutil.copy(REPOSITORY / "workflow/Snakefile", "workflow/Snakefile")
-    shutil.copy(REPOSITORY / "Snakefile", "Snakefile")
-    (tmp_path / "own.yaml").write_text(yaml.safe_dump({"tier": "own"}))
-    configs = ["config/config.yaml", "config/demo.yaml", "own.yaml"]
-    runs = plan(read_config(configs)).training["figS6"]
-    (tmp_path / "results/own/metrics").mkdir(parents=True)
-    for name in ("spectra_tableS1", "samples_figS6"):
-        pd.DataFrame({"x": [name]}).to_parquet(f"results/own/metrics/{name}.parquet")
-    (tmp_path / "results/data").mkdir()
-    (tmp_path / "results/data/sine.json").write_text("{}")
-    rows = pd.DataFrame({"run": [spec.id for spec in runs]})
-    rows.to_parquet("results/own/metrics/figS6.parquet")
-    for spec in runs:
-        folder = tmp_path / "results/runs" / spec.id
-        write_run(folder, made_up_run(spec))
-        (folder / "models.pt").write_bytes(b"weights")
-    return configs
+    return two_figures(tmp_path)
 
 
 @pytest.fixture
-def packed(made, tmp_path):
-    """An archive of SHOWN."""
-    ngo("archive", *SHOWN, *(f"--config={name}" for name in made), "--out", "own.tar")
-    return tmp_path / "own.tar"
-
-
-def ngo(*arguments, code=0):
-    answer = CliRunner().invoke(cli.main, arguments)
-    assert answer.exit_code == code, answer.output
-    return answer.output
+def packed(made):
+    """The archive of both figures."""
+    return two_figures_packed(made)
 
 
 def test_it_holds_what_the_artefacts_are_made_from_and_no_weights(packed, made):
     read = archive.read_archive(packed)
     members = read.members
-    inputs = {path for name in SHOWN for path in plan(read_config(made)).inputs(name).values()}
+    planned = plan(read_config(made))
+    inputs = {path for name in SHOWN for path in planned.inputs(name).values()}
+    assert "results/own/metrics/figS6.parquet" in inputs & run_tables(planned).keys()
+    inputs -= run_tables(planned).keys()
     assert inputs <= set(members)
     about = json.loads(members["archive.json"])
     assert about["tier"] == "own"
@@ -116,20 +91,17 @@ def test_the_claims_come_with_every_table_that_they_name(made, tmp_path, monkeyp
     own = {"tier": "own", "claims": "mine/claims.yaml", "training": {"fig5": None}}
     (tmp_path / "own.yaml").write_text(yaml.safe_dump(own))
     members = collect([Path(name) for name in made], ["claims"])
-    tables = {f"results/own/metrics/{name}.parquet" for name in ("figS6", "samples_figS6")}
-    assert tables <= set(members)
+    assert "results/own/metrics/samples_figS6.parquet" in members
     assert members["mine/claims.yaml"] == (tmp_path / "mine/claims.yaml").read_bytes()
     runs = archive.Archive("a.tar", members).runs
     assert set(runs) == {spec.id for spec in plan(read_config(made)).training["figS6"]}
 
 
-def test_an_archive_of_measurements_has_no_runs(made, tmp_path):
+def test_an_archive_of_measurements_has_no_runs(made):
     members = collect([Path(name) for name in made], ["tableS1"])
     assert not {METRICS, RECORDS, CRATE} & set(members)
     with pytest.raises(UserError, match="'a.tar' is refused: it has no runs"):
         assert archive.Archive("a.tar", members).runs
-    archive.write_archive("a.tar", members)
-    assert archive.unpack(archive.read_archive("a.tar"), tmp_path / "shipped").is_dir()
 
 
 def test_all_of_a_tier_is_the_default(made, tmp_path):
@@ -142,7 +114,7 @@ def test_the_same_content_gives_the_same_bytes(packed, made, tmp_path):
     out = ngo("archive", *SHOWN, *(f"--config={name}" for name in made), "--out", "again.tar")
     assert (tmp_path / "again.tar").read_bytes() == packed.read_bytes()
     assert hashlib.sha256(packed.read_bytes()).hexdigest() in out
-    assert archive._packed(archive.read_archive(packed).members) == packed.read_bytes()
+    assert archive.tar_of(archive.read_archive(packed).members) == packed.read_bytes()
 
 
 def test_strangers_can_check_it_without_us(packed, tmp_path):
@@ -153,8 +125,8 @@ def test_strangers_can_check_it_without_us(packed, tmp_path):
     finished(start(command, cwd=folder))
 
 
-def test_metrics_of_other_runs_than_the_configs_are_refused(made):
-    message = r"figS6.parquet' has other runs than the config;"
+def test_a_config_whose_runs_are_not_here_is_refused(made):
+    message = r"results/runs/sine-.*/run.json' can't be read: No such file"
     Path("more.yaml").write_text(yaml.safe_dump({"settings": {"sine": {"lr": 0.03}}}))
     with pytest.raises(UserError, match=message):
         collect([Path(name) for name in (*made, "more.yaml")], ["figS6"])
@@ -240,11 +212,10 @@ def added(name, **kind):
         ),
     ],
 )
-def test_missing_extra_and_dangerous_members_are_refused(packed, tmp_path, change, message):
+def test_missing_extra_and_dangerous_members_are_refused(packed, change, message):
     rewritten(packed, change)
     with pytest.raises(UserError, match=message):
-        archive.unpack(archive.read_archive(packed), tmp_path / "shipped")
-    assert not (tmp_path / "shipped").exists()
+        archive.read_archive(packed)
 
 
 def test_what_is_no_archive_is_refused(tmp_path):
@@ -253,42 +224,6 @@ def test_what_is_no_archive_is_refused(tmp_path):
         UserError, match="is refused: it is not a metrics archive, or it is truncated"
     ):
         archive.read_archive(tmp_path / "notes.txt")
-
-
-def test_it_is_unpacked_into_a_folder_of_its_own(packed, tmp_path):
-    folder = archive.unpack(archive.read_archive(packed), tmp_path / "shipped")
-    digest = hashlib.sha256(packed.read_bytes()).hexdigest()
-    assert folder == tmp_path / f"shipped/own-{digest[:8]}"
-    read = archive.read_archive(packed)
-    members = read.members
-    found = {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-    records = {
-        f"results/runs/{run}/run.json": (tmp_path / f"results/runs/{run}/run.json").read_bytes()
-        for run in read.runs
-    }
-    assert len(records) > 1
-    assert found == {name: members[name] for name in members.keys() - SOURCES} | records
-    assert archive.unpack(archive.read_archive(packed), tmp_path / "shipped") == folder
-    changed = folder / "results/own/metrics/figS6.parquet"
-    changed.write_bytes(b"other")
-    message = "figS6.parquet' has been changed since it was unpacked .expected sha256 .*, found"
-    with pytest.raises(UserError, match=message):
-        archive.unpack(archive.read_archive(packed), tmp_path / "shipped")
-
-
-def test_an_archive_of_runs_alone_has_nothing_to_rebuild(made, tmp_path):
-    configs = [*(f"--config={name}" for name in made), "--out", "runs.tar"]
-    out = ngo("archive", "--finished", *configs)
-    planned = plan(read_config(made))
-    total, count = len(planned.runs), len(planned.training["figS6"])
-    assert f"runs of the config: {total}, packed: {count}, made by other code: 0, not fin" in out
-    with pytest.raises(UserError, match="has finished runs and no tables or figures"):
-        archive.unpack(archive.read_archive("runs.tar"), tmp_path / "shipped")
-    assert "leave out 'fig1'" in ngo("archive", "fig1", "--finished", *configs, code=2)
 
 
 def test_it_is_rebuilt_in_the_repository_only(packed):

@@ -1,17 +1,25 @@
-"""Archives that were changed and packed again: found by their tables, or by training runs again."""
+"""Archives that were changed and packed again: found by their parts, or by training runs again."""
 
 import io
-from pathlib import Path
+import json
 
 import numpy as np
 import pandas as pd
 import pytest
-from small_archives import TABLE, fitted, forged, in_this_process, members_in, ngo
+from small_archives import (
+    TABLE,
+    forged,
+    forged_table,
+    in_this_process,
+    members_in,
+    ngo,
+    with_table,
+)
 
-from ngo.analysis import results
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.crate import CRATE
+from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.packed_runs import packed
 
 
@@ -39,7 +47,7 @@ def test_an_archive_of_trained_runs_passes_with_any_seed(own, seed):
     assert out.count("bit for bit") == 2
     assert "FAIL" not in out
     assert f"pass  sums: {len(own)} files" in out
-    assert "pass  own: as in the runs" in out
+    assert "pass  runs: all that the tables and figures are made from" in out
     assert "pass  provenance" in out
     assert "2 of 4 runs retrained" in out
     assert "1 %: 50.0 %, 5 %: 50.0 %, 10 %: 50.0 %, 50 %: 16.7 %, 100 %: 0.0 %\n" in out
@@ -54,36 +62,40 @@ def test_one_changed_bit_of_one_run_is_found_by_retraining_only(own):
     assert out.splitlines()[-1].startswith(f"ngo: verify: 1 failed, first {run}: V at step ")
 
 
-def test_a_number_changed_in_one_table_is_found_without_training(own):
-    members, run = forged(own, one_bit)
-    out = verified({**own, TABLE: members[TABLE]}, "--seed", 0, "--sample", 0, code=1)
-    assert f"FAIL  own: V of {run} at step" in out
-    out = verified({**members, TABLE: own[TABLE]}, "--seed", 0, "--sample", 0, code=1)
-    assert f"FAIL  own: V of {run} at step" in out
+def test_in_an_earlier_archive_a_number_changed_in_one_table_is_found_without_training(own):
+    (members, run), earlier = forged(own, one_bit), with_table(own)
+    assert "pass  own: as in the runs" in verified(earlier, "--seed", 0, "--sample", 0)
+    for changed in (
+        {**earlier, TABLE: with_table(members)[TABLE]},
+        {**with_table(members), TABLE: earlier[TABLE]},
+    ):
+        out = verified(changed, "--seed", 0, "--sample", 0, code=1)
+        assert f"FAIL  own: V of {run} at step" in out
 
 
 def test_the_order_of_a_tables_columns_does_not_matter_but_each_column_does(own):
-    table = pd.read_parquet(io.BytesIO(own[TABLE]))
-
-    def with_columns(names):
-        results.write(table[names], "reordered.parquet")
-        return fitted({**own, TABLE: Path("reordered.parquet").read_bytes()})
-
-    names = sorted(table.columns, reverse=True)
-    assert names != list(table.columns)
-    out = verified(with_columns(names), "--seed", 0, "--sample", 0)
+    earlier = with_table(own)
+    names = sorted(pd.read_parquet(io.BytesIO(earlier[TABLE])), reverse=True)
+    out = verified(forged_table(earlier, TABLE, lambda t: t[names]), "--seed", 0, "--sample", 0)
     assert "pass  own: as in the runs" in out
-    out = verified(with_columns(names[1:]), "--seed", 0, "--sample", 0, code=1)
+    less = forged_table(earlier, TABLE, lambda table: table[names[1:]])
+    out = verified(less, "--seed", 0, "--sample", 0, code=1)
     assert "FAIL  own: it has other columns or rows than its runs" in out
+    other = forged_table(earlier, TABLE, lambda table: table[table["run"] != table["run"][0]])
+    out = verified(other, "--seed", 0, "--sample", 0, code=1)
+    assert "FAIL  own: it has other runs than the config" in out
 
 
-def test_a_table_or_a_record_that_does_not_fit_is_found(own):
+def test_a_record_that_does_not_fit_or_an_absent_run_is_found(own):
     members, run = forged(own, one_bit, record=False)
     assert f"FAIL  records: {run}: V is" in verified(members, "--seed", 0, "--sample", 0, code=1)
     runs = Archive("own.tar", own).runs
     runs.pop(run)
-    out = verified({**own, **packed(runs.values())}, "--seed", 0, "--sample", 0, code=1)
-    assert f"FAIL  own: the run {run} is not in the archive" in out
+    about = {**json.loads(own[ABOUT]), "artefacts": ["own"]}
+    less = {**own, **packed(runs.values())}
+    out = verified({**less, ABOUT: json.dumps(about).encode()}, "--seed", 0, "--sample", 0, code=1)
+    assert f"FAIL  runs: {run} is not in the archive" in out
+    out = verified(less, "--seed", 0, "--sample", 0, code=1)
     assert "FAIL  provenance: its sum of results/runs/" in out
 
 

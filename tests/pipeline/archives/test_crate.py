@@ -98,11 +98,11 @@ def test_every_member_is_a_file_with_its_sum(entities):
         assert entity["contentSize"] == str(len(content))
 
 
-def test_every_run_is_an_action_with_times_instrument_and_results(entities):
-    for run in RUNS:
-        action = entities[f"#{run.id}"]
+def test_the_training_by_each_processor_is_an_action_with_times_instrument_and_results(entities):
+    for number, run in enumerate(RUNS, 1):
+        action = entities[f"#training-{number}"]
         assert action["@type"] == "CreateAction"
-        assert action["name"] == run.id
+        assert action["name"] == f"Training on {tiny().dataset}"
         assert action["startTime"] == run.record["started"]
         took = datetime.fromisoformat(action["endTime"]) - datetime.fromisoformat(
             action["startTime"]
@@ -112,7 +112,18 @@ def test_every_run_is_an_action_with_times_instrument_and_results(entities):
         assert entities[tool]["@type"] == "SoftwareApplication"
         assert ids(action["object"]) == [DATA]
         assert ids(action["result"]) == [METRICS, RECORDS]
-    assert "Two" in entities[f"#{RUNS[1].id}"]["description"]
+        processor, revision = run.record["processor"], run.record["source"]
+        assert action["description"] == f"1 run on {processor}; revision {revision}"
+
+
+def test_runs_of_one_data_set_processor_and_revision_are_one_action():
+    runs = [made_up_run(tiny(seed=seed)).record for seed in range(3)]
+    runs[1]["started"] = "2026-01-03T03:04:05+00:00"
+    graph = json.loads(crate(MEMBERS, ABOUT, runs))["@graph"]
+    (action,) = [each for each in graph if each["@id"].startswith("#training")]
+    assert action["description"].startswith("3 runs on One")
+    assert action["startTime"] == runs[0]["started"]
+    assert action["endTime"] == "2026-01-03T03:05:06+00:00"
 
 
 def test_the_workflow_run_has_the_workflow_as_its_instrument(entities):

@@ -34,12 +34,11 @@ FORGED = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_forged_members_are_refused_although_their_sums_fit(packed, tmp_path, name):
+def test_forged_members_are_refused_although_their_sums_fit(packed, name):
     members = {**archive.read_archive(packed).members, name: b"{}"}
     archive.write_archive(packed, members)
     with pytest.raises(UserError, match=f"is refused: .*{FORGED[name]}"):
-        archive.unpack(archive.read_archive(packed), tmp_path / "shipped")
-    assert not (tmp_path / "shipped").exists()
+        archive.read_archive(packed)
 
 
 def sparse(path):

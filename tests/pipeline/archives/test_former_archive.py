@@ -7,17 +7,21 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from good_archive import TABLE, good_archive
+from good_archive import good_archive
+from small_archives import TABLE, in_parquet
 
+from ngo.analysis import results
 from ngo.common import former
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import restore
-from ngo.pipeline.archives.archive import read_archive, unpack, write_archive
+from ngo.pipeline.archives.archive import read_archive, write_archive
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.collect import of_this_code, with_runs
 from ngo.pipeline.archives.consistency import faults
 from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.packed_runs import packed, read_run
+from ngo.pipeline.archives.unpacking import unpack
+from ngo.pipeline.places import tidy_table
 
 OLD = {"method": "protocol"}
 
@@ -34,18 +38,13 @@ def under_former_names(path):
         if name.endswith((".yaml", ".json", ".csv")) and not name.startswith("results/"):
             members[name] = members[name].replace(b"method", b"protocol")
     members |= packed(runs)
-    members[TABLE] = written(pd.read_parquet(io.BytesIO(members[TABLE])).rename(columns=OLD))
+    joined = results.joined([(run.columns, run.facts, run.record) for run in runs])
+    members[TABLE] = in_parquet(joined.rename(columns=OLD))
     return with_runs(members, json.loads(members[ABOUT]), runs)
 
 
 def with_old(values):
     return {OLD.get(name, name): value for name, value in values.items()}
-
-
-def written(table):
-    file = io.BytesIO()
-    table.to_parquet(file, index=False)
-    return file.getvalue()
 
 
 @pytest.fixture
@@ -73,7 +72,9 @@ def test_its_plan_is_the_present_one(old):
 
 def test_it_verifies(old):
     archive, (plan, _) = read_archive(old[0]), planned(old[0])
-    assert {name for name, fault in faults(archive, plan) if fault} == set()
+    found = {name: fault for name, _, fault in faults(archive, plan)}
+    assert set(found.values()) == {None}
+    assert "own" in found
     assert all(of_this_code(run, plan.runs[name]) for name, run in archive.runs.items())
 
 
@@ -89,8 +90,16 @@ def test_its_runs_come_back_under_present_names(old, tmp_path):
 def test_it_is_unpacked_with_present_columns(old, caplog, monkeypatch):
     monkeypatch.setattr(former, "_told", set())
     monkeypatch.setattr(logging.getLogger("ngo"), "propagate", True)
-    (one, other) = (unpack(read_archive(path), "shipped") / TABLE for path in old)
-    assert pd.read_parquet(one).equals(pd.read_parquet(other))
+    plans, measured = [planned(path)[0] for path in old], tidy_table("test", "rounds_own")
+    members = read_archive(old[0]).members
+    write_archive("old.tar", {**members, measured: members[TABLE]})
+    caplog.clear()
+    one, other = (
+        unpack(read_archive(path), each, "shipped") for path, each in zip(old, plans, strict=True)
+    )
+    table = pd.read_parquet(one / TABLE)
+    assert table.equals(pd.read_parquet(other / TABLE))
+    assert table.equals(pd.read_parquet(one / measured)[table.columns])
     assert [line for line in caplog.messages if "former" in line] == [
         "note: archive, 'old.tar': 'protocol' is a former name; it is 'method' now"
     ]
@@ -99,9 +108,6 @@ def test_it_is_unpacked_with_present_columns(old, caplog, monkeypatch):
 def test_a_column_under_both_names_is_refused(old):
     members = under_former_names(old[1])
     table = pd.read_parquet(io.BytesIO(members[TABLE]))
-    write_archive("both.tar", {**members, TABLE: written(table.assign(method="ngo"))})
-    for read in (lambda both: unpack(both, "shipped"), lambda both: both.table(TABLE)):
-        with pytest.raises(
-            UserError, match="own.parquet' can't be read .it has one column under tw"
-        ):
-            read(read_archive("both.tar"))
+    write_archive("both.tar", {**members, TABLE: in_parquet(table.assign(method="ngo"))})
+    with pytest.raises(UserError, match="own.parquet' can't be read .it has one column under tw"):
+        read_archive("both.tar").table(TABLE)

@@ -5,7 +5,7 @@ from ngo.pipeline.archives.archive import read_archive
 from ngo.pipeline.archives.members import is_table
 from ngo.pipeline.archives.parquet_check import decoded_bytes
 
-ROOM = 1.2
+ROOM = 1.3
 
 
 def test_the_largest_archive_of_the_project_passes_with_room():

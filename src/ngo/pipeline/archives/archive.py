@@ -1,6 +1,6 @@
 """Metrics archives: everything that tables and figures are made from, in one verified file.
 
-An archive is an uncompressed tar file of tidy metrics, finished runs, configs, plugins and the
+An archive is an uncompressed tar file of finished runs, measurements, configs, plugins and the
 paper's numbers (see ``collect``); it contains no weights. ``archive.json`` describes it;
 ``SHA256SUMS`` lists the sums of all other members in the format of ``sha256sum``. Archives are
 deterministic: the same members give the same bytes, so an archive is intact if packing its members
@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-import shutil
 import tarfile
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,9 +22,8 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from ngo.common.files import PARTIAL, atomic_file
+from ngo.common.files import atomic_file
 from ngo.common.former import present
-from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError, in_a_line
 from ngo.pipeline.archives import limits, packed_runs
 from ngo.pipeline.archives.archive_description import described
@@ -35,8 +32,6 @@ from ngo.pipeline.archives.members import (
     SUMS,
     check_member,
     is_table,
-    is_workflow,
-    write_members,
 )
 from ngo.pipeline.archives.packed_runs import FinishedRun
 from ngo.pipeline.archives.parquet_check import decoded_bytes
@@ -86,7 +81,7 @@ class Archive:
 
 def write_archive(path: str | Path, members: Members) -> str:
     """Write an archive of ``members``; returns its SHA-256."""
-    content = _packed(members)
+    content = tar_of(members)
     with atomic_file(path) as temporary:
         temporary.write_bytes(content)
     return sha256(content)
@@ -103,7 +98,7 @@ def read_archive(path: str | Path) -> Archive:
         if SUMS not in members:
             raise UserError(f"it has no {SUMS}; it is not a metrics archive, or it is truncated")
         _check_sums(members.pop(SUMS), members)
-        packed = _packed(members)
+        packed = tar_of(members)
         if packed != content:
             first = next(
                 (k for k, (a, b) in enumerate(zip(packed, content, strict=False)) if a != b),
@@ -129,51 +124,7 @@ def refusing(path: str | Path, reason: str = "{}") -> Iterator[None]:
         raise UserError(f"archive: {str(path)!r} is refused: {told}.") from None
 
 
-def unpack(archive: Archive, out: str | Path) -> Path:
-    """Unpack an archive into ``out``/TIER-SUM; returns that folder.
-
-    The records of runs become separate files, and the columns of tables get present names. The
-    sources of the workflow stay in the archive: nothing in the folder is run but the config's
-    plugins, if they are trusted. The folder appears only when it is complete. An existing folder
-    must contain these files unchanged: a UserError if one of them has been changed.
-    """
-    from pyarrow import parquet
-
-    if not archive.about["artefacts"]:
-        raise UserError(
-            f"archive: {str(archive.path)!r} has finished runs and no tables or figures; "
-            "ngo restore puts the runs back."
-        )
-    folder = (
-        writable_folder(out) / f"{archive.about['tier']}-{sha256(_packed(archive.members))[:8]}"
-    )
-    files = {name: each for name, each in archive.members.items() if not is_workflow(name)}
-    for name in filter(is_table, files):
-        former = parquet.read_schema(io.BytesIO(files[name])).names
-        if former != [present(each, f"archive, {str(archive.path)!r}") for each in former]:
-            files[name] = archive.table(name).to_parquet(index=False)
-    if packed_runs.RECORDS in files:  # one file for each, as pages of results read them
-        for run in archive.runs.values():
-            files[f"results/runs/{run.id}/run.json"] = run.record_text.encode()
-    if not folder.exists():
-        temporary = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=out))
-        try:
-            write_members(temporary, files)
-            temporary.chmod(0o755)
-            temporary.replace(folder)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-    for name, content in files.items():
-        found = content_of(folder / name)
-        if found != content:
-            raise UserError(
-                f"archive: {str(folder / name)!r} has been changed since it was unpacked (expected "
-                f"sha256 {sha256(content)}, found {sha256(found)}); remove the folder."
-            )
-    return folder
-
-
-def _packed(members: Members) -> bytes:
+def tar_of(members: Members) -> bytes:
     """The archive of ``members``: the sums, then the members sorted by name.
 
     It has no times and no owners. It is not compressed, since its large members are.

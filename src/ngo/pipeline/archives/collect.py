@@ -15,8 +15,8 @@ from ngo.pipeline.archives.carried import CARRIED, listed
 from ngo.pipeline.archives.crate import CRATE, WORKFLOW, crate
 from ngo.pipeline.archives.members import ABOUT, named_members
 from ngo.pipeline.archives.packed_runs import FinishedRun, is_finished, packed, read_run
+from ngo.pipeline.archives.run_tables import ALL, run_tables
 from ngo.pipeline.config_files import CONFIG, place, read_config
-from ngo.pipeline.places import tidy_table
 from ngo.pipeline.plan import Plan, plan
 from ngo.training.code import run_fingerprint
 from ngo.training.earlier import difference
@@ -29,8 +29,7 @@ def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
     """The files from which ``artefacts`` (by default all) and the assumptions are made.
 
     ``configs`` are the tier's config files, overlays last; results are read from ``results``. An
-    archive for all artefacts has all runs of the configs. Raises a UserError for a missing file,
-    and for metrics of runs that the configs do not contain.
+    archive for all artefacts has all runs of the configs. Raises a UserError for a missing file.
     """
     named = list(artefacts)
     config, planned, places = _planned(configs)
@@ -41,13 +40,13 @@ def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
     tables = {table for name in shown for table in planned.tables(name)}
     trained = {k: specs for k, specs in planned.training.items() if k in tables.union(shown)}
     of_shown = {spec.id: spec for specs in trained.values() for spec in specs}
-    specs = of_shown if named else planned.runs
+    specs = of_shown if named and ALL not in tables else planned.runs
     drawn = [spec for name in shown for spec in planned.partitions.get(name, ())]
     inputs = [path for name in shown for path in planned.inputs(name).values()]
-    paths = [path for each in inputs for path in ([each] if isinstance(each, str) else each)]
+    read = [path for each in inputs for path in ([each] if isinstance(each, str) else each)]
+    joined = run_tables(planned)
+    paths = [path for path in read if path not in joined]
     paths += [f"results/data/{spec.dataset}.json" for spec in [*specs.values(), *drawn]]
-    for name, runs_of_it in trained.items():
-        _check_runs(Path(tidy_table(planned.tier, name)), runs_of_it)
     about = {"artefacts": shown, "whole": not named}
     runs = [read_run(RUNS / run) for run in sorted(specs)]
     return _members(config, planned, places, paths, runs, about)
@@ -141,16 +140,3 @@ def _members(
     members = {name: content_of(path) for name, path in places.items()}
     members[ABOUT] = (json.dumps(described, indent=2) + "\n").encode()
     return with_runs(members, described, runs)
-
-
-def _check_runs(table: Path, specs: Iterable[RunSpec]) -> None:
-    """Raise a UserError if an experiment's tidy table has other runs than ``specs``."""
-    if not table.exists():
-        return
-    import pandas as pd
-
-    if set(pd.read_parquet(table, columns=["run"])["run"]) != {spec.id for spec in specs}:
-        raise UserError(
-            f"config: {str(table)!r} has other runs than the config; run the pipeline again, "
-            "or name the config that made it."
-        )

@@ -1,47 +1,39 @@
-"""Whether the parts of an archive agree: provenance, records, rows of runs, tidy tables."""
+"""Whether the parts of an archive agree: provenance, records, runs, and tables of experiments."""
 
 from __future__ import annotations
 
-import io
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from ngo.analysis.universes import Universe, in_universes
 from ngo.pipeline.archives.agreement import unequal_row
 from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.carried import CARRIED, listed
 from ngo.pipeline.archives.crate import crate_fault
-from ngo.pipeline.archives.packed_runs import FinishedRun, write_run
-from ngo.pipeline.places import tidy_table
+from ngo.pipeline.archives.packed_runs import FinishedRun
+from ngo.pipeline.archives.run_tables import (
+    absent_run,
+    joined_tables,
+    needed_tables,
+    run_tables,
+)
 from ngo.pipeline.plan import Plan
-from ngo.training.earlier import METRICS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
-def faults(archive: Archive, planned: Plan) -> Iterator[tuple[str, str | None]]:
-    """What was compared without training, each with the first difference in it, if any."""
+def faults(archive: Archive, planned: Plan) -> Iterator[tuple[str, str, str | None]]:
+    """What was compared without training, how, and the first difference in it, if any."""
     members, runs = archive.members, archive.runs
-    yield "provenance", crate_fault(members, bool(runs))
+    yield "provenance", "it has the sums of the files", crate_fault(members, bool(runs))
     if CARRIED in members or listed(runs.values()):
         agree = members.get(CARRIED) == listed(runs.values()).get(CARRIED)
-        yield CARRIED, None if agree else "it does not list what the records say"
-    yield "records", next(filter(None, map(_other_final, runs.values())), None)
-    with tempfile.TemporaryDirectory(prefix="ngo-verify-") as folder:
-        for run in runs.values():
-            write_run(Path(folder, run.id), run)
-        for name in ("runs", *planned.training):
-            member = tidy_table(planned.tier, name)
-            specs = planned.runs.values() if name == "runs" else planned.training[name]
-            if member in members:
-                wanted = {spec.id for spec in specs}
-                paths = {run: Path(folder, run, METRICS) for run in sorted(wanted)}
-                universes = planned.universes.get(name, ())
-                told = planned.mixed_versions
-                yield name, _other_table(archive.table(member), paths, told, universes)
+        yield CARRIED, "as in the records", None if agree else "it does not list what they say"
+    other = next(filter(None, map(_other_final, runs.values())), None)
+    yield "records", "they have the last rows of the runs", other
+    absent = absent_run(archive, planned, needed_tables(archive, planned))
+    told = "all that the tables and figures are made from"
+    yield "runs", told, f"{absent} is not in the archive" if absent else None
+    # An archive of an earlier version has tables of experiments too.
+    kept = {name: path for path, name in run_tables(planned).items() if path in members}
+    for name, path in kept.items():
+        yield name, "as in the runs", _other_table(archive, planned, name, path)
 
 
 def _other_final(run: FinishedRun) -> str | None:
@@ -54,35 +46,15 @@ def _other_final(run: FinishedRun) -> str | None:
     return None
 
 
-def _other_table(
-    table: pd.DataFrame,
-    paths: Mapping[str, Path],
-    mixed_versions: str,
-    universes: Sequence[Universe],
-) -> str | None:
-    """The first difference between a tidy table and the one joined from the rows of its runs.
-
-    ``paths`` are the files of these rows by the ids of the runs; ``universes`` are those of the
-    table, if it has any.
-    """
-    import pandas as pd
-
-    from ngo.analysis import results
-
-    if set(table["run"]) != paths.keys():
+def _other_table(archive: Archive, planned: Plan, name: str, path: str) -> str | None:
+    """The first difference between a table in the archive and the one joined from its runs."""
+    if absent := absent_run(archive, planned, [name]):
+        return f"the run {absent} is not in the archive"
+    table, ((_, joined),) = archive.table(path), joined_tables(archive, planned, [name])
+    if {*table["run"]} != {*joined["run"]}:
         return "it has other runs than the config"
-    if absent := [run for run, path in paths.items() if not path.exists()]:
-        return f"the run {absent[0]} is not in the archive"
-    file = io.BytesIO()
-    try:
-        together = results.aggregate(paths.values(), mixed_versions)
-        together = in_universes(together, universes) if universes else together
-        together.to_parquet(file, index=False)
-    except (ValueError, TypeError, LookupError) as error:
-        return f"its runs can't be joined ({' '.join(str(error).split())[:200]})"
-    joined = pd.read_parquet(file)
     # Runs with different fields give another order of columns in another order of runs.
-    if set(table.columns) != set(joined.columns) or len(table) != len(joined):
+    if {*table.columns} != {*joined.columns} or len(table) != len(joined):
         return "it has other columns or rows than its runs"
     for name in joined:
         if (row := unequal_row(table[name], joined[name])) is not None:

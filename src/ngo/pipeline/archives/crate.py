@@ -1,7 +1,8 @@
 """The provenance of an archive as a Workflow Run RO-Crate, profile 0.5.
 
-``ro-crate-metadata.json`` describes the workflow and its software, and each run of it: when it was
-made, by what, from what. Profile: https://w3id.org/ro/wfrun/workflow/0.5.
+``ro-crate-metadata.json`` describes the workflow and its software, and the training of its runs:
+on which data set and processor, by which revision, and when. Single runs are in the records, one
+line each. Profile: https://w3id.org/ro/wfrun/workflow/0.5.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def crate(
     arguments give the same bytes.
     """
     runs = sorted(records, key=lambda record: record["id"])
-    whole = _whole(members, about, runs)
+    whole, parts = _whole(members, about, runs), _trainings(members, runs)
     description = (
         f"Metrics and records of {len(runs)} training runs of a reproduction of “{PAPER}”, with "
         "configs and what its tables and figures are made from."
@@ -76,7 +77,7 @@ def crate(
             conformsTo=_refs(PROFILES),
             hasPart=_refs(map(quote, sorted(members))),
             mainEntity=_ref(WORKFLOW),
-            mentions=_refs([whole["@id"], *(f"#{run['id']}" for run in runs)]),
+            mentions=_refs(each["@id"] for each in (whole, *parts)),
         ),
         *(
             _entity(url, "CreativeWork", name=name, version=number)
@@ -86,7 +87,7 @@ def crate(
         _workflow(members[WORKFLOW]),
         *_software(runs),
         whole,
-        *(_action(members, run) for run in runs),
+        *parts,
         *(_file(name, members[name]) for name in sorted(members) if name != WORKFLOW),
     ]
     # One entity a line: compact, and easy to compare.
@@ -175,18 +176,33 @@ def _whole(members: Mapping[str, bytes], about: Mapping, runs: list[Mapping]) ->
     )
 
 
-def _action(members: Mapping[str, bytes], run: Mapping) -> Entity:
-    """The training of one run."""
-    start, end = _span(run)
-    processor, revision = run.get("processor", "unknown"), run.get("source") or "unknown"
-    data = f"results/data/{run['spec']['dataset']}.json"
+def _trainings(members: Mapping[str, bytes], runs: list[Mapping]) -> list[Entity]:
+    """The training of all runs on one data set, by one revision on one kind of processor."""
+    groups: dict[tuple[str, str, str], list[Mapping]] = {}
+    for run in runs:
+        made_by = run.get("processor") or "unknown", run.get("source") or "unknown"
+        groups.setdefault((run["spec"]["dataset"], *made_by), []).append(run)
+    return [_training(members, *key, groups[key], k) for k, key in enumerate(sorted(groups), 1)]
+
+
+def _training(
+    members: Mapping[str, bytes],
+    dataset: str,
+    processor: str,
+    revision: str,
+    runs: list[Mapping],
+    number: int,
+) -> Entity:
+    spans = [_span(run) for run in runs]
+    count = f"{len(runs)} run{'s' * (len(runs) != 1)}"
+    data = f"results/data/{dataset}.json"
     return _entity(
-        f"#{run['id']}",
+        f"#training-{number}",
         "CreateAction",
-        name=run["id"],
-        description=f"on {processor}; revision {revision}",
-        startTime=start,
-        endTime=end,
+        name=f"Training on {dataset}",
+        description=f"{count} on {processor}; revision {revision}",
+        startTime=min(start for start, _ in spans),
+        endTime=max(end for _, end in spans),
         instrument=_ref("#ngo"),
         object=_refs([quote(data)] if data in members else []),
         result=_refs([METRICS, RECORDS]),

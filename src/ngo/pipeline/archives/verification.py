@@ -1,8 +1,8 @@
 """The checks of ``ngo verify``.
 
-A forger can compute the sums of changed files. So tables are joined again from the rows of their
-runs (``consistency``), and some runs and measured cases, drawn by the verifier's seed, are made
-again and compared (``drawing``, ``retraining``, ``remeasuring``).
+A forger can compute the sums of changed files. So the parts must agree (``consistency``), and some
+runs and measured cases, drawn by the verifier's seed, are made again and compared (``drawing``,
+``retraining``, ``remeasuring``).
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ class Verification:
     def without_training(self) -> Iterator[Check]:
         """The checks of what the archive says of itself."""
         yield "sums", f"{len(self.archive.members)} files of the archive are intact", None
-        for name, fault in faults(self.archive, self.planned):
-            yield name, "as in the runs", fault
+        yield from faults(self.archive, self.planned)
         for name, fault in self._faults.items():
             yield name, "its cases are those of the config", fault
 

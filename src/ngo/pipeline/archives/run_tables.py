@@ -1,0 +1,92 @@
+"""The tidy tables of experiments, joined from the runs in an archive.
+
+An archive does not contain them, since they follow from its runs. (Archives of earlier versions
+do.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ngo.analysis.universes import in_universes
+from ngo.common.registry import UserError, in_a_line
+from ngo.pipeline.archives import limits
+from ngo.pipeline.archives.archive import Archive, refusing
+from ngo.pipeline.archives.packed_runs import RECORDS
+from ngo.pipeline.places import tidy_table
+from ngo.pipeline.plan import Plan
+from ngo.training.spec import RunSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALL = "runs"
+"""The name of the tidy table of all runs."""
+
+
+def run_tables(planned: Plan) -> dict[str, str]:
+    """The names of the tidy tables that are joined from runs, by their paths."""
+    return {tidy_table(planned.tier, name): name for name in (ALL, *planned.training)}
+
+
+def needed_tables(archive: Archive, planned: Plan) -> list[str]:
+    """The names of those that the archive's tables and figures read."""
+    shown = [name for name in archive.about["artefacts"] if name in planned.artefacts]
+    read = {table for name in shown for table in planned.tables(name)}
+    return [name for name in run_tables(planned).values() if name in read]
+
+
+def absent_run(archive: Archive, planned: Plan, names: Iterable[str]) -> str | None:
+    """The first run of the tables ``names`` that is not in the archive; None if all are."""
+    runs = archive.runs if RECORDS in archive.members else {}
+    needed = (spec.id for name in names for spec in _specs(planned, name))
+    return next((run for run in needed if run not in runs), None)
+
+
+def joined_tables(
+    archive: Archive, planned: Plan, names: Iterable[str]
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Those of ``names`` that are joined from runs, each with its table, as the workflow joins it.
+
+    Raises a UserError for an absent run, for runs that can't be joined, and if all tables together
+    are larger than is allowed.
+    """
+    known, left = run_tables(planned).values(), limits.TABLES
+    for name in (name for name in names if name in known):
+        with refusing(archive.path):
+            if absent := absent_run(archive, planned, [name]):
+                raise UserError(f"the run {absent} is not in it")
+            left -= _size(archive, planned, name)
+            if left < 0:
+                raise UserError("the tables of its runs are too large")
+            try:
+                table = _joined(archive, planned, name)
+            except (ValueError, TypeError, LookupError) as error:
+                raise UserError(f"its runs can't be joined ({in_a_line(error)[:200]})") from None
+        yield name, table
+
+
+def _specs(planned: Plan, name: str) -> list[RunSpec]:
+    """The runs of a table."""
+    return list(planned.runs.values()) if name == ALL else planned.training[name]
+
+
+def _size(archive: Archive, planned: Plan, name: str) -> int:
+    """The least memory that a table takes, in bytes, before it is joined."""
+    runs = {spec.id: archive.runs[spec.id] for spec in _specs(planned, name)}
+    rows = {run: len(each.columns["step"]) for run, each in runs.items()}
+    columns = {column for run in runs.values() for column in (*run.columns, *run.facts)}
+    universes = planned.universes.get(name)
+    placed = rows if universes is None else [run for each in universes for run in each.runs]
+    return 8 * len(columns) * sum(rows[run] for run in placed)
+
+
+def _joined(archive: Archive, planned: Plan, name: str) -> pd.DataFrame:
+    from ngo.analysis import results
+
+    runs = [archive.runs[spec.id] for spec in _specs(planned, name)]
+    each = [(run.columns, run.facts, run.record) for run in runs]
+    table = results.joined(each, planned.mixed_versions)
+    universes = planned.universes.get(name)
+    return table if universes is None else in_universes(table, universes)

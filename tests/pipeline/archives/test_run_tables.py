@@ -1,0 +1,52 @@
+"""The tidy tables of experiments, joined from the runs in an archive."""
+
+import pytest
+from two_figures import packed, two_figures
+
+from ngo.analysis.universes import Universe, in_universes
+from ngo.common.registry import UserError
+from ngo.pipeline.archives import limits
+from ngo.pipeline.archives.archive import Archive, read_archive
+from ngo.pipeline.archives.collect import with_runs
+from ngo.pipeline.archives.run_tables import absent_run, joined_tables, needed_tables
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.plan import plan
+
+
+@pytest.fixture
+def configs(tmp_path, monkeypatch):
+    """Those of two figures, whose inputs are in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return two_figures(tmp_path)
+
+
+def test_tables_of_its_runs_are_refused_if_one_is_absent_or_if_they_are_too_large(
+    configs, monkeypatch
+):
+    read, planned = read_archive(packed(configs)), plan(read_config(configs))
+    names = needed_tables(read, planned)
+    assert names == ["figS6"]
+    assert absent_run(read, planned, names) is None
+    first, *others = read.runs.values()
+    less = Archive("a.tar", with_runs(read.members, read.about, others))
+    with pytest.raises(UserError, match=f"'a.tar' is refused: the run {first.id} is not in it"):
+        dict(joined_tables(less, planned, names))
+    assert absent_run(less, planned, names) == first.id
+    monkeypatch.setattr(limits, "TABLES", 1000)
+    with pytest.raises(UserError, match="is refused: the tables of its runs are too large"):
+        dict(joined_tables(read, planned, names))
+
+
+def test_the_rows_of_runs_in_several_universes_are_repeated_and_count_for_the_limit(
+    configs, monkeypatch
+):
+    read, planned = read_archive(packed(configs)), plan(read_config(configs))
+    ((_, table),) = joined_tables(read, planned, ["figS6"])
+    universes = [Universe(k, {"lr": 0.1 * k}, tuple(read.runs)) for k in range(50)]
+    monkeypatch.setitem(planned.universes, "figS6", universes)
+    ((name, repeated),) = joined_tables(read, planned, ["spectra_tableS1", "figS6"])
+    assert (name, len(repeated)) == ("figS6", 50 * len(table))
+    assert repeated.equals(in_universes(table, universes))
+    monkeypatch.setattr(limits, "TABLES", 25 * 8 * table.size)
+    with pytest.raises(UserError, match="is refused: the tables of its runs are too large"):
+        dict(joined_tables(read, planned, ["figS6"]))

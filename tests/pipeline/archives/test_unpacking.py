@@ -1,0 +1,71 @@
+"""The folder that an archive is unpacked into, for the workflow."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from two_figures import ngo, packed, two_figures
+
+from ngo.analysis import results
+from ngo.common.registry import UserError
+from ngo.pipeline.archives.archive import read_archive, write_archive
+from ngo.pipeline.archives.collect import collect
+from ngo.pipeline.archives.unpacking import unpack
+from ngo.pipeline.config_files import read_config
+from ngo.pipeline.plan import plan
+
+
+@pytest.fixture
+def configs(tmp_path, monkeypatch):
+    """Those of two figures, whose inputs are in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return two_figures(tmp_path)
+
+
+def test_it_is_unpacked_into_a_folder_of_its_own_with_the_tables_of_its_runs(configs, tmp_path):
+    path, planned = packed(configs), plan(read_config(configs))
+    read = read_archive(path)
+    folder = unpack(read, planned, tmp_path / "shipped")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert folder == tmp_path / f"shipped/own-{digest[:8]}"
+    members = read.members
+    found = {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
+    records = {
+        f"results/runs/{run}/run.json": (tmp_path / f"results/runs/{run}/run.json").read_bytes()
+        for run in read.runs
+    }
+    assert len(records) > 1
+    table = "results/own/metrics/figS6.parquet"
+    runs = (f"results/runs/{run}/metrics.parquet" for run in read.runs)
+    results.write(results.aggregate(runs), tmp_path / "joined.parquet")
+    assert found.pop(table) == (tmp_path / "joined.parquet").read_bytes()
+    sources = {name for name in members if name.endswith((".smk", "Snakefile"))}
+    assert len(sources) > 2
+    assert found == {name: members[name] for name in members.keys() - sources} | records
+    assert unpack(read, planned, tmp_path / "shipped") == folder
+    (folder / table).write_bytes(b"other")
+    message = "figS6.parquet' has been changed since it was unpacked .expected sha256 .*, found"
+    with pytest.raises(UserError, match=message):
+        unpack(read, planned, tmp_path / "shipped")
+
+
+def test_an_archive_of_runs_alone_has_nothing_to_rebuild(configs, tmp_path):
+    packing = ["--finished", *(f"--config={name}" for name in configs), "--out", "runs.tar"]
+    out, planned = ngo("archive", *packing), plan(read_config(configs))
+    total, count = len(planned.runs), len(planned.training["figS6"])
+    assert f"runs of the config: {total}, packed: {count}, made by other code: 0, not fin" in out
+    with pytest.raises(UserError, match="has finished runs and no tables or figures"):
+        unpack(read_archive("runs.tar"), planned, tmp_path / "shipped")
+    assert "leave out 'fig1'" in ngo("archive", "fig1", *packing, code=2)
+
+
+def test_an_archive_of_measurements_alone_is_unpacked(configs, tmp_path):
+    members = collect([Path(name) for name in configs], ["tableS1"])
+    write_archive("a.tar", members)
+    folder = unpack(read_archive("a.tar"), plan(read_config(configs)), tmp_path / "shipped")
+    (table,) = folder.rglob("*.parquet")
+    assert table.read_bytes() == members[str(table.relative_to(folder))]
