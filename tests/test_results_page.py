@@ -14,7 +14,7 @@ from running import finished, start
 
 from ngo.pipeline.archives.archive import write_archive
 from ngo.pipeline.places import PAGES
-from ngo.report.results_markdown import BEGIN, END, moved, summary_of
+from ngo.report.results_markdown import BEGIN, END, for_readme, summary_of
 from ngo.report.shipped import SHIPPED, read_shipped
 
 
@@ -74,7 +74,7 @@ def test_documents_and_images_are_written_and_are_the_same_each_time(tool, repos
     assert page.startswith("# Results of the made-up tier\n")
     assert assumptions == "# Assumptions of the made-up tier\n\nAll of them.\n"
     assert not old.exists()
-    assert moved(summary_of(page), "results") == summary_of(readme)
+    assert for_readme(summary_of(page), "results") == summary_of(readme)
     told = read_shipped(repository / SHIPPED)
     assert told.answers["Is the theorem true?"].startswith("No: by the printed T* in only 204")
     assert "later" not in told.verdicts

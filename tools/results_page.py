@@ -26,7 +26,7 @@ from ngo.pipeline.places import FIRST, page_of, shipped_metrics, tier_folder
 from ngo.pipeline.report_contents import report_contents
 from ngo.report.contents import Contents, text
 from ngo.report.play_page import play_page
-from ngo.report.results_markdown import moved, replaced, results_markdown, summary, summary_of
+from ngo.report.results_markdown import for_readme, replaced, results_markdown, summary, summary_of
 from ngo.report.shipped import SHIPPED, as_shipped, read_shipped
 from ngo.report.small_images import small_png
 
@@ -93,7 +93,7 @@ def pages(contents: Contents) -> dict[str, str]:
     found[f"{listed}.md"] = f"# Assumptions of the {contents.tier} tier\n\n{assumptions}"
     found = {f"docs/{name}": written for name, written in found.items()}
     if contents.tier == FIRST:
-        block = moved(summary(contents, page), page)
+        block = for_readme(summary(contents, page), page)
         found[SHIPPED.as_posix()] = as_shipped(contents)
         found["README.md"] = replaced(text(REPOSITORY / "README.md"), block)
     return found
@@ -122,7 +122,7 @@ def stale(tier: str) -> str | int:
             if text(REPOSITORY / path) != page:
                 return f"{path} is out of date; run make results-page."
     page, readme = (text(REPOSITORY / name) for name in ("docs/results.md", "README.md"))
-    if summary_of(readme) != moved(summary_of(page), "results"):
+    if summary_of(readme) != for_readme(summary_of(page), "results"):
         return "README.md does not have the summary of docs/results.md; run make results-page."
     told, board = read_shipped(REPOSITORY / SHIPPED), text(REPOSITORY / "docs/results/claims.md")
     if told.verdicts != measured(board):

@@ -74,6 +74,12 @@ def test_a_word_that_says_it_is_not_said_twice():
         "Yes, where decided: on A by 4.12 points [2.25, 6]; undecided on B, 0.25 points [−1, 1.5]."
     )
     assert answered(row("B", **UNDECIDED)).sentence == "Undecided: on B, 0.25 points [−1, 1.5]."
+    for rows, heads in (
+        ([row("A"), row("B", **UNDECIDED)], ["Yes:", "Undecided:"]),
+        ([row("A"), row("B")], [""]),
+        ([row("A", **UNDECIDED)], [""]),
+    ):
+        assert [head for head, _ in answered(*rows).lines] == heads
 
 
 def test_what_is_left_out_is_named():

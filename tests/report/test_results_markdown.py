@@ -9,10 +9,11 @@ from made_up_page import ROWS, contents
 
 from ngo.report.findings import LATER, findings
 from ngo.report.results_markdown import (
+    ANSWER,
     BEGIN,
     END,
     escaped,
-    moved,
+    for_readme,
     replaced,
     results_markdown,
     summary,
@@ -44,7 +45,7 @@ def test_the_first_page_opens_with_the_answers_and_is_the_same_each_time(made):
         "  - Not run: on CIFAR-10.",
         "- Is the theorem true? **No.**",
     ]
-    assert page.splitlines()[11].startswith("  - No: [by the printed T\\*](own/claims.md#")
+    assert page.splitlines()[11].startswith("  - [by the printed T\\*](own/claims.md#")
     assert LATER not in page
     assert "Of 5 claims, 1 holds, 1 fails" in page
     assert "`make paper PAPER=own` makes these" in page
@@ -112,12 +113,31 @@ def test_a_summary_can_stand_in_the_folder_above(made):
     block = summary(made, "own")
     assert block.startswith(f"{BEGIN}\n\n- Is it better?")
     assert "12 runs." in block
-    above = moved(block, "own")
+    above = for_readme(block, "own")
     assert "[on MNIST](docs/own/claims.md#claim-order)" in above
     assert "](docs/images/own/fig8.png)" in above
-    assert above.replace("](docs/", "](") == block
+    assert for_readme(above, "own") == above
+    kept = above.replace("](docs/", "](").splitlines()
+    lines = [line for line in block.splitlines() if not line.startswith(ANSWER)]
+    assert [line for line in kept if not line.startswith(ANSWER)] == lines
     only = [each for each in ROWS if each.claim == "open"]
     assert "is undecided" in summary(replace(made, findings=findings(only, None)), "own")
+
+
+def test_for_the_readme_an_answer_has_the_first_claim_of_each_kind_and_none_that_was_not_run():
+    block = (
+        "- Is it so? **Partly.**\n"
+        "  - Yes: [on A](own/claims.md#a) by 2 points \\[1, 3\\]; [on B](own/claims.md#b) by 1.\n"
+        "  - No: [on C](own/claims.md#c) (of 4 cells; 2 fail).\n"
+        "  - Not run: on D; on E.\n\n"
+        "Of 4 claims; [2](own/claims.md) hold.\n"
+    )
+    assert for_readme(block, "own") == (
+        "- Is it so? **Partly.**\n"
+        "  - Yes: [on A](docs/own/claims.md#a) by 2 points \\[1, 3\\].\n"
+        "  - No: [on C](docs/own/claims.md#c) (of 4 cells; 2 fail).\n\n"
+        "Of 4 claims; [2](docs/own/claims.md) hold.\n"
+    )
 
 
 def test_a_tier_without_the_figure_has_a_summary_without_it(made):

@@ -6,6 +6,7 @@ verdicts are made from its tidy tables by this repository's code.
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -103,8 +104,11 @@ def claims_of(planned: Plan, archive: Archive) -> list[BoardClaim]:
 
 def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str, pd.DataFrame]:
     """The tidy tables of an archive by name: of its runs, and of measurements."""
+    import pandas as pd
+
     names = list(names)
-    joined = dict(joined_tables(archive, planned, names))
+    found = joined_tables(archive, planned, names)
+    joined = {name: pd.read_parquet(io.BytesIO(content)) for name, content in found}
     paths = {name: tidy_table(planned.tier, name) for name in names if name not in joined}
     return joined | {k: archive.table(path) for k, path in paths.items() if path in archive.members}
 

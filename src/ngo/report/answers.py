@@ -83,6 +83,13 @@ class Answer:
         return [(kind, list(each)) for kind, each in groupby(self.parts, lambda part: part.kind)]
 
     @property
+    def lines(self) -> list[tuple[str, list[Part]]]:
+        """The same, each with what its line begins with: nothing where the first word says it."""
+        found = self.groups
+        alone = len(found) == 1 and self.word.lower() == found[0][0]
+        return [("" if alone else kind.capitalize() + ":", parts) for kind, parts in found]
+
+    @property
     def sentence(self) -> str:
         """The answer as plain text."""
         said = "; ".join(

@@ -23,6 +23,9 @@ from verdicts.statistics.judgement import NOT_RUN
 BEGIN = "<!-- summary: written by make results-page -->"
 END = "<!-- end of the summary -->"
 
+ANSWER = "  - "
+"""How a line under a question begins."""
+
 TOP = 4
 """How many paragraphs of a page are its top."""
 
@@ -162,9 +165,14 @@ def summary(contents: Contents, name: str) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def moved(block: str, name: str) -> str:
-    """A summary with the links of a file in the folder above docs/."""
-    return re.sub(rf"(?<!\\)\]\((?=images/|{name}/)", "](docs/", block)
+def for_readme(block: str, name: str) -> str:
+    """A summary in short, for README.md in the folder above docs/.
+
+    Of the claims that say yes, no, … to a question it has the first.
+    """
+    lines = [line for line in block.split("\n") if not line.startswith(ANSWER) or "](" in line]
+    first = [re.sub(r"; \[.*", ".", line) if line.startswith(ANSWER) else line for line in lines]
+    return re.sub(rf"(?<!\\)\]\((?=images/|{name}/)", "](docs/", "\n".join(first))
 
 
 def _answered(answer: Answer, page: str) -> str:
@@ -173,13 +181,14 @@ def _answered(answer: Answer, page: str) -> str:
     Each label is a link to its claim on ``page``.
     """
     lines = [f"- {escaped(answer.question)} **{answer.word}.**"]
-    for kind, parts in answer.groups:
+    for head, parts in answer.lines:
         said = "; ".join(
             f"[{escaped(part.label)}]({page}#{part.row.anchor}){escaped(part.after)}"
             for part in parts
         )
-        lines.append(f"  - {kind.capitalize()}: {said}.")
-    return "\n".join([*lines, *([f"  - {escaped(answer.left_out)}"] if answer.left_out else [])])
+        lines.append(f"{ANSWER}{head} {said}." if head else f"{ANSWER}{said}.")
+    left_out = [ANSWER + escaped(answer.left_out)] if answer.left_out else []
+    return "\n".join([*lines, *left_out])
 
 
 def topics_table(found: Findings, page: str) -> str:

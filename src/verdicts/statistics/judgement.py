@@ -109,7 +109,7 @@ def judge_every(cells: Sequence[Verdict]) -> Verdict:
     if len(counted) == 1:
         only = verdicts[0]
         below = all(cell.below_margin for cell in cells)
-        reason = cells[0].reason if only in (UNDECIDED, NOT_RUN) else ""
+        reason = cells[0].reason if only in (UNDECIDED, NOT_RUN) else f"in all {len(cells)} cells"
         return Verdict(only, reason, below_margin=below)
     return Verdict(UNDECIDED, reason)
 

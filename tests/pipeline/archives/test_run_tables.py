@@ -1,5 +1,8 @@
 """The tidy tables of experiments, joined from the runs in an archive."""
 
+import io
+
+import pandas as pd
 import pytest
 from two_figures import packed, two_figures
 
@@ -32,7 +35,7 @@ def test_tables_of_its_runs_are_refused_if_one_is_absent_or_if_they_are_too_larg
     with pytest.raises(UserError, match=f"'a.tar' is refused: the run {first.id} is not in it"):
         dict(joined_tables(less, planned, names))
     assert absent_run(less, planned, names) == first.id
-    monkeypatch.setattr(limits, "TABLES", 1000)
+    monkeypatch.setattr(limits, "JOINED", 1000)
     with pytest.raises(UserError, match="is refused: the tables of its runs are too large"):
         dict(joined_tables(read, planned, names))
 
@@ -41,12 +44,23 @@ def test_the_rows_of_runs_in_several_universes_are_repeated_and_count_for_the_li
     configs, monkeypatch
 ):
     read, planned = read_archive(packed(configs)), plan(read_config(configs))
-    ((_, table),) = joined_tables(read, planned, ["figS6"])
+    ((_, content),) = joined_tables(read, planned, ["figS6"])
+    table = pd.read_parquet(io.BytesIO(content))
     universes = [Universe(k, {"lr": 0.1 * k}, tuple(read.runs)) for k in range(50)]
     monkeypatch.setitem(planned.universes, "figS6", universes)
-    ((name, repeated),) = joined_tables(read, planned, ["spectra_tableS1", "figS6"])
+    ((name, content),) = joined_tables(read, planned, ["spectra_tableS1", "figS6"])
+    repeated = pd.read_parquet(io.BytesIO(content))
     assert (name, len(repeated)) == ("figS6", 50 * len(table))
     assert repeated.equals(in_universes(table, universes))
-    monkeypatch.setattr(limits, "TABLES", 25 * 8 * table.size)
+    monkeypatch.setattr(limits, "JOINED", 25 * 8 * table.size)
     with pytest.raises(UserError, match="is refused: the tables of its runs are too large"):
+        dict(joined_tables(read, planned, ["figS6"]))
+
+
+@pytest.mark.parametrize("value", [10**23, [[1], "a"], "\ud800"])
+def test_runs_with_values_that_no_table_has_are_refused(configs, value):
+    read, planned = read_archive(packed(configs)), plan(read_config(configs))
+    for run in read.runs.values():
+        run.record["spec"]["of_a_plugin"] = value if run.id == min(read.runs) else None
+    with pytest.raises(UserError, match="is refused: its runs can't be joined"):
         dict(joined_tables(read, planned, ["figS6"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 
 from ngo.pipeline.archives.agreement import unequal_row
@@ -48,9 +49,12 @@ def _other_final(run: FinishedRun) -> str | None:
 
 def _other_table(archive: Archive, planned: Plan, name: str, path: str) -> str | None:
     """The first difference between a table in the archive and the one joined from its runs."""
+    import pandas as pd
+
     if absent := absent_run(archive, planned, [name]):
         return f"the run {absent} is not in the archive"
-    table, ((_, joined),) = archive.table(path), joined_tables(archive, planned, [name])
+    ((_, content),) = joined_tables(archive, planned, [name])
+    table, joined = archive.table(path), pd.read_parquet(io.BytesIO(content))
     if {*table["run"]} != {*joined["run"]}:
         return "it has other runs than the config"
     # Runs with different fields give another order of columns in another order of runs.

@@ -27,5 +27,8 @@ RECORDS = 64 * MIB
 #: Bytes of all tables, decoded.
 TABLES = 768 * MIB
 
+#: Bytes of all tables that are joined from the runs.
+JOINED = 256 * MIB
+
 #: Columns of a table.
 COLUMNS = 1000

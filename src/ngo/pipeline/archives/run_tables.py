@@ -6,8 +6,8 @@ do.)
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from ngo.analysis.universes import in_universes
 from ngo.common.registry import UserError, in_a_line
@@ -17,9 +17,6 @@ from ngo.pipeline.archives.packed_runs import RECORDS
 from ngo.pipeline.places import tidy_table
 from ngo.pipeline.plan import Plan
 from ngo.training.spec import RunSpec
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALL = "runs"
 """The name of the tidy table of all runs."""
@@ -46,13 +43,13 @@ def absent_run(archive: Archive, planned: Plan, names: Iterable[str]) -> str | N
 
 def joined_tables(
     archive: Archive, planned: Plan, names: Iterable[str]
-) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Those of ``names`` that are joined from runs, each with its table, as the workflow joins it.
+) -> Iterator[tuple[str, bytes]]:
+    """Those of ``names`` that are joined from runs, each with the bytes of the workflow's table.
 
     Raises a UserError for an absent run, for runs that can't be joined, and if all tables together
     are larger than is allowed.
     """
-    known, left = run_tables(planned).values(), limits.TABLES
+    known, left = run_tables(planned).values(), limits.JOINED
     for name in (name for name in names if name in known):
         with refusing(archive.path):
             if absent := absent_run(archive, planned, [name]):
@@ -62,7 +59,7 @@ def joined_tables(
                 raise UserError("the tables of its runs are too large")
             try:
                 table = _joined(archive, planned, name)
-            except (ValueError, TypeError, LookupError) as error:
+            except (ValueError, TypeError, LookupError, OverflowError, RuntimeError) as error:
                 raise UserError(f"its runs can't be joined ({in_a_line(error)[:200]})") from None
         yield name, table
 
@@ -82,11 +79,14 @@ def _size(archive: Archive, planned: Plan, name: str) -> int:
     return 8 * len(columns) * sum(rows[run] for run in placed)
 
 
-def _joined(archive: Archive, planned: Plan, name: str) -> pd.DataFrame:
+def _joined(archive: Archive, planned: Plan, name: str) -> bytes:
     from ngo.analysis import results
 
     runs = [archive.runs[spec.id] for spec in _specs(planned, name)]
     each = [(run.columns, run.facts, run.record) for run in runs]
     table = results.joined(each, planned.mixed_versions)
     universes = planned.universes.get(name)
-    return table if universes is None else in_universes(table, universes)
+    file = io.BytesIO()
+    whole = table if universes is None else in_universes(table, universes)
+    whole.to_parquet(file, index=False)
+    return file.getvalue()

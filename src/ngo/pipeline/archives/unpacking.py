@@ -69,8 +69,8 @@ def _files(archive: Archive, planned: Plan) -> Members:
         former = parquet.read_schema(io.BytesIO(files[name])).names
         if former != [present(each, f"archive, {str(archive.path)!r}") for each in former]:
             files[name] = archive.table(name).to_parquet(index=False)
-    for name, table in joined_tables(archive, planned, needed_tables(archive, planned)):
-        files[tidy_table(planned.tier, name)] = table.to_parquet(index=False)
+    for name, content in joined_tables(archive, planned, needed_tables(archive, planned)):
+        files[tidy_table(planned.tier, name)] = content
     if RECORDS in files:  # one file for each, as pages of results read them
         for run in archive.runs.values():
             files[f"results/runs/{run.id}/run.json"] = run.record_text.encode()
