@@ -218,9 +218,14 @@ class Row:
         return "; ".join(parts)
 
     def with_unit(self, value: float) -> str:
-        """A number in the claim's unit; a dash for NaN."""
+        """A number in the claim's unit: a dash for NaN, 0 for rounding beside the interval."""
+        if abs(value) < ROUNDING * (self.high - self.low):
+            value = 0.0
         return f"{number(value)} {'' if math.isnan(value) else self.unit}".strip()
 
+
+ROUNDING = 1e-9
+"""The share of an interval below which a number is rounding."""
 
 COLUMNS = [field.name for field in fields(Row)]
 """The columns of a table of rows."""

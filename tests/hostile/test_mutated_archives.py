@@ -16,6 +16,7 @@ from running import finished, start
 
 from ngo.pipeline.archives.archive import read_archive
 from ngo.report.html_page import FOLDER
+from ngo.report.play_page import play_page
 
 CHUNKS, SIZE = 16, 250
 OWN = (FOLDER / "page.js").read_text(encoding="utf-8").strip()
@@ -100,8 +101,11 @@ def test_texts_of_an_archive_are_neither_html_nor_links_on_any_page(good, tmp_pa
         "test.md",
     }
     for path in pages:
-        text = path.read_text(encoding="utf-8").replace(r"\<", "").replace(r"\]", "")
-        text = text.replace(f"<script>\n{OWN}", "")
+        text = path.read_text(encoding="utf-8")
+        if path.name == "play.html":  # it has scripts of its own, and nothing of an archive
+            assert text == play_page()
+            continue
+        text = text.replace(r"\<", "").replace(r"\]", "").replace(f"<script>\n{OWN}", "")
         assert "<script" not in text, path
         assert "<img src=x" not in text, path
         assert path.suffix != ".md" or "](http://b" not in text, path

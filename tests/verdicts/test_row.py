@@ -37,6 +37,12 @@ def test_cases_are_counted_and_ratios_are_factors_too():
     assert (absent.measured, absent.counted) == ("–", "–")
 
 
+def test_a_number_that_is_rounding_beside_its_interval_is_zero():
+    assert row("a", estimate=-1.4e-15, low=-0.8, high=0.8).measured == "0 points"
+    assert row("a", estimate=1e-15, low=0.9e-15, high=1.1e-15).measured == "1 · 10^−15 points"
+    assert row("a", estimate=1e-15, low=NAN, high=NAN).measured == "1 · 10^−15 points"
+
+
 def test_the_hardest_case_is_printed_with_its_limit_and_their_ratio():
     hard = row("a", **EMPTY, hardest="n = 2", hardest_measured=0.5, hardest_limit=0.25)
     assert hard.hardest_case == "hardest: n = 2, 0.5 for a limit of 0.25 (ratio 2)"

@@ -32,6 +32,7 @@ def test_a_description_that_fits_its_archive():
         ({"tier": "own\0"}, "is not allowed"),
         ({"tier": "../own"}, "is not allowed"),
         ({"tier": "runs", "config": {"tier": "runs"}}, "the tier 'runs' is not allowed"),
+        ({"tier": "x" * 101}, "is not allowed"),
         ({"tier": "other"}, "is not that of the config"),
         ({"config": "config"}, "'config' is 'config', which is no dict"),
         ({"whole": "yes"}, "'whole' is 'yes', which is no bool"),

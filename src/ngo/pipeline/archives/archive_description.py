@@ -49,7 +49,7 @@ _KINDS = {"tier": str, "artefacts": list, "whole": bool, "configs": list, "confi
 
 def _check_tier(about: Mapping) -> None:
     tier = about["tier"]
-    if not re.fullmatch("[a-z0-9_-]+", tier) or tier in SHARED:
+    if not re.fullmatch("[a-z0-9_-]{1,100}", tier) or tier in SHARED:
         raise UserError(f"the tier {shown(tier)} is not allowed")
     if about["config"].get("tier") != tier:
         raise UserError(f"the tier {tier!r} is not that of the config")

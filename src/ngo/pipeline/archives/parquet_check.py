@@ -4,7 +4,8 @@ A small file can declare anything: a page that decompresses to gigabytes, or a r
 billions of equal values. So the headers of all pages are read, and only plain columns, in the few
 encodings that pyarrow writes by default, are allowed.
 
-Source: the Parquet format, https://github.com/apache/parquet-format (PageHeader, compact Thrift).
+Source: the Parquet format, https://github.com/apache/parquet-format (compact Thrift of
+FileMetaData and PageHeader).
 """
 
 from __future__ import annotations
@@ -35,6 +36,12 @@ _FAULTS = (LookupError, TypeError, AttributeError, RecursionError)
 _DATA, _DICTIONARY, _DATA_2 = 0, 2, 3
 _HEADER = {_DATA: (5, 1, 2), _DICTIONARY: (7, 1, 2), _DATA_2: (8, 1, 4)}
 
+#: The numbers of fields in the structs of a footer: of the file, a row group, a column, its chunk.
+_ROWS, _GROUPS = 3, 4
+_COLUMNS, _GROUP_ROWS = 1, 3
+_CHUNK = 3
+_CODEC, _VALUES, _SIZE, _DATA_OFFSET, _DICTIONARY_OFFSET = 4, 5, 7, 9, 11
+
 
 def decoded_bytes(content: bytes, most: int = TABLES) -> int:
     """The memory that a table takes when it is decoded, in bytes.
@@ -49,7 +56,7 @@ def decoded_bytes(content: bytes, most: int = TABLES) -> int:
         file = parquet.ParquetFile(io.BytesIO(content), **limits)
         texts = _check_columns(file)
         size = file.metadata.num_rows * 8 * max(1, file.metadata.num_columns)
-        if max(size, _decompressed(content, file.metadata)) > most:
+        if max(size, _decompressed(content)) > most:
             raise ValueError("it is too large when it is decoded")
         # With dictionaries, equal texts take no memory.
         size += _text_bytes(parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts))
@@ -89,43 +96,35 @@ def _text_bytes(file: parquet.ParquetFile) -> int:
     return total
 
 
-def _decompressed(content: bytes, metadata: parquet.FileMetaData) -> int:
-    """The bytes of all pages, decompressed; a ValueError for a page that is not allowed."""
-    if not set(_codecs(content)) <= set(CODECS):
-        raise ValueError("its columns are compressed in another way")
-    total = rows = 0
-    for k in range(metadata.num_row_groups):
-        group = metadata.row_group(k)
-        rows += group.num_rows
-        for n in range(group.num_columns):
-            chunk = group.column(n)
-            if chunk.num_values != group.num_rows:
-                raise ValueError("its columns are not all there")
-            starts = [chunk.data_page_offset]
-            if chunk.has_dictionary_page and chunk.dictionary_page_offset:
-                starts.append(chunk.dictionary_page_offset)
-            start, size = min(starts), chunk.total_compressed_size
-            if start < 4 or size < 0 or start + size > len(content):
-                raise ValueError("its pages are not in the file")
-            values = 0
-            for kind, count, decompressed in _pages(content[start : start + size]):
-                total += decompressed
-                values += count if kind != _DICTIONARY else 0
-            if values != group.num_rows:
-                raise ValueError("its pages have other rows than it declares")
-    if rows != metadata.num_rows:
-        raise ValueError("its parts have other rows than it declares")
-    return total
+def _decompressed(content: bytes) -> int:
+    """The bytes of all pages, decompressed; a ValueError for a page that is not allowed.
 
-
-def _codecs(content: bytes) -> Iterator[object]:
-    """The codec of each column, from the footer: pyarrow ends the process for an unknown one."""
+    The footer is read here: pyarrow ends the process for some that are damaged.
+    """
     footer = content[: len(content) - 8]
     size = int.from_bytes(content[-8:-4], "little")
     metadata, _ = _struct(footer, max(0, len(footer) - size))
-    for group in metadata[4]:
-        for column in group[1]:
-            yield column[3][4]
+    total = 0
+    for group in metadata[_GROUPS]:
+        for column in group[_COLUMNS]:
+            chunk = column[_CHUNK]
+            if chunk[_CODEC] not in CODECS:
+                raise ValueError("its columns are compressed in another way")
+            if chunk[_VALUES] != group[_GROUP_ROWS]:
+                raise ValueError("its columns are not all there")
+            # An offset of 0 stands for no dictionary.
+            start = min(chunk[_DATA_OFFSET], chunk.get(_DICTIONARY_OFFSET) or chunk[_DATA_OFFSET])
+            if start < 4 or chunk[_SIZE] < 0 or start + chunk[_SIZE] > len(content):
+                raise ValueError("its pages are not in the file")
+            values = 0
+            for kind, count, decompressed in _pages(content[start : start + chunk[_SIZE]]):
+                total += decompressed
+                values += count if kind != _DICTIONARY else 0
+            if values != group[_GROUP_ROWS]:
+                raise ValueError("its pages have other rows than it declares")
+    if sum(group[_GROUP_ROWS] for group in metadata[_GROUPS]) != metadata[_ROWS]:
+        raise ValueError("its parts have other rows than it declares")
+    return total
 
 
 def _pages(content: bytes) -> Iterator[tuple[int, int, int]]:
@@ -155,6 +154,8 @@ def _struct(content: bytes, place: int) -> tuple[dict[int, Any], int]:
             number += head >> 4
         else:
             number, place = _integer(content, place)
+        if number in fields:  # of which readers take one or the other
+            raise ValueError("it has a field twice")
         fields[number], place = _value(content, place, head & 15)
     return fields, place + 1
 
