@@ -68,12 +68,8 @@ initial parameters, batches and graphs.
 
 **The claim** says that the mean of this number over seeds is `above` a value, `below` it, or
 `near` it, within a margin. `paper` compares with the paper's printed value. Directions and
-margins are in the file before the runs are made, but for six claims of [beyond.md](beyond.md):
-`merge-gossip`, `merge-grows-with-V`, `rounds-capped-over-chebyshev`, `seconds-ngo-over-base-2`,
-`compression-over-gossip` and `compression-ngo` were written up to an hour and a half after the
-first runs of that page had started. Some of its grids of γ, p and learning rates came after first
-results, too: they were widened where the best value was the last on a side, or made closer. No
-direction and no margin of that page was changed.
+margins are in the file before the runs are made. Each page says how many of its claims were changed
+after the first run, or came later.
 
 **The test.** With fewer than {EXACT_FROM} seeds, Student's t test. From {EXACT_FROM} seeds on,
 the exact sign-flip test, which assumes no distribution but symmetry; both p values are in the
