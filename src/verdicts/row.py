@@ -219,7 +219,8 @@ class Row:
 
     def with_unit(self, value: float) -> str:
         """A number in the claim's unit: a dash for NaN, 0 for rounding beside the interval."""
-        if abs(value) < ROUNDING * (self.high - self.low):
+        width = self.high - self.low
+        if math.isfinite(width) and abs(value) < ROUNDING * width:
             value = 0.0
         return f"{number(value)} {'' if math.isnan(value) else self.unit}".strip()
 

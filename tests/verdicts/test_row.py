@@ -1,5 +1,7 @@
 """Rows of verdicts: how they are printed, written and read."""
 
+import math
+
 import pandas as pd
 import pytest
 from made_up_page import EMPTY, NAN, ROWS, row
@@ -41,6 +43,7 @@ def test_a_number_that_is_rounding_beside_its_interval_is_zero():
     assert row("a", estimate=-1.4e-15, low=-0.8, high=0.8).measured == "0 points"
     assert row("a", estimate=1e-15, low=0.9e-15, high=1.1e-15).measured == "1 · 10^−15 points"
     assert row("a", estimate=1e-15, low=NAN, high=NAN).measured == "1 · 10^−15 points"
+    assert row("a", estimate=4.5, low=1.5, high=math.inf).measured == "4.5 points"
 
 
 def test_the_hardest_case_is_printed_with_its_limit_and_their_ratio():

@@ -61,15 +61,16 @@ def verify(
     trusted: bool,
     data_root: Path | None,
 ) -> None:
-    """Check an ARCHIVE: its sums, its tables, and runs and measurements that the seed draws.
+    """Check an ARCHIVE: its sums, its records, and runs and measurements that the seed draws.
 
-    Tables must equal the rows of their runs. The drawn runs are trained again, and the drawn cases
-    of measurements are measured again. On the kind of processor that made them, they must be the
-    same bit for bit. Elsewhere, the tolerance is the difference between two roundings
-    (docs/archives.md). Runs that other code made are not drawn: check out the revision that made
-    them. With --claim, --sample runs are drawn for each claim. Exit status 1 if a check fails.
+    All runs that its tables need must be there, with the values of the config. The drawn runs are
+    trained again, and the drawn cases of measurements are measured again. On the kind of processor
+    that made them, they must be the same bit for bit. Elsewhere, the tolerance is the difference
+    between two roundings (docs/archives.md). Runs that other code made are not drawn: check out the
+    revision that made them. With --claim, --sample runs are drawn for each claim. Exit status 1 if
+    a check fails.
 
-    Check all sums and tables of a shipped archive, without training:
+    Check all sums and records of a shipped archive, without training:
       ngo verify results/archive/d2-metrics.tar --sample 0
     """
     cases = (1 if sample else 0) if measurements is None else measurements

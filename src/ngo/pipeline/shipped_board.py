@@ -1,7 +1,7 @@
 """The tables of the board, from the shipped archives of metrics and the papers' configs.
 
 An archive may be a stranger's: it is checked as in ``ngo rebuild``, and nothing of it runs. The
-verdicts are made from its tidy tables by this repository's code.
+verdicts are made from its runs and its measurements by this repository's code.
 """
 
 from __future__ import annotations

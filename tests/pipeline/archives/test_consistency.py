@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from small_archives import (
     TABLE,
+    fitted,
     forged,
     forged_table,
     in_this_process,
@@ -80,10 +81,24 @@ def test_the_order_of_a_tables_columns_does_not_matter_but_each_column_does(own)
     assert "pass  own: as in the runs" in out
     less = forged_table(earlier, TABLE, lambda table: table[names[1:]])
     out = verified(less, "--seed", 0, "--sample", 0, code=1)
-    assert "FAIL  own: it has other columns or rows than its runs" in out
+    assert "FAIL  own: it has other columns than its runs" in out
+    for name in ("run", "step"):
+        less = forged_table(earlier, TABLE, lambda table, name=name: table.drop(columns=name))
+        out = verified(less, "--seed", 0, "--sample", 0, code=1)
+        assert "FAIL  own: it has other columns than its runs" in out
     other = forged_table(earlier, TABLE, lambda table: table[table["run"] != table["run"][0]])
     out = verified(other, "--seed", 0, "--sample", 0, code=1)
     assert "FAIL  own: it has other runs than the config" in out
+
+
+def test_runs_under_the_names_of_others_are_found_without_training(own):
+    runs = Archive("own.tar", own).runs
+    for run in runs.values():
+        method = run.record["spec"]["method"]
+        run.record["spec"]["method"] = {"ngo": "gossip", "gossip": "ngo"}[method]
+    changed = fitted({**own, **packed(runs.values())})
+    out = verified(changed, "--seed", 0, "--sample", 0, code=1)
+    assert f"FAIL  records: {min(runs)}: its record has method " in out
 
 
 def test_a_record_that_does_not_fit_or_an_absent_run_is_found(own):

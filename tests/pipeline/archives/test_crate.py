@@ -126,6 +126,14 @@ def test_runs_of_one_data_set_processor_and_revision_are_one_action():
     assert action["endTime"] == "2026-01-03T03:05:06+00:00"
 
 
+def test_a_run_without_a_data_set_has_an_action_too():
+    run = made_up_run(tiny())
+    run.record["spec"]["dataset"] = None
+    graph = json.loads(crate(MEMBERS, ABOUT, [RUNS[0].record, run.record]))["@graph"]
+    named = [each["name"] for each in graph if each["@id"].startswith("#training")]
+    assert named == [f"Training on {tiny().dataset}", "Training on unknown data"]
+
+
 def test_the_workflow_run_has_the_workflow_as_its_instrument(entities):
     action = entities["#workflow-run"]
     assert ids(action["instrument"]) == [WORKFLOW]

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from ngo.pipeline.archives.limits import MIB
-from ngo.pipeline.archives.parquet_check import decoded_bytes
+from ngo.pipeline.archives.parquet_check import _struct, decoded_bytes
 
 
 def written(table, **options):
@@ -66,6 +66,35 @@ def test_every_changed_bit_of_a_footer_is_read_or_refused_and_does_not_end_the_p
             except ValueError:
                 refused += 1
     assert refused > size
+
+
+def field(number, kind, value):
+    """A field of a compact Thrift struct, with its number written out."""
+    return bytes([kind]) + integer(number) + integer(value)
+
+
+def integer(value):
+    """A zigzag varint."""
+    value, found = 2 * value, []
+    while value > 127:
+        found.append(128 | value & 127)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def test_a_field_that_readers_could_take_for_another_is_refused():
+    offset, i64, i32 = 9, 6, 5
+    assert _struct(field(offset, i64, 4) + b"\0", 0)[0] == {(offset, i64): 4}
+    for other in (field(offset, i64, 8), field(2**16 + offset, i64, 8), field(2**15, i64, 8)):
+        with pytest.raises(ValueError, match="a field twice, or one that no reader knows"):
+            _struct(field(offset, i64, 4) + other + b"\0", 0)
+    assert (offset, i64) not in _struct(field(offset, i32, 4) + b"\0", 0)[0]
+
+
+def test_a_footer_that_is_too_large_is_refused():
+    content = written(pa.table({"x": np.zeros(15_000)}), row_group_size=1)
+    with pytest.raises(ValueError, match="its footer is too large"):
+        decoded_bytes(content)
 
 
 def test_few_bytes_that_become_many_are_refused():

@@ -11,7 +11,7 @@ from ngo.common.registry import UserError
 from ngo.pipeline.archives import limits
 from ngo.pipeline.archives.archive import Archive, read_archive
 from ngo.pipeline.archives.collect import with_runs
-from ngo.pipeline.archives.run_tables import absent_run, joined_tables, needed_tables
+from ngo.pipeline.archives.run_tables import absent_run, joined_tables, needed_tables, relabelled
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
 
@@ -55,6 +55,27 @@ def test_the_rows_of_runs_in_several_universes_are_repeated_and_count_for_the_li
     monkeypatch.setattr(limits, "JOINED", 25 * 8 * table.size)
     with pytest.raises(UserError, match="is refused: the tables of its runs are too large"):
         dict(joined_tables(read, planned, ["figS6"]))
+
+
+def test_texts_count_for_the_limit_in_each_row(configs, monkeypatch):
+    read, planned = read_archive(packed(configs)), plan(read_config(configs))
+    run = read.runs[min(read.runs)]
+    run.record["spec"]["of_a_plugin"] = "a" * 10**6
+    monkeypatch.setattr(limits, "JOINED", 10**6)
+    with pytest.raises(UserError, match="is refused: the tables of its runs are too large"):
+        dict(joined_tables(read, planned, ["figS6"]))
+    run.record["spec"]["of_a_plugin"] = "a"
+    assert dict(joined_tables(read, planned, ["figS6"]))
+
+
+def test_a_run_under_the_name_of_another_is_refused(configs):
+    read, planned = read_archive(packed(configs)), plan(read_config(configs))
+    assert relabelled(read, planned) is None
+    name = min(read.runs)
+    read.runs[name].record["spec"]["workers"] += 1
+    with pytest.raises(UserError, match=f"is refused: {name}: its record has workers "):
+        dict(joined_tables(read, planned, ["figS6"]))
+    assert relabelled(read, planned).startswith(f"{name}: its record has workers ")
 
 
 @pytest.mark.parametrize("value", [10**23, [[1], "a"], "\ud800"])

@@ -153,8 +153,8 @@ def carried_over(runs: Mapping[str, FinishedRun], stratum: Stratum, by: str, sho
 def repacked(archive: Archive, runs: Mapping[str, FinishedRun], older: bool) -> Members:
     """The members of the archive with these runs.
 
-    ``older`` marks it as made by an earlier revision. The tables of runs stay as they are: they do
-    not have what records say of the code.
+    ``older`` marks it as made by an earlier revision. The tables of experiments that an archive of
+    an earlier version has stay as they are: they do not have what records say of the code.
     """
     described = {key: value for key, value in archive.about.items() if key != OLDER}
     if older:

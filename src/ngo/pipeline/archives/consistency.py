@@ -14,6 +14,7 @@ from ngo.pipeline.archives.run_tables import (
     absent_run,
     joined_tables,
     needed_tables,
+    relabelled,
     run_tables,
 )
 from ngo.pipeline.plan import Plan
@@ -27,7 +28,8 @@ def faults(archive: Archive, planned: Plan) -> Iterator[tuple[str, str, str | No
         agree = members.get(CARRIED) == listed(runs.values()).get(CARRIED)
         yield CARRIED, "as in the records", None if agree else "it does not list what they say"
     other = next(filter(None, map(_other_final, runs.values())), None)
-    yield "records", "they have the last rows of the runs", other
+    wrong = other or relabelled(archive, planned)
+    yield "records", "they have the config's values and the last rows of the runs", wrong
     absent = absent_run(archive, planned, needed_tables(archive, planned))
     told = "all that the tables and figures are made from"
     yield "runs", told, f"{absent} is not in the archive" if absent else None
@@ -55,11 +57,13 @@ def _other_table(archive: Archive, planned: Plan, name: str, path: str) -> str |
         return f"the run {absent} is not in the archive"
     ((_, content),) = joined_tables(archive, planned, [name])
     table, joined = archive.table(path), pd.read_parquet(io.BytesIO(content))
+    # Runs with different fields give another order of columns in another order of runs.
+    if {*table.columns} != {*joined.columns}:
+        return "it has other columns than its runs"
     if {*table["run"]} != {*joined["run"]}:
         return "it has other runs than the config"
-    # Runs with different fields give another order of columns in another order of runs.
-    if {*table.columns} != {*joined.columns} or len(table) != len(joined):
-        return "it has other columns or rows than its runs"
+    if len(table) != len(joined):
+        return "it has other rows than its runs"
     for name in joined:
         if (row := unequal_row(table[name], joined[name])) is not None:
             where = f"{name} of {joined['run'][row]} at step {joined['step'][row]}"

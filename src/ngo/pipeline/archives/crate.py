@@ -181,7 +181,8 @@ def _trainings(members: Mapping[str, bytes], runs: list[Mapping]) -> list[Entity
     groups: dict[tuple[str, str, str], list[Mapping]] = {}
     for run in runs:
         made_by = run.get("processor") or "unknown", run.get("source") or "unknown"
-        groups.setdefault((run["spec"]["dataset"], *made_by), []).append(run)
+        dataset = run["spec"].get("dataset") or "unknown data"
+        groups.setdefault((dataset, *made_by), []).append(run)
     return [_training(members, *key, groups[key], k) for k, key in enumerate(sorted(groups), 1)]
 
 

@@ -32,15 +32,32 @@ TYPES = ("double", "float", "bool", "string", "large_string", "null",
 # What pyarrow and the parsing of headers raise for damaged files, other than errors of Arrow.
 _FAULTS = (LookupError, TypeError, AttributeError, RecursionError)
 
-#: Kinds of pages: each with the field of its header, and the places of its count and its encoding.
-_DATA, _DICTIONARY, _DATA_2 = 0, 2, 3
-_HEADER = {_DATA: (5, 1, 2), _DICTIONARY: (7, 1, 2), _DATA_2: (8, 1, 4)}
+# Kinds of values in compact Thrift.
+_I32, _I64, _LIST, _STRUCT = 5, 6, 9, 12
 
-#: The numbers of fields in the structs of a footer: of the file, a row group, a column, its chunk.
-_ROWS, _GROUPS = 3, 4
-_COLUMNS, _GROUP_ROWS = 1, 3
-_CHUNK = 3
-_CODEC, _VALUES, _SIZE, _DATA_OFFSET, _DICTIONARY_OFFSET = 4, 5, 7, 9, 11
+Field = tuple[int, int]
+"""A field of a struct: its number, and the kind of its value. Readers skip other kinds."""
+
+#: Fields of a page's header.
+_PAGE_KIND, _DECOMPRESSED, _COMPRESSED = (1, _I32), (2, _I32), (3, _I32)
+
+#: Kinds of pages: each with the field of its header, and those of its count and its encoding in it.
+_DATA, _DICTIONARY, _DATA_2 = 0, 2, 3
+_HEADER: dict[int, tuple[Field, Field, Field]] = {
+    _DATA: ((5, _STRUCT), (1, _I32), (2, _I32)),
+    _DICTIONARY: ((7, _STRUCT), (1, _I32), (2, _I32)),
+    _DATA_2: ((8, _STRUCT), (1, _I32), (4, _I32)),
+}
+
+#: Fields of a footer: of the file, a row group, a column, and its chunk.
+_ROWS, _GROUPS = (3, _I64), (4, _LIST)
+_COLUMNS, _GROUP_ROWS = (1, _LIST), (3, _I64)
+_CHUNK = (3, _STRUCT)
+_CODEC, _VALUES, _SIZE = (4, _I32), (5, _I64), (7, _I64)
+_DATA_OFFSET, _DICTIONARY_OFFSET = (9, _I64), (11, _I64)
+
+#: The most bytes of a footer, and of a page's header: parsed, they take some hundred times as much.
+_FOOTER, _PAGE_HEADER = 2**20, 2**16
 
 
 def decoded_bytes(content: bytes, most: int = TABLES) -> int:
@@ -101,9 +118,10 @@ def _decompressed(content: bytes) -> int:
 
     The footer is read here: pyarrow ends the process for some that are damaged.
     """
-    footer = content[: len(content) - 8]
     size = int.from_bytes(content[-8:-4], "little")
-    metadata, _ = _struct(footer, max(0, len(footer) - size))
+    if not 0 < size <= min(_FOOTER, len(content) - 8):
+        raise ValueError("its footer is too large, or not there")
+    metadata, _ = _struct(content[-8 - size : -8], 0)
     total = 0
     for group in metadata[_GROUPS]:
         for column in group[_COLUMNS]:
@@ -131,8 +149,11 @@ def _pages(content: bytes) -> Iterator[tuple[int, int, int]]:
     """The kind, the number of values and the decompressed size of each page of a column."""
     place = 0
     while place < len(content):
-        header, place = _struct(content, place)
-        kind, decompressed, compressed = header[1], header[2], header[3]
+        header, size = _struct(content[place : place + _PAGE_HEADER], 0)
+        place += size
+        kind, decompressed, compressed = (
+            header[field] for field in (_PAGE_KIND, _DECOMPRESSED, _COMPRESSED)
+        )
         if kind not in _HEADER or decompressed < 0 or compressed < 0:
             raise ValueError("it has a page of another kind")
         field, count, encoding = _HEADER[kind]
@@ -144,9 +165,10 @@ def _pages(content: bytes) -> Iterator[tuple[int, int, int]]:
         place += compressed
 
 
-def _struct(content: bytes, place: int) -> tuple[dict[int, Any], int]:
-    """The fields of a compact Thrift struct, by number, and where it ends."""
-    fields: dict[int, Any] = {}
+def _struct(content: bytes, place: int) -> tuple[dict[Field, Any], int]:
+    """The fields of a compact Thrift struct, and where it ends."""
+    fields: dict[Field, Any] = {}
+    seen: set[int] = set()
     number = 0
     while (head := content[place]) != 0:
         place += 1
@@ -154,25 +176,27 @@ def _struct(content: bytes, place: int) -> tuple[dict[int, Any], int]:
             number += head >> 4
         else:
             number, place = _integer(content, place)
-        if number in fields:  # of which readers take one or the other
-            raise ValueError("it has a field twice")
-        fields[number], place = _value(content, place, head & 15)
+        if number in seen or not 0 < number < 2**15:  # readers could take another field for it
+            raise ValueError("it has a field twice, or one that no reader knows")
+        seen.add(number)
+        kind = head & 15
+        fields[number, kind], place = _value(content, place, kind)
     return fields, place + 1
 
 
 def _value(content: bytes, place: int, kind: int) -> tuple[object, int]:
     if kind in (1, 2):  # true, false
         return kind == 1, place
-    if kind in (4, 5, 6):
+    if kind in (4, _I32, _I64):
         return _integer(content, place)
     if kind == 8:  # bytes: minima and maxima of columns
         size, place = _unsigned(content, place)
         return None, place + size
     if kind in (3, 7):  # a byte, a double
         return None, place + (1 if kind == 3 else 8)
-    if kind == 9:
+    if kind == _LIST:
         return _list(content, place)
-    if kind == 12:
+    if kind == _STRUCT:
         return _struct(content, place)
     raise ValueError("it has a page with another header")
 

@@ -7,7 +7,7 @@ do.)
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ngo.analysis.universes import in_universes
 from ngo.common.registry import UserError, in_a_line
@@ -16,6 +16,7 @@ from ngo.pipeline.archives.archive import Archive, refusing
 from ngo.pipeline.archives.packed_runs import RECORDS
 from ngo.pipeline.places import tidy_table
 from ngo.pipeline.plan import Plan
+from ngo.training.earlier import difference
 from ngo.training.spec import RunSpec
 
 ALL = "runs"
@@ -41,16 +42,29 @@ def absent_run(archive: Archive, planned: Plan, names: Iterable[str]) -> str | N
     return next((run for run in needed if run not in runs), None)
 
 
+def relabelled(archive: Archive, planned: Plan) -> str | None:
+    """The first run whose record has another value than the config; None if there is none."""
+    for spec in planned.runs.values():
+        run = archive.runs.get(spec.id)
+        if run is not None and (other := difference(run.about, spec.values())):
+            return f"{spec.id}: its record has {other}"
+    return None
+
+
 def joined_tables(
     archive: Archive, planned: Plan, names: Iterable[str]
 ) -> Iterator[tuple[str, bytes]]:
     """Those of ``names`` that are joined from runs, each with the bytes of the workflow's table.
 
-    Raises a UserError for an absent run, for runs that can't be joined, and if all tables together
-    are larger than is allowed.
+    Raises a UserError for an absent run, for one whose record is not of the config, for runs that
+    can't be joined, and if all tables together are larger than is allowed.
     """
     known, left = run_tables(planned).values(), limits.JOINED
-    for name in (name for name in names if name in known):
+    names = [name for name in names if name in known]
+    with refusing(archive.path):
+        if names and RECORDS in archive.members and (wrong := relabelled(archive, planned)):
+            raise UserError(wrong)
+    for name in names:
         with refusing(archive.path):
             if absent := absent_run(archive, planned, [name]):
                 raise UserError(f"the run {absent} is not in it")
@@ -70,13 +84,27 @@ def _specs(planned: Plan, name: str) -> list[RunSpec]:
 
 
 def _size(archive: Archive, planned: Plan, name: str) -> int:
-    """The least memory that a table takes, in bytes, before it is joined."""
+    """The least memory that a table takes, in bytes, before it is joined: numbers and texts."""
     runs = {spec.id: archive.runs[spec.id] for spec in _specs(planned, name)}
-    rows = {run: len(each.columns["step"]) for run, each in runs.items()}
     columns = {column for run in runs.values() for column in (*run.columns, *run.facts)}
+    rows = {run: len(each.columns["step"]) for run, each in runs.items()}
+    row = {
+        run: 8 * len(columns) + _texts(each.facts) + _texts(each.record["versions"])
+        for run, each in runs.items()
+    }
     universes = planned.universes.get(name)
-    placed = rows if universes is None else [run for each in universes for run in each.runs]
-    return 8 * len(columns) * sum(rows[run] for run in placed)
+    if universes is None:
+        return sum(rows[run] * row[run] for run in runs)
+    return sum(
+        rows[run] * (row[run] + 8 * len(each.values) + _texts(each.values))
+        for each in universes
+        for run in each.runs
+    )
+
+
+def _texts(values: Mapping[str, object]) -> int:
+    """The bytes of the texts among ``values``, at least."""
+    return sum(len(value) for value in values.values() if isinstance(value, str))
 
 
 def _joined(archive: Archive, planned: Plan, name: str) -> bytes:
