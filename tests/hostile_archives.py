@@ -80,9 +80,9 @@ class Trial:
 
 
 def of_runs(archive: Archive) -> dict[str, tuple[dict, dict[str, bytes]]]:
-    """The facts and the columns of each run in an archive."""
+    """The values and the columns of each run in an archive. (Its sizes are found by training.)"""
     return {
-        name: (run.facts, {column: each.tobytes() for column, each in run.columns.items()})
+        name: (run.record["spec"], {column: x.tobytes() for column, x in run.columns.items()})
         for name, run in archive.runs.items()
     }
 
