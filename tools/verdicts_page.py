@@ -69,7 +69,7 @@ initial parameters, batches and graphs.
 **The claim** says that the mean of this number over seeds is `above` a value, `below` it, or
 `near` it, within a margin. `paper` compares with the paper's printed value. Directions and
 margins are in the file before the runs are made. Each page says how many of its claims were changed
-after the first run, or came later.
+after the first run, or came later, if its archive has the claims' dates.
 
 **The test.** With fewer than {EXACT_FROM} seeds, Student's t test. From {EXACT_FROM} seeds on,
 the exact sign-flip test, which assumes no distribution but symmetry; both p values are in the
