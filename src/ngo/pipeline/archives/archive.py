@@ -27,12 +27,7 @@ from ngo.common.former import present
 from ngo.common.registry import UserError, in_a_line
 from ngo.pipeline.archives import limits, packed_runs
 from ngo.pipeline.archives.archive_description import described
-from ngo.pipeline.archives.members import (
-    ABOUT,
-    SUMS,
-    check_member,
-    is_table,
-)
+from ngo.pipeline.archives.members import ABOUT, SUMS, check_member, is_table
 from ngo.pipeline.archives.packed_runs import FinishedRun
 from ngo.pipeline.archives.parquet_check import decoded_bytes
 

@@ -35,7 +35,7 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
     UserError for plugins that are not ``trusted``, for a config that can't be planned, and for
     members that an archive of this config does not have.
     """
-    check_plugins(archive, trusted=trusted, tell=tell)
+    _check_plugins(archive, trusted=trusted, tell=tell)
     read = {
         name: content
         for name, content in archive.members.items()
@@ -47,7 +47,7 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
             yield _planned(archive)
 
 
-def check_plugins(archive: Archive, *, trusted: bool, tell: Tell) -> None:
+def _check_plugins(archive: Archive, *, trusted: bool, tell: Tell) -> None:
     """Tell the name and the SHA-256 of each plugin in an archive that is code.
 
     Raises a UserError if there is one, and plugins are not ``trusted``.

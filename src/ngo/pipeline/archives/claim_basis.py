@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ngo.common.registry import UserError, unknown
 from ngo.pipeline.archives.drawing import Group
 from ngo.pipeline.archives.remeasuring import Measured
+from ngo.pipeline.archives.run_tables import specs_of
 from ngo.pipeline.plan import Plan
 from verdicts.claims.claim import Claim
 from verdicts.claims.names import selections
@@ -52,8 +53,7 @@ def _basis(claim: Claim, planned: Plan, measured: Mapping[str, Measured]) -> Gro
             cases[name] = sorted({*cases.get(name, ()), *numbers})
         unchecked += [name for name in part.unchecked if name not in unchecked]
     for name in claim.tables:
-        specs = planned.runs.values() if name == "runs" else planned.training.get(name, ())
-        if specs:
+        if specs := specs_of(planned, name):
             facts = pd.DataFrame([{"run": spec.id, **spec.values()} for spec in specs])
             runs |= set(_compared(facts, claim)["run"])
         elif name in measured:

@@ -28,6 +28,11 @@ def run_tables(planned: Plan) -> dict[str, str]:
     return {tidy_table(planned.tier, name): name for name in (ALL, *planned.training)}
 
 
+def specs_of(planned: Plan, name: str) -> list[RunSpec]:
+    """The runs of a tidy table; none for one that is not joined from runs."""
+    return list(planned.runs.values()) if name == ALL else planned.training.get(name, [])
+
+
 def needed_tables(archive: Archive, planned: Plan) -> list[str]:
     """The names of those that the archive's tables and figures read."""
     shown = [name for name in archive.about["artefacts"] if name in planned.artefacts]
@@ -38,7 +43,7 @@ def needed_tables(archive: Archive, planned: Plan) -> list[str]:
 def absent_run(archive: Archive, planned: Plan, names: Iterable[str]) -> str | None:
     """The first run of the tables ``names`` that is not in the archive; None if all are."""
     runs = archive.runs if RECORDS in archive.members else {}
-    needed = (spec.id for name in names for spec in _specs(planned, name))
+    needed = (spec.id for name in names for spec in specs_of(planned, name))
     return next((run for run in needed if run not in runs), None)
 
 
@@ -78,14 +83,9 @@ def joined_tables(
         yield name, table
 
 
-def _specs(planned: Plan, name: str) -> list[RunSpec]:
-    """The runs of a table."""
-    return list(planned.runs.values()) if name == ALL else planned.training[name]
-
-
 def _size(archive: Archive, planned: Plan, name: str) -> int:
     """The least memory that a table takes, in bytes, before it is joined: numbers and texts."""
-    runs = {spec.id: archive.runs[spec.id] for spec in _specs(planned, name)}
+    runs = {spec.id: archive.runs[spec.id] for spec in specs_of(planned, name)}
     columns = {column for run in runs.values() for column in (*run.columns, *run.facts)}
     rows = {run: len(each.columns["step"]) for run, each in runs.items()}
     row = {
@@ -110,7 +110,7 @@ def _texts(values: Mapping[str, object]) -> int:
 def _joined(archive: Archive, planned: Plan, name: str) -> bytes:
     from ngo.analysis import results
 
-    runs = [archive.runs[spec.id] for spec in _specs(planned, name)]
+    runs = [archive.runs[spec.id] for spec in specs_of(planned, name)]
     each = [(run.columns, run.facts, run.record) for run in runs]
     table = results.joined(each, planned.mixed_versions)
     universes = planned.universes.get(name)
