@@ -194,4 +194,4 @@ verdicts-page: setup ## docs/verdicts.md, with the error rates of verdicts by si
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/verdicts_page.py
 
 clean: ## Remove all produced files, except the shipped archives in results/archive
-	rm -rf $(filter-out results/archive/,$(wildcard results/*/)) results/*-metrics.tar logs benchmarks .snakemake
+	rm -rf $(filter-out results/archive/,$(wildcard results/*/)) results/*-metrics.tar logs .snakemake

@@ -34,7 +34,7 @@ def test_everything_is_made(clone):
     assert table["paper"].tolist() == [62.30, 64.84, 71.28]
     assert "digits" in (clone.root / "results/test/tables/table1.md").read_text()
     assert len(list(clone.root.glob("results/runs/*/run.json"))) == 6
-    assert len(list(clone.root.glob("benchmarks/train/*.tsv"))) == 6
+    assert len(list(clone.root.glob("logs/benchmarks/*.tsv"))) == 6
 
 
 def test_the_log_says_what_is_left_of_the_training(clone):
@@ -73,12 +73,12 @@ def test_a_tier_keeps_its_results_and_shares_its_runs(clone):
 
 def test_jobs_are_forked_from_a_server_where_the_device_auto_is_the_cpu(clone):
     """The process of such a job is a client, which imports nothing."""
-    before = set(clone.root.glob("benchmarks/train/*.tsv"))
+    before = set(clone.root.glob("logs/benchmarks/*.tsv"))
     overlay = {"tier": "auto", "device": "auto", "seeds": [7, 8]}
     (clone.root / "auto.yaml").write_text(yaml.safe_dump(overlay))
     table = "results/auto/metrics/table1.parquet"
     clone.snakemake(table, config="test.yaml auto.yaml", CUDA_VISIBLE_DEVICES="")
-    made = set(clone.root.glob("benchmarks/train/*.tsv")) - before
+    made = set(clone.root.glob("logs/benchmarks/*.tsv")) - before
     memory = [pd.read_csv(path, sep="\t")["max_rss"].item() for path in made]  # MB
     assert len(memory) == 6
     assert max(memory) < 100
@@ -87,7 +87,7 @@ def test_jobs_are_forked_from_a_server_where_the_device_auto_is_the_cpu(clone):
 def test_logs_hold_no_warning(clone):
     logs = [path for path in clone.root.glob("logs/**/*") if path.is_file()]
     assert len(logs) > 15
-    assert {path.suffix for path in logs} == {".log", ".ipynb"}
+    assert {path.suffix for path in logs} == {".log", ".ipynb", ".tsv"}
     for path in logs:
         assert "warning" not in path.read_text().lower(), path
 

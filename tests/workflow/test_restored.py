@@ -20,7 +20,7 @@ def elsewhere(tmp_path_factory):
     clone.snakemake(TARGET, config="config/test.yaml")
     clone.ngo("archive", *CONFIGS, "--finished", "--out", "part.tar")
     made = files(clone)
-    for name in ("results", ".snakemake", "logs", "benchmarks"):
+    for name in ("results", ".snakemake", "logs"):
         shutil.rmtree(clone.root / name)
     return clone, made
 

@@ -69,7 +69,7 @@ def check_paths():
 def check_folders():
     """Raise a UserError if an existing folder of the results or logs is not writable."""
     writable_folder(Path.cwd(), "folder", ROOM)
-    for key in filter(os.path.lexists, ("results", "logs", "benchmarks")):
+    for key in filter(os.path.lexists, ("results", "logs")):
         for folder in (
             Path(key),
             *Path(key).glob("*/"),

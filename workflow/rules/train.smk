@@ -11,7 +11,7 @@ rule train:
     log:
         "logs/train/{run}.log",
     benchmark:
-        "benchmarks/train/{run}.tsv"
+        "logs/benchmarks/{run}.tsv"
     wildcard_constraints:
         # All but those of train_and_keep. (A pattern of all names would be read again for each job.)
         run=f"(?!({get_pattern(PLAN.snapshots)})/)[^/]+",

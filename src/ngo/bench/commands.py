@@ -60,7 +60,7 @@ def workflow(jobs: int = 10) -> Bench:
         targets = [f"results/runs/{run}/metrics.parquet" for run in runs]
         start = seconds_of([*command, "-n", "--", *targets], folder)
         whole = seconds_of([*command, "--", *targets], folder)
-        tables = (Path(folder) / "benchmarks/train").glob("*.tsv")
+        tables = (Path(folder) / "logs/benchmarks").glob("*.tsv")
         inside = [float(table.read_text().splitlines()[1].split("\t")[0]) for table in tables]
     rows = [
         {"what": "Snakemake's start", "seconds": start},
