@@ -167,14 +167,17 @@ class Graph:
     """A CUDA graph: captured calls below autograd, executed only when it is replayed."""
 
     def __init__(self):
-        self.calls = []
+        self.calls, self.registered = [], []
+
+    def register_generator_state(self, generator):
+        self.registered.append(generator.initial_seed())
 
     def pool(self):
         return "pool"
 
     @contextmanager
     def recording(self):
-        recorder = _Recorder(self.calls)
+        recorder = _Recorder(self.calls, self.registered)
         with recorder:
             yield
         # A capture computes nothing: undo its effects on earlier tensors and streams.
@@ -194,9 +197,10 @@ class Graph:
 
 
 class _Recorder(TorchDispatchMode):
-    def __init__(self, calls):
+    def __init__(self, calls, registered):
         super().__init__()
-        self.calls, self.written, self.streams = calls, [], {}
+        self.calls, self.registered = calls, registered
+        self.written, self.streams = [], {}
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -212,6 +216,8 @@ class _Recorder(TorchDispatchMode):
         self.written += [(value, value.clone()) for value in written]
         generator = kwargs.get("generator")
         if generator is not None:
+            if generator.initial_seed() not in self.registered:
+                raise RuntimeError("Attempt to increase offset for a CUDA generator not in capture")
             self.streams.setdefault(generator, generator.get_state())
         out = function(*args, **kwargs)
         self.calls.append((function, args, kwargs, out))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from ngo.common.devices import deterministic
 from ngo.training.global_state import (
     isolated,
     restored_streams,
@@ -102,3 +103,13 @@ def test_the_streams_of_a_checkpoint_are_restored():
     first = drawn()
     set_stream_states(states)
     assert drawn() == first
+
+
+def test_what_fit_sets_for_a_gpu_is_the_callers_again():
+    before = torch.backends.cudnn.conv.fp32_precision
+    with isolated(1):
+        deterministic()
+        assert torch.backends.cudnn.conv.fp32_precision == "ieee"
+        assert torch.are_deterministic_algorithms_enabled()
+    assert torch.backends.cudnn.conv.fp32_precision == before
+    assert not torch.are_deterministic_algorithms_enabled()

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain, takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ngo.common.locks import file_lock, try_lock
 from ngo.common.registry import UserError, in_a_line, unknown
@@ -120,7 +120,18 @@ def deterministic() -> None:
     import torch
 
     torch.use_deterministic_algorithms(True, warn_only=True)
-    torch.backends.fp32_precision = "ieee"  # for convolutions and matrix products
+    for part in float32_parts():
+        part.fp32_precision = "ieee"
+
+
+def float32_parts() -> tuple[Any, ...]:
+    """What of torch has a precision of float32 on a GPU: ``fp32_precision``.
+
+    That of ``torch.backends``, for all of them, does not reach convolutions in torch 2.11.
+    """
+    import torch
+
+    return torch.backends.cudnn.conv, torch.backends.cudnn.rnn, torch.backends.cuda.matmul
 
 
 def _claim(gpus: list[str], runs: int, claim: ExitStack) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
+from ngo.common.devices import deterministic
 from ngo.common.fields import Field, at_least, checked
 from ngo.common.registry import UserError
 from ngo.common.seeding import stream_seed
@@ -156,6 +157,8 @@ def fit(
         threads = checked("threads", threads, _THREADS)
     device = torch_device(device)
     with isolated(stream_seed(seed, "module")), ExitStack() as stack:
+        if device == "cuda":
+            deterministic()
         pair = with_partition(train, fields, stack)
         data, source = own_dataset(pair, test, device, any_targets=loss is not None)
         task_name, task = own_task(data, loss, score)

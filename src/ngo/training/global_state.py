@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ngo.common.devices import float32_parts
 from ngo.native.pool import one_intra_op_thread, quick_switching
 
 
@@ -21,11 +22,19 @@ def isolated(seed: int) -> Iterator[None]:
 
     Within the block, the default dtype is float32, the default device is the CPU, gradients are
     enabled and autocast is not, operations use one thread each, and Python switches threads
-    quickly. All of this is restored at the end, also after an error.
+    quickly. All of this, and what ``deterministic`` sets, is restored at the end, also after an
+    error.
     """
     with ExitStack() as stack:
         stack.enter_context(restored_streams())
         stack.callback(torch.set_default_dtype, torch.get_default_dtype())
+        for part in float32_parts():
+            stack.callback(setattr, part, "fp32_precision", part.fp32_precision)
+        stack.callback(
+            torch.use_deterministic_algorithms,
+            torch.are_deterministic_algorithms_enabled(),
+            warn_only=torch.is_deterministic_algorithms_warn_only_enabled(),
+        )
         if torch.get_default_device().type != "cpu":
             stack.enter_context(torch.device("cpu"))
         stack.enter_context(torch.inference_mode(False))

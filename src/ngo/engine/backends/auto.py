@@ -100,7 +100,7 @@ def agrees(workers: Workers, batches: Stacked, name: str) -> bool:
     except Exception as error:  # any error: another backend is used
         _log_skipped(name, in_a_line(error))
         return False
-    if _agree(expected, found):
+    if _agree(workers, expected, found):
         return True
     _log_skipped(name, "its gradients are not those of plain autograd")
     return False
@@ -140,7 +140,7 @@ def fastest(
             continue
         if expected is None:
             expected = found
-        if found is expected or _agree(expected, found):
+        if found is expected or _agree(workers, expected, found):
             seconds[name] = taken
         else:
             _log_skipped(name, f"its gradients are not those of {names[0]!r}")
@@ -164,10 +164,14 @@ def _tried(
         return [*found, gradients(others)[:k], workers.G[rows]]
 
 
-def _agree(expected: list[torch.Tensor], found: list[torch.Tensor]) -> bool:
-    """Whether losses and gradients differ only by rounding: 1 % of their norm, as in bfloat16."""
+def _agree(workers: Workers, expected: list[torch.Tensor], found: list[torch.Tensor]) -> bool:
+    """Whether losses and gradients differ only by rounding: 1 % of their norm, 10 % in bfloat16.
+
+    Measured on an H200: up to 3.6 % between two ways of computing in bfloat16.
+    """
+    most = 0.01 if workers.precision == "float32" else 0.1
     return all(
-        bool((a - b).norm() <= 0.01 * a.norm()) for a, b in zip(expected, found, strict=True)
+        bool((a - b).norm() <= most * a.norm()) for a, b in zip(expected, found, strict=True)
     )
 
 

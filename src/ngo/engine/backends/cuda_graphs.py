@@ -40,6 +40,8 @@ def cuda_graphs(workers: Workers) -> Gradients:
             torch.cuda.current_stream().wait_stream(side)
         for i in range(workers.n):
             graph = torch.cuda.CUDAGraph()
+            # Layers draw from the worker's stream, which each replay has to move on.
+            graph.register_generator_state(workers.generators[i])
             with torch.cuda.graph(graph, pool=memory, stream=side):
                 step(i)
             memory = graph.pool()
