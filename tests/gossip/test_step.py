@@ -83,3 +83,20 @@ def test_in_one_process_there_are_no_copies():
     z = X - X / 3
     assert torch.allclose(x_hat, X / 3 + z.sign() * z.abs().mean(1, keepdim=True))
     assert step.network.bytes_sent == 2 * N * (8 + 1)  # 7 bits, rounded up to bytes
+
+
+def test_pulls_that_are_added_are_those_of_gossip_and_opposite_bit_for_bit():
+    X, to = (each.float() for each in states(d=1500))
+    for p in (1.0, 0.8):
+        stepping, sums, before = Stepping("d2", X, ring_matrix(), p=p), torch.zeros_like(to), to
+        stepping.network.set_matrix(ring_matrix())
+        stepping.step().add_pulls(sums, at=X)
+        assert float(sums.double().sum(0).abs().max()) < 1e-6
+        step = stepping.step()
+        step.add_pulls(added := before.clone(), at=X)
+        assert torch.allclose(added, before + sums, rtol=0, atol=1e-6)
+        step.gossip()
+        assert torch.allclose(step.X, X + sums, rtol=0, atol=1e-6)
+    equal = X[:1].expand_as(X).contiguous()
+    Stepping("d2", X, ring_matrix(), p=1.0).step().add_pulls(added := before.clone(), at=equal)
+    assert torch.equal(added, before)

@@ -43,6 +43,8 @@ def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
     [
         ((), lambda step: step.network.mix(step.X), "topology"),
         ((), lambda step: step.network.send(step.X), "topology"),
+        ((), lambda step: step.add_pulls(step.G, at=step.X), "topology"),
+        (("topology",), lambda step: step.add_pulls(step.G, at=step.X), "coupling"),
         (
             ("topology",),
             lambda step: step.send_compressed(step.X, step.X, step.X[:0]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ngo.common.options import Options, declare, takes_options
@@ -35,6 +35,12 @@ class Coupling:
     fast: Callable[..., torch.Tensor | None] | None = None
     #: Whether it needs a matching: in each step, a worker has at most one neighbour.
     matching: bool = False
+    #: ``fast`` by differences, where ``fast`` may take weighted sums of rows.
+    exact: Callable[..., torch.Tensor | None] | None = None
+
+    def by_differences(self) -> Coupling:
+        """The same coupling, with pulls that are opposite at the ends of an edge, bit for bit."""
+        return replace(self, fast=self.exact) if self.exact else self
 
     def step(
         self,
@@ -79,6 +85,7 @@ def coupling(
     fast: Callable[..., torch.Tensor | None] | None = None,
     matching: bool = False,
     whole: bool = False,
+    exact: Callable[..., torch.Tensor | None] | None = None,
 ) -> Callable[[F], F]:
     """Register an elementwise pull under the name that configs and commands use.
 
@@ -88,12 +95,13 @@ def coupling(
     which an implicit step needs, graphs other than matchings are refused. With ``whole=True`` the
     function is the whole step, as ``Coupling.fast`` is, which moves each worker by all that it
     receives; it need not conserve the mean.
+    ``exact`` is ``fast`` by differences of rows, for a ``fast`` that takes weighted sums of them.
     """
 
     def register(function: F) -> F:
         own = declare("coupling", name, options)
         pull, step = (None, function) if whole else (function, fast)
-        COUPLINGS.add(name, Coupling(pull, (*fields, *own), step, matching), function)
+        COUPLINGS.add(name, Coupling(pull, (*fields, *own), step, matching, exact), function)
         return function
 
     return register

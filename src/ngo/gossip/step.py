@@ -131,6 +131,21 @@ class Step:
             theirs=theirs,
         )
 
+    def add_pulls(self, to: torch.Tensor, at: torch.Tensor) -> None:
+        """Add the pulls γ_t Σ_j W_ij φ(y_j − y_i), y the rows of ``at`` ``[n, d]``, to ``to``.
+
+        For a method that adds up pulls over steps. The pulls at both ends of an edge are opposite,
+        also at p = 1, so that their sums go on adding up to 0. The difference of the models before
+        and after ``gossip`` has rounding errors of the models, which would add up step by step.
+        """
+        self.network.pull(
+            to,
+            self.coupling.by_differences(),  # type: ignore[union-attr]  # as in gossip
+            self.gamma,
+            self.run,
+            at=at,
+        )
+
     def send_compressed(self, x: torch.Tensor, x_hat: torch.Tensor, theirs: torch.Tensor) -> None:
         """Send C(x − x̂) ``[n, d]``, compressed, along all edges, and add it to x̂.
 

@@ -30,7 +30,23 @@ def fast_power(
     return gossip_step(X, W, gamma, run.p, at=at, out=out, spread=spread)
 
 
-@coupling("power", fields=("p",), fast=fast_power)
+def exact_power(
+    X: torch.Tensor,
+    W: MixingMatrix,
+    gamma: float,
+    run: Run,
+    *,
+    at: torch.Tensor,
+    out: torch.Tensor,
+    spread: Map,
+) -> torch.Tensor:
+    """The step by differences at p = 1 too."""
+    from ngo.gossip.gossip_step import gossip_step
+
+    return gossip_step(X, W, gamma, run.p, at=at, out=out, spread=spread, sums=False)
+
+
+@coupling("power", fields=("p",), fast=fast_power, exact=exact_power)
 def power(z: torch.Tensor, weights: torch.Tensor, gamma: float, run: Run) -> torch.Tensor:
     """The paper's pull: γ W_ij φ_p(z).
 

@@ -31,14 +31,12 @@ def admm(step: Step) -> None:
     multipliers sum to 0: models that no longer change are equal, with gradients that sum to 0. The
     papers' problems are convex, and their graphs fixed.
     """
-    multiplier, start, pulled = map(step.matrix, ("multiplier", "start", "pulled"))
+    multiplier, start, pulls = map(step.matrix, ("multiplier", "start", "pulls"))
     if step.t % step.run.local_steps == 0:
         start.copy_(step.X)
-        step.gossip()
-        pulled.copy_(step.X)
-        step.X.copy_(start)
-        multiplier.add_(start - pulled, alpha=1 / step.lr)
+        step.add_pulls(pulls.zero_(), at=start)
+        multiplier.sub_(pulls, alpha=1 / step.lr)
     # The step along the gradient of all but f_i, at the model before the half step.
-    shift = (pulled - start).sub_(multiplier, alpha=step.lr)
+    shift = pulls.sub(multiplier, alpha=step.lr)
     shift.sub_(step.X - start, alpha=2 * step.gamma)
     step.descend(after=(lambda x, shift: x.add_(shift), step.X, shift))

@@ -21,12 +21,11 @@ def d2(step: Step) -> None:
     x^(t+1) = pull(2x^t − x^(t−1) − η (g^t − g^(t−1))). At p = 1 the smallest eigenvalue of
     (1 − γ)I + γW must be above −1/3: on a ring of ten, γ must be below 1.
     """
-    _correct(step)
-    step.gossip()
+    _correct(step, 1)
 
 
 @method(
-    "exact_diffusion", fields=GOSSIP_FIELDS, graph="fixed", linear_rule=True, matrices=3, **ONE_PULL
+    "exact_diffusion", fields=GOSSIP_FIELDS, graph="fixed", linear_rule=True, matrices=2, **ONE_PULL
 )
 def exact_diffusion(step: Step) -> None:
     """Exact diffusion (Yuan et al. 2019): D² that goes half the way of each pull.
@@ -34,31 +33,22 @@ def exact_diffusion(step: Step) -> None:
     At p = 1 and γ = 1 the matrix is (I + W)/2. It is stable for every symmetric W. NIDS (Li et al.
     2019) with one step size is the same. With the coupling φ_p its steps are those of D² at γ/2.
     """
-    import torch
-
-    before = torch.empty_like(step.X)
-    _correct(step, before)
-    step.gossip()
-    step.elementwise((lambda x, before: x.lerp_(before, 0.5), step.X, before))
+    _correct(step, 0.5)
 
 
-def _correct(step: Step, *copies: Tensor) -> None:
-    """ψ^t = x^t − η_t g^t;  x ← ψ^t + (η_t/η_(t−1)) (x^t − ψ^(t−1)).
+def _correct(step: Step, share: float) -> None:
+    """x̂ = x − η g + η c;  x ← x̂ + s pulls(x̂);  c ← c + (s/η) pulls(x̂), with s = ``share``.
 
-    x^t − ψ^(t−1) is a multiple of η_(t−1), and the ratio scales it to η_t. Without the ratio, each
-    change of η drives the workers apart. With a constant η it is 1. ``copies`` take x, too.
+    So η_t c^t is (η_t/η_(t−1)) (x^t − ψ^(t−1)), for the half step ψ^t = x^t − η_t g^t. c is over η,
+    so that a change of η leaves the workers where they are.
     """
-    psi, eta = step.matrix("psi"), step.matrix("eta", columns=1)  # of each worker's last step
+    c = step.matrix("c")
 
-    def lose(psi: Tensor, x: Tensor) -> None:
-        psi.copy_(x - psi)
+    def gather(x: Tensor, c: Tensor, pulls: Tensor) -> None:
+        x.add_(pulls, alpha=share)
+        c.add_(pulls, alpha=share / step.lr)
 
-    def correct(x: Tensor, psi: Tensor, ratio: Tensor, *copies: Tensor) -> None:
-        corrected = x + psi * ratio
-        psi.copy_(x)
-        for copy in (x, *copies):
-            copy.copy_(corrected)
-
-    ratio = step.lr / eta if step.t > 0 else eta  # 0 in the first step
-    step.descend(before=(lose, psi, step.X), after=(correct, step.X, psi, ratio, *copies))
-    eta.fill_(step.lr)
+    step.descend(after=(lambda x, c: x.add_(c, alpha=step.lr), step.X, c))
+    pulls = step.G.zero_()  # in the memory of the gradients
+    step.add_pulls(pulls, at=step.X)
+    step.elementwise((gather, step.X, c, pulls))

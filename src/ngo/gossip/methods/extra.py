@@ -33,13 +33,11 @@ def extra(step: Step) -> None:
     """
     c, before = step.matrix("c"), step.X.clone()
 
-    def correct(x: Tensor, c: Tensor, g: Tensor) -> None:
-        x.add_(c, alpha=step.lr)
-        g.copy_(x)  # the model before the pull, in the memory of the gradients
+    def gather(x: Tensor, c: Tensor, pulls: Tensor) -> None:
+        x.add_(pulls)
+        c.add_(pulls, alpha=0.5 / step.lr)
 
-    def gather(c: Tensor, x: Tensor, half: Tensor) -> None:
-        c.add_(x - half, alpha=0.5 / step.lr)
-
-    step.descend(after=(correct, step.X, c, step.G))
-    step.gossip(at=before)
-    step.elementwise((gather, c, step.X, step.G))
+    step.descend(after=(lambda x, c: x.add_(c, alpha=step.lr), step.X, c))
+    pulls = step.G.zero_()  # in the memory of the gradients
+    step.add_pulls(pulls, at=before)
+    step.elementwise((gather, step.X, c, pulls))

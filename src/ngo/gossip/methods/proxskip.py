@@ -48,9 +48,10 @@ def proxskip(step: Step) -> None:
     if float(torch.rand((), generator=coin, dtype=torch.float64)) >= q:
         return
 
-    def gather(h: Tensor, x: Tensor, half: Tensor) -> None:
-        h.add_(x - half, alpha=q / step.lr)
+    def gather(h: Tensor, x: Tensor, pulls: Tensor) -> None:
+        h.add_(pulls, alpha=q / step.lr)
+        x.add_(pulls)
 
-    half = step.G.copy_(step.X)  # in the memory of the gradients
-    step.gossip()
-    step.elementwise((gather, h, step.X, half))
+    pulls = step.G.zero_()  # in the memory of the gradients
+    step.add_pulls(pulls, at=step.X)
+    step.elementwise((gather, h, step.X, pulls))
