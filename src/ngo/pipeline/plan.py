@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
@@ -25,7 +25,15 @@ from ngo.pipeline.config_files import check_size, load_plugins
 from ngo.pipeline.config_schema import check_schema
 from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
 from ngo.pipeline.left_out import without_left_out
-from ngo.pipeline.paper import Paper, paper_of, reference, shared
+from ngo.pipeline.paper import (
+    NGO,
+    Paper,
+    claims_and_findings,
+    own_study,
+    paper_of,
+    reference,
+    shared,
+)
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.universes import PREFIX, sampled_runs
 from ngo.training.checks import check_snapshots
@@ -171,6 +179,9 @@ class Plan:
 def plan(config: Mapping) -> Plan:
     """The checked plan of a config; a one-line UserError for the first mistake in it.
 
+    A config that makes no table and no figure of the NGO paper, whose config is the base of all, is
+    a study of its own.
+
     The config's plugins are imported first, so that names which they register are known. An
     experiment that is None, or that the list ``only`` lacks, is left out, and with it its
     measurements, tables and figures.
@@ -208,6 +219,7 @@ def plan(config: Mapping) -> Plan:
         }
         for kind, measurement in MEASUREMENTS.items()
     }
+    claims, findings = claims_and_findings(config, paper)
     planned = Plan(
         paper=paper,
         tier=config["tier"],
@@ -217,9 +229,9 @@ def plan(config: Mapping) -> Plan:
         partitions=partitions,
         measures=measures,
         values=dict(config["artefacts"]),
-        claims=config["claims"],
+        claims=claims,
         mixed_versions=config.get("mixed_versions", MIXED[0]),
-        findings=config.get("findings"),
+        findings=findings,
         network=dict(config.get("network", {})),
         defined=_tables(
             [*whole["training"], *(f"{PREFIX}{name}" for name in whole.get("universes", ()))],
@@ -228,6 +240,10 @@ def plan(config: Mapping) -> Plan:
         ),
         universes=universes,
     )
+    if paper.name == NGO and not {*planned.artefacts} & {*paper.figures}:
+        own = own_study(config)
+        claims, findings = claims_and_findings(config, own)
+        planned = replace(planned, paper=own, claims=claims, findings=findings)
     for name, entry in paper.figures.items():
         given = planned.values.get(name, {})
         check_values(f"artefacts.{name}", entry, given, asked=name in planned.artefacts)
