@@ -65,7 +65,8 @@ def test_the_board_counts_claims_as_the_summary_of_the_readme_does():
     said = counted(counts(board.claims_of(paper)))
     assert said in (REPOSITORY / "README.md").read_text(encoding="utf-8")
     page = as_markdown(board)
-    assert f"| {' | '.join(str(counts(board.claims_of(paper))[each]) for each in COLUMNS)} |" in page
+    cells = " | ".join(str(counts(board.claims_of(paper))[each]) for each in COLUMNS)
+    assert f"| {cells} |" in page
     assert counted(counts(board.claims)) in page
 
 
