@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ngo.common.fingerprint import PACKAGE
 from ngo.common.registry import UserError, unknown
@@ -113,10 +114,11 @@ def own_study(config: Mapping) -> Paper:
     return Paper(**{**none, "title": config["tier"], **own})
 
 
-def claims_and_findings(config: Mapping, paper: Paper) -> tuple[str, str | None]:
-    """The files of claims and of findings; the NGO paper's are for its own tables and claims only.
+def stated_files(config: Mapping, paper: Paper) -> dict[str, Any]:
+    """The files ``claims`` and ``findings`` of a plan.
 
-    A study of a user's own that names no file has no claims.
+    The NGO paper's are for its own tables and claims only: a study of a user's own that names no
+    file has no claims, and claims of a user's own have no questions of the paper's.
     """
     claims, findings = config["claims"], config.get("findings")
     theirs = _reference(NGO)
@@ -124,7 +126,7 @@ def claims_and_findings(config: Mapping, paper: Paper) -> tuple[str, str | None]
         claims = NO_CLAIMS
     if findings == f"{theirs}/findings.yaml" and claims != f"{theirs}/claims.yaml":
         findings = None
-    return claims, findings
+    return {"claims": claims, "findings": findings}
 
 
 def _reference(name: str) -> str:

@@ -26,10 +26,10 @@ class ReadOnly(dict[str, Any]):
             "own; keep values of your own, with state.step, in a list."
         )
 
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
-    update = setdefault = pop = popitem = clear = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    update = setdefault = pop = popitem = clear = _refuse
 
-    def __reduce__(self) -> tuple[type[dict], tuple[dict[str, Any]]]:
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
         return dict, (dict(self),)
 
 
