@@ -21,7 +21,7 @@ CAMPAIGN = {
     "seeds": [0, 1],
     "settings": {
         "tiny": {"dataset": "digits", "model": "mnist_cnn", "partition": "iid", "epochs": 0.2,
-                 "eval_every": 0.1, "batch_size": 16, "workers": 3},
+                 "eval_every": 0.1, "batch_size": 16, "workers": 3, "gamma": 0.2},
     },
     "training": {
         "own": {"settings": ["tiny"], "compare": [{"method": ["gossip", "ngo"],

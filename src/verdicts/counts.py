@@ -42,8 +42,13 @@ def counts(rows: Iterable[Row]) -> dict[str, int]:
 
     Cells do not count. Verdicts over universes are left out where there are none.
     """
-    whole = [row for row in rows if not row.cell]
-    found = [row.verdict for row in whole if not row.mark]
+    return counts_of((row.verdict, row.mark) for row in rows if not row.cell)
+
+
+def counts_of(claims: Iterable[tuple[str, str | None]]) -> dict[str, int]:
+    """``counts`` of the verdict and the mark of each claim."""
+    whole = list(claims)
+    found = [verdict for verdict, mark in whole if not mark]
     known = [*VERDICTS, *(each for each in OVER_UNIVERSES if each in found)]
     return {each: found.count(each) for each in known} | {MARKED: len(whole) - len(found)}
 

@@ -3,6 +3,7 @@ from configs import config_of, plan_of
 
 from ngo.common.registry import UserError
 from ngo.training.resolve import resolve
+from ngo.training.spec import DEFAULTS
 
 
 def test_a_run_in_two_experiments_exists_once():
@@ -85,3 +86,21 @@ def test_a_config_without_defaults_has_those_of_the_command_and_of_fit():
     (spec,) = plan_of(config).training["mine"]
     assert spec == resolve({})
     assert spec.gamma == 1
+
+
+@pytest.mark.parametrize("method", ["d2", "gradient_tracking", "dsgd", "ngo", "local_sgd"])
+def test_a_users_own_experiment_has_the_methods_own_defaults_and_not_the_papers(method):
+    """As in ``fit``: γ = 1, and p = 1 but for NGO. The base says nothing else to all settings."""
+    own = {"dataset": "digits", "partition": "iid", "epochs": 10, "batch_size": 16, "lr": 0.2}
+    base = config_of("paper")
+    base["settings"]["small"] = own
+    compare = [{"method": method, "topology": "ring"}]
+    base["training"]["myexp"] = {"settings": ["small"], "compare": compare, "seeds": [0]}
+    (spec,) = plan_of({**base, "only": ["myexp"]}).training["myexp"]
+    assert spec == resolve({"method": method, **own})
+    assert (spec.gamma, spec.p) == (1, 0.95 if method == "ngo" else 1)
+
+
+def test_what_the_base_states_for_all_settings_are_the_packages_defaults():
+    for name, value in config_of("paper")["defaults"].items():
+        assert value == DEFAULTS[name], name

@@ -178,6 +178,53 @@ def test_a_config_without_a_paper_has_the_one_of_its_tier(tier, name):
     assert paper_of({"tier": tier}).title
 
 
+MINE = {
+    "tier": "mine",
+    "only": ["myexp"],
+    "settings": {"small": SHORT},
+    "training": {"myexp": {"settings": ["small"], "compare": [{"method": ["dsgd", "ngo"]}]}},
+}
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """The plan of a study of a user's own, in a clone of the repository."""
+    monkeypatch.chdir(REPOSITORY)
+
+    def planned(**more):
+        path = tmp_path / "mine.yaml"
+        path.write_text(yaml.safe_dump({**MINE, **more}))
+        return plan_of(read_config(["config/config.yaml", path]))
+
+    return planned
+
+
+def test_a_users_own_study_is_not_headed_by_the_ngo_paper(mine):
+    paper = mine().paper
+    assert (paper.name, paper.title) == ("", "mine")
+    assert not paper.authors + paper.address + paper.claim
+    paper = mine(paper={"title": "Rings of mine", "authors": "Me"}).paper
+    assert (paper.title, paper.authors, paper.address) == ("Rings of mine", "Me", "")
+
+
+def test_a_users_own_study_has_neither_the_claims_nor_the_questions_of_the_ngo_paper(mine):
+    planned = mine()
+    assert planned.findings is None
+    assert planned.ledger.claims == {}
+    stated = mine(claims="mine-claims.yaml")
+    assert (stated.claims, stated.findings) == ("mine-claims.yaml", None)
+    both = mine(claims="mine-claims.yaml", only=["myexp", "tableS1"])
+    assert both.paper.name == NGO  # it makes a table of the paper
+    assert both.findings is None
+
+
+def test_a_tier_that_makes_one_table_of_the_ngo_paper_is_headed_by_it(mine):
+    planned = mine(only=["myexp", "tableS1"])
+    assert planned.paper.title.startswith("Finite-Time Consensus Learning")
+    assert planned.claims == "config/reference/claims.yaml"
+    assert planned.findings == "config/reference/findings.yaml"
+
+
 def test_every_paper_of_the_repository_says_who_claims_what(monkeypatch):
     monkeypatch.chdir(REPOSITORY)
     for paths in tiers():

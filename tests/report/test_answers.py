@@ -8,6 +8,7 @@ from made_up_page import EMPTY, row
 
 from ngo.report.answers import KINDS, answer, finding, first_word
 from ngo.report.findings import read_findings
+from verdicts.counts import counts
 from verdicts.statistics.judgement import NOT_RUN, OVER_UNIVERSES, VERDICTS
 from verdicts.statistics.multiverse import Multiverse
 
@@ -89,10 +90,14 @@ def test_what_is_left_out_is_named():
     assert found.left_out == "Not run: on C; on D. By construction: on B (trivial)."
 
 
-def test_an_alternative_reading_is_told_like_the_others():
+def test_an_alternative_reading_is_told_like_the_others_and_named_as_it_is_counted():
+    """A page may count 0 claims that hold next to a yes: the answer says what is counted apart."""
     found = answered(row("A"), row("B", mark="alternative"))
     assert [part.row.claim for part in found.parts] == ["A", "B"]
+    assert [part.label for part in found.parts] == ["on A", "on B (alternative)"]
     assert found.left_out == ""
+    rows = [part.row for part in found.parts if not part.label.endswith("(alternative)")]
+    assert counts(rows)["holds"] == counts(part.row for part in found.parts)["holds"] == 1
 
 
 def test_universes_and_single_settings_have_two_words_where_these_differ():

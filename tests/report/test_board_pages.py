@@ -9,8 +9,9 @@ from conftest import REPOSITORY
 from made_up_board import BOARD, CELLS, CLAIMS, PAPERS
 from running import finished, start
 
-from ngo.report.board_pages import as_html, as_markdown
+from ngo.report.board_pages import COLUMNS, as_html, as_markdown, counts
 from ngo.report.board_tables import read_board
+from verdicts.counts import counted
 
 SCRIPT = "<script>x()</script> ![a](http://b) <img src=x onerror=x()> | `"
 TEXTS = {"title", "authors", "claim", "statement", "place", "remark", "effect", "interval",
@@ -55,6 +56,18 @@ def test_each_paper_and_claim_has_a_row_with_a_link_to_the_evidence():
     assert 'data-paper="first" data-asked="by us"' in html
     for archive in ("first", "second"):
         assert f'href="../results/archive/{archive}-metrics.tar"' in html
+
+
+def test_the_board_counts_claims_as_the_summary_of_the_readme_does():
+    """Claims with a mark apart."""
+    board = read_board()
+    paper = board.papers[0]
+    said = counted(counts(board.claims_of(paper)))
+    assert said in (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    page = as_markdown(board)
+    cells = " | ".join(str(counts(board.claims_of(paper))[each]) for each in COLUMNS)
+    assert f"| {cells} |" in page
+    assert counted(counts(board.claims)) in page
 
 
 def test_the_matrix_says_what_to_use_when():

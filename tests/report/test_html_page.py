@@ -14,7 +14,7 @@ from PIL import Image
 from running import finished, start
 
 from ngo.common.registry import UserError
-from ngo.report.findings import LATER
+from ngo.report.findings import LATER, findings
 from ngo.report.html_page import FOLDER, html_page, prose
 from ngo.report.shipped import Shipped
 
@@ -93,6 +93,20 @@ def test_the_page_tells_of_the_paper_that_was_asked_for(html):
     assert "<title>A paper &lt;of&gt; *ours*: results of the made-up tier</title>" in html
     assert "<cite>A paper &lt;of&gt; *ours*</cite>\n(A. Author)" in html
     assert "The claim: All is well." in html
+
+
+def test_the_page_of_a_users_own_study_names_no_paper_and_counts_no_claims(folder):
+    made = contents(folder)
+    paper = dict.fromkeys(made.paper, "") | {"title": "mine"}
+    none = findings([], None)
+    html = html_page(replace(made, paper=paper, rows=[], findings=none))
+    assert "<h1>mine</h1>" in html
+    assert "paper" not in html[html.index("<body>") : html.index("<main")]
+    parsed = Parsed(html)
+    sections = re.findall(r'<section id="(.*?)">', html)
+    assert sections == ["results", "assumptions", "provenance"]
+    assert {link[1:] for link in attributes(parsed, "href")} <= set(parsed.ids)
+    assert "hold" not in parsed.texts["content"]
 
 
 def test_each_claim_is_on_the_board_with_its_numbers_and_a_link_to_what_shows_it(html, parsed):

@@ -52,6 +52,18 @@ def test_another_finished_run_is_kept(change, how, named, tmp_path):
     assert files(tmp_path / "run") == files(tmp_path / "alone")
 
 
+@pytest.mark.parametrize("epochs", [0.45, 0.1])
+def test_a_finished_run_that_is_asked_for_more_epochs_says_why_it_cannot_go_on(epochs, tmp_path):
+    first = tiny()
+    run_in(first, tmp_path)
+    line = refused(tiny(epochs=epochs), tmp_path)
+    assert f"the finished run {first.id}, with epochs {first.epochs} and not {epochs} (" in line
+    assert "(a run can't be made longer or shorter: its learning rate's schedule and" in line
+    assert line.endswith("choose another folder, or train over it with --overwrite.")
+    assert "\n" not in line
+    assert "with lr" in refused(tiny(epochs=epochs, lr=0.01), tmp_path)  # it is another run anyway
+
+
 @pytest.mark.parametrize("asked", [["final", 2], [2], []])
 def test_the_same_run_is_trained_once(asked, tmp_path):
     """Also if fewer models are asked for than it kept."""
@@ -122,7 +134,7 @@ def test_overwriting_resumes_from_its_checkpoint(tmp_path):
     interrupted(other, tmp_path, overwrite=True)
     assert before.items() <= contents(tmp_path).items()
     assert "holds the finished run" in refused(other, tmp_path)
-    assert "holds the unfinished run" in refused(tiny(), tmp_path)
+    assert "holds a checkpoint of the run" in refused(tiny(), tmp_path)
     assert run_in(other, tmp_path, overwrite=True) == ["resuming at step 5 of 30"]
     run_in(other, tmp_path / "alone")
     assert left(tmp_path)[0] == left(tmp_path / "alone")[0]

@@ -46,6 +46,14 @@ def test_another_run_in_the_folder_is_refused(tmp_path):
     assert "with loss" in told(out=tmp_path, loss=lambda out, y: out.square().mean())
 
 
+def test_a_finished_run_that_is_asked_for_more_epochs_says_why_it_cannot_go_on(tmp_path):
+    quick(out=tmp_path, epochs=2)
+    line = told(out=tmp_path, epochs=4)
+    assert "holds a checkpoint of the run own-" in line
+    assert "with epochs 2.0 and not 4.0 (a run can't be made longer or shorter: " in line
+    assert line.endswith("choose another folder, or delete this one.")
+
+
 def test_a_second_ctrl_c_takes_effect_at_once(monkeypatch):
     monkeypatch.setattr("ngo.training.interruption.TOGETHER", 0)
 

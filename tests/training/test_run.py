@@ -93,8 +93,8 @@ def test_another_runs_checkpoint_is_replaced_only_by_overwrite(
     kept = path.read_bytes()
     monkeypatch.setattr(record, "run_fingerprint", lambda spec: "new")
     message = (
-        f"out: '.*/run' holds the unfinished run {first.id}, with {named}; choose another folder, "
-        f"or train over it with --overwrite."
+        f"out: '.*/run' holds a checkpoint of the run {first.id}, with {named}; choose another "
+        f"folder, or train over it with --overwrite."
     )
     with pytest.raises(UserError) as told:
         run_in(second, tmp_path / "run", **how)

@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -15,6 +18,38 @@ def test_callbacks_see_every_step_and_evaluation():
     assert [state.metrics["V"] for state in evaluations] == run.metrics["V"].tolist()
     assert steps[0].metrics is None
     assert run.stopped is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda metrics: metrics.__setitem__("mine", 1.0),
+        lambda metrics: metrics.__setitem__("V", 0.0),
+        lambda metrics: metrics.update(mine=1.0),
+        lambda metrics: metrics.setdefault("mine", 1.0),
+        lambda metrics: metrics.pop("V"),
+        lambda metrics: metrics.__delitem__("V"),
+        lambda metrics: metrics.__ior__({"mine": 1.0}),
+    ],
+)
+def test_metrics_that_a_callback_changes_are_refused_and_not_lost(change):
+    line = told(on_evaluation=lambda state: change(state.metrics))
+    assert line.startswith("metrics: they can't be changed in a callback")
+    assert "\n" not in line
+
+
+def test_a_callback_may_change_copies_of_the_metrics():
+    seen = []
+
+    def keep(state):
+        for copied in (dict(state.metrics), copy.deepcopy(state.metrics), state.metrics.copy()):
+            copied["mine"] = state.step
+        seen.append({**state.metrics, "mine": state.step})
+        assert type(pickle.loads(pickle.dumps(state.metrics))) is dict
+
+    run = quick(on_evaluation=keep)
+    assert [row["mine"] for row in seen] == run.metrics["step"].tolist()
+    assert "mine" not in run.metrics
 
 
 def test_models_are_copied_when_asked_for():

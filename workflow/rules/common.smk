@@ -107,6 +107,7 @@ try:
         # This loader reports what Snakemake's own ignores, such as a key that is repeated.
         config_files.read_config(CONFIGS)
     PLAN = plan(config)
+    config["paper"] = {"title": PLAN.paper.title}  # Snakemake's report names it
     PLAN.ledger  # its file is checked too
     check_paths()
     check_folders()

@@ -18,7 +18,7 @@ from ngo.figures.markdown_text import inert
 from ngo.figures.pages import page
 from ngo.pipeline.config_files import place as config_place
 from ngo.pipeline.config_files import read_config
-from ngo.pipeline.paper import NGO, paper_of
+from ngo.pipeline.paper import NGO
 from ngo.pipeline.plan import Plan, plan
 from ngo.pipeline.universes import PREFIX
 
@@ -53,13 +53,13 @@ class Assumption:
 def of_paper(configs: Sequence[str | Path]) -> list[Assumption]:
     """The assumed values of the paper that ``configs``, a base and its overlays, are about.
 
-    The base has those of the NGO paper. Another paper has the values that its overlays state, and
-    those of the base that its runs, measurements and figures use.
+    The base has those of the NGO paper. Another paper, or a study of a user's own, has the values
+    that its overlays state, and those of the base that its runs, measurements and figures use.
     """
     config = read_config(configs)
-    if paper_of(config).name == NGO:
-        return assumptions(configs)
     planned = plan(config)
+    if planned.paper.name == NGO:
+        return assumptions(configs)
     return [
         item
         for item in assumptions(configs)

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ngo.common.fingerprint import PACKAGE
 from ngo.common.registry import UserError, unknown
@@ -27,12 +28,15 @@ NGO = "ngo"
 
 REPOSITORY = PACKAGE.parents[1]
 
+NO_CLAIMS = "config/reference/no_claims.yaml"
+"""A file of claims that has none."""
+
 
 @dataclass(frozen=True)
 class Paper:
     """The section ``paper`` of a config."""
 
-    #: The folder in ``papers``.
+    #: The folder in ``papers``; empty for a study of a user's own.
     name: str
     title: str
     authors: str
@@ -44,6 +48,8 @@ class Paper:
     @cached_property
     def figures(self) -> dict[str, Declared]:
         """Its figures and tables by name, in the order of the paper."""
+        if not self.name:
+            return {}
         found = [read_declared(source) for source in _first(self.name, "figures").glob("*.py")]
         for each in found:
             if each.name != each.source.stem:
@@ -95,6 +101,32 @@ def paper_of(config: Mapping) -> Paper:
     if section["name"] not in names:
         raise unknown("paper.name", section["name"], names)
     return Paper(**section)
+
+
+def own_study(config: Mapping) -> Paper:
+    """What heads a study of a user's own: what its config says of it, or else its tier's name.
+
+    The config has the section ``paper`` of the NGO paper, but for what it replaces there.
+    """
+    theirs = read_config([REPOSITORY / CONFIG])["paper"]
+    own = {key: value for key, value in config.get("paper", {}).items() if value != theirs[key]}
+    none = dict.fromkeys(theirs, "")
+    return Paper(**{**none, "title": config["tier"], **own})
+
+
+def stated_files(config: Mapping, paper: Paper) -> dict[str, Any]:
+    """The files ``claims`` and ``findings`` of a plan.
+
+    The NGO paper's are for its own tables and claims only: a study of a user's own that names no
+    file has no claims, and claims of a user's own have no questions of the paper's.
+    """
+    claims, findings = config["claims"], config.get("findings")
+    theirs = _reference(NGO)
+    if not paper.name and claims == f"{theirs}/claims.yaml" and Path(NO_CLAIMS).exists():
+        claims = NO_CLAIMS
+    if findings == f"{theirs}/findings.yaml" and claims != f"{theirs}/claims.yaml":
+        findings = None
+    return {"claims": claims, "findings": findings}
 
 
 def _reference(name: str) -> str:

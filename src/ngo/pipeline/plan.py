@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
@@ -25,7 +25,7 @@ from ngo.pipeline.config_files import check_size, load_plugins
 from ngo.pipeline.config_schema import check_schema
 from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
 from ngo.pipeline.left_out import without_left_out
-from ngo.pipeline.paper import Paper, paper_of, reference, shared
+from ngo.pipeline.paper import NGO, Paper, own_study, paper_of, reference, shared, stated_files
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.universes import PREFIX, sampled_runs
 from ngo.training.checks import check_snapshots
@@ -173,7 +173,7 @@ def plan(config: Mapping) -> Plan:
 
     The config's plugins are imported first, so that names which they register are known. An
     experiment that is None, or that the list ``only`` lacks, is left out, and with it its
-    measurements, tables and figures.
+    measurements, tables and figures. Without any of the NGO paper's, it is a study of a user's own.
     """
     check_size(config)
     config = renamed_throughout(config, "config")
@@ -210,6 +210,7 @@ def plan(config: Mapping) -> Plan:
     }
     planned = Plan(
         paper=paper,
+        **stated_files(config, paper),
         tier=config["tier"],
         plugins=list(config.get("plugins", ())),
         training=training,
@@ -217,9 +218,7 @@ def plan(config: Mapping) -> Plan:
         partitions=partitions,
         measures=measures,
         values=dict(config["artefacts"]),
-        claims=config["claims"],
         mixed_versions=config.get("mixed_versions", MIXED[0]),
-        findings=config.get("findings"),
         network=dict(config.get("network", {})),
         defined=_tables(
             [*whole["training"], *(f"{PREFIX}{name}" for name in whole.get("universes", ()))],
@@ -228,6 +227,9 @@ def plan(config: Mapping) -> Plan:
         ),
         universes=universes,
     )
+    if paper.name == NGO and not {*planned.artefacts} & {*paper.figures}:
+        own = own_study(config)
+        planned = replace(planned, paper=own, **stated_files(config, own))
     for name, entry in paper.figures.items():
         given = planned.values.get(name, {})
         check_values(f"artefacts.{name}", entry, given, asked=name in planned.artefacts)

@@ -42,15 +42,17 @@ def report_contents(configs: Sequence[Path]) -> Contents:
     ]
     trained = records(planned.shown_runs)
     rows = _registered(rows, config, planned, trained)
+    # Questions and shipped verdicts go by the ids of the paper's claims.
+    present = present_findings(planned.paper) if planned.findings else None
     contents = Contents(
         tier=planned.tier,
         paper=asdict(planned.paper),
         rows=rows,
-        findings=findings(rows, planned.findings, present_findings(planned.paper)),
+        findings=findings(rows, planned.findings, present),
         shown=shown,
         ledger=CLAIMS,
         assumptions=folder / "tables/assumptions",
-        shipped=shipped(planned.tier, planned.paper.name),
+        shipped=shipped(planned.tier, planned.paper.name) if present else None,
         older=older(Path(ABOUT)),
         provenance=provenance(trained, map(place, configs), planned.plugins),
     )
@@ -60,6 +62,8 @@ def report_contents(configs: Sequence[Path]) -> Contents:
 
 def present_findings(paper: Paper) -> Path | None:
     """The file of findings of a paper's folder in the repository; None if it has none."""
+    if not paper.name:
+        return None
     name = read_config([REPOSITORY / config_of(paper.name)]).get("findings")
     return REPOSITORY / name if name else None
 

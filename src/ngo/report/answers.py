@@ -108,14 +108,19 @@ def answer(question: str, labels: Mapping[str, str], rows: Mapping[str, Row]) ->
     run = [each for each in known if each[0].verdict != NOT_RUN]
     told = [(row, label) for row, label in run if row.mark in (None, ALTERNATIVE)]
     told.sort(key=lambda each: ORDER.index(KINDS[each[0].verdict]))
-    parts = tuple(Part(row, label, finding(row)) for row, label in told)
-    marked = [f"{label} ({row.mark})" for row, label in run if (row, label) not in told]
+    parts = tuple(Part(row, _marked(label, row), finding(row)) for row, label in told)
+    marked = [_marked(label, row) for row, label in run if (row, label) not in told]
     absent = [label for row, label in known if row.verdict == NOT_RUN]
     out = {"Not run": absent, "By construction": marked}
     if not run:
         out = {}  # the word says so
     left_out = " ".join(f"{why}: {'; '.join(labels)}." for why, labels in out.items() if labels)
     return Answer(question, _word(parts), parts, left_out)
+
+
+def _marked(label: str, row: Row) -> str:
+    """A label that says if its claim is counted apart."""
+    return f"{label} ({row.mark})" if row.mark else label
 
 
 def _word(parts: Sequence[Part]) -> str:

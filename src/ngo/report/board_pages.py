@@ -13,7 +13,7 @@ from markupsafe import Markup
 from ngo.report.board_tables import NOT_MEASURED, Board, BoardCell, BoardClaim, BoardPaper
 from ngo.report.contents import text
 from ngo.report.html_page import FOLDER, environment
-from verdicts.counts import MARKED, counted
+from verdicts.counts import counted, counts_of
 from verdicts.render.markdown import escaped
 from verdicts.statistics.judgement import (
     EQUIVALENT,
@@ -106,17 +106,15 @@ KNOWN = (*VERDICTS, *OVER_UNIVERSES)
 
 def told(board: Board) -> str:
     """How many papers were run, the verdicts on their claims, and how many were not run."""
-    found = {k: n for k, n in counts(board.claims).items() if n or k in VERDICTS}
     run = sum(bool(paper.archive) for paper in board.papers)
     absent = len(board.papers) - run
     rest = f" {_many(absent, 'more paper')} not run." if absent else ""
-    return f"{_many(run, 'paper')} run. {counted({**found, MARKED: 0})}{rest}"
+    return f"{_many(run, 'paper')} run. {counted(counts(board.claims))}{rest}"
 
 
 def counts(claims: Iterable[BoardClaim]) -> dict[str, int]:
-    """The number of claims with each verdict."""
-    found = [claim.verdict for claim in claims]
-    return {verdict: found.count(verdict) for verdict in KNOWN}
+    """The number of claims with each verdict, as on the papers' own pages (``verdicts.counts``)."""
+    return counts_of((claim.verdict, claim.mark) for claim in claims)
 
 
 def helps(claims: Iterable[BoardClaim]) -> str:

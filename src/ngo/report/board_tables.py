@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ngo.common.registry import UserError
+from verdicts.claims.claim import MARKS
 
 TABLES = Path(__file__).with_name("tables")
 """The folder of the tables, which an installed package has too."""
@@ -70,6 +71,12 @@ class BoardClaim:
     def ours(self) -> bool:
         """Whether it asks if nonlinear gossip helps there, which the paper does not ask."""
         return self.claim.startswith("ours-")
+
+    @property
+    def mark(self) -> str | None:
+        """Its mark, if it is counted apart; ``remark`` ends with it."""
+        last = self.remark.rpartition("; ")[2]
+        return last if last in MARKS else None
 
     @property
     def anchor(self) -> str:

@@ -118,6 +118,8 @@ def results_markdown(contents: Contents, name: str, assumptions: str) -> dict[st
 def _made(contents: Contents) -> str:
     """How these pages are made: those of a tier of the NGO paper, or of another paper."""
     name = contents.paper["name"]
+    if not name:
+        return ""
     if name == "ngo":
         return (
             f"`make {contents.tier}` trains the\nruns and makes these results; "
@@ -130,10 +132,11 @@ def _made(contents: Contents) -> str:
 
 
 def _paper(paper: Mapping[str, str]) -> str:
-    """The title with a link, the authors, and the claim."""
+    """The title with a link, the authors, and the claim; a user's own study may have none."""
     title, authors, claim = (escaped(paper[name]) for name in ("title", "authors", "claim"))
     linked = f"[*{title}*](<{paper['address']}>)" if paper["address"] else f"*{title}*"
-    return f"{linked} ({authors}). The claim: {claim}"
+    by = f" ({authors})" if authors else ""
+    return f"{linked}{by}." + (f" The claim: {claim}" if claim else "")
 
 
 def warning(contents: Contents) -> str:

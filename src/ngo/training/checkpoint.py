@@ -148,8 +148,8 @@ class Checkpoints:
         except Refused as reason:
             if isinstance(reason, Foreign) and not self._overwrite:
                 raise UserError(
-                    f"out: {str(self.path.parent)!r} holds the unfinished run {reason.run}, with "
-                    f"{reason.how}; {self._instead}"
+                    f"out: {str(self.path.parent)!r} holds a checkpoint of the run {reason.run}, "
+                    f"with {reason.how}; {self._instead}"
                 ) from None
             self.refuse(str(reason))
             return None

@@ -27,12 +27,21 @@ MOST_BYTES = 2**26  # of a record
 
 INSTEAD = "choose another folder, or train over it with --overwrite."
 
+WHOLE = (
+    "a run can't be made longer or shorter: its learning rate's schedule and its last evaluation "
+    "follow from its epochs, so the new length is trained from the start"
+)
+
 About = Mapping[str, Any]
 
 
 def difference(its: About, ours: About) -> str | None:
     """The first value by which another run differs from ours; None if it is the same run."""
-    return _difference(its, ours, [key for key in ours if key not in (*MADE_BY, "run")])
+    others = [key for key in ours if key not in (*MADE_BY, "run", "epochs")]
+    if other := _difference(its, ours, others):
+        return other
+    length = _difference(its, ours, ["epochs"])
+    return f"{length} ({WHOLE})" if length else None
 
 
 def remade(its: About, ours: About) -> str | None:

@@ -123,7 +123,7 @@ def fit(
     ``out``
         A folder for checkpoints, at most a minute apart: the same call resumes there, with equal
         results, if the run was interrupted or stopped. A finished run is not trained again.
-        Another run in the folder is a UserError.
+        Another run in the folder is a UserError, and so is one with more epochs.
     ``device``
         ``cpu``, ``cuda`` or ``auto``.
     ``threads``

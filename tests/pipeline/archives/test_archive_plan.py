@@ -30,7 +30,9 @@ def made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plugins, "_loaded", {})
     Path("archived_plugin.py").write_text(PLUGIN)
-    configs, planned = campaign(tmp_path, plugins=["archived_plugin.py"])
+    table = {"topology": ["ring"], "workers": [4], "u": 0.4, "draws": 2, "seed": 0}  # the paper's
+    more = {"plugins": ["archived_plugin.py"], "spectra": {"tableS1": table}}
+    configs, planned = campaign(tmp_path, **more)
     spec = next(iter(planned.runs.values()))
     write_run(RUNS / spec.id, made_up_run(spec))
     members, _ = collect_finished(configs)

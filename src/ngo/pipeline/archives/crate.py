@@ -32,7 +32,6 @@ PROFILES = {
     WORKFLOW_CRATE: ("Workflow RO-Crate", "1.0"),
 }
 LICENSE = "https://spdx.org/licenses/MIT"
-PAPER = "Finite-Time Consensus Learning for Decentralized Optimization with Nonlinear Gossiping"
 LANGUAGE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 SNAKEMAKE = "https://snakemake.github.io"
 PYPI = "https://pypi.org/project"
@@ -57,7 +56,7 @@ def crate(
     runs = sorted(records, key=lambda record: record["id"])
     whole, parts = _whole(members, about, runs), _trainings(members, runs)
     description = (
-        f"Metrics and records of {len(runs)} training runs of a reproduction of “{PAPER}”, with "
+        f"Metrics and records of {len(runs)} training runs of the {about['tier']} tier, with "
         "configs and what its tables and figures are made from."
     )
     graph = [
