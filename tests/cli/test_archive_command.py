@@ -1,3 +1,5 @@
+import os
+
 from command_line import mistake
 
 
@@ -15,3 +17,23 @@ def test_an_archive_is_for_known_artefacts(tmp_path):
     )
     assert "'tabel1' is unknown" in line
     assert "Did you mean 'table1'?" in line
+
+
+def test_an_archive_never_replaces_a_file_that_it_packs(tmp_path):
+    (tmp_path / "mine.yaml").write_text("tier: mine\n")
+    (tmp_path / "claims.yaml").write_text("claims: []\n")
+    (tmp_path / "mine.tar").symlink_to("mine.yaml")
+    (tmp_path / "claims.tar").symlink_to("claims.yaml")
+    os.link(tmp_path / "mine.yaml", tmp_path / "hard.tar")
+    words = ["archive", "--config", "config/config.yaml", "--config", tmp_path / "mine.yaml"]
+    for name, told in (
+        ("mine.yaml", "is the file of config, "),
+        ("mine.tar", "is the file of config, "),
+        ("hard.tar", "is the file of config, "),
+        ("claims.yaml", "must end in .tar."),
+        ("claims.tar", "claims.yaml' must end in .tar."),
+    ):
+        for finished in ([], ["--finished"]):
+            assert told in mistake(*words, *finished, "--out", tmp_path / name)
+    assert (tmp_path / "mine.yaml").read_text() == "tier: mine\n"
+    assert (tmp_path / "claims.yaml").read_text() == "claims: []\n"

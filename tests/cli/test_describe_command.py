@@ -61,7 +61,7 @@ def forget():
 def test_the_example_of_the_docs_trains(study):
     told = ngo(*example()[0])
     facts = "72 training samples of 1 × 28 × 28, 3 classes, with owners"
-    assert told == f"marks: {facts} → marks.yaml\n"
+    assert told == f"marks: {facts} → {study}/marks.yaml\n"
     runs = {spec.method: spec for spec in planned().training["mymarks"] if spec.seed == 0}
     assert set(runs) == {"gossip", "ngo"}
     flags = runs["ngo"].flags()
@@ -116,7 +116,7 @@ def test_the_manifest_has_the_content(study):
     ("words", "message"),
     [
         (["none.npz", "--out", "x.yaml"], "path: 'none.npz' does not exist."),
-        (["data/marks.npz", "--out", "x.txt"], "out: 'x.txt' must end in .yaml."),
+        (["data/marks.npz", "--out", "x.txt"], "out: 'STUDY/x.txt' must end in .yaml."),
         (
             ["data/marks.npz", "--array", "x=images", "--out", "x.yaml"],
             "array: 'x' is unknown; allowed: owner_train, x_test, x_train, y_test, y_train.",
@@ -132,5 +132,5 @@ def test_the_manifest_has_the_content(study):
     ],
 )
 def test_a_mistake_is_a_line_and_nothing_is_written(study, words, message):
-    assert mistake("describe", *words).startswith(message)
+    assert mistake("describe", *words).startswith(message.replace("STUDY", str(study)))
     assert not list(study.glob("x.*"))

@@ -102,16 +102,67 @@ def test_a_folder_goes_where_a_folder_can_be(tmp_path, command):
 def test_a_file_to_read_is_a_file(tmp_path, name, param):
     flag = [] if isinstance(param, click.Argument) else [param.opts[0]]
     key = param.opts[0].lstrip("-")
+    os.mkfifo(pipe := tmp_path / "pipe")
     for path, reason in (
         (tmp_path, "Is a directory"),
         (tmp_path / "none", "No such file"),
         (tmp_path / "none/none", "No such file"),
-        (os.devnull, "is not a file"),
+        (os.devnull, "it is not a regular file"),
+        (pipe, "it is not a regular file"),
         ("", "is not a path"),
     ):
         line = mistake(*name, *flag, path)
         assert line.startswith(f"{key}: ")
         assert reason in line
+
+
+def pairs():
+    """(the command's words, what it reads, what it writes) of all that read and write a file."""
+    read = {tuple(each.values[0]): each.values[1] for each in with_a(INPUT)}
+    for each in with_a(RESULT):
+        words, out = each.values
+        if tuple(words) in read:
+            yield pytest.param(words, read[tuple(words)], out, id=" ".join(words))
+
+
+@pytest.mark.parametrize(("words", "param", "option"), list(pairs()))
+@pytest.mark.parametrize("first", [True, False])
+def test_no_output_replaces_an_input(tmp_path, words, param, option, first):
+    (tmp_path / "in.tar").write_text("mine")
+    (tmp_path / "soft.tar").symlink_to("in.tar")
+    os.link(tmp_path / "in.tar", tmp_path / "hard.tar")
+    flag = [] if isinstance(param, click.Argument) else [param.opts[0]]
+    for name in ("in.tar", "soft.tar", "hard.tar", "new/../in.tar"):
+        given = [[*flag, tmp_path / "in.tar"], [option.opts[0], tmp_path / name]]
+        line = mistake(*words, *(each for part in given[:: 1 if first else -1] for each in part))
+        assert line.startswith(f"{option.opts[0][2:]}: ")
+        assert f"is the file of {param.opts[0].lstrip('-')}, " in line
+    assert (tmp_path / "in.tar").read_text() == "mine"
+
+
+def test_no_output_replaces_a_plugin_a_data_file_or_another_output(own_entries, tmp_path):
+    (tmp_path / "mine.py").write_text("")
+    for words in (["--plugin", tmp_path / "mine.py", "schema"], ["schema", "--plugin"]):
+        more = [tmp_path / "mine.py"] if words[0] == "schema" else []
+        line = mistake(*words, *more, "--out", tmp_path / "mine.py")
+        assert "is the file of plugin" in line
+    arrays = tmp_path / "x.npz"
+    (tmp_path / "own.py").write_text(
+        "import ngo\n"
+        "facts = {'input_shape': (1, 28, 28), 'classes': 2, 'files': ['x.npz']}\n"
+        "@ngo.dataset('own', train_samples=8, **facts)\n"
+        "def own(root):\n"
+        "    raise AssertionError\n"
+    )
+    arrays.write_text("mine")
+    own = ["--plugin", tmp_path / "own.py", "--data-root", tmp_path, "--out", arrays]
+    assert "is the file of dataset" in mistake("data", *own, "own")
+    assert "is the file of dataset" in mistake(
+        "partition", *own, "--dataset", "own", "--workers", 2
+    )
+    assert arrays.read_text() == "mine"
+    both = ["--out", tmp_path / "a.csv", "--plot", tmp_path / "a.csv"]
+    assert "plot: " in mistake("partition", "--dataset", "digits", *both)
 
 
 def test_a_name_with_a_line_break_stays_on_one_line(tmp_path):

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pandas as pd
 import pytest
@@ -43,6 +44,31 @@ def test_a_mistake_stops_before_anything_is_written(tmp_path, arguments, message
     assert message in line
     assert not list(tmp_path.rglob("*.parquet"))
     assert "Traceback" not in out
+
+
+def test_results_stay_where_out_was_when_a_plugin_moves_the_working_folder(
+    own_entries, tmp_path, monkeypatch
+):
+    """Also while it is imported."""
+    (tmp_path / "moving.py").write_text(
+        "import os, ngo\n"
+        "os.chdir('/')\n"
+        "@ngo.method('moving', fields=('topology', 'gamma', 'gamma_decay', 'coupling', 'p'))\n"
+        "def moving(step):\n"
+        "    os.chdir('/')\n"
+        "    step.descend(); step.gossip()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    ngo("train", "--plugin", "moving.py", *SMALL, "--method", "moving", "--out", "run")
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {"metrics.parquet", "run.json"}
+
+
+@pytest.mark.parametrize("key", ["graph", "speed-file", "link-file", "churn-file"])
+def test_nothing_waits_for_a_pipe_in_place_of_a_file(tmp_path, key):
+    os.mkfifo(tmp_path / "pipe")
+    line = mistake("train", *SMALL, f"--{key}", tmp_path / "pipe", "--out", tmp_path / "run")
+    assert line.startswith(f"{key.replace('-', '_')}: ")
+    assert line.endswith("pipe' can't be read: it is not a regular file.")
 
 
 def test_no_data_and_no_network(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 
 from ngo.common.fields import (
@@ -121,9 +122,30 @@ def test_allowed_values_in_words():
     assert wanted(TOPOLOGY) == "one of complete, ring"
 
 
-def test_numbers_that_were_read_as_text():
-    assert as_number("1e-3") == " It was read as text: write 0.001."
-    assert as_number("nan") == as_number("x") == as_number(1) == ""
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1e-3", "0.001"),
+        ("1e-5", "1.0e-05"),  # YAML reads 1e-05 as text
+        ("3", "3"),
+        ("01", "1"),
+        ("1e3", "1000"),
+        ("9007199254740993", "9007199254740993"),  # no float is this number
+        ("0.5", "0.5"),
+    ],
+)
+def test_numbers_that_were_read_as_text(text, number):
+    assert as_number(text, lambda value: True) == f" It was read as text: write {number}."
+    assert yaml.safe_load(number) == pytest.approx(float(text), rel=1e-15)
+
+
+def test_a_hint_is_a_number_that_is_allowed():
+    assert as_number("1e-3", lambda value: False) == ""
+    for value in ("nan", "x", 1, None):
+        assert as_number(value, math.isfinite) == ""
+    for text, hint in (("10", " It was read as text: write 10."), ("2.5", ""), ("-1", "")):
+        with pytest.raises(UserError, match=rf"1 to 2,000\.{hint}$"):
+            checked("key", text, WORKERS)
 
 
 def test_a_class_declares_its_fields():

@@ -2,7 +2,13 @@ import os
 
 import pytest
 
-from ngo.common.paths import check_path, check_readable, check_writable, writable_folder
+from ngo.common.paths import (
+    check_path,
+    check_readable,
+    check_writable,
+    same_file,
+    writable_folder,
+)
 from ngo.common.registry import UserError
 
 
@@ -19,24 +25,38 @@ def test_a_folder_without_room_is_named(tmp_path):
     assert not list((tmp_path / "new/folder").iterdir())
 
 
-def test_a_path_is_not_empty_and_is_utf8():
+def test_a_path_is_text_in_utf8():
     assert str(check_path("a/b", "key")) == "a/b"
-    with pytest.raises(UserError, match="key: '' is not a path; it is empty[.]"):
-        check_path("", "key")
-    with pytest.raises(UserError, match="key: 'a.udcff' is not UTF-8[.]"):
-        check_path("a\udcff", "key")
+    for path, reason in (
+        ("", "'' is not a path; it is empty[.]"),
+        ("a\udcff", "'a.udcff' is not UTF-8[.]"),
+        ("a\0b", "'a.x00b' is not a path; it has a NUL[.]"),
+        (3, "3 is not a path[.]"),
+        (b"x", "b'x' is not a path[.]"),
+    ):
+        with pytest.raises(UserError, match=f"^key: {reason}"):
+            check_path(path, "key")
 
 
-def test_a_readable_file_is_a_file_or_a_pipe(tmp_path):
+def test_nothing_waits_for_a_pipe_or_a_device(tmp_path):
     (tmp_path / "file").write_text("")
     os.mkfifo(tmp_path / "pipe")
-    for name in ("file", "pipe"):
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "to_pipe").symlink_to("pipe")
+    (tmp_path / "to_zero").symlink_to("/dev/zero")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("file", "link"):
         assert check_readable(tmp_path / name, "key") == tmp_path / name
     for path, reason in (
-        (tmp_path, "can't be read: Is a directory"),
-        (tmp_path / "none", "can't be read: No such file"),
-        (os.devnull, "is not a file[.]"),
+        (tmp_path, "Is a directory"),
+        (tmp_path / "none", "No such file"),
+        (tmp_path / "pipe", "it is not a regular file[.]"),
+        (tmp_path / "to_pipe", "it is not a regular file[.]"),
+        (tmp_path / "to_zero", "it is not a regular file[.]"),
+        (tmp_path / "loop", "Too many levels of symbolic links"),
+        (os.devnull, "it is not a regular file[.]"),
     ):
+        reason = f"can't be read: {reason}"
         with pytest.raises(UserError, match=f"key: '{path}' {reason}"):
             check_readable(path, "key")
 
@@ -55,3 +75,23 @@ def test_a_writable_path_is_checked_without_creating_anything(tmp_path):
         with pytest.raises(UserError, match=f"out: '{path}' {reason}"):
             check_writable(path, folder=folder)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_path_to_write_stays_where_it_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paths = [check_writable("a.txt"), check_writable("runs", folder=True)]
+    monkeypatch.chdir("/")
+    assert paths == [tmp_path / "a.txt", tmp_path / "runs"]
+
+
+def test_links_to_one_file_are_the_same_file(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to("file")
+    os.link(tmp_path / "file", tmp_path / "hard")
+    (tmp_path / "other").write_text("")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("link", "hard", "../" + tmp_path.name + "/file"):
+        assert same_file(tmp_path / "file", tmp_path / name)
+    for name in ("other", "none", "loop"):
+        assert not same_file(tmp_path / "file", tmp_path / name)
+    assert same_file(tmp_path / "none", tmp_path / "a/../none")

@@ -1,5 +1,6 @@
 import hashlib
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +50,17 @@ def test_a_file_that_fails_is_not_loaded(tmp_path):
         plugins.load([tmp_path / "bad.py"])
     assert plugins.loaded() == ()
     assert "ngo_plugin_bad" not in sys.modules
+
+
+def test_a_plugin_does_not_move_the_working_folder(tmp_path, monkeypatch):
+    (tmp_path / "moves.py").write_text("import os\nos.chdir('/')\n")
+    install(tmp_path / "site", "import os\nos.chdir('/')\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.chdir(tmp_path)
+    plugins.load(["moves.py"])
+    plugins.load_installed()
+    assert len(plugins.loaded()) == 2
+    assert Path.cwd() == tmp_path
 
 
 def test_the_plugin_of_an_installed_package_is_loaded(tmp_path, monkeypatch):

@@ -1,3 +1,4 @@
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -133,6 +134,13 @@ def test_the_keys_of_a_run_and_of_a_partition_follow_the_files_that_they_name(
     assert second[1] == first[1]
     (tmp_path / "owners.csv").write_text("1\n")
     assert keys_now()[1] != second[1]
+
+
+def test_nothing_waits_for_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_text("")
+    found = content([tmp_path / "pipe", tmp_path / "none", tmp_path / "file"])
+    assert [value is None for value in found.values()] == [True, True, False]
 
 
 def test_a_key_is_of_all_its_parts():

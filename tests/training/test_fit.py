@@ -1,3 +1,4 @@
+import os
 import sys
 
 import numpy as np
@@ -12,6 +13,28 @@ import ngo
 from ngo.models.model import MODELS
 from ngo.training.fit import fit
 from ngo.training.resolve import resolve
+
+
+def test_checkpoints_stay_where_out_was(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def moving():
+        os.chdir("/")
+        return nn.Linear(3, 4)
+
+    quick(moving, out="run")
+    assert (tmp_path / "run/checkpoint.pt").exists()
+
+
+def test_a_hint_is_a_value_that_is_taken():
+    assert told(seed="3").endswith("It was read as text: write 3.")
+    assert told(lr="1e-5").endswith("It was read as text: write 1.0e-05.")
+    assert told(seed="-1").endswith("a whole number, 0 or more.")
+
+
+@pytest.mark.parametrize("out", [3, b"x", ""])
+def test_out_is_a_path(out):
+    assert "is not a path" in told(out=out)
 
 
 def test_the_result_is_that_of_the_packages_own_run(least_squares):

@@ -5,6 +5,7 @@ import torch
 from own_modules import equal, metrics, quick, told
 
 from ngo.gossip.topology import TOPOLOGIES
+from ngo.training.own_graph import own_graph
 
 RING = TOPOLOGIES["ring"].matrix(4).dense()
 
@@ -23,8 +24,7 @@ def test_a_matrix_edges_and_a_graph_are_the_ring():
     for given in (RING, RING.float(), RING.numpy(), edges, np.array(edges), graph, weighted):
         run = quick(workers=4, topology=given)
         assert run.spec.topology.startswith("own-")
-        same = metrics(run).drop(columns=["run", "topology"])
-        assert same.equals(metrics(expected).drop(columns=["run", "topology"]))
+        assert values(run).equals(values(expected))
     assert set(TOPOLOGIES) == known
     assert equal(ring(topology=graph), ring(topology=graph))
 
@@ -32,6 +32,64 @@ def test_a_matrix_edges_and_a_graph_are_the_ring():
 def test_a_directed_graph_goes_with_push_sum():
     run = ring(topology=nx.cycle_graph(4, create_using=nx.DiGraph), method="push_sum")
     assert run.metrics["messages"].iloc[-1] > 0
+
+
+def values(run):
+    """The metrics; the name of a graph depends on how its edges are written."""
+    return metrics(run).drop(columns=["run", "topology"])
+
+
+def test_numbers_of_numpy_are_workers_by_number(caplog):
+    """Whatever the order in which the nodes were added."""
+    graph = nx.empty_graph(map(np.int64, (2, 0, 3, 1)))
+    graph.add_edges_from((np.int64(i), np.int64(j)) for i, j in [(0, 1), (1, 2), (2, 3)])
+    run, same = ring(topology=graph), ring(topology=nx.path_graph(4))
+    assert values(run).equals(values(same))
+    assert run.graph_nodes == ["0", "1", "2", "3"]
+    assert not caplog.records
+
+
+def test_other_names_are_sorted_and_in_the_result_and_the_log(caplog):
+    graph = nx.path_graph(["a", "d", "b", "c"])
+    run = ring(topology=graph)
+    assert run.graph_nodes == ["a", "b", "c", "d"]
+    assert values(run).equals(values(ring(topology=[(0, 3), (3, 1), (1, 2)])))
+    note = "note: topology: the graph has nodes with names: worker 0 is 'a', 1 is 'b', 2 is 'c', 3"
+    assert [text.startswith(note) for text in caplog.messages] == [True]
+
+
+def test_a_graph_file_is_told_in_the_same_way(tmp_path, caplog):
+    (tmp_path / "own.edgelist").write_text("c b\nb a\na b\n")
+    run = quick(topology="graph_file", graph=str(tmp_path / "own.edgelist"))
+    assert run.graph_nodes == ["a", "b", "c"]
+    assert len(caplog.messages) == 2
+    assert quick().graph_nodes is None
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+def test_weights_do_not_depend_on_the_order_of_the_nodes(kind):
+    edges = [(0, 1, 0.25), (1, 2, 0.5), (2, 0, 0.125)]
+    graph = nx.empty_graph([2, 0, 1], create_using=kind)
+    graph.add_weighted_edges_from(edges)
+    entry, _, _ = own_graph(graph, None)
+    W = entry.matrix(3).dense()
+    for i, j, w in edges:
+        assert W[j, i] == w
+        assert W[i, j] == (0 if kind is nx.DiGraph else w)
+
+
+def test_parallel_edges_of_a_graph_are_not_added_up():
+    graph = nx.MultiGraph()
+    graph.add_weighted_edges_from([(0, 1, 0.25), (0, 1, 0.25), (1, 2, 0.5)])
+    entry, _, about = own_graph(graph, None)
+    assert entry.matrix(3).dense()[0].tolist() == [0.75, 0.25, 0]
+    assert len(about["notes"]) == 1
+
+
+def weighted(*weights):
+    graph = nx.path_graph(len(weights) + 1)
+    nx.set_edge_attributes(graph, dict(zip(graph.edges, weights, strict=True)), "weight")
+    return graph
 
 
 @pytest.mark.parametrize(
@@ -55,6 +113,10 @@ def test_a_directed_graph_goes_with_push_sum():
         ([(0, 1), (1, 2), (2, 9)], "has an edge (2, 9) on 4 workers"),
         ("rong", "for example topology='ring', [(0, 1), (1, 2)], networkx.cycle_graph(10) or a"),
         ("rong", "Did you mean 'ring'?"),
+        (nx.Graph(), "workers: "),
+        (weighted(0.5, None, 0.5), "the edge ('1', '2') has the weight None; if any edge has a"),
+        (weighted(0.5, "x", 0.5), "the edge ('1', '2') has the weight 'x'"),
+        (nx.path_graph([0, 1, "1", 2]), "topology: the graph has two nodes of the name '1'"),
         (nx.cycle_graph, "is a function; register it with @ngo.topology('name')"),
         (object(), "a object is no graph or matrix; for example"),
     ],

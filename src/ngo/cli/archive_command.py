@@ -43,6 +43,8 @@ def archive(
       ngo archive --config config/config.yaml --config config/demo.yaml \
         --out results/demo-metrics.tar
     """
+    if out.resolve().suffix != ".tar":  # so it is no file that is packed
+        raise UserError(f"out: {str(out.resolve())!r} must end in .tar.")
     if finished and figures:
         raise UserError(f"finished: it packs no figures or tables; leave out {figures[0]!r}.")
     if finished:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.field_options import data_root_option
+from ngo.cli.field_options import data_root_option, keep_data
 from ngo.cli.parameters import RESULT
 from ngo.common.files import write_text
 from ngo.data import download, loading
@@ -26,7 +26,9 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
       ngo data digits
     """
     source = DATASETS[name]
-    root = download.prepare(name, download.data_root(data_root))
+    root = download.data_root(data_root)
+    keep_data(name, root)
+    download.prepare(name, root)
     samples = len(source.read_labels(root))
     if source.folder is not None or name in DESCRIBED:
         loading.checked_arrays(name, source, source.read(root), root)  # decodes images, once

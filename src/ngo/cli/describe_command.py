@@ -60,8 +60,8 @@ def describe(
     from ngo.data.describe import as_text
     from ngo.data.describe import describe as describe_data
 
-    if out.suffix != ".yaml":
-        raise UserError(f"out: {str(out)!r} must end in .yaml.")
+    if out.resolve().suffix != ".yaml":
+        raise UserError(f"out: {str(out.resolve())!r} must end in .yaml.")
     values = describe_data(
         path,
         download.data_root(data_root),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ngo.cli.field_options import RunCommand, data_root_option, run_fields
+from ngo.cli.field_options import RunCommand, data_root_option, keep_data, run_fields
 from ngo.cli.parameters import RESULT
 from ngo.cli.run_spec import spec_of_options
 from ngo.common.fields import fields_of
@@ -49,6 +49,7 @@ def partition(data_root: Path | None, out: Path, plot: Path | None, **given: obj
     from ngo.training.partition_file import draw, parts_by_owner, write
 
     root = download.data_root(data_root)
+    keep_data(spec.dataset, root)
     labels = loading.train_labels(spec.dataset, root)
     parts = parts_by_owner(spec, root) or draw(spec, labels)
     write(out, spec, labels, parts)

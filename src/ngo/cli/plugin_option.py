@@ -6,13 +6,17 @@ from collections.abc import Iterable, Iterator
 
 import click
 
+from ngo.cli.parameters import told_apart
 from ngo.common import plugins
 
 FLAG = "--plugin"
 
 
 def _load(context: click.Context, option: click.Parameter, files: tuple[str, ...]) -> None:
-    plugins.load(files, key=FLAG.lstrip("-"))
+    key = FLAG.lstrip("-")
+    plugins.load(files, key)
+    for file in files:
+        told_apart(key, file, context)
 
 
 OPTION = click.Option(

@@ -8,6 +8,8 @@ import click
 
 from ngo.cli.parameters import RESULT, configs_option
 from ngo.common.files import write_text
+from ngo.common.paths import same_file
+from ngo.common.registry import UserError
 
 
 @click.command()
@@ -23,6 +25,14 @@ def report(configs: tuple[Path, ...], out: Path) -> None:
     from ngo.pipeline.report_contents import report_contents
     from ngo.report.html_page import html_page
 
+    if out.resolve().suffix != ".html":
+        raise UserError(f"out: {str(out.resolve())!r} must end in .html.")
     contents = report_contents(configs)
+    for table in (
+        contents.assumptions,
+        *(each for entry in contents.shown for each in entry.tables),
+    ):
+        if same_file(out, f"{table}.html"):
+            raise UserError(f"out: {str(out)!r} is a table of the page; choose another path.")
     write_text(out, html_page(contents))
     click.echo(f"{len(contents.rows)} claims, {len(contents.shown)} tables and figures → {out}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -200,7 +200,14 @@ def checked(key: str, value: object, field: Field) -> Any:
         check_readable(value, key)
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise wrong(f"{shown(value)} is not a number", f".{as_number(value)}")
+
+        def allowed(number: float) -> bool:
+            try:
+                return checked(key, number, field) is not None
+            except UserError:
+                return False
+
+        raise wrong(f"{shown(value)} is not a number", f".{as_number(value, allowed)}")
     if isinstance(value, float) and not math.isfinite(value):
         raise wrong(f"{value!r} is not finite")
     if abs(value) > LARGEST and int in (field.kind, type(value)):
@@ -221,13 +228,23 @@ def wanted(field: Field) -> str:
     return f"{'a whole number' if field.kind is int else 'a number'}, {field.range}"
 
 
-def as_number(value: object) -> str:
-    """A hint for a number that YAML reads as text, such as 1e-3; empty for other values."""
-    try:
-        found = float(value) if isinstance(value, str) else math.nan
-    except ValueError:
-        found = math.nan
-    return f" It was read as text: write {found!r}." if math.isfinite(found) else ""
+def as_number(value: object, allowed: Callable[[float], bool]) -> str:
+    """A hint for a number that YAML reads as text, such as 1e-3.
+
+    Empty for other values, and for a number that is not ``allowed``.
+    """
+    for parse in (int, float) if isinstance(value, str) else ():
+        try:
+            number = parse(value)
+        except ValueError:
+            continue
+        if isinstance(number, float) and number.is_integer() and abs(number) < 2**53:
+            number = int(number)
+        if allowed(number):
+            text = repr(number)  # without a point, YAML would read 1e-05 as text again
+            text = text if "." in text else text.replace("e", ".0e")
+            return f" It was read as text: write {text}."
+    return ""
 
 
 def mapping_schema(properties: Mapping[str, object], optional: Collection[str] = ()) -> Schema:

@@ -7,40 +7,56 @@ import stat
 import tempfile
 from pathlib import Path
 
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, shown
 
 
 def check_path(path: str | Path, key: str) -> Path:
-    """Return ``path``; raise a UserError, under ``key``, if it is empty or not valid UTF-8.
+    """Return ``path``; raise a UserError, under ``key``, if it is not text, empty, has a NUL or is
+    not valid UTF-8.
 
     An empty path is usually a shell variable that is not set.
     """
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str):
+        raise UserError(f"{key}: {shown(path)} is not a path.")
     try:
-        if os.fspath(path).encode():
+        if text.encode() and "\0" not in text:
             return Path(path)
-        reason = "is not a path; it is empty"
+        reason = "is not a path; it has a NUL" if text else "is not a path; it is empty"
     except UnicodeEncodeError:
         reason = "is not UTF-8"
-    raise UserError(f"{key}: {os.fspath(path)!r} {reason}.")
+    raise UserError(f"{key}: {text!r} {reason}.")
 
 
 def check_readable(path: str | Path, key: str) -> Path:
-    """Return ``path``; raise a UserError, under ``key``, if it is not a readable file."""
+    """Return ``path``; raise a UserError, under ``key``, if it is not a readable regular file.
+
+    A pipe or a device is not opened: nobody may ever write to it, or it may have no end.
+    """
     path = check_path(path, key)
     try:
         mode = path.stat().st_mode
-        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
-            path.open("rb").close()  # fails for a folder
-        elif not stat.S_ISFIFO(mode):  # opening a pipe would block until somebody writes to it
-            raise UserError(f"{key}: {str(path)!r} is not a file.")
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise UserError(f"{key}: {str(path)!r} can't be read: it is not a regular file.")
+        path.open("rb").close()  # fails for a folder
     except OSError as error:
         raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}") from None
     return path
 
 
+def same_file(path: str | Path, other: str | Path) -> bool:
+    """Whether two paths are of one file, which need not exist yet."""
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return os.path.realpath(path) == os.path.realpath(other)
+
+
 def check_writable(path: str | Path, key: str = "out", *, folder: bool = False) -> Path:
-    """Return ``path``; raise a UserError, under ``key``, if no file (or ``folder``) can be written
-    there. Creates nothing.
+    """Return ``path``, made absolute: a plugin may change the working folder before it is written.
+
+    Raises a UserError, under ``key``, if no file (or ``folder``) can be written there. Creates
+    nothing.
     """
     path = check_path(path, key)
     try:
@@ -49,10 +65,10 @@ def check_writable(path: str | Path, key: str = "out", *, folder: bool = False) 
         while not existing.exists():
             existing = existing.parent
         tempfile.TemporaryFile(dir=existing).close()
+        return path.absolute()
     except OSError as error:
         reason = error.strerror or str(error)
         raise UserError(f"{key}: {str(path)!r} can't be written: {reason}") from None
-    return path
 
 
 def check_kind(path: Path, key: str, folder: bool = False) -> None:

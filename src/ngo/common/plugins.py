@@ -13,7 +13,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import chdir, suppress
 from dataclasses import dataclass
 from glob import escape, iglob
 from pathlib import Path
@@ -61,7 +61,8 @@ def load_installed() -> None:
         if entry.value in _loaded:
             continue
         try:
-            module = entry.load()
+            with chdir("."):
+                module = entry.load()
             path = Path(sys.modules[getattr(module, "__module__", module.__name__)].__file__)
         except Exception as error:
             raise UserError(
@@ -109,12 +110,16 @@ def _load(path: Path, key: str) -> Plugin:
 
 
 def _import(name: str, path: Path, key: str) -> None:
-    """Import a Python file as the module ``name``; a one-line UserError if that fails."""
+    """Import a Python file as the module ``name``; a one-line UserError if that fails.
+
+    The working folder stays: other paths of a command or a config are relative to it.
+    """
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        with chdir("."):
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         if isinstance(error, UserError):

@@ -154,6 +154,8 @@ def run(
         group = meeting.join_group(backend=communication, timeout=timeout)
         kind = AsynchronousNetwork if asynchronous else ProcessNetwork
         network = kind(group, spec.workers, stepper.population.spread)
+        for note in origin.notes if me == 0 else ():
+            log.info(note)
         stepper.connect(network)
         evaluations = Evaluations(spec, problem, network, consensus, report)
         participant = Participant(spec, problem, stepper, evaluations, network, on_failure)

@@ -264,7 +264,8 @@ def _in_one_line(error: ValidationError) -> str:
     if error.validator == "uniqueItems":
         return f"{key}: {shown(value)} repeats a value; name each one once."
     what = "the name " if "propertyNames" in error.schema_path else ""
-    hint = as_number(value) if error.validator == "type" else ""
+    allowed = _Validator(error.schema).is_valid
+    hint = as_number(value, allowed) if error.validator == "type" else ""
     return f"{key}: {what}{shown(value)} is not allowed; it must be {_wanted(error.schema)}.{hint}"
 
 

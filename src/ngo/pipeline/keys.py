@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from ngo.common import versions
 from ngo.common.fields import Field, fields_of
 from ngo.common.fingerprint import PACKAGE, fingerprint
-from ngo.common.registry import Registry
+from ngo.common.paths import check_readable
+from ngo.common.registry import Registry, UserError
 from ngo.data.dataset import DATASETS
 from ngo.data.described import identity
 from ngo.data.owners import OWNERS, by_owner
@@ -157,8 +158,8 @@ def content(paths: Iterable[str]) -> Mapping[str, str | None]:
 @cache
 def _sha256(path: Path) -> str | None:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
+        return hashlib.sha256(check_readable(path, "key").read_bytes()).hexdigest()
+    except UserError:
         return None
 
 

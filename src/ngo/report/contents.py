@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from ngo.common.registry import UserError, unknown
+from ngo.common.paths import check_readable
+from ngo.common.registry import unknown
 from ngo.report.findings import Findings
 from ngo.report.shipped import Shipped
 from verdicts.row import Row
@@ -93,10 +94,7 @@ def warning(older: str) -> str:
 
 def content(path: Path) -> bytes:
     """The bytes of a file on show; a UserError if it is absent."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"report: {str(path)!r} can't be read: {error.strerror}") from None
+    return check_readable(path, "report").read_bytes()
 
 
 def text(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import signal
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,9 +17,12 @@ from torch import nn
 
 from ngo.common.devices import deterministic
 from ngo.common.fields import Field, at_least, checked
+from ngo.common.paths import check_writable
 from ngo.common.registry import UserError
 from ngo.common.seeding import stream_seed
 from ngo.engine.initialization import SAME
+from ngo.gossip.schedule import topologies
+from ngo.gossip.topologies.graph_file import file_nodes
 from ngo.training.checkpoint import Stopped
 from ngo.training.checks import check_filled
 from ngo.training.evaluation import Evaluation, as_columns
@@ -47,6 +51,8 @@ from ngo.training.trial import refuse_not_finite, refuse_sum, try_out
 if TYPE_CHECKING:
     import pandas as pd
 
+log = logging.getLogger("ngo")
+
 _THREADS = Field(int, "threads", at_least(1))
 
 
@@ -69,6 +75,9 @@ class Fit:
     #: What ended the run early: ``on_evaluation``, ``on_step`` or ``interrupt``; None if nothing
     #: did.
     stopped: str | None = None
+    #: The names of the nodes of a networkx graph, or of a graph file, in the order of the workers;
+    #: None for another topology.
+    graph_nodes: list[str] | None = None
 
     def __repr__(self) -> str:
         last = self.metrics.iloc[-1]
@@ -134,7 +143,8 @@ def fit(
         The other fields of a run: ``workers``, ``topology``, ``partition``, ``p``, ``gamma``,
         ``lr``, ``batch_size``, ``epochs``, ``eval_every``, ``seed``, … with the defaults of
         ``ngo train``, whose ``--help`` explains each. ``topology`` may also be a mixing matrix, a
-        list of edges (i, j) or a networkx graph, and ``partition`` a list with the indices of each
+        list of edges (i, j) or a networkx graph, whose nodes are workers in the order of their
+        names (see ``graph_nodes`` of the result), and ``partition`` a list with the indices of each
         worker's samples.
 
     A run that diverges ends at its next evaluation, with a RuntimeWarning. Ctrl-C ends the run
@@ -147,6 +157,7 @@ def fit(
 
     Raises a UserError with a message of one line for an argument that is not allowed.
     """
+    out = None if out is None else check_writable(out, folder=True)  # before any code of the user's
     fields = known(fields, method, inspect.signature(fit).parameters)
     method = fields.pop("method", method)
     check_method(method)
@@ -165,8 +176,9 @@ def fit(
         own = template(module, seed)
         model = own_model(own, data, task_name)
         named = {"dataset": NAME, "model": type(own).__name__, "task": task_name}
-        with_topology(fields, stack)
+        graph = with_topology(fields, stack)
         spec = resolve({**named, "method": method, **fields}, source=source, model=model)
+        graph = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
         if spec.initialization not in (None, SAME):
             raise UserError(
                 f"initialization: {spec.initialization!r} is not possible with fit, whose workers "
@@ -189,6 +201,8 @@ def fit(
             made.draws = draws
             return made
 
+        for note in graph.get("notes", ()):
+            log.warning(note)
         checkpoints = checkpoints_in(out, spec, problem, device, tried, stack)
         with checkpoints:
             training = at_checkpoint(start, checkpoints)[0] if checkpoints.keeps else start()
@@ -209,7 +223,7 @@ def fit(
     import pandas as pd
 
     metrics = pd.DataFrame({"run": spec.id, **spec.values(), **as_columns(training.rows)})
-    return Fit(spec, metrics, workers, consensus, stopped)
+    return Fit(spec, metrics, workers, consensus, stopped, graph.get("names"))
 
 
 def _proceed(

@@ -98,15 +98,20 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
     return train
 
 
-def with_topology(fields: dict[str, Any], stack: ExitStack) -> None:
-    """Register a topology that is no name, and put its name and size into ``fields``."""
+def with_topology(fields: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
+    """Register a topology that is no name, and put its name and size into ``fields``.
+
+    Returns what ``numbered`` says of a networkx graph; empty for anything else.
+    """
     given = fields.get("topology")
     if isinstance(given, str):
         check_name(given)
     elif given is not None:
-        entry, n = own_graph(given, fields.get("workers"))
+        entry, n, about = own_graph(given, fields.get("workers"))
         _registered(TOPOLOGIES, entry.name, entry, stack)
         fields |= {"topology": entry.name, "workers": n}
+        return about
+    return {}
 
 
 def _registered(registry: Registry[Any], name: str, entry: object, stack: ExitStack) -> None:

@@ -11,6 +11,7 @@ import torch
 
 from ngo.common.registry import UserError, nearest, shown
 from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.numbered import numbered
 from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.gossip.weights import checked_matrix
 
@@ -20,21 +21,22 @@ EXAMPLE = "for example topology='ring', [(0, 1), (1, 2)], networkx.cycle_graph(1
 TOLERANCE = 1e-5
 
 
-def own_graph(given: Any, workers: int | None) -> tuple[Topology, int]:
-    """The topology of what a user gives, and its number of workers.
+def own_graph(given: Any, workers: int | None) -> tuple[Topology, int, dict[str, Any]]:
+    """The topology of what a user gives, its number of workers, and what ``numbered`` says of it.
 
     A mixing matrix is symmetric and doubly stochastic, dense or one of SciPy's sparse arrays.
-    Edges are pairs of workers. In a networkx graph, whole numbers as nodes are workers in their
-    order, other nodes in the order of the graph; weights of edges are W_ij. ``workers`` is the
-    number that the user gives, if any. Raises a one-line UserError.
+    Edges are pairs of workers. Nodes of a networkx graph are workers in the order of their names
+    (``ngo.gossip.numbered``); weights of edges are W_ij. ``workers`` is the number that the user
+    gives, if any. Raises a one-line UserError.
     """
     directed = weighted = False
+    about: dict[str, Any] = {}
     if isinstance(given, nx.Graph):
         n, directed = len(given), given.is_directed()
-        whole = all(isinstance(node, int) for node in given)
-        graph = nx.convert_node_labels_to_integers(given, ordering="sorted" if whole else "default")
+        graph = numbered(given, "topology: the graph")
+        about = graph.graph
         content: Any = sorted(graph.edges())
-        weighted = any("weight" in facts for _, _, facts in graph.edges(data=True))
+        weighted = any(w is not None for _, _, w in graph.edges.data("weight"))
         if weighted:
             content = _weights(graph)
     elif (pairs := _pairs(given)) is not None:
@@ -53,7 +55,7 @@ def own_graph(given: Any, workers: int | None) -> tuple[Topology, int]:
     name = f"own-{hashlib.sha256(data + bytes([directed])).hexdigest()[:8]}"
     matching = weighted and bool((content.starts.diff() <= 1).all())
     facts = {"period": 1, "exact": False, "matching": matching, "density": 0.0}
-    return Topology(name, lambda n: content, directed, weighted, (), facts), n
+    return Topology(name, lambda n: content, directed, weighted, (), facts), n, about
 
 
 def check_name(name: str) -> None:
@@ -114,7 +116,16 @@ def _matrix(given: Any) -> MixingMatrix:
 
 def _weights(graph: nx.Graph) -> MixingMatrix:
     """The mixing matrix of a graph with weights, with the rest to 1 on the diagonal."""
-    W = torch.from_numpy(nx.to_numpy_array(graph, weight="weight")).T.contiguous()
+    for i, j, w in graph.edges.data("weight"):
+        try:
+            graph.edges[i, j]["weight"] = float(w)
+        except (TypeError, ValueError):
+            ends = ", ".join(shown(graph.graph["names"][k]) for k in (i, j))
+            raise UserError(
+                f"topology: the edge ({ends}) has the weight {shown(w)}; if any edge has a weight, "
+                f"every edge must, a number."
+            ) from None
+    W = torch.from_numpy(nx.to_numpy_array(graph, nodelist=range(len(graph)))).T.contiguous()
     W -= torch.diag(W.diagonal())
     sums = W.sum(0)
     if not W.isfinite().all() or (W < 0).any() or sums.max() > 1 + TOLERANCE:

@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,8 @@ from ngo.common.columns import read_columns, write_columns
 from ngo.common.files import write_text
 from ngo.data.described import identity
 from ngo.data.partition import parts_digest
-from ngo.gossip.topologies.graph_file import node_names
+from ngo.gossip.schedule import topologies
+from ngo.gossip.topologies.graph_file import file_nodes
 from ngo.native.build import build
 from ngo.training import earlier
 from ngo.training.code import run_fingerprint
@@ -41,6 +42,8 @@ class Origin:
     about: dict[str, object]
     #: The names of a graph file's nodes, in the order of the workers; None without such a file.
     graph_nodes: list[str] | None = None
+    #: What a user should know of the graph file, a line each.
+    notes: Sequence[str] = ()
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=time.perf_counter)
 
@@ -72,8 +75,8 @@ def make_origin(
         about["data"] = data
     train_samples = len(problem.data.train_inputs)
     samples = {"train_samples": train_samples, "classes_covered": problem.classes_covered}
-    nodes = node_names(spec.topology, spec.workers, spec.graph)
-    return Origin(spec, samples, about, nodes)
+    graph = file_nodes(topologies(spec), spec.workers, spec.graph)
+    return Origin(spec, samples, about, graph.get("names"), graph.get("notes", ()))
 
 
 def write_results(

@@ -85,6 +85,8 @@ def run(
             seconds, line = found
             tell(line)
             return last_evaluation(out, seconds)
+        for note in origin.notes:
+            tell(note)
         for name in OUTPUTS:
             remove_partial(out / name)
         start = partial(Training, spec, problem, snapshots=snapshots, threads=threads)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from ngo.common.files import atomic_file
 from ngo.common.former import present
+from ngo.common.paths import check_readable
 from ngo.common.registry import UserError, in_a_line
 from ngo.pipeline.archives import limits, packed_runs
 from ngo.pipeline.archives.archive_description import described
@@ -215,7 +216,4 @@ def _bounded(path: Path) -> bytes:
 
 def content_of(path: Path) -> bytes:
     """The bytes of a file; a UserError if it can't be read."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"archive: {str(path)!r} can't be read: {error.strerror}") from None
+    return check_readable(path, "archive").read_bytes()

@@ -46,7 +46,7 @@ _KINDS = {
 }
 
 #: Files that a config may name: claims, findings, graphs, and plugins.
-_NAMED = rf"(?:{_NAME}/)*{_NAME}\.(?:yaml|yml|csv|txt|edgelist|adjlist|graphml|gml|json|py)"
+_NAMED = rf"(?:{_NAME}/)*{_NAME}\.(?:yaml|yml|csv|txt|edgelist|adjlist|graphml|gml|json|mtx|py)"
 #: A paper's figures are the repository's, whatever an archive has.
 _NOT_NAMED = rf"(?:(?:results|logs|benchmarks|workflow|notebooks|profiles)|{PAPERS}/.*/figures)/.*"
 
