@@ -252,7 +252,14 @@ def _check_argument(key: str, kinds: set[str], value: object) -> None:
         raise UserError(f"{key}: {shown(value)} is not allowed; it must be a list.")
     if "Selection" in words:
         for each in value if isinstance(value, list) else [value]:
-            _where(key, {k: wanted for k, wanted in mapping(key, each).items() if k != "weight"})
+            term = dict(mapping(key, each))
+            if isinstance(value, list) and "weight" in term:
+                number(f"{key}.weight", term.pop("weight"))
+            _where(key, term)
+    elif "Value" in words and not isinstance(value, str):
+        for each in mapping(key, value).values():
+            if not isinstance(each, str | int | float):
+                raise UserError(f"{key}: {shown(each)} is not allowed; name a column, or a number.")
     elif words == {"bool"}:
         boolean(key, value)
     elif words in ({"float"}, {"int"}):
@@ -286,6 +293,6 @@ def _where(key: str, value: object) -> Selection:
         if isinstance(wanted, list) and not wanted:
             raise UserError(f"{place}: [] is not allowed; name at least one value.")
         for each in wanted if isinstance(wanted, list) else [wanted]:
-            if not isinstance(each, None | str | int | float | date):
+            if not isinstance(each, None | str | int | float | date) or each != each:
                 raise UserError(f"{place}: {shown(each)} is not allowed; name a value, or a list.")
     return selection

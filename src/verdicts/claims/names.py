@@ -76,9 +76,8 @@ class _Names:
             value = entry.arguments.get(name, quantity.defaults.get(name))
             if "Value" in kinds and value is not None:
                 self.value(f"{key}.with.{name}", value)
-            elif "Column" in kinds and value is not None:
-                for each in value if isinstance(value, list | tuple) else [value]:
-                    self.column(f"{key}.with.{name}", each)
+        for place, column in named_columns(key, entry):
+            self.column(place, column)
         if QUANTITIES.definitions.get(entry.quantity, "").startswith(OWN) and not quantity.cases:
             self.seeds()
         if isinstance(entry, Claim) and not entry.unit:
@@ -96,8 +95,8 @@ class _Names:
 
     def value(self, key: str, value: object) -> None:
         """A number of a run: a column, a registered value, or a mapping of one name."""
-        if "run" not in self.columns and isinstance(value, str):
-            self.column(key, value)
+        if "run" not in self.columns:
+            self.column(key, value if isinstance(value, str) else "run")
         try:
             parsed(value, self.columns)  # type: ignore[arg-type]  # it is checked
         except UserError as error:
@@ -148,6 +147,18 @@ def _column_of(value: object, columns: Collection[str]) -> str | None:
     if isinstance(value, str) and "run" not in columns:
         return value
     return column_of(value)  # type: ignore[arg-type]  # it is checked
+
+
+def named_columns(key: str, entry: Claim | Gate) -> Iterator[tuple[str, object]]:
+    """The columns among the arguments of a quantity, and their defaults, each with its place."""
+    if entry.quantity is None:
+        return
+    quantity = QUANTITIES[entry.quantity]
+    given = {**quantity.defaults, **entry.arguments}
+    for name, kinds in quantity.kinds.items():
+        if "Column" in kinds and (value := given.get(name)) is not None:
+            for each in value if isinstance(value, list | tuple) else [value]:
+                yield f"{key}.with.{name}", each
 
 
 def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]:

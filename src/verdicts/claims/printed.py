@@ -71,7 +71,7 @@ class PrintedNumbers:
             try:
                 if path.exists() and not (path.is_file() and path.stat().st_size <= MOST_BYTES):
                     raise ValueError(f"it is no regular file of at most {MOST_BYTES:,} bytes")
-                with path.open(encoding="utf-8", newline="") as file:
+                with path.open(encoding="utf-8-sig", newline="") as file:
                     rows = list(csv.DictReader(file, restval=""))
             except (OSError, ValueError, csv.Error) as error:
                 raise UserError(f"{key}: {name!r} can't be read: {in_a_line(error)}.") from None

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import compute, parquet, types
@@ -43,7 +44,8 @@ def read_tables(folder: str | Path, names: Iterable[str]) -> Folder:
     except (NotADirectoryError, FileNotFoundError):
         raise UserError(f"tables: {str(folder)!r} is not a folder.") from None
     except (OSError, ValueError) as error:
-        raise UserError(f"tables: {shown(str(folder))} can't be read: {error}.") from None
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"tables: {shown(str(folder))} can't be read: {reason}.") from None
     found = Folder({path.stem: path.name for path in paths})
     for name in names:
         own = [path for kind in KINDS for path in paths if path.name == f"{name}{kind}"]
@@ -95,10 +97,11 @@ def numbers_among(values: pd.Series) -> pd.Series:
 def _booleans(values: pd.Series, key: str) -> pd.Series:
     if values.dtype == bool:
         return values
-    found = values.astype(object).map(lambda each: BOOLEANS.get(str(each).strip().lower()))
+    values = values.astype(object)
+    found = values.map(lambda each: BOOLEANS.get(str(each).strip().lower()))
     if found.isna().any():
         row = int(found.isna().to_numpy().argmax())
-        what = "is empty" if pd.isna(values.iloc[row]) else f"is {shown(values.iloc[row])}"
+        what = "is empty" if pd.isna(values[row]) else f"is {shown(values[row])}"
         raise UserError(f"{key} {what} in row {row + 1}; it must be true or false in all rows.")
     return found.astype(bool)
 
@@ -148,8 +151,9 @@ def _plain(column: Any) -> Any:
 def read_csv(path: Path, **options: Any) -> pd.DataFrame:
     """The table in a CSV file, for which pandas has ``options``; no column is an index.
 
-    Raises a UserError for a row that has not as many fields as the header, and for two columns of
-    one name; an OSError, ValueError or csv.Error for a file that can't be read.
+    Raises a UserError for a row that has not as many fields as the header, for two columns of one
+    name and for a number that is too large; an OSError, ValueError or csv.Error for a file that
+    can't be read.
     """
     csv.field_size_limit(MOST_BYTES)
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -164,7 +168,17 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
                 raise UserError(
                     f"{path.name}: row {number} has {fields}, and the header has {len(header)}."
                 )
-    return pd.read_csv(path, index_col=False, low_memory=False, **options)
+    table = pd.read_csv(path, index_col=False, low_memory=False, **options)
+    for place, name in enumerate(table):
+        if table[name].dtype.kind == "f" and (infinite := np.isinf(table[name])).any():
+            texts = pd.read_csv(path, index_col=False, usecols=[place], dtype=str).iloc[:, 0]
+            large = infinite & texts.str.contains("[0-9]", na=False)
+            if large.any():
+                row = int(large.idxmax())
+                raise UserError(
+                    f"{path.name}: {name}: {shown(texts[row])} in row {row + 1} is too large."
+                )
+    return table
 
 
 def _lines(file: TextIO) -> Iterator[str]:
@@ -183,12 +197,14 @@ def _has_a_field(row: list[str]) -> bool:
 
 
 def check_columns(names: Iterable[str], file: str) -> None:
-    """Raise a UserError if two columns of a file have one name."""
+    """Raise a UserError for a file without columns, and if two columns have one name."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
             raise UserError(f"{file}: two columns are called {shown(name)}; rename one.")
         seen.add(name)
+    if not seen:
+        raise UserError(f"{file}: it has no columns.")
 
 
 def _check_size(path: Path, size: int) -> None:
