@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from verdicts.claims.claim import ClaimsFile
     from verdicts.row import Row
+    from verdicts.rows.selection import Folder
 
 __all__ = [
     "Quantity",
@@ -42,20 +44,29 @@ def check(claims: str | Path, tables: str | Path, *, strict: bool = False) -> li
     whose table is not there is "not run"; with ``strict`` that is a mistake. If the claims are
     registered, and tables have the column ``started``, the rows say whether a claim was registered
     before its first run. Raises a UserError, in one line, for the first mistake in the claims file
-    or its registration, for a column that a table lacks, and for a table that can't be read. What
-    an optional claim lacks is no mistake.
+    or its registration, for a column that a table lacks, for a table that can't be read, and for a
+    row that is not what a claim reads it as. What an optional claim lacks is no mistake.
     """
-    from verdicts.claims.names import check_names
     from verdicts.ledger import judged
     from verdicts.registration.registered import read_registration, registration_path
     from verdicts.registration.standing import first_runs, with_standing
-    from verdicts.rows.tables import read_tables
 
     found = read_claims(claims)
     registration = read_registration(registration_path(claims))
-    read = read_tables(tables, found.tables)
-    check_names(found, read, strict=strict)
+    read = _checked_tables(found, tables, strict=strict)
     return with_standing(judged(found, read), found, registration, first_runs(found, read))
+
+
+def _checked_tables(claims: ClaimsFile, folder: str | Path, *, strict: bool = False) -> Folder:
+    """The tables that claims read, checked once before anything is judged."""
+    from verdicts.claims.contents import check_rows
+    from verdicts.claims.names import check_names
+    from verdicts.rows.tables import read_tables
+
+    tables = read_tables(folder, claims.tables)
+    check_names(claims, tables, strict=strict)
+    check_rows(claims, tables)
+    return tables
 
 
 def read_claims(path: str | Path) -> ClaimsFile:
@@ -72,13 +83,13 @@ def specification_curve(claims: str | Path, tables: str | Path, claim: str) -> p
     Raises a UserError like ``check``, for an unknown id, and for a claim without universes.
     """
     from verdicts.claims import universes
-    from verdicts.rows.tables import read_tables
 
     found = read_claims(claims)
     over = {name: each for name, each in found.claims.items() if each.universes is not None}
     if claim not in over:
         raise unknown("claim", claim, over)
-    return universes.specification_curve(over[claim], read_tables(tables, over[claim].tables))
+    read = _checked_tables(replace(found, claims={claim: over[claim]}), tables)
+    return universes.specification_curve(over[claim], read)
 
 
 def as_table(rows: list[Row]) -> pd.DataFrame:

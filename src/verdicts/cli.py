@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verdicts import extensions
-from verdicts.registry import UserError
+from verdicts.files import write_together
+from verdicts.registry import UserError, printable
 
 if TYPE_CHECKING:
     from verdicts.row import Row
@@ -163,8 +164,10 @@ def _check(given: argparse.Namespace) -> int:
     from verdicts import check
     from verdicts.statistics.judgement import FAILS, REVERSED
 
+    if given.out is not None and given.out.resolve() == given.tables.resolve():
+        raise UserError(f"out: {str(given.out)!r} is the folder of the tables; choose another.")
     rows = check(given.claims, given.tables, strict=given.strict)
-    _print(rows, given)
+    _print(rows, given, given.claims)
     failed = any(row.verdict in (FAILS, REVERSED) for row in rows if not row.cell)
     return 1 if given.strict and failed else 0
 
@@ -172,12 +175,15 @@ def _check(given: argparse.Namespace) -> int:
 def _show(given: argparse.Namespace) -> int:
     from verdicts.row import read_rows
 
-    _print(read_rows(given.verdicts), given)
+    _print(read_rows(given.verdicts), given, given.verdicts)
     return 0
 
 
-def _print(rows: list[Row], given: argparse.Namespace) -> None:
-    """Print the rows in the format that was asked for, and write all if there is a folder."""
+def _print(rows: list[Row], given: argparse.Namespace, read: Path) -> None:
+    """Print the rows in the format that was asked for, and write all if there is a folder.
+
+    ``read`` is the file that they are from, which is not written over.
+    """
     from verdicts import as_table, render
 
     about = render.About(given.paper, given.repository, given.license)
@@ -190,16 +196,14 @@ def _print(rows: list[Row], given: argparse.Namespace) -> None:
         "nanopub": lambda: render.as_nanopubs(rows, about),
         "ro-crate": lambda: render.as_ro_crate(rows, about, files),
     }
-    print(formats[given.format](), end="")
+    print(printable(formats[given.format](), keep="\n"), end="")
     if given.out is None:
         return
-    try:
-        given.out.mkdir(parents=True, exist_ok=True)
-        as_table(rows).to_csv(given.out / TABLE, index=False, lineterminator="\n")
-        for name, written in FILES.items():
-            (given.out / written).write_text(formats[name](), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"out: {str(given.out)!r}: {error.strerror}.") from None
+    contents = {TABLE: as_table(rows).to_csv(index=False, lineterminator="\n")}
+    contents |= {written: formats[name]() for name, written in FILES.items()}
+    write_together(
+        given.out, {name: printable(each, keep="\n") for name, each in contents.items()}, [read]
+    )
 
 
 def _register(given: argparse.Namespace) -> int:

@@ -29,6 +29,8 @@ def load(name: str) -> None:
         if not name.endswith(".py"):
             load_entries(name)
             return
+        if Path(name).exists() and not Path(name).is_file():  # opening a pipe may block for ever
+            raise UserError(f"import: {name!r} can't be imported: it is not a regular file.")
         spec = importlib.util.spec_from_file_location(Path(name).stem, name)
         assert spec is not None  # nor is its loader, for a path that ends in .py
         assert spec.loader is not None

@@ -13,8 +13,28 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def printable(text: str, keep: str = "") -> str:
+    r"""Text with escapes such as ``\u001b`` in place of the characters that steer a terminal.
+
+    These are control characters, line breaks among them, and those that turn the direction of
+    reading. Characters in ``keep`` stay.
+    """
+    return _UNPRINTABLE.sub(
+        lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", text
+    )
+
+
 class UserError(Exception):
     """A user's mistake, in one line: the key, the value, what is allowed."""
+
+    def __str__(self) -> str:
+        """The message, which may quote a stranger's file, without control characters."""
+        return printable(super().__str__())
 
 
 UserError.__module__ = "verdicts"  # which has it as a public name

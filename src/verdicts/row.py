@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from verdicts.registry import UserError, in_a_line, unknown
+from verdicts.files import regular_file
+from verdicts.registry import UserError, in_a_line, printable, unknown
+from verdicts.rows.tables import MOST_BYTES, read_csv
 from verdicts.statistics.estimates import FEWEST
 from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.judgement import (
@@ -106,7 +109,10 @@ class Row:
     mark_reason: str = ""
 
     def __post_init__(self) -> None:
-        """In a table, a missing number is NaN, and ``multiverse`` is JSON."""
+        """In a table, a missing number is NaN, and ``multiverse`` is JSON. Texts are printable."""
+        for name in _TEXTS:
+            if isinstance(text := getattr(self, name), str):
+                object.__setattr__(self, name, printable(text))
         if self.looks is not None:
             looks = int(self.looks) if math.isfinite(self.looks) else None
             object.__setattr__(self, "looks", looks)
@@ -233,6 +239,7 @@ COLUMNS = [field.name for field in fields(Row)]
 
 _TEXTS = {field.name: str for field in fields(Row) if str(field.type).startswith("str")}
 _NUMBERS = {each.name: float for each in fields(Row) if each.type in ("float", "int | None")}
+_FLAGS = {field.name: bool for field in fields(Row) if field.type == "bool"}
 _OPTIONAL = [field.name for field in fields(Row) if str(field.type).endswith("| None")]
 
 
@@ -274,8 +281,9 @@ def read_rows(path: str | Path) -> list[Row]:
     Raises a UserError for a file without these columns, and for an unknown verdict.
     """
     try:
-        table = pd.read_csv(path, dtype={**_TEXTS, **_NUMBERS})
-    except (OSError, ValueError) as error:
+        file = regular_file(Path(path), "claims", MOST_BYTES)
+        table = read_csv(file, dtype={**_TEXTS, **_NUMBERS, **_FLAGS})
+    except (OSError, ValueError, csv.Error) as error:
         raise UserError(f"claims: {str(path)!r} can't be read: {in_a_line(error)}") from None
     for name in COLUMNS:
         if name not in table:

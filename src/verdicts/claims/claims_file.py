@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from verdicts.claims.pooling import with_members
 from verdicts.claims.resolved import resolved
 from verdicts.claims.units import check_shares
 from verdicts.quantity_registry import QUANTITIES
-from verdicts.registry import UserError, shown, unknown
+from verdicts.registry import UserError, printable, shown, unknown
 from verdicts.rows.selection import Selection
 from verdicts.statistics.expectation import RELATIONS, Expectation
 from verdicts.statistics.sequential import Plan, checked_plan
@@ -94,7 +95,7 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
         place=text(f"{key}.place", values["place"]),
         says=text(f"{key}.says", values["says"]),
         kind=kind,
-        tables=() if pooled else names(f"{key}.from", values["from"]),
+        tables=() if pooled else _tables(f"{key}.from", values["from"]),
         where=_where(f"{key}.where", values.get("where", {})),
         quantity=quantity,
         arguments=arguments,
@@ -215,7 +216,7 @@ def _gate(key: str, name: object, entry: object) -> Gate:
     }
     return Gate(
         name=str(name),
-        tables=names(f"{key}.from", values["from"]) if "from" in values else (),
+        tables=_tables(f"{key}.from", values["from"]) if "from" in values else (),
         where=_where(f"{key}.where", values.get("where", {})),
         column=text(f"{key}.column", values["column"]) if "column" in values else None,
         quantity=quantity,
@@ -237,7 +238,45 @@ def _quantity(key: str, values: Mapping[str, object]) -> tuple[str, Mapping[str,
     for argument, required in known.items():
         if required and argument not in arguments:
             raise UserError(f"{key}.with: {argument!r} is missing; {name!r} needs it.")
+    for argument, value in arguments.items():
+        _check_argument(f"{key}.with.{argument}", QUANTITIES[name].kinds[argument], value)
     return name, arguments
+
+
+def _check_argument(key: str, kinds: set[str], value: object) -> None:
+    """Check an argument whose annotation has the words ``kinds``: selections, lists and scalars."""
+    if value is None and "None" in kinds:
+        return
+    words = kinds - {"None"}
+    if words in ({"Sequence", "Column"}, {"Sequence", "Selection"}) and not isinstance(value, list):
+        raise UserError(f"{key}: {shown(value)} is not allowed; it must be a list.")
+    if "Selection" in words:
+        for each in value if isinstance(value, list) else [value]:
+            term = dict(mapping(key, each))
+            if isinstance(value, list) and "weight" in term:
+                number(f"{key}.weight", term.pop("weight"))
+            _where(key, term)
+    elif "Value" in words and not isinstance(value, str):
+        for each in mapping(key, value).values():
+            if not isinstance(each, str | int | float):
+                raise UserError(f"{key}: {shown(each)} is not allowed; name a column, or a number.")
+    elif words == {"bool"}:
+        boolean(key, value)
+    elif words in ({"float"}, {"int"}):
+        number(key, value)
+    elif words == {"str"} and not isinstance(value, str):
+        raise UserError(f"{key}: {shown(value)} is not allowed; it must be text.")
+
+
+def _tables(key: str, value: object) -> tuple[str, ...]:
+    """The names of tables, which have no folder."""
+    found = names(key, value)
+    for name in found:
+        if re.search(r"[/\\]", name) or printable(name) != name:
+            raise UserError(
+                f"{key}: {shown(name)} is not allowed; name a table of the tables' folder."
+            )
+    return found
 
 
 def _where(key: str, value: object) -> Selection:
@@ -250,6 +289,10 @@ def _where(key: str, value: object) -> Selection:
             check_keys(place, wanted, ("min", "max"), ())
             for end, limit in wanted.items():
                 number(f"{place}.{end}", limit)
-        elif isinstance(wanted, list) and not wanted:
+            continue
+        if isinstance(wanted, list) and not wanted:
             raise UserError(f"{place}: [] is not allowed; name at least one value.")
+        for each in wanted if isinstance(wanted, list) else [wanted]:
+            if not isinstance(each, None | str | int | float | date) or each != each:
+                raise UserError(f"{place}: {shown(each)} is not allowed; name a value, or a list.")
     return selection

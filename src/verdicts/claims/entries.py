@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from verdicts.registry import UserError, shown, unknown
+from verdicts.registry import UserError, printable, shown, unknown
 
 
 def check_keys(
@@ -44,8 +44,8 @@ def names(key: str, value: object) -> tuple[str, ...]:
 
 
 def text(key: str, value: object) -> str:
-    """Text in one line."""
-    if not isinstance(value, str) or "\n" in value.strip():
+    """Text in one line, without control characters."""
+    if not isinstance(value, str) or printable(value.strip()) != value.strip():
         raise UserError(f"{key}: {shown(value)} is not allowed; it must be text in one line.")
     return value.strip()
 

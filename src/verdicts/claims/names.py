@@ -1,18 +1,19 @@
-"""The check that the columns and tables which claims name are there, and that numbers are numbers.
+"""The check that the columns and tables which claims name are there.
 
-The judge's own, of tables that it has read. The pipeline checks the same before there are tables.
+The judge's own, of tables that it has read; ``contents`` checks their rows. The pipeline checks the
+same before there are tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from verdicts.claims.claim import Claim, ClaimsFile, Gate
 from verdicts.claims.units import check_margins, measured_column
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, shown, unknown
-from verdicts.rows.run_values import VALUES, as_numbers, parsed
+from verdicts.rows.run_values import as_numbers, column_of, parsed
 from verdicts.rows.selection import SETTING, Folder, Selection, no_seed, no_table
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def check_names(claims: ClaimsFile, tables: Folder, *, strict: bool = False) -> 
     """Raise a one-line UserError for the first name that the tables lack.
 
     That is a column that a claim or its gates name, and with ``strict`` a table, too: without it,
-    the claim is not run. The same for text in a column of numbers. Optional claims are not checked.
+    the claim is not run. The same for a range of a column with text. Optional claims are not
+    checked.
     """
     for claim in claims.claims.values():
         if claims.is_optional(claim.id) or claim.is_pooled:
@@ -60,7 +62,6 @@ class _Names:
         if isinstance(entry, Gate):
             if entry.column is not None:
                 self.column(f"{key}.column", entry.column)
-                self.numbers(entry.column)
         else:
             for name, cell in entry.cells.items():
                 self.selection(f"{key}.cells.{name}", cell.where)
@@ -75,9 +76,8 @@ class _Names:
             value = entry.arguments.get(name, quantity.defaults.get(name))
             if "Value" in kinds and value is not None:
                 self.value(f"{key}.with.{name}", value)
-            elif "Column" in kinds and name in entry.arguments:
-                for each in value if isinstance(value, list) else [value]:
-                    self.column(f"{key}.with.{name}", each)
+        for place, column in named_columns(key, entry):
+            self.column(place, column)
         if QUANTITIES.definitions.get(entry.quantity, "").startswith(OWN) and not quantity.cases:
             self.seeds()
         if isinstance(entry, Claim) and not entry.unit:
@@ -95,16 +95,14 @@ class _Names:
 
     def value(self, key: str, value: object) -> None:
         """A number of a run: a column, a registered value, or a mapping of one name."""
-        if "run" not in self.columns and isinstance(value, str):
-            self.column(key, value)
+        if "run" not in self.columns:
+            self.column(key, value if isinstance(value, str) else "run")
         try:
             parsed(value, self.columns)  # type: ignore[arg-type]  # it is checked
         except UserError as error:
             raise UserError(f"{key.rpartition('.')[0]}.{error}") from None
-        for each in value.values() if isinstance(value, Mapping) else [value]:
-            if isinstance(each, str) and (each not in VALUES or "run" not in self.columns):
-                self.column(key, each)
-                self.numbers(each)
+        if (column := _column_of(value, self.columns)) is not None:
+            self.column(key, column)
 
     def numbers(self, column: str) -> None:
         for file, rows in self.tables.items():
@@ -118,12 +116,49 @@ class _Names:
 
     def shares(self, key: str, claim: Claim) -> None:
         """A column with accuracies of at most 1 is a share of 1; a unit would have said so."""
+        import pandas as pd
+
         column = measured_column(claim, of_runs="run" in self.columns)
         if column is None or "accuracy" not in column:
             return
         values: list[pd.Series] = [rows[column] for rows in self.tables.values() if column in rows]
-        if all(each.dropna().between(0, 1).all() for each in values):
+        numbers = (pd.to_numeric(each, errors="coerce").dropna() for each in values)
+        if all(each.between(0, 1).all() for each in numbers):
             check_margins(key, claim, column)
+
+
+def value_columns(entry: Claim | Gate, columns: Collection[str]) -> list[str] | None:
+    """The columns that a claim or a gate reads as numbers of runs; None if it reads no number of
+    runs.
+
+    ``columns`` are those of its tables. A registered value reads columns that are not known.
+    """
+    if entry.quantity is None:
+        return [str(entry.column)]
+    quantity = QUANTITIES[entry.quantity]
+    given = {**quantity.defaults, **entry.arguments}
+    values = [given.get(name) for name, kinds in quantity.kinds.items() if "Value" in kinds]
+    found = [_column_of(value, columns) for value in values if value is not None]
+    return [each for each in found if each in columns] if values else None
+
+
+def _column_of(value: object, columns: Collection[str]) -> str | None:
+    """The column that a value is read from; without runs, it is one."""
+    if isinstance(value, str) and "run" not in columns:
+        return value
+    return column_of(value)  # type: ignore[arg-type]  # it is checked
+
+
+def named_columns(key: str, entry: Claim | Gate) -> Iterator[tuple[str, object]]:
+    """The columns among the arguments of a quantity, and their defaults, each with its place."""
+    if entry.quantity is None:
+        return
+    quantity = QUANTITIES[entry.quantity]
+    given = {**quantity.defaults, **entry.arguments}
+    for name, kinds in quantity.kinds.items():
+        if "Column" in kinds and (value := given.get(name)) is not None:
+            for each in value if isinstance(value, list | tuple) else [value]:
+                yield f"{key}.with.{name}", each
 
 
 def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]:

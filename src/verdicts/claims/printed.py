@@ -10,6 +10,9 @@ from pathlib import Path
 
 from verdicts.registry import UserError, in_a_line, shown, unknown
 
+MOST_BYTES = 2**24
+"""The most that a file of printed numbers may have."""
+
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?"
 
 
@@ -66,7 +69,9 @@ class PrintedNumbers:
         path = self.folder / name
         if path not in self.files:
             try:
-                with path.open(encoding="utf-8", newline="") as file:
+                if path.exists() and not (path.is_file() and path.stat().st_size <= MOST_BYTES):
+                    raise ValueError(f"it is no regular file of at most {MOST_BYTES:,} bytes")
+                with path.open(encoding="utf-8-sig", newline="") as file:
                     rows = list(csv.DictReader(file, restval=""))
             except (OSError, ValueError, csv.Error) as error:
                 raise UserError(f"{key}: {name!r} can't be read: {in_a_line(error)}.") from None

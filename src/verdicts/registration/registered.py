@@ -9,6 +9,7 @@ claims are judged. Its form is a hash, too.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -63,7 +64,7 @@ def read_registration(path: Path) -> Registration | None:
 
     Raises a one-line UserError for its first mistake.
     """
-    if not path.exists():
+    if not os.path.exists(path):  # also where the name is too long for a file
         return None
     content = read_mapping(path, "registered")
     check_keys("registered", content, ("claims", "designs"), ("claims",))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from verdicts.registry import Registry, UserError, nearest, unknown
+from verdicts.registry import Registry, UserError, nearest, shown, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,19 +108,21 @@ def per_run(metrics: pd.DataFrame, value: Value) -> pd.DataFrame:
 
 
 def as_numbers(values: pd.Series, key: str) -> pd.Series:
-    """A column as floats; a UserError, under ``key``, for the first text that is no number.
+    """A column as floats; a UserError, under ``key``, for times, and for text that is no number.
 
     Rows are counted below the header, from 1.
     """
+    import pandas as pd
+
+    if values.dtype.kind in "mM":  # durations, dates
+        raise UserError(f"{key}: it has {values.dtype}, not numbers.")
     try:
         return values.astype(float)
     except (TypeError, ValueError):
-        import pandas as pd
-
         mistakes = values[values.notna() & pd.to_numeric(values, errors="coerce").isna()]
         place = mistakes.index[0]
         row = f" in row {place + 1}" if pd.api.types.is_integer(place) else ""
-        raise UserError(f"{key}: {mistakes.iloc[0]!r}{row} is not a number.") from None
+        raise UserError(f"{key}: {shown(mistakes.iloc[0])}{row} is not a number.") from None
 
 
 def said(value: Value) -> str:

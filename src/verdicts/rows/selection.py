@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from verdicts.registry import UserError, nearest
+from verdicts.registry import UserError, nearest, shown
 
 if TYPE_CHECKING:  # claims files are read without pandas
     import pandas as pd
@@ -38,7 +38,7 @@ def no_table(name: str, tables: Tables) -> str:
     """That a table is not there; with what is, and the nearest match, if that is known."""
     known = sorted(tables.files) if isinstance(tables, Folder) else []
     only = f", only {', '.join(known)}" if known else ""
-    return f"there is no table {name!r}{only}.{nearest(name, known)}"
+    return f"there is no table {shown(name)}{only}.{nearest(name, known)}"
 
 
 def no_seed(columns: Iterable[object]) -> str:
@@ -49,6 +49,7 @@ def no_seed(columns: Iterable[object]) -> str:
 def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     """The rows of all named tables, each evaluation of a run once, or once in each universe.
 
+    The runs of a table without the column ``diverged`` have not diverged, beside one that has it.
     Raises a UserError if there is no table of a name.
     """
     for name in names:
@@ -62,6 +63,8 @@ def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     columns = dict.fromkeys(name for part in parts for name in part)
     rows = pd.concat([part.dropna(axis=1, how="all") for part in parts], ignore_index=True)
     rows = rows.reindex(columns=list(columns))
+    if "diverged" in rows:
+        rows["diverged"] = rows["diverged"].eq(True)
     if {"run", "step"} <= set(rows):
         same = [name for name in (UNIVERSE, "run", "step") if name in rows]
         rows = rows.drop_duplicates(same, ignore_index=True)

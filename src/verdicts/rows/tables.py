@@ -1,15 +1,24 @@
-"""Tidy tables in files: Parquet or CSV, one row for each run, evaluation or case."""
+"""Tidy tables in files: Parquet or CSV, one row for each run, evaluation or case.
+
+What a table must be, whatever claims read of it, is checked here; ``claims.contents`` checks the
+rows that they read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import csv
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, TextIO
 
+import numpy as np
 import pandas as pd
-import pyarrow
-from pyarrow import parquet
+import pyarrow as pa
+from pyarrow import compute, parquet, types
 
-from verdicts.registry import UserError
+from verdicts.files import regular_file
+from verdicts.registry import UserError, shown
 from verdicts.rows.selection import Folder
 
 MOST_BYTES = 2**30
@@ -17,36 +26,84 @@ MOST_BYTES = 2**30
 
 KINDS = (".parquet", ".csv")
 
+BOOLEANS = {"true": True, "t": True, "yes": True, "y": True, "1": True, "1.0": True} | {
+    "false": False, "f": False, "no": False, "n": False, "0": False, "0.0": False
+}  # fmt: skip
+"""The spellings of true and false, in lower case."""
+
 
 def read_tables(folder: str | Path, names: Iterable[str]) -> Folder:
     """The tables in ``folder`` with these names; a name without a file is left out.
 
     A table is the file NAME.parquet or NAME.csv. Raises a UserError if there is no such folder,
-    for two files of one name, and for a file that can't be read or is too large.
+    for two files of one name, for a link to a file elsewhere, and like ``read_table``.
     """
     place = Path(folder)
-    if not place.is_dir():
-        raise UserError(f"tables: {str(folder)!r} is not a folder.")
-    paths = sorted(path for path in place.iterdir() if path.suffix in KINDS)
+    try:
+        paths = [path for path in place.iterdir() if path.suffix in KINDS]
+    except (NotADirectoryError, FileNotFoundError):
+        raise UserError(f"tables: {str(folder)!r} is not a folder.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"tables: {shown(str(folder))} can't be read: {reason}.") from None
     found = Folder({path.stem: path.name for path in paths})
     for name in names:
-        paths = [path for kind in KINDS if (path := place / f"{name}{kind}").exists()]
-        if len(paths) > 1:
-            raise UserError(
-                f"tables: {paths[0].name} and {paths[1].name} are both there; keep one."
-            )
-        if paths:
-            found[name] = read_table(paths[0])
+        own = [path for kind in KINDS for path in paths if path.name == f"{name}{kind}"]
+        if len(own) > 1:
+            raise UserError(f"tables: {own[0].name} and {own[1].name} are both there; keep one.")
+        if own:
+            path = regular_file(own[0], "tables", MOST_BYTES)
+            if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(place)):
+                raise UserError(
+                    f"tables: {str(path)!r} is a link to a file elsewhere; copy it to the folder."
+                )
+            found[name] = read_table(path)
     return found
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """The table in a file; a UserError if it can't be read or is too large."""
+    """The table in a file. ``diverged`` is boolean, and texts in ``seed`` and ``step`` are numbers
+    where they can be. A column of lists has their type as text.
+
+    Raises a UserError for a file that is not regular, too large, or can't be read, for two columns
+    of one name, and for a value of ``diverged`` that is neither true nor false.
+    """
     try:
-        return _parquet(path) if path.suffix == ".parquet" else _csv(path)
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        regular_file(path, "tables", MOST_BYTES)
+        table = _parquet(path) if path.suffix == ".parquet" else read_csv(path)
+    except (OSError, ValueError, csv.Error, pa.ArrowException) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"tables: {str(path)!r} can't be read: {reason}") from None
+    for name in table:
+        if name != "diverged" and name.strip().lower() == "diverged":
+            raise UserError(f"{path.name}: the column {name!r} must be called 'diverged'.")
+    if "diverged" in table:
+        table["diverged"] = _booleans(table["diverged"], f"{path.name}: diverged")
+    for name in {"seed", "step"} & set(table):
+        table[name] = numbers_among(table[name])
+    return table
+
+
+def numbers_among(values: pd.Series) -> pd.Series:
+    """A column of text with numbers in place of the texts that are one; any other as it is."""
+    if values.dtype != object and not pd.api.types.is_string_dtype(values):
+        return values
+    numbers = pd.to_numeric(values, errors="coerce")
+    if numbers.notna().all():
+        return numbers
+    return numbers.astype(object).where(numbers.notna(), values.astype(object))
+
+
+def _booleans(values: pd.Series, key: str) -> pd.Series:
+    if values.dtype == bool:
+        return values
+    values = values.astype(object)
+    found = values.map(lambda each: BOOLEANS.get(str(each).strip().lower()))
+    if found.isna().any():
+        row = int(found.isna().to_numpy().argmax())
+        what = "is empty" if pd.isna(values[row]) else f"is {shown(values[row])}"
+        raise UserError(f"{key} {what} in row {row + 1}; it must be true or false in all rows.")
+    return found.astype(bool)
 
 
 def _parquet(path: Path) -> pd.DataFrame:
@@ -54,12 +111,100 @@ def _parquet(path: Path) -> pd.DataFrame:
     groups = (file.metadata.row_group(k) for k in range(file.num_row_groups))
     declared = 8 * file.metadata.num_rows * file.metadata.num_columns  # decoded
     _check_size(path, max(declared, sum(group.total_byte_size for group in groups)))
-    return file.read().to_pandas()
+    schema = file.schema_arrow
+    check_columns(schema.names, path.name)
+    flat = [each.name for each in schema if not types.is_nested(each.type)]
+    texts = [each.name for each in schema if _is_text(each.type)]
+    table = parquet.ParquetFile(path, read_dictionary=texts).read(flat)
+    _check_size(path, sum(_decoded(table[name]) for name in flat))
+    columns = [
+        _plain(table[each.name]) if each.name in flat else pa.repeat(str(each.type), len(table))
+        for each in schema
+    ]
+    # without the metadata of pandas, which makes columns an index, and gaps a type of their own
+    return pa.table(columns, schema.names).to_pandas(ignore_metadata=True)
 
 
-def _csv(path: Path) -> pd.DataFrame:
-    _check_size(path, path.stat().st_size)
-    return pd.read_csv(path)
+def _is_text(kind: Any) -> bool:
+    kinds = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return any(each(kind) for each in kinds)
+
+
+def _decoded(column: Any) -> int:
+    """The bytes of a column's texts, which its file may have once for many rows."""
+    if not types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+        return 0
+    lengths = (
+        compute.sum(compute.binary_length(chunk.dictionary).take(chunk.indices)).as_py()
+        for chunk in column.chunks
+    )
+    return sum(length or 0 for length in lengths)
+
+
+def _plain(column: Any) -> Any:
+    """A column as numbers, text, booleans or times: without a dictionary, decimals as floats."""
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.float64()) if types.is_decimal(column.type) else column
+
+
+def read_csv(path: Path, **options: Any) -> pd.DataFrame:
+    """The table in a CSV file, for which pandas has ``options``; no column is an index.
+
+    Raises a UserError for a row that has not as many fields as the header, for two columns of one
+    name and for a number that is too large; an OSError, ValueError or csv.Error for a file that
+    can't be read.
+    """
+    csv.field_size_limit(MOST_BYTES)
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = filter(_has_a_field, csv.reader(_lines(file), strict=True))
+        header = next(rows, [])
+        if len(header) == 1 and (found := {";", "\t", "|"} & set(header[0])):
+            raise UserError(f"{path.name}: columns are separated by {found.pop()!r}; use commas.")
+        check_columns(filter(None, header), path.name)
+        for number, row in enumerate(rows, 1):
+            if len(row) != len(header):
+                fields = f"{len(row)} field{'' if len(row) == 1 else 's'}"
+                raise UserError(
+                    f"{path.name}: row {number} has {fields}, and the header has {len(header)}."
+                )
+    table = pd.read_csv(path, index_col=False, low_memory=False, **options)
+    for place, name in enumerate(table):
+        if table[name].dtype.kind == "f" and (infinite := np.isinf(table[name])).any():
+            texts = pd.read_csv(path, index_col=False, usecols=[place], dtype=str).iloc[:, 0]
+            large = infinite & texts.str.contains("[0-9]", na=False)
+            if large.any():
+                row = int(large.idxmax())
+                raise UserError(
+                    f"{path.name}: {name}: {shown(texts[row])} in row {row + 1} is too large."
+                )
+    return table
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    try:
+        for line in file:
+            if "\0" in line:
+                raise ValueError("it has a NUL character")
+            yield line
+    except UnicodeDecodeError:
+        raise ValueError("it is not text in UTF-8") from None
+
+
+def _has_a_field(row: list[str]) -> bool:
+    """Whether a line is a row: blank lines are not."""
+    return len(row) > 1 or bool(row and row[0].strip())
+
+
+def check_columns(names: Iterable[str], file: str) -> None:
+    """Raise a UserError for a file without columns, and if two columns have one name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise UserError(f"{file}: two columns are called {shown(name)}; rename one.")
+        seen.add(name)
+    if not seen:
+        raise UserError(f"{file}: it has no columns.")
 
 
 def _check_size(path: Path, size: int) -> None:

@@ -1,0 +1,218 @@
+"""The check of the rows that claims read: seeds and steps are whole numbers, no step is twice.
+
+The judge's own, of tables that it has read, after ``names``. The rows are those that meet the
+``where`` of a claim, or of its cell or gate, and of a side that its quantity compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+from verdicts.claims.claim import Claim, ClaimsFile, Gate
+from verdicts.claims.names import named_columns, selections, value_columns
+from verdicts.registry import UserError, shown
+from verdicts.rows.run_values import as_numbers
+from verdicts.rows.selection import UNIVERSE, Folder, Selection, matches
+from verdicts.rows.tables import numbers_among
+
+KEPT = (UNIVERSE, "run", "step", "seed", "diverged")
+"""The columns that are checked beside those with a claim's numbers."""
+
+LARGEST = 2**53
+"""Floats from here on are whole, but not every whole number is one of them."""
+
+
+def check_rows(claims: ClaimsFile, tables: Folder) -> None:
+    """Raise a one-line UserError for the first row that is not what a claim reads it as.
+
+    It names the file, the column and the row, counted below the header from 1. Texts that are
+    numbers become numbers in the columns of ``tables`` that are a claim's value. Tables that are
+    not there, and columns that a claim names and they lack, are the subject of ``names``.
+    """
+    checked = set()
+    for claim in claims.claims.values():
+        for read in _reads(claim, claims, tables):
+            if repr(read) not in checked:
+                checked.add(repr(read))
+                _check(read, tables)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What a claim or a gate reads of which tables: the rows that meet all ``filters`` and are on
+    one of the ``sides``.
+    """
+
+    names: Sequence[str]
+    filters: Sequence[Selection]
+    sides: Sequence[Selection]
+    #: The columns that are numbers.
+    numbers: Sequence[str]
+    #: The column along which there is a slope; empty without one.
+    along: str
+    #: The columns whose values are compared.
+    fields: Sequence[str]
+    #: Whether rows are paired by seed.
+    paired: bool
+
+
+def _reads(claim: Claim, claims: ClaimsFile, tables: Folder) -> Iterator[_Read]:
+    own = [*claim.tables, *([claim.added] if claim.looks and claim.added in tables else [])]
+    wheres = [claim.where, *({**claim.where, **cell.where} for cell in claim.cells.values())]
+    found: list[tuple[Claim | Gate, Sequence[str], list[Selection]]] = []
+    for where in wheres:
+        found.append((claim, own, [where]))
+        for gate in (claims.gates[name] for name in claim.gates):
+            apart = bool(gate.tables)
+            found.append((gate, gate.tables or own, [gate.where] if apart else [where, gate.where]))
+    if claim.universes is not None and claim.universes.gate is not None:
+        found.append((claim.universes.gate, own, [claim.universes.gate.where]))
+    for entry, names, filters in found:
+        if not names or not all(name in tables for name in names):
+            continue
+        known = {column for name in names for column in tables[name]}
+        numbers, paired = value_columns(entry, known), entry.quantity is not None
+        if numbers is not None:
+            named = [str(each) for _, each in named_columns("", entry)]
+            sides = [side for _, side in selections("", entry)] if paired else []
+            fields = sorted({*named, *(each for where in (*filters, *sides) for each in where)})
+            along = str(entry.arguments.get("along", ""))
+            yield _Read(names, filters, sides or [{}], numbers, along, fields, paired)
+
+
+def _check(read: _Read, tables: Folder) -> None:
+    known = {column for name in read.names for column in tables[name]}
+    parts: list[dict[str, pd.DataFrame]] = [{} for _ in read.sides]
+    for name in read.names:
+        rows, file = tables[name], tables.files[name]
+        numbers = {*read.numbers, read.along} & set(rows)
+        for column in numbers:
+            rows[column] = numbers_among(rows[column])
+        kept = _meeting(rows, read.filters)
+        of_sides = [kept & _meeting(rows, [side]) for side in read.sides]
+        own = [each for each in rows if each in (*numbers, *KEPT)]
+        found = rows.loc[np.logical_or.reduce(of_sides), own]
+        for column in sorted(numbers):
+            as_numbers(found[column], f"{file}: {column}")
+        if read.along in known:
+            _check_present(found, read.along, file)
+        if read.paired and "seed" in known:
+            _check_whole(found, "seed", file)
+        if "run" in known:
+            _check_present(found, "run", file)
+            if "step" in known:
+                _check_whole(found, "step", file)
+        for part, on_side in zip(parts, of_sides, strict=True):
+            if on_side.any():
+                part[file] = rows.loc[on_side, own]
+                if "run" in known and (read.paired or "step" in known):
+                    _check_evaluations(part[file], rows, file)
+    for part in parts:
+        if len(part) > 1 and {"run", "step"} <= known:
+            _check_agreement(part, read.numbers)
+    if len(read.names) > 1:
+        files = {tables.files[name]: tables[name] for name in read.names}
+        _check_kinds(files, [*read.fields, "run"])
+
+
+def _meeting(rows: pd.DataFrame, filters: Sequence[Selection]) -> pd.Series:
+    """Whether each row meets all conditions; a column that is not there is empty."""
+    kept = pd.Series(True, index=rows.index)
+    for where in filters:
+        for column, wanted in where.items():
+            if column in rows:
+                kept &= matches(rows[column], wanted)
+            else:
+                kept &= wanted is None or (isinstance(wanted, list) and None in wanted)
+    return kept
+
+
+def _check_present(rows: pd.DataFrame, column: str, file: str) -> None:
+    lacking = rows[column].isna() if column in rows else pd.Series(True, rows.index)
+    if lacking.any():
+        raise UserError(f"{file}: row {lacking.idxmax() + 1} has no {column}.")
+
+
+def _check_whole(rows: pd.DataFrame, column: str, file: str) -> None:
+    """Check that a column has a whole number in each row."""
+    _check_present(rows, column, file)
+    if rows.empty:
+        return
+    values = rows[column]
+    if values.dtype.kind in "iu":
+        return
+    numbers = pd.to_numeric(values, errors="coerce").astype(float)
+    whole = (numbers % 1 == 0) & (numbers.abs() < LARGEST)
+    if values.dtype.kind in "bmM":
+        whole[:] = False
+    if not whole.all():
+        row = whole.idxmin()
+        found = f"{shown(values.astype(object)[row])} in row {row + 1}"
+        below = " below 2^53" if numbers.abs()[row] >= LARGEST else ""
+        raise UserError(f"{file}: {column}: {found} is not a whole number{below}.")
+
+
+def _check_evaluations(rows: pd.DataFrame, table: pd.DataFrame, file: str) -> None:
+    """Check that no two rows of a table are of one run and step, and that each run has one seed."""
+    own = [name for name in (UNIVERSE, "run") if name in rows]
+    step = ["step"] if "step" in rows else []
+    if (pair := _first_two(rows, [*own, *step])) is not None:
+        places = " and ".join(str(place + 1) for place in pair.index)
+        at = f" at step {pair['step'].iloc[0]}" if step else ""
+        differing = _differing(table.loc[pair.index])[:3]
+        how = f" and differ in {', '.join(differing)}" if differing else ""
+        also = "" if step else ", and each row a step"
+        raise UserError(
+            f"{file}: rows {places} are both of run {shown(pair['run'].iloc[0])}{at}{how}; "
+            f"keep one of them, or give each run its own name{also}."
+        )
+    if (
+        "seed" in rows
+        and (pair := _first_two(rows.drop_duplicates([*own, "seed"]), own)) is not None
+    ):
+        seeds = " and ".join(str(seed) for seed in pair["seed"])
+        run = shown(pair["run"].iloc[0])
+        raise UserError(f"{file}: run {run} has the seeds {seeds}; give each run its own name.")
+
+
+def _check_agreement(parts: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> None:
+    """Check that tables which have the same evaluation have the same values of it."""
+    rows = pd.concat([part.assign(file=file) for file, part in parts.items()])
+    own = [name for name in (UNIVERSE, "run", "step") if name in rows]
+    values = [name for name in dict.fromkeys((*columns, "seed", "diverged")) if name in rows]
+    pair = _first_two(rows.drop_duplicates([*own, *values]), own)
+    if pair is not None:
+        run, step = pair.iloc[0][["run", "step"]]
+        raise UserError(
+            f"{' and '.join(pair['file'])}: run {shown(run)} at step {step} differs in "
+            f"{', '.join(_differing(pair[values]))}; keep one of them."
+        )
+
+
+def _check_kinds(tables: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> None:
+    """Check that a column has numbers in all tables, or in none: 1 is not the text 1."""
+    for column in columns:
+        kinds = {
+            is_numeric_dtype(rows[column]): file
+            for file, rows in tables.items()
+            if column in rows and rows[column].notna().any()
+        }
+        if len(kinds) > 1:
+            raise UserError(f"{column}: {kinds[True]} has numbers, and {kinds[False]} has text.")
+
+
+def _first_two(rows: pd.DataFrame, key: list[str]) -> pd.DataFrame | None:
+    """The first two rows with one key; None if there are no two."""
+    same = rows[rows.duplicated(key, keep=False)]
+    if same.empty:
+        return None
+    return next(iter(same.groupby(key, dropna=False, sort=False)))[1].iloc[:2]
+
+
+def _differing(pair: pd.DataFrame) -> list[str]:
+    return [str(name) for name in pair if len(pair[name].drop_duplicates()) > 1]
