@@ -203,10 +203,8 @@ CONTROLS = "\x1b[2J\a\u202e"
 
 
 def test_a_claim_with_control_characters_is_refused(tmp_path, capsys):
-    claims = write(
-        tmp_path,
-        CLAIMS.replace("B is more", r'"\e[2JB is more').replace("than A", r'than A\a\u202e"'),
-    )
+    says = r'"\e[2JB is more accurate than A\a\u202e"'
+    claims = write(tmp_path, CLAIMS.replace("B is more accurate than A", says))
     assert main(["check", str(claims), "--tables", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert said.startswith("verdicts: claims.faster.says: ")
