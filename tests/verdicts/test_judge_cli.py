@@ -1,6 +1,7 @@
 """The command ``verdicts``, on tables that this project did not make."""
 
 import json
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -196,3 +197,95 @@ def test_a_closed_pipe_is_no_traceback(tmp_path):
     command = f"{sys.executable} -m verdicts check {claims} --tables {tmp_path} | true"
     answer = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
     assert "Traceback" not in answer.stderr
+
+
+CONTROLS = "\x1b[2J\a\u202e"
+
+
+def test_a_claim_with_control_characters_is_refused(tmp_path, capsys):
+    says = r'"\e[2JB is more accurate than A\a\u202e"'
+    claims = write(tmp_path, CLAIMS.replace("B is more accurate than A", says))
+    assert main(["check", str(claims), "--tables", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("verdicts: claims.faster.says: ")
+    assert said.endswith("is not allowed; it must be text in one line.\n")
+    assert not set(CONTROLS) & set(said) - set("[2J")
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json", "html", "nanopub", "ro-crate"])
+def test_control_characters_of_a_table_do_not_reach_the_terminal(tmp_path, capsys, form):
+    claims = write(tmp_path)
+    table = pd.read_csv(tmp_path / "scores.csv")
+    table["method"] = table["method"].replace("B", f"B{CONTROLS}\nholds      forged: by a cell")
+    table.to_csv(tmp_path / "scores.csv", index=False)
+    out = tmp_path / "out"
+    check = ["check", str(claims), "--tables", str(tmp_path), "--format", form, "--out", str(out)]
+    assert main(check) == 0
+    printed = capsys.readouterr().out
+    for text in (printed, *(path.read_text() for path in out.iterdir())):
+        assert not set(text) & set("\x1b\a\u202e")
+        assert "\nholds      forged" not in text
+    if form in ("json", "ro-crate"):
+        json.loads(printed)
+    table.columns = ["method", "seed", f"score{CONTROLS}"]
+    table.to_csv(tmp_path / "scores.csv", index=False)
+    assert main(check) == 2
+    errors = capsys.readouterr().err
+    assert errors.count("\n") == 1
+    assert not set(errors) & set("\x1b\a\u202e")
+
+
+def test_verdicts_with_control_characters_are_shown_without(tmp_path, capsys):
+    rows = verdicts.as_table(verdicts.check(write(tmp_path), tmp_path))
+    rows.assign(says=f"{CONTROLS}\nforged").to_csv(tmp_path / "v.csv", index=False)
+    assert main(["show", str(tmp_path / "v.csv")]) == 0
+    printed = capsys.readouterr().out
+    assert not set(printed) & set("\x1b\a\u202e")
+    assert "\nforged" not in printed
+
+
+def test_the_folder_of_the_tables_and_what_is_read_are_not_written_over(tmp_path, capsys):
+    claims = write(tmp_path)
+    (tmp_path / "verdicts.csv").write_text("mine")
+    assert main(["check", str(claims), "--tables", str(tmp_path), "--out", f"{tmp_path}/."]) == 2
+    assert "is the folder of the tables; choose another" in capsys.readouterr().err
+    assert (tmp_path / "verdicts.csv").read_text() == "mine"
+    out = tmp_path / "out"
+    check = ["check", str(claims), "--tables", str(tmp_path), "--out", str(out)]
+    assert main(check) == main(check) == 0
+    assert main(["show", str(out / "verdicts.csv"), "--out", str(out)]) == 2
+    assert "verdicts.csv' is what is read" in capsys.readouterr().err
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_or_a_device_is_refused_in_place_of_any_file(tmp_path, capsys):
+    claims, pipe = write(tmp_path), tmp_path / "pipe.py"
+    os.mkfifo(pipe)
+    for arguments in (
+        ["show", pipe], ["show", "/dev/zero"], ["check", pipe], ["check", "/dev/zero"],
+        ["quantities", "--import", pipe], ["check", claims, "--tables", pipe],
+    ):  # fmt: skip
+        assert main([str(each) for each in arguments]) == 2
+        errors = capsys.readouterr().err
+        assert errors.count("\n") == 1
+        assert "is not a" in errors
+    text = CLAIMS.replace(
+        "above: 0,\n     margin: 0.5", "paper: {file: p.csv, column: x, where: {}}, margin: 1"
+    )
+    claims = write(tmp_path, text.replace("kind: order", "kind: number"))
+    os.mkfifo(tmp_path / "p.csv")
+    assert main(["check", str(claims)]) == 2
+    assert "'p.csv' can't be read: it is no regular file" in capsys.readouterr().err
+
+
+def test_a_table_is_named_without_a_folder(tmp_path, capsys):
+    (tmp_path / "r").mkdir()
+    for name in ("../scores", "/etc/passwd", "r/scores", r"r\scores"):
+        claims = write(tmp_path, CLAIMS.replace("from: sizes", f"from: {name}"))
+        assert main(["check", str(claims), "--tables", str(tmp_path)]) == 2
+        assert "claims.absent.from: " in capsys.readouterr().err
+    claims = write(tmp_path, CLAIMS.replace("from: sizes", f"from: {'a' * 5000}"))
+    assert main(["check", str(claims), "--tables", str(tmp_path)]) == 0
+    assert "there is no table 'aaa" in capsys.readouterr().out
+    assert main(["check", str(claims), "--tables", str(tmp_path), "--strict"]) == 2
+    assert "claims.absent.from: there is no table 'aaa" in capsys.readouterr().err

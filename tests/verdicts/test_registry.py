@@ -2,7 +2,15 @@ import sys
 
 import pytest
 
-from verdicts.registry import Registry, UserError, in_a_line, load_entries, nearest, shown
+from verdicts.registry import (
+    Registry,
+    UserError,
+    in_a_line,
+    load_entries,
+    nearest,
+    printable,
+    shown,
+)
 
 
 def entry():
@@ -64,3 +72,14 @@ def test_an_error_in_a_line():
 def test_a_name_may_be_part_of_a_files_name(name):
     with pytest.raises(UserError, match="topology: '.*' is not allowed as a name; use letters"):
         Registry("topology").add(name, entry)
+
+
+def test_characters_that_steer_a_terminal_are_escaped():
+    assert printable("\x1b[2J\a\u202e\x9b\u2066\ud800") == (
+        "\\u001b[2J\\u0007\\u202e\\u009b\\u2066\\ud800"
+    )
+    assert printable("a\nb\tc") == "a\\u000ab\\u0009c"
+    assert printable("a\nb\r", keep="\n") == "a\nb\\u000d"
+    for text in ("γ − ü 日本", "a\u00a0b\u202fc", "a\u200db"):  # spaces and joiners stay
+        assert printable(text) == text
+    assert str(UserError("table: \x1b[2J\nforged")) == "table: \\u001b[2J\\u000aforged"

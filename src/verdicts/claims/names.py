@@ -95,14 +95,16 @@ class _Names:
 
     def value(self, key: str, value: object) -> None:
         """A number of a run: a column, a registered value, or a mapping of one name."""
-        if "run" not in self.columns:
-            self.column(key, value if isinstance(value, str) else "run")
+        if "run" not in self.columns and isinstance(value, str):
+            self.column(key, value)
         try:
             parsed(value, self.columns)  # type: ignore[arg-type]  # it is checked
         except UserError as error:
             raise UserError(f"{key.rpartition('.')[0]}.{error}") from None
         if (column := _column_of(value, self.columns)) is not None:
             self.column(key, column)
+        if "run" not in self.columns and not isinstance(value, str):
+            raise UserError(f"{key}: {shown(value)} needs the column 'run', which is not there.")
 
     def numbers(self, column: str) -> None:
         for file, rows in self.tables.items():

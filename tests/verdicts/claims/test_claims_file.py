@@ -101,6 +101,11 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
         ({"plac": "1"}, r"claims\.a: 'plac' is unknown; allowed: .*Did you mean 'place'\?"),
         ({"says": None}, r"claims\.a: 'says' is missing\."),
         ({"says": "two\nlines"}, r"claims\.a\.says: .* is not allowed; it must be text in one"),
+        ({"says": "\x9b2J"}, r"claims\.a\.says: '\\x9b2J' is not allowed; it must be text in one"),
+        (
+            {"from": "../t"},
+            r"claims\.a\.from: '\.\./t' is not allowed; name a table of the tables'",
+        ),
         ({"kind": "ordr"}, r"claims\.a\.kind: 'ordr' is unknown; .* Did you mean 'order'\?"),
         ({"from": []}, r"claims\.a\.from: \[\] is not allowed; it must be a name, or a list"),
         ({"quantity": "ende"}, r"claims\.a\.quantity: 'ende' is unknown; .* Did you mean 'end'\?"),
@@ -130,6 +135,8 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
         ),
         ({"where": {"p": {"least": 1}}}, r"claims\.a\.where\.p: 'least' is unknown; allowed: max"),
         ({"where": {"p": []}}, r"claims\.a\.where\.p: \[\] is not allowed; name at least one"),
+        ({"where": {"p": [[1]]}}, r"claims\.a\.where\.p: \[1\] is not allowed; name a value, or a"),
+        ({"where": {"p": float("nan")}}, r"claims\.a\.where\.p: nan is not allowed; name a value"),
         ({"gate": "traind"}, r"claims\.a\.gate: 'traind' is unknown; .* Did you mean 'trained'\?"),
         ({"every_cell": True}, r"claims\.a\.every_cell: true needs 'cells'"),
         ({"every_cell": 1, "cells": {}}, r"claims\.a\.every_cell: 1 is not allowed; it must be t"),
@@ -145,6 +152,36 @@ def test_mistakes_in_a_claim(tmp_path, change, message):
     with pytest.raises(UserError, match=message) as error:
         read_claims(path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "arguments", "message"),
+    [
+        ("level", {"over": "size"}, r"over: 'size' is not allowed; it must be a list"),
+        ("level", {"log": "no"}, r"log: 'no' is not allowed; it must be true or false"),
+        ("level", {"value": ["score"]}, r"value: \['score'\] is not allowed; it must be a mapping"),
+        (
+            "level",
+            {"value": {"mean": [1]}},
+            r"value: \[1\] is not allowed; name a column, or a numb",
+        ),
+        ("fisher_z", {"minus": "x"}, r"minus: 'x' is not allowed; it must be a number"),
+        ("best_difference", {"best_is": 1}, r"best_is: 1 is not allowed; it must be text"),
+        ("contrast", {"terms": {"weight": 1}}, r"terms: .* is not allowed; it must be a list"),
+        ("contrast", {"terms": [{"weight": float("inf")}]}, r"terms.weight: inf is not allowed"),
+        ("difference", {"of": {"p": {"mn": 1}}}, r"of\.p: 'mn' is unknown; allowed: max, min"),
+        (
+            "difference",
+            {"of": {"p": [{"a": 1}]}},
+            r"of\.p: \{'a': 1\} is not allowed; name a value",
+        ),
+    ],
+)
+def test_mistakes_in_the_arguments_of_a_quantity(tmp_path, quantity, arguments, message):
+    sides = {"of": {}, "minus": {}} if "difference" in quantity else {}
+    claim = {"quantity": quantity, "with": {**sides, **arguments}}
+    with pytest.raises(UserError, match=rf"claims\.a\.with\.{message}"):
+        read_claims(write(tmp_path / "c.yaml", {"a": claim}))
 
 
 @pytest.mark.parametrize(

@@ -45,11 +45,21 @@ GATE = {"take": "min", "above": 0, "else": "low", "column": "score"}
         ({"where": {"methd": "B"}}, "a.where: 'methd' is unknown; allowed: .*mean 'method'"),
         ({"cells": {"x": {"siz": 1}}}, "a.cells.x: 'siz' is unknown; .*'size'"),
         ({"quantity": "level", "with": {}}, "a.with.value: 'accuracy' is unknown; allowed: meth"),
+        (
+            {"with": {**SIDES, "value": {"mean": "score"}}},
+            "a.with.value: .* needs the column 'run'",
+        ),
+        (
+            {"quantity": "best_difference", "with": {**SIDES, "by": "score"}},
+            "a.with.choose: 'gamma' is unknown; allowed: method",
+        ),
     ],
 )
 def test_a_column_that_is_not_there_is_a_mistake(tmp_path, changes, said):
     with pytest.raises(UserError, match=rf"^claims\.{said}"):
         check(tmp_path, **changes)
+    with pytest.raises(UserError, match=rf"^claims\.{said}"):
+        check(tmp_path, **changes, strict=True)
     check(tmp_path, **changes, top={"optional": ["a"]}, strict=True)
 
 

@@ -1,8 +1,14 @@
 """Tables in Parquet and CSV files."""
 
+import decimal
+import os
+
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from foreign import write
+from pyarrow import parquet
 
 import verdicts
 from verdicts.cli import main
@@ -38,3 +44,152 @@ def test_a_table_that_is_too_large_is_refused_before_it_is_read(tmp_path, monkey
     monkeypatch.setattr(tables, "MOST_BYTES", 1000)
     with pytest.raises(verdicts.UserError, match=r"a\..* has [0-9,]* bytes; at most 1,000"):
         tables.read_table(path)
+
+
+def as_csv(folder, text):
+    """The table that is read from a CSV file with this text, or bytes."""
+    (folder / "a.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    return tables.read_table(folder / "a.csv")
+
+
+CSV = "method,seed,score\nA,0,70.5\nB,1,73.25\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeff" + CSV,
+        CSV.replace("\n", "\r\n"),
+        CSV.replace("\n", "\r"),
+        CSV.replace("\n", "\n\n"),
+        CSV.replace("70.5", '"70.5"'),
+    ],
+)
+def test_a_csv_file_is_read_whatever_its_line_ends(tmp_path, text):
+    pd.testing.assert_frame_equal(as_csv(tmp_path, text), as_csv(tmp_path, CSV))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b,c\n1,2,3,\n1,2,3,\n", "a.csv: row 1 has 4 fields, and the header has 3."),
+        ("a,b,c\n\n1,2,3\n1\n", "a.csv: row 2 has 1 field, and the header has 3."),
+        ("a;b\n1;70,5\n", "a.csv: columns are separated by ';'; use commas."),
+        ("a\tb\n1\t2\n", "a.csv: columns are separated by '\\t'; use commas."),
+        ("a,b,a\n1,2,3\n", "a.csv: two columns are called 'a'; rename one."),
+        ("", "a.csv: it has no columns."),
+        ("\n \n", "a.csv: it has no columns."),
+        ("a,b\n1,1e400\n", "a.csv: b: '1e400' in row 1 is too large."),
+        ('a,b\n1,"2\n', "can't be read: unexpected end of data"),
+        ("a,b\n1,\0\n", "can't be read: it has a NUL character"),
+        (b"a,b\n1,\xe9\n", "can't be read: it is not text in UTF-8"),
+        (CSV.encode("utf-16"), "can't be read: it is not text in UTF-8"),
+    ],
+)
+def test_a_csv_file_that_is_no_table_is_refused_in_one_line(tmp_path, text, said):
+    with pytest.raises(verdicts.UserError) as caught:
+        as_csv(tmp_path, text)
+    assert str(caught.value).endswith(said)
+
+
+def test_no_column_is_taken_for_an_index(tmp_path):
+    assert list(as_csv(tmp_path, ",seed,score\n7,0,70\n8,1,71\n")["seed"]) == [0, 1]
+    frame = pd.DataFrame({"seed": [3, 1, 7], "score": [70, 71, 72]}).set_index("seed")
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert list(tables.read_table(tmp_path / "a.parquet")["seed"]) == [3, 1, 7]
+
+
+def test_infinity_is_a_number_as_it_is_written(tmp_path):
+    assert list(as_csv(tmp_path, "a\ninf\n-Infinity\n1\n")["a"]) == [np.inf, -np.inf, 1]
+
+
+def as_parquet(folder, **columns):
+    """The table that is read from a Parquet file with these columns."""
+    parquet.write_table(pa.table(columns), folder / "a.parquet")
+    return tables.read_table(folder / "a.parquet")
+
+
+def test_columns_of_parquet_files_are_numbers_text_booleans_or_times(tmp_path):
+    found = as_parquet(
+        tmp_path,
+        decimal=pa.array([decimal.Decimal("1.5"), None]),
+        category=pa.array(["a", "b"]).dictionary_encode(),
+        unsigned=pa.array([2**64 - 1, 1], pa.uint64()),
+        gaps=pa.array([1, None]),
+        lists=pa.array([[1, 2], None]),
+    )
+    assert list(found.dtypes.astype(str)) == ["float64", "str", "uint64", "float64", "str"]
+    assert found["decimal"][0] == 1.5
+    assert found["unsigned"][0] == 2**64 - 1
+    assert found["lists"][1].startswith("list<")
+
+
+def test_a_parquet_file_with_a_column_twice_or_none_is_refused(tmp_path):
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
+    for table, said in ((twice, "two columns are called 'a'"), (pa.table({}), "has no columns")):
+        parquet.write_table(table, tmp_path / "a.parquet")
+        with pytest.raises(verdicts.UserError, match=said):
+            tables.read_table(tmp_path / "a.parquet")
+
+
+def test_a_long_text_that_a_parquet_file_has_once_counts_for_each_row(tmp_path):
+    parquet.write_table(pa.table({"a": ["x" * 2**16] * 2**15}), tmp_path / "a.parquet")
+    assert (tmp_path / "a.parquet").stat().st_size < 2**20
+    with pytest.raises(verdicts.UserError, match="has 2,147,483,648 bytes; at most 1,073,741,824"):
+        tables.read_table(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("true", ["True", "TRUE", "t", "yes", "Y", "1", "1.0", " true "])
+def test_diverged_is_true_or_false_in_many_spellings(tmp_path, true):
+    false = {"t": "f", "yes": "no", "Y": "N", "1": "0", "1.0": "0.0"}.get(true, "False")
+    found = as_csv(tmp_path, f"seed,diverged\n0,{true}\n1,{false}\n")["diverged"]
+    assert (found.dtype, list(found)) == (bool, [True, False])
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [("", "is empty"), ("maybe", "is 'maybe'"), ("2", "is '2'")]
+)
+def test_diverged_that_is_neither_is_named_with_its_row(tmp_path, value, said):
+    with pytest.raises(verdicts.UserError) as caught:
+        as_csv(tmp_path, f"seed,diverged\n0,False\n1,{value}\n")
+    line = f"a.csv: diverged {said} in row 2; it must be true or false in all rows."
+    assert str(caught.value) == line
+    with pytest.raises(verdicts.UserError, match="diverged is empty in row 2"):
+        as_parquet(tmp_path, diverged=pa.array([True, None]))
+
+
+def test_a_column_that_is_diverged_but_for_its_case_is_not_passed_over(tmp_path):
+    with pytest.raises(verdicts.UserError, match="column 'Diverged' must be called 'diverged'"):
+        as_csv(tmp_path, "seed,Diverged\n0,True\n")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_table_is_a_regular_file_in_its_folder(tmp_path, kind):
+    (tmp_path / "r").mkdir()
+    path = tmp_path / f"r/a.{kind}"
+    (tmp_path / f"b.{kind}").write_text(CSV)
+    makers = (
+        (lambda: os.mkfifo(path), "it is not a regular file"),
+        (lambda: os.symlink("/dev/zero", path), "it is not a regular file"),
+        (lambda: os.symlink(path, path), "symbolic links"),
+        (lambda: os.symlink("absent", path), "No such file"),
+        (lambda: os.symlink(tmp_path / f"b.{kind}", path), "is a link to a file elsewhere; copy"),
+    )
+    for make, said in makers:
+        make()
+        with pytest.raises(verdicts.UserError, match=said):
+            tables.read_tables(tmp_path / "r", ["a"])
+        path.unlink()
+    path.mkdir()
+    with pytest.raises(verdicts.UserError, match="it is not a regular file"):
+        tables.read_tables(tmp_path / "r", ["a"])
+
+
+def test_names_with_a_path_or_too_long_are_no_tables(tmp_path):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "a.csv").write_text(CSV)
+    (tmp_path / "r/b.csv").write_text(CSV)
+    assert tables.read_tables(tmp_path / "r", ["../a", "a" * 5000, "b"]).keys() == {"b"}
+    with pytest.raises(verdicts.UserError, match=r"^tables: 'aaa.* can't be read: [^\n]*$"):
+        tables.read_tables("a" * 5000, ["b"])

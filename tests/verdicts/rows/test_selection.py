@@ -72,3 +72,10 @@ def test_an_evaluation_that_two_tables_share_occurs_once():
     assert len(joined(measured, ("one", "two"))) == 2
     with pytest.raises(UserError, match="there is no table 'on'"):
         joined(tables, ("on",))
+
+
+def test_a_table_without_diverged_has_no_diverged_runs_beside_one_with_it():
+    rows = pd.DataFrame({"run": ["a", "b"], "step": [1, 1], "diverged": [True, False]})
+    other = pd.DataFrame({"run": ["c"], "step": [1]})
+    found = joined({"t": rows, "u": other}, ("t", "u"))["diverged"]
+    assert (found.dtype, list(found)) == (bool, [True, False, False])
