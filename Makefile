@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board verdicts-page tinyimagenet-page docs clean
+.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics pages setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board verdicts-page tinyimagenet-page docs clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -65,6 +65,10 @@ restore: setup ## Put the finished runs of ARCHIVE=… back; then only missing o
 figures-from-metrics: setup ## Every table, figure and verdict, and the pages of results, from ARCHIVE=…, without training; TRUST=--trust-plugins
 	$(BIN)/ngo rebuild $(TRUST) $(or $(ARCHIVE),$(error ARCHIVE: name one, as in ARCHIVE=results/archive/laptop-metrics.tar))
 	$(BIN)/python -P tools/results_page.py $(TRUST) --archive $(ARCHIVE)
+
+pages: setup ## The verdicts and pages of all shipped archives, and the board: half an hour on 2 cores
+	for archive in results/archive/*-metrics.tar; do $(MAKE) --no-print-directory figures-from-metrics ARCHIVE=$$archive || exit; done
+	$(MAKE) --no-print-directory board
 
 PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
