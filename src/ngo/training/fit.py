@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 import signal
 import warnings
 from collections.abc import Iterator, Sequence
@@ -20,8 +19,6 @@ from ngo.common.paths import check_writable
 from ngo.common.registry import UserError
 from ngo.common.seeding import stream_seed
 from ngo.engine.initialization import SAME
-from ngo.gossip.schedule import topologies
-from ngo.gossip.topologies.graph_file import file_nodes
 from ngo.training.checkpoint import Stopped
 from ngo.training.checks import check_filled
 from ngo.training.evaluation import Evaluation, as_columns
@@ -29,6 +26,7 @@ from ngo.training.fit_arguments import (
     check_callbacks,
     check_method,
     known,
+    node_names,
     torch_device,
     with_partition,
     with_topology,
@@ -49,8 +47,6 @@ from ngo.training.trial import refuse_not_finite, refuse_sum, try_out
 
 if TYPE_CHECKING:
     import pandas as pd
-
-log = logging.getLogger("ngo")
 
 _THREADS = Field(int, "threads", at_least(1))
 
@@ -175,7 +171,6 @@ def fit(
         named = {"dataset": NAME, "model": type(own).__name__, "task": task_name}
         graph = with_topology(fields, stack)
         spec = resolve({**named, "method": method, **fields}, source=source, model=model)
-        graph = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
         if spec.initialization not in (None, SAME):
             raise UserError(
                 f"initialization: {spec.initialization!r} is not possible with fit, whose workers "
@@ -198,8 +193,7 @@ def fit(
             made.draws = draws
             return made
 
-        for note in graph.get("notes", ()):
-            log.warning(note)
+        nodes = node_names(graph, spec)
         checkpoints = checkpoints_in(out, spec, problem, device, tried, stack)
         with checkpoints:
             training = at_checkpoint(start, checkpoints)[0] if checkpoints.keeps else start()
@@ -220,7 +214,7 @@ def fit(
     import pandas as pd
 
     metrics = pd.DataFrame({"run": spec.id, **spec.values(), **as_columns(training.rows)})
-    return Fit(spec, metrics, workers, consensus, stopped, graph.get("names"))
+    return Fit(spec, metrics, workers, consensus, stopped, nodes)
 
 
 def _proceed(
