@@ -70,8 +70,7 @@ class Fit:
     #: What ended the run early: ``on_evaluation``, ``on_step`` or ``interrupt``; None if nothing
     #: did.
     stopped: str | None = None
-    #: The names of the nodes of a networkx graph, or of a graph file, in the order of the workers;
-    #: None for another topology.
+    #: The names of a networkx graph's or graph file's nodes, in the order of the workers, or None.
     graph_nodes: list[str] | None = None
 
     def __repr__(self) -> str:
@@ -138,9 +137,8 @@ def fit(
         The other fields of a run: ``workers``, ``topology``, ``partition``, ``p``, ``gamma``,
         ``lr``, ``batch_size``, ``epochs``, ``eval_every``, ``seed``, … with the defaults of
         ``ngo train``, whose ``--help`` explains each. ``topology`` may also be a mixing matrix, a
-        list of edges (i, j) or a networkx graph, whose nodes are workers in the order of their
-        names (see ``graph_nodes`` of the result), and ``partition`` a list with the indices of each
-        worker's samples.
+        list of edges (i, j) or a networkx graph (see ``Fit.graph_nodes``), and ``partition`` a list
+        with the indices of each worker's samples.
 
     A run that diverges ends at its next evaluation, with a RuntimeWarning. Ctrl-C ends the run
     after the current step: the result so far is returned, with a RuntimeWarning. A second Ctrl-C,
