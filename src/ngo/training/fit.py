@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 import signal
 import warnings
 from collections.abc import Iterator, Sequence
@@ -21,8 +20,6 @@ from ngo.common.paths import check_writable
 from ngo.common.registry import UserError
 from ngo.common.seeding import stream_seed
 from ngo.engine.initialization import SAME
-from ngo.gossip.schedule import topologies
-from ngo.gossip.topologies.graph_file import file_nodes
 from ngo.training.checkpoint import Stopped
 from ngo.training.checks import check_filled
 from ngo.training.evaluation import Evaluation, as_columns
@@ -30,6 +27,7 @@ from ngo.training.fit_arguments import (
     check_callbacks,
     check_method,
     known,
+    node_names,
     torch_device,
     with_partition,
     with_topology,
@@ -50,8 +48,6 @@ from ngo.training.trial import refuse_not_finite, refuse_sum, try_out
 
 if TYPE_CHECKING:
     import pandas as pd
-
-log = logging.getLogger("ngo")
 
 _THREADS = Field(int, "threads", at_least(1))
 
@@ -75,8 +71,7 @@ class Fit:
     #: What ended the run early: ``on_evaluation``, ``on_step`` or ``interrupt``; None if nothing
     #: did.
     stopped: str | None = None
-    #: The names of the nodes of a networkx graph, or of a graph file, in the order of the workers;
-    #: None for another topology.
+    #: The names of a networkx graph's or graph file's nodes, in the order of the workers, or None.
     graph_nodes: list[str] | None = None
 
     def __repr__(self) -> str:
@@ -143,9 +138,8 @@ def fit(
         The other fields of a run: ``workers``, ``topology``, ``partition``, ``p``, ``gamma``,
         ``lr``, ``batch_size``, ``epochs``, ``eval_every``, ``seed``, … with the defaults of
         ``ngo train``, whose ``--help`` explains each. ``topology`` may also be a mixing matrix, a
-        list of edges (i, j) or a networkx graph, whose nodes are workers in the order of their
-        names (see ``graph_nodes`` of the result), and ``partition`` a list with the indices of each
-        worker's samples.
+        list of edges (i, j) or a networkx graph (see ``Fit.graph_nodes``), and ``partition`` a list
+        with the indices of each worker's samples.
 
     A run that diverges ends at its next evaluation, with a RuntimeWarning. Ctrl-C ends the run
     after the current step: the result so far is returned, with a RuntimeWarning. A second Ctrl-C,
@@ -178,7 +172,6 @@ def fit(
         named = {"dataset": NAME, "model": type(own).__name__, "task": task_name}
         graph = with_topology(fields, stack)
         spec = resolve({**named, "method": method, **fields}, source=source, model=model)
-        graph = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
         if spec.initialization not in (None, SAME):
             raise UserError(
                 f"initialization: {spec.initialization!r} is not possible with fit, whose workers "
@@ -201,8 +194,7 @@ def fit(
             made.draws = draws
             return made
 
-        for note in graph.get("notes", ()):
-            log.warning(note)
+        nodes = node_names(graph, spec)
         checkpoints = checkpoints_in(out, spec, problem, device, tried, stack)
         with checkpoints:
             training = at_checkpoint(start, checkpoints)[0] if checkpoints.keeps else start()
@@ -223,7 +215,7 @@ def fit(
     import pandas as pd
 
     metrics = pd.DataFrame({"run": spec.id, **spec.values(), **as_columns(training.rows)})
-    return Fit(spec, metrics, workers, consensus, stopped, graph.get("names"))
+    return Fit(spec, metrics, workers, consensus, stopped, nodes)
 
 
 def _proceed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from typing import Any
@@ -13,10 +14,14 @@ from ngo.common.former import FORMER, renamed
 from ngo.common.registry import Registry, UserError, meant, shown, unknown
 from ngo.data.partition import PARTITIONS, Parts, Rule, parts_digest
 from ngo.gossip.method import METHODS
+from ngo.gossip.schedule import topologies
+from ngo.gossip.topologies.graph_file import file_nodes
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.own_data import by_worker, own_parts
 from ngo.training.own_graph import check_name, own_graph
-from ngo.training.spec import FIELDS
+from ngo.training.spec import FIELDS, RunSpec
+
+log = logging.getLogger("ngo")
 
 
 def known(fields: dict[str, Any], method: str, arguments: Collection[str]) -> dict[str, Any]:
@@ -112,6 +117,16 @@ def with_topology(fields: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
         fields |= {"topology": entry.name, "workers": n}
         return about
     return {}
+
+
+def node_names(graph: Mapping[str, Any], spec: RunSpec) -> list[str] | None:
+    """The names of the nodes of a networkx graph (see ``with_topology``) or of a graph file; None
+    for another topology. What the user should know of the graph is logged.
+    """
+    graph = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
+    for note in graph.get("notes", ()):
+        log.warning(note)
+    return graph.get("names")
 
 
 def _registered(registry: Registry[Any], name: str, entry: object, stack: ExitStack) -> None:

@@ -5,48 +5,14 @@ from pathlib import Path
 import networkx as nx
 import pytest
 import torch
+from graph_files import PATH, matrix, names_in, weighted, written
 from runs import run_in, tiny
-from scipy.io import mmwrite
 
 from ngo.common.registry import UserError
-from ngo.gossip.topologies.graph_file import file_nodes
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.gossip.weights import metropolis_hastings
 from ngo.training.code import named_files, run_fingerprint
 from ngo.training.resolve import resolve
-
-# A path on the workers 0 to 3, whose nodes have other names in the files, and another order.
-NAMES = ["a", "b", "c", "d"]
-PATH = nx.path_graph(4)
-
-
-def written(folder, ending, graph):
-    """The path of a file with ``graph`` on the nodes ``NAMES``, which it names in another order."""
-    named = nx.empty_graph(NAMES[::-1], create_using=type(graph))
-    named.add_edges_from((NAMES[i], NAMES[j], data) for i, j, data in graph.edges.data())
-    path = folder / f"graph{ending}"
-    if ending == ".json":
-        path.write_text(json.dumps(nx.node_link_data(named)))
-    else:
-        getattr(nx, f"write_{ending[1:]}")(named, path)
-    return str(path)
-
-
-def matrix(path, n=4, directed=False):
-    entry = TOPOLOGIES["directed_graph_file" if directed else "graph_file"]
-    entry.check_values(n, graph=path)
-    return entry.matrix(n, graph=path).dense()
-
-
-def names_in(n, path):
-    return file_nodes(["graph_file"], n, path)["names"]
-
-
-def weighted(*edges, directed=False):
-    graph = nx.DiGraph() if directed else nx.Graph()
-    graph.add_weighted_edges_from(edges)
-    return graph
-
 
 ENDINGS = [".edgelist", ".adjlist", ".graphml", ".gml", ".json"]
 
@@ -209,24 +175,6 @@ def test_directions_must_be_those_of_the_topology(tmp_path):
 PARALLEL = "has edges more than once (1 repeat others); each counts once"
 
 
-@pytest.mark.parametrize("ending", [".edgelist", ".graphml", ".gml", ".json"])
-def test_parallel_edges_are_one_edge(tmp_path, ending):
-    path = written(tmp_path, ending, nx.MultiGraph([(0, 1), (0, 1), (1, 2), (2, 3)]))
-    assert torch.equal(matrix(path), metropolis_hastings(4, PATH.edges).dense())
-    notes = file_nodes(["graph_file"], 4, path)["notes"]
-    assert f"note: graph: {path!r} {PARALLEL}" in notes
-
-
-def test_a_gml_file_need_not_say_that_it_has_parallel_edges(tmp_path):
-    path = tmp_path / "zoo.gml"
-    lines = ['Creator "the graph [ of Réunion"', "graph", "[", '  Network "Réunion"']
-    lines += [f'  node [ id {k} label "{name}" ]' for k, name in enumerate(("Z", "É", "A"))]
-    lines += ['  edge [ source 0 target 1 LinkLabel "a" ]', "  edge [ source 1 target 0 ]"]
-    path.write_text("\n".join([*lines, "  edge [ source 1 target 2 ]", "]"]), encoding="utf-8")
-    assert names_in(3, str(path)) == ["A", "Z", "É"]
-    assert matrix(str(path), 3).count_nonzero() == 7
-
-
 def test_each_run_says_once_what_its_graph_file_has(tmp_path):
     (tmp_path / "own.edgelist").write_text("c b\nb a\na b\n")
     spec = tiny(topology="graph_file", graph=str(tmp_path / "own.edgelist"))
@@ -242,114 +190,6 @@ def test_the_record_names_the_nodes_of_a_later_phases_graph(tmp_path):
     graph = {"second_topology": "graph_file", "graph": str(tmp_path / "own.edgelist")}
     run_in(tiny(schedule="phases", **graph), tmp_path / "run")
     assert json.loads((tmp_path / "run/run.json").read_text())["graph_nodes"] == ["a", "b", "c"]
-
-
-LINE = "0 1\n1 2\n"
-STAR = "1 2\n1 3\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "n", "names"),
-    [
-        (f"3 2\n{LINE}", 3, "012"),
-        (f"# n m\n% n m\n\n3 2 # n m\n{LINE}", 3, "012"),
-        (f"3\n{LINE}", 3, "012"),
-        ("3 2\n1 2 0.5\n2 3 0.25\n", 3, "123"),  # weights tell counts from an edge
-        (f"3 4\n{LINE}1 0\n2 1\n", 3, "012"),  # each edge in both directions
-        (f"3 2\n{LINE}1 0\n2 1\n", 3, "012"),
-        (f"3 2\n{LINE}", 4, "0123"),  # an edge
-        ("4 3\n3 2\n2 1\n", 4, "1234"),  # an edge
-        ("2 1\n", 2, "12"),
-        (f"\ufeff{LINE}", 3, "012"),
-    ],
-)
-def test_a_first_line_may_count_nodes_and_edges(tmp_path, text, n, names):
-    (tmp_path / "own.edgelist").write_text(text, encoding="utf-8")
-    assert names_in(n, str(tmp_path / "own.edgelist")) == list(names)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("a.edgelist", f"3 5\n{LINE}", "'3 5', does not count the nodes and edges .*, 3 and 2"),
-        ("a.edgelist", f"4 2\n{LINE}", "'4 2', does not count the nodes and edges .*, 3 and 2"),
-        ("a.edgelist", f"4\n{LINE}", "'4', does not count the nodes and edges .*, 3 and 2"),
-        ("a.edgelist", f"3 2\n{STAR}", "'3 2', may be an edge, or count the nodes and edges"),
-        ("a.edgelist", f"{LINE}3\n", "a line has one node, '3'; an edge has two"),
-        ("a.edgelist", f"n\n{LINE}", "a line has one node, 'n'; an edge has two"),
-        ("a.edgelist", "0,1\n1,2\n", "a line has one node, '0,1'; an edge has two"),
-        ("a.edgelist", "0 1 .5\n1 0 .25\n1 2 .1\n", "with the weights 0.5 and 0.25; give it once"),
-        ("a.edgelist", "\0" * 1000, "a line has one node"),
-        ("a.adjlist", "3 2\n2\n1 3\n2\n", "'3 2', counts nodes and edges, as in METIS's format"),
-        ("a.adjlist", "3 2 0\n2\n1 3\n2\n", "counts nodes and edges, as in METIS's format"),
-        ("a.json", '{"nodes": [{"id": 1}, {"id": "1"}], "edges": []}', "two nodes of the name '1'"),
-    ],
-)
-def test_what_is_no_graph_for_sure_is_a_line(tmp_path, name, text, message):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(UserError, match=message) as error:
-        names_in(3, str(tmp_path / name))
-    assert len(str(error.value)) < 400
-
-
-COORDINATES = "%%MatrixMarket matrix coordinate"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "pattern symmetric\n% a comment\n3 3 2\n2 1\n3 2\n",
-        "pattern symmetric\n3 3 3\n2 1\n3 2\n3 2\n",
-        "integer general\n3 3 4\n1 2 1\n2 1 1\n2 3 1\n3 2 1\n",
-        "real symmetric\n3 3 4\n1 1 7\n2 1 1\n3 1 0\n3 2 1\n",
-    ],
-)
-def test_a_matrix_of_ones_is_a_graph_without_weights(tmp_path, text):
-    (tmp_path / "a.mtx").write_text(f"{COORDINATES} {text}")
-    expected = metropolis_hastings(3, [(0, 1), (1, 2)]).dense()
-    assert torch.equal(matrix(str(tmp_path / "a.mtx"), 3), expected)
-    assert names_in(3, str(tmp_path / "a.mtx")) == ["1", "2", "3"]
-
-
-@pytest.mark.parametrize("directed", [False, True])
-def test_a_matrix_that_scipy_writes_is_the_mixing_matrix(tmp_path, directed):
-    graph = nx.cycle_graph(4, create_using=nx.DiGraph if directed else nx.Graph)
-    if not directed:
-        graph.remove_edge(0, 3)
-    for k, edge in enumerate(graph.edges):
-        graph.edges[edge]["weight"] = 2.0 ** -(k + 1)
-    mmwrite(tmp_path / "a.mtx", nx.to_scipy_sparse_array(graph))
-    same = written(tmp_path, ".gml", graph)
-    found = matrix(str(tmp_path / "a.mtx"), directed=directed)
-    assert torch.equal(found, matrix(same, directed=directed))
-    (tmp_path / "dense.mtx").write_text("")
-    mmwrite(tmp_path / "dense.mtx", nx.to_numpy_array(graph))
-    assert torch.equal(found, matrix(str(tmp_path / "dense.mtx"), directed=directed))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (f"{COORDINATES} pattern general\n3 3 2\n1 2\n2 3\n", "is directed; it needs topology"),
-        (f"{COORDINATES} pattern general\n3 4 2\n1 2\n2 3\n", "has 3 rows and 4 columns"),
-        (f"{COORDINATES} pattern symmetric\n3 3 1\n2 1\n", "is not connected"),
-        (f"{COORDINATES} pattern symmetric\n4 4 3\n2 1\n3 2\n4 3\n", "workers: 3 is not the num"),
-        (f"{COORDINATES} pattern symmetric\n3 3 9\n2 1\n", "can't be read as .mtx: ValueError"),
-        (f"{COORDINATES} pattern symmetric\n3 3 2000000000\n2 1\n", "declares a content of"),
-        (f"{COORDINATES} pattern symmetric\n900000000 900000000 1\n2 1\n", "declares a content"),
-        ("%%MatrixMarket matrix array real general\n99999 99999\n1\n", "declares a content of"),
-        (f"{COORDINATES} complex symmetric\n3 3 2\n2 1 0 1\n3 2 0 1\n", "has the weight 1j"),
-        (f"{COORDINATES} real symmetric\n3 3 3\n2 1 .1\n2 1 .2\n3 2 .3\n", "weights 0.1 and 0.2"),
-        (
-            "3 3 2\n2 1\n3 2\n",
-            "can't be read as .mtx: ValueError: Line 1: Not a Matrix",
-        ),
-    ],
-)
-def test_a_matrix_that_is_no_such_graph_is_a_line(tmp_path, text, message):
-    (tmp_path / "a.mtx").write_text(text)
-    with pytest.raises(UserError, match=message):
-        matrix(str(tmp_path / "a.mtx"), 3)
 
 
 def test_a_file_of_2_gb_is_not_read(tmp_path):
