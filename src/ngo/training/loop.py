@@ -23,7 +23,7 @@ from ngo.training.evaluation import (
     make_evaluation,
 )
 from ngo.training.problem import Problem, make_problem
-from ngo.training.snapshots import Snapshots
+from ngo.training.snapshots import STATE, Snapshots, snapshot
 from ngo.training.spec import FINAL, RunSpec
 from ngo.training.virtual.clock import CLOCKS
 
@@ -97,8 +97,7 @@ class Training:
                 self._evaluate()
                 report(self.rows[-1])
             if self.step in self._snapshots or (self.ended and FINAL in self._snapshots):
-                X, buffers = self.population.X, self.population.buffers
-                self.kept[self.step] = {"X": X.cpu().clone(), "buffers": buffers.cpu().clone()}
+                self.kept[self.step] = snapshot(self.population)
             if self.ended:
                 return
             if checkpoints is not None:
@@ -127,7 +126,7 @@ class Training:
         self.rows = from_columns(state["rows"])
         # With keys of our own: equal ones from elsewhere would change the bytes of models.pt.
         self.kept = {
-            step: {"X": models["X"], "buffers": models["buffers"]}
+            step: {name: models[name] for name in STATE if name in models}
             for step, models in state["kept"].items()
         }
         self._losses = [state["losses"].to(self._problem.device)] if len(state["losses"]) else []

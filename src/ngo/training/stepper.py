@@ -155,7 +155,8 @@ class Stepper:
         """
         self._absent = self._failures.absent(self.t)
         self._absent_rows = [k for k, i in enumerate(self._own) if i in self._absent]
-        with unchanged(self._absent_rows, self.population.buffers):
+        population = self.population
+        with unchanged(self._absent_rows, population.buffers, population.counts):
             return self.population.gradients(self._batches)
 
     def update(self, *, alone: bool = False) -> None:
