@@ -48,7 +48,7 @@ class Training:
         self._spec = spec
         self._problem = problem
         self._snapshots = snapshots
-        self._marks = evaluation_steps(spec, problem.owned)
+        self._marks = evaluation_steps(spec, problem.owned, problem.per_step)
         stops = {*self._marks, *(step for step in snapshots if isinstance(step, int))}
         make = CLOCKS[spec.clock].stepper
         self.stepper = make(spec, problem, stops, backend=backend, threads=threads)
@@ -140,7 +140,7 @@ class Training:
         row = make_evaluation(
             self.step,
             problem.owned,
-            samples=self.stepper.taken * self._spec.batch_size,
+            samples=self.stepper.samples,
             train_loss=float(torch.cat(losses).double().mean()) if losses else math.nan,
             V=float(synchronization_index(population.honest)),
             scores=scores,
@@ -172,7 +172,7 @@ def train(
     whose loss or parameters are no longer finite ends at its next evaluation.
     """
     problem = make_problem(spec, data, parts)
-    check_snapshots(spec, snapshots, problem.owned)
+    check_snapshots(spec, snapshots, problem.last_step)
     training = Training(spec, problem, snapshots=snapshots, threads=threads)
     training.proceed(report=report, progress=progress)
     return training
