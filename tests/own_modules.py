@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 import ngo
 from ngo.common.seeding import torch_stream
@@ -70,6 +71,30 @@ def row(model):
     return torch.cat([each.detach().flatten() for each in model.parameters()])
 
 
+class Replaced(nn.Linear):
+    """Its buffer is a new tensor after each batch, and no view of the workers' buffers."""
+
+    def __init__(self):
+        super().__init__(3, 4)
+        self.register_buffer("seen", torch.zeros(3))
+
+    def forward(self, x):
+        if self.training:
+            self.seen = 0.9 * self.seen + x.detach().mean(0)
+        return super().forward(x)
+
+
+class Flagged(Replaced):
+    def __init__(self, dtype=torch.bool):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros((), dtype=dtype))
+
+    def forward(self, x):
+        if self.training:
+            self.seen |= True
+        return nn.Linear.forward(self, x[..., :3])
+
+
 X, CLASSES = torch.arange(24.0).reshape(8, 3), torch.arange(8) % 4
 PAIR = (X, CLASSES)
 
@@ -93,3 +118,14 @@ def line(*parts):
     text = str(caught.value)
     assert "\n" not in text
     assert [part for part in parts if part not in text] == [], text
+
+
+def in_place(name):
+    """A loss and a score that change their outputs or targets."""
+
+    def loss(outputs, targets):
+        found = F.cross_entropy(outputs, targets)
+        {"outputs": outputs, "targets": targets}[name].detach().zero_()
+        return found
+
+    return loss

@@ -182,3 +182,25 @@ def test_an_option_of_a_taken_name_is_refused_at_the_start_of_a_command(tmp_path
     assert process.returncode == 2
     assert err.startswith(f"ngo: option: '{name}' is a name that the package uses")
     assert err.count("\n") == 1
+
+
+MIXES = """import ngo
+
+@ngo.method("one_row", fields=("topology",))
+def one_row(step):
+    step.descend()
+    step.network.mix(step.X[:1])
+"""
+
+
+@pytest.mark.parametrize("more", [[], ["--distributed", "--processes", 2]])
+def test_a_method_that_mixes_too_few_rows_is_named(more, own_entries, tmp_path):
+    (tmp_path / "mine.py").write_text(MIXES)
+    words = ["--plugin", tmp_path / "mine.py", "--method", "one_row", "--workers", 4 if more else 5]
+    words += ["--dataset", "digits", "--batch-size", 8, "--epochs", 0.2, "--device", "cpu"]
+    output = ngo("train", *words, *more, "--out", tmp_path / "out", code=2)
+    workers = 2 if more else 5  # of a process
+    assert output.splitlines()[-1] == (
+        "ngo: method 'one_row' (mine.py, line 6): ValueError: 1 rows are exchanged among "
+        f"{workers} workers."
+    )

@@ -30,7 +30,7 @@ def test_a_run_by_flags_and_again_by_its_record(tmp_path):
         (["--dataset", "digts"], "Did you mean 'digits'?"),
         (["--partition", "dirichlet", "--beta", "0"], "beta: 0.0 is out of range"),
         (["--topology", "random", "--u", "1.5"], "u: 1.5 is out of range"),
-        (["--batch-size", "144"], "batch_size: 144 is larger than a worker's share of 143"),
+        (["--batch-size", "144"], "batch_size: 144 is larger than worker 7's share of 143"),
         (["--workers", "1"], "workers: 1 is too few"),
         (["--device", "tpu"], "device: 'tpu' is unknown"),
         (["--backend", "thread"], "backend: 'thread' is unknown"),

@@ -58,6 +58,12 @@ def test_a_text_that_is_parsed_to_the_same_values(tmp_path):
         ({"x_test": np.zeros((9, 4), np.float32)}, r"test_inputs have shape \(9, 4\); expected"),
         ({"x_train": np.zeros((60, 28, 28), int)}, "train_inputs are int64 of shape"),
         ({"x_train": np.full((60, 4), np.nan, np.float32)}, "x_train has values that are not fin"),
+        ({"x_test": np.full((9, 28, 28), np.inf)}, "x_test has values that are not finite"),
+        ({"y_test": np.full(9, np.nan)}, "y_test has values that are not finite"),
+        (
+            {"x_train": np.full((60, 4), 1e300), "x_test": np.zeros((9, 4))},
+            "240 of train_inputs are not finite in float32",
+        ),
         ({"owner_train": np.zeros(59, int)}, r"'owner_train' of .* shape \(59,\); .* \(60,\)"),
         ({"owner_train": np.zeros(60)}, "values of type float64; owners must be whole numbers"),
         ({"owner_train": np.full(60, None)}, "can't be read: Object arrays"),

@@ -107,6 +107,37 @@ def test_arrays_that_contradict_the_registered_facts(changed, message, tmp_path)
         loading.checked_arrays("mine", SOURCE, arrays(**changed), tmp_path)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"train_inputs": np.full((3, 2), 1e300)}, "6 of train_inputs are not finite in float32"),
+        ({"test_inputs": np.full((1, 2), -1e39)}, "2 of test_inputs are not finite in float32"),
+        ({"train_inputs": np.ma.zeros((3, 2))}, "train_inputs are a masked array; expected values"),
+        ({"train_inputs": [[1, 2], [3], [4]]}, "train_inputs are no array .*; expected a NumPy ar"),
+        ({"train_inputs": torch.zeros(3, 2).to_sparse()}, "train_inputs are no array"),
+        ({"train_inputs": np.zeros((3, 2), "c8")}, "train_inputs are complex64 of shape"),
+    ],
+)
+def test_values_that_float32_does_not_have_are_told(changed, message, tmp_path):
+    with pytest.raises(UserError, match=f"dataset 'mine': {message}"):
+        loading.checked_arrays("mine", SOURCE, arrays(**changed), tmp_path)
+
+
+def test_arrays_in_another_order_of_bytes_are_the_same_numbers(tmp_path):
+    given = {"train_inputs": np.arange(6, dtype=">f4").reshape(3, 2)}
+    given["train_targets"] = np.array([0, 1, 1], ">i8")
+    cast = loading.checked_arrays("mine", SOURCE, arrays(**given), tmp_path)
+    assert torch.from_numpy(cast.train_inputs).flatten().tolist() == [0, 1, 2, 3, 4, 5]
+    assert torch.from_numpy(cast.train_targets).tolist() == [0, 1, 1]
+
+
+def test_a_function_that_returns_no_arrays_is_told(tmp_path):
+    for returned in (None, tuple(vars(arrays()).values())):
+        with pytest.raises(UserError, match=f"returned a {type(returned).__name__}; expected ngo"):
+            loading.checked_arrays("mine", SOURCE, returned, tmp_path)
+
+
 def test_regression_targets_are_not_labels(tmp_path):
     source = replace(SOURCE, classes=None)
     with pytest.raises(UserError, match="train_targets are int64; expected float32 values"):

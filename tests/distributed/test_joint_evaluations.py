@@ -5,12 +5,14 @@ from types import SimpleNamespace
 import pytest
 import torch
 from participants import convex_spec, store_here
+from torch import nn
 
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
 from ngo.distributed.joint_evaluations import COUNTS, Evaluations, pack_report
-from ngo.engine.population import Population
+from ngo.engine.population import Population, Scores
 from ngo.gossip.consensus import synchronization_index
+from ngo.models.model import Model
 from ngo.training.problem import make_problem
 
 
@@ -95,3 +97,30 @@ def test_nothing_is_recorded_after_divergence(problem):
     assert evaluations.record(8, broken)
     assert [row.step for row in evaluations.read_rows()[0]] == [4]
     assert not evaluations.written
+
+
+def test_integer_buffers_of_the_mean_model_are_the_maximum_over_processes(problem):
+    """Of the workers that do not lie: worker 2, the last of process 1, does."""
+
+    def build(generator):
+        return nn.Sequential(nn.Linear(10, 2), nn.BatchNorm1d(2))
+
+    model = Model(build, input_shape=(10,), task="regression")
+    seen = []
+    network = SimpleNamespace(
+        group=SimpleNamespace(store=store_here()), shares=[range(1), range(1, 3)]
+    )
+    consensus = Population(model, 1, 0, task=problem.task, threads=1)
+    spec = SimpleNamespace(honest=2)
+    evaluations = Evaluations(
+        spec, replace(problem, evaluated=[0, 1]), network, consensus, seen.append
+    )
+    scores = Scores(0.0, math.nan, [], [])
+    parts = {}
+    for q, counts in enumerate(([4], [7, 9])):
+        workers = Population(model, len(counts), 0, task=problem.task, threads=1)
+        workers.counts.copy_(torch.tensor(counts)[:, None])
+        values = [0] * len(COUNTS)
+        parts[q] = pack_report(values, [q], scores, [], workers, 1)
+    evaluations.record(0, parts)
+    assert int(consensus.models()[0][1].num_batches_tracked) == 7

@@ -27,7 +27,7 @@ from ngo.distributed.processes import launch
 def test_a_mistake_is_reported_once(tmp_path):
     parts = [np.arange(1000), np.arange(1000, 1427), np.arange(1427, 1437)]
     scenario = partial(stderr_to, tmp_path / "errors", None)
-    with pytest.raises(UserError, match="batch_size: 16 is larger than a worker's share of 10"):
+    with pytest.raises(UserError, match="batch_size: 16 is larger than worker 2's share of 10"):
         distributed(spec_of(workers=3), 3, tmp_path, scenario, parts=parts)
     assert (tmp_path / "errors").read_text() == ""
 

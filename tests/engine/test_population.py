@@ -1,11 +1,17 @@
+from dataclasses import replace
+
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 
+from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.engine.backend import Stacked
+from ngo.engine.backend import Stacked, restored
 from ngo.engine.population import Population
 from ngo.models.architectures.classifiers import mnist_cnn
+from ngo.models.model import Model
+from ngo.models.task import TASKS
 from ngo.native.layer_chain import Chain
 
 
@@ -173,3 +179,97 @@ def test_some_workers_of_a_run_have_their_own_dropout():
     losses = whole.gradients(Stacked(inputs, targets))
     assert torch.equal(part.gradients(Stacked(inputs[[3, 1]], targets[[3, 1]])), losses[[3, 1]])
     assert torch.equal(part.G, whole.G[[3, 1]])
+
+
+def counting(generator):
+    return nn.Sequential(nn.Flatten(), nn.Linear(784, 3), nn.BatchNorm1d(3, momentum=None))
+
+
+def counted(backend="loop"):
+    model = Model(counting, input_shape=(1, 28, 28), task="classification")
+    population = Population(model, 3, seed=0, backend=backend)
+    inputs, targets = batch(3)
+    for workers in (None, [1], [1, 2]):
+        rows = slice(None) if workers is None else workers
+        population.gradients(Stacked(inputs[rows], targets[rows] % 3, workers))
+    return population
+
+
+def test_an_integer_buffer_of_the_consensus_model_is_the_maximum_over_workers():
+    population = counted()
+    consensus, *workers = (int(each[2].num_batches_tracked) for each in population.models())
+    assert workers == [1, 3, 2]
+    assert consensus == 3
+    population._honest = 1  # workers that lie do not count
+    assert int(population.models()[0][2].num_batches_tracked) == 1
+
+
+def test_integer_buffers_are_restored_and_not_left_by_a_trial_of_backends():
+    """With ``momentum=None``, the running mean depends on the number of batches."""
+    population = counted()
+    other = Population(Model(counting, (1, 28, 28), "classification"), 3, seed=0, backend="loop")
+    other.load_state_dict(population.state_dict())
+    with restored(population):
+        population.gradients(Stacked(*(each % 3 for each in batch(3))))
+    for one in (population, other):
+        one.gradients(Stacked(batch(3)[0], batch(3)[1] % 3))
+        assert one.counts.flatten().tolist() == [2, 4, 3]
+    assert torch.equal(population.buffers, other.buffers)
+
+
+def test_integer_buffers_count_on_every_backend():
+    def build(generator):
+        return nn.Sequential(nn.Flatten(), nn.Linear(784, 3), nn.BatchNorm1d(3))
+
+    model = Model(build, input_shape=(1, 28, 28), task="classification")
+    for backend in ("loop", "threads", "vmap"):
+        population = Population(model, 3, seed=0, backend=backend)
+        inputs, targets = batch(3)
+        for rows in (None, [0, 2]):
+            at = slice(None) if rows is None else rows
+            population.gradients(Stacked(inputs[at], targets[at] % 3, rows))
+        assert population.counts.flatten().tolist() == [2, 1, 2]
+
+
+def test_a_constant_integer_buffer_keeps_its_values_under_vmap():
+    class Chosen(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 3)
+            self.register_buffer("places", torch.tensor([4, 100, 333]))
+            self.register_buffer("mask", torch.tensor([True, False, True]))
+
+        def forward(self, x):
+            return self.layer(x.flatten(1)[:, self.places] * self.mask)
+
+    inputs, targets = batch(2)
+    found = []
+    for backend in ("loop", "vmap"):
+        model = Model(lambda g: Chosen(), input_shape=(1, 28, 28), task="classification")
+        population = Population(model, 2, seed=0, backend=backend)
+        population.gradients(Stacked(inputs, targets % 3))
+        found.append(population.G.clone())
+    assert torch.allclose(*found, atol=1e-6)
+    assert found[0].abs().sum() > 0
+
+
+def test_what_vmap_can_not_compute_is_told_in_a_line():
+    with pytest.raises(UserError, match="^backend: 'vmap' fails on this model .*; use auto, loop"):
+        counted("vmap")
+
+
+def test_a_score_that_changes_its_targets_leaves_those_of_later_evaluations():
+    """Also where a trial on other samples did not show it."""
+
+    def score(outputs, targets):
+        found = outputs.argmax(1) == targets
+        targets.zero_()
+        return found
+
+    task = replace(TASKS["classification"], score=score)
+    population = Population("mnist_cnn", 2, seed=0, task=task)
+    inputs, targets = (each[0] for each in batch(2))
+    kept = targets.clone()
+    first, second = (population.evaluate([inputs], [targets]) for _ in range(2))
+    assert torch.equal(targets, kept)
+    assert first == second

@@ -16,7 +16,7 @@ from ngo.training.resolve import resolve
             "method centralized, diloco.*",
         ),
         ({"workers": 60_001, "batch_size": 1}, "workers: 60001 is more than mnist's 60000"),
-        ({"batch_size": 6001}, "batch_size: 6001 is larger than a worker's share of 6000"),
+        ({"batch_size": 6001}, "batch_size: 6001 is larger than worker 0's share of 6000"),
         ({"partition": "shards", "batch_size": 401}, "a worker's share of 400"),
         ({"partition": "shards", "workers": 151}, "are 302 shards, but there are 300; at most 1"),
         ({"partition": "shards", "shards": 60_001}, "shards: 60001 is more than mnist's 60000"),
@@ -73,9 +73,9 @@ def test_shares_and_snapshots():
     with pytest.raises(UserError, match="^partition: iid leaves worker 9 without samples; use few"):
         check_filled(spec, [*[np.arange(1)] * 9, np.arange(0)])
     last = spec.steps(1000)
-    check_snapshots(spec, [0, last, "final"], 1000)
+    check_snapshots(spec, [0, last, "final"], last)
     with pytest.raises(UserError, match=f"snapshots: step {last + 1} is after the last step of"):
-        check_snapshots(spec, [last + 1], 1000)
+        check_snapshots(spec, [last + 1], last)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from own_modules import DATA, QUICK, equal, linear, quick, row, told
+from own_modules import DATA, QUICK, Flagged, Replaced, equal, linear, quick, row, stop_at, told
 from runs import CONVEX, trained
 from torch import nn
 from torch.nn import functional as F
@@ -230,3 +230,34 @@ def test_a_run_that_diverges_is_warned_of_in_a_line():
 def test_a_run_that_ends_well_is_not_warned_of(recwarn):
     quick(method="centralized")
     assert not recwarn.list
+
+
+def test_the_consensus_model_counts_the_batches_of_its_workers():
+    """0 made ``momentum=None`` wrong where training went on from it."""
+    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, momentum=None))
+    run = quick(module)
+    assert int(run.consensus[1].num_batches_tracked) == 4  # one for each step
+    assert [int(each[1].num_batches_tracked) for each in run.models] == [4] * 3
+    buffers = torch.stack([each[1].running_mean for each in run.models])
+    assert torch.allclose(run.consensus[1].running_mean, buffers.mean(0), atol=1e-6)
+
+
+@pytest.mark.parametrize("momentum", [0.1, None])
+def test_a_resumed_run_has_the_numbers_of_batches(momentum, tmp_path):
+    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, momentum=momentum))
+    quick(module, out=tmp_path, on_step=stop_at(2))
+    seen = []
+    resumed = quick(module, out=tmp_path, on_step=lambda state: seen.append(state.step))
+    assert seen[0] == 3
+    assert equal(resumed, quick(module))
+
+
+def test_buffers_that_workers_can_not_share_are_refused_by_name():
+    text = told(module=Replaced())
+    assert text.startswith("module: its buffer 'seen' is replaced in a forward pass; change it in")
+    for dtype in (torch.bool, torch.int32, torch.uint8):
+        text = told(module=Flagged(dtype))
+        assert "module: its buffer 'seen' changes in a forward pass" in text
+        assert f"it is {str(dtype)[6:]}; it must be float32 (their mean) or int64 (their m" in text
+    run = quick(Flagged(torch.int64))
+    assert int(run.consensus.seen) == 1

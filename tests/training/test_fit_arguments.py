@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from ngo.common import plugins
 from ngo.common.seeding import torch_stream
+from ngo.data.partition import partition
 from ngo.gossip.method import METHODS
 
 
@@ -198,7 +199,7 @@ def test_gradients_are_float32():
         ({"seed": -1}, "seed: -1 is out of range"),
         ({"threads": 0}, "threads: 0 is out of range; it must be a whole number, 1 or more"),
         ({"workers": 100}, "workers: 100 is more than own's 48 samples"),
-        ({"batch_size": 20}, "batch_size: 20 is larger than a worker's share of 16 samples"),
+        ({"batch_size": 20}, "batch_size: 20 is larger than worker 0's share of 16 samples"),
         ({"device": "gpu"}, "Did you mean 'cuda'?"),
         ({"shards": 4}, "shards: 4 has no effect with partition 'iid'"),
         ({"module": nn.Linear(3, 2)}, "for 4 classes they must be logits"),
@@ -230,3 +231,14 @@ def test_workers_start_from_copies_of_the_module():
         "initialization: 'by_worker' is not possible with fit, whose workers start from copies of "
         "the module; it must be same."
     )
+
+
+def test_a_partition_that_changes_the_labels_in_place_changes_a_copy(own_entries):
+    @partition("clears")
+    def clears(labels, n, *, generator):
+        labels[:] = 0
+        return np.array_split(np.arange(len(labels)), n)
+
+    X, y = (each.clone() for each in DATA)
+    quick(train=(X, y), partition="clears")
+    assert torch.equal(y, DATA[1])

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from own_modules import DATA, equal, quick, told
@@ -65,3 +66,123 @@ def test_other_data_are_told_the_next_step(arguments, part):
     if "gives a sample" in part or "indices of each" in part:
         arguments["workers"] = 2
     assert part in told(**arguments)
+
+
+def product(outputs, targets):
+    return (outputs[:, 0] * targets.float()).mean()
+
+
+def signs(dtype=torch.int64):
+    return X, torch.where(y > 1, 1, -1).to(dtype)
+
+
+def test_targets_below_0_are_those_of_a_users_own_loss():
+    """A hinge loss on −1 and 1, equal to the one on float targets."""
+
+    def hinge(outputs, targets):
+        assert set(targets.tolist()) <= {-1, 1}
+        return (1 - targets * outputs[:, 0]).clamp(min=0)
+
+    whole, real = (
+        quick(train=signs(dtype), loss=hinge).metrics["consensus_loss"].tolist()
+        for dtype in (torch.int64, torch.float32)
+    )
+    assert whole == real
+    assert told(train=signs()).startswith("targets: -1 is not a class; int64 classes start from 0")
+
+
+@pytest.mark.parametrize("partition", ["shards", "dirichlet"])
+def test_partitions_by_class_say_that_such_targets_are_no_classes(partition):
+    text = told(train=signs(), loss=product, partition=partition)
+    assert text == (
+        f"partition: {partition!r} needs classes, which dataset 'own' lacks: a whole number from 0 "
+        "for each sample."
+    )
+
+
+KINDS = [torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.uint8, torch.uint16]
+
+
+@pytest.mark.parametrize("dtype", [*KINDS, torch.complex64, torch.bool])
+def test_a_users_own_loss_gets_targets_of_any_type_as_they_are(dtype):
+    seen = []
+
+    def loss(outputs, targets):
+        seen.append(targets.dtype)
+        return (
+            (outputs[:, 0] * targets.real.float()).mean()
+            if dtype.is_complex
+            else (product(outputs, targets))
+        )
+
+    assert len(quick(train=(X, y.to(dtype)), loss=loss).models) == 3
+    assert set(seen) == {dtype}
+
+
+def test_a_users_own_loss_gets_targets_of_any_shape_and_size():
+    for targets in (y[:, None], torch.stack([y, -y], 1), y + 10**12):
+        assert (
+            len(
+                quick(
+                    train=(X, targets),
+                    loss=lambda o, t: (
+                        product(o, t.flatten(1)[:, 0]) if (t.dim() > 1) else product(o, t)
+                    ),
+                ).models
+            )
+            == 3
+        )
+
+
+BIG = X.numpy().astype(">f4"), y.numpy().astype(">i8")
+
+
+def test_arrays_in_another_order_of_bytes_or_memory_are_the_same_numbers():
+    N = X.numpy()
+    backwards = np.ascontiguousarray(N[::-1])[::-1]
+    stored = np.asfortranarray(N)
+    with torch.inference_mode():
+        inferred = X + 0
+    leaf = X.clone().requires_grad_()
+    for inputs in (BIG[0], backwards, stored, X.T.contiguous().T, inferred, leaf):
+        assert equal(quick(train=(inputs, BIG[1]), test=DATA), quick())
+
+
+STRUCTURED = np.zeros(48, [("a", "f4")])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "part"),
+    [
+        (X.to_sparse(), "train inputs: a sparse tensor is not allowed; give it as .to_dense()."),
+        (X.to_sparse_csr(), "train inputs: a sparse tensor is not allowed"),
+        (torch.quantize_per_tensor(X, 0.1, 0, torch.qint8), "a quantized tensor is not allowed"),
+        (X.to("meta"), "train inputs: a meta tensor is not allowed; it has no values."),
+        (torch.nested.nested_tensor([*X]), "train inputs: a nested tensor is not allowed; pad it"),
+        (np.ma.masked_less(X.numpy(), 0), "a MaskedArray is not allowed"),
+        (X.numpy().astype(">f8"), "train inputs: float64 is not allowed; it must be float32"),
+        (X.numpy().astype(object), "train inputs: object is not allowed; it must be float32"),
+        (X.numpy().astype(str), "is not allowed; it must be float32"),
+        (np.zeros((48, 3), "datetime64[D]"), "datetime64[D] is not allowed; it must be float32"),
+        (STRUCTURED, "is not allowed; it must be float32"),
+        (X.to(torch.complex64), "module: it failed on inputs of complex64 of shape [3]"),
+        (X.half(), "module: it failed on inputs of float16 of shape [3]"),
+        (pd.DataFrame(X.numpy()), "a DataFrame is not allowed"),
+        (pd.Series(X[:, 0].numpy()), "give an array: column.to_numpy()"),
+        (pd.Index(X[:, 0].numpy()), "give an array: index.to_numpy()"),
+        (tuple(X.tolist()), "a tuple is not allowed; it must be a tensor or a NumPy array; make a"),
+    ],
+)
+def test_data_without_plain_numbers_are_told_in_a_line(inputs, part):
+    assert part in told(train=(inputs, y))
+    if isinstance(inputs, torch.Tensor | np.ndarray) and "module" not in part:
+        text = told(train=DATA, test=(X, inputs), loss=product)
+        assert text.startswith(("test targets: ", "test targets: each is float64"))
+
+
+def test_samples_with_a_mask_are_told():
+    class Masked(Samples):
+        def __getitem__(self, i):
+            return np.ma.masked_less(X[i].numpy(), 0), int(y[i])
+
+    assert "train inputs: each is a MaskedArray" in told(train=Masked(), test=DATA)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from own_modules import CLASSES, DATA, PAIR, X, line, numbers, prepared, quick, told
+from own_modules import CLASSES, DATA, PAIR, X, in_place, line, numbers, prepared, quick, told
 from torch import nn
 from torch.nn import functional as F
 
@@ -51,41 +51,6 @@ def test_modules_that_do_not_fit_the_data_are_refused_in_a_line(module, pair, pa
 def test_wrong_losses_are_refused_in_a_line(loss, part):
     with line(part):
         tried(nn.Linear(3, 5), loss=loss)
-
-
-def with_value(value, place, tensor):
-    changed = tensor.clone().float()
-    changed.view(-1)[place] = value
-    return changed
-
-
-@pytest.mark.parametrize(
-    ("train", "test", "part"),
-    [
-        ((torch.full((8, 3), torch.nan), CLASSES), PAIR, "train: the inputs have 24 values that"),
-        (
-            (with_value(torch.inf, 23, X), CLASSES),
-            PAIR,
-            "train: the inputs have 1 value that is not finite; leave out these samples, or "
-            "replace the values.",
-        ),
-        (PAIR, (with_value(torch.nan, 5, X), CLASSES), "test: the inputs have 1 value that is not"),
-        ((X, with_value(torch.nan, 2, X)), (X, X), "train: the targets have 1 value that is not"),
-    ],
-)
-def test_values_that_are_not_finite_are_told_before_training(train, test, part):
-    arguments = {"module": nn.Linear(3, 3 if train[1].dim() > 1 else 4), "train": train}
-    assert part in told(**arguments, test=test, workers=2, batch_size=2)
-
-
-def test_a_module_may_replace_values_that_are_not_finite():
-    class Filled(nn.Linear):
-        def forward(self, x):
-            return super().forward(x.nan_to_num())
-
-    train = (with_value(torch.nan, 5, X), CLASSES)
-    run = quick(Filled(3, 4), train, workers=2, batch_size=2, lr=0.001)
-    assert run.metrics["consensus_loss"].notna().all()
 
 
 def test_classes_that_start_from_1_are_told():
@@ -193,3 +158,14 @@ def test_the_trial_changes_no_result():
     module = Noisy(3, 4)
     default, own = quick(module), quick(module, loss=nn.CrossEntropyLoss())
     assert torch.allclose(default.consensus.weight, own.consensus.weight)
+
+
+@pytest.mark.parametrize("name", ["outputs", "targets"])
+@pytest.mark.parametrize("key", ["loss", "score"])
+def test_a_loss_or_score_that_changes_what_it_gets_is_refused(key, name):
+    """Later evaluations had wrong accuracies, and the caller's targets were changed."""
+    X, y = (each.clone() for each in DATA)
+    text = told(train=(X, y), test=(X, y), **{key: in_place(name)})
+    assert text == f"{key}: it changes its {name} in place; copy them first."
+    assert torch.equal(X, DATA[0])
+    assert torch.equal(y, DATA[1])

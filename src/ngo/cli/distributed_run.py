@@ -19,6 +19,7 @@ from ngo.common.registry import UserError
 from ngo.distributed.environment import read_place
 from ngo.distributed.process_run import check, run
 from ngo.distributed.processes import MISTAKE_EXIT_CODE, launch
+from ngo.training.plugin_errors import named_in_errors
 from ngo.training.spec import RunSpec
 
 NO_CHECKPOINT = "a distributed run has no checkpoint: the same command starts over"
@@ -87,6 +88,7 @@ def _child(
 
 
 def _take_part(spec: RunSpec, out: Path, root: Path, how: dict[str, object]) -> None:
-    last = run(spec, out, root, report=LOG.info, **how)
+    with named_in_errors(spec):
+        last = run(spec, out, root, report=LOG.info, **how)
     if last is not None:
         print_outcome(spec, last, out)

@@ -13,6 +13,7 @@ import click
 from ngo.cli.log import LOG
 from ngo.training.checkpoint import Stopped
 from ngo.training.evaluation import Evaluation
+from ngo.training.plugin_errors import named_in_errors
 from ngo.training.run import run
 from ngo.training.spec import RunSpec
 
@@ -23,7 +24,7 @@ def train_here(spec: RunSpec, out: Path, root: Path, **how: object) -> None:
     After SIGTERM or SIGINT the process ends with the exit code of that signal.
     """
     try:
-        with _progress(spec) as progress:
+        with _progress(spec) as progress, named_in_errors(spec):
             last = run(spec, out, root, report=LOG.info, tell=LOG.info, progress=progress, **how)
     except Stopped as stopped:
         LOG.error("ngo: %s", stopped)
@@ -48,7 +49,7 @@ def _progress(spec: RunSpec) -> Iterator[Callable[[int], None]]:
     from tqdm import tqdm
     from tqdm.contrib.logging import logging_redirect_tqdm
 
-    per_step = spec.workers * spec.batch_size
+    per_step = spec.per_step(spec.owned)
     bar = tqdm(total=spec.samples, unit=" samples", unit_scale=True, leave=False)
     with bar, logging_redirect_tqdm([LOG]):
         yield lambda step: bar.update(step * per_step - bar.n)

@@ -18,7 +18,8 @@ SECTIONS = {
         *("gamma_decay", "local_steps", "delay", "v_threshold", "schedule"),
     ),
     "Local steps": (
-        *("local_rule", "lr", "lr_schedule", "warmup", "weight_decay", "batch_size", "epochs"),
+        *("local_rule", "lr", "lr_schedule", "warmup", "weight_decay", "batch_size"),
+        *("short_share", "epochs"),
     ),
     "Failures and liars": ("link_failure", "absence", "attack"),
     "Virtual time": ("clock",),

@@ -10,7 +10,7 @@ import numpy as np
 
 from ngo.common.registry import UserError
 from ngo.data import array_files, image_folder
-from ngo.data.described import OWNER, digest, parsed, source_of
+from ngo.data.described import OWNER, ROLES, digest, parsed, source_of
 from ngo.data.loading import checked_arrays
 
 HEADER = """\
@@ -84,15 +84,14 @@ def _of_file(place: Path, arrays: Mapping[str, str]) -> dict[str, object]:
     named = dict(arrays)
     if OWNER in array_files.array_names(place):
         named = {OWNER: OWNER, **named}
-    names = [named.get(role, role) for role in ("x_train", "y_train", "y_test")]
-    x_train, y_train, y_test = found = array_files.read_arrays(place, *names)
+    names = [named.get(role, role) for role in ROLES]
+    x_train, y_train, _, y_test = found = array_files.read_arrays(place, *names)
     for name, array in zip(names, found, strict=True):
         if array.dtype.kind not in "iuf" or not array.ndim:
             raise UserError(
                 f"path: {str(place)!r}: {name} is {array.dtype} of shape {array.shape}; it must be "
                 "an array of numbers."
             )
-    for name, array in zip(names[:2], found[:2], strict=True):
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise UserError(f"path: {str(place)!r}: {name} has values that are not finite.")
     classes = None

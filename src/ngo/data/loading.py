@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, in_a_line
 from ngo.data.dataset import DATASETS, Arrays, Dataset, Source
 from ngo.data.download import prepare
 
@@ -50,6 +50,8 @@ def checked_arrays(name: str, source: Source, arrays: Arrays, root: Path) -> Arr
 
     Floating-point arrays become float32, integer targets int64.
     """
+    if not isinstance(arrays, Arrays):
+        raise _wrong(name, f"its function returned a {type(arrays).__name__}", "ngo.Arrays")
     cast = Arrays(**{key: _cast(name, key, array) for key, array in vars(arrays).items()})
     for part in ("train", "test"):
         inputs, targets = getattr(cast, f"{part}_inputs"), getattr(cast, f"{part}_targets")
@@ -90,11 +92,21 @@ def pixel_moments(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _cast(name: str, key: str, array: np.ndarray) -> np.ndarray:
-    array = np.ascontiguousarray(array)
+    if isinstance(array, np.ma.MaskedArray):
+        raise _wrong(name, f"{key} are a masked array", "values without a mask")
+    try:
+        array = np.ascontiguousarray(array)
+    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, tensors of some kinds
+        raise _wrong(name, f"{key} are no array ({in_a_line(error)})", "a NumPy array") from None
     if array.dtype == np.uint8 and array.ndim == 4 and key.endswith("inputs"):
         return array
     if array.dtype.kind == "f":
-        return array.astype(np.float32, copy=False)
+        with np.errstate(over="ignore"):
+            cast = array.astype(np.float32, copy=False)
+        lost = int(np.isfinite(array).sum()) - int(np.isfinite(cast).sum())
+        if lost:
+            raise _wrong(name, f"{lost:,} of {key} are not finite in float32", "up to 3.4e38")
+        return cast
     if array.dtype.kind in "iu" and key.endswith("targets"):
         return array.astype(np.int64, copy=False)
     allowed = "uint8 images [m, c, h, w] or float32" if key.endswith("inputs") else "numbers"

@@ -54,8 +54,9 @@ def pack_report(
     """The report of a process on its workers, a float64 vector.
 
     It holds the counts, the largest of ``stale``, the spread of the rows, the workers' losses and
-    accuracies (0 for all but the evaluated ``rows``), and the means of rows and buffers. Spread and
-    means are those of the first ``honest`` rows; NaN without one.
+    accuracies (0 for all but the evaluated ``rows``), the means of rows and float buffers, and the
+    maxima of int64 buffers. Spread, means and maxima are those of the first ``honest`` rows;
+    without one, spread and means are NaN.
     """
     mean, V = moments(population.X[:honest])
     numbers = [*counts, max(stale, default=0), float(V)]
@@ -65,7 +66,8 @@ def pack_report(
         [scores.worker_losses, scores.worker_accuracies], dtype=torch.float64
     )
     buffers = population.buffers[:honest].double().mean(0)
-    return torch.cat([head, scored.flatten(), mean.cpu(), buffers.cpu()])
+    maxima = population.counts[: max(honest, 1)].double().amax(0)
+    return torch.cat([head, scored.flatten(), mean.cpu(), buffers.cpu(), maxima.cpu()])
 
 
 class Evaluations:
@@ -111,12 +113,13 @@ class Evaluations:
         counts: Counter[str] = Counter()
         losses: list[float] = []
         accuracies: list[float] = []
-        means, buffers, stalest = [], [], 0
+        means, buffers, maxima, stalest = [], [], [], 0
         for q, report in reports.items():
             k = len(self._network.shares[q])
             chosen = evaluated_rows(self._problem, self._network.shares[q])
-            sizes = [len(COUNTS), 1, 1, k, k, model.d, model.buffers.shape[1]]
-            values, stale, V, loss, accuracy, mean, buffer = report.cpu().split(sizes)
+            widths = [model.d, model.buffers.shape[1], model.counts.shape[1]]
+            sizes = [len(COUNTS), 1, 1, k, k, *widths]
+            values, stale, V, loss, accuracy, mean, buffer, seen = report.cpu().split(sizes)
             counts.update(dict(zip(COUNTS, values.tolist(), strict=True)))
             stalest = max(stalest, int(stale))
             losses += loss[chosen].tolist()
@@ -124,9 +127,11 @@ class Evaluations:
             if honest := honest_rows(self._spec, self._network.shares[q]):
                 means.append((honest, mean, V[0]))
                 buffers.append((honest, buffer, V[0]))
+                maxima.append(seen)
         mean, V = joint_moments(means)
         model.X.copy_(mean[None])
         model.buffers.copy_(joint_moments(buffers)[0][None])
+        model.counts.copy_(torch.stack(maxima).amax(0)[None])
         scores = model.evaluate(*self._problem.test_at(t), workers=())
         holdout = self._problem.holdout
         row = make_evaluation(

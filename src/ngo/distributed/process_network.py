@@ -20,7 +20,7 @@ from ngo.distributed.process_group import Group, PeerUnreachable
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.neighbourhood import mix_rows, pull_rows
-from ngo.gossip.network import Network
+from ngo.gossip.network import Network, check_rows
 from ngo.gossip.step import Run
 from ngo.gossip.steps.linear import linear_step
 from ngo.gossip.weight_rule import WEIGHT_RULES
@@ -177,6 +177,7 @@ class ProcessNetwork(Network):
 
         Returns the neighbours in other processes, and their rows.
         """
+        check_rows(rows, len(self.own))
         first = self.own.start
         needed = {q: self._senders(self.own, self.shares[q]) for q in self.group.others}
         send = {q: [i - first for i in workers] for q, workers in needed.items() if workers}

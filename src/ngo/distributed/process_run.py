@@ -16,7 +16,7 @@ from ngo.common.locks import file_lock
 from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError, unknown
 from ngo.data import loading
-from ngo.data.partition import Parts
+from ngo.data.partition import WHOLE, Parts
 from ngo.distributed.asynchronous_network import AsynchronousNetwork
 from ngo.distributed.joint_evaluations import Evaluations
 from ngo.distributed.meeting import open_meeting
@@ -35,8 +35,9 @@ from ngo.training.checks import check_filled
 from ngo.training.earlier import INSTEAD
 from ngo.training.evaluation import Evaluation
 from ngo.training.partition_file import draw, parts_by_owner
-from ngo.training.problem import check_outputs, make_problem
+from ngo.training.problem import make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
+from ngo.training.registered_trial import check_problem
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
 
@@ -67,6 +68,10 @@ def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failu
                 f"{name}: {rate:g} is drawn for the steps that all workers take together, and the "
                 f"workers of an asynchronous run take none; it must be 0."
             )
+    if spec.short_share == WHOLE:
+        raise UserError(
+            "short_share: 'whole' is not possible in a distributed run; it must be error or repeat."
+        )
     if spec.clock != "steps":
         raise UserError(
             f"clock: {spec.clock!r} is simulated time, and the workers of a distributed run have "
@@ -132,7 +137,7 @@ def run(
             parts = parts or parts_by_owner(spec, root) or draw(spec, data.labels)
             check_filled(spec, parts)
             problem = make_problem(spec, data, parts)
-            check_outputs(spec, problem)
+            check_problem(spec, problem)
             origin = make_origin(spec, problem, place, distributed=mode)
             agree(meeting, "data", data_terms(data) | {"partition": origin.about["parts"]})
             if me == 0:

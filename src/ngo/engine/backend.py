@@ -79,6 +79,7 @@ class Workers(Protocol):
     X: torch.Tensor
     G: torch.Tensor
     buffers: torch.Tensor
+    counts: torch.Tensor
     modules: Sequence[nn.Module]
     generators: list[torch.Generator]
     task: Task
@@ -98,7 +99,7 @@ class Workers(Protocol):
         """The number of workers."""
 
     def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
-        """Parameters, gradients and buffers by name, ``[n, *shape]`` for all n workers."""
+        """Parameters, gradients, float and int64 buffers by name, ``[n, *shape]`` for n workers."""
 
 
 # Puts the gradients of the batches' workers into ``workers.G``; returns their losses ``[k]``.
@@ -174,12 +175,13 @@ def in_float32(outputs: Any) -> Any:
 @contextmanager
 def restored(workers: Workers) -> Iterator[None]:
     """Restore parameters, buffers and random streams at the end of the block."""
-    state = workers.X.clone(), workers.buffers.clone()
+    matrices = workers.X, workers.buffers, workers.counts
+    state = [rows.clone() for rows in matrices]
     streams = [generator.get_state() for generator in workers.generators]
     try:
         yield
     finally:
-        for rows, before in zip((workers.X, workers.buffers), state, strict=True):
+        for rows, before in zip(matrices, state, strict=True):
             rows.copy_(before)
         for generator, stream in zip(workers.generators, streams, strict=True):
             generator.set_state(stream)

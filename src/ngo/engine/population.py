@@ -19,7 +19,15 @@ from ngo.common.seeding import stream_seed, torch_stream
 from ngo.engine.backend import Batches, build_backend
 from ngo.engine.initialization import INITIALIZATIONS, SAME
 from ngo.engine.inspection import chain_sums, find_chain
-from ngo.engine.worker_modules import WorkerModules, bind, buffers_of, fill, parameters_of, views
+from ngo.engine.worker_modules import (
+    WorkerModules,
+    bind,
+    buffers_of,
+    counts_of,
+    fill,
+    parameters_of,
+    views,
+)
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
 from ngo.native.pool import cores, one_intra_op_thread
@@ -48,7 +56,9 @@ class Population:
     initialization ``by_worker``, worker i from its own, (seed, "init", i). Worker i draws its
     dropout masks from (seed, "dropout", i). Buffers (batch normalization's running mean and
     variance) are local to a worker: methods do not exchange them, and a worker is evaluated with
-    its own. The consensus model has the mean parameters and the mean buffers of the workers.
+    its own. The consensus model has the mean parameters and the mean float buffers of the workers.
+    Of an int64 buffer, such as the number of batches seen, it has the workers' maximum. Buffers of
+    other types do not change in training.
     """
 
     def __init__(
@@ -91,19 +101,31 @@ class Population:
 
         self._consensus = build(torch_stream(seed, "dropout", None, device)).eval()
         parameters, buffers = parameters_of(self._consensus), buffers_of(self._consensus)
-        d, width = (sum(map(torch.numel, named.values())) for named in (parameters, buffers))
+        counts = counts_of(self._consensus)
+        d, width, counted = (
+            sum(map(torch.numel, named.values())) for named in (parameters, buffers, counts)
+        )
         self.X = torch.empty(n, d, device=device)
         self.G = torch.zeros_like(self.X)
         self.buffers = torch.empty(n, width, device=device)
+        self.counts = torch.empty(n, counted, device=device, dtype=torch.int64)
         fill(parameters, self.X)
         for k, i in enumerate(own):
             if (stream := INITIALIZATIONS[initialization](i)) is not None:
                 fill(parameters_of(build(self.generators[k], stream)), self.X[k])
         fill(buffers, self.buffers)
+        fill(counts, self.counts)
         self._consensus_row = torch.empty(d + width, device=device)
-        bind(self._consensus, self._consensus_row[:d], None, self._consensus_row[d:])
+        self._consensus_counts = torch.empty_like(self.counts[0])
+        bind(
+            self._consensus,
+            self._consensus_row[:d],
+            None,
+            self._consensus_row[d:],
+            self._consensus_counts,
+        )
         self.modules: Sequence[nn.Module] = WorkerModules(
-            lambda i: build(self.generators[i]), self.X, self.G, self.buffers
+            lambda i: build(self.generators[i]), self.X, self.G, self.buffers, self.counts
         )
         #: The modules as a chain of layers, None if they are not one; for these backends.
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
@@ -130,12 +152,18 @@ class Population:
     def state_dict(self) -> dict[str, torch.Tensor]:
         """What training changes: parameters, buffers, and the state of dropout's streams."""
         streams = torch.stack([generator.get_state() for generator in self.generators])
-        return {"X": self.X, "buffers": self.buffers, "streams": streams}
+        return {
+            "X": self.X,
+            "buffers": self.buffers,
+            "counts": self.counts,
+            "streams": streams,
+        }
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Restore from ``state``."""
         self.X.copy_(state["X"])
         self.buffers.copy_(state["buffers"])
+        self.counts.copy_(state["counts"])
         for generator, stream in zip(self.generators, state["streams"], strict=True):
             generator.set_state(stream.clone())  # set_state ignores where a view starts
 
@@ -145,9 +173,14 @@ class Population:
         return self._gradients(batches)
 
     def stacked(self) -> tuple[dict[str, torch.Tensor], ...]:
-        """Views of ``X``, ``G`` and ``buffers`` by name, ``[n, *shape]`` for all n workers."""
-        parameters, buffers = parameters_of(self._consensus), buffers_of(self._consensus)
-        return views(parameters, self.X), views(parameters, self.G), views(buffers, self.buffers)
+        """Views of ``X``, ``G``, ``buffers`` and ``counts`` by name, ``[n, *shape]`` for all."""
+        parameters, counts = parameters_of(self._consensus), counts_of(self._consensus)
+        return (
+            views(parameters, self.X),
+            views(parameters, self.G),
+            views(buffers_of(self._consensus), self.buffers),
+            views(counts, self.counts),
+        )
 
     def consensus_model(self) -> torch.Tensor:
         """The mean of the workers' parameters ``[d]``; exactly a worker's row if all are equal.
@@ -171,8 +204,9 @@ class Population:
         If all of these agree, the consensus model is evaluated for them.
         """
         consensus = self._current_consensus()
-        X, buffers = self.honest, self.buffers[: self._honest]
-        agree = bool((X[0] == X).all() and (buffers[0] == buffers).all())
+        X = self.honest
+        matrices = X, self.buffers[: self._honest], self.counts[: self._honest]
+        agree = all(bool((each[0] == each).all()) for each in matrices)
         rows = list(range(len(X)) if workers is None else workers)
         own = [] if agree else rows  # whose own models are evaluated
         self._check_scores(inputs[:1], targets[:1])
@@ -225,11 +259,12 @@ class Population:
         @torch.no_grad()
         def part(k: int) -> tuple[float, float]:
             chunk, module = k % len(inputs), models[k // len(inputs)]
-            outputs = module(inputs[chunk])
-            losses = self.task.loss(outputs, targets[chunk]).double().sum()
+            outputs, wanted = module(inputs[chunk]), targets[chunk]
+            # Copies, since a user's function may change them.
+            losses = self.task.loss(outputs, wanted.clone()).double().sum()
             if self.task.score is None:
                 return float(losses), 0.0
-            scores = self.task.score(outputs, targets[chunk])
+            scores = self.task.score(outputs, wanted.clone())
             return float(losses), float(scores.double().sum())
 
         parts = self.spread(part, len(models) * len(inputs))
@@ -245,6 +280,7 @@ class Population:
     def _current_consensus(self) -> nn.Module:
         buffers = self.buffers[: self._honest]
         self._consensus_row.copy_(torch.cat([self.consensus_model(), _mean(buffers)]))
+        self._consensus_counts.copy_(self.counts[: self._honest].amax(0))
         return self._consensus
 
 

@@ -23,9 +23,10 @@ class WorkerModules(Sequence[nn.Module]):
         X: torch.Tensor,
         G: torch.Tensor,
         buffers: torch.Tensor,
+        counts: torch.Tensor,
     ) -> None:
         """``build(i)`` makes the module of row i."""
-        self._build, self._rows = build, (X, G, buffers)
+        self._build, self._rows = build, (X, G, buffers, counts)
         self._built: dict[int, nn.Module] = {}
 
     def __len__(self) -> int:
@@ -48,13 +49,28 @@ def parameters_of(module: nn.Module) -> Tensors:
 
 
 def buffers_of(module: nn.Module) -> Tensors:
-    """The buffers that evaluation reads (not the integer count of batches)."""
+    """The module's float buffers by name."""
     return {name: each for name, each in module.named_buffers() if each.is_floating_point()}
 
 
-def bind(module: nn.Module, X: torch.Tensor, G: torch.Tensor | None, buffers: torch.Tensor) -> None:
+def counts_of(module: nn.Module) -> Tensors:
+    """The module's int64 buffers by name, such as batch normalization's number of batches."""
+    return {name: each for name, each in module.named_buffers() if each.dtype == torch.int64}
+
+
+def bind(
+    module: nn.Module,
+    X: torch.Tensor,
+    G: torch.Tensor | None,
+    buffers: torch.Tensor,
+    counts: torch.Tensor,
+) -> None:
     """Make the module's parameters, their gradients and its buffers views of rows."""
-    for named, row in ((parameters_of(module), X), (buffers_of(module), buffers)):
+    for named, row in (
+        (parameters_of(module), X),
+        (buffers_of(module), buffers),
+        (counts_of(module), counts),
+    ):
         for name, view in views(named, row).items():
             named[name].data = view
     if G is not None:

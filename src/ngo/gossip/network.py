@@ -162,6 +162,12 @@ class Network(ABC):
         self.bytes_sent += messages * row.shape[-1] * row.element_size()
 
 
+def check_rows(rows: torch.Tensor, n: int) -> None:
+    """Raise a ValueError unless there is a row for each of ``n`` workers."""
+    if len(rows) != n:
+        raise ValueError(f"{len(rows)} rows are exchanged among {n} workers")
+
+
 class SharedMatrix(Network):
     """The network of one process, which has all rows: nothing moves, but messages are counted."""
 
@@ -209,6 +215,7 @@ class SharedMatrix(Network):
         """One product with W. Liars lie to all others."""
         from ngo.gossip.steps.linear import linear_step, mix
 
+        check_rows(rows, self.W.n)
         if self.liars is None:
             mix(rows, self.W, gamma, spread=self._spread)
         else:
@@ -226,6 +233,7 @@ class SharedMatrix(Network):
         theirs: torch.Tensor | None = None,
     ) -> None:
         """One gossip step of all workers at once. Liars lie to all others."""
+        check_rows(X, self.W.n)
         self.refuse_directed()
         if self.liars is None:
             coupling.step(X, self.W, gamma, run, at=at, out=X, spread=self._spread)

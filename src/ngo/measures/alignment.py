@@ -91,6 +91,7 @@ def _run_alignment(options: AlignmentOptions, path: Path, data_root: Path) -> pd
     )[:samples]
     tested = population.task.batch(data, data.test_inputs[drawn], data.test_targets[drawn])
     population.buffers.copy_(population.buffers.mean(0))
+    population.counts.copy_(population.counts.amax(0))
     mean = population.consensus_model()
     distances = population.X - mean
     reference = _gradients(population, mean.expand_as(distances), *batch)[0]

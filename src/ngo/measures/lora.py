@@ -87,7 +87,7 @@ def merge_products(population: Population) -> float:
     """
     from ngo.models.lora import SCALE, LoRALinear
 
-    parameters, _, buffers = population.stacked()
+    parameters, _, buffers, _ = population.stacked()
     layers = population.models()[0].named_modules()
     names = [name for name, layer in layers if isinstance(layer, LoRALinear)]
     if not names:

@@ -257,7 +257,7 @@ def _snapshots(config: Mapping, training: Mapping[str, list[RunSpec]]) -> dict[s
     for name, entry in config["training"].items():
         for spec in training[name] if "snapshots" in entry else ():
             try:
-                check_snapshots(spec, entry["snapshots"], spec.owned)
+                check_snapshots(spec, entry["snapshots"], spec.steps(spec.owned))
             except UserError as error:
                 raise UserError(f"training.{name}.{error}") from None
             wanted.setdefault(spec.id, set()).update(entry["snapshots"])

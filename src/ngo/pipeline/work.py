@@ -61,7 +61,7 @@ def work(spec: RunSpec, test_samples: int = TEST_SAMPLES, train_samples: int | N
     part = min(spec.eval_images or test_samples, test_samples)
     images = part + ((evaluations - 2) * part + test_samples) * models(spec)
     held = evaluations * (m - spec.kept(m))
-    return Work(steps, steps * spec.workers * spec.batch_size, evaluations, images + held)
+    return Work(steps, steps * spec.per_step(owned), evaluations, images + held)
 
 
 def models(spec: RunSpec) -> int:
@@ -78,7 +78,7 @@ def requested_memory(resources: Mapping, dataset: str) -> int:
 def evaluation_count(spec: RunSpec, owned: int) -> int:
     """How often a run is evaluated (see ``training.evaluation.evaluation_steps``)."""
     steps = spec.steps(owned)
-    apart = spec.eval_every * owned / (spec.workers * spec.batch_size)
+    apart = spec.eval_every * owned / spec.per_step(owned)
     return min(steps, max(1, math.ceil((steps - 0.5) / apart))) + 1
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from ngo.common.registry import UserError, unknown, unknown_field
+from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import Source
 from ngo.data.owners import OWNERS, by_owner
-from ngo.data.partition import PARTITIONS, Parts
+from ngo.data.partition import PARTITIONS, REFUSED, WHOLE, Parts, Rule
 from ngo.gossip.method import ARRIVALS, GRAPHS, Method
 from ngo.gossip.traffic import NUMBERS
 from ngo.models.model import MODELS, Model
@@ -27,7 +30,8 @@ def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> Non
     rule = PARTITIONS[spec.partition]
     if rule.by_label and source.classes is None:
         raise UserError(
-            f"partition: {spec.partition!r} needs classes, which dataset {spec.dataset!r} lacks."
+            f"partition: {spec.partition!r} needs classes, which dataset {spec.dataset!r} lacks: a "
+            f"whole number from 0 for each sample."
         )
     if by_owner(rule) and spec.dataset not in OWNERS:
         raise UserError(
@@ -38,8 +42,12 @@ def check_fit(spec: RunSpec, source: Source, model: Model, entry: Method) -> Non
         check_argument("partition", spec.partition, name)
     kept = spec.kept(source.train_samples)
     _check_samples(spec, kept)
-    if rule.smallest_share is not None:
-        check_share(spec, rule.smallest_share(kept, spec.workers, **rule.arguments(spec)))
+    if spec.short_share == WHOLE and spec.clock != "steps":
+        raise UserError(
+            f"short_share: 'whole' gives workers steps of different sizes, and with clock "
+            f"{spec.clock!r} all steps take as long; it must be error or repeat."
+        )
+    _check_smallest(spec, rule, kept)
     _check_length(spec, spec.owned_of(source.train_samples))
 
 
@@ -102,7 +110,7 @@ def _check_samples(spec: RunSpec, m: int) -> None:
 
 def _check_length(spec: RunSpec, owned: int) -> None:
     """Raise for more steps or evaluations than a run may have."""
-    per_epoch = owned / (spec.workers * spec.batch_size)
+    per_epoch = owned / spec.per_step(owned)
     steps = spec.steps(owned)
     if steps > MOST_STEPS:
         raise UserError(
@@ -132,19 +140,41 @@ def check_filled(spec: RunSpec, parts: Parts) -> None:
         )
 
 
-def check_share(spec: RunSpec, share: int) -> None:
-    """Raise unless the worker with the fewest samples, ``share``, can fill a batch."""
-    if spec.batch_size > share:
+def smallest_share(parts: Parts) -> tuple[int, int]:
+    """The number of samples of the worker with the fewest, and which worker it is."""
+    return min((len(part), i) for i, part in enumerate(parts))
+
+
+def check_share(spec: RunSpec, share: int, worker: int | None = None) -> None:
+    """Raise unless the worker with the fewest samples, ``share``, can fill a batch.
+
+    ``worker`` is its number, where that is known.
+    """
+    if spec.short_share == REFUSED and spec.batch_size > share:
         raise UserError(
-            f"batch_size: {spec.batch_size} is larger than a worker's share of {share} samples "
-            f"({spec.dataset}, partition {spec.partition}, {spec.workers} workers, seed "
-            f"{spec.seed}); it must be {share} or less."
+            f"batch_size: {spec.batch_size} is larger than "
+            f"{'a worker' if worker is None else f'worker {worker}'}'s share of {share} samples, "
+            f"the smallest ({spec.dataset}, partition {spec.partition}, {spec.workers} workers, "
+            f"seed {spec.seed}); it must be {share} or less, or short_share repeat (samples come "
+            f"again within a batch) or whole (the share is the batch)."
         )
 
 
-def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], owned: int) -> None:
-    """Raise unless the run, on ``owned`` samples of all workers, reaches these steps."""
-    last = spec.steps(owned)
+def _check_smallest(spec: RunSpec, rule: Rule, m: int) -> None:
+    """``check_share`` of a partition of ``m`` samples, before their labels are known."""
+    if rule.smallest_share is None:
+        return
+    share, worker = rule.smallest_share(m, spec.workers, **rule.arguments(spec)), None
+    if share < spec.batch_size and not rule.by_label:  # such a rule reads no labels
+        generator = numpy_stream(spec.seed, "partition")
+        labels = np.zeros(m, np.int64)
+        parts = rule.assign(labels, spec.workers, **rule.arguments(spec), generator=generator)
+        share, worker = smallest_share(parts)
+    check_share(spec, share, worker)
+
+
+def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], last: int) -> None:
+    """Raise unless the run, whose last step is ``last``, reaches these steps."""
     for step in snapshots:
         if isinstance(step, int) and step > last:
             raise UserError(

@@ -23,6 +23,7 @@ from ngo.engine.initialization import SAME
 from ngo.training.checkpoint import Stopped
 from ngo.training.checks import check_filled
 from ngo.training.evaluation import Evaluation, as_columns
+from ngo.training.finite import refuse_not_finite
 from ngo.training.fit_arguments import (
     check_callbacks,
     check_method,
@@ -39,12 +40,13 @@ from ngo.training.module_digest import module_digest
 from ngo.training.own import Loss, Make, like, own_model, own_task, template
 from ngo.training.own_data import NAME, Pair, own_dataset
 from ngo.training.partition_file import draw
-from ngo.training.problem import make_problem
+from ngo.training.plugin_errors import named_in_errors
+from ngo.training.problem import batch_sizes, make_problem
 from ngo.training.resolve import check_field, resolve
 from ngo.training.run import at_checkpoint
 from ngo.training.run_state import Callback, Ended, OwnTraining
 from ngo.training.spec import DEFAULTS, RunSpec
-from ngo.training.trial import refuse_not_finite, refuse_sum, try_out
+from ngo.training.trial import refuse_sum, try_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +68,8 @@ class Fit:
     metrics: pd.DataFrame
     #: The module of each worker: of the user's class, in eval mode. Modules share no tensors.
     models: list[nn.Module]
-    #: The module with the mean of the workers' parameters and buffers.
+    #: The module with the mean of the workers' parameters and float buffers; int64 buffers, such as
+    #: batch normalization's number of batches, are the workers' maximum.
     consensus: nn.Module
     #: What ended the run early: ``on_evaluation``, ``on_step`` or ``interrupt``; None if nothing
     #: did.
@@ -108,8 +111,8 @@ def fit(
         Pairs (inputs, targets) of tensors or NumPy arrays with one row per sample, or data sets of
         torch with such samples, of which each is read once: float32 inputs (or what else the module
         takes, but float64); whole-number classes from 0 as int64 ``[m]``, or float32 targets
-        ``[m, …]``; with a ``loss``, any targets but float64. ``train`` may be a list with the data
-        of each worker.
+        ``[m, …]``; with a ``loss``, any targets, which it gets as they are. ``train`` may be a list
+        with the data of each worker.
     ``method``
         The name of the method: ``ngo``, ``dsgd``, ``gossip``, ``centralized``, …
     ``loss``
@@ -178,15 +181,16 @@ def fit(
                 f"start from copies of the module; it must be {SAME}."
             )
         spec = replace(spec, own=(*spec.own, ("module", module_digest(own))))
-        task, draws, tried = try_out(model, data, task, spec.batch_size)
-        refuse_not_finite(model, data, task, spec.batch_size)
+        parts = draw(spec, data.labels)
+        check_filled(spec, parts)
+        size = min(batch_sizes(spec, parts))
+        task, draws, tried = try_out(model, data, task, size)
+        refuse_not_finite(model, data, task, size)
         if loss is not None:
-            refuse_sum(loss, model, data, spec.batch_size)
+            refuse_sum(loss, model, data, size)
         if draws:
             _check_backend(spec)
             threads = 1  # the order of draws must not depend on threads
-        parts = draw(spec, data.labels)
-        check_filled(spec, parts)
         problem = make_problem(spec, data, parts, model=model, task=task)
 
         def start(backend: str | None = "loop" if draws else None) -> OwnTraining:
@@ -196,7 +200,7 @@ def fit(
 
         nodes = node_names(graph, spec)
         checkpoints = checkpoints_in(out, spec, problem, device, tried, stack)
-        with checkpoints:
+        with checkpoints, named_in_errors(spec):
             training = at_checkpoint(start, checkpoints)[0] if checkpoints.keeps else start()
             stopped, number = _proceed(training, checkpoints, callbacks, own, progress)
         if number is not None and number != signal.SIGINT:

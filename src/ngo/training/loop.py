@@ -23,7 +23,7 @@ from ngo.training.evaluation import (
     make_evaluation,
 )
 from ngo.training.problem import Problem, make_problem
-from ngo.training.snapshots import Snapshots
+from ngo.training.snapshots import STATE, Snapshots, snapshot
 from ngo.training.spec import FINAL, RunSpec
 from ngo.training.virtual.clock import CLOCKS
 
@@ -48,7 +48,7 @@ class Training:
         self._spec = spec
         self._problem = problem
         self._snapshots = snapshots
-        self._marks = evaluation_steps(spec, problem.owned)
+        self._marks = evaluation_steps(spec, problem.owned, problem.per_step)
         stops = {*self._marks, *(step for step in snapshots if isinstance(step, int))}
         make = CLOCKS[spec.clock].stepper
         self.stepper = make(spec, problem, stops, backend=backend, threads=threads)
@@ -97,8 +97,7 @@ class Training:
                 self._evaluate()
                 report(self.rows[-1])
             if self.step in self._snapshots or (self.ended and FINAL in self._snapshots):
-                X, buffers = self.population.X, self.population.buffers
-                self.kept[self.step] = {"X": X.cpu().clone(), "buffers": buffers.cpu().clone()}
+                self.kept[self.step] = snapshot(self.population)
             if self.ended:
                 return
             if checkpoints is not None:
@@ -127,7 +126,7 @@ class Training:
         self.rows = from_columns(state["rows"])
         # With keys of our own: equal ones from elsewhere would change the bytes of models.pt.
         self.kept = {
-            step: {"X": models["X"], "buffers": models["buffers"]}
+            step: {name: models[name] for name in STATE if name in models}
             for step, models in state["kept"].items()
         }
         self._losses = [state["losses"].to(self._problem.device)] if len(state["losses"]) else []
@@ -141,7 +140,7 @@ class Training:
         row = make_evaluation(
             self.step,
             problem.owned,
-            samples=self.stepper.taken * self._spec.batch_size,
+            samples=self.stepper.samples,
             train_loss=float(torch.cat(losses).double().mean()) if losses else math.nan,
             V=float(synchronization_index(population.honest)),
             scores=scores,
@@ -173,7 +172,7 @@ def train(
     whose loss or parameters are no longer finite ends at its next evaluation.
     """
     problem = make_problem(spec, data, parts)
-    check_snapshots(spec, snapshots, problem.owned)
+    check_snapshots(spec, snapshots, problem.last_step)
     training = Training(spec, problem, snapshots=snapshots, threads=threads)
     training.proceed(report=report, progress=progress)
     return training

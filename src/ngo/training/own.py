@@ -48,10 +48,12 @@ def own_task(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tup
     return name, task
 
 
-def check_outputs(outputs: Any, targets: torch.Tensor, task: Task, data: Dataset) -> None:
+def check_outputs(
+    outputs: Any, targets: torch.Tensor, task: Task, data: Dataset, key: str = "module"
+) -> None:
     """Raise a UserError if the outputs do not fit the loss, where that is a default one.
 
-    ``targets`` are those of the outputs, of ``data``.
+    ``targets`` are those of the outputs, of ``data``; ``key`` is what made the outputs.
     """
     if (
         (classes := data.classes) is not None
@@ -61,13 +63,13 @@ def check_outputs(outputs: Any, targets: torch.Tensor, task: Task, data: Dataset
         from_one = min(int(data.train_targets.min()), int(data.test_targets.min())) == 1
         hint = f" (targets are 0 to {classes - 1}; the smallest here is 1)" if from_one else ""
         raise UserError(
-            f"module: its outputs are {shape(outputs)}; for {classes} classes they must be "
+            f"{key}: its outputs are {shape(outputs)}; for {classes} classes they must be "
             f"logits of shape [b, {classes}]{hint}."
         )
     same = isinstance(outputs, torch.Tensor) and outputs.shape == targets.shape
     if task.loss is TASKS["regression"].loss and not same:
         raise UserError(
-            f"module: its outputs are {shape(outputs)} for targets {shape(targets)}; the "
+            f"{key}: its outputs are {shape(outputs)} for targets {shape(targets)}; the "
             f"shapes must be equal for the squared error (classes are int64 targets)."
         )
 
@@ -129,25 +131,31 @@ def template(module: nn.Module | Make, seed: int) -> nn.Module:
         with restored_streams(), refused("module: its function failed"):
             seed_streams(stream_seed(seed, "init"))
             made = module()
+    trainable = check_module("module", made)
+    with refused("module: it can't be copied"):
+        return deepcopy(trainable)
+
+
+def check_module(key: str, made: object) -> nn.Module:
+    """The module; a one-line UserError for what workers can't train. ``key`` is what made it."""
     if not isinstance(made, nn.Module):
         raise UserError(
-            f"module: a {type_name(made)} is not allowed; it must be a torch.nn.Module or a "
-            f"function without arguments that returns one."
+            f"{key}: a {type_name(made)} is not allowed; it must be a torch.nn.Module or a "
+            f"function that returns one."
         )
     parameters = [each for each in made.parameters() if each.requires_grad]
     if any(isinstance(each, nn.UninitializedParameter) for each in made.parameters()):
-        raise UserError("module: it has lazy parameters; call it on some inputs first.")
+        raise UserError(f"{key}: it has lazy parameters; call it on some inputs first.")
     if not parameters:
-        raise UserError("module: it has no parameters to train.")
+        raise UserError(f"{key}: it has no parameters to train.")
     buffers = [each for each in made.buffers() if each.is_floating_point()]
     dtypes = {each.dtype for each in chain(made.parameters(), buffers)}
     if dtypes != {torch.float32}:
         names = ", ".join(sorted(_name(dtype) for dtype in dtypes))
         raise UserError(
-            f"module: its parameters and buffers are {names}; they must be float32: module.float()"
+            f"{key}: its parameters and buffers are {names}; they must be float32: module.float()"
         )
-    with refused("module: it can't be copied"):
-        return deepcopy(made)
+    return made
 
 
 def own_model(template: nn.Module, data: Dataset, task_name: str) -> Model:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from torch.utils.data import Dataset as TorchDataset
 
 from ngo.common.registry import UserError
 from ngo.data.dataset import Dataset, Source
+from ngo.data.described import MOST_CLASSES
 from ngo.data.partition import Parts
 from ngo.training.own import kind, refused, type_name
 
@@ -25,7 +26,10 @@ NEXT = {
     "DataLoader": "give its data set, loader.dataset: fit draws the batches (batch_size=…)",
     "DataFrame": "give an array: table.to_numpy('float32')",
     "Series": "give an array: column.to_numpy()",
+    "Index": "give an array: index.to_numpy()",
+    "MaskedArray": "give the values without a mask: array.filled(…)",
     "list": "make a tensor of it: torch.tensor(…)",
+    "tuple": "make a tensor of it: torch.tensor(…)",
     "Image": "let the data set return tensors, as torchvision's ToTensor does",
     "dict": "give its values: (data['inputs'], data['targets'])",
 }
@@ -39,7 +43,7 @@ def by_worker(train: object) -> tuple[Pair, Parts] | None:
     for i, pair in enumerate(pairs):
         _check_alike(f"train, worker {i}:", pair, pairs[0])
     ends = np.cumsum([0, *(len(X) for X, _ in pairs)])
-    X, y = (torch.cat(each) for each in zip(*pairs, strict=True))
+    X, y = (torch.cat([x.to(each[0].device) for x in each]) for each in zip(*pairs, strict=True))
     return (X, y), [np.arange(*ends[i : i + 2]) for i in range(len(pairs))]
 
 
@@ -71,17 +75,22 @@ def own_dataset(
     """Training and test samples as a data set on ``device``.
 
     Each is a pair (inputs, targets) of tensors or arrays, or a data set of torch with such samples.
-    Targets are int64 class numbers ``[m]`` or float32 ``[m, …]``; ``any_targets`` allows others.
-    Raises a one-line UserError for anything else.
+    Targets are int64 class numbers ``[m]`` or float32 ``[m, …]``; ``any_targets`` allows others,
+    and then int64 targets ``[m]`` are classes if they can be. Raises a one-line UserError for
+    anything else.
     """
     X, y = _tensors("train", train)
     X_test, y_test = _tensors("test", test)
     _check_alike("test", [X_test, y_test], [X, y])
     classes = None
     if y.dtype == torch.int64 and y.dim() == 1:
-        if (least := int(min(y.min(), y_test.min()))) < 0:
+        least, most = int(min(y.min(), y_test.min())), int(max(y.max(), y_test.max()))
+        if least < 0 and not any_targets:
             raise UserError(f"targets: {least} is not a class; int64 classes start from 0.")
-        classes = int(max(y.max(), y_test.max())) + 1
+        if least >= 0 and (most < MOST_CLASSES or not any_targets):
+            classes = most + 1
+    elif y.dtype == torch.float64 and not any_targets:
+        raise _float64("targets")
     elif y.dtype != torch.float32 and not any_targets:
         raise UserError(
             f"targets: each is {kind(y)}; without loss=… they must be classes (int64 of shape "
@@ -113,6 +122,8 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
             f"{_next(pair)}."
         )
     X, y = _tensor(f"{key} inputs", pair[0]), _tensor(f"{key} targets", pair[1])
+    if X.dtype == torch.float64:
+        raise _float64(f"{key} inputs")
     if len(X) != len(y) or len(X) == 0:
         raise UserError(
             f"{key}: there are {len(X)} inputs and {len(y)} targets; their numbers must be equal, "
@@ -122,23 +133,41 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
 
 
 def _tensor(key: str, value: object) -> torch.Tensor:
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray):
         try:
-            value = torch.from_numpy(np.array(value, order="C"))  # a copy: it may be read-only
+            # A copy: it may be read-only. torch has numbers in the machine's order of bytes alone.
+            native = np.array(value, value.dtype.newbyteorder("="), order="C")
+            value = torch.from_numpy(native)
         except TypeError as error:
-            raise UserError(f"{key}: {value.dtype} is not allowed; it must be float32.") from error
+            wanted = "float32" if key.endswith("inputs") else "int64 (classes) or float32"
+            raise UserError(f"{key}: {value.dtype} is not allowed; it must be {wanted}.") from error
     if not isinstance(value, torch.Tensor):
         raise UserError(
             f"{key}: a {type_name(value)} is not allowed; it must be a tensor or a NumPy array"
             f"{_next(value)}."
         )
+    for name, is_one, instead in _KINDS:
+        if is_one(value):
+            raise UserError(f"{key}: a {name} tensor is not allowed; {instead}.")
     if value.dim() == 0:
         raise UserError(f"{key}: a single number is not allowed; it must have a row per sample.")
-    if value.dtype == torch.float64:
-        raise UserError(
-            f"{key}: float64 is not allowed; it must be float32: .float(), or .astype('float32')."
-        )
-    return value.detach()
+    value = value.clone() if value.is_inference() else value.detach()  # for autograd
+    return value.contiguous()
+
+
+def _float64(key: str) -> UserError:
+    return UserError(
+        f"{key}: float64 is not allowed; it must be float32: .float(), or .astype('float32')."
+    )
+
+
+# Tensors without plain values: what they are called, how to know them, and what to give instead.
+_KINDS: tuple[tuple[str, Callable[[torch.Tensor], bool], str], ...] = (
+    ("nested", lambda x: x.is_nested, "pad it: torch.nested.to_padded_tensor(…)"),
+    ("sparse", lambda x: x.layout != torch.strided, "give it as .to_dense()"),
+    ("quantized", lambda x: x.is_quantized, "give it as .dequantize()"),
+    ("meta", lambda x: x.is_meta, "it has no values"),
+)
 
 
 def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
@@ -162,7 +191,8 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
     made = []
     for name, values in zip(("inputs", "targets"), zip(*samples, strict=True), strict=True):
         first = values[0]
-        if not isinstance(first, torch.Tensor | np.ndarray | np.generic | int | float):
+        known = isinstance(first, torch.Tensor | np.ndarray | np.generic | int | float)
+        if not known or isinstance(first, np.ma.MaskedArray):
             raise UserError(
                 f"{key} {name}: each is a {type_name(first)}; it must be a tensor, an array or a "
                 f"number{_next(first)}."

@@ -14,7 +14,7 @@ from ngo.data.dataset import DATASETS
 from ngo.data.download import verify
 from ngo.data.owners import by_owner, sample_owners
 from ngo.data.partition import PARTITIONS, Parts, check_parts
-from ngo.training.checks import check_filled, check_share
+from ngo.training.checks import check_filled, check_share, smallest_share
 from ngo.training.spec import RunSpec
 
 COLUMNS = ("worker", "sample", "label")
@@ -60,14 +60,14 @@ def check_shares(specs: Iterable[RunSpec], root: Path) -> None:
     drawn = [spec for spec in specs if PARTITIONS[spec.partition].smallest_share is None]
     there = [name for name in {spec.dataset for spec in drawn} if not verify(name, root)]
     labels = {name: DATASETS[name].read_labels(root) for name in there}
-    shares: dict[str, int] = {}
+    shares: dict[str, tuple[int, int]] = {}
     for spec in drawn:
         if spec.dataset in labels:
             if spec.partition_id not in shares:
                 parts = parts_by_owner(spec, root) or draw(spec, labels[spec.dataset])
                 check_filled(spec, parts)
-                shares[spec.partition_id] = min(len(part) for part in parts)
-            check_share(spec, shares[spec.partition_id])
+                shares[spec.partition_id] = smallest_share(parts)
+            check_share(spec, *shares[spec.partition_id])
 
 
 def write(path: str | Path, spec: RunSpec, labels: np.ndarray, parts: Parts) -> None:

@@ -11,11 +11,11 @@ import torch
 
 from ngo.common.registry import UserError
 from ngo.data.dataset import Dataset
-from ngo.data.partition import Parts, samples_by_class
+from ngo.data.partition import WHOLE, Parts, samples_by_class
 from ngo.data.test_part import test_samples
 from ngo.models.model import MODELS, Model
 from ngo.models.task import TASKS, Task
-from ngo.training.checks import check_share
+from ngo.training.checks import check_share, smallest_share
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.partition_file import draw, held_out
 from ngo.training.spec import RunSpec
@@ -39,7 +39,8 @@ class Problem:
     classes_covered: int | None
     #: The workers that evaluations score.
     evaluated: list[int]
-    #: The step after which the run ends.
+    #: The samples of a step of all workers together, and the step after which the run ends.
+    per_step: int
     last_step: int
     #: The samples of evaluations: the test set at the last step, a part of it (or all) before
     #: that, and the held-out training samples, if there are any.
@@ -69,6 +70,13 @@ class Problem:
         )
 
 
+def batch_sizes(spec: RunSpec, parts: Parts) -> list[int]:
+    """The number of samples of each worker in a step."""
+    if spec.short_share != WHOLE:
+        return [spec.batch_size] * len(parts)
+    return [min(spec.batch_size, len(part)) for part in parts]
+
+
 def make_problem(
     spec: RunSpec,
     data: Dataset,
@@ -86,7 +94,15 @@ def make_problem(
     task = task or TASKS[spec.task]
     labels = data.labels
     parts = draw(spec, labels) if parts is None else parts
-    check_share(spec, min(len(part) for part in parts))
+    sizes = batch_sizes(spec, parts)
+    share, worker = smallest_share(parts)
+    check_share(spec, share, worker)
+    if min(sizes) < model.smallest_batch:
+        raise UserError(
+            f"short_share: 'whole' gives worker {worker} a batch of {share}, too small for model "
+            f"{spec.model!r} (batch normalization), which needs {model.smallest_batch}; it must be "
+            f"repeat."
+        )
     held = torch.from_numpy(held_out(spec, len(data.train_inputs))).to(data.train_inputs.device)
 
     def chunks(inputs: torch.Tensor, targets: torch.Tensor) -> Chunks:
@@ -111,26 +127,9 @@ def make_problem(
         owned=owned,
         classes_covered=covered,
         evaluated=evaluated_workers(spec),
-        last_step=spec.steps(owned),
+        per_step=sum(sizes),
+        last_step=spec.steps(owned, sum(sizes)),
         test=test,
         test_part=test_part,
         holdout=(chunks(data.train_inputs[held], data.train_targets[held]) if len(held) else None),
     )
-
-
-def check_outputs(spec: RunSpec, problem: Problem) -> None:
-    """Raise a UserError if a classifier has fewer outputs than the data has classes.
-
-    The model is built once and evaluated on one test sample. Global random streams do not change.
-    """
-    classes = problem.data.classes
-    if spec.task != "classification" or classes is None:
-        return
-    sample = problem.test[0][0][:1].cpu()
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        outputs = problem.model.build(torch.Generator()).eval()(sample).shape[1]
-    if outputs < classes:
-        raise UserError(
-            f"model: {spec.model!r} has {outputs} outputs, but dataset {spec.dataset!r} has "
-            f"{classes} classes; use a model with {classes} outputs or more."
-        )

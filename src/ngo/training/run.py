@@ -24,8 +24,9 @@ from ngo.training.checks import check_filled, check_snapshots
 from ngo.training.evaluation import Evaluation
 from ngo.training.loop import Progress, Report, Training
 from ngo.training.partition_file import draw, parts_by_owner
-from ngo.training.problem import check_outputs, make_problem
+from ngo.training.problem import make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
+from ngo.training.registered_trial import check_problem
 from ngo.training.saved_tensors import UNREADABLE
 from ngo.training.snapshots import save_snapshots
 from ngo.training.spec import CHECKPOINT_SECONDS, RunSpec
@@ -68,8 +69,8 @@ def run(
     parts = parts or parts_by_owner(spec, root) or draw(spec, data.labels)
     check_filled(spec, parts)
     problem = make_problem(spec, data, parts)
-    check_outputs(spec, problem)
-    check_snapshots(spec, snapshots, problem.owned)
+    check_problem(spec, problem)
+    check_snapshots(spec, snapshots, problem.last_step)
     origin = make_origin(spec, problem, device, snapshots)
     with (
         file_lock(

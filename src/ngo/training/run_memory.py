@@ -14,7 +14,7 @@ from ngo.gossip.method import METHODS
 from ngo.gossip.schedule import topologies
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.native.pool import cores
-from ngo.training.problem import Problem
+from ngo.training.problem import Problem, batch_sizes
 from ngo.training.spec import RunSpec
 
 # Bytes of a process that has imported torch, and of a worker's module and random streams beside its
@@ -55,7 +55,7 @@ def run_memory(
     ``workers`` is the number of those in this process, by default all. The model is built once,
     and passes one test sample; global random streams do not change.
     """
-    n, b = workers or spec.workers, spec.batch_size
+    n, b = workers or spec.workers, max(batch_sizes(spec, problem.parts))
     sample = problem.test[0][0][:1]
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         module = problem.model.build(torch.Generator()).eval()

@@ -110,9 +110,8 @@ class OwnTraining(Training):
 
     def state(self, made: Callable[[nn.Module], nn.Module], *, evaluated: bool) -> RunState:
         """What a callback sees; ``made`` copies a module."""
-        samples = self.stepper.taken * self._spec.batch_size
         row = ReadOnly(asdict(self.rows[-1])) if evaluated else None
-        epoch = samples / self._problem.owned
+        epoch = self.stepper.samples / self._problem.owned
         return RunState(self.step, self.steps, epoch, row, self, made)
 
     def state_dict(self) -> State:

@@ -18,9 +18,18 @@ from ngo.training.resolve import check_field
 from ngo.training.saved_tensors import UNREADABLE, load_tensors
 from ngo.training.spec import FIELDS, RunSpec
 
-# For each step, the workers' parameters "X" [n, d] and "buffers" [n, b].
-STATE = ("X", "buffers")
+# For each step, the workers' parameters "X" [n, d], their float "buffers" [n, b], and, if the model
+# has int64 buffers, their "counts" [n, c].
+STATE = ("X", "buffers", "counts")
 Snapshots = dict[int, dict[str, torch.Tensor]]
+
+
+def snapshot(population: Population) -> dict[str, torch.Tensor]:
+    """The workers' models now, on the CPU."""
+    kept = {name: getattr(population, name).cpu().clone() for name in STATE}
+    if not kept["counts"].numel():
+        del kept["counts"]
+    return kept
 
 
 def save_snapshots(path: str | Path, spec: RunSpec, snapshots: Snapshots) -> None:
@@ -59,7 +68,8 @@ def _check(spec: RunSpec, snapshots: Snapshots) -> None:
         if value is not None and name in FIELDS and FIELDS[name].kind is not Path:
             check_field(name, value)
     for step, models in snapshots.items():
-        if type(step) is not int or any(len(models[key]) != spec.workers for key in STATE):
+        rows = [models["X"], models["buffers"], models.get("counts", models["X"])]
+        if type(step) is not int or any(len(each) != spec.workers for each in rows):
             raise ValueError(f"there are no models of the run at step {step}")
 
 
@@ -83,7 +93,9 @@ def module(
 def restored(spec: RunSpec, snapshot: dict[str, torch.Tensor]) -> Population:
     """The population of a run, restored from a snapshot."""
     population = Population(spec.model, spec.workers, spec.seed, honest=spec.honest)
-    for ours, its in ((population.X, snapshot["X"]), (population.buffers, snapshot["buffers"])):
+    for name in STATE:
+        # Earlier files have no counts.
+        ours, its = getattr(population, name), snapshot.get(name, population.counts)
         if ours.shape != its.shape:
             raise UserError(
                 f"models: those of {spec.id} have the shape {[*its.shape]}; expected "

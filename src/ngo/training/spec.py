@@ -23,7 +23,7 @@ from ngo.common.former import FORMER
 from ngo.common.options import DECLARED, reserve
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.data.dataset import DATASETS
-from ngo.data.partition import PARTITIONS
+from ngo.data.partition import PARTITIONS, REFUSED, SHORT_SHARES, WHOLE
 from ngo.engine.backend import BACKENDS, PRECISIONS
 from ngo.engine.initialization import INITIALIZATIONS, SAME
 from ngo.gossip.attack import ATTACKS, HONEST
@@ -130,6 +130,7 @@ class RunSpec:
     )
     weight_decay: float = number("weight decay λ", 0.0, _FROM_ZERO, optional=True)
     batch_size: int = whole("samples per worker and step", 32, _COUNT)
+    short_share: str = choice("share smaller than a batch", REFUSED, SHORT_SHARES, optional=True)
     epochs: float = number("passes over the workers' data", 20.0, _EPOCHS)
     eval_every: float = number("epochs between evaluations", 1.0, _EPOCHS)
     eval_images: int = whole(
@@ -223,9 +224,14 @@ class RunSpec:
         rule = PARTITIONS[self.partition]
         return rule.owned(self.kept(m), self.workers, **rule.arguments(self))
 
-    def steps(self, owned: int) -> int:
-        """The number of steps, if all workers own ``owned`` samples together."""
-        return max(1, round(self.epochs * (owned / (self.workers * self.batch_size))))
+    def per_step(self, owned: int) -> int:
+        """The samples of a step; the most, where batches are whole shares, which may be unequal."""
+        samples = self.workers * self.batch_size
+        return min(samples, owned) if self.short_share == WHOLE else samples
+
+    def steps(self, owned: int, per_step: int | None = None) -> int:
+        """The number of steps of ``per_step`` samples, if all workers own ``owned`` together."""
+        return max(1, round(self.epochs * (owned / (per_step or self.per_step(owned)))))
 
     def kept(self, m: int) -> int:
         """How many of a data set's ``m`` training samples are not held out."""

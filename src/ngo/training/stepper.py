@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data.augmentation import AUGMENTATIONS
 from ngo.engine.initialization import SAME
@@ -31,7 +32,7 @@ from ngo.gossip.step import Matrices, Step
 from ngo.gossip.weight_rule import METROPOLIS
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
-from ngo.training.problem import Problem
+from ngo.training.problem import Problem, batch_sizes
 from ngo.training.run_memory import check_memory, run_memory
 from ngo.training.spec import RunSpec
 from ngo.training.undeclared import DeclaredFields, Undeclared, undeclared
@@ -58,6 +59,10 @@ class Stepper:
         the numbers of the workers in this process, by default all.
         """
         own = range(spec.workers) if workers is None else workers
+        sizes = batch_sizes(spec, problem.parts)
+        self._uneven = len(set(sizes)) > 1
+        if self._uneven:
+            backend = _by_worker(backend or spec.backend)
         check_memory(spec, run_memory(spec, problem, len(own), threads), problem.device)
         self.population = Population(
             problem.model,
@@ -74,6 +79,7 @@ class Stepper:
         )
         self.steps = problem.last_step if steps is None else steps
         self.t = 0  # the number of steps taken
+        self._per_step = problem.per_step
         self._spec = spec
         self._method = METHODS[spec.method]
         self._rule = LOCAL_RULES[spec.local_rule]
@@ -89,8 +95,8 @@ class Stepper:
             entry = COMPRESSIONS[spec.compression]
             self._codec = entry.codec(self.population.d, X.dtype, self._fields, self._compressing)
         self._streams = [
-            BatchStream(part, spec.batch_size, torch_stream(spec.seed, "batches", i))
-            for i, part in zip(own, problem.parts, strict=True)
+            BatchStream(part, size, torch_stream(spec.seed, "batches", i))
+            for i, part, size in zip(own, problem.parts, sizes, strict=True)
         ]
         self._changes = [torch_stream(spec.seed, "augmentation", i) for i in own]
         self._batches = Batches(
@@ -99,6 +105,7 @@ class Stepper:
             self._streams,
             augment=AUGMENTATIONS[spec.augmentation],
             changes=self._changes,
+            uneven=self._uneven,
         )
         self._graphs = torch_stream(spec.seed, "graphs")
         self._mixing = None
@@ -133,6 +140,11 @@ class Stepper:
         """The steps of workers so far: one each in a step of the run."""
         return self.t * self._spec.workers
 
+    @property
+    def samples(self) -> int:
+        """The samples of these steps."""
+        return self.taken * self._per_step // self._spec.workers
+
     def spent(self) -> dict[str, float]:
         """Virtual seconds and joules so far; empty without a clock."""
         return {}
@@ -155,7 +167,8 @@ class Stepper:
         """
         self._absent = self._failures.absent(self.t)
         self._absent_rows = [k for k, i in enumerate(self._own) if i in self._absent]
-        with unchanged(self._absent_rows, self.population.buffers):
+        population = self.population
+        with unchanged(self._absent_rows, population.buffers, population.counts):
             return self.population.gradients(self._batches)
 
     def update(self, *, alone: bool = False) -> None:
@@ -199,6 +212,11 @@ class Stepper:
 
     def _samples(self) -> tuple[torch.Tensor, torch.Tensor]:
         """See ``Step.samples``."""
+        if self._uneven:
+            raise UserError(
+                f"short_share: 'whole' gives workers batches of different sizes, and method "
+                f"{self._spec.method!r} takes equal ones; it must be error or repeat."
+            )
         owned = [stream.owned for stream in self._streams]
         places = map(torch.searchsorted, owned, self._batches.drawn)
         counts = torch.tensor([len(each) for each in owned])
@@ -249,3 +267,13 @@ class Stepper:
         self.network.exchanges = state["exchanges"]
         self.network.messages = state["messages"]
         self.network.bytes_sent = state["bytes_sent"]
+
+
+def _by_worker(backend: str) -> str:
+    """The backend for batches of different sizes; a UserError for one that stacks batches."""
+    if backend not in ("auto", "loop", "threads"):
+        raise UserError(
+            f"short_share: 'whole' gives workers batches of different sizes, and backend "
+            f"{backend!r} takes equal ones; it must be auto, loop or threads."
+        )
+    return "threads" if backend == "auto" else backend

@@ -1,12 +1,15 @@
-"""A trial of a user's module and loss on a few samples, before the training."""
+"""A trial of a module and its loss on a few samples, before the training."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch import nn
 
 from ngo.common.registry import UserError
 from ngo.data.dataset import Dataset
@@ -15,77 +18,134 @@ from ngo.models.model import Model
 from ngo.models.task import Task
 from ngo.models.tasks.classification import correct
 from ngo.training.global_state import restored_streams, streams
-from ngo.training.own import Loss, check_outputs, has_logits, kind, refused, shape
+from ngo.training.own import (
+    Loss,
+    check_module,
+    check_outputs,
+    has_logits,
+    kind,
+    refused,
+    shape,
+)
 
 
-def try_out(model: Model, data: Dataset, task: Task, size: int) -> tuple[Task, bool, float]:
+@dataclass(frozen=True)
+class Names:
+    """What messages call the module, the loss, the score and the data."""
+
+    module: str = "module"
+    task: str = ""
+    data: str = ""
+
+    def of(self, part: str) -> str:
+        """The name of the ``loss``, the ``score`` or another part of the task."""
+        return f"{self.task}{part}"
+
+
+#: In ``fit``, which takes one module, loss and pair of data sets.
+OWN = Names()
+
+
+def try_out(
+    model: Model, data: Dataset, task: Task, size: int, names: Names = OWN
+) -> tuple[Task, bool, float]:
     """Take a gradient of the model on the first ``size`` samples, and evaluate it on them.
 
     Returns the task, without the default score if the outputs are not logits; whether torch's,
     NumPy's or Python's global random stream was drawn from; and the mean loss of the evaluation.
     Raises a one-line UserError for a mistake.
     """
-    inputs, targets = data.train_inputs[:size], data.train_targets[:size]
-    device = inputs.device
+    samples = data.train_inputs[:size], data.train_targets[:size]
     outputs: Any = None
     with restored_streams():
-        module = model.build(torch.Generator(device)).to(device)
+        with (
+            refused(f"{names.of('batch')}: it failed on inputs of {kind(samples[0])}"),
+            unchanged(names.of("batch"), inputs=samples[0], targets=samples[1]) as given,
+        ):
+            inputs, targets = task.batch(data, *given)
+        module = built(model, inputs.device, names)
         before = streams()
         for training in (True, False):
             module.train(training)
-            given = inputs.clone()
-            with refused(f"module: it failed on inputs of {kind(inputs)}"):
-                outputs = module(given)
-            if not torch.equal(given, inputs) and not given.isnan().any():
-                raise UserError("module: it changes its inputs in place; copy them first.")
-            outputs = in_float32(outputs)
-            check_outputs(outputs, targets, task, data)
-            with refused(
-                f"loss: it failed on outputs {shape(outputs)} and targets {shape(targets)}"
+            with (
+                refused(f"{names.module}: it failed on inputs of {kind(inputs)}"),
+                unchanged(names.module, inputs=inputs) as given,
+                _steady_buffers(names.module, module),
             ):
-                losses = task.loss(outputs, targets)
+                outputs = in_float32(module(*given))
+            check_outputs(outputs, targets, task, data, names.module)
+            what = f"it failed on outputs {shape(outputs)} and targets {shape(targets)}"
+            with (
+                refused(f"{names.of('loss')}: {what}"),
+                unchanged(names.of("loss"), outputs=outputs, targets=targets) as given,
+            ):
+                losses = task.loss(*given)
+            if not isinstance(losses, torch.Tensor) or losses.shape != targets.shape[:1]:
+                raise UserError(
+                    f"{names.of('loss')}: it returned {shape(losses)} for {len(targets)} samples; "
+                    f"it must be one number for each."
+                )
+            with refused(f"{names.of('loss')}: {what}"):
                 if training:
                     losses.mean().backward()
             if task.score is not None and task.score is not correct:
                 with (
-                    refused(
-                        f"score: it failed on outputs {shape(outputs)} and targets {shape(targets)}"
-                    ),
                     torch.no_grad(),
+                    refused(f"{names.of('score')}: {what}"),
+                    unchanged(names.of("score"), outputs=outputs, targets=targets) as given,
                 ):
-                    task.score(outputs, targets)
+                    task.score(*given)
         draws = streams() != before
     if task.score is correct and not has_logits(outputs, data.classes):
         task = replace(task, score=None)
     return task, draws, float(losses.detach().double().mean())
 
 
-@torch.no_grad()
-def refuse_not_finite(model: Model, data: Dataset, task: Task, size: int) -> None:
-    """Raise a UserError for inputs or targets that are not finite, and make a loss that is not.
+@contextmanager
+def unchanged(key: str, **values: Any) -> Iterator[list[Any]]:
+    """Copies of the values, which a user's function takes; a UserError if it changes one in place.
 
-    A module may replace such inputs, and a loss may leave out such targets: at most ``size`` of
-    these samples are tried.
+    Values other than tensors are not copied.
     """
-    for key, inputs, targets in (
-        ("train", data.train_inputs, data.train_targets),
-        ("test", data.test_inputs, data.test_targets),
-    ):
-        for name, values in (("inputs", inputs), ("targets", targets)):
-            wrong = ~values.isfinite()
-            if not wrong.any():
-                continue
-            rows = wrong.reshape(len(wrong), -1).any(1).nonzero()[:size, 0]
-            with restored_streams(), refused(f"{key}: {name} that are not finite failed"):
-                module = model.build(torch.Generator(inputs.device)).to(inputs.device).eval()
-                losses = task.loss(in_float32(module(inputs[rows])), targets[rows])
-            if not losses.isfinite().all():
-                count = int(wrong.sum())
-                raise UserError(
-                    f"{key}: the {name} have {count:,} value{'s' * (count > 1)} that "
-                    f"{'are' if count > 1 else 'is'} not finite; leave out these samples, or "
-                    f"replace the values."
-                )
+    given = [each.clone() if isinstance(each, torch.Tensor) else each for each in values.values()]
+    yield given
+    for (name, value), its in zip(values.items(), given, strict=True):
+        if isinstance(value, torch.Tensor) and not _equal(its, value):
+            raise UserError(f"{key}: it changes its {name} in place; copy them first.")
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors of one shape are equal, where NaN equals NaN."""
+    return bool(((one == other) | ((one != one) & (other != other))).all())
+
+
+@contextmanager
+def _steady_buffers(key: str, module: nn.Module) -> Iterator[None]:
+    """Raise a UserError for a buffer whose changes in the block its workers can't share."""
+    before = {name: (each, each.clone()) for name, each in module.named_buffers()}
+    yield
+    for name, buffer in module.named_buffers():
+        known, value = before.get(name, (buffer, buffer))
+        if buffer.shape != value.shape or torch.equal(buffer, value):
+            continue
+        if buffer is not known:
+            raise UserError(
+                f"{key}: its buffer {name!r} is replaced in a forward pass; change it in place, "
+                f"such as self.{name.rpartition('.')[2]}.copy_(…)."
+            )
+        if buffer.dtype not in (torch.float32, torch.int64):
+            raise UserError(
+                f"{key}: its buffer {name!r} changes in a forward pass, and the consensus model "
+                f"can't have one for all workers: it is {str(buffer.dtype).removeprefix('torch.')}"
+                f"; it must be float32 (their mean) or int64 (their maximum)."
+            )
+
+
+def built(model: Model, device: torch.device, names: Names) -> nn.Module:
+    """The module of a model; a one-line UserError if it can't be trained."""
+    with refused(f"{names.module}: it can't be built"):
+        module = model.build(torch.Generator(device))
+    return check_module(names.module, module).to(device)
 
 
 @torch.no_grad()

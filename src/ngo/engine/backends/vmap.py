@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ngo.common.registry import UserError, in_a_line
 from ngo.engine.backend import Batches, Gradients, Workers, autocast, backend, in_float32
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ def vmap(workers: Workers) -> Gradients:
     from ngo.models.vectorized import recorded, replayed
 
     module = workers.modules[0]
-    parameters, gradients_by_name, buffers = workers.stacked()
+    parameters, gradients_by_name, floats, counts = workers.stacked()
+    buffers = {**floats, **counts}
 
     def loss(
         parameters: dict[str, torch.Tensor],
@@ -38,11 +40,6 @@ def vmap(workers: Workers) -> Gradients:
         return workers.task.loss(in_float32(outputs), targets).mean()
 
     step = over_workers(grad_and_value(loss))
-    counts = {  # of batches, in batch normalization; never read
-        name: torch.zeros(workers.n, dtype=buffer.dtype, device=buffer.device)
-        for name, buffer in module.named_buffers()
-        if name not in buffers
-    }
     draws: dict[torch.Size, list[Sample]] = {}  # by the shape of a worker's batch
 
     def gradients(batches: Batches) -> torch.Tensor:
@@ -55,16 +52,24 @@ def vmap(workers: Workers) -> Gradients:
         shape = inputs.shape[1:]
         if shape not in draws:
             draws[shape] = []
-            copies = {name: buffer[0].clone() for name, buffer in {**buffers, **counts}.items()}
+            copies = {name: buffer[0].clone() for name, buffer in buffers.items()}
             with torch.no_grad(), recorded(module, draws[shape]):
                 functional_call(module, copies, (inputs[0],))
         noise = tuple(
             torch.stack([draw(generator) for generator in generators]) for draw in draws[shape]
         )
         # Batch normalization updates its buffers in place, which vmap allows for contiguous ones.
-        own = {name: buffer[rows].contiguous() for name, buffer in {**buffers, **counts}.items()}
+        own = {name: buffer[rows].contiguous() for name, buffer in buffers.items()}
         models = {name: parameter[rows] for name, parameter in parameters.items()}
-        found, losses = step(models, own, inputs, targets, noise)
+        try:
+            found, losses = step(models, own, inputs, targets, noise)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            raise UserError(
+                f"backend: 'vmap' fails on this model ({in_a_line(error)}); use auto, loop or "
+                f"threads here."
+            ) from error
         for all_rows, values in ((buffers, own), (gradients_by_name, found)):
             for name, tensor in all_rows.items():
                 if batches.workers is None:

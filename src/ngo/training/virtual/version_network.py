@@ -9,7 +9,7 @@ import torch
 
 from ngo.common.registry import UserError
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.network import SharedMatrix
+from ngo.gossip.network import SharedMatrix, check_rows
 from ngo.gossip.step import Run
 from ngo.native.pool import Map
 
@@ -132,6 +132,7 @@ class VersionNetwork(SharedMatrix):
     def _sent(self, rows: torch.Tensor) -> Exchange:
         """Keep the rows that others use."""
         now = self._taken()
+        check_rows(rows, len(now.own))
         if len(self.slots) < self._needed or self.slots.shape[1] != rows.shape[1]:
             before = self.slots
             self.slots = rows.new_zeros(max(self._needed, 2 * len(before)), rows.shape[1])

@@ -1,0 +1,48 @@
+"""Errors in the code of plugins, as one-line mistakes that name the entry."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from ngo.common.registry import UserError, in_a_line
+from ngo.training.spec import FIELDS, RunSpec
+
+PACKAGE = __name__.partition(".")[0] + "."
+
+
+@contextmanager
+def named_in_errors(spec: RunSpec) -> Iterator[None]:
+    """Turn an error in the code of an entry that the run names into a UserError of one line.
+
+    It has the entry, and the file and the line. Other errors, and a lack of memory, are raised as
+    they are.
+    """
+    try:
+        yield
+    except (UserError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        if what := _entry_of(spec, error):
+            raise UserError(f"{what}: {type(error).__name__}: {in_a_line(error)}.") from error
+        raise
+
+
+def _entry_of(spec: RunSpec, error: Exception) -> str | None:
+    """The plugin's entry in whose function an error was raised, in words; None if there is none."""
+    defined = {}  # module and function → key and name
+    for key, field in FIELDS.items():
+        if field.names is not None and (value := getattr(spec, key)) is not None:
+            module, _, function = field.names.definitions.get(value, "").partition(":")
+            if module and not module.startswith(PACKAGE):
+                defined[module, function] = f"{key} {value!r}"
+    for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
+        name = f"{frame.f_code.co_qualname}."
+        for (module, function), entry in defined.items():
+            if frame.f_globals.get("__name__") == module and name.startswith(f"{function}."):
+                return f"{entry} ({Path(frame.f_code.co_filename).name}, line {line})"
+    return None
