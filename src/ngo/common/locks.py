@@ -78,7 +78,12 @@ def file_lock(path: str | Path, on_wait: Callable[[], None]) -> Iterator[None]:
             lock.acquire(blocking=False)
         except Timeout:
             on_wait()
-            lock.acquire()
+            try:
+                lock.acquire()
+            except RuntimeError:  # this thread itself holds it
+                raise UserError(
+                    f"{path}: this process is working in this folder already."
+                ) from None
     try:
         yield
     finally:

@@ -18,11 +18,11 @@ from ngo.training.global_state import restored_streams, streams
 from ngo.training.own import Loss, check_outputs, has_logits, kind, refused, shape
 
 
-def try_out(model: Model, data: Dataset, task: Task, size: int) -> tuple[Task, bool, float]:
+def try_out(model: Model, data: Dataset, task: Task, size: int) -> tuple[Task, bool]:
     """Take a gradient of the model on the first ``size`` samples, and evaluate it on them.
 
-    Returns the task, without the default score if the outputs are not logits; whether torch's,
-    NumPy's or Python's global random stream was drawn from; and the mean loss of the evaluation.
+    Returns the task, without the default score if the outputs are not logits; and whether torch's,
+    NumPy's or Python's global random stream was drawn from.
     Raises a one-line UserError for a mistake.
     """
     inputs, targets = data.train_inputs[:size], data.train_targets[:size]
@@ -57,7 +57,7 @@ def try_out(model: Model, data: Dataset, task: Task, size: int) -> tuple[Task, b
         draws = streams() != before
     if task.score is correct and not has_logits(outputs, data.classes):
         task = replace(task, score=None)
-    return task, draws, float(losses.detach().double().mean())
+    return task, draws
 
 
 @torch.no_grad()
