@@ -38,16 +38,6 @@ def test_a_lock_is_released_in_another_thread(tmp_path):
     assert try_lock(tmp_path / "lock") is not None
 
 
-def test_a_lock_within_itself_is_refused_rather_than_awaited_for_ever(tmp_path):
-    with (
-        file_lock(tmp_path / "lock", never),
-        pytest.raises(UserError, match="lock: this process is working in this folder already"),
-        file_lock(tmp_path / "lock", lambda: None),
-    ):
-        never()
-    assert try_lock(tmp_path / "lock") is not None
-
-
 def never():
     raise AssertionError
 

@@ -209,7 +209,8 @@ def test_a_loss_that_a_callback_changes_resumes_as_it_is(tmp_path):
     with pytest.warns(RuntimeWarning, match="loss has changed"):
         quick(loss=part, out=tmp_path, on_step=turn(part, 2))
     assert "with loss" in told(loss=loss(), out=tmp_path)
-    run = quick(loss=part, out=tmp_path, on_step=turn(part))
+    with pytest.warns(RuntimeWarning, match="loss has changed"):
+        run = quick(loss=part, out=tmp_path, on_step=turn(part))
     assert equal(run, quick(loss=whole, on_step=turn(whole)))
 
 
@@ -224,7 +225,11 @@ def test_what_cannot_be_compared_is_refused_only_with_a_folder(tmp_path):
 
 
 def test_a_fit_within_a_fit_in_the_same_folder_is_refused(tmp_path):
-    quick(out=tmp_path, on_step=lambda state: told(out=tmp_path))
+    seen = []
+    with pytest.warns(RuntimeWarning, match="waiting"):
+        quick(out=tmp_path, on_step=lambda state: seen.append(told(out=tmp_path)))
+    assert len(seen) == 4
+    assert all("is in use by this thread" in line for line in seen)
 
 
 def test_of_two_fits_at_once_in_a_folder_the_second_says_that_it_waits(tmp_path):

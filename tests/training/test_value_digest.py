@@ -166,6 +166,12 @@ def test_modules_of_torch_have_digests(module):
     assert digest(copy.deepcopy(module)) == digest(module)
 
 
+def test_a_module_compiled_twice_has_one_digest():
+    module = nn.CrossEntropyLoss(label_smoothing=0.1)
+    one, other = (torch.compile(module, backend="eager") for _ in range(2))
+    assert digest(one) == digest(other)
+
+
 def test_hooks_count_without_their_numbers():
     def hooked(by):
         torch.manual_seed(0)

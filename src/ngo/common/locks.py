@@ -78,12 +78,7 @@ def file_lock(path: str | Path, on_wait: Callable[[], None]) -> Iterator[None]:
             lock.acquire(blocking=False)
         except Timeout:
             on_wait()
-            try:
-                lock.acquire()
-            except RuntimeError:  # this thread itself holds it
-                raise UserError(
-                    f"{path}: this process is working in this folder already."
-                ) from None
+            lock.acquire()
     try:
         yield
     finally:

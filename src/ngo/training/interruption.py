@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -98,9 +99,11 @@ def checkpoints_in(
     callers: dict[str, object] = {}
     if out is not None:
         folder = writable_folder(out)
-        stack.enter_context(
-            file_lock(folder / ".lock", lambda: tell(f"waiting for another run in {str(out)!r}"))
-        )
+        wait = partial(tell, f"waiting for another run in {str(out)!r}")
+        try:
+            stack.enter_context(file_lock(folder / ".lock", wait))
+        except RuntimeError:  # a callback called fit: the wait would have no end
+            raise UserError(f"out: {str(out)!r} is in use by this thread; give another.") from None
         callers = {**given, **dict(_registered(spec))}
         about = {
             "run": spec.id,

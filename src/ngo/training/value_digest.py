@@ -96,7 +96,7 @@ class ValueDigest:
         if isinstance(value, weakref.ref):
             return (value(),)
         if isinstance(value, nn.Module):
-            return _module(value)
+            return _module(getattr(value, "_orig_mod", value))  # what torch.compile wraps
         name, wrapped = getattr(value, "__name__", None), getattr(value, "__wrapped__", None)
         if isinstance(name, str) and wrapped is None and _installed(_home(value)):
             return _named(_home(value), name)
