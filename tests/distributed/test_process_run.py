@@ -161,6 +161,16 @@ def test_a_folder_that_holds_a_run_is_safe(tmp_path):
     assert json.loads((out / "run.json").read_text())["id"] == other.id
 
 
+def test_a_distributed_run_on_other_data_is_refused(tmp_path):
+    spec, out = convex_spec(workers=3, epochs=0.05), tmp_path / "distributed"
+    distributed(spec, 2, tmp_path)
+    record = json.loads((out / "run.json").read_text())
+    record["about"]["data_digest"] = "0" * 16
+    (out / "run.json").write_text(json.dumps(record))
+    with pytest.raises(UserError, match="the finished run .*, with data_digest '0{16}' and not"):
+        distributed(spec, 2, tmp_path)
+
+
 def test_a_locked_folder_is_refused(tmp_path):
     (tmp_path / "distributed").mkdir()
     message = "another run is at work in '.*/distributed'"

@@ -7,10 +7,13 @@ import time
 
 import numpy as np
 import pytest
+import torch
 from runs import contents, files, interrupted, left, run_in, tiny
 
 from ngo.common.locks import try_lock
 from ngo.common.registry import UserError
+from ngo.data.dataset import Arrays, dataset
+from ngo.models.model import model
 from ngo.training import record
 from ngo.training.run import run
 from ngo.training.spec import NEUTRAL
@@ -88,6 +91,81 @@ def test_a_finished_run_by_other_code_says_so(tmp_path, monkeypatch):
         "it again",
         line,
     )
+
+
+@pytest.fixture
+def scaled(own_entries, tmp_path):
+    """A run on data that a plugin reads from a file, and a function that scales them."""
+
+    @dataset("file", train_samples=60, input_shape=(4,), classes=3)
+    def read(root):
+        found = np.load(tmp_path / "data.npz")
+        return Arrays(found["x"][:60], found["y"][:60], found["x"][60:], found["y"][60:])
+
+    @model("file_net", input_shape=(4,), task="classification")
+    def net(generator):
+        return torch.nn.Linear(4, 3)
+
+    def scale(factor, labels=0):
+        draws = np.random.default_rng(0)
+        x, y = draws.normal(size=(80, 4)), draws.integers(0, 3, 80)
+        y[60:] = (y[60:] + labels) % 3
+        np.savez(tmp_path / "data.npz", x=(factor * x).astype("float32"), y=y)
+
+    return scale
+
+
+OWN_DATA = {"dataset": "file", "model": "file_net", "task": "classification", "epochs": 5.0}
+
+
+@pytest.mark.parametrize("change", [(3.0, 0), (1.0, 1)])
+@pytest.mark.parametrize("clock", ["steps", "waiting"])
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_run_on_other_data_is_refused(scaled, change, clock, finished, tmp_path):
+    """Also if only the labels of the test samples differ."""
+    spec, out = tiny(**OWN_DATA, batch_size=4, clock=clock), tmp_path / "run"
+    scaled(1.0)
+    if finished:
+        run_in(spec, out)
+    else:
+        interrupted(spec, out)
+    scaled(*change)
+    named = "with data_digest '[0-9a-f]{16}' and not '[0-9a-f]{16}'; choose another folder"
+    assert re.search(named, refused(spec, out))
+    scaled(1.0)
+    (line,) = run_in(spec, out)
+    assert line.startswith("already finished" if finished else "resuming at step 5")
+
+
+@pytest.mark.parametrize("finished", [False, True])
+@pytest.mark.parametrize("field", ["graph", "speed_file"])
+def test_a_run_on_another_file_is_refused(field, finished, tmp_path):
+    path, out = tmp_path / "file.csv", tmp_path / "run"
+    if field == "graph":
+        path = path.with_suffix(".edgelist")
+        content = ["0 1\n1 2\n", "0 1\n1 2\n2 0\n"]
+        fields = {"topology": "graph_file", "graph": str(path)}
+    else:
+        rows = "".join(f"0,{i},1\n" for i in range(3))
+        content = [f"time,worker,seconds\n{rows}{more}" for more in ("", "2,2,3\n")]
+        fields = {"clock": "waiting", "speed": "speed_trace", "speed_file": str(path)}
+    path.write_text(content[0])
+    spec = tiny(**fields)
+    if finished:
+        run_in(spec, out)
+    else:
+        interrupted(spec, out)
+    path.write_text(content[1])
+    assert f"with {field}_digest" in refused(spec, out)
+
+
+def test_a_record_without_digests_is_that_of_the_run(tmp_path):
+    run_in(tiny(), tmp_path)
+    path = tmp_path / "run.json"
+    found = json.loads(path.read_text())
+    del found["about"]["data_digest"]
+    path.write_text(json.dumps(found))
+    assert "already finished" in run_in(tiny(), tmp_path, progress=pytest.fail)[0]
 
 
 def test_a_run_with_missing_files_is_trained(tmp_path):

@@ -1,5 +1,7 @@
 import os
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -143,6 +145,19 @@ class Fails(nn.Linear):
         if self.steps > 3:
             raise self.error
         return super().forward(x)
+
+
+def test_fits_in_threads_are_what_they_are_alone():
+    def module():
+        first = nn.Linear(3, 8)
+        time.sleep(0.02)  # another thread would draw here
+        return nn.Sequential(first, nn.AlphaDropout(0.1), nn.Linear(8, 4))
+
+    before = torch.get_rng_state()
+    with ThreadPoolExecutor(3) as pool:
+        runs = list(pool.map(lambda seed: quick(module, seed=seed), range(3)))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(equal(run, quick(module, seed=seed)) for seed, run in enumerate(runs))
 
 
 @pytest.mark.parametrize("error", [None, RuntimeError, KeyboardInterrupt])

@@ -1,5 +1,7 @@
 import random
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -79,6 +81,20 @@ def test_the_seed_decides_all_streams():
         assert drawn() == first
     with isolated(2):
         assert not set(drawn()) & set(first)
+
+
+def test_blocks_in_threads_are_what_they_are_alone(unusual):
+    def block(seed):
+        with isolated(seed):
+            first = drawn()
+            time.sleep(0.05)  # another thread would go on here
+            return first, drawn(), torch.get_default_dtype()
+
+    alone = [block(seed) for seed in range(3)]
+    before = everything()
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(block, range(3))) == alone
+    assert everything() == before
 
 
 @pytest.mark.parametrize("draw", [random.random, np.random.rand, lambda: torch.rand(())])

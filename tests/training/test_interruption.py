@@ -1,11 +1,22 @@
 import os
 import signal
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 import torch
-from own_modules import equal, linear, quick, stop_at, told
+from own_modules import DATA, equal, linear, quick, stop_at, told
 from torch import nn
+from torch.nn import functional as F
+
+import ngo
+from ngo.common.locks import try_lock
+
+
+def right(out, y):
+    return out.argmax(1) == y
 
 
 class Drawing(nn.Linear):
@@ -52,6 +63,189 @@ def test_a_finished_run_that_is_asked_for_more_epochs_says_why_it_cannot_go_on(t
     assert "holds a checkpoint of the run own-" in line
     assert "with epochs 2.0 and not 4.0 (a run can't be made longer or shorter: " in line
     assert line.endswith("choose another folder, or delete this one.")
+
+
+class Weighted(nn.Module):
+    """A loss with weights of classes in a buffer."""
+
+    def __init__(self, weight):
+        super().__init__()
+        self.register_buffer("weight", torch.tensor([weight, 1.0, 1.0, 1.0]))
+
+    def forward(self, out, y):
+        return F.cross_entropy(out, y, weight=self.weight)
+
+
+class Scaled:
+    """A loss that is an object, and a score that is its method."""
+
+    def __init__(self, by):
+        self.by = by
+
+    def __call__(self, out, y):
+        return self.by * F.cross_entropy(out, y)
+
+    def above(self, out, y):
+        return out.max(1).values > self.by
+
+
+def above(limit):
+    return lambda out, y: (out.max(1).values > limit).float()
+
+
+def with_default(by):
+    def loss(out, y, *, by=by):
+        return by * F.cross_entropy(out, y)
+
+    return loss
+
+
+LIMIT = 1.0
+
+
+def above_limit(out, y):
+    return out.max(1).values > LIMIT
+
+
+# Two functions each. The clamped loss is equal at the start.
+OTHERS = {
+    "other code": ("score", right, lambda out, y: out.argmax(1) != y),
+    "none": ("score", None, right),
+    "a closure": ("score", above(1.0), above(2.0)),
+    "a bound method": ("score", Scaled(1.0).above, Scaled(2.0).above),
+    "equal at the start": (
+        "loss",
+        lambda out, y: F.cross_entropy(out, y),
+        lambda out, y: F.cross_entropy(out, y, reduction="none").clamp(min=0.01).mean(),
+    ),
+    "a library's": ("loss", F.cross_entropy, F.multi_margin_loss),
+    "a weight": ("loss", Weighted(1.0), Weighted(1.1)),
+    "a library's weight": ("loss", *(nn.CrossEntropyLoss(Weighted(w).weight) for w in (1.0, 1.1))),
+    "an object": ("loss", Scaled(1.0), Scaled(1.1)),
+    "an argument": ("loss", *(partial(F.cross_entropy, label_smoothing=s) for s in (0.1, 0.2))),
+    "a default": ("loss", with_default(1.0), with_default(1.1)),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_run_with_another_loss_or_score_in_the_folder_is_refused(name, tmp_path):
+    key, one, other = OTHERS[name]
+    quick(out=tmp_path, on_step=stop_at(2), **{key: one})
+    assert f"with {key}" in told(out=tmp_path, **{key: other})
+    assert equal(quick(out=tmp_path, **{key: one}), quick(**{key: one}))
+    assert f"with {key}" in told(out=tmp_path, **{key: other})  # the run has finished
+
+
+def test_a_run_whose_score_reads_another_global_is_refused(tmp_path, monkeypatch):
+    quick(out=tmp_path, score=above_limit)
+    monkeypatch.setattr(sys.modules[__name__], "LIMIT", 2.0)
+    assert "with score" in told(out=tmp_path, score=above_limit)
+
+
+@pytest.mark.parametrize("change", ["inputs", "targets", "order", "test"])
+def test_a_run_on_other_data_is_refused(change, tmp_path):
+    (X, y), test = DATA, DATA
+    quick(out=tmp_path)
+    if change == "inputs":
+        X = X + 1
+    elif change == "targets":
+        y = (y + 1) % 4
+    elif change == "order":
+        X, y = X.flip(0), y.flip(0)
+    else:
+        test = X, (y + 1) % 4
+    assert "with data_digest" in told(train=(X, y), test=test, out=tmp_path)
+
+
+def test_a_run_with_another_method_of_the_same_name_is_refused(own_entries, tmp_path):
+    def register(by):
+        @ngo.method("own_method", fields=("topology",))
+        def own_method(step):
+            step.descend()
+            step.X.mul_(by)
+
+    register(1.0)
+    quick(out=tmp_path, method="own_method", on_step=stop_at(2))
+    register(0.5)
+    assert "with code of method" in told(out=tmp_path, method="own_method")
+    register(1.0)
+    assert equal(quick(out=tmp_path, method="own_method"), quick(method="own_method"))
+
+
+class Counts:
+    """A loss that depends on how often it was called."""
+
+    calls = 0
+
+    def __call__(self, out, y):
+        self.calls += 1
+        return F.cross_entropy(out, y) / self.calls
+
+
+class CountsItself(nn.Linear):
+    """A module with a number that no checkpoint holds."""
+
+    calls = 0
+
+    def forward(self, x):
+        self.calls += self.training
+        return super().forward(x) / (1 + self.calls)
+
+
+@pytest.mark.parametrize(
+    ("key", "made"), [("loss", Counts), ("module", lambda: lambda: CountsItself(3, 4))]
+)
+def test_what_no_checkpoint_holds_is_not_resumed_to_other_results(key, made, tmp_path):
+    with pytest.warns(RuntimeWarning, match=f"{key} has changed in training; no other start"):
+        quick(out=tmp_path, on_step=stop_at(2), **{key: made()})
+    assert f"{key} '" in told(out=tmp_path, **{key: made()})
+
+
+def test_a_loss_that_a_callback_changes_resumes_as_it_is(tmp_path):
+    def loss():
+        return nn.CrossEntropyLoss(torch.ones(4))
+
+    def turn(of, last=4):
+        def callback(state):
+            of.weight[0] *= 0.9
+            if state.step == last:
+                raise StopIteration
+
+        return callback
+
+    whole, part = loss(), loss()
+    with pytest.warns(RuntimeWarning, match="loss has changed"):
+        quick(loss=part, out=tmp_path, on_step=turn(part, 2))
+    assert "with loss" in told(loss=loss(), out=tmp_path)
+    with pytest.warns(RuntimeWarning, match="loss has changed"):
+        run = quick(loss=part, out=tmp_path, on_step=turn(part))
+    assert equal(run, quick(loss=whole, on_step=turn(whole)))
+
+
+def test_what_cannot_be_compared_is_refused_only_with_a_folder(tmp_path):
+    with open(__file__) as file:
+
+        def score(out, y):
+            return out.argmax(1) == y + file.fileno() * 0
+
+        quick(score=score)
+        assert "score: it holds or reads a TextIOWrapper" in told(score=score, out=tmp_path)
+
+
+def test_a_fit_within_a_fit_in_the_same_folder_is_refused(tmp_path):
+    seen = []
+    with pytest.warns(RuntimeWarning, match="waiting"):
+        quick(out=tmp_path, on_step=lambda state: seen.append(told(out=tmp_path)))
+    assert len(seen) == 4
+    assert all("is in use by this thread" in line for line in seen)
+
+
+def test_of_two_fits_at_once_in_a_folder_the_second_says_that_it_waits(tmp_path):
+    with ThreadPoolExecutor(1) as pool:  # in this thread, the wait would have no end
+        held = pool.submit(try_lock, tmp_path / ".lock").result()
+    threading.Timer(0.5, held.release).start()
+    with pytest.warns(RuntimeWarning, match="fit: waiting for another run in"):
+        quick(out=tmp_path)
 
 
 def test_a_second_ctrl_c_takes_effect_at_once(monkeypatch):

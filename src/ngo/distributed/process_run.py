@@ -139,7 +139,7 @@ def run(
             problem = make_problem(spec, data, parts)
             check_problem(spec, problem)
             origin = make_origin(spec, problem, place, distributed=mode)
-            agree(meeting, "data", data_terms(data) | {"partition": origin.about["parts"]})
+            agree(meeting, "data", data_terms(origin.about))
             if me == 0:
                 finished = _lock_folder(out, origin.about, overwrite, lock)
             problem = problem.restricted_to(own)  # frees the samples of other workers

@@ -11,7 +11,6 @@ import torch
 import ngo
 from ngo.common.fingerprint import fingerprint
 from ngo.common.registry import shown
-from ngo.data.dataset import Dataset
 from ngo.distributed.meeting import Meeting
 from ngo.training.code import run_fingerprint
 from ngo.training.spec import RunSpec
@@ -40,18 +39,10 @@ def run_terms(spec: RunSpec, **how: object) -> dict[str, object]:
     }
 
 
-def data_terms(data: Dataset) -> dict[str, object]:
-    """The terms of the data set: its sizes, and a digest of all values."""
-    digest = hashlib.sha256()
-    tensors = (data.train_inputs, data.train_targets, data.test_inputs, data.test_targets)
-    for tensor in tensors:
-        digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.cpu().reshape(-1).numpy())
-    return {
-        "train_samples": len(data.train_inputs),
-        "test_samples": len(data.test_inputs),
-        "data": digest.hexdigest()[:16],
-    }
+def data_terms(about: Terms) -> dict[str, object]:
+    """The terms after the data are read, of those that identify the run."""
+    sizes = {name: about[name] for name in ("train_samples", "test_samples")}
+    return {**sizes, "data": about["data_digest"], "partition": about["parts"]}
 
 
 def agree(meeting: Meeting, name: str, terms: Terms, timeout: float = math.inf) -> None:

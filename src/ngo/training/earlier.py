@@ -1,7 +1,8 @@
 """Results of an earlier run in a folder, and whether another run may train there.
 
-Two runs are the same if they have equal specifications, partitions, snapshots, and ways of
-distribution. The versions of code, libraries and devices (``MADE_BY``) may differ.
+Two runs are the same if they have equal specifications, data, files that are named in them,
+partitions, snapshots, and ways of distribution. The versions of code, libraries and devices
+(``MADE_BY``) may differ.
 
 Light: it imports no torch.
 """
@@ -24,6 +25,9 @@ METRICS, RECORD, MODELS = "metrics.parquet", "run.json", "models.pt"
 MADE_BY = ("version", "code", "torch", "device", "instructions", "kernels")
 
 MOST_BYTES = 2**26  # of a record
+
+# How the keys of digests end. Records of before they were kept have none.
+DIGEST = "_digest"
 
 INSTEAD = "choose another folder, or train over it with --overwrite."
 
@@ -52,8 +56,9 @@ def remade(its: About, ours: About) -> str | None:
 def _difference(its: About, ours: About, keys: list[str] | tuple[str, ...]) -> str | None:
     its = renamed(its)
     for key in keys:
-        if key not in its and ours.get(key) in (None, NEUTRAL.get(key)):
-            continue  # a field that was added after the other run
+        added = key.endswith(DIGEST) or ours.get(key) in (None, NEUTRAL.get(key))
+        if key not in its and added:
+            continue  # a field or a digest that was added after the other run
         if its.get(key) != ours.get(key):
             return f"{key} {shown(its.get(key))} and not {shown(ours.get(key))}"
     return None

@@ -36,7 +36,6 @@ from ngo.training.fit_arguments import (
 from ngo.training.global_state import isolated, restored_streams
 from ngo.training.interruption import Interruptible, checkpoints_in
 from ngo.training.loop import Progress, Report
-from ngo.training.module_digest import module_digest
 from ngo.training.own import Loss, Make, like, own_model, own_task, template
 from ngo.training.own_data import NAME, Pair, own_dataset
 from ngo.training.partition_file import draw
@@ -47,6 +46,7 @@ from ngo.training.run import at_checkpoint
 from ngo.training.run_state import Callback, Ended, OwnTraining
 from ngo.training.spec import DEFAULTS, RunSpec
 from ngo.training.trial import refuse_sum, try_out
+from ngo.training.value_digest import ValueDigest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,7 +130,10 @@ def fit(
     ``out``
         A folder for checkpoints, at most a minute apart: the same call resumes there, with equal
         results, if the run was interrupted or stopped. A finished run is not trained again.
-        Another run in the folder is a UserError, and so is one with more epochs.
+        Another run in the folder is a UserError: one with other fields (more epochs too), data,
+        module, ``loss`` or ``score``. Functions are compared by their code and the values that they
+        hold and read; callbacks are not. A run whose functions hold values that change in training,
+        such as counts, is not resumed.
     ``device``
         ``cpu``, ``cuda`` or ``auto``.
     ``threads``
@@ -150,7 +153,8 @@ def fit(
 
     Equal arguments give equal results on the same kind of CPU. The module, the data and the global
     state of torch, NumPy and Python (random streams, default dtype, number of threads) are left
-    unchanged.
+    unchanged. Calls in several threads run one after another; other threads should not draw from
+    the global random streams meanwhile.
 
     Raises a UserError with a message of one line for an argument that is not allowed.
     """
@@ -180,11 +184,11 @@ def fit(
                 f"initialization: {spec.initialization!r} is not possible with fit, whose workers "
                 f"start from copies of the module; it must be {SAME}."
             )
-        spec = replace(spec, own=(*spec.own, ("module", module_digest(own))))
+        spec = replace(spec, own=(*spec.own, ("module", ValueDigest(own.eval()).text[:8])))
         parts = draw(spec, data.labels)
         check_filled(spec, parts)
         size = min(batch_sizes(spec, parts))
-        task, draws, tried = try_out(model, data, task, size)
+        task, draws = try_out(model, data, task, size)
         refuse_not_finite(model, data, task, size)
         if loss is not None:
             refuse_sum(loss, model, data, size)
@@ -199,9 +203,12 @@ def fit(
             return made
 
         nodes = node_names(graph, spec)
-        checkpoints = checkpoints_in(out, spec, problem, device, tried, stack)
+        given = {"module": own, "loss": loss, "score": score}
+        checkpoints = checkpoints_in(out, spec, problem, device, given, stack)
         with checkpoints, named_in_errors(spec):
             training = at_checkpoint(start, checkpoints)[0] if checkpoints.keeps else start()
+            if checkpoints.keeps:
+                checkpoints.watch(training.population.modules[0])
             stopped, number = _proceed(training, checkpoints, callbacks, own, progress)
         if number is not None and number != signal.SIGINT:
             signal.raise_signal(number)  # as it would have ended the process
@@ -256,11 +263,11 @@ def _proceed(
         try:
             training.proceed(checkpoints=checkpoints, report=on_row, progress=on_step)
         except Ended as ended:
-            checkpoints.save(training.state_dict())
+            checkpoints.save(training.state_dict(), ended=False)
             return str(ended), None
         except Stopped as stopped:
             return "interrupt", stopped.number
-    checkpoints.save(training.state_dict())
+    checkpoints.save(training.state_dict(), ended=True)
     return None, None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -15,6 +16,9 @@ import torch
 from ngo.common.devices import float32_parts
 from ngo.native.pool import one_intra_op_thread, quick_switching
 
+# All threads of a process share this state.
+_ALONE = threading.RLock()
+
 
 @contextmanager
 def isolated(seed: int) -> Iterator[None]:
@@ -23,9 +27,9 @@ def isolated(seed: int) -> Iterator[None]:
     Within the block, the default dtype is float32, the default device is the CPU, gradients are
     enabled and autocast is not, operations use one thread each, and Python switches threads
     quickly. All of this, and what ``deterministic`` sets, is restored at the end, also after an
-    error.
+    error. A block in another thread waits until then.
     """
-    with ExitStack() as stack:
+    with _ALONE, ExitStack() as stack:
         stack.enter_context(restored_streams())
         stack.callback(torch.set_default_dtype, torch.get_default_dtype())
         for part in float32_parts():

@@ -96,7 +96,8 @@ def own_dataset(
             f"targets: each is {kind(y)}; without loss=… they must be classes (int64 of shape "
             f"[m]) or numbers (float32)."
         )
-    X, y, X_test, y_test = (x.to(device) for x in (X, y, X_test, y_test))
+    # Copies: neither the caller's functions nor the caller change data between two steps.
+    X, y, X_test, y_test = (x.to(device, copy=True) for x in (X, y, X_test, y_test))
     data = Dataset(NAME, classes, X, y, X_test, y_test, mean=None, std=None)
     # It has no functions that read files.
     source = Source(None, None, len(X), tuple(X.shape[1:]), classes)  # type: ignore[arg-type]

@@ -27,6 +27,7 @@ from ngo.native.build import build
 from ngo.training import earlier
 from ngo.training.code import run_fingerprint
 from ngo.training.evaluation import Evaluation, as_columns
+from ngo.training.inputs import inputs_read
 from ngo.training.problem import Problem
 from ngo.training.spec import RunSpec
 
@@ -68,6 +69,7 @@ def make_origin(
         **spec.values(),
         "train_samples": len(problem.data.train_inputs),
         "test_samples": len(problem.data.test_inputs),
+        **inputs_read(spec, problem.data),
         "parts": parts_digest(problem.parts),
         "distributed": distributed,
     }

@@ -1,0 +1,282 @@
+"""What computes differently has different digests; the same code and values have one."""
+
+import copy
+import functools
+import importlib
+import os
+import sys
+import threading
+from subprocess import check_output
+
+import pytest
+import torch
+from own_modules import quick
+from torch import nn
+from torch.nn import functional as F
+
+from ngo.training.value_digest import ValueDigest, numbers_digest
+
+
+def module_digest(module):
+    return ValueDigest(module.eval()).text[:8]
+
+
+def net(activation=nn.ReLU, width=5, dropout=0.5):
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(3, width), activation(), nn.Dropout(dropout), nn.Linear(width, 4)
+    )
+
+
+class One(nn.Linear):
+    def forward(self, x):
+        return super().forward(x).relu()
+
+
+class Other(nn.Linear):
+    def forward(self, x):
+        return super().forward(x).tanh()
+
+
+class Choice(nn.Linear):
+    def __init__(self, act):
+        super().__init__(3, 4)
+        self.act = act
+
+    def forward(self, x):
+        return self.act(super().forward(x))
+
+
+def same_name(cls):
+    torch.manual_seed(0)
+    made = type("Net", (cls,), {})(3, 4)
+    return made
+
+
+def changed(change):
+    module = net()
+    change(module)
+    return module
+
+
+def chosen(act):
+    torch.manual_seed(0)
+    return Choice(act)
+
+
+FACTOR = 1.0
+
+
+class ReadsGlobal(nn.Linear):
+    def forward(self, x):
+        return FACTOR * super().forward(x)
+
+
+class HasFactor(nn.Linear):
+    factor = 1.0
+
+    def forward(self, x):
+        return self.factor * super().forward(x)
+
+
+def tied(same):
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    for name, value in module[0].named_parameters():
+        setattr(module[1], name, value if same else nn.Parameter(value.detach().clone()))
+    return module
+
+
+DIFFERENT = {
+    "layers": net(nn.Tanh),
+    "sizes": net(width=6),
+    "a setting": net(dropout=0.2),
+    "a weight": changed(lambda module: module[0].weight.data[0, 0].add_(1e-3)),
+    "frozen": changed(lambda module: module[0].weight.requires_grad_(False)),
+    "code": same_name(One),
+    "other code": same_name(Other),
+    "a function": chosen(lambda x: x.relu()),
+    "another function": chosen(lambda x: F.elu(x)),
+    "a closure": chosen((lambda by: lambda x: by * x)(1.0)),
+    "another closure": chosen((lambda by: lambda x: by * x)(2.0)),
+    "a partial function": chosen(functools.partial(F.leaky_relu, negative_slope=0.1)),
+    "another argument": chosen(functools.partial(F.leaky_relu, negative_slope=0.2)),
+    "one tensor under two names": tied(same=True),
+    "two equal tensors": tied(same=False),
+    "an attribute": changed(lambda module: setattr(module, "heads", 2)),
+}
+
+
+def test_what_trains_differently_differs():
+    digests = {name: module_digest(each) for name, each in {"": net(), **DIFFERENT}.items()}
+    assert len(set(digests.values())) == len(digests), digests
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_copies_are_equal_in_both_modes(name):
+    module = DIFFERENT[name]
+    assert module_digest(module) == module_digest(copy.deepcopy(module).eval())
+    assert len(module_digest(module)) == 8
+
+
+def test_the_id_of_a_run_depends_on_the_module():
+    first, same, other = (quick(module) for module in (net(), net(), net(width=6)))
+    assert first.spec.id == same.spec.id != other.spec.id
+    assert first.spec.model == other.spec.model == "Sequential"
+    for run, module in ((first, net()), (other, net(width=6))):
+        assert set(run.metrics["run"]) == {run.spec.id}
+        assert set(run.metrics["module"]) == {module_digest(module)}
+
+
+def test_a_function_makes_another_module_under_each_seed():
+    one, two = (quick(lambda: nn.Linear(3, 4), seed=seed).metrics["module"][0] for seed in (0, 1))
+    assert one != two
+
+
+def digest(value):
+    found = ValueDigest(value)
+    assert found.unknown is None
+    return found.text
+
+
+def test_a_module_that_reads_another_value_differs(monkeypatch):
+    for made, where, name in (
+        (ReadsGlobal, sys.modules[__name__], "FACTOR"),
+        (HasFactor, HasFactor, "factor"),
+    ):
+        module = made(3, 4)
+        before = module_digest(module)
+        with monkeypatch.context() as patch:
+            patch.setattr(where, name, 2.0)
+            assert module_digest(module) != before
+        assert module_digest(module) == before
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        nn.LSTM(3, 4),
+        nn.BatchNorm1d(3),
+        nn.TransformerEncoderLayer(4, 2),
+        nn.utils.parametrizations.weight_norm(nn.Linear(3, 4)),
+    ],
+    ids=lambda module: type(module).__name__,
+)
+def test_modules_of_torch_have_digests(module):
+    assert digest(copy.deepcopy(module)) == digest(module)
+
+
+def test_a_module_compiled_twice_has_one_digest():
+    module = nn.CrossEntropyLoss(label_smoothing=0.1)
+    one, other = (torch.compile(module, backend="eager") for _ in range(2))
+    assert digest(one) == digest(other)
+
+
+def test_hooks_count_without_their_numbers():
+    def hooked(by):
+        torch.manual_seed(0)
+        module = nn.Linear(3, 4)
+        module.register_forward_hook(lambda module, inputs, out: by * out)
+        return module
+
+    assert digest(hooked(1.0)) == digest(hooked(1.0)) != digest(hooked(2.0))
+
+
+# A cell of a notebook, with functions of many kinds.
+CELL = """
+import functools, enum, operator, random
+import numpy as np, torch
+from torch import nn
+from torch.nn import functional as F
+BY = 2.0
+Kind = enum.Enum("Kind", ["A", "B"])
+def recursive(out, y, n=2): return recursive(out, y, n - 1) if n else BY * F.cross_entropy(out, y)
+def one(out, y): return other(out, y)
+def other(out, y): return one(out, y) if BY < 0 else F.cross_entropy(out, y)
+def among(out, y): return out if "a" in {"a", "b", "c"} else y
+@functools.lru_cache
+def cached(x): return x
+@torch.no_grad()
+def decorated(out, y): return BY * F.cross_entropy(out, y)
+def importing(out, y):
+    import math
+    return math.e * F.cross_entropy(out, y) * cached(1)
+class Net(nn.Linear):
+    names = {"a", "b", "c"}
+    @property
+    def half(self): return self.bias / 2
+    def forward(self, x): return super().forward(x) * self.half
+class Loss:
+    __slots__ = ("kind",)
+    def __init__(self): self.kind = Kind.A
+    def __call__(self, out, y): return F.cross_entropy(out, y)
+    @classmethod
+    def named(cls, out, y): return cls()(out, y)
+    @staticmethod
+    def plain(out, y): return F.cross_entropy(out, y)
+torch.manual_seed(0)
+values = [
+    lambda out, y: F.cross_entropy(out, y), F.cross_entropy, torch.add, np.add,
+    operator.itemgetter(1),
+    functools.partial(F.cross_entropy, label_smoothing=BY), nn.CrossEntropyLoss(torch.ones(4)),
+    recursive, one, other, among, cached, decorated, importing, Net(3, 4), Net,
+    Loss(), Loss().named, Loss.plain, Loss().__call__,
+    {"a": (1, 2.0)}, {"c", "d", "e"}, np.arange(3), np.float32(1),
+    np.random.default_rng(0), random.Random(0), torch.Generator().manual_seed(0), torch.float32,
+]
+"""
+
+
+def cell_digests():
+    space = {"__name__": "__main__"}
+    exec(CELL, space)
+    return [digest(value) for value in space["values"]]
+
+
+def test_a_cell_that_runs_again_has_the_same_functions():
+    found = cell_digests()
+    assert found == cell_digests()
+    assert len({*found}) == len(found) - 1  # the lambda and Loss.plain have the same code
+
+
+def test_the_same_script_has_the_same_functions_in_another_process():
+    code = f"import sys; sys.path[:0] = {sys.path}\n"
+    code += "from test_value_digest import cell_digests; print(*cell_digests())"
+    env = {**os.environ, "PYTHONHASHSEED": "1"}
+    found = check_output([sys.executable, "-c", code], env=env, cwd=os.path.dirname(__file__))
+    assert found.decode().split() == cell_digests()
+
+
+def test_what_a_function_uses_of_the_users_own_module_counts(tmp_path, monkeypatch):
+    """And nothing else in that module."""
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "own_losses_of_a_test.py"
+
+    def found(by, unused):
+        text = f"BY = {by}\nUNUSED = {unused}\ndef mine(out, y): return BY * (out - y)\n"
+        path.write_text(text)
+        importlib.invalidate_caches()
+        sys.modules.pop(path.stem, None)
+        space = {"helpers": importlib.import_module(path.stem)}
+        os.utime(path, ns=(path.stat().st_mtime_ns + 10**9 * unused,) * 2)
+        exec("f = lambda out, y: helpers.mine(out, y)", space)
+        return digest(space["f"])
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    first = found(1.0, 0)
+    assert found(1.0, 1) == first != found(2.0, 0)
+
+
+@pytest.mark.parametrize("value", [threading.Lock(), (each for each in [1]), sys.stdout])
+def test_what_has_no_digest_is_named(value):
+    assert ValueDigest(lambda: value).unknown == type(value).__name__
+
+
+def test_numbers_of_a_module_are_told_from_its_tensors():
+    module = net()
+    before = numbers_digest(module)
+    module[0].weight.data.add_(1)
+    module.eval()
+    assert numbers_digest(module) == before
+    module[2].p = 0.4
+    assert numbers_digest(module) != before
