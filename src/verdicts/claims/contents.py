@@ -75,7 +75,7 @@ def _reads(claim: Claim, claims: ClaimsFile, tables: Folder) -> Iterator[_Read]:
     for entry, names, filters in found:
         if not names or not all(name in tables for name in names):
             continue
-        known = {column for name in names for column in tables[name]}
+        known = {str(column) for name in names for column in tables[name]}
         numbers, paired = value_columns(entry, known), entry.quantity is not None
         if numbers is not None:
             named = [str(each) for _, each in named_columns("", entry)]
@@ -135,7 +135,7 @@ def _meeting(rows: pd.DataFrame, filters: Sequence[Selection]) -> pd.Series:
 def _check_present(rows: pd.DataFrame, column: str, file: str) -> None:
     lacking = rows[column].isna() if column in rows else pd.Series(True, rows.index)
     if lacking.any():
-        raise UserError(f"{file}: row {lacking.idxmax() + 1} has no {column}.")
+        raise UserError(f"{file}: row {_place(lacking) + 1} has no {column}.")
 
 
 def _check_whole(rows: pd.DataFrame, column: str, file: str) -> None:
@@ -151,10 +151,15 @@ def _check_whole(rows: pd.DataFrame, column: str, file: str) -> None:
     if values.dtype.kind in "bmM":
         whole[:] = False
     if not whole.all():
-        row = whole.idxmin()
+        row = _place(~whole)
         found = f"{shown(values.astype(object)[row])} in row {row + 1}"
         below = " below 2^53" if numbers.abs()[row] >= LARGEST else ""
         raise UserError(f"{file}: {column}: {found} is not a whole number{below}.")
+
+
+def _place(found: pd.Series) -> int:
+    """The first row of a table for which it is true."""
+    return int(found.index[int(found.to_numpy(bool).argmax())])
 
 
 def _check_evaluations(rows: pd.DataFrame, table: pd.DataFrame, file: str) -> None:

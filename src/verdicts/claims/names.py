@@ -141,7 +141,7 @@ def value_columns(entry: Claim | Gate, columns: Collection[str]) -> list[str] | 
     given = {**quantity.defaults, **entry.arguments}
     values = [given.get(name) for name, kinds in quantity.kinds.items() if "Value" in kinds]
     found = [_column_of(value, columns) for value in values if value is not None]
-    return [each for each in found if each in columns] if values else None
+    return [each for each in found if each and each in columns] if values else None
 
 
 def _column_of(value: object, columns: Collection[str]) -> str | None:

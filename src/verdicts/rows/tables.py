@@ -74,7 +74,7 @@ def read_table(path: Path) -> pd.DataFrame:
     except (OSError, ValueError, csv.Error, pa.ArrowException) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"tables: {str(path)!r} can't be read: {reason}") from None
-    for name in table:
+    for name in map(str, table):
         if name != "diverged" and name.strip().lower() == "diverged":
             raise UserError(f"{path.name}: the column {name!r} must be called 'diverged'.")
     if "diverged" in table:
@@ -174,9 +174,9 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
             texts = pd.read_csv(path, index_col=False, usecols=[place], dtype=str).iloc[:, 0]
             large = infinite & texts.str.contains("[0-9]", na=False)
             if large.any():
-                row = int(large.idxmax())
+                k = int(large.to_numpy().argmax())
                 raise UserError(
-                    f"{path.name}: {name}: {shown(texts[row])} in row {row + 1} is too large."
+                    f"{path.name}: {name}: {shown(texts[k])} in row {k + 1} is too large."
                 )
     return table
 
