@@ -72,7 +72,7 @@ have V = 0, and the reason says how many.
 a whole. That it is θ is tested on part − θ · whole, by the test below, and its interval has all θ
 that this test does not reject (as Fieller's, 1954, does for Student's t).
 
-**Over training** (`{mean: V}`): step 0 does not count, since what holds before any step says
+**Over training** (`mean: V`): step 0 does not count, since what holds before any step says
 nothing of a method. Each evaluation counts for the steps since the one before it.
 
 **The claim** says that the mean of this number over seeds is `above` a value, `below` it, or
@@ -116,12 +116,12 @@ stop where it suits. Best values (γ, p) are chosen on the seeds of the first lo
 Estimate and interval are those of all seeds of the last look taken, not adjusted for looks.
 `ngo decide` adds seeds to undecided claims.
 
-**Equal seeds.** If all seeds have the same value, the sign-flip test decides, with any number of
-seeds: it takes {RANKED_FROM}. A claim that says `exact: true` is of a number that is not sampled (bytes,
-edges, rounds): its value decides, and seeds that differ are a mistake.
+**Equal seeds.** If all seeds have the same value, the sign-flip test decides, which takes {RANKED_FROM}.
+A claim that says `exact: true` is of a number that is not sampled (bytes, edges, rounds): its value
+decides, and seeds that differ are a mistake.
 
-**What decides nothing.** Fewer than {FEWEST} seeds. Runs that miss the claim's gate (an untrained model,
-for example), or that were trained on another data set: not run.
+**What decides nothing.** Fewer than {FEWEST} seeds. Runs that miss the claim's gate (an untrained
+model, for example), or that were trained on another data set: not run.
 
 **Best values.** A side "at its best γ" has the value with the highest mean held-out accuracy over
 the seeds that decide. The best of many equally good values is so by luck, too, as far as a run's
@@ -137,7 +137,8 @@ for a loss, for V, and for a time to a target that it never reaches. A seed in w
 diverged counts against that side, as an infinite difference. One in which both did (on one of
 several graphs, say) is no comparison: it has no number. The reason says how many there are of each.
 With infinite values, ranks replace all values: the estimate is the median, and the p values are
-those of Wilcoxon's signed-rank test, exact; it takes {RANKED_FROM} seeds. A `paper` claim is undecided.
+those of Wilcoxon's signed-rank test, exact, which takes {RANKED_FROM} seeds. A `paper` claim is
+undecided.
 
 **Pooled claims.** Many claims that are each undecided may decide one question together. The number
 of a `pooled` claim for a seed is the mean of theirs, each counted from its value on the side that

@@ -134,7 +134,12 @@ def evidence_on(
             return Verdict(NOT_RUN, f"no universe counts: {result['why'].iloc[0]}")
         lost = int((result["why"] == BOTH_DIVERGED).sum())
         return examined(counting["effect"], settings_in(counting), len(result), expectation, lost)
-    numbers = _per_seed(claim, result)
+    numbers: pd.Series | pd.DataFrame
+    if QUANTITIES[claim.quantity].ratio:
+        parts = QUANTITIES[claim.quantity].parts_per_seed(f"claims.{claim.id}.quantity", result)
+        numbers, first = parts, parts.sum(axis=1, skipna=False)
+    else:
+        numbers = first = _per_seed(claim, result)
     if claim.exact:
         return _exact(claim, numbers, expectation)
     if claim.looks:
@@ -142,7 +147,6 @@ def evidence_on(
     else:
         found = evidence(numbers.to_numpy(), expectation)
     noted = [] if claim.is_pooled else noted
-    first = numbers if isinstance(numbers, pd.Series) else numbers.sum(axis=1, skipna=False)
     told = [*_diverged(found, noted), *_left_out(claim, first, noted)]
     return replace(found, left_out="; ".join(told))
 
@@ -256,7 +260,7 @@ def _numbers(claim: Claim, claims: ClaimsFile, tables: Tables) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def _per_seed(claim: Claim, result: object) -> pd.Series | pd.DataFrame:
+def _per_seed(claim: Claim, result: object) -> pd.Series:
     return QUANTITIES[claim.quantity].per_seed(f"claims.{claim.id}.quantity", result)
 
 

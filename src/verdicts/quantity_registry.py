@@ -98,18 +98,22 @@ class Quantity:
         lines += [f"          with: {self.example}"] if self.example else []
         return "\n".join(lines)
 
-    def per_seed(self, key: str, result: object) -> pd.Series | pd.DataFrame:
-        """The numbers that the function returned; a UserError if they are not one per seed.
-
-        For a ratio, the columns ``part`` and ``whole``.
-        """
+    def per_seed(self, key: str, result: object) -> pd.Series:
+        """The numbers that the function returned; a UserError if they are not one per seed."""
         import pandas as pd
 
-        if self.ratio and isinstance(result, pd.DataFrame):
-            return result[["part", "whole"]].astype(float)
         if not isinstance(result, pd.Series) or result.index.has_duplicates:
             raise UserError(f"{key}: {self.name!r} must return one number per seed.")
         return result.astype(float)
+
+    def parts_per_seed(self, key: str, result: object) -> pd.DataFrame:
+        """The columns ``part`` and ``whole`` that the function of a ratio returned."""
+        import pandas as pd
+
+        columns = ["part", "whole"]
+        if not isinstance(result, pd.DataFrame) or not set(columns) <= set(result):
+            raise UserError(f"{key}: {self.name!r} must return a part and a whole per seed.")
+        return result[columns].astype(float)
 
 
 QUANTITIES: Registry[Quantity] = Registry("quantity")

@@ -129,8 +129,8 @@ def _at_once(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
     universe = own.drop_duplicates("seed").set_index("seed")[UNIVERSE].sort_index()
     number = quantity.per_seed(f"claims.{claim.id}.quantity", result).reindex(universe.index)
     found = pd.DataFrame({UNIVERSE: universe, "number": number, "why": ""})
-    found.loc[both_diverged(number, noted), "why"] = BOTH_DIVERGED
-    return found
+    both = found.index.isin(both_diverged(number, noted))
+    return found.assign(why=found["why"].mask(both, BOTH_DIVERGED))
 
 
 def settings_in(universes: pd.DataFrame) -> pd.DataFrame:

@@ -88,7 +88,8 @@ def evidence(
     infinite = int(np.count_nonzero(np.isinf(off)))
     count = len(off)
     size = float(np.abs([*found, expectation.value]).max())
-    constant = count >= FEWEST and not infinite and _rounding(off - off.mean(), size).all()
+    finite = count >= FEWEST and not infinite
+    constant = finite and bool(_rounding(off - off.mean(), size).all())
     tail = sign_test if count >= EXACT_FROM or constant else _t_tail
     tail = _rank_tail if infinite else tail
     p_t = p_flip = p_difference = p = p_equivalent = float("nan")
