@@ -116,8 +116,8 @@ stop where it suits. Best values (γ, p) are chosen on the seeds of the first lo
 Estimate and interval are those of all seeds of the last look taken, not adjusted for looks.
 `ngo decide` adds seeds to undecided claims.
 
-**Equal seeds.** If all seeds have the same value, the sign-flip test decides, which takes {RANKED_FROM}.
-A claim that says `exact: true` is of a number that is not sampled (bytes, edges, rounds): its value
+**Equal seeds.** If all seeds have the same value, {RANKED_FROM} of them decide, by the sign-flip
+test. A claim that says `exact: true` is of a number that is not sampled (bytes, edges, rounds): its value
 decides, and seeds that differ are a mistake.
 
 **What decides nothing.** Fewer than {FEWEST} seeds. Runs that miss the claim's gate (an untrained
