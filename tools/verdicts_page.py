@@ -117,8 +117,8 @@ Estimate and interval are those of all seeds of the last look taken, not adjuste
 `ngo decide` adds seeds to undecided claims.
 
 **Equal seeds.** If all seeds have the same value, {RANKED_FROM} of them decide, by the sign-flip
-test. A claim that says `exact: true` is of a number that is not sampled (bytes, edges, rounds): its value
-decides, and seeds that differ are a mistake.
+test. A claim that says `exact: true` is of a number that is not sampled (bytes, edges, rounds): its
+value decides, and seeds that differ are a mistake.
 
 **What decides nothing.** Fewer than {FEWEST} seeds. Runs that miss the claim's gate (an untrained
 model, for example), or that were trained on another data set: not run.
