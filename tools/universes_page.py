@@ -35,10 +35,10 @@ it the other way, or within it. A verdict takes {FEWEST_UNIVERSES} universes.
 
 **Diverged runs.** A run has diverged if a loss or a parameter is no longer finite (the column
 `diverged`). If one side of a universe diverged, it has lost: the effect is infinite, and counts. If
-both did, nothing is known: the universe does not count, and the reason says how many these are. The
-same is true of a contrast whose diverged runs pull to both sides, and of a universe in which one
-side diverged with one seed, and the other with another. A run that ends at the accuracy of chance
-with finite losses has not diverged: its accuracy counts.
+both did, on one of its graphs or on all, nothing is known: the universe does not count, and the
+reason says how many these are. The same is true of a contrast whose diverged runs pull to both
+sides, and of a universe in which one side diverged with one seed, and the other with another. A run
+that ends at the accuracy of chance with finite losses has not diverged: its accuracy counts.
 
 **Shares.** Their 95 % intervals are Clopper and Pearson's, which are exact: Wilson's are shorter,
 and miss a share near 1 more often than they say. For robust, reversed and no effect, the lower

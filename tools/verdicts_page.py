@@ -64,7 +64,16 @@ a verdict on each. This page explains how a verdict is made, and how often verdi
 **One number per seed.** Seeds are independent; values within a seed are not. So the quantity of a
 claim combines all runs of a seed in one number: the difference of two methods, the logarithm of
 a ratio, a slope, Fisher's z of a correlation. Within a seed, all methods have the same data,
-initial parameters, batches and graphs.
+initial parameters, batches and graphs. No seed is left out for its result, but for one that has no
+number (see *Diverged runs*); a correlation and a slope on log V leave out runs that diverged or
+have V = 0, and the reason says how many.
+
+**A ratio of means**, such as the share of a gap that remains, has two numbers per seed, a part and
+a whole. That it is θ is tested on part − θ · whole, by the test below, and its interval has all θ
+that this test does not reject (as Fieller's, 1954, does for Student's t).
+
+**Over training** (`mean: V`): step 0 does not count, since what holds before any step says
+nothing of a method. Each evaluation counts for the steps since the one before it.
 
 **The claim** says that the mean of this number over seeds is `above` a value, `below` it, or
 `near` it, within a margin. `paper` compares with the paper's printed value. Directions and
@@ -107,9 +116,12 @@ stop where it suits. Best values (γ, p) are chosen on the seeds of the first lo
 Estimate and interval are those of all seeds of the last look taken, not adjusted for looks.
 `ngo decide` adds seeds to undecided claims.
 
-**What decides nothing.** Fewer than {FEWEST} seeds. The same value for all seeds: nothing is
-known of their spread. Runs that miss the claim's gate (an untrained model, for example), or that
-were trained on another data set: not run.
+**Equal seeds.** If all seeds have the same value, {RANKED_FROM} of them decide, by the sign-flip
+test. A claim that says `exact: true` is of a number that is not sampled (bytes, edges, rounds): its
+value decides, and seeds that differ are a mistake.
+
+**What decides nothing.** Fewer than {FEWEST} seeds. Runs that miss the claim's gate (an untrained
+model, for example), or that were trained on another data set: not run.
 
 **Best values.** A side "at its best γ" has the value with the highest mean held-out accuracy over
 the seeds that decide. The best of many equally good values is so by luck, too, as far as a run's
@@ -120,10 +132,13 @@ has 8 values of γ, centralized training none: *fails* is false more often, *hol
 `bytes-ngo-over-base-2` and `seconds-ngo-over-base-2` of [beyond.md](beyond.md) (NGO has 4 values;
 the Base-2 graph ends at the mean with γ = 1 alone).
 
-**Diverged runs** are no missing values. A seed in which one side diverged counts against that
-side, as an infinite difference. The values are then replaced by ranks: the estimate is the
-median, and the p values are those of Wilcoxon's signed-rank test, exact; it takes {RANKED_FROM}
-seeds. A `paper` claim is undecided.
+**Diverged runs** are no missing values. A diverged run has the worst value: −∞ for an accuracy, ∞
+for a loss, for V, and for a time to a target that it never reaches. A seed in which one side
+diverged counts against that side, as an infinite difference. One in which both did (on one of
+several graphs, say) is no comparison: it has no number. The reason says how many there are of each.
+With infinite values, ranks replace all values: the estimate is the median, and the p values are
+those of Wilcoxon's signed-rank test, exact, which takes {RANKED_FROM} seeds. A `paper` claim is
+undecided.
 
 **Pooled claims.** Many claims that are each undecided may decide one question together. The number
 of a `pooled` claim for a seed is the mean of theirs, each counted from its value on the side that

@@ -9,10 +9,11 @@ family; those of its cells within the claim.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+import numpy as np
 import pandas as pd
 
 from verdicts.claims.claim import Claim, ClaimsFile
@@ -24,18 +25,28 @@ from verdicts.registry import UserError, in_a_line
 from verdicts.row import NAN, Row
 from verdicts.rows.best_fields import FIRST_LOOK
 from verdicts.rows.run_values import said
-from verdicts.rows.seed_values import noted_runs
+from verdicts.rows.seed_values import both_diverged, lacking_a_run, noted_runs
 from verdicts.rows.selection import Selection, Tables, joined, selected
 from verdicts.statistics.cases import COLUMNS
+from verdicts.statistics.estimates import ROUNDING
 from verdicts.statistics.evidence import Evidence, evidence
 from verdicts.statistics.expectation import Expectation
-from verdicts.statistics.judgement import NOT_RUN, Verdict, judge, judge_cases, judge_every
+from verdicts.statistics.judgement import (
+    NOT_RUN,
+    Verdict,
+    judge,
+    judge_cases,
+    judge_every,
+    judge_exact,
+)
 from verdicts.statistics.multiverse import MultiverseEvidence, examined, judge_multiverses
 from verdicts.statistics.power import detectable, seeds_needed
 from verdicts.statistics.sequential import sequential
 
 Found = Evidence | MultiverseEvidence | Verdict
 """What is found of a claim or cell: evidence, or a verdict if that needs no other claim."""
+
+NO_RUNS = pd.DataFrame({"seed": [], "run": [], "value": [], "diverged": [], "left_out": []})
 
 
 def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
@@ -123,36 +134,74 @@ def evidence_on(
             return Verdict(NOT_RUN, f"no universe counts: {result['why'].iloc[0]}")
         lost = int((result["why"] == BOTH_DIVERGED).sum())
         return examined(counting["effect"], settings_in(counting), len(result), expectation, lost)
-    numbers = _per_seed(claim, result)
+    numbers: pd.Series | pd.DataFrame
+    if QUANTITIES[claim.quantity].ratio:
+        parts = QUANTITIES[claim.quantity].parts_per_seed(f"claims.{claim.id}.quantity", result)
+        numbers, first = parts, parts.sum(axis=1, skipna=False)
+    else:
+        numbers = first = _per_seed(claim, result)
+    if claim.exact:
+        return _exact(claim, numbers, expectation)
     if claim.looks:
         found = sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
     else:
         found = evidence(numbers.to_numpy(), expectation)
-    return replace(found, left_out=_left_out(claim, numbers, noted))
+    noted = [] if claim.is_pooled else noted
+    told = [*_diverged(found, noted), *_left_out(claim, first, noted)]
+    return replace(found, left_out="; ".join(told))
 
 
-def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> str:
-    """Which seeds have no number since a value, or a run to compare with, is missing."""
-    lost = numbers.index[numbers.isna()]
-    if claim.is_pooled or not noted or lost.empty:
-        return ""
-    runs = pd.concat(noted).drop_duplicates(["seed", "run"])
+def _exact(claim: Claim, numbers: pd.Series | pd.DataFrame, expectation: Expectation) -> Verdict:
+    """The verdict on an exact claim; a UserError if its seeds differ."""
+    found = evidence(numbers.to_numpy(), expectation)
+    if not found.pairs:
+        return Verdict(NOT_RUN, "no seed has a number")
+    if found.pairs > 1 and found.spread > ROUNDING * max(
+        abs(found.estimate), abs(expectation.value)
+    ):
+        raise UserError(
+            f"claims.{claim.id}.exact: its seeds differ ({found.pairs} seeds, standard deviation "
+            f"{found.spread:.3g}); without 'exact', they are a sample."
+        )
+    return judge_exact(found)
+
+
+def _diverged(found: Evidence, noted: Sequence[pd.DataFrame]) -> Iterator[str]:
+    """In how many seeds a run diverged, and counts against its side."""
+    if found.infinite and not found.obstacle:
+        seeds = f"{found.infinite} of {found.pairs} seeds"
+        yield f"in {seeds} runs {_ended(noted)}, and count against their side"
+
+
+def _ended(noted: Sequence[pd.DataFrame]) -> str:
+    """What is said of runs with infinite values."""
+    runs = [each[np.isinf(each["value"])] for each in noted]
+    late = any((~each["diverged"]).any() for each in runs)
+    return "diverged or never got there" if late else "diverged"
+
+
+def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> Iterator[str]:
+    """Which seeds have no number, and why; and which runs do not count in that of their seed."""
+    lost = set(numbers.index[numbers.isna()])
+    both = both_diverged(numbers, noted)
+    if both:
+        yield f"{_are_left_out(both)}: both sides {_ended(noted)}"
+    runs = pd.concat(noted).drop_duplicates(["seed", "run"]) if noted else NO_RUNS
     empty = runs[runs["value"].isna() & runs["seed"].isin(lost)]
-    alone = _lacking_a_run(set(lost) - set(empty["seed"]), noted)
-    parts = []
     value = QUANTITIES[claim.quantity].value(claim.arguments)
     if value is not None and len(empty):
         rows = "1 row" if len(empty) == 1 else f"{len(empty)} rows"
-        parts.append(f"{_are_left_out(empty['seed'])}: no {said(value)} in {rows}")
-    if alone:
-        parts.append(f"{_are_left_out(alone)}: a run to compare with is missing")
-    return "; ".join(parts)
-
-
-def _lacking_a_run(seeds: Iterable[int], noted: Sequence[pd.DataFrame]) -> set[int]:
-    """Those of which some side of a comparison has fewer runs than of other seeds."""
-    counts = [runs["seed"].value_counts() for runs in noted]
-    return {seed for seed in seeds if any(each.get(seed, 0) < each.max() for each in counts)}
+        yield f"{_are_left_out(empty['seed'])}: no {said(value)} in {rows}"
+    lost -= {*both, *empty["seed"]}
+    if alone := lacking_a_run(lost, noted):
+        yield f"{_are_left_out(alone)}: a run to compare with is missing"
+    if rest := lost - alone:
+        yield f"{_are_left_out(rest)}: {'it has' if len(rest) == 1 else 'they have'} no number"
+    unused = runs[runs["left_out"].astype(bool)]
+    if len(unused):
+        seeds = unused["seed"].nunique()
+        count = f"{len(unused)} run{'s' * (len(unused) > 1)} of {seeds} seed{'s' * (seeds > 1)}"
+        yield f"{count} left out: diverged, or a value without a logarithm"
 
 
 def _are_left_out(seeds: Iterable[int]) -> str:

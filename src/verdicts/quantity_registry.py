@@ -1,11 +1,14 @@
 """The registry of quantities: the numbers by which claims are judged.
 
 A quantity is a function of the rows of tidy tables that a claim selects, all their evaluations
-included, and of the claim's arguments (``with``). It returns one of two things:
+included, and of the claim's arguments (``with``). It returns one of three things:
 
 - one number per seed, a Series of floats indexed by seed. Values of one seed are combined within
   the seed (paired differences, ratios as logs, slopes, Fisher's z), so that seeds are independent.
-  A missing seed is NaN or absent. ±inf: a diverged run decides the comparison of its seed.
+  A missing seed is NaN or absent. ±inf: a diverged run decides the comparison of its seed; NaN if
+  runs of both sides diverged.
+- a part and a whole per seed, if registered with ``ratio=True``: a DataFrame with the columns
+  ``part`` and ``whole``, indexed by seed. The claim is about the ratio of their means.
 - cases, if registered with ``cases=True``: a DataFrame with the columns ``case`` (its name),
   ``measured``, ``limit`` and ``met`` (bool).
 
@@ -54,6 +57,8 @@ class Quantity:
     #: Whether it may be given the rows of many universes at once: no two have a seed in common, and
     #: a seed's number depends on the rows of its universe alone (the column ``universe``).
     many_universes: bool = False
+    #: Whether it returns a part and a whole per seed.
+    ratio: bool = False
 
     @property
     def parameters(self) -> list[inspect.Parameter]:
@@ -86,7 +91,8 @@ class Quantity:
             each.name if each.default is each.empty else f"{each.name}={each.default!r}"
             for each in self.parameters
         )
-        returns = "cases" if self.cases else f"one number per seed ({self.unit or 'no unit'})"
+        numbers = "a ratio of means over seeds" if self.ratio else "one number per seed"
+        returns = "cases" if self.cases else f"{numbers} ({self.unit or 'no unit'})"
         lines = [f"{self.name}({arguments}): {returns}", inspect.getdoc(self.function) or ""]
         lines += [f"Example:  quantity: {self.name}"]
         lines += [f"          with: {self.example}"] if self.example else []
@@ -100,6 +106,15 @@ class Quantity:
             raise UserError(f"{key}: {self.name!r} must return one number per seed.")
         return result.astype(float)
 
+    def parts_per_seed(self, key: str, result: object) -> pd.DataFrame:
+        """The columns ``part`` and ``whole`` that the function of a ratio returned."""
+        import pandas as pd
+
+        columns = ["part", "whole"]
+        if not isinstance(result, pd.DataFrame) or not set(columns) <= set(result):
+            raise UserError(f"{key}: {self.name!r} must return a part and a whole per seed.")
+        return result[columns].astype(float)
+
 
 QUANTITIES: Registry[Quantity] = Registry("quantity")
 
@@ -111,15 +126,17 @@ def quantity(
     unit: str = "",
     example: str = "",
     many_universes: bool = False,
+    ratio: bool = False,
 ) -> Callable[[F], F]:
     """Register ``f(rows, **arguments)`` as a quantity; arguments are named in its signature.
 
     ``unit`` is that of its numbers, in words; ``example`` its arguments in a claim, as YAML.
-    ``many_universes`` makes claims over universes faster, see ``Quantity``.
+    ``many_universes`` makes claims over universes faster, see ``Quantity``. ``ratio``: it returns a
+    part and a whole per seed.
     """
 
     def register(function: F) -> F:
-        entry = Quantity(name, function, cases, unit, example, many_universes)
+        entry = Quantity(name, function, cases, unit, example, many_universes, ratio)
         QUANTITIES.add(name, entry, function)
         return function
 

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from made_up import seeds_of as rows
@@ -29,10 +30,12 @@ def test_points_against_a_t_table():
     assert [point["low"], point["high"]] == pytest.approx([12 - half, 12 + half], rel=1e-6)
 
 
-def test_the_mean_V_is_over_the_evaluations_so_far():
-    found = curves.with_mean_V(course([[0.0, 2.0, 4.0], [3.0, math.nan]]))["V_mean"].tolist()
-    assert found[:4] == [0, 1, 2, 3]
-    assert math.isnan(found[4])
+def test_the_mean_V_is_over_the_steps_so_far_and_not_of_the_start():
+    found = curves.with_mean_V(course([[9.0, 2.0, 4.0], [3.0, math.nan]]))["V_mean"].tolist()
+    assert found[1:3] == [2, 3]
+    assert np.isnan([found[0], *found[3:]]).all()
+    uneven = course([[9.0, 2.0, 4.0]]).assign(step=[0, 10, 40])
+    assert curves.with_mean_V(uneven)["V_mean"].tolist()[1:] == [2, 3.5]
 
 
 def test_v_has_its_geometric_mean():

@@ -109,7 +109,7 @@ def test_a_pooled_claim_adds_seeds_to_its_members(folder):
                 "with": {"value": "step"},
                 "where": {"method": "gossip", "gamma": 1.0},
             },
-            "all seeds have the same value, so nothing is known of their spread",
+            "all 4 seeds have the same value, and a test of signs takes 6",
         ),
     ],
 )

@@ -271,3 +271,44 @@ def test_the_runs_that_a_claim_or_a_cell_compares(tmp_path):
     assert len(compared_runs(claim, "", tables)) == 10
     found = compared_runs(claim, "ring", tables)
     assert found["run"].tolist() == [f"mnist-ring-{seed}" for seed in range(5)]
+
+
+def test_a_remaining_gap_is_a_ratio_of_means_and_drops_no_seed(tmp_path):
+    """By hand: the ratio, and the p value of all choices of signs of ours − theirs."""
+    stream = np.random.default_rng(1)
+    theirs = np.append(stream.normal(2, 1, 9), -1.5)  # the last seed has no gap
+    ours = 0.5 * theirs + stream.normal(0, 0.3, 10)
+    rows = pd.DataFrame(
+        {"method": method, "seed": seed, "score": 50 - gap}
+        for method, gaps in (("best", np.zeros(10)), ("b", ours), ("a", theirs))
+        for seed, gap in enumerate(gaps)
+    )
+    sides = {"of": {"method": "b"}, "than": {"method": "a"}, "to": {"method": "best"}}
+    claim = {
+        "quantity": "remaining_gap", "with": {**sides, "value": "score"},
+        "above": None, "below": 1, "margin": 0.05,
+    }  # fmt: skip
+    row = judged(tmp_path, rows, {"a": claim}).loc["a", ""]
+    off = ours - theirs
+    signs = np.array(np.meshgrid(*[[-1, 1]] * 10)).reshape(10, -1)
+    p = np.mean(np.abs(signs.T @ off) >= abs(off.sum()) - 1e-9)
+    assert (row["verdict"], row["pairs"], row["reason"]) == ("holds", 10, "")
+    assert row["estimate"] == pytest.approx(ours.sum() / theirs.sum())
+    assert row["p"] == pytest.approx(p)
+    assert row["low"] < row["estimate"] < row["high"] < 1
+
+
+def test_an_exact_claim_is_decided_by_its_value(tmp_path):
+    bytes_ = runs(0, noise=[40.0]).assign(score=40.0)
+    claims = {"a": {"exact": True, "above": 39}, "b": {"exact": True, "above": 41}, "c": {}}
+    found = judged(tmp_path, bytes_, claims)
+    assert found["verdict"].tolist() == ["holds", "fails", "undecided"]
+    assert found["reason"].tolist()[:2] == ["exact: its value decides"] * 2
+    with pytest.raises(UserError, match=r"^claims\.a\.exact: its seeds differ \(5 seeds, [^\n]*$"):
+        judged(tmp_path, runs(3), {"a": {"exact": True}})
+
+
+def test_six_equal_seeds_decide(tmp_path):
+    found = judged(tmp_path, runs(3, noise=[0.0] * 6), {"a": {}}).loc["a", ""]
+    assert (found["verdict"], found["p"]) == ("holds", 2 / 2**6)
+    assert math.isnan(found["detectable"])

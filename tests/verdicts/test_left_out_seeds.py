@@ -22,6 +22,56 @@ def compared(path, rows):
     return as_table(found).iloc[0]
 
 
+def test_a_seed_that_has_no_number_is_named(tmp_path):
+    rows = two_methods().assign(run=lambda t: t["method"] + t["seed"].astype(str), step=0)
+    claims = {"x": {"quantity": "end", "with": {"minus": "b"}}}
+    table = rows.rename(columns={"method": "topology"}).drop(8)
+    row = as_table(judged(read_claims(write(tmp_path / "c.yaml", claims)), {"t": table})).iloc[0]
+    assert row["reason"].endswith("seed 3 is left out: it has no number")
+
+
+@pytest.mark.parametrize("with_runs", [False, True])
+def test_a_diverged_run_counts_against_its_side_with_and_without_the_column_run(
+    tmp_path, with_runs
+):
+    rows = pd.concat([two_methods(), two_methods().assign(seed=lambda t: t["seed"] + 5)])
+    rows = rows.reset_index(drop=True)
+    if with_runs:
+        rows = rows.assign(run=rows["method"] + rows["seed"].astype(str), step=1)
+    assert compared(tmp_path, rows)["verdict"] == "holds"
+    ours = rows["method"] == "b"
+    row = compared(tmp_path, rows.assign(diverged=ours))
+    assert (row["verdict"], row["infinite"], row["estimate"]) == ("fails", 10, -math.inf)
+    assert row["reason"] == "in 10 of 10 seeds runs diverged, and count against their side"
+    row = compared(tmp_path, rows.assign(diverged=~ours))
+    assert (row["verdict"], row["estimate"]) == ("holds", math.inf)
+
+
+def test_a_seed_in_which_both_sides_diverged_is_no_comparison(tmp_path):
+    rows = pd.concat([two_methods(), two_methods().assign(seed=lambda t: t["seed"] + 5)])
+    ours = rows["method"] == "b"
+    lost = rows["seed"].isin([1, 6]) | (ours & (rows["seed"] == 2))
+    row = compared(tmp_path, rows.assign(diverged=lost).reset_index(drop=True))
+    assert (row["pairs"], row["infinite"]) == (8, 1)
+    assert row["reason"].endswith(
+        "in 1 of 8 seeds runs diverged, and count against their side; "
+        "seeds 1, 6 are left out: both sides diverged"
+    )
+
+
+def test_runs_that_a_slope_leaves_out_are_counted(tmp_path):
+    rows = pd.DataFrame(
+        {"run": f"{seed}-{k}", "seed": seed, "step": 1, "V": k, "score": -k + seed / 9}
+        for seed in range(4) for k in range(5)
+    )  # fmt: skip
+    claims = {
+        "x": {"quantity": "slope_on_V", "with": {"value": "score"}, "above": None, "below": 0}
+    }
+    found = judged(read_claims(write(tmp_path / "c.yaml", claims)), {"t": rows})
+    said = "4 runs of 4 seeds left out: diverged, or a value without a logarithm"
+    assert as_table(found).iloc[0]["reason"].endswith(said)
+
+
 def two_methods():
     rows = pd.DataFrame(
         {"method": method, "seed": seed, "score": mean + each}

@@ -19,6 +19,7 @@ from ngo.analysis.published import published_for
 from ngo.analysis.universes import CHOSEN
 from ngo.figures.declaration import table
 from verdicts.row import ABSENT
+from verdicts.statistics.estimates import exceeds
 from verdicts.statistics.rules import spoken
 
 NEAREST, CELLS = "nearest_setting", "nearest_setting_cells"
@@ -87,7 +88,7 @@ def distance(reached: pd.DataFrame, printed: pd.Series, cells: list[tuple[str, s
 def _nearest(reached: pd.DataFrame, printed: pd.Series, runs: pd.DataFrame) -> list[dict]:
     """The universe that one half of the cells chooses, and its distance in the other; twice."""
     rows = []
-    met = ((reached - printed).abs() <= TOLERANCE).sum(axis=1)
+    met = (~exceeds((reached - printed).abs(), TOLERANCE)).sum(axis=1)
     for chosen_by, confirmed_by in ((ONE_HALF, OTHER_HALF), (OTHER_HALF, ONE_HALF)):
         choosing = distance(reached, printed, chosen_by)
         confirming = distance(reached, printed, confirmed_by)
@@ -126,7 +127,7 @@ def _cells(reached: pd.DataFrame, printed: pd.Series) -> list[dict]:
             "median": values.median(),
             "most": values.max(),
             "universes": len(values),
-            "met_by": int(((values - wanted).abs() <= TOLERANCE).sum()),
+            "met_by": int((~exceeds((values - wanted).abs(), TOLERANCE)).sum()),
         }
         for name, (values, wanted) in every.items()
     ]

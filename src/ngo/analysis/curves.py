@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ngo.analysis.seed_means import check_apart
+from verdicts.rows.evaluations import since_the_row_before
 from verdicts.statistics.estimates import estimate
 
 GEOMETRIC = ("V", "V_mean", "loss", "workers_loss", "ratio")
@@ -30,12 +31,15 @@ def scores(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_mean_V(metrics: pd.DataFrame) -> pd.DataFrame:
-    """``metrics`` with ``V_mean``, the mean of V over the evaluations of a run so far.
+    """``metrics`` with ``V_mean``, the mean of V over the training of a run so far.
 
-    The evaluations of a run are in the order of steps. The mean is NaN where V is.
+    It is that of the judge's ``{mean: V}``: each evaluation counts for the steps since the one
+    before it, and the one at step 0 for none, where the mean is NaN. So it is where V is. The
+    evaluations of a run are in the order of steps.
     """
-    by_run = metrics.groupby("run")["V"]
-    return metrics.assign(V_mean=by_run.cumsum() / (by_run.cumcount() + 1))
+    steps = since_the_row_before(metrics)
+    weighted = (steps * metrics["V"]).groupby(metrics["run"]).cumsum()
+    return metrics.assign(V_mean=weighted / steps.groupby(metrics["run"]).cumsum())
 
 
 def points(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:

@@ -66,6 +66,8 @@ class Claim:
     #: One of ``MARKS``, and why; such claims are counted apart.
     mark: str | None = None
     mark_reason: str = ""
+    #: Whether its number is the same in all seeds, and decided by its value: nothing is sampled.
+    exact: bool = False
     #: The ids of the claims whose numbers a pooled claim is about.
     pooled: tuple[str, ...] = ()
 

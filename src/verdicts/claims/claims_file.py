@@ -27,7 +27,7 @@ from verdicts.yaml_files import read_mapping
 
 CLAIM_KEYS = (
     *("place", "says", "kind", "from", "where", "quantity", "with", *RELATIONS, "margin", "unit"),
-    *("family", "gate", "shows", "cells", "every_cell", "universes", "looks", *MARKS),
+    *("family", "gate", "shows", "cells", "every_cell", "universes", "looks", "exact", *MARKS),
 )
 SECTIONS = ("looks", "optional", "values", "defaults", "gates", "claims")
 GATE_KEYS = ("from", "where", "column", "quantity", "with", "take", "above", "below", "else")
@@ -87,7 +87,8 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
     expectation = _expectation(key, values)
     mark = _given(key, values, MARKS)
     universes = _universes(key, values["universes"]) if "universes" in values else None
-    looks = () if universes else plan
+    exact = boolean(f"{key}.exact", values.get("exact", False))
+    looks = () if universes or exact else plan
     if "looks" in values:
         looks = checked_plan(f"{key}.looks", values["looks"])
     claim = Claim(
@@ -111,6 +112,7 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
         every_cell=boolean(f"{key}.every_cell", values.get("every_cell", False)),
         universes=universes,
         looks=looks,
+        exact=exact,
         mark=mark,
         mark_reason=text(f"{key}.{mark}", values[mark]) if mark else "",
     )
@@ -157,6 +159,13 @@ def _check_expectations(key: str, claim: Claim) -> None:
         raise UserError(f"{key}.looks: not allowed with 'universes'; they are judged once.")
     if claim.every_cell and claim.universes is not None:
         raise UserError(f"{key}.every_cell: not allowed with 'universes'; each cell has a verdict.")
+    if claim.exact and (claim.looks or claim.universes or QUANTITIES[claim.quantity].cases):
+        raise UserError(
+            f"{key}.exact: not allowed with 'looks', 'universes' or cases; it is of a number that "
+            "is the same in all seeds."
+        )
+    if claim.universes is not None and QUANTITIES[claim.quantity].ratio:
+        raise UserError(f"{key}.universes: {claim.quantity!r} is a ratio of means over seeds.")
     judged = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
     if not claim.every_cell:
         judged[key] = claim.expectation
@@ -208,8 +217,9 @@ def _gate(key: str, name: object, entry: object) -> Gate:
     if not {"above", "below"} & values.keys():
         raise UserError(f"{key}: one of above, below is missing.")
     quantity, arguments = _quantity(key, values) if "quantity" in values else (None, {})
-    if quantity is not None and QUANTITIES[quantity].cases:
-        raise UserError(f"{key}.quantity: {quantity!r} has cases; a gate needs numbers.")
+    if quantity is not None and (QUANTITIES[quantity].cases or QUANTITIES[quantity].ratio):
+        what = "cases" if QUANTITIES[quantity].cases else "no number of one seed"
+        raise UserError(f"{key}.quantity: {quantity!r} has {what}; a gate needs numbers.")
     limits = {
         limit: number(f"{key}.{limit}", values[limit]) if limit in values else None
         for limit in ("above", "below")

@@ -10,6 +10,7 @@ from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, nearest
 from verdicts.rows.evaluations import last_evaluations
 from verdicts.rows.selection import UNIVERSE, Tables, joined, matches, selected
+from verdicts.statistics.estimates import exceeds
 
 
 def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:
@@ -55,7 +56,8 @@ def passing(gate: Gate, rows: pd.DataFrame) -> set[object]:
 
 def _passes(gate: Gate, value: float) -> bool:
     """NaN does not."""
-    return (gate.above is None or value > gate.above) and (gate.below is None or value < gate.below)
+    high = gate.above is None or exceeds(value, gate.above)
+    return high and (gate.below is None or exceeds(-value, -gate.below))
 
 
 def _taken(gate: Gate, rows: pd.DataFrame) -> float:

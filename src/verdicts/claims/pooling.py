@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from verdicts.claims.claim import Claim
 from verdicts.claims.entries import names
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, unknown
 
 
@@ -56,6 +57,8 @@ def _obstacle(claim: Claim, member: Claim) -> str:
         return "it is a pooled claim"
     if member.every_cell or member.expectation is None or not member.expectation.directed:
         return "it does not say that one number is above or below a value"
+    if QUANTITIES[member.quantity].ratio or member.exact:
+        return "it has no number of each seed that varies"
     if member.universes is not None:
         return "it is about universes, not about seeds"
     if member.unit != claim.unit:

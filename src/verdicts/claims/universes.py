@@ -14,7 +14,7 @@ from verdicts.claims.claim import Claim
 from verdicts.claims.gates import check_gate, passing
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, nearest
-from verdicts.rows.seed_values import noted_runs
+from verdicts.rows.seed_values import both_diverged, noted_runs, total
 from verdicts.rows.selection import SETTING, UNIVERSE, Selection, Tables, joined, selected
 from verdicts.statistics.effects import sides
 from verdicts.statistics.expectation import Expectation
@@ -79,11 +79,12 @@ def _missed(
 def _effect(numbers: pd.DataFrame) -> tuple[int, float, str]:
     """The seeds of a universe that have a number, their mean, and why it does not count."""
     values = numbers["number"].dropna().to_numpy()
+    effect = float(total(values)) / max(1, len(values))
+    if np.isnan(effect) or (numbers["why"] == BOTH_DIVERGED).any():
+        return len(values), np.nan, BOTH_DIVERGED
     if not len(values):
         return 0, np.nan, next(filter(None, numbers["why"]), NO_NUMBER)
-    if np.isposinf(values).any() and np.isneginf(values).any():
-        return len(values), np.nan, BOTH_DIVERGED
-    return len(values), float(values.mean()), ""
+    return len(values), effect, ""
 
 
 def _numbers(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
@@ -117,11 +118,7 @@ def _asked(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _at_once(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of some universes, whose seeds and runs are renamed: no two share one.
-
-    A number is none if it is finite though several of the runs that it compares diverged: they
-    cancel each other.
-    """
+    """The numbers of some universes, whose seeds and runs are renamed: no two share one."""
     quantity = QUANTITIES[claim.quantity]
     named = {
         name: rows.groupby([UNIVERSE, name]).ngroup() for name in ("seed", "run") if name in rows
@@ -132,13 +129,8 @@ def _at_once(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
     universe = own.drop_duplicates("seed").set_index("seed")[UNIVERSE].sort_index()
     number = quantity.per_seed(f"claims.{claim.id}.quantity", result).reindex(universe.index)
     found = pd.DataFrame({UNIVERSE: universe, "number": number, "why": ""})
-    if noted and "diverged" in own:
-        compared = pd.concat(noted)[["seed", "run"]].drop_duplicates()
-        lost = own.loc[own["diverged"].astype(bool), "run"]
-        count = compared.loc[compared["run"].isin(lost), "seed"].value_counts()
-        both = np.isfinite(found["number"]) & (count.reindex(found.index, fill_value=0) > 1)
-        found.loc[both, ["number", "why"]] = np.nan, BOTH_DIVERGED
-    return found
+    both = found.index.isin(both_diverged(number, noted))
+    return found.assign(why=found["why"].mask(both, BOTH_DIVERGED))
 
 
 def settings_in(universes: pd.DataFrame) -> pd.DataFrame:

@@ -26,14 +26,16 @@ def fisher_z(
     """Fisher's z of Pearson's correlation of log V with a value, over the runs of a seed.
 
     V is the synchronization index at the ends of runs, or another value: with ``{mean: V}``, its
-    mean over training. Runs that diverged and runs with V = 0 have no log V and are left out. NaN
-    for a seed with fewer than four runs, or without a spread. ``minus`` is subtracted: z of the
+    mean over training. Runs that diverged and runs with V = 0 have no log V and are left out, and
+    the verdict says how many: the correlation is that among runs that did neither. NaN for a seed
+    with fewer than four of them, or without a spread. ``minus`` is subtracted: z of the
     correlation to compare with.
     """
     import numpy as np
     import pandas as pd
 
     from verdicts.rows.run_values import per_run
+    from verdicts.rows.seed_values import note
     from verdicts.statistics.estimates import ROUNDING
 
     runs = per_run(rows, of)
@@ -41,6 +43,7 @@ def fisher_z(
     y = np.log(runs["value"].where(runs["value"] > 0)) if log else runs["value"]
     x = np.log(index_V.where(index_V > 0))
     finite = np.isfinite(x) & np.isfinite(y)
+    note(runs, ~finite)
     found = {}
     for seed, index in runs.groupby("seed").groups.items():
         kept = index[finite[index]]

@@ -47,7 +47,7 @@ def difference(
     """The value of the runs ``of`` − that of the runs ``minus``, by seed.
 
     Within a seed it is averaged over the fields ``over``, such as the topology. A seed in which one
-    side diverged is ±inf, against that side; 0 if both did.
+    side diverged is ±inf, against that side; one in which both did has no number.
     """
     return contrast(rows, [{"weight": 1, **of}, {"weight": -1, **minus}], value, over)
 
@@ -111,6 +111,7 @@ def weighted(term: Selection) -> tuple[float, dict[str, Any]]:
     "remaining_gap",
     unit="share of the gap",
     example="{of: {method: b}, than: {method: a}, to: {method: best}}",
+    ratio=True,
 )
 def remaining_gap(
     rows: pd.DataFrame,
@@ -119,19 +120,25 @@ def remaining_gap(
     to: Selection,
     value: Value = "accuracy",
     over: Sequence[Column] = (),
-) -> pd.Series:
-    """The share of a gap that remains: (``to`` − ``of``) / (``to`` − ``than``), by seed.
+) -> pd.DataFrame:
+    """The share of a gap that remains: the mean of ``to`` − ``of`` over that of ``to`` − ``than``.
 
-    Gaps are averaged over the fields ``over`` before they are divided. 0: the gap is closed; 1: it
-    is as wide as before. A seed without a gap to close is NaN. If ``of`` diverged, inf; if ``than``
-    did, 0; if both did, 1.
+    Both are means over all seeds and the fields ``over``. 0: the gap is closed; 1: it is as wide as
+    before. Not run if the mean gap is not above 0: there is none to close. A seed in which ``of``
+    or ``than`` diverged counts against it; one in which both did, or ``to`` did, has no number.
+    Columns: part, whole, by seed.
     """
     import numpy as np
+    import pandas as pd
 
-    ours = difference(rows, to, of, value, over)
-    theirs = difference(rows, to, than, value, over).reindex(ours.index)
-    ours, theirs = ours.copy(), theirs.where(theirs > 0)
-    with np.errstate(invalid="ignore"):
-        share = ours / theirs
-    share[np.isinf(ours) & np.isinf(theirs)] = 1.0
-    return share
+    part = difference(rows, to, of, value, over)
+    whole = difference(rows, to, than, value, over).reindex(part.index)
+    both = pd.DataFrame({"part": part, "whole": whole})
+    # If both are infinite, two of the three diverged, or the end of the gap did.
+    both[np.isinf(both).all(axis=1)] = np.nan
+    gap = both["whole"][np.isfinite(both["whole"])]
+    if len(gap) and not gap.mean() > 0:
+        raise UserError(
+            f"remaining_gap: there is none to close; {dict(to)} is not above {dict(than)}."
+        )
+    return both

@@ -47,7 +47,7 @@ def log_spread_ratio(
 ) -> pd.Series:
     """The natural logarithm of spread(``of``) / spread(``to``), by seed.
 
-    ±inf if a run of one side diverged; 0 if runs of both did.
+    ±inf if a run of one side diverged; no number if runs of both did.
     """
     import numpy as np
     import pandas as pd

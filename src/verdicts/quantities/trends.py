@@ -39,8 +39,8 @@ def slope(
     With ``best``, runs are those at the best value of that field: each p at its own best γ
     (``best_fields.at_best``).
 
-    A run that diverged makes the slope infinite, in the direction of its value; 0 if such runs pull
-    both ways. NaN for a seed with a missing run.
+    A run that diverged makes the slope infinite, in the direction of its value. NaN if such runs
+    pull both ways, and for a seed with a missing run.
     """
     import numpy as np
 
@@ -89,18 +89,22 @@ def slope_on_V(
     """The least-squares slope of the value on log V over the runs of a seed.
 
     V is that at the ends of runs, or another value, such as ``{mean: V}``. Runs that diverged and
-    runs with V = 0 have no log V and are left out. NaN for a seed with fewer than three runs.
+    runs with V = 0 have no log V and are left out, and the verdict says how many: the slope is that
+    among runs that did neither. NaN for a seed with fewer than three of them.
     """
     import numpy as np
     import pandas as pd
 
     from verdicts.rows.run_values import per_run
+    from verdicts.rows.seed_values import note
 
     runs = per_run(rows, value)
     runs["log_V"] = np.log(per_run(rows, V)["value"].where(lambda each: each > 0))
+    finite = np.isfinite(runs["log_V"]) & np.isfinite(runs["value"])
+    note(runs, ~finite)
     found = {}
     for seed, group in runs.groupby("seed"):
-        shown = group[np.isfinite(group["log_V"]) & np.isfinite(group["value"])]
+        shown = group[finite[group.index]]
         y = shown["value"].to_numpy(float)
         y = np.log(y) if log else y
         found[seed] = slope_of(shown["log_V"].to_numpy(), y) if len(shown) >= 3 else np.nan

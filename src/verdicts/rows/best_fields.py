@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -44,7 +45,7 @@ def at_best(
         raise UserError(f"best: there is no column {missing[0]!r}.{nearest(missing[0], rows)}")
     choosing = rows[rows[FIRST_LOOK]] if FIRST_LOOK in rows else rows
     if by is not None:
-        runs = per_run(choosing, by)
+        runs = per_run(choosing, by, worst=math.nan)
         runs["score"] = runs["value"] if best_is == "max" else -runs["value"]
     elif highest_is_best(value):
         runs = final(choosing)

@@ -14,6 +14,15 @@ def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.loc[rows.groupby("run")["step"].idxmax()]
 
 
+def since_the_row_before(rows: pd.DataFrame) -> pd.Series:
+    """The steps that each row of a run stands for: those since the run's row before it.
+
+    ``rows`` are sorted by step. They weight a mean over training; a row at step 0 stands for none:
+    what holds before any step says nothing of a method.
+    """
+    return rows.groupby("run")["step"].diff().fillna(rows["step"])
+
+
 def final(metrics: pd.DataFrame) -> pd.DataFrame:
     """The last evaluation of every run; accuracies and losses of a diverged run are NaN.
 

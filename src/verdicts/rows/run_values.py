@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 Value = str | Mapping[str, object]
 """A column, a name in ``VALUES``, or a mapping of one name to its argument, such as
 ``{mean: loss}`` or ``{epochs_to_accuracy: 90}``. The largest, smallest or mean value of a column
-may be that of a phase, by shares of a run's steps: ``{mean: loss, from: 0.5, to: 1}``."""
+over training (``max``, ``min``, ``mean``) leaves out step 0, and a mean weights each evaluation by
+the steps since the one before. It may be that of a phase, by shares of a run's steps:
+``{mean: loss, from: 0.5, to: 1}``."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,9 @@ class RunValue:
     #: From all evaluations, sorted by step, the last ones, and the argument: a Series indexed by
     #: run.
     read: Callable[..., pd.Series]
-    #: The value of a diverged run: the worst that there is; NaN if nothing is worse.
-    worst: float
+    #: The value of a diverged run: the worst that there is; NaN if no value is better than another;
+    #: None if that is not known.
+    worst: float | None
     #: Whether ``read`` takes an argument.
     argument: bool = False
     #: In words; empty if it has none, or if it is not known.
@@ -40,6 +43,9 @@ VALUES: Registry[RunValue] = Registry("value")
 
 SHARE = "share of 1"
 
+HIGH, LOW = ("accuracy", "score", "return", "reward"), ("loss", "error")
+"""Words in the name of a column whose best values are high, or low."""
+
 UNITS: dict[str, str] = {}
 """The units of columns, in words, where they are known."""
 
@@ -48,24 +54,34 @@ IN_POINTS: dict[str, str] = {}
 
 
 def _over_evaluations(how: str) -> RunValue:
-    """The largest, smallest or mean value of a column over the evaluations of each run.
+    """The largest, smallest or mean value of a column over the training of each run.
 
-    Its worst is that of the value with the column's name, if there is one. With ``phase``, the two
-    ends of a share of the run's steps, the evaluations are those after steps of the phase: the one
-    before all steps belongs to a phase that begins with the run.
+    That is over the evaluations after steps: the one before any step says nothing of a method. In
+    the mean, each counts for the steps since the one before it that has a value. With ``phase``,
+    the two ends of a share of the run's steps, the evaluations are those after steps of the phase.
+    A table without steps has one row for each run. The worst is that of the column.
     """
 
     def read(
         rows: pd.DataFrame, last: pd.DataFrame, column: str, phase: tuple[float, float] = (0, 1)
     ) -> pd.Series:
-        if phase != (0, 1):
-            start, end = phase
-            share = rows["step"] / rows.groupby("run")["step"].transform("max")
-            rows = rows[((share > start) | (start == 0)) & (share <= end)]
-        return rows.groupby("run")[column].agg(how)
+        from verdicts.rows.evaluations import since_the_row_before
 
-    read.__doc__ = f"The {how} of the column x over the evaluations of a run."
-    return RunValue(read, math.nan, True)
+        if "step" not in rows:
+            return rows.set_index("run")[column]
+        start, end = phase
+        share = rows["step"] / rows.groupby("run")["step"].transform("max")
+        rows = rows.assign(share=share, value=as_numbers(rows[column], column))
+        rows = rows[rows["value"].notna()]
+        rows = rows.assign(weight=since_the_row_before(rows))
+        rows = rows[(rows["weight"] > 0) & (rows["share"] > start) & (rows["share"] <= end)]
+        if how != "mean":
+            return rows.groupby("run")["value"].agg(how)
+        weighted = rows["weight"] * rows["value"]
+        return weighted.groupby(rows["run"]).sum() / rows.groupby("run")["weight"].sum()
+
+    read.__doc__ = f"The {how} of the column x over the training of a run, after its first step."
+    return RunValue(read, None, True)
 
 
 _OVER_EVALUATIONS = ("max", "min", "mean")
@@ -74,21 +90,22 @@ for _how in _OVER_EVALUATIONS:
     VALUES.add(_how, _over_evaluations(_how))
 
 
-def per_run(metrics: pd.DataFrame, value: Value) -> pd.DataFrame:
+def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> pd.DataFrame:
     """The last evaluation of every run, with its number in the column ``value``.
 
-    A diverged run has the value's worst: −inf for an accuracy, inf for a loss or a time, and NaN
-    for a column that is no registered value. In a table without the column ``run``, each row is a
-    run, and ``value`` is a column. Raises a UserError for an unknown name, and for an argument too
-    many or too few.
+    A diverged run has ``worst``, by default the value's: −inf for an accuracy, inf for a loss or a
+    time (``worst_of``). In a table without the column ``run``, each row is a run, and ``value`` is
+    a column. Raises a UserError for an unknown name, for an argument too many or too few, and for a
+    diverged run of a value whose worst is not known.
     """
     if "run" not in metrics:
         if not isinstance(value, str):
             raise UserError(f"value: {dict(value)!r} needs the column 'run', which the rows lack.")
         if value not in metrics:
             raise UserError(f"value: there is no column {value!r}.{nearest(value, metrics)}")
-        numbers = as_numbers(metrics[value], value)
-        return metrics.assign(value=numbers, run=metrics.index.astype(str))
+        last = metrics.assign(run=metrics.index.astype(str))
+        found = as_numbers(metrics[value], value)
+        return last.assign(value=_with_diverged(found, last, worst or worst_of(value), value))
     from verdicts.rows.evaluations import final
 
     order = ["run", "step"] if "step" in metrics else ["run"]
@@ -102,9 +119,40 @@ def per_run(metrics: pd.DataFrame, value: Value) -> pd.DataFrame:
             f"value: {value!r} needs the column {error}, which the rows lack."
         ) from None
     found = as_numbers(found, said(value))
-    if "diverged" in last:
-        found = found.mask(last["diverged"].astype(bool), entry.worst)
-    return last.assign(value=found)
+    return last.assign(value=_with_diverged(found, last, worst or entry.worst, value))
+
+
+def _with_diverged(
+    found: pd.Series, last: pd.DataFrame, worst: float | None, value: Value
+) -> pd.Series:
+    """The values of runs, those of diverged ones the worst; a UserError if that is not known.
+
+    A diverged run may have ±inf in the table, which tells which end is the worst.
+    """
+    lost = last["diverged"].astype(bool) if "diverged" in last else None
+    if lost is None or not lost.any():
+        return found
+    if worst is None:
+        if not found[lost].isin([math.inf, -math.inf]).all():
+            raise UserError(
+                f"value: runs diverged, and whether a high or a low {said(value)!r} is better is "
+                "not known; give them inf or -inf in the table."
+            )
+        return found
+    return found.mask(lost, worst)
+
+
+def worst_of(column: str) -> float | None:
+    """The value of a diverged run in a column: that of the registered value of its name.
+
+    Else −inf if its name has a word of ``HIGH``, inf if it has one of ``LOW``, and None if neither.
+    """
+    if column in VALUES:
+        return VALUES[column].worst
+    for words, worst in ((LOW, math.inf), (HIGH, -math.inf)):
+        if any(word in column for word in words):
+            return worst
+    return None
 
 
 def as_numbers(values: pd.Series, key: str) -> pd.Series:
@@ -154,8 +202,8 @@ def column_of(value: Value) -> str | None:
 def highest_is_best(value: Value) -> bool:
     """Whether a higher value is better: an accuracy. A UserError if that is not known."""
     known = isinstance(value, Mapping) or value in VALUES
-    worst = parsed(value)[0].worst if known else math.nan
-    if math.isnan(worst):
+    worst = parsed(value)[0].worst if known else None
+    if worst is None or math.isnan(worst):
         raise UserError(f"best: whether a high or a low {value!r} is better is not known.")
     return worst == -math.inf
 
@@ -192,13 +240,13 @@ def parsed(value: Value, columns: Collection[str] = ()) -> tuple[RunValue, list[
     if name not in VALUES:
         if arguments or name not in columns:
             raise unknown("value", name, [*VALUES, *(() if arguments else columns)])
-        return RunValue(at_the_end(name), math.nan), []
+        return RunValue(at_the_end(name), worst_of(name)), []
     if VALUES[name].argument != bool(arguments):
         needs = "an argument (NAME: x)" if VALUES[name].argument else "no argument"
         raise UserError(f"value: {name!r} takes {needs}.")
     entry = VALUES[name]
-    if name in _OVER_EVALUATIONS and arguments[0] in VALUES:
-        entry = replace(entry, worst=VALUES[str(arguments[0])].worst)
+    if name in _OVER_EVALUATIONS:
+        entry = replace(entry, worst=worst_of(str(arguments[0])))
     return entry, arguments
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -22,7 +22,10 @@ _NOTED: ContextVar[list[pd.DataFrame] | None] = ContextVar("noted", default=None
 
 @contextmanager
 def noted_runs() -> Iterator[list[pd.DataFrame]]:
-    """A list of the runs that are put side by side meanwhile: ``seed``, ``run``, ``value``."""
+    """A list of the runs that are put side by side meanwhile: ``seed``, ``run``, ``value``.
+
+    Also ``diverged``, and ``left_out``: whether a quantity can't use a run (log V where V is 0).
+    """
     noted: list[pd.DataFrame] = []
     token = _NOTED.set(noted)
     try:
@@ -51,9 +54,15 @@ def runs_by_seed(rows: pd.DataFrame, value: Value, over: Sequence[str] = ()) -> 
     same = runs[runs.duplicated(["seed", "key"], keep=False)].sort_values(["seed", "run"])
     if len(same):
         raise UserError(f"over: {_same_seed(rows, same, value)}")
-    if (noted := _NOTED.get()) is not None:
-        noted.append(runs[["seed", "run", "value"]])
+    note(runs)
     return runs
+
+
+def note(runs: pd.DataFrame, left_out: pd.Series | bool = False) -> None:
+    """Note runs with their ``value``, and which of them a quantity leaves out."""
+    if (noted := _NOTED.get()) is not None:
+        lost = runs["diverged"].astype(bool) if "diverged" in runs else False
+        noted.append(runs[["seed", "run", "value"]].assign(diverged=lost, left_out=left_out))
 
 
 def _same_seed(rows: pd.DataFrame, same: pd.DataFrame, value: Value) -> str:
@@ -141,11 +150,35 @@ def _without_key(table: pd.DataFrame) -> bool:
 
 
 def total(values: np.ndarray) -> np.ndarray:
-    """The sum along the first axis; NaN with a NaN, 0 for infinities of both signs."""
+    """The sum along the first axis, and with it the one rule of diverged runs.
+
+    A diverged run has an infinite value (``per_run``). If runs of one side diverged, so is the sum,
+    against that side. If runs of both did, it is NaN, as with a missing value: that is no
+    comparison (``both_diverged`` tells it apart).
+    """
     with np.errstate(invalid="ignore"):
-        found = np.sum(values, axis=0)
-    both = np.isposinf(values).any(axis=0) & np.isneginf(values).any(axis=0)
-    return np.where(both & ~np.isnan(values).any(axis=0), 0.0, found)
+        return np.sum(values, axis=0)
+
+
+def both_diverged(numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> list[int]:
+    """The seeds without a number since runs of both sides diverged, or never got there.
+
+    ``numbers`` are those of a quantity by seed, and ``noted`` the runs that it compared. No run or
+    value of such a seed is missing, and two values are infinite at least.
+    """
+    lost = set(numbers.index[numbers.isna()])
+    if not lost or not noted:
+        return []
+    runs = pd.concat(noted).drop_duplicates(["seed", "run"])
+    lost -= lacking_a_run(lost, noted) | set(runs.loc[runs["value"].isna(), "seed"])
+    infinite = runs.loc[np.isinf(runs["value"]), "seed"].value_counts()
+    return sorted(seed for seed in lost if infinite.get(seed, 0) > 1)
+
+
+def lacking_a_run(seeds: Iterable[int], noted: Sequence[pd.DataFrame]) -> set[int]:
+    """Those of ``seeds`` of which some side of a comparison has fewer runs than of other seeds."""
+    counts = [runs["seed"].value_counts() for runs in noted]
+    return {seed for seed in seeds if any(each.get(seed, 0) < each.max() for each in counts)}
 
 
 def mean_over(table: pd.DataFrame) -> pd.Series:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from verdicts.statistics.estimates import exceeds
+
 
 def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
     """The first ``x`` at which ``y``, linear between points, reaches ``target`` from below.
 
-    inf if it never does. A NaN in ``y`` reaches nothing.
+    A point that is off the target by rounding alone is at it. inf if ``y`` never reaches it; a NaN
+    in ``y`` reaches nothing.
     """
-    reached = np.flatnonzero(y >= target)
+    reached = np.flatnonzero(~(exceeds(-y, -target) | np.isnan(y)))
     if not len(reached):
         return np.inf
     k = reached[0]
     if k == 0 or not np.isfinite(y[k - 1]):
         return float(x[k])
-    share = (target - y[k - 1]) / (y[k] - y[k - 1])
+    share = min(1.0, (target - y[k - 1]) / (y[k] - y[k - 1]))
     return float(x[k - 1] + share * (x[k] - x[k - 1]))
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from verdicts.statistics.estimates import ALPHA
+from verdicts.statistics.estimates import ALPHA, exceeds
 from verdicts.statistics.evidence import signed_ranks
 from verdicts.statistics.expectation import Expectation
 
@@ -19,7 +19,7 @@ def sides(effects: pd.Series, expectation: Expectation) -> np.ndarray:
     """1: beyond the margin as claimed; −1: the other way; 0: within the margin."""
     off = expectation.toward(effects).to_numpy(dtype=float)
     margin = expectation.margin or 0.0
-    return np.where(off > margin, 1, np.where(off < -margin, -1, 0))
+    return np.where(exceeds(off, margin), 1, np.where(exceeds(-off, margin), -1, 0))
 
 
 def share_interval(number: int, count: int) -> tuple[float, float]:

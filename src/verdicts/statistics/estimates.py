@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,15 @@ FEWEST = 3
 
 ROUNDING = 1e-9
 """A spread below this share of the values is rounding error."""
+
+
+def exceeds(value: Any, limit: float) -> Any:
+    """Whether a value, or each of an array, is above a limit by more than rounding.
+
+    94 · 0.01 is not 0.94 in floats: numbers that are equal where they are written, or counted, may
+    differ in the last digit.
+    """
+    return value > limit + ROUNDING * abs(limit)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,12 @@
 """What one number per seed says about an expectation: an estimate, an interval and p values.
 
-Below ``EXACT_FROM`` seeds the p values are Student's t test's, from there on the sign-flip test's.
-Where a value is infinite (a run diverged), values are replaced by signed ranks: the p values are
-those of Wilcoxon's signed-rank test, exact, and the estimate is the median.
+Below ``EXACT_FROM`` seeds the p values are Student's t test's, from there on the sign-flip test's,
+and so they are where all seeds have the same value. Where a value is infinite (a run diverged),
+values are replaced by signed ranks: the p values are those of Wilcoxon's signed-rank test, exact,
+and the estimate is the median.
+
+A ratio of means has two numbers per seed, a part and a whole. That it is θ is tested on part − θ ·
+whole, and its interval has all θ that are not rejected so (Fieller 1954, by the test that decides).
 """
 
 from __future__ import annotations
@@ -23,7 +27,10 @@ Test = Callable[[np.ndarray], float]
 """The one-sided p value of a positive centre."""
 
 RANKED_FROM = 6
-"""Fewer ranks can't have a two-sided p value below 5 %."""
+"""Fewer ranks or signs can't have a two-sided p value below 5 %."""
+
+WIDEST = 1e6
+"""An interval of a ratio that reaches so many times its first step is unbounded."""
 
 
 @dataclass(frozen=True)
@@ -62,32 +69,38 @@ class Evidence:
     looks: int | None = None
     """How many looks were taken; None without a plan."""
     left_out: str = ""
-    """Which seeds have no value although they have runs, and why; empty if there are none."""
+    """In which seeds runs diverged, and which seeds or runs do not count, and why; or empty."""
 
 
 def evidence(
     values: np.ndarray, expectation: Expectation, sign_test: Test = sign_flip.upper_tail
 ) -> Evidence:
-    """The evidence in one value per seed; NaN is a seed without a value.
+    """The evidence in one value per seed, or in a part and a whole per seed: ``[seeds, 2]``.
 
-    ``sign_test`` is used from ``EXACT_FROM`` seeds on; simulations have a faster one.
+    NaN is a seed without a value. Wholes have a positive mean. ``sign_test`` is used from
+    ``EXACT_FROM`` seeds on; simulations have a faster one.
     """
-    found = np.asarray(values, dtype=float)
-    found = found[~np.isnan(found)]
-    infinite = int(np.count_nonzero(np.isinf(found)))
-    count = len(found)
-    off = found - expectation.value
-    tail = sign_test if count >= EXACT_FROM else _t_tail
+    given = np.asarray(values, dtype=float)
+    ratio = given.ndim == 2
+    given = given[~np.isnan(given).any(axis=1)] if ratio else given[~np.isnan(given)]
+    found, whole = _scaled(given) if ratio else (given, np.ones(len(given)))
+    off = found - (expectation.value * whole if expectation.value else 0.0)
+    infinite = int(np.count_nonzero(np.isinf(off)))
+    count = len(off)
+    size = float(np.abs([*found, expectation.value]).max())
+    finite = count >= FEWEST and not infinite
+    constant = finite and bool(_rounding(off - off.mean(), size).all())
+    tail = sign_test if count >= EXACT_FROM or constant else _t_tail
     tail = _rank_tail if infinite else tail
-    usable = count >= FEWEST and (infinite > 0 or not _constant(found, expectation.value))
     p_t = p_flip = p_difference = p = p_equivalent = float("nan")
     side = 1
-    if usable:
+    if count >= FEWEST:
+        off = np.where(_rounding(off, size), 0.0, off) if constant else off
         p_difference, side = _two_sided(tail, off)
-        p_t = float("nan") if infinite else _two_sided(_t_tail, off)[0]
+        p_t = float("nan") if infinite or constant else _two_sided(_t_tail, off)[0]
         p_flip = p_difference if tail is sign_test else float("nan")
-        p, p_equivalent = _deciding(off, expectation, tail, p_difference)
-    estimate, low, high = _interval(found)
+        p, p_equivalent = _deciding(off, whole, expectation, tail, p_difference, constant=constant)
+    estimate, low, high = _interval_of_ratio(found, whole, tail) if ratio else _interval(found)
     return Evidence(
         expectation=expectation,
         pairs=count,
@@ -95,36 +108,50 @@ def evidence(
         estimate=estimate,
         low=low,
         high=high,
-        spread=float(found.std(ddof=1)) if count > 1 and not infinite else float("nan"),
+        spread=float(off.std(ddof=1)) * (not constant) if count > 1 and not infinite else np.nan,
         side=side,
         p_t=p_t,
         p_sign_flip=p_flip,
         p=p,
         p_equivalent=p_equivalent,
-        obstacle=_obstacle(found, infinite, usable, expectation),
+        obstacle=_obstacle(count, infinite, expectation, constant=constant),
     )
+
+
+def _scaled(given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Parts and wholes over the mean whole: the mean of the parts is then the ratio of means."""
+    part, whole = given.T
+    finite = whole[np.isfinite(whole)]
+    scale = float(finite.mean()) if len(finite) else 1.0
+    return part / scale, whole / scale
 
 
 def _deciding(
     off: np.ndarray,
+    whole: np.ndarray,
     expectation: Expectation,
     tail: Test,
     difference: float,
+    *,
+    constant: bool,
 ) -> tuple[float, float]:
     """The p values ``p`` and ``p_equivalent`` of the distances from the expected value.
 
-    ``difference`` is the two-sided p value of a difference from it.
+    A margin counts in units of ``whole``, which are 1 but for a ratio. ``difference`` is the
+    two-sided p value of a difference from the expected value.
     """
-    margin = expectation.margin
     if expectation.relation == "paper" and np.isinf(off).any():
         return float("nan"), float("nan")
-    within = float("nan") if margin is None else max(tail(off + margin), tail(margin - off))
-    if expectation.relation == "paper":
+    if expectation.margin is None:
+        return difference, float("nan")
+    margin = np.where(np.isinf(off), 0.0, expectation.margin * whole)
+    within = max(tail(off + margin), tail(margin - off))
+    if expectation.relation == "paper" and not constant:
         # The paper's value has the spread of a seed, as in a prediction interval.
         error = off.std(ddof=1) * np.sqrt(1 + 1 / len(off))
-        beyond = (abs(off.mean()) - margin) / error
+        beyond = (abs(off.mean()) - expectation.margin) / error
         return min(1.0, 2 * _student(-beyond, len(off) - 1)), within
-    if expectation.relation == "near":
+    if not expectation.directed:
         outside = min(tail(off - margin), tail(-off - margin))
         return min(1.0, 2 * outside), within
     return difference, within
@@ -148,10 +175,13 @@ def _rank_tail(values: np.ndarray) -> float:
 
 
 def signed_ranks(values: np.ndarray) -> np.ndarray:
-    """The ranks of the absolute values, with the signs of the values; ties share their mean."""
+    """The ranks of the absolute values, with the signs of the values; ties share their mean.
+
+    Values that differ by rounding alone are ties.
+    """
     from scipy.stats import rankdata
 
-    return np.sign(values) * rankdata(np.abs(values))
+    return np.sign(values) * rankdata([float(f"{size:.9e}") for size in np.abs(values)])
 
 
 def _student(t: float, freedom: int) -> float:
@@ -171,6 +201,38 @@ def _interval(values: np.ndarray) -> tuple[float, float, float]:
     return found.mean, found.mean - found.half_width, found.mean + found.half_width
 
 
+def _interval_of_ratio(
+    part: np.ndarray, whole: np.ndarray, tail: Test
+) -> tuple[float, float, float]:
+    """The ratio of the means, and the interval of all θ that part − θ · whole does not reject.
+
+    That of the medians, and no interval, where runs diverged.
+    """
+    if not len(part):
+        return (float("nan"),) * 3
+    if np.isinf(part).any() or np.isinf(whole).any():
+        return float(np.median(part) / np.median(whole)), float("nan"), float("nan")
+    ratio = float(part.mean() / whole.mean())
+    if len(part) < FEWEST:
+        return ratio, float("nan"), float("nan")
+    step = estimate(part - ratio * whole).half_width
+
+    def end(way: int) -> float:
+        """The last θ on one side that is not rejected."""
+        inner, outer = 0.0, step
+        while _two_sided(tail, part - (ratio + way * outer) * whole)[0] > ALPHA:
+            inner, outer = outer, 2 * outer
+            if outer > WIDEST * step:
+                return way * np.inf
+        while outer - inner > 1e-4 * outer:
+            middle = (inner + outer) / 2
+            kept = _two_sided(tail, part - (ratio + way * middle) * whole)[0] > ALPHA
+            inner, outer = (middle, outer) if kept else (inner, middle)
+        return ratio + way * inner
+
+    return (ratio, end(-1), end(1)) if step else (ratio, ratio, ratio)
+
+
 def median_interval(values: np.ndarray) -> tuple[float, float, float]:
     """The median of sorted values, and the order statistics that enclose it with 95 %."""
     from scipy.special import bdtr
@@ -186,19 +248,17 @@ def median_interval(values: np.ndarray) -> tuple[float, float, float]:
     return median, float(values[inner[-1] - 1]), float(values[-inner[-1]])
 
 
-def _constant(values: np.ndarray, expected: float) -> bool:
-    """Whether the values differ by no more than rounding errors."""
-    size = max(np.abs(values).max(), abs(expected))
-    return bool(values.std(ddof=1) <= ROUNDING * size)
+def _rounding(differences: np.ndarray, size: float) -> np.ndarray:
+    """Which differences between values of this size are no more than rounding errors."""
+    return np.abs(differences) <= ROUNDING * size
 
 
-def _obstacle(found: np.ndarray, infinite: int, usable: bool, expectation: Expectation) -> str:
-    count = len(found)
+def _obstacle(count: int, infinite: int, expectation: Expectation, *, constant: bool) -> str:
     if count < FEWEST:
         seeds = "1 seed" if count == 1 else f"{count} seeds"
         return f"too few seeds: {seeds}; a verdict takes {FEWEST}"
-    if not usable:
-        return "all seeds have the same value, so nothing is known of their spread"
+    if constant and count < RANKED_FROM:
+        return f"all {count} seeds have the same value, and a test of signs takes {RANKED_FROM}"
     if infinite and expectation.relation == "paper":
         return f"{infinite} of {count} values are infinite: runs diverged"
     if infinite and count < RANKED_FROM:

@@ -8,11 +8,11 @@ equivalence (``p_equivalent``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from verdicts.statistics.cases import hardest
-from verdicts.statistics.estimates import ALPHA
+from verdicts.statistics.estimates import ALPHA, ROUNDING, exceeds
 from verdicts.statistics.evidence import Evidence
 from verdicts.statistics.holm import adjusted
 
@@ -74,6 +74,26 @@ def judge(family: Sequence[Evidence]) -> list[Verdict]:
         both = each.expectation.directed and verdict in (HOLDS, FAILS) and q <= ALPHA
         found.append(Verdict(verdict, reason, each, p, q, len(family), below_margin=both))
     return found
+
+
+def judge_exact(found: Evidence) -> Verdict:
+    """The verdict on a number that is the same in all seeds, by its value: nothing is sampled.
+
+    A direction holds or fails, and is equivalent within the margin; ``near`` and ``paper`` hold
+    within the margin, the margin included.
+    """
+    expected = found.expectation
+    off = found.estimate - expected.value
+    inside = expected.margin is not None and not exceeds(abs(off), expected.margin)
+    toward = off if expected.relation == "above" else -off
+    size = max(abs(found.estimate), abs(expected.value))
+    if expected.directed:
+        right = HOLDS if toward > ROUNDING * size else FAILS
+        verdict = EQUIVALENT if inside else right
+    else:
+        verdict = HOLDS if inside else FAILS
+    none = dict.fromkeys(("p", "p_t", "p_sign_flip", "p_equivalent"), float("nan"))
+    return Verdict(verdict, "exact: its value decides", replace(found, **none))  # type: ignore[arg-type]
 
 
 def judge_cases(cases: pd.DataFrame) -> Verdict:

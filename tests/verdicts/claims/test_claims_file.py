@@ -9,6 +9,7 @@ from verdicts.statistics.expectation import Expectation
 
 pytestmark = pytest.mark.usefixtures("quantities")
 
+GAP = {"of": {"method": "b"}, "than": {"method": "a"}, "to": {"method": "best"}}
 GATE = {"column": "score", "take": "min", "above": 1, "else": "untrained"}
 
 
@@ -144,6 +145,18 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
             {"above": None, "cells": {"x": {"p": 1}}, "every_cell": True},
             r"claims\.a\.cells\.x: one of above, below, near, paper is missing",
         ),
+        (
+            {"exact": True, "looks": [3, 6]},
+            r"claims\.a\.exact: not allowed with 'looks', 'universes'",
+        ),
+        (
+            {"exact": True, "universes": {}},
+            r"claims\.a\.exact: not allowed with 'looks', 'universes'",
+        ),
+        (
+            {"quantity": "remaining_gap", "with": GAP, "universes": {}},
+            r"claims\.a\.universes: 'remaining_gap' is a ratio of means over seeds",
+        ),
         ({"cells": {"x": {"above": 1, "near": 1}}}, r"claims\.a\.cells\.x: above and near are bo"),
     ],
 )
@@ -196,6 +209,10 @@ def test_mistakes_in_the_arguments_of_a_quantity(tmp_path, quantity, arguments, 
         (
             {"column": None, "quantity": "within", "with": {"limit": 1}},
             r"gates\.g\.quantity: 'within' has cases; a gate needs numbers",
+        ),
+        (
+            {"column": None, "quantity": "remaining_gap", "with": GAP},
+            r"gates\.g\.quantity: 'remaining_gap' has no number of one seed; a gate needs numbers",
         ),
     ],
 )

@@ -54,6 +54,10 @@ def test_one_name_needs_no_list(tmp_path):
             "'b' can't be pooled: it is about universes, not about seeds",
         ),
         (
+            {"b": {"exact": True}, "p": pool("b")},
+            "'b' can't be pooled: it has no number of each seed that varies",
+        ),
+        (
             {"b": {"unit": "points"}, "p": pool("b")},
             "'b' can't be pooled: its unit is 'points', and that of 'p' is ''",
         ),

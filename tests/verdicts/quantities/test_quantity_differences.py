@@ -45,7 +45,17 @@ def test_divergence_counts_against_its_method(value, of_ngo, of_gossip):
     found = difference(rows, NGO, GOSSIP, value)
     assert found[1] == of_ngo
     assert found[2] == of_gossip
-    assert found[3] == 0
+    assert math.isnan(found[3])  # both: no comparison
+
+
+def test_a_graph_on_which_both_diverged_leaves_its_seed_no_comparison():
+    rows = joined(
+        pairs([0.5, 0.5], [0.4, 0.4], topology="ring", lost_ours=(0,), lost_theirs=(0,)),
+        pairs([0.5, 0.5], [0.4, 0.4], topology="complete", lost_theirs=(0, 1)),
+    )
+    found = difference(rows, NGO, GOSSIP, over=["topology"])
+    assert math.isnan(found[0])
+    assert found[1] == INF
 
 
 def test_log_ratios():
@@ -105,21 +115,32 @@ def gap(ngo, gossip, centralized, **lost):
         pairs([ngo], [gossip], topology="ring", **lost),
         table(ended(method="centralized", accuracy=centralized)),
     )
-    return remaining_gap(rows, NGO, GOSSIP, CENTRALIZED, over=["topology"])[0]
+    return remaining_gap(rows, NGO, GOSSIP, CENTRALIZED, over=["topology"]).loc[0].tolist()
 
 
-def test_the_share_of_a_gap_that_remains():
-    assert gap(0.7, 0.6, 0.8) == pytest.approx(0.5)
-    assert gap(0.5, 0.6, 0.8) == pytest.approx(1.5)
-    assert gap(0.9, 0.6, 0.8) == pytest.approx(-0.5)
+def test_the_two_parts_of_a_gap_that_remains():
+    assert gap(0.7, 0.6, 0.8) == pytest.approx([10, 20])
+    assert gap(0.9, 0.6, 0.8) == pytest.approx([-10, 20])
 
 
-def test_without_a_gap_there_is_no_share():
-    assert math.isnan(gap(0.9, 0.8, 0.8))
-    assert math.isnan(gap(0.9, 0.85, 0.8))
+def test_a_remaining_gap_drops_no_seed_for_its_result():
+    rows = joined(
+        pairs([0.7, 0.9], [0.6, 0.85], topology="ring"),
+        table(*(ended(method="centralized", seed=seed, accuracy=0.8) for seed in (0, 1))),
+    )
+    found = remaining_gap(rows, NGO, GOSSIP, CENTRALIZED, over=["topology"])
+    assert found["part"].tolist() == pytest.approx([10, -10])
+    assert found["whole"].tolist() == pytest.approx([20, -5])  # there, gossip is the best
 
 
-def test_the_share_of_a_diverged_run():
-    assert gap(0.7, 0.6, 0.8, lost_ours=(0,)) == INF
-    assert gap(0.7, 0.6, 0.8, lost_theirs=(0,)) == 0
-    assert gap(0.7, 0.6, 0.8, lost_ours=(0,), lost_theirs=(0,)) == 1
+def test_without_a_gap_there_is_nothing_to_close():
+    for gossip in (0.8, 0.85):
+        with pytest.raises(UserError, match="^remaining_gap: there is none to close; [^\n]*$"):
+            gap(0.9, gossip, 0.8)
+
+
+def test_the_gap_of_a_diverged_run_counts_against_it():
+    assert gap(0.7, 0.6, 0.8, lost_ours=(0,)) == pytest.approx([INF, 20])
+    assert gap(0.7, 0.6, 0.8, lost_theirs=(0,)) == pytest.approx([10, INF])
+    both = gap(0.7, 0.6, 0.8, lost_ours=(0,), lost_theirs=(0,))
+    assert both == pytest.approx([math.nan] * 2, nan_ok=True)

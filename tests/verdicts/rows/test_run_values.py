@@ -18,23 +18,32 @@ CURVES = pd.DataFrame(
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [("score", [3, 5]), ({"max": "score"}, [8, 5]), ({"min": "score"}, [1, 2]),
-     ({"mean": "score"}, [4, 3])],
+    [("score", [3, 5]), ({"max": "score"}, [8, 5]), ({"min": "score"}, [3, 2]),
+     ({"mean": "score"}, [5.5, 3.5])],
 )  # fmt: skip
-def test_a_column_at_the_end_or_over_all_evaluations(value, expected):
+def test_a_column_at_the_end_or_over_training_without_step_0(value, expected):
     assert per_run(CURVES, value)["value"].tolist() == expected
 
 
 @pytest.mark.parametrize(
     ("phase", "expected"),
-    [({"from": 0, "to": 1}, [4, 3]), ({"to": 0.5}, [4.5, 2]), ({"from": 0.5}, [3, 5]),
-     ({"from": 0.2, "to": 0.6}, [8, 2]), ({"to": 0.4}, [1, 2])],
+    [({"from": 0, "to": 1}, [5.5, 3.5]), ({"to": 0.5}, [8, 2]), ({"from": 0.5}, [3, 5]),
+     ({"from": 0.2, "to": 0.6}, [8, 2])],
 )  # fmt: skip
 def test_a_mean_of_a_phase_is_over_the_evaluations_after_its_steps(phase, expected):
     assert per_run(CURVES, {"mean": "score", **phase})["value"].tolist() == expected
 
 
+def test_a_mean_over_training_weights_each_evaluation_by_the_steps_before_it():
+    steps, scores = [0, 10, 100, 400], [7.0, 1.0, 2.0, 4.0]
+    rows = pd.DataFrame({"run": "a", "seed": 0, "step": steps, "score": scores})
+    assert per_run(rows, {"mean": "score"})["value"].item() == (10 * 1 + 90 * 2 + 300 * 4) / 400
+    rows.loc[2, "score"] = math.nan  # not measured: the next counts for its steps
+    assert per_run(rows, {"mean": "score"})["value"].item() == (10 * 1 + 390 * 4) / 400
+
+
 def test_a_phase_without_evaluations_has_no_value():
+    assert per_run(CURVES, {"mean": "score", "to": 0.4})["value"].isna().all()
     assert per_run(CURVES, {"mean": "score", "from": 0.6, "to": 0.9})["value"].isna().all()
 
 
@@ -65,11 +74,31 @@ def test_a_table_without_steps_has_one_row_for_each_run():
         per_run(CURVES.drop(columns="step"), "score")
 
 
-def test_a_diverged_run_has_no_value_in_a_column_that_is_not_registered():
-    table = CURVES.assign(diverged=CURVES["run"] == "b")
-    found = per_run(table, {"mean": "score"})["value"].tolist()
-    assert found[0] == 4
-    assert math.isnan(found[1])
+@pytest.mark.parametrize(
+    ("column", "worst"),
+    [("score", -math.inf), ("test_accuracy", -math.inf), ("return", -math.inf),
+     ("val_loss", math.inf), ("error", math.inf)],
+)  # fmt: skip
+def test_a_diverged_run_has_the_worst_value_of_its_column(column, worst):
+    table = CURVES.rename(columns={"score": column}).assign(diverged=CURVES["run"] == "b")
+    assert per_run(table, {"mean": column})["value"].tolist() == [5.5, worst]
+    assert per_run(table, column)["value"].tolist() == [3, worst]
+    ends = table[table["step"] == 20].drop(columns=["run", "step"])  # each row is a run
+    assert per_run(ends, column)["value"].tolist() == [3, worst]
+
+
+def test_the_worst_value_of_another_column_is_asked_for():
+    table = CURVES.rename(columns={"score": "seconds"}).assign(diverged=CURVES["run"] == "b")
+    with pytest.raises(
+        UserError, match="^value: runs diverged, .* low 'seconds' .*; give them inf"
+    ):
+        per_run(table, "seconds")
+    table.loc[table["diverged"], "seconds"] = math.inf
+    assert per_run(table, "seconds")["value"].tolist() == [3, math.inf]
+    assert per_run(CURVES.rename(columns={"score": "seconds"}), "seconds")["value"].tolist() == [
+        3,
+        5,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,8 @@ def test_a_seed_that_one_side_lacks_is_missing():
 
 @pytest.mark.parametrize(
     ("values", "expected"),
-    [([1, 2], 3), ([INF, 1], INF), ([-INF, 1], -INF), ([INF, -INF], 0), ([INF, math.nan], math.nan),
+    [([1, 2], 3), ([INF, 1], INF), ([-INF, 1], -INF), ([INF, -INF], math.nan),
+     ([INF, math.nan], math.nan),
      ([INF, -INF, math.nan], math.nan)],
 )  # fmt: skip
 def test_totals_with_infinities(values, expected):
@@ -103,7 +104,7 @@ def test_totals_with_infinities(values, expected):
 
 def test_means_over_keys():
     table_ = frame({("ring",): [1, INF], ("complete",): [3, -INF]})
-    assert mean_over(table_).tolist() == [2, 0]
+    assert mean_over(table_).tolist() == pytest.approx([2, math.nan], nan_ok=True)
 
 
 def test_logs():

@@ -25,6 +25,19 @@ def test_a_crossing_is_linear_between_evaluations():
     assert crossing(x, np.array([0.1, math.nan, 0.4, 0.9]), 0.4) == 2
 
 
+@pytest.mark.parametrize("size", [1000, 10_000])
+@pytest.mark.parametrize("factor", [0.01, None])
+def test_a_count_whose_share_is_a_target_in_percent_reaches_it(size, factor):
+    """94 · 0.01 is not 0.94 in floats: counts of samples decide, for all targets 0.1 … 99.9."""
+    for tenths in range(1, 1000):
+        target = tenths / 10 * factor if factor else tenths / 10 / 100
+        count = tenths * size // 1000  # exactly tenths / 1000
+        x, y = np.array([0.0, 1.0]), np.array([(count - 1) / size, count / size])
+        assert crossing(x, y, target) == pytest.approx(1), (tenths, size)
+        assert crossing(x, y - 1 / size, target) == math.inf, (tenths, size)
+        assert crossing(x, -y[::-1], -target) == pytest.approx(0), (tenths, size)
+
+
 def test_a_loss_falls_to_its_target_and_an_accuracy_rises():
     metrics = pd.concat(
         [

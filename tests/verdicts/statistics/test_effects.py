@@ -31,6 +31,17 @@ def test_sides_of_the_margin():
     assert sides(effects, Expectation("above", 1)).tolist() == [-1, -1, -1, 0, 1, 1, -1]
 
 
+def test_an_effect_at_the_margin_is_not_beyond_it():
+    """In points of 1,000 samples, 100 · 0.512 − 100 · 0.507 is 0.5, and not in floats."""
+    for margin in (0.2, 0.5):
+        ours = np.arange(1000)
+        effects = pd.Series(100 * ((ours + 10 * margin) / 1000) - 100 * (ours / 1000))
+        assert (effects > margin).any()
+        assert (sides(effects, Expectation("above", 0, margin)) == 0).all()
+        assert (sides(-effects, Expectation("above", 0, margin)) == 0).all()
+        assert (sides(effects + 0.1, Expectation("above", 0, margin)) == 1).all()
+
+
 @pytest.mark.parametrize("shift", [0.0, 0.4, -1.0])
 def test_the_test_of_all_is_that_of_signed_ranks(shift):
     effects = STREAM.standard_t(2, 60) + shift

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from verdicts.statistics.evidence import evidence
+from verdicts.statistics.evidence import evidence, signed_ranks
 from verdicts.statistics.expectation import Expectation
 
 ABOVE = Expectation("above", 0.5)
@@ -85,8 +85,8 @@ def test_a_median_between_opposite_divergences_is_nan():
         ([], "too few seeds: 0 seeds"),
         ([1], "too few seeds: 1 seed;"),
         ([1, 2, math.nan], "too few seeds: 2 seeds"),
-        ([1, 1, 1], "all seeds have the same value"),
-        ([0.1 + 0.2, 0.3, 0.3], "all seeds have the same value"),
+        ([1, 1, 1], "all 3 seeds have the same value, and a test of signs takes 6"),
+        ([0.1 + 0.2, 0.3, 0.3], "all 3 seeds have the same value"),
         ([1, 2, 3, 4, math.inf], "too few seeds: runs diverged in 1 of 5"),
     ],
 )
@@ -104,3 +104,77 @@ def test_two_seeds_have_a_mean_and_no_interval():
 def test_divergence_says_nothing_about_the_papers_value():
     found = evidence(np.array([1, 2, math.inf] * 3), Expectation("paper", 1, 1))
     assert found.obstacle == "3 of 9 values are infinite: runs diverged"
+
+
+@pytest.mark.parametrize("count", [6, 7, 12])
+def test_equal_values_are_decided_by_their_signs(count):
+    found = evidence(np.full(count, 0.1 + 0.2), Expectation("above", 0, 0.1))
+    assert found.obstacle == ""
+    assert (found.p, found.side, found.p_equivalent) == (2 / 2**count, 1, 1)
+    assert (found.p_sign_flip, found.spread) == (found.p, 0)
+    assert math.isnan(found.p_t)
+    same = evidence(np.full(count, 0.1 + 0.2), Expectation("above", 0.3, 0.1))
+    assert (same.p, same.p_equivalent) == (1, 1 / 2**count)  # 0.1 + 0.2 is 0.3
+    assert evidence(np.full(count, 2.0), Expectation("paper", 0, 0.1)).p == 2 / 2**count
+
+
+def fieller(part, whole):
+    """The roots θ of |mean(part − θ whole)| = t · its standard error (Fieller 1954)."""
+    n = len(part)
+    t = stats.t.ppf(0.975, n - 1)
+    a, b = part.mean(), whole.mean()
+    (aa, ab), (_, bb) = np.cov(part, whole) * t**2 / n
+    return np.sort(np.roots([b**2 - bb, -2 * (a * b - ab), a**2 - aa]))
+
+
+def test_a_ratio_of_means_has_its_own_test_and_interval():
+    stream = np.random.default_rng(5)
+    whole = stream.normal(2, 1, 7)
+    part = 0.6 * whole + stream.normal(0, 0.3, 7)
+    found = evidence(np.stack([part, whole], 1), Expectation("below", 1, 0.1))
+    assert found.estimate == pytest.approx(part.sum() / whole.sum())
+    assert [found.low, found.high] == pytest.approx(fieller(part, whole), rel=1e-3)
+    assert found.p == pytest.approx(stats.ttest_1samp(part - whole, 0).pvalue)
+    upper = stats.ttest_1samp(part - 1.1 * whole, 0, alternative="less").pvalue
+    lower = stats.ttest_1samp(part - 0.9 * whole, 0, alternative="greater").pvalue
+    assert found.p_equivalent == pytest.approx(max(upper, lower))
+
+
+def test_the_interval_of_a_ratio_is_what_the_sign_flip_test_does_not_reject():
+    stream = np.random.default_rng(6)
+    whole = stream.normal(1, 0.8, 12)
+    part = 0.5 * whole + stream.normal(0, 0.3, 12)
+    found = evidence(np.stack([part, whole], 1), Expectation("below", 1))
+
+    def p(theta):
+        off = part - theta * whole
+        signs = np.array(np.meshgrid(*[[-1, 1]] * 12)).reshape(12, -1)
+        return np.mean(np.abs(signs.T @ np.abs(off)) >= abs(off.sum()) - 1e-9)
+
+    assert found.p == pytest.approx(p(1))
+    for end, way in ((found.low, -1), (found.high, 1)):
+        assert p(end - 0.002 * way) > 0.05 >= p(end + 0.002 * way)
+
+
+def test_a_gap_that_may_be_none_has_no_bounded_share():
+    stream = np.random.default_rng(7)
+    both = np.stack([stream.normal(1, 0.1, 9), stream.normal(0.1, 1, 9)], 1)
+    found = evidence(both * np.sign(both[:, 1].mean()), Expectation("below", 1))
+    assert math.inf in (-found.low, found.high)
+
+
+def test_a_diverged_run_counts_in_a_ratio():
+    both = np.array([[1.0, 2.0]] * 8)
+    both[:, 0] += np.arange(8) / 10
+    both[:6, 0] = math.inf
+    found = evidence(both, Expectation("below", 1, 0.05))
+    assert (found.infinite, found.side) == (6, 1)
+    both[:, 0], both[:6, 1] = 1.0, math.inf
+    found = evidence(both, Expectation("below", 1, 0.05))
+    assert (found.infinite, found.side, found.p) == (6, -1, 2 / 2**8)
+    assert math.isnan(found.low)
+
+
+def test_ranks_that_differ_by_rounding_are_ties():
+    values = np.array([0.1 + 0.2, -0.3, 0.3, 1.0, math.inf])
+    assert signed_ranks(values).tolist() == [2, -2, 2, 4, 5]

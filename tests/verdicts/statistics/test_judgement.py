@@ -6,7 +6,7 @@ import pytest
 
 from verdicts.statistics.evidence import evidence
 from verdicts.statistics.expectation import Expectation
-from verdicts.statistics.judgement import Verdict, judge, judge_cases, judge_every
+from verdicts.statistics.judgement import Verdict, judge, judge_cases, judge_every, judge_exact
 
 NOISE = np.array([-1.2, -0.5, 0.1, 0.4, 1.2])
 
@@ -55,6 +55,22 @@ def test_verdicts(mean, relation, margin, scale, expected):
 def test_an_effect_may_be_real_and_below_the_margin(mean, relation, margin, expected, below):
     (found,) = judge([evidence(mean + NOISE, Expectation(relation, 0, margin))])
     assert (found.verdict, found.below_margin) == (expected, below)
+
+
+@pytest.mark.parametrize(
+    ("value", "relation", "margin", "expected"),
+    [
+        (3, "above", None, "holds"), (3, "below", None, "fails"), (-3, "above", None, "fails"),
+        (0, "above", None, "fails"), (1e-12, "above", None, "holds"), (3, "above", 5, "equivalent"),
+        (5, "above", 5, "equivalent"), (6, "above", 5, "holds"), (-6, "above", 5, "fails"),
+        (5, "near", 5, "holds"), (6, "near", 5, "fails"), (6, "paper", 5, "fails"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("count", [1, 9])
+def test_an_exact_number_is_decided_by_its_value(value, relation, margin, expected, count):
+    found = judge_exact(evidence(np.full(count, value), Expectation(relation, 0, margin)))
+    assert found.verdict == expected
+    assert np.isnan([found.evidence.p, found.evidence.p_equivalent, found.p_adjusted]).all()
 
 
 def test_the_family_is_corrected_for_in_both_parts_of_a_verdict():
