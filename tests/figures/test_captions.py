@@ -1,6 +1,7 @@
 """What captions say of what made a table or figure."""
 
 import pandas as pd
+import pytest
 
 from ngo.figures import captions
 
@@ -21,16 +22,36 @@ def test_a_caption_says_what_made_it():
 def test_a_caption_says_what_the_runs_had_in_common_and_where_they_vary():
     runs = pd.DataFrame(
         {"dataset": "mnist", "partition": ["iid", "iid", "shards"], "seed": [0, 1, 0],
-         "gamma": [0.1, None, 0.1], "p": [1.0, None, 0.9], "epochs": [4.0, 4.0, 20.0]}
+         "method": ["gossip", "centralized", "ngo"], "gamma": [0.1, None, 0.1],
+         "p": [1.0, None, 0.9], "epochs": [4.0, 4.0, 20.0]}
     )  # fmt: skip
     assert captions.made_by("laptop", runs) == (
         "Tier laptop; data: mnist; γ = 0.1; p = 0.9; 4–20 epochs; 1 to 2 seeds."
     )
-    spread = runs.assign(p=[0.6, 0.9, 1.0], gamma=[0.1, 0.3, 1.0], epochs=1.0, partition="iid")
+    methods = ["ngo", "ngo", "gossip"]
+    spread = runs.assign(
+        method=methods, p=[0.6, 0.9, 1.0], gamma=[0.1, 0.3, 1.0], epochs=1.0, partition="iid"
+    )
     assert captions.made_by("laptop", spread) == (
         "Tier laptop; data: mnist; γ = 0.1–1; p = 0.6–0.9; 1 epoch; 2 seeds."
     )
     assert "; p = 1; " in captions.made_by("laptop", spread.assign(p=1.0))
+
+
+@pytest.mark.parametrize(
+    ("given", "stated"),
+    [
+        ([("d2", 0.9), ("d2", 1), ("ngo", 0.9), ("ngo", 1)], "p = 0.9–1;"),
+        ([("d2", 0.9), ("d2", 1), ("gossip", 1)], "p = 0.9–1;"),
+        ([("ngo", 0.9), ("ngo", 1)], "p = 0.9–1;"),
+        ([("ngo", 1), ("d2", 0.9)], "p = 0.9–1;"),
+        ([("d2", 1), ("gossip", 1), ("dsgd", 1), ("ngo", 0.9)], "p = 0.9;"),
+        ([("d2", 1), ("gossip", 1), ("centralized", None)], "p = 1;"),
+    ],
+)
+def test_a_caption_does_not_hide_that_p_is_1_where_it_was_chosen(given, stated):
+    runs = pd.DataFrame(given, columns=["method", "p"]).assign(dataset="mnist", seed=0)
+    assert stated in captions.made_by("own", runs)
 
 
 def test_a_caption_says_that_curves_use_a_part_of_the_test_set():

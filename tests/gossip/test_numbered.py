@@ -19,7 +19,8 @@ def path_of(*nodes):
 def test_whole_numbers_of_any_type_are_workers_by_number(kind):
     graph = numbered(path_of(*map(kind, range(4))), "key: it")
     assert sorted(map(sorted, graph.edges)) == [[0, 1], [1, 2], [2, 3]]
-    assert graph.graph == {"names": ["0", "1", "2", "3"], "notes": []}
+    nodes = list(map(kind, range(4)))
+    assert graph.graph == {"nodes": nodes, "names": ["0", "1", "2", "3"], "notes": []}
 
 
 def test_a_bool_is_the_number_that_networkx_takes_it_for():

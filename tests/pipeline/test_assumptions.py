@@ -181,6 +181,21 @@ def test_another_paper_has_its_own_values_and_those_of_the_base_that_its_runs_us
     assert len(of_paper([BASE])) == len(by_key(BASE)) > 100
 
 
+def test_a_users_own_study_has_no_values_of_the_ngo_paper(tmp_path):
+    own = tmp_path / "own.yaml"
+    text = (
+        "tier: own\nonly: [mine]\nsettings:\n  s: {dataset: digits, batch_size: 32}\n"
+        "training:\n  mine: {settings: [s], compare: [{method: ngo}]}\n"
+    )
+    own.write_text(text)
+    assert of_paper([BASE, own]) == []
+    assert as_markdown([], "own") == "No value is marked as assumed. Tier own.\n"
+    own.write_text(text.replace("32}", "32} # assumed: fits"))
+    (item,) = of_paper([BASE, own])
+    assert (item.value["batch_size"], item.reason) == (32, "fits")
+    assert "; 1 value, from " in as_markdown([item], "own")
+
+
 def test_it_is_light():
     code = "import sys, ngo.pipeline.assumptions; print({'torch', 'pandas'} & set(sys.modules))"
     assert finished(start([sys.executable, "-c", code])) == "set()\n"

@@ -45,7 +45,7 @@ def test_numbers_of_numpy_are_workers_by_number(caplog):
     graph.add_edges_from((np.int64(i), np.int64(j)) for i, j in [(0, 1), (1, 2), (2, 3)])
     run, same = ring(topology=graph), ring(topology=nx.path_graph(4))
     assert values(run).equals(values(same))
-    assert run.graph_nodes == ["0", "1", "2", "3"]
+    assert run.graph_nodes == [0, 1, 2, 3]
     assert not caplog.records
 
 
@@ -123,3 +123,18 @@ def weighted(*weights):
 )
 def test_other_graphs_are_told_in_a_line(given, part):
     assert part in told(workers=4, topology=given)
+
+
+def test_the_nodes_of_a_graph_are_given_as_they_are():
+    graph = nx.grid_2d_graph(2, 2)
+    run = ring(topology=graph)
+    assert run.graph_nodes == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert all(node in graph for node in run.graph_nodes)
+
+
+@pytest.mark.parametrize("dtype", [int, float, bool])
+def test_an_adjacency_matrix_as_a_graph_has_no_weights(dtype):
+    A = nx.to_numpy_array(nx.path_graph(4)).astype(dtype)
+    assert values(ring(topology=nx.from_numpy_array(A))).equals(
+        values(ring(topology=nx.path_graph(4)))
+    )

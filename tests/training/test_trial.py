@@ -126,6 +126,21 @@ def test_a_sum_is_refused(loss, size):
     )
 
 
+@pytest.mark.parametrize(
+    "score",
+    [
+        lambda outputs, targets: (outputs.argmax(1) == targets).sum(),
+        lambda outputs, targets: int((outputs.argmax(1) == targets).sum()),
+        lambda outputs, targets: (outputs.argmax(1) == targets).float().sum()[None],
+    ],
+)
+def test_a_score_that_is_a_sum_is_refused(score):
+    line = told(score=score)
+    assert line.startswith("score: it is ")
+    assert "on 48 samples and " in line
+    assert line.endswith("a sum; it must be their mean, or one number for each.")
+
+
 def penalized(outputs, targets):
     return F.cross_entropy(outputs, targets) + outputs.square().mean()
 

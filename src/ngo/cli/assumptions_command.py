@@ -32,5 +32,9 @@ def assumptions(configs: tuple[Path, ...], outs: tuple[Path, ...]) -> None:
             raise UserError(f"out: {str(out)!r} must end in {' or '.join(forms)}.")
         write_text(out, forms[out.suffix](found, tier))
     where = ", ".join(map(str, outs))
-    text = f"{len(found)} values → {where}" if outs else forms[".md"](found, tier)
+    text = (
+        f"{len(found)} value{'s' * (len(found) != 1)} → {where}"
+        if outs
+        else forms[".md"](found, tier)
+    )
     click.echo(text)

@@ -28,7 +28,8 @@ def fields() -> None:
     """
     formatter = click.HelpFormatter(width=WIDTH)
     formatter.write_text(
-        "A field that is not given has its default, in configs, commands and ngo.fit."
+        "A field that is not given has its default, in configs, commands and ngo.fit. But ngo "
+        "train takes the first model that fits the data set, and its task; ngo.fit takes a module."
     )
     formatter.write_paragraph()
     formatter.write_dl([(name, about(name)) for name in FIELDS])

@@ -195,6 +195,8 @@ def checked(key: str, value: object, field: Field) -> Any:
         return UserError(f"{key}: {what}; it must be {wanted(field)}{also}")
 
     if field.kind is Path:
+        if value is None:
+            raise wrong("it is missing")
         if not isinstance(value, str):
             raise wrong(f"{shown(value)} is not a path")
         check_readable(value, key)

@@ -8,6 +8,7 @@ import pandas as pd
 
 from ngo.analysis.results import tally
 from ngo.data.dataset import DATASETS
+from ngo.training.resolve import NONLINEAR
 from ngo.training.spec import EVALUATED
 from verdicts.statistics.estimates import FEWEST
 
@@ -62,7 +63,8 @@ def mixed_versions(tables: Iterable[pd.DataFrame]) -> str:
 def _values(runs: pd.DataFrame) -> list[str]:
     """Values of gamma, p and epochs, and what evaluations take, of the columns in ``runs``.
 
-    p = 1 is linear gossip, and stated only if there is no other p.
+    p = 1 of a method that has no other p, and is linear by default, is a linear baseline: it is
+    stated only if there is no other p.
     """
     phrases = {
         "gamma": "γ = {}",
@@ -75,8 +77,10 @@ def _values(runs: pd.DataFrame) -> list[str]:
         values = runs[name].dropna() if name in runs else pd.Series(dtype=float)
         if name == "eval_images":
             values = values[values > 0]
-        if name == "p" and (values != 1).any():
-            values = values[values != 1]
+        if name == "p" and "method" in runs:
+            methods = runs["method"][runs["p"].notna()]
+            chosen = methods.isin({*methods[values != 1], *NONLINEAR})
+            values = values[chosen] if chosen.any() else values
         if len(values):
             found.append(phrase.format(_range(values)))
     if {"workers", "eval_workers"} <= set(runs):

@@ -30,7 +30,7 @@ def read_graph(path: str, n: int, directed: bool) -> nx.Graph:
         ".json": lambda: _node_link(_text(path)),
         ".mtx": lambda: _matrix_market(path, directed),
     }
-    ending = Path(path).suffix
+    ending = Path(path).suffix.lower()
     if ending not in formats:
         raise UserError(f"graph: {path!r} has no known ending; it must be {', '.join(formats)}.")
     try:
@@ -131,7 +131,7 @@ def _node_link(text: str) -> nx.Graph:
 
 
 def _matrix_market(path: str, directed: bool) -> nx.Graph:
-    """An entry in row i and column j is an edge from node i to j, and its weight unless all are 1.
+    """An entry in row i and column j is an edge from node i to j, and its weight.
 
     Nodes have the names 1 … n, as the rows. A matrix that is not symmetric is a directed graph.
     """
@@ -150,8 +150,5 @@ def _matrix_market(path: str, directed: bool) -> nx.Graph:
     else:
         graph = nx.MultiDiGraph()
     graph.add_nodes_from(range(1, rows + 1))
-    if all(w == 1 for i, j, w in found if i != j):
-        graph.add_edges_from((i, j) for i, j, _ in found)
-    else:
-        graph.add_weighted_edges_from(found)
+    graph.add_weighted_edges_from(found)
     return graph

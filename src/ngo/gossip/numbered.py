@@ -25,11 +25,12 @@ NAMED = 8
 def numbered(given: nx.Graph, what: str) -> nx.Graph:
     """The graph on the workers 0 … n − 1, with each edge once.
 
-    Edges keep their weights, and self-loops stay. ``graph["names"]`` of the result has the names of
-    the nodes in the order of the workers, and ``graph["notes"]`` the lines that tell a user what is
-    not as in ``given``. Lines name the graph by ``what``, which begins with a key. A one-line
-    UserError for nodes that are no names, for two nodes of one name, and for a repeated edge of
-    several weights.
+    Edges keep their weights, but weights that are all 1 are none: networkx gives them to the edges
+    of an adjacency matrix. Self-loops stay. ``graph["nodes"]`` of the result has the nodes in
+    the order of the workers, ``graph["names"]`` their names, and ``graph["notes"]`` the lines that
+    tell a user what is not as in ``given``. Lines name the graph by ``what``, which begins with a
+    key. A one-line UserError for nodes that are no names, for two nodes of one name, and for a
+    repeated edge of several weights.
     """
     nodes = _in_order(given, what)
     number = {node: k for k, node in enumerate(nodes)}
@@ -47,8 +48,11 @@ def numbered(given: nx.Graph, what: str) -> nx.Graph:
                 f"{what} has the edge ({shown(i)}, {shown(j)}) with the weights {shown(first)} and "
                 f"{shown(w)}; give it once."
             )
+    if all(_is_number(w) and w == 1 for i, j, w in graph.edges.data("weight") if i != j):
+        nx.set_edge_attributes(graph, None, "weight")
     names = [_name(node) for node in nodes]
-    graph.graph = {"names": names, "notes": list(_notes(names, repeated, what))}
+    notes = list(_notes(names, repeated, what))
+    graph.graph = {"nodes": nodes, "names": names, "notes": notes}
     return graph
 
 

@@ -53,8 +53,9 @@ class Assumption:
 def of_paper(configs: Sequence[str | Path]) -> list[Assumption]:
     """The assumed values of the paper that ``configs``, a base and its overlays, are about.
 
-    The base has those of the NGO paper. Another paper, or a study of a user's own, has the values
-    that its overlays state, and those of the base that its runs, measurements and figures use.
+    The base has those of the NGO paper. Another paper has the values that its overlays state, and
+    those of the base that its runs, measurements and figures use. A study of a user's own has those
+    that its overlays state.
     """
     config = read_config(configs)
     planned = plan(config)
@@ -63,7 +64,8 @@ def of_paper(configs: Sequence[str | Path]) -> list[Assumption]:
     return [
         item
         for item in assumptions(configs)
-        if item.file != Path(configs[0]) or _used(item.place, config, planned)
+        if item.file != Path(configs[0])
+        or (planned.paper.name and _used(item.place, config, planned))
     ]
 
 
@@ -125,10 +127,13 @@ def as_html(found: Sequence[Assumption], tier: str) -> str:
 
 
 def _caption(found: Sequence[Assumption], tier: str) -> str:
+    if not found:
+        return f"No value is marked as assumed. Tier {tier}."
     files = ", ".join(sorted({config_place(item.file) for item in found}))
+    number = "1 value" if len(found) == 1 else f"{len(found)} values"
     return (
         f"Values that the paper does not state, and why they are what they are. Tier {tier}; "
-        f"{len(found)} values, from {files}."
+        f"{number}, from {files}."
     )
 
 

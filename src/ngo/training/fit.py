@@ -51,6 +51,9 @@ from ngo.training.value_digest import ValueDigest
 if TYPE_CHECKING:
     import pandas as pd
 
+#: The number of test samples on which a score is tried.
+SCORED = 256
+
 _THREADS = Field(int, "threads", at_least(1))
 
 
@@ -74,8 +77,8 @@ class Fit:
     #: What ended the run early: ``on_evaluation``, ``on_step`` or ``interrupt``; None if nothing
     #: did.
     stopped: str | None = None
-    #: The names of a networkx graph's or graph file's nodes, in the order of the workers, or None.
-    graph_nodes: list[str] | None = None
+    #: The nodes of a networkx graph, or the names of a graph file's, in the order of the workers.
+    graph_nodes: list[Any] | None = None
 
     def __repr__(self) -> str:
         last = self.metrics.iloc[-1]
@@ -121,8 +124,9 @@ def fit(
         is refused. By default, the cross entropy of logits ``[b, classes]``, or the squared error
         of outputs that have the shape of the targets.
     ``score``
-        A function ``(outputs, targets)`` that returns a number for each sample, or their mean. The
-        columns of accuracy then have its mean. By default it is the accuracy of logits.
+        A function ``(outputs, targets)`` that returns a number for each sample, or their mean; a
+        sum is refused. The columns of accuracy then have its mean. By default it is the
+        accuracy of logits.
     ``on_evaluation``, ``on_step``
         Functions that are called with a ``RunState`` after each evaluation (that of step 0 too)
         and after each step. ``raise StopIteration`` in one ends the run, and ``fit`` returns the
@@ -144,8 +148,9 @@ def fit(
         The other fields of a run: ``workers``, ``topology``, ``partition``, ``p``, ``gamma``,
         ``lr``, ``batch_size``, ``epochs``, ``eval_every``, ``seed``, … with the defaults of
         ``ngo train``, whose ``--help`` explains each. ``topology`` may also be a mixing matrix, a
-        list of edges (i, j) or a networkx graph (see ``Fit.graph_nodes``), and ``partition`` a list
-        with the indices of each worker's samples.
+        list of edges (i, j) or a networkx graph, whose weights, unless all are 1, are those of the
+        mixing matrix (see ``Fit.graph_nodes``), and ``partition`` a list with the indices of each
+        worker's samples.
 
     A run that diverges ends at its next evaluation, with a RuntimeWarning. Ctrl-C ends the run
     after the current step: the result so far is returned, with a RuntimeWarning. A second Ctrl-C,
@@ -191,7 +196,10 @@ def fit(
         task, draws = try_out(model, data, task, size)
         refuse_not_finite(model, data, task, size)
         if loss is not None:
-            refuse_sum(loss, model, data, size)
+            refuse_sum("loss", loss, model, data.train_inputs[:size], data.train_targets[:size])
+        if score is not None:  # on more samples: of a few, an untrained model may get none right
+            tried = slice(SCORED)
+            refuse_sum("score", score, model, data.test_inputs[tried], data.test_targets[tried])
         if draws:
             _check_backend(spec)
             threads = 1  # the order of draws must not depend on threads

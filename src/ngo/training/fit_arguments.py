@@ -119,14 +119,14 @@ def with_topology(fields: dict[str, Any], stack: ExitStack) -> dict[str, Any]:
     return {}
 
 
-def node_names(graph: Mapping[str, Any], spec: RunSpec) -> list[str] | None:
-    """The names of the nodes of a networkx graph (see ``with_topology``) or of a graph file; None
+def node_names(graph: Mapping[str, Any], spec: RunSpec) -> list[Any] | None:
+    """The nodes of a networkx graph (see ``with_topology``), or the names of a graph file's; None
     for another topology. What the user should know of the graph is logged.
     """
-    graph = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
-    for note in graph.get("notes", ()):
+    found = graph or file_nodes(topologies(spec), spec.workers, spec.graph)
+    for note in found.get("notes", ()):
         log.warning(note)
-    return graph.get("names")
+    return found.get("nodes" if graph else "names")
 
 
 def _registered(registry: Registry[Any], name: str, entry: object, stack: ExitStack) -> None:

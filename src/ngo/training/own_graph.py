@@ -26,8 +26,8 @@ def own_graph(given: Any, workers: int | None) -> tuple[Topology, int, dict[str,
 
     A mixing matrix is symmetric and doubly stochastic, dense or one of SciPy's sparse arrays.
     Edges are pairs of workers. Nodes of a networkx graph are workers in the order of their names
-    (``ngo.gossip.numbered``); weights of edges are W_ij. ``workers`` is the number that the user
-    gives, if any. Raises a one-line UserError.
+    (``ngo.gossip.numbered``); weights of edges are W_ij; weights that are all 1 are none.
+    ``workers`` is the number that the user gives, if any. Raises a one-line UserError.
     """
     directed = weighted = False
     about: dict[str, Any] = {}

@@ -149,24 +149,28 @@ def built(model: Model, device: torch.device, names: Names) -> nn.Module:
 
 
 @torch.no_grad()
-def refuse_sum(loss: Loss, model: Model, data: Dataset, size: int) -> None:
-    """Raise a UserError for a loss that doubles when each sample comes twice: a sum.
+def refuse_sum(
+    key: str, function: Loss, model: Model, inputs: torch.Tensor, targets: torch.Tensor
+) -> None:
+    """Raise a UserError for a loss or score that doubles when each sample comes twice: a sum.
 
-    It is tried on the first ``size`` samples, with the model in eval mode. The gradient of a sum
-    grows with the batch, and with it the effective learning rate.
+    It is tried on these samples, with the model in eval mode. The gradient of a sum grows with the
+    batch, and with it the effective learning rate; a score would be no mean over samples.
     """
-    inputs, targets = data.train_inputs[:size], data.train_targets[:size]
     with restored_streams():
         module = model.build(torch.Generator(inputs.device)).to(inputs.device).eval()
         once, twice = (
-            loss(in_float32(module(torch.cat([inputs] * k))), torch.cat([targets] * k))
+            torch.as_tensor(
+                function(in_float32(module(torch.cat([inputs] * k))), torch.cat([targets] * k))
+            )
             for k in (1, 2)
         )
     if twice.numel() > 1:  # one number for each sample
         return
+    how = " (reduction='mean' or 'none')"
     if once != 0 and math.isclose(twice, 2 * once, rel_tol=1e-3):
         raise UserError(
-            f"loss: it is {float(once):.4g} on {len(inputs)} samples and {float(twice):.4g} if "
-            f"each comes twice, a sum; it must be their mean, or one number for each "
-            f"(reduction='mean' or 'none')."
+            f"{key}: it is {float(once):.4g} on {len(inputs)} samples and {float(twice):.4g} if "
+            f"each comes twice, a sum; it must be their mean, or one number for each"
+            f"{how if key == 'loss' else ''}."
         )

@@ -41,6 +41,19 @@ def test_weights_are_the_mixing_matrix(tmp_path, ending):
     assert W.count_nonzero() == 10
 
 
+@pytest.mark.parametrize("ending", [".edgelist", ".graphml", ".gml", ".json"])
+def test_weights_that_are_all_1_are_none(tmp_path, ending):
+    path = written(tmp_path, ending, weighted((0, 1, 1), (1, 2, 1.0), (2, 3, 1), (3, 3, 2)))
+    assert torch.equal(matrix(path), metropolis_hastings(4, PATH.edges).dense())
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_an_ending_may_have_capital_letters(tmp_path, ending):
+    path = Path(written(tmp_path, ending, PATH))
+    upper = path.rename(path.with_suffix(ending.upper()))
+    assert torch.equal(matrix(str(upper)), metropolis_hastings(4, PATH.edges).dense())
+
+
 def test_directed_weights_are_shares_of_the_sender(tmp_path):
     graph = weighted((0, 1, 0.25), (0, 2, 0.5), (1, 2, 1), (2, 3, 0.5), (3, 0, 1), directed=True)
     W = matrix(written(tmp_path, ".gml", graph), directed=True)
@@ -222,7 +235,7 @@ def test_the_contents_decide_the_fingerprint(tmp_path):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({}, "graph: None is not a path; it must be a file"),
+        ({}, "graph: it is missing; it must be a file"),
         ({"graph": 3}, "graph: 3 is not a path; it must be a file"),
         ({"graph": "/none.gml"}, "graph: '/none.gml' can't be read: No such file"),
         ({"graph": "x.gml", "topology": "ring"}, "graph is read with topology directed_graph_file"),

@@ -52,7 +52,7 @@ def test_fields_appear_where_they_have_a_meaning():
             {"clock": "asynchronous", "coupling": "implicit", "topology": "random_matching"},
             "coupling: 'implicit' moves both ends",
         ),
-        ({"clock": "asynchronous", "speed": "speed_trace"}, "speed_file: None is not a path"),
+        ({"clock": "asynchronous", "speed": "speed_trace"}, "speed_file: it is missing"),
         ({"clock": "asynchronous", "message_loss": 1}, "message_loss: 1 is out of range"),
         ({"clock": "asynchronous", "bandwidth": -1}, "bandwidth: -1 is out of range"),
     ],

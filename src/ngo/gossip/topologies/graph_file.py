@@ -36,8 +36,8 @@ DIRECTED = {"graph_file": False, "directed_graph_file": True}
 def graph_file(n: int, graph: str) -> MixingMatrix:
     """An undirected graph from a file.
 
-    Weights of edges, if the file has them, are W_ij. Without weights, they are Metropolis–Hastings
-    weights.
+    Weights of edges, if the file has them, are W_ij. Without weights, or if all are 1, they are
+    Metropolis–Hastings weights.
     """
     from ngo.gossip.weights import metropolis_hastings
 
@@ -55,7 +55,7 @@ def directed_graph_file(n: int, graph: str) -> MixingMatrix:
     """A directed graph from a file.
 
     An edge's weight, if the file has weights, is the share that is sent along it. Without weights,
-    a worker divides its mass equally among itself and its receivers.
+    or if all are 1, a worker divides its mass equally among itself and its receivers.
     """
     from ngo.gossip.weights import outgoing_shares
 
