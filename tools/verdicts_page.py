@@ -122,8 +122,8 @@ Estimate and interval are those of all seeds of the last look taken, not adjuste
 test. A claim that says `exact: true` is of a number that is not sampled (bytes, edges, rounds): its
 value decides, of a single seed too, and seeds that differ are a mistake.
 
-**What decides nothing.** Fewer than {FEWEST} seeds, but for `exact` claims. Runs that miss the claim's
-gate (an untrained model, for example), or that were trained on another data set: not run.
+**What decides nothing.** Fewer than {FEWEST} seeds, but for `exact` claims. Runs that miss the
+claim's gate (an untrained model, for example), or that were trained on another data set: not run.
 
 **Best values.** A side "at its best γ" has the value with the highest mean held-out accuracy over
 the seeds that decide. The best of many equally good values is so by luck, too, as far as a run's

@@ -144,9 +144,11 @@ def evidence_on(
         found = sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
     else:
         found = evidence(numbers.to_numpy(), expectation)
-    counting = first.sort_index().iloc[: claim.looks[found.looks - 1]] if found.looks else first
+    looked = first.sort_index()
+    if found.looks:
+        looked = looked.iloc[: claim.looks[found.looks - 1]]
     told = [
-        *_infinite(claim, counting, noted),
+        *_infinite(claim, looked, noted),
         *_left_out(claim, first, [] if claim.is_pooled else noted),
     ]
     if QUANTITIES[claim.quantity].ratio and found.infinite and np.isnan(found.estimate):
@@ -217,7 +219,9 @@ def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -
     lost -= {*both, *empty["seed"]}
     if alone := lacking_a_run(lost, noted):
         yield f"{_are_left_out(alone)}: a run to compare with is missing"
-    if zero := (lost - alone) & _seeds_with(noted, lambda values: values == 0):
+    logs = claim.quantity == "log_ratio" or claim.arguments.get("log") is True
+    zero = (lost - alone) & _seeds_with(noted, lambda values: values == 0) if logs else set()
+    if zero:
         yield f"{_are_left_out(zero)}: {_value(claim)} is 0 on both sides"
     if rest := lost - alone - zero:
         yield f"{_are_left_out(rest)}: {'it has' if len(rest) == 1 else 'they have'} no number"

@@ -88,6 +88,17 @@ def test_a_value_of_0_has_not_diverged(tmp_path, looks):
     assert row["reason"].endswith("seed 7 is left out: V is 0 on both sides")
 
 
+def test_a_seed_without_a_trend_is_none_with_a_value_of_0(tmp_path):
+    rows = pd.DataFrame(
+        {"seed": seed, "size": size, "score": size * (seed > 0) + seed / 9}
+        for seed in range(4) for size in (1, 2, 3)
+    )  # fmt: skip
+    rows.loc[rows["seed"] == 0, "score"] = 0.0
+    claim = {"quantity": "rank_trend", "with": {"along": "size", "value": "score"}}
+    found = judged(read_claims(write(tmp_path / "c.yaml", {"x": claim})), {"t": rows})
+    assert as_table(found).iloc[0]["reason"].endswith("seed 0 is left out: it has no number")
+
+
 @pytest.mark.parametrize("more", [{}, {"above": None, "paper": 1, "margin": 1}])
 def test_nor_has_it_where_nothing_is_decided(tmp_path, more):
     more = {**more, "kind": "number"} if more else more

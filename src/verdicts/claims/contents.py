@@ -194,7 +194,7 @@ def _check_evaluations(rows: pd.DataFrame, table: pd.DataFrame, file: str) -> No
 
 def _check_same(rows: pd.DataFrame, file: str) -> None:
     """Check that no two rows are the same."""
-    if (pair := _first_two(rows, list(rows))) is not None:
+    if (pair := _first_two(rows, [str(name) for name in rows])) is not None:
         places = " and ".join(str(place + 1) for place in pair.index)
         raise UserError(f"{file}: rows {places} are the same; remove one.")
 
