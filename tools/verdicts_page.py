@@ -70,7 +70,9 @@ have V = 0, and the reason says how many.
 
 **A ratio of means**, such as the share of a gap that remains, has two numbers per seed, a part and
 a whole. That it is θ is tested on part − θ · whole, by the test below, and its interval has all θ
-that this test does not reject (as Fieller's, 1954, does for Student's t).
+that this test does not reject (as Fieller's, 1954, does for Student's t). Where runs diverged, the
+estimate is the θ at which the median of part − θ · whole is 0: the median of the seeds' ratios, if
+all wholes are above 0. If not, there is none.
 
 **Over training** (`mean: V`): step 0 does not count, since what holds before any step says
 nothing of a method. Each evaluation counts for the steps since the one before it.
@@ -118,10 +120,10 @@ Estimate and interval are those of all seeds of the last look taken, not adjuste
 
 **Equal seeds.** If all seeds have the same value, {RANKED_FROM} of them decide, by the sign-flip
 test. A claim that says `exact: true` is of a number that is not sampled (bytes, edges, rounds): its
-value decides, and seeds that differ are a mistake.
+value decides, of a single seed too, and seeds that differ are a mistake.
 
-**What decides nothing.** Fewer than {FEWEST} seeds. Runs that miss the claim's gate (an untrained
-model, for example), or that were trained on another data set: not run.
+**What decides nothing.** Fewer than {FEWEST} seeds, but for `exact` claims. Runs that miss the
+claim's gate (an untrained model, for example), or that were trained on another data set: not run.
 
 **Best values.** A side "at its best γ" has the value with the highest mean held-out accuracy over
 the seeds that decide. The best of many equally good values is so by luck, too, as far as a run's
@@ -136,6 +138,7 @@ the Base-2 graph ends at the mean with γ = 1 alone).
 for a loss, for V, and for a time to a target that it never reaches. A seed in which one side
 diverged counts against that side, as an infinite difference. One in which both did (on one of
 several graphs, say) is no comparison: it has no number. The reason says how many there are of each.
+A value of 0 has the logarithm −∞, which decides its seed in the same way.
 With infinite values, ranks replace all values: the estimate is the median, and the p values are
 those of Wilcoxon's signed-rank test, exact, which takes {RANKED_FROM} seeds. A `paper` claim is
 undecided.

@@ -41,11 +41,12 @@ def check(claims: str | Path, tables: str | Path, *, strict: bool = False) -> li
     """Judge the claims in a file on the tables in a folder (NAME.parquet or NAME.csv).
 
     Returns a row for each claim, in the file's order, each followed by those of its cells. A claim
-    whose table is not there is "not run"; with ``strict`` that is a mistake. If the claims are
-    registered, and tables have the column ``started``, the rows say whether a claim was registered
-    before its first run. Raises a UserError, in one line, for the first mistake in the claims file
-    or its registration, for a column that a table lacks, for a table that can't be read, and for a
-    row that is not what a claim reads it as. What an optional claim lacks is no mistake.
+    whose table is not there, or that selects a text which no row has, is "not run"; with ``strict``
+    that is a mistake. If the claims are registered, and tables have the column ``started``, the
+    rows say whether a claim was registered before its first run. Raises a UserError, in one line,
+    for the first mistake in the claims file or its registration, for a column that a table lacks,
+    for a table that can't be read, and for a row that is not what a claim reads it as. What an
+    optional claim lacks is no mistake.
     """
     from verdicts.ledger import judged
     from verdicts.registration.registered import read_registration, registration_path

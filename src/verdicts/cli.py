@@ -54,7 +54,8 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         description="Judge the claims of a file on tidy tables, and print a verdict on each. The "
         "exit status is 0 whatever the verdicts are, 1 with --strict if a claim fails (or is "
         "reversed), and 2 for a mistake: a column that is not in its table, for example. With "
-        "--strict, a table that is not there is a mistake, too, but for optional claims.",
+        "--strict, a table that is not there is a mistake, too, and so is a text that a claim "
+        "selects and no row has, but for optional claims.",
     )
     check.add_argument("claims", type=Path, help="the claims file (YAML)")
     check.add_argument(
@@ -67,7 +68,8 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     check.add_argument(
         "--strict",
         action="store_true",
-        help="exit with status 1 if a claim fails, and 2 if its table is not there",
+        help="exit with status 1 if a claim fails, and 2 if its table, or a text that it selects, "
+        "is not there",
     )
     check.set_defaults(run=_check)
     show = commands.add_parser(

@@ -9,7 +9,7 @@ family; those of its cells within the claim.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -140,37 +140,61 @@ def evidence_on(
         numbers, first = parts, parts.sum(axis=1, skipna=False)
     else:
         numbers = first = _per_seed(claim, result)
-    if claim.exact:
-        return _exact(claim, numbers, expectation)
     if claim.looks:
         found = sequential(numbers.sort_index().to_numpy(), expectation, claim.looks)
     else:
         found = evidence(numbers.to_numpy(), expectation)
-    noted = [] if claim.is_pooled else noted
-    told = [*_diverged(found, noted), *_left_out(claim, first, noted)]
-    return replace(found, left_out="; ".join(told))
+    looked = first.sort_index()
+    if found.looks:
+        looked = looked.iloc[: claim.looks[found.looks - 1]]
+    told = [
+        *_infinite(claim, looked, noted),
+        *_left_out(claim, first, [] if claim.is_pooled else noted),
+    ]
+    if QUANTITIES[claim.quantity].ratio and found.infinite and np.isnan(found.estimate):
+        told.append("there is no estimate, since the whole is not above 0 in every seed")
+    found = replace(found, left_out="; ".join(told))
+    return _exact(claim, found, expectation) if claim.exact else found
 
 
-def _exact(claim: Claim, numbers: pd.Series | pd.DataFrame, expectation: Expectation) -> Verdict:
+def _exact(claim: Claim, found: Evidence, expectation: Expectation) -> Verdict:
     """The verdict on an exact claim; a UserError if its seeds differ."""
-    found = evidence(numbers.to_numpy(), expectation)
     if not found.pairs:
-        return Verdict(NOT_RUN, "no seed has a number")
-    if found.pairs > 1 and found.spread > ROUNDING * max(
-        abs(found.estimate), abs(expectation.value)
-    ):
+        return Verdict(NOT_RUN, "; ".join(filter(None, ["no seed has a number", found.left_out])))
+    mixed = 0 < found.infinite < found.pairs
+    largest = max(abs(found.estimate), abs(expectation.value))
+    if mixed or (found.pairs > 1 and found.spread > ROUNDING * largest):
+        how = f"{found.infinite} infinite" if mixed else f"standard deviation {found.spread:.3g}"
         raise UserError(
-            f"claims.{claim.id}.exact: its seeds differ ({found.pairs} seeds, standard deviation "
-            f"{found.spread:.3g}); without 'exact', they are a sample."
+            f"claims.{claim.id}.exact: its seeds differ ({found.pairs} seeds, {how}); without "
+            "'exact', they are a sample."
         )
     return judge_exact(found)
 
 
-def _diverged(found: Evidence, noted: Sequence[pd.DataFrame]) -> Iterator[str]:
-    """In how many seeds a run diverged, and counts against its side."""
-    if found.infinite and not found.obstacle:
-        seeds = f"{found.infinite} of {found.pairs} seeds"
-        yield f"in {seeds} runs {_ended(noted)}, and count against their side"
+def _infinite(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -> Iterator[str]:
+    """In how many seeds the number is infinite, and why: a run diverged, or log 0."""
+    infinite = set(numbers.index[np.isinf(numbers)])
+    ended = infinite & _seeds_with(noted, np.isinf)
+    zero = (infinite - ended) & _seeds_with(noted, lambda values: values == 0)
+    for seeds, what in (
+        (ended, f"runs {_ended(noted)}, and count against their side"),
+        (zero, f"{_value(claim)} is 0, and its logarithm (−∞) decides the seed"),
+        (infinite - ended - zero, "the number is infinite"),
+    ):
+        if seeds:
+            yield f"in {len(seeds)} of {numbers.count()} seeds {what}"
+
+
+def _seeds_with(noted: Sequence[pd.DataFrame], which: Callable[[pd.Series], pd.Series]) -> set[int]:
+    """The seeds with a run of such a value."""
+    return {seed for runs in noted for seed in runs.loc[which(runs["value"]), "seed"]}
+
+
+def _value(claim: Claim) -> str:
+    """The value of a run that the claim is about, in words."""
+    value = QUANTITIES[claim.quantity].value(claim.arguments)
+    return "the value" if value is None else said(value)
 
 
 def _ended(noted: Sequence[pd.DataFrame]) -> str:
@@ -195,7 +219,11 @@ def _left_out(claim: Claim, numbers: pd.Series, noted: Sequence[pd.DataFrame]) -
     lost -= {*both, *empty["seed"]}
     if alone := lacking_a_run(lost, noted):
         yield f"{_are_left_out(alone)}: a run to compare with is missing"
-    if rest := lost - alone:
+    logs = claim.quantity == "log_ratio" or claim.arguments.get("log") is True
+    zero = (lost - alone) & _seeds_with(noted, lambda values: values == 0) if logs else set()
+    if zero:
+        yield f"{_are_left_out(zero)}: {_value(claim)} is 0 on both sides"
+    if rest := lost - alone - zero:
         yield f"{_are_left_out(rest)}: {'it has' if len(rest) == 1 else 'they have'} no number"
     unused = runs[runs["left_out"].astype(bool)]
     if len(unused):

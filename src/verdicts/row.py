@@ -73,7 +73,7 @@ class Row:
     pairs: float
     """The number of seeds."""
     infinite: float
-    """In how many of them runs diverged."""
+    """In how many of them the number is infinite: runs diverged, or the logarithm is that of 0."""
     p_t: float
     p_sign_flip: float
     p: float

@@ -8,6 +8,7 @@ from quantities_for_tests import quantities, write  # noqa: F401
 
 from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import judged
+from verdicts.registry import UserError
 from verdicts.row import as_table
 
 pytestmark = pytest.mark.usefixtures("quantities")
@@ -15,9 +16,9 @@ pytestmark = pytest.mark.usefixtures("quantities")
 SIDES = {"of": {"method": "b"}, "minus": {"method": "a"}, "value": "score"}
 
 
-def compared(path, rows):
+def compared(path, rows, **changes):
     """The verdict on a difference of two methods."""
-    claims = {"x": {"quantity": "difference", "with": SIDES, "unit": "points"}}
+    claims = {"x": {"quantity": "difference", "with": SIDES, "unit": "points", **changes}}
     found = judged(read_claims(write(path / "c.yaml", claims)), {"t": rows})
     return as_table(found).iloc[0]
 
@@ -57,6 +58,73 @@ def test_a_seed_in_which_both_sides_diverged_is_no_comparison(tmp_path):
         "in 1 of 8 seeds runs diverged, and count against their side; "
         "seeds 1, 6 are left out: both sides diverged"
     )
+
+
+def ratio_of_V(path, ours, theirs, **changes):
+    """The verdict on a log ratio of V, of one run a seed and method."""
+    rows = pd.DataFrame(
+        {"method": method, "seed": seed, "V": V}
+        for method, values in (("b", ours), ("a", theirs))
+        for seed, V in enumerate(values)
+    )
+    sides = {"of": {"method": "b"}, "to": {"method": "a"}, "value": "V"}
+    claim = {"quantity": "log_ratio", "with": sides, **changes}
+    claims = read_claims(write(path / "c.yaml", {"x": claim}))
+    rows["diverged"] = rows["V"] == math.inf
+    return as_table(judged(claims, {"t": rows})).iloc[0]
+
+
+@pytest.mark.parametrize("looks", [None, [7]])
+def test_a_value_of_0_has_not_diverged(tmp_path, looks):
+    row = ratio_of_V(tmp_path, [0.1, 0.2, 0.1, 0.3, 0.1, 0.1, 0.4], [0.0] * 7, looks=looks)
+    assert (row["verdict"], row["estimate"]) == ("holds", math.inf)
+    assert row["reason"] == "in 7 of 7 seeds V is 0, and its logarithm (−∞) decides the seed"
+    some = [math.inf, 0.2, 0.1, 0.3, 0.1, 0.1, 0.4, 0.0]
+    row = ratio_of_V(tmp_path, some, [0.1, 0.0, 0.1, 0.1, 0.1, 0.1, 0.1, 0.0], looks=looks)
+    assert (
+        "in 1 of 7 seeds runs diverged, and count against their side; "
+        "in 1 of 7 seeds V is 0, and its logarithm (−∞) decides the seed"
+    ) in row["reason"]
+    assert row["reason"].endswith("seed 7 is left out: V is 0 on both sides")
+
+
+def test_a_seed_without_a_trend_is_none_with_a_value_of_0(tmp_path):
+    rows = pd.DataFrame(
+        {"seed": seed, "size": size, "score": size * (seed > 0) + seed / 9}
+        for seed in range(4) for size in (1, 2, 3)
+    )  # fmt: skip
+    rows.loc[rows["seed"] == 0, "score"] = 0.0
+    claim = {"quantity": "rank_trend", "with": {"along": "size", "value": "score"}}
+    found = judged(read_claims(write(tmp_path / "c.yaml", {"x": claim})), {"t": rows})
+    assert as_table(found).iloc[0]["reason"].endswith("seed 0 is left out: it has no number")
+
+
+@pytest.mark.parametrize("more", [{}, {"above": None, "paper": 1, "margin": 1}])
+def test_nor_has_it_where_nothing_is_decided(tmp_path, more):
+    more = {**more, "kind": "number"} if more else more
+    row = ratio_of_V(tmp_path, [0.1, 0.2, 0.1, 0.3], [0.0, 0.1, 0.1, 0.1], **more)
+    assert row["verdict"] == "undecided"
+    assert "diverged" not in row["reason"]
+    assert "infinite in 1 of 4" in row["reason"]
+    assert row["reason"].endswith("in 1 of 4 seeds V is 0, and its logarithm (−∞) decides the seed")
+
+
+def test_an_exact_claim_names_the_seeds_that_it_leaves_out(tmp_path):
+    rows = two_methods().assign(score=lambda t: t["method"].map({"a": 1.0, "b": 4.0})).drop([1])
+    rows.loc[2, "score"] = math.nan
+    row = compared(tmp_path, rows, exact=True)
+    assert (row["verdict"], row["pairs"]) == ("holds", 3)
+    assert row["reason"] == (
+        "exact: its value decides; seed 2 is left out: no score in 1 row; "
+        "seed 1 is left out: a run to compare with is missing"
+    )
+    assert compared(tmp_path, rows[rows["seed"] == 0], exact=True)["verdict"] == "holds"
+
+
+def test_an_exact_claim_with_a_diverged_run_differs_between_seeds(tmp_path):
+    rows = two_methods().assign(score=lambda t: t["method"].map({"a": 1.0, "b": 4.0}))
+    with pytest.raises(UserError, match=r"its seeds differ \(5 seeds, 1 infinite\)"):
+        compared(tmp_path, rows.assign(diverged=rows.index == 0), exact=True)
 
 
 def test_runs_that_a_slope_leaves_out_are_counted(tmp_path):

@@ -14,7 +14,8 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from verdicts.claims.claim import Claim, ClaimsFile, Gate
-from verdicts.claims.names import named_columns, selections, value_columns
+from verdicts.claims.names import OWN, named_columns, selections, value_columns
+from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, shown
 from verdicts.rows.run_values import as_numbers
 from verdicts.rows.selection import UNIVERSE, Folder, Selection, matches
@@ -59,6 +60,8 @@ class _Read:
     fields: Sequence[str]
     #: Whether rows are paired by seed.
     paired: bool
+    #: Whether each side has one run of a seed with the same fields.
+    by_seed: bool
 
 
 def _reads(claim: Claim, claims: ClaimsFile, tables: Folder) -> Iterator[_Read]:
@@ -82,7 +85,9 @@ def _reads(claim: Claim, claims: ClaimsFile, tables: Folder) -> Iterator[_Read]:
             sides = [side for _, side in selections("", entry)] if paired else []
             fields = sorted({*named, *(each for where in (*filters, *sides) for each in where)})
             along = str(entry.arguments.get("along", ""))
-            yield _Read(names, filters, sides or [{}], numbers, along, fields, paired)
+            own_quantity = QUANTITIES.definitions.get(str(entry.quantity), "").startswith(OWN)
+            by_seed = bool(sides) and own_quantity
+            yield _Read(names, filters, sides or [{}], numbers, along, fields, paired, by_seed)
 
 
 def _check(read: _Read, tables: Folder) -> None:
@@ -110,6 +115,8 @@ def _check(read: _Read, tables: Folder) -> None:
         for part, on_side in zip(parts, of_sides, strict=True):
             if on_side.any():
                 part[file] = rows.loc[on_side, own]
+                if read.by_seed and "run" not in known:
+                    _check_same(rows[on_side], file)
                 if "run" in known and (read.paired or "step" in known):
                     _check_evaluations(part[file], rows, file)
     for part in parts:
@@ -183,6 +190,13 @@ def _check_evaluations(rows: pd.DataFrame, table: pd.DataFrame, file: str) -> No
         seeds = " and ".join(str(seed) for seed in pair["seed"])
         run = shown(pair["run"].iloc[0])
         raise UserError(f"{file}: run {run} has the seeds {seeds}; give each run its own name.")
+
+
+def _check_same(rows: pd.DataFrame, file: str) -> None:
+    """Check that no two rows are the same."""
+    if (pair := _first_two(rows, [str(name) for name in rows])) is not None:
+        places = " and ".join(str(place + 1) for place in pair.index)
+        raise UserError(f"{file}: rows {places} are the same; remove one.")
 
 
 def _check_agreement(parts: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> None:

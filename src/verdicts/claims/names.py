@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING
 from verdicts.claims.claim import Claim, ClaimsFile, Gate
 from verdicts.claims.units import check_margins, measured_column
 from verdicts.quantity_registry import QUANTITIES
-from verdicts.registry import UserError, shown, unknown
+from verdicts.registry import UserError, nearest, shown, unknown
 from verdicts.rows.run_values import as_numbers, column_of, parsed
-from verdicts.rows.selection import SETTING, Folder, Selection, no_seed, no_table
+from verdicts.rows.selection import (
+    SETTING,
+    Folder,
+    Selection,
+    distinct,
+    matches,
+    no_seed,
+    no_table,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +35,8 @@ def check_names(claims: ClaimsFile, tables: Folder, *, strict: bool = False) -> 
     """Raise a one-line UserError for the first name that the tables lack.
 
     That is a column that a claim or its gates name, and with ``strict`` a table, too: without it,
-    the claim is not run. The same for a range of a column with text. Optional claims are not
-    checked.
+    the claim is not run. So is a text that no row has in its column of text. The same for a range
+    of a column with text. Optional claims are not checked.
     """
     for claim in claims.claims.values():
         if claims.is_optional(claim.id) or claim.is_pooled:
@@ -45,13 +53,14 @@ def check_names(claims: ClaimsFile, tables: Folder, *, strict: bool = False) -> 
             if absent and strict:
                 raise UserError(f"{place}.from: {no_table(absent[0], tables)}")
             if not absent:
-                _Names(tables, names).check(place, entry)
+                _Names(tables, names, strict=strict).check(place, entry)
 
 
 class _Names:
     """The columns of the tables that a claim or a gate reads."""
 
-    def __init__(self, tables: Folder, names: tuple[str, ...]) -> None:
+    def __init__(self, tables: Folder, names: tuple[str, ...], *, strict: bool) -> None:
+        self.strict = strict
         self.tables = {tables.files[name]: tables[name] for name in names}
         self.columns = list(
             dict.fromkeys(str(each) for part in self.tables.values() for each in part)
@@ -88,6 +97,8 @@ class _Names:
             self.column(key, name)
             if isinstance(wanted, Mapping):
                 self.numbers(name)
+            elif self.strict:
+                self.texts(key, name, wanted if isinstance(wanted, list) else [wanted])
 
     def column(self, key: str, name: object) -> None:
         if name not in self.columns:
@@ -110,6 +121,21 @@ class _Names:
         for file, rows in self.tables.items():
             if column in rows:
                 as_numbers(rows[column], f"{file}: {column}")
+
+    def texts(self, key: str, column: str, wanted: list[object]) -> None:
+        """Raise a UserError for a text that no row has in a column of text."""
+        import pandas as pd
+
+        values = pd.concat([rows[column] for rows in self.tables.values() if column in rows])
+        if values.dtype != object and not pd.api.types.is_string_dtype(values):
+            return
+        for each in wanted:
+            if isinstance(each, str) and not matches(values, each).any():
+                known = values.dropna().unique()
+                raise UserError(
+                    f"{key}: {column}: no row has {shown(each)}, only {distinct(values)}."
+                    f"{nearest(each, known)}"
+                )
 
     def seeds(self) -> None:
         for file, rows in self.tables.items():

@@ -53,7 +53,7 @@ def runs_by_seed(rows: pd.DataFrame, value: Value, over: Sequence[str] = ()) -> 
     runs["key"] = pd.Series(keys or None, index=runs.index, dtype=object)
     same = runs[runs.duplicated(["seed", "key"], keep=False)].sort_values(["seed", "run"])
     if len(same):
-        raise UserError(f"over: {_same_seed(rows, same, value)}")
+        raise UserError(_same_seed(rows, same, value))
     note(runs)
     return runs
 

@@ -118,8 +118,8 @@ def _number(text: str) -> float | str:
 def _absent(column: str, wanted: object, rows: pd.DataFrame) -> str:
     """Why no row has the wanted value."""
     if column == "dataset" and {"run", "step"} <= set(rows):
-        return f"not trained on {_said(wanted)}, but on {_found(rows[column])}"
-    return f"no rows with {column} {_said(wanted)}, only {_found(rows[column])}"
+        return f"not trained on {_said(wanted)}, but on {distinct(rows[column])}"
+    return f"no rows with {column} {_said(wanted)}, only {distinct(rows[column])}"
 
 
 def _said(wanted: object) -> str:
@@ -129,7 +129,7 @@ def _said(wanted: object) -> str:
     return " or ".join("none" if each is None else str(each) for each in wanted)
 
 
-def _found(values: pd.Series) -> str:
+def distinct(values: pd.Series) -> str:
     """The distinct values, the first few of them."""
     found = sorted(str(each) for each in values.dropna().unique())
     more = f" and {len(found) - 5} more" if len(found) > 5 else ""

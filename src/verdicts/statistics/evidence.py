@@ -206,12 +206,13 @@ def _interval_of_ratio(
 ) -> tuple[float, float, float]:
     """The ratio of the means, and the interval of all θ that part − θ · whole does not reject.
 
-    That of the medians, and no interval, where runs diverged.
+    Where runs diverged, the θ at which the median of part − θ · whole is 0: with wholes above 0,
+    that is the median of the seeds' ratios, with its interval. NaN if some whole is not.
     """
     if not len(part):
         return (float("nan"),) * 3
     if np.isinf(part).any() or np.isinf(whole).any():
-        return float(np.median(part) / np.median(whole)), float("nan"), float("nan")
+        return median_interval(np.sort(part / whole)) if (whole > 0).all() else (float("nan"),) * 3
     ratio = float(part.mean() / whole.mean())
     if len(part) < FEWEST:
         return ratio, float("nan"), float("nan")
@@ -260,10 +261,10 @@ def _obstacle(count: int, infinite: int, expectation: Expectation, *, constant: 
     if constant and count < RANKED_FROM:
         return f"all {count} seeds have the same value, and a test of signs takes {RANKED_FROM}"
     if infinite and expectation.relation == "paper":
-        return f"{infinite} of {count} values are infinite: runs diverged"
+        return f"the number is infinite in {infinite} of {count} seeds"
     if infinite and count < RANKED_FROM:
         return (
-            f"too few seeds: runs diverged in {infinite} of {count}, and a test of ranks takes "
-            f"{RANKED_FROM}"
+            f"too few seeds: the number is infinite in {infinite} of {count}, and a test of ranks "
+            f"takes {RANKED_FROM}"
         )
     return ""

@@ -167,3 +167,10 @@ def test_the_universes_of_one_claim_are_checked_as_in_a_verdict(tmp_path):
     with pytest.raises(UserError) as caught:
         verdicts.specification_curve(tmp_path / "claims.yaml", tmp_path, "c")
     assert str(caught.value) == said == "t.csv: step: 'x' in row 3 is not a whole number."
+
+
+def test_two_rows_that_are_the_same_are_named_with_their_table(tmp_path):
+    rows = runs()[lambda t: t["step"] == 100].drop(columns=["run", "step"]).reset_index(drop=True)
+    same = pd.concat([rows, rows[5:6]], ignore_index=True)
+    assert refused(tmp_path, same) == "t.csv: rows 6 and 9 are the same; remove one."
+    assert check(tmp_path, same, **{"with": {**SIDES, "of": {"method": "A"}}}).estimate == 0

@@ -82,6 +82,39 @@ def test_a_table_that_is_not_there_is_a_mistake_if_verdicts_are_strict(tmp_path)
     assert check(tmp_path, strict=True, top={"optional": "a"}, **{"from": "accs"}) == []
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"with": {**SIDES, "of": {"method": "BB"}}}, "with.of"),
+        ({"with": {**SIDES, "minus": {"method": ["A", "BB"]}}}, "with.minus"),
+        ({"where": {"method": "BB"}}, "where"),
+        ({"cells": {"x": {"method": "BB"}}}, "cells.x"),
+        (
+            {
+                "quantity": "contrast",
+                "with": {"terms": [{"weight": 1, "method": "BB"}], "value": "score"},
+            },
+            "with.terms",
+        ),
+    ],
+)
+def test_a_text_that_no_row_has_is_a_mistake_if_verdicts_are_strict(tmp_path, changes, said):
+    check(tmp_path, **changes)
+    with pytest.raises(UserError) as caught:
+        check(tmp_path, strict=True, **changes)
+    assert str(caught.value) == (
+        f"claims.a.{said}: method: no row has 'BB', only A, B. Did you mean 'B'?"
+    )
+    check(tmp_path, strict=True, top={"optional": ["a"]}, **changes)
+
+
+def test_a_number_that_no_row_has_is_none_nor_is_a_text_of_another_table(tmp_path):
+    (row,) = check(tmp_path, strict=True, where={"size": "2"})
+    assert row.verdict == "not run"
+    table(method="C").to_csv(tmp_path / "more.csv", index=False)
+    check(tmp_path, strict=True, **{"from": ["acc", "more"]}, where={"method": ["A", "B", "C"]})
+
+
 def test_text_among_numbers_is_named_with_its_row(tmp_path):
     rows = table()
     rows.loc[4, "score"] = "abc"

@@ -87,7 +87,7 @@ def test_a_median_between_opposite_divergences_is_nan():
         ([1, 2, math.nan], "too few seeds: 2 seeds"),
         ([1, 1, 1], "all 3 seeds have the same value, and a test of signs takes 6"),
         ([0.1 + 0.2, 0.3, 0.3], "all 3 seeds have the same value"),
-        ([1, 2, 3, 4, math.inf], "too few seeds: runs diverged in 1 of 5"),
+        ([1, 2, 3, 4, math.inf], "too few seeds: the number is infinite in 1 of 5"),
     ],
 )
 def test_what_decides_nothing(values, obstacle):
@@ -103,7 +103,7 @@ def test_two_seeds_have_a_mean_and_no_interval():
 
 def test_divergence_says_nothing_about_the_papers_value():
     found = evidence(np.array([1, 2, math.inf] * 3), Expectation("paper", 1, 1))
-    assert found.obstacle == "3 of 9 values are infinite: runs diverged"
+    assert found.obstacle == "the number is infinite in 3 of 9 seeds"
 
 
 @pytest.mark.parametrize("count", [6, 7, 12])
@@ -172,7 +172,18 @@ def test_a_diverged_run_counts_in_a_ratio():
     both[:, 0], both[:6, 1] = 1.0, math.inf
     found = evidence(both, Expectation("below", 1, 0.05))
     assert (found.infinite, found.side, found.p) == (6, -1, 2 / 2**8)
-    assert math.isnan(found.low)
+    assert (found.estimate, found.low) == (0, 0)
+
+
+def test_the_estimate_of_a_ratio_with_diverged_runs_is_what_the_test_looks_at():
+    stream = np.random.default_rng(3)
+    both = np.stack([stream.normal(2, 0.3, 9), stream.normal(3, 0.3, 9)], 1)
+    both[2, 0] = both[5, 1] = math.inf
+    found = evidence(both, Expectation("below", 1))
+    assert np.median(both[:, 0] - found.estimate * both[:, 1]) == pytest.approx(0, abs=1e-12)
+    assert found.low < found.estimate < found.high < 1
+    both[0, 1] = -0.1
+    assert math.isnan(evidence(both, Expectation("below", 1)).estimate)
 
 
 def test_ranks_that_differ_by_rounding_are_ties():
