@@ -105,6 +105,6 @@ def load_entries(name: str) -> None:
         importlib.import_module(f"{name}.{module.name}")
 
 
-def in_a_line(error: Exception) -> str:
+def in_a_line(error: BaseException) -> str:
     """The first line of an error's message; the name of its type if the message is empty."""
     return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__

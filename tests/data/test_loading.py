@@ -1,3 +1,4 @@
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -147,3 +148,12 @@ def test_regression_targets_are_not_labels(tmp_path):
 def test_a_part_of_a_release_may_have_fewer_samples(tmp_path):
     source = replace(SOURCE, train_samples=100, note=lambda root: "3 of 100 images are present")
     loading.checked_arrays("mine", source, arrays(), tmp_path)
+
+
+def test_a_data_sets_sys_exit_is_a_mistake_of_its_function(tiny, monkeypatch):
+    name, root, _ = tiny
+    leaving = replace(DATASETS[name], read=lambda root: sys.exit(0), read_labels=sys.exit)
+    monkeypatch.setitem(DATASETS, name, leaving)
+    for read in (loading.load, loading.train_labels):
+        with pytest.raises(UserError, match=r"its function called sys\.exit\(.*\)\.$"):
+            read(name, root)

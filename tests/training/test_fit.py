@@ -6,7 +6,19 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
-from own_modules import DATA, QUICK, Flagged, Replaced, equal, linear, quick, row, stop_at, told
+from own_modules import (
+    DATA,
+    QUICK,
+    Flagged,
+    Replaced,
+    equal,
+    linear,
+    metrics,
+    quick,
+    row,
+    stop_at,
+    told,
+)
 from runs import CONVEX, trained
 from torch import nn
 from torch.nn import functional as F
@@ -276,3 +288,50 @@ def test_buffers_that_workers_can_not_share_are_refused_by_name():
         assert f"it is {str(dtype)[6:]}; it must be float32 (their mean) or int64 (their m" in text
     run = quick(Flagged(torch.int64))
     assert int(run.consensus.seen) == 1
+
+
+class Doubling(nn.Linear):
+    """Doubles its inputs, in place or not, at some values or in large batches only."""
+
+    def __init__(self, copies):
+        super().__init__(3, 4)
+        nn.init.constant_(self.weight, 0.1)
+        nn.init.zeros_(self.bias)
+        self.copies = copies
+
+    def forward(self, x):
+        if self.copies:
+            x = x.clone()
+        large = len(x) > 20
+        x.mul_(1 + torch.where(large | (x.detach() > 1.5), 1.0, 0.0))
+        return super().forward(x)
+
+
+@pytest.mark.parametrize("backend", ["loop", "threads", "vmap", "auto"])
+def test_a_module_that_changes_inputs_in_place_only_later_sees_the_data_as_they_are(backend):
+    X, y = DATA
+    X = X.clone()
+    X[:8].clamp_(max=1)  # the samples on which it is tried
+    both = [
+        quick(Doubling(copies), (X, y), workers=16, batch_size=2, epochs=3, backend=backend)
+        for copies in (False, True)
+    ]
+    names = ["module", "run"]
+    one, other = (metrics(run).drop(columns=names, errors="ignore") for run in both)
+    assert one.equals(other)
+    assert torch.equal(row(both[0].consensus), row(both[1].consensus))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: torch.set_grad_enabled(False),
+        lambda state: torch.set_default_dtype(torch.float64),
+        lambda state: torch.set_autocast_enabled("cpu", True),
+    ],
+)
+def test_a_callback_that_changes_torchs_modes_changes_nothing(change):
+    module = nn.Sequential(nn.Linear(3, 4), nn.Softplus())
+    assert equal(quick(module), quick(module, on_step=change, on_evaluation=change))
+    assert torch.is_grad_enabled()
+    assert torch.get_default_dtype() == torch.float32

@@ -1,7 +1,9 @@
+import math
+
 import numpy as np
 import pytest
 import torch
-from own_modules import CLASSES, PAIR, X, line, numbers, prepared
+from own_modules import CLASSES, PAIR, X, line, numbers, prepared, told
 from torch import nn
 from torch.nn import functional as F
 
@@ -181,3 +183,15 @@ def test_a_module_like_the_template_has_the_trained_values():
     assert [p.requires_grad for p in found.parameters()] == [True, False, True, True]
     trained[0].weight.data.zero_()
     assert torch.equal(found[0].weight, module[0].weight + 1)
+
+
+def test_parameters_on_the_meta_device_are_refused():
+    assert told(module=nn.Linear(3, 4, device="meta")).startswith("module: 'weight' is on the meta")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_initial_parameters_that_are_not_finite_are_named(value):
+    module = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 4))
+    nn.init.constant_(module[1].bias, value)
+    text = "module: its parameter '1.bias' has initial values that are NaN or inf."
+    assert told(module=module) == text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +28,9 @@ def load(
 
     source = DATASETS[name]
     options = {} if run is None else {field: getattr(run, field) for field in source.fields}
-    arrays = checked_arrays(name, source, source.read(prepare(name, root), **options), root)
+    with _no_exit(name):
+        arrays = source.read(prepare(name, root), **options)
+    arrays = checked_arrays(name, source, arrays, root)
     tensors = (torch.from_numpy(array).to(device) for array in vars(arrays).values())
     mean = std = None
     if arrays.train_inputs.dtype == np.uint8:
@@ -42,7 +46,17 @@ def train_labels(name: str, root: Path) -> np.ndarray:
 
     Does not import torch. Absent files are downloaded.
     """
-    return DATASETS[name].read_labels(prepare(name, root))
+    with _no_exit(name):
+        return DATASETS[name].read_labels(prepare(name, root))
+
+
+@contextmanager
+def _no_exit(name: str) -> Iterator[None]:
+    """Turn a ``sys.exit`` of a data set's function, which would end a command, into a UserError."""
+    try:
+        yield
+    except SystemExit as error:
+        raise UserError(f"dataset {name!r}: its function called sys.exit({error}).") from error
 
 
 def checked_arrays(name: str, source: Source, arrays: Arrays, root: Path) -> Arrays:

@@ -46,8 +46,8 @@ class Stacked:
     workers: Sequence[int] | None = None
 
     def all(self) -> Batch:
-        """The inputs and targets."""
-        return self.inputs, self.targets
+        """Copies of the inputs and targets, which a user's module or loss may change."""
+        return self.inputs.clone(), self.targets.clone()
 
     def rows(self) -> Rows:
         """The inputs and targets as rows, one worker's after another's."""

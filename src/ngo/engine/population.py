@@ -259,8 +259,8 @@ class Population:
         @torch.no_grad()
         def part(k: int) -> tuple[float, float]:
             chunk, module = k % len(inputs), models[k // len(inputs)]
-            outputs, wanted = module(inputs[chunk]), targets[chunk]
-            # Copies, since a user's function may change them.
+            # Copies, since a user's module, loss or score may change them.
+            outputs, wanted = module(inputs[chunk].clone()), targets[chunk]
             losses = self.task.loss(outputs, wanted.clone()).double().sum()
             if self.task.score is None:
                 return float(losses), 0.0

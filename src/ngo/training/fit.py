@@ -33,7 +33,7 @@ from ngo.training.fit_arguments import (
     with_partition,
     with_topology,
 )
-from ngo.training.global_state import isolated, restored_streams
+from ngo.training.global_state import isolated, restored_modes, restored_streams
 from ngo.training.interruption import Interruptible, checkpoints_in
 from ngo.training.loop import Progress, Report
 from ngo.training.own import Loss, Make, like, own_model, own_task, template
@@ -136,7 +136,8 @@ def fit(
         results, if the run was interrupted or stopped. A finished run is not trained again.
         Another run in the folder is a UserError: one with other fields (more epochs too), data,
         module, ``loss`` or ``score``. Functions are compared by their code and the values that they
-        hold and read; callbacks are not. A run whose functions hold values that change in training,
+        hold and read, but not what they read through ``getattr`` or from ``os.environ`` or files;
+        callbacks are not. A run whose functions hold values that change in training,
         such as counts, is not resumed.
     ``device``
         ``cpu``, ``cuda`` or ``auto``.
@@ -252,7 +253,7 @@ def _proceed(
         if callback is None:
             return
         state = training.state(made, evaluated=name == "on_evaluation")
-        with restored_streams() if training.draws else nullcontext():
+        with restored_modes(), restored_streams() if training.draws else nullcontext():
             try:
                 callback(state)
             except StopIteration:

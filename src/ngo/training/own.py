@@ -148,6 +148,12 @@ def check_module(key: str, made: object) -> nn.Module:
         raise UserError(f"{key}: it has lazy parameters; call it on some inputs first.")
     if not parameters:
         raise UserError(f"{key}: it has no parameters to train.")
+    for name, tensor in chain(made.named_parameters(), made.named_buffers()):
+        if tensor.is_meta:
+            raise UserError(
+                f"{key}: {name!r} is on the meta device, without values; make the module on the "
+                f"CPU, or call its to_empty(device='cpu') and set them."
+            )
     buffers = [each for each in made.buffers() if each.is_floating_point()]
     dtypes = {each.dtype for each in chain(made.parameters(), buffers)}
     if dtypes != {torch.float32}:
@@ -155,6 +161,11 @@ def check_module(key: str, made: object) -> nn.Module:
         raise UserError(
             f"{key}: its parameters and buffers are {names}; they must be float32: module.float()"
         )
+    for name, parameter in made.named_parameters():
+        if parameter.requires_grad and not bool(parameter.isfinite().all()):
+            raise UserError(
+                f"{key}: its parameter {name!r} has initial values that are NaN or inf."
+            )
     return made
 
 

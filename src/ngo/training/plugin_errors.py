@@ -19,20 +19,20 @@ PACKAGE = __name__.partition(".")[0] + "."
 def named_in_errors(spec: RunSpec) -> Iterator[None]:
     """Turn an error in the code of an entry that the run names into a UserError of one line.
 
-    It has the entry, and the file and the line. Other errors, and a lack of memory, are raised as
-    they are.
+    It has the entry, and the file and the line. So does a ``sys.exit``, which would end the command
+    as if it had done its work. Other errors, and a lack of memory, are raised as they are.
     """
     try:
         yield
     except (UserError, MemoryError, torch.OutOfMemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if what := _entry_of(spec, error):
             raise UserError(f"{what}: {type(error).__name__}: {in_a_line(error)}.") from error
         raise
 
 
-def _entry_of(spec: RunSpec, error: Exception) -> str | None:
+def _entry_of(spec: RunSpec, error: BaseException) -> str | None:
     """The plugin's entry in whose function an error was raised, in words; None if there is none."""
     defined = {}  # module and function → key and name
     for key, field in FIELDS.items():

@@ -33,7 +33,8 @@ def _each(workers: Workers, spread: Map) -> Gradients:
         rows = range(workers.n) if batches.workers is None else batches.workers
 
         def worker(k: int) -> torch.Tensor:
-            return backward(workers, rows[k], inputs[k], targets[k])
+            # Autograd counts changes in place of .data apart from those by other workers' modules.
+            return backward(workers, rows[k], inputs[k].data, targets[k].data)
 
         return torch.stack(spread(worker, len(rows)))
 

@@ -54,7 +54,7 @@ def vmap(workers: Workers) -> Gradients:
             draws[shape] = []
             copies = {name: buffer[0].clone() for name, buffer in buffers.items()}
             with torch.no_grad(), recorded(module, draws[shape]):
-                functional_call(module, copies, (inputs[0],))
+                functional_call(module, copies, (inputs[0].clone(),))
         noise = tuple(
             torch.stack([draw(generator) for generator in generators]) for draw in draws[shape]
         )
