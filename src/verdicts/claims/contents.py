@@ -17,7 +17,7 @@ from verdicts.claims.claim import Claim, ClaimsFile, Gate
 from verdicts.claims.names import named_columns, selections, value_columns
 from verdicts.registry import UserError, shown
 from verdicts.rows.run_values import as_numbers
-from verdicts.rows.selection import UNIVERSE, Folder, Selection, matches
+from verdicts.rows.selection import UNIVERSE, Folder, Selection, in_one_precision, matches
 from verdicts.rows.tables import numbers_among
 
 KEPT = (UNIVERSE, "run", "step", "seed", "diverged")
@@ -59,6 +59,10 @@ class _Read:
     fields: Sequence[str]
     #: Whether rows are paired by seed.
     paired: bool
+    #: Whether rows are those of universes.
+    universes: bool
+    #: Columns whose values tell the sides of a comparison apart.
+    apart: Sequence[str]
 
 
 def _reads(claim: Claim, claims: ClaimsFile, tables: Folder) -> Iterator[_Read]:
@@ -82,7 +86,10 @@ def _reads(claim: Claim, claims: ClaimsFile, tables: Folder) -> Iterator[_Read]:
             sides = [side for _, side in selections("", entry)] if paired else []
             fields = sorted({*named, *(each for where in (*filters, *sides) for each in where)})
             along = str(entry.arguments.get("along", ""))
-            yield _Read(names, filters, sides or [{}], numbers, along, fields, paired)
+            of_universes = claim.universes is not None and names is own
+            yield _Read(
+                names, filters, sides or [{}], numbers, along, fields, paired, of_universes, named
+            )
 
 
 def _check(read: _Read, tables: Folder) -> None:
@@ -95,12 +102,14 @@ def _check(read: _Read, tables: Folder) -> None:
             rows[column] = numbers_among(rows[column])
         kept = _meeting(rows, read.filters)
         of_sides = [kept & _meeting(rows, [side]) for side in read.sides]
-        own = [each for each in rows if each in (*numbers, *KEPT)]
+        own = [each for each in rows if each in (*numbers, *read.apart, *KEPT)]
         found = rows.loc[np.logical_or.reduce(of_sides), own]
         for column in sorted(numbers):
             as_numbers(found[column], f"{file}: {column}")
         if read.along in known:
             _check_present(found, read.along, file)
+        if read.universes and UNIVERSE in known:
+            _check_present(found, UNIVERSE, file)
         if read.paired and "seed" in known:
             _check_whole(found, "seed", file)
         if "run" in known:
@@ -114,7 +123,7 @@ def _check(read: _Read, tables: Folder) -> None:
                     _check_evaluations(part[file], rows, file)
     for part in parts:
         if len(part) > 1 and {"run", "step"} <= known:
-            _check_agreement(part, read.numbers)
+            _check_agreement(part, [*read.numbers, *read.apart])
     if len(read.names) > 1:
         files = {tables.files[name]: tables[name] for name in read.names}
         _check_kinds(files, [*read.fields, "run"])
@@ -187,7 +196,8 @@ def _check_evaluations(rows: pd.DataFrame, table: pd.DataFrame, file: str) -> No
 
 def _check_agreement(parts: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> None:
     """Check that tables which have the same evaluation have the same values of it."""
-    rows = pd.concat([part.assign(file=file) for file, part in parts.items()])
+    found = [part.assign(file=file) for file, part in parts.items()]
+    rows = pd.concat(in_one_precision(found))
     own = [name for name in (UNIVERSE, "run", "step") if name in rows]
     values = [name for name in dict.fromkeys((*columns, "seed", "diverged")) if name in rows]
     pair = _first_two(rows.drop_duplicates([*own, *values]), own)

@@ -5,13 +5,22 @@ from __future__ import annotations
 import pandas as pd
 
 from verdicts.registry import UserError
+from verdicts.rows.selection import UNIVERSE
 
 
 def last_evaluations(rows: pd.DataFrame) -> pd.DataFrame:
-    """The row of each run with the highest ``step``; all rows of a table without runs or steps."""
+    """The row of each run with the highest ``step``; all rows of a table without runs or steps.
+
+    A run of each universe is a run. One that diverged in any of its rows has diverged.
+    """
     if not {"run", "step"} <= set(rows):
         return rows
-    return rows.loc[rows.groupby("run")["step"].idxmax()]
+    runs = rows.groupby([name for name in (UNIVERSE, "run") if name in rows])
+    last = rows.loc[runs["step"].idxmax()]
+    if "diverged" in rows:
+        lost = runs["diverged"].transform("any")
+        last = last.assign(diverged=lost[last.index])
+    return last
 
 
 def since_the_row_before(rows: pd.DataFrame) -> pd.Series:

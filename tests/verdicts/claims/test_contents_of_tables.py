@@ -167,3 +167,10 @@ def test_the_universes_of_one_claim_are_checked_as_in_a_verdict(tmp_path):
     with pytest.raises(UserError) as caught:
         verdicts.specification_curve(tmp_path / "claims.yaml", tmp_path, "c")
     assert str(caught.value) == said == "t.csv: step: 'x' in row 3 is not a whole number."
+
+
+def test_tables_that_have_the_same_run_with_another_side_of_a_comparison_are_refused(tmp_path):
+    other = runs().assign(method="C")
+    sides = {"quantity": "level", "with": {"over": ["method"], "value": "score"}, "above": 0}
+    said = "t.csv and u.csv: run 'A0' at step 9 differs in method; keep one of them."
+    assert refused(tmp_path, runs(), other, **sides) == said
