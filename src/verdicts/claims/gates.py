@@ -67,7 +67,7 @@ def _taken(gate: Gate, rows: pd.DataFrame) -> float:
         quantity = QUANTITIES[gate.quantity]
         result = quantity.function(rows, **gate.arguments)
         values = quantity.per_seed("quantity", result).to_numpy()
-    elif gate.column in rows:
+    elif gate.column is not None and gate.column in rows:
         last = last_evaluations(rows)
         found = last[gate.column].astype(float)
         if gate.column != "diverged":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from verdicts.registry import UserError, nearest, shown
 
@@ -79,7 +79,7 @@ def in_one_precision(parts: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
 
     A shorter float becomes the number that it is printed as: 0.1, not 0.10000000149.
     """
-    kinds: dict[str, set[str]] = {}
+    kinds: dict[Any, set[str]] = {}
     for part in parts:
         for name in part:
             kinds.setdefault(name, set()).add(str(part[name].dtype))
@@ -167,11 +167,11 @@ def matches(values: pd.Series, wanted: object) -> pd.Series:
     return met | values.isna() if None in wanted else met
 
 
-def _one_of(values: pd.Series, wanted: Sequence[object]) -> pd.Series:
+def _one_of(values: pd.Series, wanted: Sequence[Any]) -> pd.Series:
     """Whether each number is one of those ``wanted``, whole numbers not by way of floats."""
     import numpy as np
 
-    whole = [each for each in wanted if isinstance(each, int | np.integer)]
+    whole = [int(each) for each in wanted if isinstance(each, int | np.integer)]
     floats = [each for each in wanted if isinstance(each, float | np.floating)]
     if values.dtype.kind == "f":
         exact = [float(each) for each in whole if abs(each) < 2**1000 and float(each) == each]
