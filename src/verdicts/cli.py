@@ -24,13 +24,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for name in getattr(given, "imported", ()):
             extensions.load(name)
-        return given.run(given)
+        status = given.run(given)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status
     except UserError as error:
         print(f"verdicts: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader of the output has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more()
         return 1
+    except OSError as error:  # a full disk, for example
+        _write_no_more()
+        print(f"verdicts: output: {error.strerror or error}.", file=sys.stderr)
+        return 2
+
+
+def _write_no_more() -> None:
+    """Drop what waits to be printed, so that the end of the process does not try again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:
@@ -163,13 +175,18 @@ def _add_output(command: argparse.ArgumentParser) -> None:
 
 
 def _check(given: argparse.Namespace) -> int:
-    from verdicts import check
+    from verdicts import check, read_claims
+    from verdicts.registration.registered import registration_path
     from verdicts.statistics.judgement import FAILS, REVERSED
 
     if given.out is not None and given.out.resolve() == given.tables.resolve():
         raise UserError(f"out: {str(given.out)!r} is the folder of the tables; choose another.")
     rows = check(given.claims, given.tables, strict=given.strict)
-    _print(rows, given, given.claims)
+    read = [given.claims]
+    if given.out is not None:
+        printed = read_claims(given.claims).printed
+        read += [registration_path(given.claims), *printed, *given.tables.glob("*.csv")]
+    _print(rows, given, read)
     failed = any(row.verdict in (FAILS, REVERSED) for row in rows if not row.cell)
     return 1 if given.strict and failed else 0
 
@@ -177,14 +194,14 @@ def _check(given: argparse.Namespace) -> int:
 def _show(given: argparse.Namespace) -> int:
     from verdicts.row import read_rows
 
-    _print(read_rows(given.verdicts), given, given.verdicts)
+    _print(read_rows(given.verdicts), given, [given.verdicts])
     return 0
 
 
-def _print(rows: list[Row], given: argparse.Namespace, read: Path) -> None:
+def _print(rows: list[Row], given: argparse.Namespace, read: Sequence[Path]) -> None:
     """Print the rows in the format that was asked for, and write all if there is a folder.
 
-    ``read`` is the file that they are from, which is not written over.
+    ``read`` are the files that they are from, which are not written over.
     """
     from verdicts import as_table, render
 
@@ -204,7 +221,7 @@ def _print(rows: list[Row], given: argparse.Namespace, read: Path) -> None:
     contents = {TABLE: as_table(rows).to_csv(index=False, lineterminator="\n")}
     contents |= {written: formats[name]() for name, written in FILES.items()}
     write_together(
-        given.out, {name: printable(each, keep="\n") for name, each in contents.items()}, [read]
+        given.out, {name: printable(each, keep="\n") for name, each in contents.items()}, read
     )
 
 

@@ -8,25 +8,31 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
 _UNPRINTABLE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
 
 def printable(text: str, keep: str = "") -> str:
     r"""Text with escapes such as ``\u001b`` in place of the characters that steer a terminal.
 
-    These are control characters, line breaks among them, and those that turn the direction of
-    reading. Characters in ``keep`` stay.
+    These are control characters, line breaks among them, those that turn the direction of reading,
+    and those that nobody sees. Characters in ``keep`` stay.
     """
     return _UNPRINTABLE.sub(
         lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", text
     )
+
+
+MOST_NAMED, MOST_COMPARED = 30, 2000
+"""The most names that a message lists, and the most that are compared with an unknown one."""
 
 
 class UserError(Exception):
@@ -50,18 +56,26 @@ def shown(value: object) -> str:
 
 
 def nearest(name: object, known: Iterable[object]) -> str:
-    """`` Did you mean 'ring'?`` with the known name closest to ``name``; empty if none is close."""
+    """`` Did you mean 'ring'?`` with the known name closest to ``name``; empty if none is close.
+
+    Of more than ``MOST_COMPARED``, only so many are compared that begin with the same two letters.
+    """
     names = {str(each).lower(): each for each in known}
-    close = difflib.get_close_matches(str(name).lower(), list(names), n=1, cutoff=0.5)
+    wanted, compared = str(name).lower(), list(names)
+    if len(names) > MOST_COMPARED:
+        alike = (each for each in names if each[:2] == wanted[:2])
+        compared = list(islice(alike, MOST_COMPARED))
+        compared += [wanted] if wanted in names else []
+    close = difflib.get_close_matches(wanted, compared, n=1, cutoff=0.5)
     return f" Did you mean {names[close[0]]!r}?" if close else ""
 
 
 def unknown(key: str, name: object, known: Iterable[str]) -> UserError:
     """The error for an unknown name: the known ones, and the nearest match."""
     known = sorted(known)
-    return UserError(
-        f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}.{nearest(name, known)}"
-    )
+    more = f", … and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+    allowed = ", ".join(known[:MOST_NAMED]) + more
+    return UserError(f"{key}: {shown(name)} is unknown; allowed: {allowed}.{nearest(name, known)}")
 
 
 class Registry(dict[str, T]):

@@ -289,3 +289,32 @@ def test_a_table_is_named_without_a_folder(tmp_path, capsys):
     assert "there is no table 'aaa" in capsys.readouterr().out
     assert main(["check", str(claims), "--tables", str(tmp_path), "--strict"]) == 2
     assert "claims.absent.from: there is no table 'aaa" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+@pytest.mark.parametrize("command", ["check {0} --tables {1}", "schema", "quantities"])
+def test_a_full_disk_is_one_line(tmp_path, command):
+    command = command.format(write(tmp_path), tmp_path)
+    with open("/dev/full", "w") as full:
+        answer = subprocess.run(
+            [sys.executable, "-m", "verdicts", *command.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+        )
+    assert (answer.returncode, answer.stderr) == (2, "verdicts: output: No space left on device.\n")
+
+
+def test_printed_numbers_are_not_written_over(tmp_path, capsys):
+    printed = "paper: {file: verdicts.csv, column: x, where: {}},"
+    text = CLAIMS.replace("kind: order", "kind: number").replace("above: 0,", printed, 1)
+    claims = write(tmp_path, text)
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    (tmp_path / "scores.csv").rename(folder / "scores.csv")
+    (tmp_path / "verdicts.csv").write_text("x\n3\n")
+    arguments = ["check", str(claims), "--tables", str(folder), "--out", str(tmp_path)]
+    assert main(arguments) == 2
+    assert "verdicts.csv' is what is read" in capsys.readouterr().err
+    assert (tmp_path / "verdicts.csv").read_text() == "x\n3\n"

@@ -10,6 +10,7 @@ from verdicts.registry import (
     nearest,
     printable,
     shown,
+    unknown,
 )
 
 
@@ -83,3 +84,18 @@ def test_characters_that_steer_a_terminal_are_escaped():
     for text in ("γ − ü 日本", "a\u00a0b\u202fc", "a\u200db"):  # spaces and joiners stay
         assert printable(text) == text
     assert str(UserError("table: \x1b[2J\nforged")) == "table: \\u001b[2J\\u000aforged"
+
+
+@pytest.mark.timeout(20)
+def test_of_very_many_names_a_message_lists_some():
+    known = [f"metric_{k:06d}" for k in range(200_000)] + ["score"]
+    said = str(unknown("value", "scroe", known))
+    assert len(said) < 1000
+    assert said.endswith("metric_000029, … and 199971 more. Did you mean 'score'?")
+    assert "Did you mean 'score'?" in nearest("SCORE", known)
+
+
+def test_characters_that_nobody_sees_are_escaped():
+    hidden = "\u200b\ufeff\u00ad\u2060\U000e0041"
+    assert printable(f"B{hidden}C") == "B\\u200b\\ufeff\\u00ad\\u2060\\ue0041C"
+    assert printable("é γ − ’") == "é γ − ’"

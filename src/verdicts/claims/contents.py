@@ -18,7 +18,7 @@ from verdicts.claims.names import OWN, named_columns, selections, value_columns
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, shown
 from verdicts.rows.run_values import as_numbers
-from verdicts.rows.selection import UNIVERSE, Folder, Selection, matches
+from verdicts.rows.selection import UNIVERSE, Folder, Selection, in_one_precision, matches
 from verdicts.rows.tables import numbers_among
 
 KEPT = (UNIVERSE, "run", "step", "seed", "diverged")
@@ -62,6 +62,10 @@ class _Read:
     paired: bool
     #: Whether each side has one run of a seed with the same fields.
     by_seed: bool
+    #: Whether rows are those of universes.
+    universes: bool
+    #: Columns whose values tell the sides of a comparison apart.
+    apart: Sequence[str]
 
 
 def _reads(claim: Claim, claims: ClaimsFile, tables: Folder) -> Iterator[_Read]:
@@ -87,7 +91,19 @@ def _reads(claim: Claim, claims: ClaimsFile, tables: Folder) -> Iterator[_Read]:
             along = str(entry.arguments.get("along", ""))
             own_quantity = QUANTITIES.definitions.get(str(entry.quantity), "").startswith(OWN)
             by_seed = bool(sides) and own_quantity
-            yield _Read(names, filters, sides or [{}], numbers, along, fields, paired, by_seed)
+            of_universes = claim.universes is not None and names is own
+            yield _Read(
+                names,
+                filters,
+                sides or [{}],
+                numbers,
+                along,
+                fields,
+                paired,
+                by_seed,
+                of_universes,
+                named,
+            )
 
 
 def _check(read: _Read, tables: Folder) -> None:
@@ -100,12 +116,14 @@ def _check(read: _Read, tables: Folder) -> None:
             rows[column] = numbers_among(rows[column])
         kept = _meeting(rows, read.filters)
         of_sides = [kept & _meeting(rows, [side]) for side in read.sides]
-        own = [each for each in rows if each in (*numbers, *KEPT)]
+        own = [each for each in rows if each in (*numbers, *read.apart, *KEPT)]
         found = rows.loc[np.logical_or.reduce(of_sides), own]
         for column in sorted(numbers):
             as_numbers(found[column], f"{file}: {column}")
         if read.along in known:
             _check_present(found, read.along, file)
+        if read.universes and UNIVERSE in known:
+            _check_present(found, UNIVERSE, file)
         if read.paired and "seed" in known:
             _check_whole(found, "seed", file)
         if "run" in known:
@@ -121,7 +139,7 @@ def _check(read: _Read, tables: Folder) -> None:
                     _check_evaluations(part[file], rows, file)
     for part in parts:
         if len(part) > 1 and {"run", "step"} <= known:
-            _check_agreement(part, read.numbers)
+            _check_agreement(part, [*read.numbers, *read.apart])
     if len(read.names) > 1:
         files = {tables.files[name]: tables[name] for name in read.names}
         _check_kinds(files, [*read.fields, "run"])
@@ -201,7 +219,8 @@ def _check_same(rows: pd.DataFrame, file: str) -> None:
 
 def _check_agreement(parts: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> None:
     """Check that tables which have the same evaluation have the same values of it."""
-    rows = pd.concat([part.assign(file=file) for file, part in parts.items()])
+    found = [part.assign(file=file) for file, part in parts.items()]
+    rows = pd.concat(in_one_precision(found))
     own = [name for name in (UNIVERSE, "run", "step") if name in rows]
     values = [name for name in dict.fromkeys((*columns, "seed", "diverged")) if name in rows]
     pair = _first_two(rows.drop_duplicates([*own, *values]), own)

@@ -9,6 +9,7 @@ from verdicts.claims.claim import Gate
 from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError, nearest
 from verdicts.rows.evaluations import last_evaluations
+from verdicts.rows.run_values import with_diverged, worst_of
 from verdicts.rows.selection import UNIVERSE, Tables, joined, matches, selected
 from verdicts.statistics.estimates import exceeds
 
@@ -17,7 +18,7 @@ def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:
     """Raise a UserError, with the reason, if the runs do not pass the gate.
 
     ``rows`` are those of the claim (or of its cell), for a gate that names no tables. A missing
-    value does not pass.
+    value does not pass, and a diverged run has the worst value.
     """
     try:
         found = selected(joined(tables, gate.tables) if gate.tables else rows, gate.where)
@@ -39,14 +40,15 @@ def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:
 def passing(gate: Gate, rows: pd.DataFrame) -> set[object]:
     """The universes whose rows pass a gate on a column, found for all at once.
 
-    For any other, and with a gate on a quantity, ``check_gate`` decides.
+    For any other, those with a diverged run, and with a gate on a quantity, ``check_gate`` decides.
     """
     if gate.column is None or not {gate.column, *gate.where} <= set(rows):
         return set()
     for column, wanted in gate.where.items():
         rows = rows[matches(rows[column], wanted)]
-    if {"run", "step"} <= set(rows):
-        rows = rows.sort_values("step").drop_duplicates([UNIVERSE, "run"], keep="last")
+    rows = last_evaluations(rows)
+    if "diverged" in rows:
+        rows = rows[~rows["diverged"].groupby(rows[UNIVERSE]).transform("any")]
     return {
         universe
         for universe, values in rows.groupby(UNIVERSE)[gate.column]
@@ -65,8 +67,12 @@ def _taken(gate: Gate, rows: pd.DataFrame) -> float:
         quantity = QUANTITIES[gate.quantity]
         result = quantity.function(rows, **gate.arguments)
         values = quantity.per_seed("quantity", result).to_numpy()
-    elif gate.column in rows:
-        values = last_evaluations(rows)[gate.column].to_numpy(dtype=float)
+    elif gate.column is not None and gate.column in rows:
+        last = last_evaluations(rows)
+        found = last[gate.column].astype(float)
+        if gate.column != "diverged":
+            found = with_diverged(found, last, worst_of(gate.column), gate.column)
+        values = found.to_numpy()
     else:
         raise UserError(f"there is no column {gate.column!r}.{nearest(gate.column, rows)}")
     if not len(values) or np.isnan(values).any():

@@ -31,14 +31,16 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     is the mean of the claim's quantity over its seeds. ``why`` says why a universe does not count;
     it is empty for one that does. The gate of universes is asked of all rows of a universe.
     Settings are those that the claim names, or all that differ between universes. Raises a
-    UserError if a column is absent, and for a universe with two values of a setting.
+    UserError if a column is absent, for rows of no universe, and for a universe with two values of
+    a setting.
     """
     assert claim.universes is not None
     everything = joined(tables, claim.tables)
     rows = selected(everything, {**claim.where, **where})
     if UNIVERSE not in rows:
         raise UserError(f"there is no column {UNIVERSE!r}.{nearest(UNIVERSE, rows)}")
-    rows = selected(rows, {UNIVERSE: list(rows[UNIVERSE].dropna().unique())})
+    if lacking := int(rows[UNIVERSE].isna().sum()):
+        raise UserError(f"{lacking} row{'s' * (lacking > 1)} without a {UNIVERSE}")
     named = claim.universes.settings
     known = [str(name) for name in rows if str(name).startswith(SETTING)]
     wanted = known if named is None else [f"{SETTING}{name}" for name in named]

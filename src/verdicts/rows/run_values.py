@@ -6,6 +6,7 @@ Light: claims files are checked without pandas.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -59,7 +60,8 @@ def _over_evaluations(how: str) -> RunValue:
     That is over the evaluations after steps: the one before any step says nothing of a method. In
     the mean, each counts for the steps since the one before it that has a value. With ``phase``,
     the two ends of a share of the run's steps, the evaluations are those after steps of the phase.
-    A table without steps has one row for each run. The worst is that of the column.
+    A run whose last such evaluation has no value has none: its values end too early. A table
+    without steps has one row for each run. The worst is that of the column.
     """
 
     def read(
@@ -72,7 +74,9 @@ def _over_evaluations(how: str) -> RunValue:
         start, end = phase
         share = rows["step"] / rows.groupby("run")["step"].transform("max")
         rows = rows.assign(share=share, value=as_numbers(rows[column], column))
-        rows = rows[rows["value"].notna()]
+        ends = rows[(rows["share"] > start) & (rows["share"] <= end)].groupby("run").tail(1)
+        early = ends.loc[ends["value"].isna(), "run"]
+        rows = rows[rows["value"].notna() & ~rows["run"].isin(early)]
         rows = rows.assign(weight=since_the_row_before(rows))
         rows = rows[(rows["weight"] > 0) & (rows["share"] > start) & (rows["share"] <= end)]
         if how != "mean":
@@ -105,7 +109,7 @@ def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> 
             raise UserError(f"value: there is no column {value!r}.{nearest(value, metrics)}")
         last = metrics.assign(run=metrics.index.astype(str))
         found = as_numbers(metrics[value], value)
-        return last.assign(value=_with_diverged(found, last, worst or worst_of(value), value))
+        return last.assign(value=with_diverged(found, last, worst or worst_of(value), value))
     from verdicts.rows.evaluations import final
 
     order = ["run", "step"] if "step" in metrics else ["run"]
@@ -119,10 +123,10 @@ def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> 
             f"value: {value!r} needs the column {error}, which the rows lack."
         ) from None
     found = as_numbers(found, said(value))
-    return last.assign(value=_with_diverged(found, last, worst or entry.worst, value))
+    return last.assign(value=with_diverged(found, last, worst or entry.worst, value))
 
 
-def _with_diverged(
+def with_diverged(
     found: pd.Series, last: pd.DataFrame, worst: float | None, value: Value
 ) -> pd.Series:
     """The values of runs, those of diverged ones the worst; a UserError if that is not known.
@@ -145,14 +149,18 @@ def _with_diverged(
 def worst_of(column: str) -> float | None:
     """The value of a diverged run in a column: that of the registered value of its name.
 
-    Else −inf if its name has a word of ``HIGH``, inf if it has one of ``LOW``, and None if neither.
+    Else −inf if a word of its name is in ``HIGH``, inf if one is in ``LOW`` (or its plural), and
+    None if neither is, or both are.
     """
     if column in VALUES:
         return VALUES[column].worst
-    for words, worst in ((LOW, math.inf), (HIGH, -math.inf)):
-        if any(word in column for word in words):
-            return worst
-    return None
+    words = set(re.split("[^a-z]+", column.lower()))
+    low, high = (
+        any({word, f"{word}s", f"{word}es"} & words for word in known) for known in (LOW, HIGH)
+    )
+    if low == high:
+        return None
+    return math.inf if low else -math.inf
 
 
 def as_numbers(values: pd.Series, key: str) -> pd.Series:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from verdicts.registry import UserError, nearest, shown
 
 if TYPE_CHECKING:  # claims files are read without pandas
+    import numpy as np
     import pandas as pd
 
 Selection = Mapping[str, object]
@@ -49,8 +51,9 @@ def no_seed(columns: Iterable[object]) -> str:
 def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     """The rows of all named tables, each evaluation of a run once, or once in each universe.
 
-    The runs of a table without the column ``diverged`` have not diverged, beside one that has it.
-    Raises a UserError if there is no table of a name.
+    An evaluation that two tables share is a row with equal values in all columns that both have;
+    rows that differ are both kept. The runs of a table without the column ``diverged`` have not
+    diverged, beside one that has it. Raises a UserError if there is no table of a name.
     """
     for name in names:
         if name not in tables:
@@ -60,15 +63,60 @@ def joined(tables: Tables, names: tuple[str, ...]) -> pd.DataFrame:
     parts = [tables[name] for name in names]
     if len(parts) == 1:
         return parts[0]
+    parts = in_one_precision(parts)
     columns = dict.fromkeys(name for part in parts for name in part)
     rows = pd.concat([part.dropna(axis=1, how="all") for part in parts], ignore_index=True)
     rows = rows.reindex(columns=list(columns))
     if "diverged" in rows:
         rows["diverged"] = rows["diverged"].eq(True)
     if {"run", "step"} <= set(rows):
-        same = [name for name in (UNIVERSE, "run", "step") if name in rows]
-        rows = rows.drop_duplicates(same, ignore_index=True)
+        rows = rows[~_shared(rows, parts)].reset_index(drop=True)
     return rows
+
+
+def in_one_precision(parts: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Tables whose columns of floats have 64 bits if one of another type is in another table.
+
+    A shorter float becomes the number that it is printed as: 0.1, not 0.10000000149.
+    """
+    kinds: dict[Any, set[str]] = {}
+    for part in parts:
+        for name in part:
+            kinds.setdefault(name, set()).add(str(part[name].dtype))
+    short = [name for name, found in kinds.items() if len(found) > 1]
+    return [
+        part.assign(
+            **{
+                name: part[name].map({each: float(str(each)) for each in part[name].unique()})
+                for name in short
+                if name in part and str(part[name].dtype) in ("float32", "float16")
+            }
+        )
+        for part in parts
+    ]
+
+
+def _shared(rows: pd.DataFrame, parts: Sequence[pd.DataFrame]) -> np.ndarray:
+    """Which ``rows``, those of all ``parts``, are an evaluation that an earlier part has, too."""
+    import numpy as np
+
+    same = [name for name in (UNIVERSE, "run", "step") if name in rows]
+    again = rows.duplicated(same).to_numpy(copy=True)
+    if not again.any():
+        return again
+    key = rows.groupby(same, dropna=False, sort=False).ngroup().to_numpy()
+    earlier = np.flatnonzero(~again)[key[again]]  # groups are numbered by their first rows
+    later = np.flatnonzero(again)
+    part_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    equal = np.full(len(later), True)
+    for name in rows:
+        has = np.array([name in part for part in parts])
+        both = has[part_of[later]] & has[part_of[earlier]]
+        values = rows[name]
+        one, other = (values.iloc[at].reset_index(drop=True) for at in (earlier, later))
+        equal &= ~both | (one.eq(other) | (one.isna() & other.isna())).to_numpy(bool)
+    again[later] = equal
+    return again
 
 
 def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
@@ -93,8 +141,10 @@ def matches(values: pd.Series, wanted: object) -> pd.Series:
     """Whether each value meets a condition: the value, one of the values, or in the range.
 
     In a column of numbers, text that is a number means that number: YAML reads ``1e-3`` as text.
+    Numbers are compared in the column's precision; true and false are no numbers.
     """
-    from pandas.api.types import is_numeric_dtype
+    import numpy as np
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     if isinstance(wanted, Mapping):
         low, high = wanted.get("min", -float("inf")), wanted.get("max", float("inf"))
@@ -102,17 +152,40 @@ def matches(values: pd.Series, wanted: object) -> pd.Series:
             raise UserError(f"{values.name}: it has text; {_said(wanted)} is for numbers.")
         return values.between(low, high)
     wanted = wanted if isinstance(wanted, list) else [wanted]
-    if is_numeric_dtype(values):
-        wanted = [_number(each) if isinstance(each, str) else each for each in wanted]
-    met = values.isin([each for each in wanted if each is not None])
+    given = [each for each in wanted if each is not None]
+    truths = [each for each in given if isinstance(each, bool | np.bool_)]
+    others = [each for each in given if not isinstance(each, bool | np.bool_)]
+    if is_bool_dtype(values):
+        met = values.isin(truths)
+    elif is_numeric_dtype(values):
+        met = _one_of(values, [_number(each) if isinstance(each, str) else each for each in others])
+    else:
+        met = values.isin(others)
+        if values.dtype == object and any(each in (0, 1) for each in given):  # 1 == True
+            is_truth = values.map(lambda each: isinstance(each, bool | np.bool_)).astype(bool)
+            met = (met & ~is_truth) | (values.isin(truths) & is_truth)
     return met | values.isna() if None in wanted else met
 
 
+def _one_of(values: pd.Series, wanted: Sequence[Any]) -> pd.Series:
+    """Whether each number is one of those ``wanted``, whole numbers not by way of floats."""
+    import numpy as np
+
+    whole = [int(each) for each in wanted if isinstance(each, int | np.integer)]
+    floats = [each for each in wanted if isinstance(each, float | np.floating)]
+    if values.dtype.kind == "f":
+        exact = [float(each) for each in whole if abs(each) < 2**1000 and float(each) == each]
+        with np.errstate(over="ignore"):
+            return values.isin(np.array([*exact, *floats]).astype(str(values.dtype).lower()))
+    return values.isin(whole) | values.isin([int(each) for each in floats if each % 1 == 0])
+
+
 def _number(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    """The number that a text is: as YAML writes it, but for 1e-3, which YAML reads as text."""
+    if re.fullmatch(r"[+-]?\d+", text, re.ASCII):
+        return int(text)
+    plain = re.fullmatch(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|\.?inf)", text, re.ASCII | re.I)
+    return float(text.replace(".inf", "inf")) if plain else text
 
 
 def _absent(column: str, wanted: object, rows: pd.DataFrame) -> str:

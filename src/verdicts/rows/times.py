@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from verdicts.rows.run_values import worst_of
 from verdicts.statistics.estimates import exceeds
 
 
@@ -27,10 +28,10 @@ def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
 def time_to(metrics: pd.DataFrame, target: float, column: str, clock: str = "epoch") -> pd.Series:
     """When ``column`` of each run first reaches ``target``, in epochs or steps (``clock``).
 
-    A loss reaches the target from above, an accuracy from below; linear between evaluations.
+    A loss or an error reaches the target from above, all else from below. Linear between points.
     Indexed by run; inf for a run that never reaches it, and for a diverged run.
     """
-    sign = -1.0 if "loss" in column else 1.0
+    sign = -1.0 if worst_of(column) == np.inf else 1.0
     found = {}
     for run, rows in metrics.sort_values("step", kind="stable").groupby("run", sort=False):
         y = sign * rows[column].to_numpy(float)

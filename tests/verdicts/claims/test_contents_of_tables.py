@@ -174,3 +174,10 @@ def test_two_rows_that_are_the_same_are_named_with_their_table(tmp_path):
     same = pd.concat([rows, rows[5:6]], ignore_index=True)
     assert refused(tmp_path, same) == "t.csv: rows 6 and 9 are the same; remove one."
     assert check(tmp_path, same, **{"with": {**SIDES, "of": {"method": "A"}}}).estimate == 0
+
+
+def test_tables_that_have_the_same_run_with_another_side_of_a_comparison_are_refused(tmp_path):
+    other = runs().assign(method="C")
+    sides = {"quantity": "level", "with": {"over": ["method"], "value": "score"}, "above": 0}
+    said = "t.csv and u.csv: run 'A0' at step 9 differs in method; keep one of them."
+    assert refused(tmp_path, runs(), other, **sides) == said

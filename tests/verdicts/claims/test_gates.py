@@ -95,3 +95,22 @@ def test_all_universes_are_asked_at_once_as_each_alone(changes, passes):
     assert passing(gate(**changes), rows) == passes
     for universe in passes:
         check_gate(gate(**changes), rows[rows["universe"] == universe], {})
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_diverged_run_has_the_worst_value(first):
+    rows = ROWS.assign(diverged=[first, not first, False])
+    with pytest.raises(UserError, match="min score is -inf, must be above 0.7"):
+        check_gate(gate(), rows, {})
+    assert passing(gate(), rows.assign(universe=0)) == set()
+    lost = rows.rename(columns={"score": "loss"})
+    with pytest.raises(UserError, match="max loss is inf, must be below 1"):
+        check_gate(gate(column="loss", take="max", above=None, below=1), lost, {})
+    with pytest.raises(UserError, match="max diverged is 1, must be below 0.5"):
+        check_gate(gate(column="diverged", take="max", above=None, below=0.5), rows, {})
+
+
+def test_a_gate_reads_all_universes_whose_runs_share_names():
+    rows = pd.concat([ROWS.assign(universe=0, score=0.1), ROWS.assign(universe=1)])
+    with pytest.raises(UserError, match="min score is 0.1, must be above 0.7"):
+        check_gate(gate(), rows.iloc[::-1].reset_index(drop=True), {})

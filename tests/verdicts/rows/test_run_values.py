@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from verdicts.registry import UserError
-from verdicts.rows.run_values import per_run
+from verdicts.rows.run_values import per_run, worst_of
 
 CURVES = pd.DataFrame(
     {
@@ -113,3 +113,23 @@ def test_text_among_numbers_is_named():
     rows = pd.DataFrame({"seed": [0, 1], "score": [1, "abc"]})
     with pytest.raises(UserError, match="^score: 'abc' in row 2 is not a number.$"):
         per_run(rows, "score")
+
+
+@pytest.mark.parametrize(
+    ("column", "worst"),
+    [
+        ("accuracy_without_loss", None), ("lossless", None), ("terror", None), ("time", None),
+        ("test_loss", math.inf), ("val-losses", math.inf), ("errors@1", math.inf),
+        ("Accuracy", -math.inf), ("mean_reward2", -math.inf),
+    ],
+)  # fmt: skip
+def test_the_worst_is_known_by_whole_words_of_one_kind(column, worst):
+    assert worst_of(column) == worst
+
+
+@pytest.mark.parametrize("how", ["mean", "max", "min"])
+def test_a_run_whose_values_end_early_has_none_over_training(how):
+    rows = CURVES.assign(score=[math.nan, 1, 8, 2, math.nan, 5])
+    found = per_run(rows, {how: "score"})["value"]
+    assert math.isnan(found[0])
+    assert found[1] == 5  # a gap before the end is none

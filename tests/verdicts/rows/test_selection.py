@@ -2,11 +2,12 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from verdicts.registry import UserError
-from verdicts.rows.selection import joined, selected
+from verdicts.rows.selection import joined, matches, selected
 
 ROWS = pd.DataFrame(
     {
@@ -79,3 +80,47 @@ def test_a_table_without_diverged_has_no_diverged_runs_beside_one_with_it():
     other = pd.DataFrame({"run": ["c"], "step": [1]})
     found = joined({"t": rows, "u": other}, ("t", "u"))["diverged"]
     assert (found.dtype, list(found)) == (bool, [True, False, False])
+
+
+def test_runs_of_two_tables_that_share_names_are_both_kept():
+    digits = ROWS[["run", "step", "topology"]].assign(dataset="digits", score=1.0)
+    letters = digits.assign(dataset="letters", score=2.0)
+    rows = joined({"t": digits, "u": letters}, ("t", "u"))
+    assert selected(rows, {"dataset": "letters"})["score"].tolist() == [2, 2, 2, 2]
+    assert len(joined({"t": digits, "u": digits.assign(topology=None)}, ("t", "u"))) == 7
+    assert len(joined({"t": digits, "u": digits.iloc[::-1]}, ("t", "u"))) == 4
+
+
+def test_a_column_of_two_precisions_has_one_value_in_two_tables():
+    one = pd.DataFrame({"lr": np.array([0.1, 0.3, math.nan], dtype="float32")})
+    found = joined({"t": one, "u": one.astype(float).round(3)}, ("t", "u"))["lr"]
+    assert found.dropna().unique().tolist() == [0.1, 0.3]
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("wanted", [0.3, [0.5, 0.3], "3e-1", {"min": 0.3, "max": 0.3}])
+def test_numbers_are_compared_in_the_precision_of_the_column(kind, wanted):
+    assert matches(pd.Series([0.3, 0.7], dtype=kind), wanted).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted", "met"),
+    [
+        ([10.0, 1.0], "1_0", [False, False]),
+        ([10, 1], " 1", [False, False]),
+        ([1.0, math.nan], "nan", [False, False]),
+        ([1, 0], True, [False, False]),
+        ([1.0, 0.0], [True, 0], [False, True]),
+        ([True, False], 1, [False, False]),
+        ([True, False], [False], [False, True]),
+        ([True, None, 1, "a"], 1, [False, False, True, False]),
+        ([True, None, 1, "a"], [True, None], [True, True, False, False]),
+        ([2**53, 2**53 + 1], str(2**53 + 1), [False, True]),
+        ([2**53, 2**53 + 1], [2**53 + 1, 0.5], [False, True]),
+        ([2.0**53, 1.0], 2**53 + 1, [False, False]),
+        ([1, 2], [1e300, 2.0, 10**400], [False, True]),
+        ([math.inf, 1.0], ["inf", 10**400], [True, False]),
+    ],
+)
+def test_values_do_not_match_by_accident(values, wanted, met):
+    assert matches(pd.Series(values), wanted).tolist() == met
