@@ -155,7 +155,26 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
     name and for a number that is too large; an OSError, ValueError or csv.Error for a file that
     can't be read.
     """
-    csv.field_size_limit(MOST_BYTES)
+    before = csv.field_size_limit(MOST_BYTES)
+    try:
+        _check_fields(path)
+    finally:
+        csv.field_size_limit(before)
+    table = pd.read_csv(path, index_col=False, low_memory=False, **options)
+    for place, name in enumerate(table):
+        if table[name].dtype.kind == "f" and (infinite := np.isinf(table[name])).any():
+            texts = pd.read_csv(path, index_col=False, usecols=[place], dtype=str).iloc[:, 0]
+            large = infinite & texts.str.contains("[0-9]", na=False)
+            if large.any():
+                k = int(large.to_numpy().argmax())
+                raise UserError(
+                    f"{path.name}: {name}: {shown(texts[k])} in row {k + 1} is too large."
+                )
+    return table
+
+
+def _check_fields(path: Path) -> None:
+    """Check that each row has as many fields as the header, which names no column twice."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = filter(_has_a_field, csv.reader(_lines(file), strict=True))
         header = next(rows, [])
@@ -168,17 +187,6 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
                 raise UserError(
                     f"{path.name}: row {number} has {fields}, and the header has {len(header)}."
                 )
-    table = pd.read_csv(path, index_col=False, low_memory=False, **options)
-    for place, name in enumerate(table):
-        if table[name].dtype.kind == "f" and (infinite := np.isinf(table[name])).any():
-            texts = pd.read_csv(path, index_col=False, usecols=[place], dtype=str).iloc[:, 0]
-            large = infinite & texts.str.contains("[0-9]", na=False)
-            if large.any():
-                k = int(large.to_numpy().argmax())
-                raise UserError(
-                    f"{path.name}: {name}: {shown(texts[k])} in row {k + 1} is too large."
-                )
-    return table
 
 
 def _lines(file: TextIO) -> Iterator[str]:

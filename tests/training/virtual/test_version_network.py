@@ -42,10 +42,11 @@ def pull(network, X, p=0.8):
 @pytest.mark.parametrize("p", [0.5, 0.8, 1.0])
 def test_rows_are_pulled_by_models_of_other_times(network, X, p):
     old = X.clone()
-    network.begin(exchange(kept=[(2, 0), (0, 1), (1, 3)]), 3)
+    network.begin(exchange(kept=[(2, 0), (0, 1), (1, 3)], own=[0.0] * 4), 3)
     pull(network, X.clone(), p)
     rows = torch.zeros(2, 5)
-    network.begin(exchange(kept=[(0, 1)], used=[(0, 2, 0.3), (0, 1, 0.2), (1, 1, 0.2)]), 3)
+    used = [(0, 2, 0.3), (0, 1, 0.2), (1, 1, 0.2)]
+    network.begin(exchange(kept=[(0, 1)], used=used, own=[0.0] * 2), 3)
     pull(network, rows, p)
     expected = [0.3 * phi(old[0], p) + 0.2 * phi(old[3], p), 0.2 * phi(old[3], p)]
     assert torch.allclose(rows, 0.5 * torch.stack(expected), atol=1e-6)
@@ -57,7 +58,7 @@ def test_rows_are_pulled_by_models_of_other_times(network, X, p):
 def test_all_workers_together_take_the_step_of_a_run_without_time(network, X, p):
     W = MixingMatrix.of(mixing_matrix(ring(4)))
     expected = COUPLINGS["power"].step(X, W, 0.5, fields(p=p))
-    network.begin(exchange(W=W), 0)
+    network.begin(exchange(W=W, own=[0.0] * 4), 0)
     pull(network, X, p)
     assert torch.equal(X, expected)
 
@@ -86,11 +87,11 @@ def test_pairs_become_their_means(network, X):
 def test_a_method_that_exchanges_otherwise_is_refused(network, X):
     with pytest.raises(UserError, match="clock: 'asynchronous' is not possible with a method"):
         pull(network, X)
-    network.begin(exchange(), 0)
+    network.begin(exchange(own=[0.0] * 4), 0)
     pull(network, X)
     with pytest.raises(UserError, match="other than once"):
         pull(network, X)
-    network.begin(exchange(kept=[(0, 0)]), 1)
+    network.begin(exchange(kept=[(0, 0)], own=[0.0] * 4), 1)
     with pytest.raises(UserError, match="other than once"):
         network.end()
     for operation in (network.mean, network.index, network.send, network.swap):
