@@ -54,6 +54,11 @@ def test_a_caption_does_not_hide_that_p_is_1_where_it_was_chosen(given, stated):
     assert stated in captions.made_by("own", runs)
 
 
+def test_a_table_with_methods_and_without_p_states_none():
+    runs = pd.DataFrame({"method": ["ngo"], "dataset": ["mnist"], "seed": [0]})
+    assert "p = " not in captions.made_by("own", runs)
+
+
 def test_a_caption_says_that_curves_use_a_part_of_the_test_set():
     runs = pd.DataFrame({"dataset": ["mnist"], "seed": [0], "eval_images": [1000]})
     assert "; evaluations before the last use 1,000 of the test images; " in captions.made_by(

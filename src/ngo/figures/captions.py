@@ -77,7 +77,7 @@ def _values(runs: pd.DataFrame) -> list[str]:
         values = runs[name].dropna() if name in runs else pd.Series(dtype=float)
         if name == "eval_images":
             values = values[values > 0]
-        if name == "p" and "method" in runs:
+        if name == "p" and {"p", "method"} <= set(runs):
             methods = runs["method"][runs["p"].notna()]
             chosen = methods.isin({*methods[values != 1], *NONLINEAR})
             values = values[chosen] if chosen.any() else values
