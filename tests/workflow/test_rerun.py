@@ -100,7 +100,8 @@ def test_truncated_results_are_made_again_with_the_same_bytes(copy):
     """Those that a target needs: a finished table needs nothing."""
     truncated = [
         next(copy.root.glob(f"results/{pattern}"))
-        for pattern in ("runs/*/metrics.parquet", "runs/*/run.json", "partitions/*", "data/*.json",
+        for pattern in ("runs/*-s0-*/metrics.parquet", "runs/*-s0-*/run.json",
+                        "partitions/*-s0-*", "data/*.json",
                         "test/metrics/spectra_tableS1.parquet", "test/metrics/table1.parquet")
     ]  # fmt: skip
     contents = {path: without_date(path) for path in truncated}

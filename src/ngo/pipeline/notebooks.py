@@ -55,7 +55,7 @@ def execute(
         try:
             papermill.execute_notebook(
                 book,
-                out,
+                str(out).replace("{", "{{").replace("}", "}}"),  # which papermill formats
                 values,
                 progress_bar=False,
                 config=local,
