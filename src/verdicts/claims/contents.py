@@ -87,22 +87,18 @@ def _reads(claim: Claim, claims: ClaimsFile, tables: Folder) -> Iterator[_Read]:
         if numbers is not None:
             named = [str(each) for _, each in named_columns("", entry)]
             sides = [side for _, side in selections("", entry)] if paired else []
-            fields = sorted({*named, *(each for where in (*filters, *sides) for each in where)})
-            along = str(entry.arguments.get("along", ""))
-            own_quantity = QUANTITIES.definitions.get(str(entry.quantity), "").startswith(OWN)
-            by_seed = bool(sides) and own_quantity
-            of_universes = claim.universes is not None and names is own
+            judges = QUANTITIES.definitions.get(str(entry.quantity), "").startswith(OWN)
             yield _Read(
                 names,
                 filters,
                 sides or [{}],
                 numbers,
-                along,
-                fields,
-                paired,
-                by_seed,
-                of_universes,
-                named,
+                along=str(entry.arguments.get("along", "")),
+                fields=sorted({*named, *(each for where in (*filters, *sides) for each in where)}),
+                paired=paired,
+                by_seed=bool(sides) and judges,
+                universes=claim.universes is not None and names is own,
+                apart=named,
             )
 
 
