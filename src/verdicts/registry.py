@@ -87,14 +87,25 @@ class Registry(dict[str, T]):
         # What an entry is, in a word; in a config, the key under which a user names it.
         self.kind = kind
 
-        # Where each entry is defined, as "module:qualname"; fingerprints of code start there.
+        # Where each entry is defined, as "module:qualname".
         self.definitions: dict[str, str] = {}
+
+        # The number that is raised when the results of an entry change; 1 where none is stated.
+        self.versions: dict[str, int] = {}
 
     def __missing__(self, name: object) -> T:
         raise unknown(self.kind, name, self)
 
-    def add(self, name: str, entry: T, definition: Callable[..., object] | None = None) -> T:
+    def add(
+        self,
+        name: str,
+        entry: T,
+        definition: Callable[..., object] | None = None,
+        version: int = 1,
+    ) -> T:
         """Register ``entry``, whose function is ``definition``, under ``name``.
+
+        ``version`` is raised when its results change.
 
         A UserError if another entry has that name. The same definition may come again, as in a
         notebook's cell that is run twice: it replaces the entry.
@@ -107,6 +118,8 @@ class Registry(dict[str, T]):
         if name in self and (defined is None or self.definitions.get(name) != defined):
             raise UserError(f"{self.kind}: {name!r} is registered already; choose another name.")
         self[name] = entry
+        if version != 1:
+            self.versions[name] = version
         if defined is not None:
             self.definitions[name] = defined
         return entry

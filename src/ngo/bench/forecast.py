@@ -12,7 +12,7 @@ from ngo.bench.run_costs import Costs, run_costs
 from ngo.common.memory_limit import in_words, memory_limit
 from ngo.pipeline.progress import duration
 from ngo.pipeline.work import recorded, requested_memory, runs_by_setting, work
-from ngo.training.code import run_fingerprint
+from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 
 # Seconds of Snakemake's own work for each job, as ``ngo bench workflow`` measures it.
@@ -198,7 +198,7 @@ def _row(
         evaluating = cost.image * each.images
         seconds = cost.sample * each.samples + evaluating
         found = recorded(spec.id, results)
-        if found is not None and found.code == run_fingerprint(spec):
+        if found is not None and found.code == results_version(spec):
             row.finished.add(Times(1, each.samples, found.seconds, found.evaluating))
             row.expected += seconds * min(1.0, found.steps / each.steps)
         else:

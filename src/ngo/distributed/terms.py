@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 
 import torch
 
 import ngo
-from ngo.common.fingerprint import fingerprint
 from ngo.common.registry import shown
 from ngo.distributed.meeting import Meeting
-from ngo.training.code import run_fingerprint
+from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 
 # How many terms, and how many of their values, a message names.
@@ -21,7 +19,7 @@ NAMED_TERMS, NAMED_VALUES = 3, 4
 # How many processes with one value a message names.
 NAMED_PROCESSES = 5
 
-# The fingerprint of the code. It depends on other terms, such as the model, and comes after them.
+# The numbers of results: they depend on other terms, such as the model, and come after them.
 CODE = "code"
 
 Terms = Mapping[str, object]
@@ -29,13 +27,12 @@ Terms = Mapping[str, object]
 
 def run_terms(spec: RunSpec, **how: object) -> dict[str, object]:
     """The terms before the data are read; those of ``how`` the run is distributed come first."""
-    code = [run_fingerprint(spec), fingerprint("ngo.distributed.process_run:run")]
     return {
         **how,
         "version": ngo.__version__,
         "torch": str(torch.__version__),
         **spec.values(),
-        CODE: hashlib.sha256("".join(code).encode()).hexdigest()[:16],
+        CODE: results_version(spec),
     }
 
 

@@ -58,8 +58,8 @@ def march() -> str:
 def build() -> str | None:
     """The name of the build: a hash of compiler, flags and processor; None without a library.
 
-    The sources are not part of it. They are part of a run's code fingerprint, each with the module
-    that calls it.
+    The sources are not part of it: whoever changes what they compute raises a number
+    (``training.results_version``).
     """
     return _build() if available() else None
 

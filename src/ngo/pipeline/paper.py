@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ngo.common.fingerprint import PACKAGE
+import ngo
 from ngo.common.registry import UserError, unknown
 from ngo.figures.declaration import Declared, read_declared
 from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
@@ -26,6 +26,7 @@ from ngo.pipeline.config_files import CONFIG, PAPERS, read_config
 NGO = "ngo"
 """The paper whose config is the base of all configs."""
 
+PACKAGE = Path(ngo.__file__).parent
 REPOSITORY = PACKAGE.parents[1]
 
 NO_CLAIMS = "config/reference/no_claims.yaml"

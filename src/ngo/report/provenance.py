@@ -28,7 +28,7 @@ def provenance(
         ("Runs", str(len(records))),
         ("Training time", f"{wall / 3600:.2f} hours, the sum over runs"),
         ("Source revision", tally(records, "source")),
-        ("Code fingerprint", tally(records, "about", "code")),
+        ("Results version", tally(records, "about", "code")),
         *carried,
         ("Device", tally(records, "device")),
         *processor,

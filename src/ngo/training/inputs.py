@@ -7,8 +7,8 @@ import hashlib
 import torch
 
 from ngo.data.dataset import Dataset
-from ngo.training.code import named_files
 from ngo.training.earlier import DIGEST
+from ngo.training.results_version import named_files
 from ngo.training.spec import RunSpec
 
 

@@ -19,10 +19,10 @@ from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError
 from ngo.data.partition import parts_digest
 from ngo.training.checkpoint import NAME, TOGETHER, Checkpoints, State, Stopped
-from ngo.training.code import run_fingerprint
 from ngo.training.inputs import inputs_read
 from ngo.training.problem import Problem
 from ngo.training.record import kind
+from ngo.training.results_version import results_version
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.value_digest import ValueDigest, numbers_digest
 
@@ -108,7 +108,7 @@ def checkpoints_in(
         about = {
             "run": spec.id,
             "version": ngo.__version__,
-            "code": run_fingerprint(spec),
+            "code": results_version(spec),
             **kind(device),
             **spec.values(),
             "parts": parts_digest(problem.parts),

@@ -25,10 +25,10 @@ from ngo.gossip.schedule import topologies
 from ngo.gossip.topologies.graph_file import file_nodes
 from ngo.native.build import build
 from ngo.training import earlier
-from ngo.training.code import run_fingerprint
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.inputs import inputs_read
 from ngo.training.problem import Problem
+from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 
 
@@ -63,7 +63,7 @@ def make_origin(
     about = {
         "run": spec.id,
         "version": ngo.__version__,
-        "code": run_fingerprint(spec),
+        "code": results_version(spec),
         **kind(device),
         "snapshots": sorted({str(step) for step in snapshots}),
         **spec.values(),

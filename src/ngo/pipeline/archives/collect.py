@@ -18,8 +18,8 @@ from ngo.pipeline.archives.packed_runs import FinishedRun, is_finished, packed, 
 from ngo.pipeline.archives.run_tables import ALL, run_tables
 from ngo.pipeline.config_files import CONFIG, place, read_config
 from ngo.pipeline.plan import Plan, plan
-from ngo.training.code import run_fingerprint
 from ngo.training.earlier import difference
+from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 
 RUNS = Path("results/runs")
@@ -95,7 +95,7 @@ def with_runs(
 
 def of_this_code(run: FinishedRun, spec: RunSpec) -> bool:
     """Whether ``run`` is the run ``spec``, made by this code and these libraries in one process."""
-    same = run.about["code"] == run_fingerprint(spec) and not versions.others(run.record)
+    same = run.about["code"] == results_version(spec) and not versions.others(run.record)
     return same and has_values(run, spec)
 
 

@@ -20,7 +20,7 @@ from ngo.pipeline.archives.packed_runs import METRICS, RECORDS
 from ngo.pipeline.config_files import CONFIG, PAPERS
 from ngo.pipeline.paper import NGO, REPOSITORY, published
 from ngo.pipeline.places import tidy_table
-from ngo.training.code import named_files
+from ngo.training.results_version import named_files
 from verdicts.registration.registered import registration_path
 
 if TYPE_CHECKING:

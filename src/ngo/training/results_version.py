@@ -1,0 +1,62 @@
+"""Numbers for what is stale: a run with another number than today's is trained again.
+
+Whoever changes the results of runs raises a number: ``RESULTS_VERSION`` if it concerns all runs,
+else the ``version=`` of the entry that has changed (a method, a topology, a model …). No code is
+read. A test trains tiny runs with the code of the revision that last raised a number, and with
+today's, and compares the bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ngo.common import plugins
+from ngo.common.registry import Registry
+from ngo.engine.backend import BACKENDS
+from ngo.training.spec import FIELDS, RunSpec
+
+RESULTS_VERSION = 1
+
+
+def results_version(spec: RunSpec) -> str:
+    """The numbers and files that decide a run's result, beside its values and the libraries.
+
+    ``1`` for most runs. The numbers of entries follow where they are not 1, by the entry's name,
+    and then 8 hex digits of the bytes of files: of graph files and the like, and of the plugins
+    that registered an entry of the run. For example ``1 clipped=2 files=9c2e1f3a``.
+    """
+    parts, files = [str(RESULTS_VERSION)], dict(named_files(spec.values()))
+    for registry, name in sorted(_entries(spec), key=lambda each: (each[0].kind, each[1])):
+        number = registry.versions.get(name, 1)
+        parts += [f"{name}={number}"] * (number != 1)
+        module = registry.definitions.get(name, "").partition(":")[0]
+        files |= {each.module: each.path for each in plugins.loaded() if _has(each.module, module)}
+    if files:
+        digests = (hashlib.sha256(path.read_bytes()).digest() for _, path in sorted(files.items()))
+        parts.append(f"files={hashlib.sha256(b''.join(digests)).hexdigest()[:8]}")
+    return " ".join(dict.fromkeys(parts))
+
+
+def named_files(values: Mapping[str, object]) -> dict[str, Path]:
+    """The files that these fields of a run name, by the field."""
+    return {
+        name: Path(value)
+        for name, value in values.items()
+        if name in FIELDS and FIELDS[name].kind is Path and isinstance(value, str)
+    }
+
+
+def _entries(spec: RunSpec) -> Iterator[tuple[Registry, str]]:
+    """The registered entries that a run names, each with its registry."""
+    for name, field in FIELDS.items():
+        if field.names is not None and (choice := getattr(spec, name)) in field.names:
+            yield field.names, choice
+    if spec.backend == "auto":  # which may choose any of them
+        yield from ((BACKENDS, name) for name in BACKENDS)
+
+
+def _has(plugin: str, module: str) -> bool:
+    """Whether a module belongs to a plugin, which may be a package."""
+    return bool(module) and module.partition(".")[0] == plugin.partition(".")[0]
