@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 from conftest import REPOSITORY
+from ngo.training.code import run_fingerprint
 
 from ngo.common import versions
 from ngo.data.partition import Parts, parts_digest
@@ -13,7 +14,6 @@ from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.archives.packed_runs import FinishedRun
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
-from ngo.training.code import run_fingerprint
 
 CAMPAIGN = {
     "tier": "test",

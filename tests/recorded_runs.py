@@ -2,10 +2,11 @@
 
 import json
 
+from ngo.training.code import run_fingerprint
+
 from ngo.bench.kinds import kind_of
 from ngo.bench.run_costs import Cost, Costs
 from ngo.pipeline.work import Recorded
-from ngo.training.code import run_fingerprint
 
 
 def made_up(seconds=10.0, evaluating=2.0, *, steps=10**9, code="", test_samples=359):

@@ -1,8 +1,8 @@
 import pytest
-
 from ngo.common.fingerprint import reached
-from ngo.training import code
 from ngo.training.code import run_fingerprint
+
+from ngo.training import code
 from ngo.training.resolve import resolve
 
 COUPLING = {

@@ -1,8 +1,6 @@
 # Tables and figures: one file each, whose notebook reads tidy tables and the published numbers.
 
-check_own()
-
-for TABLE in get_own_tables():
+for TABLE in PLAN.own_tables:
 
     rule:
         name:
@@ -29,9 +27,10 @@ for ARTEFACT, ENTRY in SHOWN.items():
         conda:
             ENVIRONMENT
         params:
-            executed=get_executed(ARTEFACT),
+            # It is not a log: Snakemake prints the logs of failed jobs.
+            executed=f"logs/{PLAN.tier}/notebooks/{ARTEFACT}.ipynb",
             values=PLAN.notebook_flags(ARTEFACT),
-            key=get_artefact_key(ARTEFACT),
+            key=keys.artefact(PLAN, ARTEFACT),
             plugins=get_plugins,
         shell:
             "ngo notebook {params.plugins:q} {input.source:q} --out {params.executed:q} {params.values:q} > {log:q} 2>&1"
@@ -58,8 +57,8 @@ rule assumptions:
     conda:
         ENVIRONMENT
     params:
-        flags=get_flags({"config": CONFIGS}),
-        key=KEYS.assumptions(CONFIGS),
+        flags=FLAGS,
+        key=keys.code(*keys.DRAWN),
         plugins=get_plugins,
     shell:
         "ngo assumptions {params.plugins:q} {params.flags:q} --out {output.md:q} --out {output.html:q} > {log:q} 2>&1"
@@ -83,7 +82,7 @@ rule report:
     input:
         rules.tables.input,
         rules.figures.input,
-        records=[f"results/runs/{run}/run.json" for run in PLAN.shown_runs],
+        [job.table for name in PLAN.shown_experiments for job in JOBS[name]],
         configs=CONFIGS,
     output:
         "results/<tier>/report.html",
@@ -92,8 +91,8 @@ rule report:
     conda:
         ENVIRONMENT
     params:
-        flags=get_flags({"config": CONFIGS}),
-        key=get_report_key,
+        flags=FLAGS,
+        key=keys.page(PLAN),
         plugins=get_plugins,
     shell:
         "ngo report {params.plugins:q} {params.flags:q} --out {output:q} > {log:q} 2>&1"

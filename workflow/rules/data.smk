@@ -1,32 +1,24 @@
 # Verified data sets, and partitions: who owns which sample.
 
-# The lock of this folder: one Snakemake at a time. (Snakemake's own lock outlives a kill, so the
-# profiles turn it off.)
-HELD = []
-
-# With so few jobs, starting a prefork server takes longer than it saves.
-FEW = 5
-
 
 onstart:
-    # Before any job starts, check that the data sets are intact or can be downloaded, and that each
-    # worker's share fills a batch.
-    from ngo.data.described import check_content
-    from ngo.training.partition_file import check_shares
-
+    # Before any job starts: the lock, the data, each worker's share, and the files of jobs.
     try:
-        HELD.append(exclusive_lock(".snakemake/ngo.lock"))
-        atexit.register(tell_folders)
-        remove_all_partial("results")
-        jobs = list(workflow.dag.needrun_jobs())
-        for name in get_data_sets(jobs):
-            download.check(name, DATA_ROOT)
-            check_content(name, DATA_ROOT)
-        trained = get_trained(jobs)
-        check_shares(trained, DATA_ROOT)
-        if len(jobs) > FEW and not DEPLOYED and config["warm"] and HERE and not GPU:
-            prefork.start().export()
-        follow_training(jobs)
+        started = [job for job in workflow.dag.needrun_jobs()]
+        start.begin(
+            [
+                NAMED[job.wildcards.job]
+                for job in started
+                if job.rule.name == "train"
+            ],
+            [
+                DRAWINGS[job.wildcards.setting]
+                for job in started
+                if job.rule.name == "partition"
+            ],
+            DATA_ROOT,
+            PLAN.tier,
+        )
     except UserError as error:
         sys.exit(f"ngo: {error}")
 
@@ -42,27 +34,28 @@ rule data:
     conda:
         ENVIRONMENT
     params:
-        key=lambda wildcards: KEYS.data_set(wildcards.dataset),
+        key=lambda wildcards: keys.data_set(wildcards.dataset),
         plugins=get_plugins,
     shell:
         "ngo data {params.plugins:q} {wildcards.dataset:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule partition:
-    """Decide who owns which sample."""
+    """Decide who owns which sample: all partitions of a setting."""
     input:
-        lambda wildcards: f"results/data/{PARTITIONS[wildcards.partition].dataset}.json",
+        lambda wildcards: [
+            f"results/data/{name}.json"
+            for name in DRAWINGS[wildcards.setting].datasets
+        ],
     output:
-        "results/partitions/{partition}.parquet",
+        partition_file("<tier>", "{setting}"),
     log:
-        "logs/partitions/{partition}.log",
+        "logs/<tier>/partitions/{setting}.log",
     conda:
         ENVIRONMENT
     params:
-        flags=lambda wildcards: get_flags(
-            PARTITIONS[wildcards.partition].partition_fields
-        ),
-        key=lambda wildcards: KEYS.partition(wildcards.partition),
+        file=lambda wildcards: DRAWINGS[wildcards.setting].file,
+        key=lambda wildcards: DRAWINGS[wildcards.setting].key,
         plugins=get_plugins,
     shell:
-        "ngo partition {params.plugins:q} {params.flags:q} --out {output:q} > {log:q} 2>&1"
+        "ngo partition {params.plugins:q} --job {params.file:q} --key {params.key} --out {output:q} > {log:q} 2>&1"

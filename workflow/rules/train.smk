@@ -1,88 +1,77 @@
-# One job per run, and one tidy table per experiment.
+# Jobs that train runs, and one tidy table per experiment.
 
 
 rule train:
-    """Train one run."""
+    """Train the runs of a job that are not in results/runs, and join all of them in a table."""
     input:
-        partition=get_partition,
+        lambda wildcards: partition_file(PLAN.tier, NAMED[wildcards.job].setting),
     output:
-        metrics="results/runs/{run}/metrics.parquet",
-        record="results/runs/{run}/run.json",
+        job_table("<tier>", "{job}"),
     log:
-        "logs/train/{run}.log",
+        "logs/<tier>/jobs/{job}.log",
     benchmark:
-        "logs/benchmarks/{run}.tsv"
-    wildcard_constraints:
-        # All but those of train_and_keep. (A pattern of all names would be read again for each job.)
-        run=f"(?!({get_pattern(PLAN.snapshots)})/)[^/]+",
-    # exec: the run receives the job's signals. --overwrite: when a job starts, finished files are out
-    # of date; a checkpoint of the same run is resumed nevertheless.
+        "logs/benchmarks/<tier>/{job}.tsv"
+    # The longest first.
+    priority: lambda wildcards: int(NAMED[wildcards.job].cost)
     conda:
         ENVIRONMENT
     threads: config["threads"]
     resources:
-        mem_mb=get_train_memory,
-        runtime=config["resources"]["train"]["runtime"],
+        mem_mb=lambda wildcards, attempt: attempt
+        * NAMED[wildcards.job].memory(config["resources"]["train"]),
+        runtime=lambda wildcards: NAMED[wildcards.job].minutes(
+            config["resources"]["train"]
+        ),
         gpu=GPU,
-        device=DEVICE,
-        runs_per_gpu=RUNS_PER_GPU,
+        device=config["device"] if GPU else "cpu",
     params:
-        flags=lambda wildcards: RUNS[wildcards.run].flags(),
-        key=lambda wildcards: KEYS.run(wildcards.run),
+        file=lambda wildcards: NAMED[wildcards.job].file,
+        key=lambda wildcards: NAMED[wildcards.job].key,
         plugins=get_plugins,
+    # exec: the process receives the job's signals.
     shell:
-        "exec ngo train {params.plugins:q} {params.flags:q} --partition-file {input.partition:q} --device {resources.device:q}"
-        " --runs-per-gpu {resources.runs_per_gpu} --threads {threads} --overwrite --out results/runs/{wildcards.run:q} > {log:q} 2>&1"
-
-
-use rule train as train_and_keep with:
-    output:
-        metrics="results/runs/{run}/metrics.parquet",
-        record="results/runs/{run}/run.json",
-        models="results/runs/{run}/models.pt",
-    wildcard_constraints:
-        run=get_pattern(PLAN.snapshots),
-    params:
-        flags=lambda wildcards: RUNS[wildcards.run].flags()
-        + get_flags({"snapshot": PLAN.snapshots[wildcards.run]}),
-        key=lambda wildcards: KEYS.run(wildcards.run),
-        plugins=get_plugins,
+        "exec ngo train {params.plugins:q} --job {params.file:q} --key {params.key} --partition-file {input:q}"
+        " --device {resources.device} --threads {threads} > {log:q} 2>&1"
 
 
 rule aggregate:
-    """Join the metrics of an experiment's runs in one tidy table."""
+    """Join the tables of an experiment's jobs in one tidy table."""
     input:
-        metrics=lambda wildcards: get_metrics(
-            spec.id for spec in PLAN.training[wildcards.experiment]
-        ),
+        lambda wildcards: [job.table for job in JOBS[wildcards.experiment]],
     output:
-        "results/<tier>/metrics/{experiment}.parquet",
+        tidy_table("<tier>", "{experiment}"),
     log:
         "logs/<tier>/aggregate/{experiment}.log",
+    wildcard_constraints:
+        experiment="|".join(PLAN.training) or "none",
     conda:
         ENVIRONMENT
     params:
-        key=get_table_key("{experiment}"),
-        mixed=get_mixed_versions,
-        sampled=get_sampled,
+        key=lambda wildcards: keys.key(
+            keys.code(*keys.JOINED), PLAN.universes_of(wildcards.experiment)
+        ),
+        sampled=lambda wildcards: (
+            ["--universes", wildcards.experiment, *FLAGS]
+            if wildcards.experiment in PLAN.universes
+            else []
+        ),
         plugins=get_plugins,
     shell:
-        "ngo aggregate {params.plugins:q} {params.mixed:q} {params.sampled:q} {input.metrics:q} --out {output:q} > {log:q} 2>&1"
+        "ngo aggregate {params.plugins:q} {params.sampled:q} {input:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule training:
     """Train every run of the config, and join the metrics in one tidy table."""
     input:
-        metrics=get_metrics(RUNS),
+        [job.table for job in NAMED.values()],
     output:
-        "results/<tier>/metrics/runs.parquet",
+        tidy_table("<tier>", "runs"),
     log:
         "logs/<tier>/aggregate/runs.log",
     conda:
         ENVIRONMENT
     params:
-        key=get_table_key("runs"),
-        mixed=get_mixed_versions,
+        key=keys.code(*keys.JOINED),
         plugins=get_plugins,
     shell:
-        "ngo aggregate {params.plugins:q} {params.mixed:q} {input.metrics:q} --out {output:q} > {log:q} 2>&1"
+        "ngo aggregate {params.plugins:q} {input:q} --out {output:q} > {log:q} 2>&1"

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
 
 from ngo.common import versions
 from ngo.common.columns import read_columns
 from ngo.common.files import atomic_file
-from ngo.common.registry import UserError
+from ngo.common.registry import UserError, in_a_line
 from ngo.data.dataset import DATASETS
 from ngo.training.earlier import record_of
 from ngo.training.partition_file import COLUMNS
+from ngo.training.spec import digest
 
 STARTED = "started"
 
@@ -30,36 +34,53 @@ Facts = Mapping[str, object]
 """What a run's rows have in common: its id, its fields and its sizes."""
 
 
-def aggregate(metrics: Iterable[str | Path], mixed_versions: str = "refuse") -> pd.DataFrame:
-    """Join the metrics files of runs, with the records next to them, into one tidy table.
+def aggregate(files: Iterable[str | Path]) -> pd.DataFrame:
+    """Join the metrics files of runs, with the records next to them, and tidy tables of runs.
 
-    The table is that of ``joined``. Raises a UserError if a run occurs in two files.
+    The table is that of ``joined``. Raises a UserError if a run occurs in two metrics files; of a
+    run that several tables have, the first counts.
     """
-    runs = []
-    files: dict[object, str | Path] = {}
-    for path in metrics:
+    runs, tables = [], []
+    seen: dict[object, str | Path] = {}
+    for path in files:
+        if is_tidy(path):
+            tables.append(read_tidy(path))
+            continue
         columns, facts = read_columns(path, "metrics", ("step", "diverged"), ("run",))
-        if (run := facts["run"]) in files:
+        if (run := facts["run"]) in seen:
             raise UserError(
-                f"metrics: the run {run} is in {str(files[run])!r} and in {str(path)!r}; name one."
+                f"metrics: the run {run} is in {str(seen[run])!r} and in {str(path)!r}; name one."
             )
-        files[run] = path
+        seen[run] = path
         runs.append((columns, facts, record_of(Path(path).parent)))
-    if not runs:
+    if not runs and not tables:
         raise UserError("metrics: no files given; name at least one.")
-    return joined(runs, mixed_versions)
+    return _together([*tables, *([joined(runs)] if runs else [])])
 
 
-def joined(
-    runs: Sequence[tuple[Columns, Facts, Mapping]], mixed_versions: str = "refuse"
-) -> pd.DataFrame:
+def is_tidy(path: str | Path) -> bool:
+    """Whether a parquet file is a tidy table, and not one of a run or a partition."""
+    try:
+        return b"ngo" not in (parquet.read_schema(path).metadata or {})
+    except (pa.ArrowException, OSError):
+        return False
+
+
+def read_tidy(path: str | Path) -> pd.DataFrame:
+    """The tidy table in a file; a UserError for one that can't be read."""
+    try:
+        return pd.read_parquet(path)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UserError(f"table: {str(path)!r} is damaged: {in_a_line(error)}.") from None
+
+
+def joined(runs: Sequence[tuple[Columns, Facts, Mapping]]) -> pd.DataFrame:
     """One tidy table of the columns, the facts and the record of each run, by run and step.
 
     If the records say that different versions of a library made the runs, the table has a column
-    ``versions``, if ``mixed_versions`` is ``tell``. Raises a UserError otherwise.
+    ``versions``.
     """
-    records = [record for _, _, record in runs]
-    made_with = _different_versions(records, refuse=mixed_versions == "refuse")
+    made_with = _different_versions(record for _, _, record in runs)
     told = [{"versions": each} for each in made_with] or [{}] * len(runs)
     facts = [{**said, **more} for (_, said, _), more in zip(runs, told, strict=True)]
     columns = [{k: each for k, each in found.items() if k != SECONDS} for found, _, _ in runs]
@@ -69,10 +90,30 @@ def joined(
     said = said.loc[said.index.repeat(sizes)].reset_index(drop=True)
     measured = dict.fromkeys(name for each in columns for name in each)
     rows = {name: _rows([each.get(name) for each in columns], sizes) for name in measured}
-    of_runs = zip(facts, columns, strict=True)  # columns come in the order of their first runs
-    names = dict.fromkeys(name for both in of_runs for each in both for name in each)
-    table = pd.DataFrame({name: rows.get(name, said.get(name)) for name in names})
-    return table.sort_values(["run", "step"], ignore_index=True)
+    return _together([pd.DataFrame({**rows, **{name: said[name] for name in said}})])
+
+
+def _together(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all tables by run and step, each run from the first table that has it.
+
+    Columns are in the order of their names, behind ``run`` and ``step``: it does not depend on how
+    runs are divided into tables.
+    """
+    seen: set[object] = set()
+    kept = []
+    for each in tables:
+        kept.append(each[~each["run"].isin(seen)] if seen else each)
+        seen.update(each["run"].unique())
+    names = {name for each in kept for name in each}
+    ordered = ["run", "step", *sorted(names - {"run", "step"})]
+    whole = pd.concat([each["step"] for each in kept], keys=range(len(kept)))
+    parts = {}
+    for name in ordered:  # a part without values has no say in the type
+        having = {k: each[name] for k, each in enumerate(kept) if name in each}
+        having = {k: each for k, each in having.items() if not each.isna().all()}
+        none = pd.Series(np.nan, whole.index)
+        parts[name] = pd.concat(having).reindex(whole.index) if having else none
+    return pd.DataFrame(parts).sort_values(["run", "step"], ignore_index=True)
 
 
 def _rows(parts: Sequence[np.ndarray | None], sizes: Sequence[int]) -> np.ndarray:
@@ -88,7 +129,7 @@ def _rows(parts: Sequence[np.ndarray | None], sizes: Sequence[int]) -> np.ndarra
     )
 
 
-def _different_versions(records: Iterable[Mapping], *, refuse: bool) -> list[str]:
+def _different_versions(records: Iterable[Mapping]) -> list[str]:
     """For each record, the versions of the libraries in which they differ: ``torch 2.14.0``.
 
     Empty if they do not differ. An empty record differs from none.
@@ -98,15 +139,9 @@ def _different_versions(records: Iterable[Mapping], *, refuse: bool) -> list[str
     differ = [name for name, found in known.items() if len(found - {None}) > 1]
     if not differ:
         return []
-    made_with = [
+    return [
         ", ".join(f"{name} {found.get(name, 'unknown')}" for name in differ) for found in recorded
     ]
-    if refuse:
-        raise UserError(
-            f"metrics: different versions made the runs: {tally(made_with)}; train them "
-            "again with one version, or have tables say it (mixed_versions: tell in the config)."
-        )
-    return made_with
 
 
 def tally(values: Iterable[str]) -> str:
@@ -128,11 +163,16 @@ def started(path: str | Path) -> object:
     return pd.read_parquet(path, columns=[]).attrs.get(STARTED)
 
 
-def class_counts(partitions: Iterable[str | Path]) -> pd.DataFrame:
-    """Samples per class and worker of partition files: one row per pair, zeros included."""
+def class_counts(
+    partitions: Iterable[str | Path], ids: Collection[str] | None = None
+) -> pd.DataFrame:
+    """Samples per class and worker of partition files: one row per pair, zeros included.
+
+    Of files with several partitions, those with these ``ids`` count; by default all.
+    """
     tables = []
-    for path in partitions:
-        table, facts = read_columns(path, "partitions", COLUMNS, ("dataset", "workers"))
+    for path, k, facts in _partitions(partitions, ids):
+        table, _ = read_columns(path, "partitions", COLUMNS, group=lambda _, k=k: k)
         found = DATASETS[facts["dataset"]].classes
         if found is None:
             raise UserError(f"partitions: {str(path)!r} partitions data without classes.")
@@ -144,3 +184,15 @@ def class_counts(partitions: Iterable[str | Path]) -> pd.DataFrame:
         counts = counts.reindex(index, fill_value=0).rename("samples").reset_index()
         tables.append(pd.DataFrame({**facts, **{name: counts[name] for name in counts}}))
     return pd.concat(tables, ignore_index=True)
+
+
+def _partitions(
+    files: Iterable[str | Path], ids: Collection[str] | None
+) -> Iterator[tuple[str | Path, int, dict[str, Any]]]:
+    """The partitions in files: the file, the number in it, and the fields."""
+    wanted = None if ids is None else {each.rpartition("-")[2] for each in ids}
+    for path in files:
+        _, facts = read_columns(path, "partitions", COLUMNS, ("partitions",))
+        for k, fields in enumerate(facts["partitions"]):
+            if wanted is None or digest(fields) in wanted:
+                yield path, k, fields

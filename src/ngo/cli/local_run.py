@@ -29,7 +29,8 @@ def train_here(spec: RunSpec, out: Path, root: Path, **how: object) -> None:
     except Stopped as stopped:
         LOG.error("ngo: %s", stopped)
         sys.exit(128 + stopped.number)
-    print_outcome(spec, last, out)
+    if last is not None:
+        print_outcome(spec, last, out)
 
 
 def print_outcome(spec: RunSpec, last: Evaluation, out: Path) -> None:

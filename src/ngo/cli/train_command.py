@@ -26,7 +26,6 @@ from ngo.data import download
 from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL
 
 PROCESSES = FieldType(Field(int, "processes", within(1, 1024)))
-RUNS_PER_GPU = FieldType(Field(int, "runs", within(1, 1024)))
 TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
 
 
@@ -38,13 +37,6 @@ TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
 )
 @data_root_option
 @device_option
-@click.option(
-    "--runs-per-gpu",
-    type=RUNS_PER_GPU,
-    default=1,
-    show_default=True,
-    help="Runs that may share a GPU, 1 to 1024; more runs wait.",
-)
 @threads_option
 @click.option(
     "--snapshot",
@@ -84,13 +76,16 @@ TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
 )
 @click.option("--asynchronous", is_flag=True, help="Workers mix the newest models they have.")
 @click.option("--overwrite", is_flag=True, help="Train even if --out holds another run.")
-@click.option("--out", type=FOLDER, required=True, help="Folder for metrics.parquet and run.json.")
+@click.option("--job", type=INPUT, help="Train the runs in this file of the workflow instead.")
+@click.option("--key", help="The hash of the file --job.")
+@click.option("--out", type=FOLDER, help="Folder for metrics.parquet and run.json.")
 def train(
     spec_file: Path | None,
     partition_file: Path | None,
     data_root: Path | None,
     device: str,
-    runs_per_gpu: int,
+    job: Path | None,
+    key: str | None,
     threads: int | None,
     snapshots: tuple[str, ...],
     checkpoint_seconds: float,
@@ -100,7 +95,7 @@ def train(
     on_failure: str,
     asynchronous: bool,
     overwrite: bool,
-    out: Path,
+    out: Path | None,
     **given: object,
 ) -> None:
     r"""Train one run.
@@ -118,10 +113,20 @@ def train(
     network: N on this machine with --processes N, or the processes of torchrun:
     torchrun --nproc-per-node 4 -m -- ngo train --distributed ...  See docs/distributed.md.
 
+    With --job FILE --key KEY, all runs in a file of the workflow are trained in results/runs, but
+    for those that are there; the table of all is written next to FILE.
+
     Train 10 workers on a ring on scikit-learn's digits, with nothing to download:
       ngo train --dataset digits --method ngo --p 0.9 --gamma 0.3 \
         --batch-size 16 --epochs 2 --out out/
     """
+    if job is not None:
+        from ngo.cli.job_run import train_all
+
+        train_all(job, key or "", partition_file, data_root, device, threads, checkpoint_seconds)
+        return
+    if out is None:
+        raise UserError("out: the option --out is missing; name a folder for the run.")
     if spec_file is not None:
         values = {name: value for name, value in given.items() if value is not None}
         given = {**read_spec_values(spec_file), **values}
@@ -163,7 +168,7 @@ def train(
         if value:
             raise UserError(f"{name}: this option needs --distributed.")
     LOG.info(spec.id)
-    with claimed(device, runs_per_gpu) as place:
+    with claimed(device) as place:
         from ngo.cli.local_run import train_here
 
         train_here(

@@ -7,8 +7,10 @@ training jobs. Columns are therefore passed to pyarrow as buffers.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,19 +28,37 @@ def write_columns(
     path: str | Path, columns: Mapping[str, Sequence | np.ndarray], facts: Mapping[str, object]
 ) -> None:
     """Write columns of integers, floats or booleans, and ``facts``, as parquet."""
-    arrays = [_array(np.asarray(values)) for values in columns.values()]
-    table = pa.Table.from_arrays(arrays, names=list(columns))
-    with atomic_file(path) as temporary:
-        parquet.write_table(table.replace_schema_metadata({"ngo": json.dumps(facts)}), temporary)
+    write_groups(path, [columns], facts)
+
+
+def write_groups(
+    path: str | Path,
+    groups: Iterable[Mapping[str, Sequence | np.ndarray]],
+    facts: Mapping[str, object],
+) -> None:
+    """Write groups of rows, each as the columns of ``write_columns``; one can be read alone."""
+    with atomic_file(path) as temporary, ExitStack() as stack:
+        writer = None
+        for columns in groups:
+            arrays = [_array(np.asarray(values)) for values in columns.values()]
+            table = pa.Table.from_arrays(arrays, names=list(columns))
+            table = table.replace_schema_metadata({"ngo": json.dumps(facts)})
+            writer = writer or stack.enter_context(parquet.ParquetWriter(temporary, table.schema))
+            writer.write_table(table)
 
 
 def read_columns(
-    path: str | Path, key: str, names: Iterable[str] = (), about: Iterable[str] = ()
-) -> tuple[dict[str, np.ndarray], dict[str, object]]:
+    path: str | Path,
+    key: str,
+    names: Iterable[str] = (),
+    about: Iterable[str] = (),
+    group: Callable[[dict[str, Any]], int] | None = None,
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return the columns and the facts of a file written by ``write_columns``.
 
-    Raises a UserError, under ``key``, if the file is damaged, was not written by ngo, or lacks one
-    of the columns ``names`` or of the facts ``about``.
+    ``group(facts)`` is the number of the group of rows that is read; without it, all are. Raises
+    a UserError, under ``key``, if the file is damaged, was not written by ngo, or lacks one of
+    the columns ``names`` or of the facts ``about``.
     """
 
     def refused(reason: object) -> UserError:
@@ -47,15 +67,15 @@ def read_columns(
     try:
         file = parquet.ParquetFile(regular_file(Path(path), key))  # read_table imports pandas too
         check_declared(Path(path), key, 8 * file.metadata.num_rows * file.metadata.num_columns)
-        table = file.read()
-        facts = json.loads((table.schema.metadata or {}).get(b"ngo", "null"))
+        facts = json.loads((file.schema_arrow.metadata or {}).get(b"ngo", "null"))
+        if not isinstance(facts, dict):
+            raise refused("ngo did not write it")
+        for name in about:
+            if name not in facts:
+                raise refused(f"its metadata has no {name!r}")
+        table = file.read() if group is None else file.read_row_group(group(facts))
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
         raise refused(in_a_line(error)) from None
-    if not isinstance(facts, dict):
-        raise refused("ngo did not write it")
-    for name in about:
-        if name not in facts:
-            raise refused(f"its metadata has no {name!r}")
     if len(set(table.column_names)) < len(table.column_names):
         raise refused("it has two columns of one name")
     for name in names:

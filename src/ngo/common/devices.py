@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import tempfile
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("ngo")
 
 DEVICES = ("auto", "cpu", "cuda")
+
+# The processes of a GPU that are counted.
+SLOTS = 16
 
 # A valid GPU name in CUDA_VISIBLE_DEVICES. CUDA ignores the first invalid name and all names after
 # it. Slurm uses the invalid name "NoDevFiles" for jobs without a GPU.
@@ -65,13 +67,14 @@ def chosen(device: str) -> str:
 
 
 @contextmanager
-def claimed(device: str, runs_per_gpu: int = 1) -> Iterator[str]:
-    """A torch device for one run: ``cpu``, or a GPU with fewer than ``runs_per_gpu`` other runs.
+def claimed(device: str) -> Iterator[str]:
+    """A torch device for this process: ``cpu``, or the GPU that the fewest other processes use.
 
     The GPU becomes torch's current device. A claim is a file lock, which the system releases when
-    the process ends for any reason. A job to which Slurm assigned a single GPU uses that one
-    without a lock, since its number can denote another GPU in another job. If torch can't use the
-    GPU, ``auto`` logs the reason and uses the CPU, and ``cuda`` raises a UserError.
+    the process ends for any reason. It holds nobody back: how many jobs run on GPUs at a time is
+    for whoever starts them. A job to which Slurm assigned a single GPU uses that one without a
+    lock, since its number can denote another GPU in another job. If torch can't use the GPU,
+    ``auto`` logs the reason and uses the CPU, and ``cuda`` raises a UserError.
     """
     if chosen(device) == "cpu":
         yield "cpu"
@@ -79,7 +82,7 @@ def claimed(device: str, runs_per_gpu: int = 1) -> Iterator[str]:
     import torch
 
     with ExitStack() as claim:
-        place = f"cuda:{_claim(visible_gpus(), runs_per_gpu, claim)}"
+        place = f"cuda:{_claim(visible_gpus(), claim)}"
         if usable(device, place):
             deterministic()
             torch.cuda.set_device(place)
@@ -134,33 +137,23 @@ def float32_parts() -> tuple[Any, ...]:
     return torch.backends.cudnn.conv, torch.backends.cudnn.rnn, torch.backends.cuda.matmul
 
 
-def _claim(gpus: list[str], runs: int, claim: ExitStack) -> int:
-    """The index of the GPU with the fewest runs, claimed until ``claim`` closes.
-
-    Waits while each GPU has ``runs`` runs.
-    """
+def _claim(gpus: list[str], claim: ExitStack) -> int:
+    """The index of the GPU with the fewest processes, claimed until ``claim`` closes."""
     if len(gpus) == 1 and "SLURM_JOB_ID" in os.environ:
         return 0
     locks = f"{tempfile.gettempdir()}/ngo-gpu-{os.getuid()}"
-    waiting = False
-    while True:
-        # One process at a time: counting the free slots means locking all of them for a moment.
-        with file_lock(f"{locks}.lock", lambda: None):
-            free = [_free_slots(f"{locks}-{name.replace('/', '-')}", runs) for name in gpus]
-            position = max(range(len(gpus)), key=lambda k: len(free[k]))
-            slot = free[position].pop(0) if free[position] else None
-            for lock in chain(*free):
-                lock.release()
-        if slot is not None:
-            claim.callback(slot.release)
-            return position
-        if not waiting:
-            LOG.warning("all GPUs are in use by other runs: waiting for one")
-            waiting = True
-        time.sleep(1)
+    # One process at a time: counting the free slots means locking all of them for a moment.
+    with file_lock(f"{locks}.lock", lambda: None):
+        free = [_free_slots(f"{locks}-{name.replace('/', '-')}") for name in gpus]
+        position = max(range(len(gpus)), key=lambda k: len(free[k]))
+        if free[position]:
+            claim.callback(free[position].pop(0).release)
+        for lock in chain(*free):
+            lock.release()
+    return position
 
 
-def _free_slots(locks: str, runs: int) -> list[FileLock]:
-    """The free slots among a GPU's ``runs`` slots, as locks that this process holds now."""
-    found = (try_lock(f"{locks}-{slot}.lock") for slot in range(runs))
+def _free_slots(locks: str) -> list[FileLock]:
+    """The free slots of a GPU, as locks that this process holds now."""
+    found = (try_lock(f"{locks}-{slot}.lock") for slot in range(SLOTS))
     return [lock for lock in found if lock is not None]

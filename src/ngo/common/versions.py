@@ -11,9 +11,6 @@ from functools import cache
 #: They draw graphs, data and partitions, decode images, train, and define ResNet-18.
 LIBRARIES = ("networkx", "numpy", "pillow", "torch", "torchvision")
 
-#: How runs of different versions in one table are treated: the first is the default.
-MIXED = ("refuse", "tell")
-
 
 @cache
 def installed() -> Mapping[str, str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from logging import getLogger
 from pathlib import Path
 
 from ngo.common import plugins
 from ngo.common.fields import LARGEST
 from ngo.common.registry import UserError, shown
 from verdicts.yaml_files import read_mapping
+
+LOG = getLogger("ngo")
 
 CONFIG = Path("config/config.yaml")
 PAPERS = Path("papers")
@@ -77,6 +80,21 @@ def _overlaid(base: Mapping, overlay: Mapping) -> dict:
         both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
         merged[key] = _overlaid(merged[key], value) if both else value
     return merged
+
+
+#: Keys of earlier releases, and what stands in their place.
+GONE = {
+    "warm": "runs that take seconds share a job",
+    "runs_per_gpu": "snakemake --resources gpu=N says how many jobs run on GPUs at a time",
+    "mixed_versions": "runs that other versions of the libraries made are trained again",
+}
+
+
+def without_gone(config: Mapping) -> dict:
+    """The config without the keys of earlier releases; a line says what replaces each."""
+    for key in GONE.keys() & config.keys():
+        LOG.warning("note: config: %s is no key any more: %s", key, GONE[key])
+    return {key: value for key, value in config.items() if key not in GONE}
 
 
 def check_size(config: Mapping) -> None:

@@ -11,7 +11,6 @@ from jsonschema import Draft202012Validator, ValidationError, validators
 from ngo.common.devices import DEVICES
 from ngo.common.fields import Schema, as_number, mapping_schema
 from ngo.common.registry import UserError, nearest, shown, unknown_field
-from ngo.common.versions import MIXED
 from ngo.data.dataset import DATASETS
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.training.spec import FIELDS, FINAL
@@ -49,13 +48,11 @@ def config_schema(*, values: bool = False) -> Schema:
                 "paper": mapping_schema(_PAPER),
                 "tier": _TIER,
                 "device": {"enum": list(DEVICES)} if values else _TEXT,
-                "runs_per_gpu": _whole(1, 1024),
                 "threads": _whole(1, 1024),
-                "warm": {"type": "boolean"},
+                "seeds_per_job": _whole(1, 10**6),
                 "plugins": _list(_TEXT, unique=True, least=0),
                 "claims": _PATH,
                 "findings": {**_PATH, "type": ["string", "null"], "description": "a path, or null"},
-                "mixed_versions": {"enum": list(MIXED), "description": " or ".join(MIXED)},
                 "only": _ref("names"),
                 "resources": mapping_schema(
                     {"train": _resources_of_runs(), "measure": _ref("resources")}
@@ -201,7 +198,7 @@ def _ref(name: str) -> Schema:
     return {"$ref": f"#/$defs/{name}"}
 
 
-_OPTIONAL = ("paper", "runs_per_gpu", "plugins", "defaults", "findings", "mixed_versions", "only",
+_OPTIONAL = ("paper", "plugins", "defaults", "findings", "only", "seeds_per_job",
              "first_seed", "network", "universes")  # fmt: skip
 _RESOURCES: Schema = {"mem_mb": _whole(1, 10**9), "runtime": _whole(1, 10**6)}
 _NUMBER: Schema = {"type": "number"}

@@ -15,8 +15,8 @@ from ngo.training.spec import FIELDS, RunSpec
 RUNS = 100_000
 
 
-def experiments(config: Mapping) -> dict[str, list[RunSpec]]:
-    """The runs of each experiment; a UserError if they are too many."""
+def experiments(config: Mapping) -> dict[str, dict[RunSpec, str]]:
+    """The runs of each experiment, with their settings; a UserError if they are too many."""
     check_size(config)
     return {
         name: training_runs(f"training.{name}", config, entry)
@@ -24,18 +24,19 @@ def experiments(config: Mapping) -> dict[str, list[RunSpec]]:
     }
 
 
-def training_runs(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
-    """The runs of one experiment, each once: settings × compared cases × seeds.
+def training_runs(key: str, config: Mapping, entry: Mapping) -> dict[RunSpec, str]:
+    """The runs of one experiment, each once, with the first setting that has it.
 
-    A list in a case expands to one case for each of its values.
+    They are settings × compared cases × seeds; a list in a case expands to one case for each of its
+    values.
     """
-    return list({spec.id: spec for _, _, spec in runs_by_case(key, config, entry)}.values())
+    found: dict[RunSpec, str] = {}
+    for setting, spec in _runs(key, config, entry):
+        found.setdefault(spec, setting)
+    return found
 
 
-def runs_by_case(
-    key: str, config: Mapping, entry: Mapping
-) -> Iterator[tuple[str, dict[str, object], RunSpec]]:
-    """The runs of one experiment, each with its setting and with the fields of its case."""
+def _runs(key: str, config: Mapping, entry: Mapping) -> Iterator[tuple[str, RunSpec]]:
     seeds = _seeds_by_setting(key, config, entry)
     settings = named_settings(key, config, entry["settings"])
     for name, setting in zip(entry["settings"], settings, strict=True):
@@ -45,7 +46,7 @@ def runs_by_case(
                 # What is checked does not depend on the seed.
                 spec = resolve_run(place, {**values, "seed": seeds[name][0]}, config, setting)
                 for seed in seeds[name]:
-                    yield name, values, replace(spec, seed=check_field("seed", seed))
+                    yield name, replace(spec, seed=check_field("seed", seed))
 
 
 def check_size(config: Mapping) -> None:

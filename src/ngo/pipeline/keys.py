@@ -16,11 +16,13 @@ from functools import cache
 from pathlib import Path
 
 from ngo.common import versions
-from ngo.common.registry import UserError
 from ngo.data.described import identity
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.paper import PACKAGE
+from ngo.pipeline.plan import Plan
+from ngo.report.shipped import SHIPPED
 from ngo.training.results_version import RESULTS_VERSION
+from verdicts.registration.registered import registration_path
 
 #: The folders that make tidy tables from runs, and those that draw, judge and print them.
 JOINED = ("ngo/analysis",)
@@ -60,3 +62,16 @@ def measurement(kind: str, values: object, plugins: Iterable[str]) -> str:
     number = MEASUREMENTS.versions.get(kind, 1)
     made_with = {**versions.installed(), "results": RESULTS_VERSION, "version": number}
     return key(code(*MEASURED), values, content(plugins), made_with)
+
+
+def artefact(plan: Plan, name: str) -> str:
+    """The key of a table or figure: its code and its text; plugins may register quantities."""
+    entry = plan.artefacts[name]
+    registered = content(plan.plugins) if "claims" in entry.asks else ""
+    return key(code(*DRAWN), entry.section, entry.title, entry.text, registered)
+
+
+def page(plan: Plan) -> str:
+    """The key of the page of results: its code, and the texts that no rule makes."""
+    named = filter(None, [plan.findings, registration_path(plan.claims), SHIPPED])
+    return key(code(*PRINTED), content(named))

@@ -5,6 +5,12 @@ from pathlib import Path
 CLAIMS = "claims"
 """The name of the table of claims."""
 
+RUNS = Path("results/runs")
+"""The folder of finished runs, each in one of its own; tiers share them."""
+
+JOBS = "jobs"
+"""The folder of a tier with the files and tables of jobs."""
+
 FIRST = "laptop"
 """The tier that README.md shows."""
 
@@ -15,6 +21,16 @@ PAGES = {FIRST: "results", "board": "settings"}
 def tier_folder(tier: str) -> str:
     """The folder of a tier's tables and figures; tiers share runs, partitions and data sets."""
     return f"results/{tier}"
+
+
+def job_table(tier: str, job: str) -> str:
+    """The path of the table of a job's runs."""
+    return f"{tier_folder(tier)}/{JOBS}/{job}.parquet"
+
+
+def partition_file(tier: str, setting: str) -> str:
+    """The path of the partitions of a setting."""
+    return f"{tier_folder(tier)}/partitions/{setting}.parquet"
 
 
 def tidy_table(tier: str, name: str) -> str:

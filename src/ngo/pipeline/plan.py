@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 import ngo.analysis  # noqa: F401 (registers the quantities and values that claims name)
@@ -17,11 +17,10 @@ from ngo.common.devices import check_device
 from ngo.common.fields import fields_of
 from ngo.common.former import read_claims, renamed_throughout
 from ngo.common.registry import UserError
-from ngo.common.versions import MIXED
 from ngo.figures.declaration import ANY, Declared, check_values
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.pipeline.claim_filters import check_filters, check_tables
-from ngo.pipeline.config_files import check_size, load_plugins
+from ngo.pipeline.config_files import check_size, load_plugins, without_gone
 from ngo.pipeline.config_schema import check_schema
 from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
 from ngo.pipeline.left_out import without_left_out
@@ -46,18 +45,22 @@ class Plan:
     plugins: list[str]
     #: The runs of each experiment.
     training: dict[str, list[RunSpec]]
+    #: The first setting of each run, by the run's id.
+    settings: dict[str, str]
+    #: The most seeds of a job; None for all of its combinations'.
+    seeds_per_job: int | None
     #: The steps after which a run's models are kept, by the run's id.
     snapshots: dict[str, list[int | str]]
     #: For each figure that shows partitions, runs that have them.
     partitions: dict[str, list[RunSpec]]
+    #: Their settings, in the same order.
+    partition_settings: dict[str, list[str]]
     #: For each kind of measurement, its values by the name of the entry.
     measures: dict[str, dict[str, dict]]
     #: Numbers that figures take from the config, by the name of the figure.
     values: dict[str, dict]
     #: The file of claims, relative to the working directory.
     claims: str
-    #: Runs that different versions of a library made, in one table: ``refuse`` or ``tell``.
-    mixed_versions: str
     #: The file of findings for the page of results; None if there is none.
     findings: str | None
     #: Networks on which runs are priced: latency, bandwidth and so on, by name.
@@ -111,11 +114,26 @@ class Plan:
             CLAIMS: shared(CLAIMS),
         }
 
+    @property
+    def own_tables(self) -> list[str]:
+        """The tables of universes and of measurements, which are targets by their names."""
+        measured = [f"{kind}_{name}" for kind, each in self.measures.items() for name in each]
+        return [name for name in (*self.universes, *measured) if name not in self.artefacts]
+
+    def universes_of(self, name: str) -> list[dict]:
+        """The universes of an experiment as values for JSON; empty if it is no sample of them."""
+        return [asdict(each) for each in self.universes.get(name, ())]
+
+    @cached_property
+    def shown_experiments(self) -> list[str]:
+        """The experiments that tables and figures are made from, and that claims are about."""
+        read = {*self.artefacts, *self.tables(CLAIMS)}
+        return [name for name in self.training if name in read]
+
     @cached_property
     def shown_runs(self) -> list[str]:
         """The ids of the runs that tables and figures are made from, and that claims are about."""
-        read = [*self.artefacts, *self.tables(CLAIMS)]
-        return sorted({spec.id for name in read for spec in self.training.get(name, ())})
+        return sorted({spec.id for name in self.shown_experiments for spec in self.training[name]})
 
     def inputs(self, name: str) -> dict[str, str | list[str]]:
         """The files that a figure or table reads, by the parameters of its notebook.
@@ -162,10 +180,20 @@ class Plan:
         return {spec.id: spec for runs in self.training.values() for spec in runs}
 
     @cached_property
+    def drawn(self) -> dict[str, dict[str, RunSpec]]:
+        """For each setting, and each of its partitions by id, a run that has it."""
+        found: dict[str, dict[str, RunSpec]] = {}
+        for spec in self.runs.values():
+            found.setdefault(self.settings[spec.id], {}).setdefault(spec.partition_id, spec)
+        for name, specs in self.partitions.items():
+            for setting, spec in zip(self.partition_settings[name], specs, strict=True):
+                found.setdefault(setting, {}).setdefault(spec.partition_id, spec)
+        return found
+
+    @property
     def partition_runs(self) -> dict[str, RunSpec]:
         """For each partition, by id, a run that has it."""
-        drawn = [spec for runs in self.partitions.values() for spec in runs]
-        return {spec.partition_id: spec for spec in [*self.runs.values(), *drawn]}
+        return {name: spec for specs in self.drawn.values() for name, spec in specs.items()}
 
 
 def plan(config: Mapping) -> Plan:
@@ -176,7 +204,7 @@ def plan(config: Mapping) -> Plan:
     measurements, tables and figures. Without any of the NGO paper's, it is a study of a user's own.
     """
     check_size(config)
-    config = renamed_throughout(config, "config")
+    config = without_gone(renamed_throughout(config, "config"))
     load_plugins(config)
     whole, config = config, without_left_out(config)
     check_schema(config)
@@ -190,9 +218,14 @@ def plan(config: Mapping) -> Plan:
     check_fields("defaults", config.get("defaults", {}))
     for name, setting in config["settings"].items():
         check_fields(f"settings.{name}", setting)
-    training, universes = experiments(config), {}
+    found, universes = experiments(config), {}
     for name, entry in config.get("universes", {}).items():
-        training[PREFIX + name], universes[PREFIX + name] = sampled_runs(name, config, entry)
+        found[PREFIX + name], universes[PREFIX + name] = sampled_runs(name, config, entry)
+    training = {name: list(runs) for name, runs in found.items()}
+    settings: dict[str, str] = {}
+    for runs in found.values():
+        for spec, setting in runs.items():
+            settings.setdefault(spec.id, setting)
     partitions = {
         name: _partitions(f"partitions.{name}", config, entry)
         for name, entry in config["partitions"].items()
@@ -214,11 +247,13 @@ def plan(config: Mapping) -> Plan:
         tier=config["tier"],
         plugins=list(config.get("plugins", ())),
         training=training,
+        settings=settings,
+        seeds_per_job=config.get("seeds_per_job"),
         snapshots=_snapshots(config, training),
         partitions=partitions,
+        partition_settings={name: each["settings"] for name, each in config["partitions"].items()},
         measures=measures,
         values=dict(config["artefacts"]),
-        mixed_versions=config.get("mixed_versions", MIXED[0]),
         network=dict(config.get("network", {})),
         defined=_tables(
             [*whole["training"], *(f"{PREFIX}{name}" for name in whole.get("universes", ()))],

@@ -13,7 +13,7 @@ universes.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ngo.analysis.universes import ACCURACIES, ACCURACY_OF, Universe
@@ -30,15 +30,15 @@ DIGITS = 3
 
 def sampled_runs(
     name: str, config: Mapping, entry: Mapping
-) -> tuple[list[RunSpec], list[Universe]]:
-    """The runs of an entry, each once, and its universes; a UserError for the first mistake."""
+) -> tuple[dict[RunSpec, str], list[Universe]]:
+    """The runs of an entry, with their settings, and its universes; a UserError for a mistake."""
     key, first = f"universes.{name}", config.get("first_seed", 0)
     if PREFIX + name in config["training"]:
         raise UserError(f"{key}: training has an entry {PREFIX + name!r}; choose another name.")
     settings = named_settings(key, config, entry["settings"])
     chosen = dict(zip(entry["settings"], settings, strict=True))
     seeds = entry.get("seeds", 1)
-    found: dict[str, RunSpec] = {}
+    found: dict[RunSpec, str] = {}
     universes, read = [], {ACCURACY_OF}
     for number, values in enumerate(sample(key, entry)):
         own = _fields(values, entry)
@@ -49,16 +49,16 @@ def sampled_runs(
         runs = training_runs(
             f"{key}, universe {number}", {**config, **there}, {**entry, "seeds": seeds}
         )
-        found |= {spec.id: spec for spec in runs}
+        found = runs | found
         universes.append(Universe(number, values, tuple(spec.id for spec in runs)))
         read |= {name for name in own if name not in read and _reads(name, own, entry, runs)}
     kept = [name for name in entry["values"] if name in read]
-    return list(found.values()), [
+    return found, [
         replace(each, values={name: each.values[name] for name in kept}) for each in universes
     ]
 
 
-def _reads(name: str, own: Mapping, entry: Mapping, runs: list[RunSpec]) -> bool:
+def _reads(name: str, own: Mapping, entry: Mapping, runs: Iterable[RunSpec]) -> bool:
     """Whether a run has the value of its universe, and none that its case states instead."""
     return any(
         getattr(spec, name) == own[name]

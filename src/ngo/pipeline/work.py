@@ -18,6 +18,9 @@ from ngo.pipeline.universes import PREFIX, sampled_runs
 from ngo.training.earlier import METRICS, record_of
 from ngo.training.spec import RunSpec
 
+MNIST = 28 * 28
+"""The numbers of an image of MNIST."""
+
 # Test samples of a data set of which no run has been recorded: as many as MNIST and CIFAR-10 have.
 TEST_SAMPLES = 10_000
 
@@ -62,6 +65,16 @@ def work(spec: RunSpec, test_samples: int = TEST_SAMPLES, train_samples: int | N
     images = part + ((evaluations - 2) * part + test_samples) * models(spec)
     held = evaluations * (m - spec.kept(m))
     return Work(steps, steps * spec.per_step(owned), evaluations, images + held)
+
+
+def cost(spec: RunSpec) -> float:
+    """What a run costs, about: numbers of the inputs that it trains on, in samples of MNIST.
+
+    An image that is evaluated counts a third of one that is trained on.
+    """
+    done = work(spec)
+    size = math.prod(DATASETS[spec.dataset].input_shape) / MNIST
+    return (done.samples + done.images / 3) * size
 
 
 def models(spec: RunSpec) -> int:

@@ -9,17 +9,23 @@ Light: it imports no torch.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from ngo.common.former import renamed
 from ngo.common.registry import UserError, shown
 from ngo.common.untrusted import read_limited
-from ngo.training.spec import NEUTRAL
+from ngo.common.versions import public
+from ngo.data.described import identity
+from ngo.training.spec import NEUTRAL, RunSpec
 
 METRICS, RECORD, MODELS = "metrics.parquet", "run.json", "models.pt"
+
+SUM = "metrics_sha256"
+"""The key of a record with the sum of the metrics: a damaged file is found when it is read."""
 
 # The versions of code, libraries and devices, which do not identify a run.
 MADE_BY = ("version", "code", "torch", "device", "instructions", "kernels")
@@ -92,6 +98,40 @@ def finished(out: Path, about: About) -> tuple[float, str] | None:
     by = remade(its, about)
     made = f", made with {by}" if by else ""
     return seconds, f"already finished in {str(out)!r}{made}; --overwrite trains it again"
+
+
+def is_current(
+    folder: Path,
+    spec: RunSpec,
+    version: str,
+    made_with: Mapping[str, str],
+    snapshots: Collection[int | str] = (),
+) -> bool:
+    """Whether ``folder`` holds the finished run ``spec``, whole, made as it would be made now.
+
+    That is: with this ``version`` (``results_version``), on the same described data, and
+    ``made_with`` these versions of the libraries; and with models of all ``snapshots``.
+    """
+    record = record_of(folder)
+    about = {**record.get("about", {}), **record.get("spec", {})}
+    ours = {**spec.values(), "distributed": None, "data": identity(spec.dataset), "code": version}
+    made = {name: public(str(each)) for name, each in record.get("versions", {}).items()}
+    return (
+        about.get("code") == version
+        and difference(about, ours) is None
+        and all(made.get(name) == each for name, each in made_with.items())
+        and set(map(str, snapshots)) <= set(about.get("snapshots", ()))
+        and (not snapshots or (folder / MODELS).exists())
+        and record.get(SUM) == sum_of(folder / METRICS)
+    )
+
+
+def sum_of(path: Path) -> str | None:
+    """The SHA-256 of a file's content; None for one that can't be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
 
 
 def record_of(folder: Path) -> dict[str, Any]:

@@ -1,17 +1,21 @@
-"""Partition files: (worker, sample, label) as parquet, and the fields that decide them."""
+"""Partition files: (worker, sample, label) as parquet, and the fields that decide them.
+
+A file may have several partitions, such as those of a setting with all seeds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from ngo.common.columns import read_columns, write_columns
+from ngo.common.columns import read_columns, write_groups
 from ngo.common.registry import UserError
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import DATASETS
 from ngo.data.download import verify
+from ngo.data.loading import train_labels
 from ngo.data.owners import by_owner, sample_owners
 from ngo.data.partition import PARTITIONS, Parts, check_parts
 from ngo.training.checks import check_filled, check_share, smallest_share
@@ -70,24 +74,36 @@ def check_shares(specs: Iterable[RunSpec], root: Path) -> None:
             check_share(spec, *shares[spec.partition_id])
 
 
-def write(path: str | Path, spec: RunSpec, labels: np.ndarray, parts: Parts) -> None:
-    """Write a partition of the training samples with ``labels`` as parquet."""
+def write(path: str | Path, specs: Sequence[RunSpec], root: Path) -> None:
+    """Draw the partitions of ``specs``, and write them as parquet, a group of rows each."""
+    labels = {name: train_labels(name, root) for name in {spec.dataset for spec in specs}}
+    facts = {"partitions": [spec.partition_fields for spec in specs]}
+    write_groups(path, (_rows(spec, labels[spec.dataset], root) for spec in specs), facts)
+
+
+def _rows(spec: RunSpec, labels: np.ndarray, root: Path) -> dict[str, np.ndarray]:
+    parts = parts_by_owner(spec, root) or draw(spec, labels)
     samples = np.concatenate(parts)
     worker = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    values = (worker, samples, labels[samples])
-    write_columns(path, dict(zip(COLUMNS, values, strict=True)), spec.partition_fields)
+    return dict(zip(COLUMNS, (worker, samples, labels[samples]), strict=True))
 
 
 def read(path: str | Path, spec: RunSpec) -> Parts:
-    """The parts in a partition file; a UserError if it is not the partition of ``spec``."""
+    """The parts in a partition file; a UserError if it has not the partition of ``spec``."""
     wanted = spec.partition_fields
-    table, facts = read_columns(path, "partition-file", COLUMNS, wanted)
-    for name, value in wanted.items():
-        if facts[name] != value:
-            raise UserError(
-                f"partition-file: {str(path)!r} is of {name} {facts[name]!r}, but the run is of "
-                f"{name} {value!r}."
-            )
+
+    def group(facts: dict) -> int:
+        given = [dict(each) for each in facts["partitions"]]
+        if wanted in given:
+            return given.index(wanted)
+        its = given[0] if given else {}
+        name = next((name for name in wanted if its.get(name) != wanted[name]), "seed")
+        raise UserError(
+            f"partition-file: {str(path)!r} is of {name} {its.get(name)!r}, but the run is of "
+            f"{name} {wanted[name]!r}."
+        )
+
+    table, _ = read_columns(path, "partition-file", COLUMNS, ("partitions",), group)
     samples, m = table["sample"], DATASETS[spec.dataset].train_samples
     if ((samples < 0) | (samples >= m)).any():
         raise UserError(f"partition-file: {str(path)!r} has samples beyond {spec.dataset}'s {m}.")

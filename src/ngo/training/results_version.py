@@ -9,7 +9,7 @@ today's, and compares the bytes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from ngo.common import plugins
@@ -20,15 +20,17 @@ from ngo.training.spec import FIELDS, RunSpec
 RESULTS_VERSION = 1
 
 
-def results_version(spec: RunSpec) -> str:
+def results_version(spec: RunSpec, of: Collection[str] | None = None) -> str:
     """The numbers and files that decide a run's result, beside its values and the libraries.
 
     ``1`` for most runs. The numbers of entries follow where they are not 1, by the entry's name,
     and then 8 hex digits of the bytes of files: of graph files and the like, and of the plugins
-    that registered an entry of the run. For example ``1 clipped=2 files=9c2e1f3a``.
+    that registered an entry of the run. For example ``1 clipped=2 files=9c2e1f3a``. ``of`` are the
+    fields that count, such as those of a partition; by default all.
     """
-    parts, files = [str(RESULTS_VERSION)], dict(named_files(spec.values()))
-    for registry, name in sorted(_entries(spec), key=lambda each: (each[0].kind, each[1])):
+    values = {name: value for name, value in spec.values().items() if of is None or name in of}
+    parts, files = [str(RESULTS_VERSION)], dict(named_files(values))
+    for registry, name in sorted(_entries(values), key=lambda each: (each[0].kind, each[1])):
         number = registry.versions.get(name, 1)
         parts += [f"{name}={number}"] * (number != 1)
         module = registry.definitions.get(name, "").partition(":")[0]
@@ -48,12 +50,13 @@ def named_files(values: Mapping[str, object]) -> dict[str, Path]:
     }
 
 
-def _entries(spec: RunSpec) -> Iterator[tuple[Registry, str]]:
-    """The registered entries that a run names, each with its registry."""
-    for name, field in FIELDS.items():
-        if field.names is not None and (choice := getattr(spec, name)) in field.names:
-            yield field.names, choice
-    if spec.backend == "auto":  # which may choose any of them
+def _entries(values: Mapping[str, object]) -> Iterator[tuple[Registry, str]]:
+    """The registered entries that fields of a run name, each with its registry."""
+    for name, value in values.items():
+        registry = FIELDS[name].names if name in FIELDS else None
+        if registry is not None and value in registry:
+            yield registry, str(value)
+    if values.get("backend") == "auto":  # which may choose any of them
         yield from ((BACKENDS, name) for name in BACKENDS)
 
 

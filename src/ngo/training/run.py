@@ -50,10 +50,12 @@ def run(
     threads: int | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     overwrite: bool = False,
+    unless: Callable[[], bool] = lambda: False,
+    on_wait: Callable[[], None] | None = None,
     report: Report = lambda row: None,
     progress: Progress = lambda step: None,
     tell: Callable[[str], None] = log.info,
-) -> Evaluation:
+) -> Evaluation | None:
     """Train ``spec`` and write ``metrics.parquet`` and ``run.json`` into the folder ``out``, and
     ``models.pt`` (see ``snapshots``) if there are ``snapshots``; the last evaluation.
 
@@ -64,6 +66,9 @@ def run(
     If ``out`` holds the finished run, nothing is trained. If it holds another run, finished or not,
     a UserError is raised. With ``overwrite`` the run is trained in either case; a checkpoint of the
     same run is still resumed.
+
+    While another process trains in ``out``, this one calls ``on_wait`` once and waits; then it
+    trains nothing if ``unless()``, and returns None.
     """
     data = loading.load(spec.dataset, root, device, spec)
     parts = parts or parts_by_owner(spec, root) or draw(spec, data.labels)
@@ -74,13 +79,17 @@ def run(
     origin = make_origin(spec, problem, device, snapshots)
     with (
         file_lock(
-            writable_folder(out) / ".lock", lambda: tell(f"waiting for another run in {out}")
+            writable_folder(out) / ".lock",
+            on_wait or (lambda: tell(f"waiting for another run in {out}")),
         ),
         Checkpoints(
             out / CHECKPOINT, origin.about, checkpoint_seconds, tell, overwrite=overwrite
         ) as checkpoints,
         one_intra_op_thread(),
     ):
+        if unless():
+            checkpoints.remove()
+            return None
         found = None if overwrite else earlier.finished(out, origin.about)
         if found and not checkpoints.path.exists():
             seconds, line = found

@@ -6,12 +6,12 @@ import networkx as nx
 import pytest
 import torch
 from graph_files import PATH, matrix, names_in, weighted, written
+from ngo.training.code import named_files, run_fingerprint
 from runs import run_in, tiny
 
 from ngo.common.registry import UserError
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.gossip.weights import metropolis_hastings
-from ngo.training.code import named_files, run_fingerprint
 from ngo.training.resolve import resolve
 
 ENDINGS = [".edgelist", ".adjlist", ".graphml", ".gml", ".json"]

@@ -17,12 +17,11 @@ from ngo.pipeline.archives.members import ABOUT, named_members
 from ngo.pipeline.archives.packed_runs import FinishedRun, is_finished, packed, read_run
 from ngo.pipeline.archives.run_tables import ALL, run_tables
 from ngo.pipeline.config_files import CONFIG, place, read_config
+from ngo.pipeline.places import RUNS
 from ngo.pipeline.plan import Plan, plan
 from ngo.training.earlier import difference
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
-
-RUNS = Path("results/runs")
 
 
 def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:

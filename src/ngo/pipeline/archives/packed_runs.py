@@ -120,6 +120,7 @@ def read_run(folder: Path) -> FinishedRun:
     path = folder / earlier.RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
+        record.pop(earlier.SUM, None)  # of the file, which is packed otherwise
         columns, facts = read_columns(folder / earlier.METRICS, "archive", ("step", "diverged"))
         run = FinishedRun(record, columns)
         _check(run)
@@ -147,7 +148,8 @@ def write_run(folder: Path, run: FinishedRun) -> None:
 
     earlier.clear(folder)
     write_columns(folder / earlier.METRICS, run.columns, run.facts)
-    write_text(folder / earlier.RECORD, run.record_text)
+    record = {**run.record, earlier.SUM: earlier.sum_of(folder / earlier.METRICS)}
+    write_text(folder / earlier.RECORD, FinishedRun(record, {}).record_text)
 
 
 def packed(runs: Iterable[FinishedRun]) -> dict[str, bytes]:

@@ -112,7 +112,7 @@ def _joined(archive: Archive, planned: Plan, name: str) -> bytes:
 
     runs = [archive.runs[spec.id] for spec in specs_of(planned, name)]
     each = [(run.columns, run.facts, run.record) for run in runs]
-    table = results.joined(each, planned.mixed_versions)
+    table = results.joined(each)
     universes = planned.universes.get(name)
     file = io.BytesIO()
     whole = table if universes is None else in_universes(table, universes)

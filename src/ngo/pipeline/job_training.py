@@ -1,0 +1,73 @@
+"""Training the runs of a job that are missing, and gathering its table.
+
+A job that starts again, for whatever reason, trains no finished run twice. Jobs share runs: each is
+trained under the lock of its folder, first those that no other job holds.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from ngo.common.registry import UserError
+from ngo.pipeline.jobs import read_job
+from ngo.pipeline.places import RUNS
+from ngo.training import earlier
+from ngo.training.spec import RunSpec
+
+LOG = logging.getLogger("ngo")
+
+Train = Callable[..., None]
+
+
+class Busy(Exception):
+    """Another process trains this run now."""
+
+
+def train_job(path: Path, key: str, train: Train) -> Path:
+    """Train what is missing of the job in the file ``path``, which has this ``key``; its table.
+
+    ``train(spec, folder, snapshots=…, unless=…, on_wait=…)`` trains one run (see ``training.run``).
+    A run that fails leaves the others alone; a UserError names the first at the end.
+    """
+    content = read_job(path, key)
+    runs = {
+        RunSpec.of({**each["values"], "seed": seed}): each["version"]
+        for each in content["combinations"]
+        for seed in each["seeds"]
+    }
+    waiting, failed = list(runs), []
+    for patient in (False, True):
+        held: list[RunSpec] = []
+        for spec in waiting:
+            kept = content["snapshots"].get(spec.id, [])
+            folder = RUNS / spec.id
+            done = partial(earlier.is_current, folder, spec, runs[spec], content["made_with"], kept)
+            if done():
+                continue
+            wait = partial(_wait, spec, patient)
+            try:
+                train(spec, folder, snapshots=kept, unless=done, on_wait=wait)
+            except Busy:
+                held.append(spec)
+            except UserError as error:
+                LOG.error("ngo: %s: %s", spec.id, error)
+                failed.append(f"{spec.id}: {error}")
+        waiting = held
+    if failed:
+        more = f" (and {len(failed) - 1} more runs)" if failed[1:] else ""
+        raise UserError(f"{failed[0]}{more}")
+    from ngo.analysis import results
+
+    table = path.with_suffix(".parquet")
+    files = [RUNS / spec.id / earlier.METRICS for spec in runs]
+    results.write(results.aggregate(files), table)
+    return table
+
+
+def _wait(spec: RunSpec, patient: bool) -> None:
+    if not patient:
+        raise Busy
+    LOG.info("%s: another job trains it; waiting", spec.id)

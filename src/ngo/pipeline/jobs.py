@@ -1,0 +1,258 @@
+"""Jobs: what the workflow starts in order to train.
+
+A job trains one combination (all values of a run but its seed) with all its seeds, or several
+combinations that take seconds. The cut looks at the hashes of combinations, not at their order or
+seeds: a new seed renames no job, and a new combination hardly any.
+
+A job's file lists its runs, with the numbers and libraries that decide their results. The hash of
+the file is the job's key. ``ngo train --job`` trains what is missing
+(``ngo.pipeline.job_training``).
+
+Light: the workflow imports this module at every start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ngo.common import versions
+from ngo.common.registry import UserError
+from ngo.data.described import identity
+from ngo.pipeline.places import job_table, tier_folder
+from ngo.pipeline.plan import Plan
+from ngo.pipeline.work import cost, requested_memory
+from ngo.training.results_version import results_version
+from ngo.training.spec import RunSpec
+
+LIMIT = 400_000
+"""What combinations of one job cost together, at most, for one seed (see ``work.cost``)."""
+
+MOST = 200
+"""The most jobs of a tier, about: above it, the limit is doubled."""
+
+
+@dataclass(frozen=True)
+class Combination:
+    """The runs that differ in their seed alone."""
+
+    runs: tuple[RunSpec, ...]
+
+    @cached_property
+    def name(self) -> str:
+        """For example ``mnist-shards-ring-ngo-p0.9-1f3a9c2e``."""
+        *parts, _, hashed = replace(self.runs[0], seed=0).id.split("-")
+        return "-".join([*parts, hashed])
+
+    @cached_property
+    def bits(self) -> str:
+        """The 32 bits of its hash."""
+        return f"{int(self.name[-8:], 16):032b}"
+
+    @cached_property
+    def cost(self) -> float:
+        """The cost of one seed."""
+        return cost(self.runs[0])
+
+
+@dataclass(frozen=True)
+class Job:
+    """Some runs of one experiment in one setting, which one process trains in turn."""
+
+    name: str
+    tier: str
+    experiment: str
+    setting: str
+    combinations: tuple[Combination, ...]
+    #: The steps after which a run's models are kept, by the run's id.
+    snapshots: Mapping[str, Sequence[int | str]]
+
+    @property
+    def runs(self) -> list[RunSpec]:
+        """The runs, seed after seed of each combination."""
+        return [spec for each in self.combinations for spec in each.runs]
+
+    @property
+    def cost(self) -> float:
+        """The cost of all runs."""
+        return sum(each.cost * len(each.runs) for each in self.combinations)
+
+    def memory(self, resources: Mapping) -> int:
+        """The memory that it requests in MB, by the config's ``resources.train``."""
+        return max(requested_memory(resources, spec.dataset) for spec in self.runs)
+
+    def minutes(self, resources: Mapping) -> int:
+        """The time that it requests in minutes: that of a run, for all of its runs."""
+        return int(resources["runtime"]) * len(self.runs)
+
+    @property
+    def table(self) -> str:
+        """Its output: the tidy table of its runs."""
+        return job_table(self.tier, self.name)
+
+    @property
+    def file(self) -> str:
+        """Its file, which the workflow writes before it starts the job."""
+        return str(Path(self.table).with_suffix(".json"))
+
+    @cached_property
+    def text(self) -> str:
+        """The content of its file."""
+        return _text(
+            combinations=[
+                {
+                    "values": {k: v for k, v in each.runs[0].values().items() if k != "seed"},
+                    "seeds": [spec.seed for spec in each.runs],
+                    "version": results_version(each.runs[0]),
+                    "data": identity(each.runs[0].dataset),
+                }
+                for each in self.combinations
+            ],
+            snapshots={run: list(steps) for run, steps in self.snapshots.items()},
+            made_with=dict(versions.installed()),
+        )
+
+    @cached_property
+    def key(self) -> str:
+        """16 hex digits that change when any of its runs is to be made again, or is new."""
+        return digest(self.text)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The partitions of a setting, which one process draws into one file."""
+
+    tier: str
+    setting: str
+    specs: tuple[RunSpec, ...]
+
+    @property
+    def datasets(self) -> list[str]:
+        """The data sets that are divided."""
+        return sorted({spec.dataset for spec in self.specs})
+
+    @property
+    def file(self) -> str:
+        """Its file, which the workflow writes before it starts the job."""
+        return f"{tier_folder(self.tier)}/partitions/{self.setting}.json"
+
+    @cached_property
+    def text(self) -> str:
+        """The content of its file."""
+        return _text(
+            partitions=[each.partition_fields for each in self.specs],
+            versions=[results_version(each, each.partition_fields) for each in self.specs],
+            data=sorted({str(identity(each.dataset)) for each in self.specs}),
+            made_with=dict(versions.installed()),
+        )
+
+    @cached_property
+    def key(self) -> str:
+        """16 hex digits that change when the partitions are to be drawn again."""
+        return digest(self.text)
+
+
+def jobs(plan: Plan) -> dict[str, list[Job]]:
+    """The jobs of each experiment of a plan."""
+    limit = LIMIT
+    groups = list(_groups(plan))
+    while True:
+        found = {
+            (experiment, setting): list(_cut(combinations, limit))
+            for experiment, setting, combinations in groups
+        }
+        if sum(map(len, found.values())) <= max(MOST, len(groups)):
+            break
+        limit *= 2
+    made: dict[str, list[Job]] = {name: [] for name in plan.training}
+    for (experiment, setting), parts in found.items():
+        for part, combinations in parts:
+            whole = "-".join(filter(None, [experiment, setting, part]))
+            for name, each in _blocks(whole, combinations, plan.seeds_per_job):
+                ids = {spec.id for one in each for spec in one.runs}
+                kept = {run: steps for run, steps in plan.snapshots.items() if run in ids}
+                made[experiment].append(Job(name, plan.tier, experiment, setting, each, kept))
+    return made
+
+
+def drawings(plan: Plan) -> dict[str, Drawing]:
+    """The drawing of partitions of each setting of a plan."""
+    return {
+        setting: Drawing(plan.tier, setting, tuple(specs[name] for name in sorted(specs)))
+        for setting, specs in plan.drawn.items()
+    }
+
+
+def read_job(path: Path, key: str) -> dict[str, Any]:
+    """The content of a job's file; a UserError if it does not have the ``key``."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        text = ""
+    if digest(text) != key:
+        raise UserError(
+            f"job: {str(path)!r} is absent, or was changed after the job was planned; run "
+            "snakemake again."
+        )
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def digest(text: str) -> str:
+    """16 hex digits of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _text(**content: object) -> str:
+    return json.dumps(content, sort_keys=True, indent=1) + "\n"
+
+
+def _groups(plan: Plan) -> Iterator[tuple[str, str, list[Combination]]]:
+    """The combinations of each experiment in each of its settings."""
+    for experiment, specs in plan.training.items():
+        found: dict[tuple[str, RunSpec], list[RunSpec]] = {}
+        for spec in specs:
+            found.setdefault((plan.settings[spec.id], replace(spec, seed=0)), []).append(spec)
+        by_setting: dict[str, list[Combination]] = {}
+        for (setting, _), runs in found.items():
+            ordered = tuple(sorted(runs, key=lambda spec: spec.seed))
+            by_setting.setdefault(setting, []).append(Combination(ordered))
+        for setting, combinations in by_setting.items():
+            yield experiment, setting, combinations
+
+
+def _cut(
+    combinations: list[Combination], limit: float
+) -> Iterator[tuple[str, tuple[Combination, ...]]]:
+    """Parts below the limit, each with its name: a combination's, or the bits of hashes."""
+    for each in combinations:
+        if each.cost > limit:
+            yield each.name, (each,)
+    waiting = [("", [each for each in combinations if each.cost <= limit])]
+    while waiting:
+        bits, part = waiting.pop()
+        if len(part) > 1 and sum(each.cost for each in part) > limit:
+            for bit in "01":
+                half = [each for each in part if each.bits[len(bits)] == bit]
+                waiting.append((bits + bit, half))
+        elif part:
+            yield bits, tuple(sorted(part, key=lambda each: each.name))
+
+
+def _blocks(
+    name: str, combinations: tuple[Combination, ...], size: int | None
+) -> Iterator[tuple[str, tuple[Combination, ...]]]:
+    """The part of a cut, or its blocks of ``size`` seeds, named by their numbers."""
+    if size is None:
+        yield name, combinations
+        return
+    seeds = sorted({spec.seed for each in combinations for spec in each.runs})
+    for start in range(0, len(seeds), size):
+        block = set(seeds[start : start + size])
+        kept = (tuple(s for s in each.runs if s.seed in block) for each in combinations)
+        yield f"{name}-seeds{start // size}", tuple(Combination(runs) for runs in kept if runs)

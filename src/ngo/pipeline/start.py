@@ -1,0 +1,112 @@
+"""What the workflow checks and writes before it starts jobs.
+
+Light: the workflow imports this module at every start.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ngo.common.files import remove_all_partial, write_text
+from ngo.common.locks import exclusive_lock
+from ngo.common.paths import writable_folder
+from ngo.common.registry import UserError
+from ngo.data import download
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline.jobs import Drawing, Job
+from ngo.pipeline.places import tier_folder
+from ngo.pipeline.plan import Plan
+
+ROOM = 2**20  # bytes: with less, jobs could not even write their logs
+
+RECORDS = Path(".snakemake/metadata")
+"""What Snakemake keeps of how each file was made."""
+
+LOCK = ".snakemake/ngo.lock"
+
+#: Rules and tables of the workflow's own: no experiment may have these names.
+NAMES = {
+    *("all", "tables", "figures", "training", "assumptions", "report", "runs"),
+    *("data", "partition", "train", "aggregate", "measure", "measure_alone", "classes"),
+}
+
+HELD: list[object] = []
+
+
+def check(plan: Plan, configs: Iterable[str], *, forced: object) -> None:
+    """Raise a UserError for what stops the workflow in this folder; nothing is changed here.
+
+    ``forced``: Snakemake makes all files again, whatever it knows of them.
+    """
+    for path in (*(str(each.source) for each in plan.artefacts.values()), *configs, plan.claims):
+        if set("{}") & set(path):
+            raise UserError(
+                f"path: {path!r} has a brace, which Snakemake reads as a wildcard; rename that "
+                "folder or file, or start from the folder of the Snakefile."
+            )
+    measured = tuple(f"{kind}_" for kind in (*MEASUREMENTS, "classes"))
+    for name in plan.training.keys() - plan.paper.figures.keys():
+        if name in NAMES or name.startswith(measured):
+            raise UserError(f"training: {name!r} is a name of the pipeline's own; choose another.")
+    check_folders(plan.tier)
+    if Path("results/partitions").is_dir():
+        raise UserError(
+            "results: this folder is of a release whose runs had no numbers; move it away (mv "
+            "results results.old), and make restore ARCHIVE=… puts the runs of an archive back."
+        )
+    folder = Path(tier_folder(plan.tier))
+    if not forced and not RECORDS.exists() and any(folder.glob("*/*.parquet")):
+        raise UserError(
+            f"results: {str(folder)!r} is here without {RECORDS}, so Snakemake knows nothing of "
+            "it; run once with --forceall (seconds: finished runs are not trained again)."
+        )
+
+
+def check_folders(tier: str) -> None:
+    """Raise a UserError if an existing folder of the results or logs is not writable."""
+    writable_folder(Path.cwd(), "folder", ROOM)
+    for key in filter(os.path.lexists, ("results", "logs")):
+        for folder in (Path(key), *Path(key).glob("*/"), *Path(key, tier).glob("*/")):
+            writable_folder(folder, key)
+
+
+def begin(jobs: Sequence[Job], drawings: Sequence[Drawing], root: Path, tier: str) -> None:
+    """Take the lock of this folder, check what the jobs read, and write their files.
+
+    One Snakemake works in a folder at a time. The system drops the lock when the process ends.
+    """
+    from ngo.data.described import check_content
+    from ngo.training.partition_file import check_shares
+
+    HELD.append(exclusive_lock(LOCK))
+    atexit.register(_tell_folders, tier)
+    remove_all_partial("results")
+    specs = [spec for job in jobs for spec in job.runs]
+    for name in sorted({spec.dataset for spec in specs}.union(*(d.datasets for d in drawings))):
+        download.check(name, root)
+        check_content(name, root)
+    check_shares(specs, root)
+    write_files([*jobs, *drawings])
+
+
+def write_files(jobs: Iterable[Job | Drawing]) -> None:
+    """Write the files of jobs that are absent or have another content."""
+    for each in jobs:
+        path = Path(each.file)
+        if not path.exists() or path.read_text(encoding="utf-8") != each.text:
+            write_text(path, each.text)
+
+
+def _tell_folders(tier: str) -> None:
+    """Report folders that are not writable; after a full disk, jobs may have left no logs."""
+    try:
+        check_folders(tier)
+    except UserError as error:
+        print(
+            f"ngo: {error}; finished results are kept; run the same command to continue.",
+            file=sys.stderr,
+        )
