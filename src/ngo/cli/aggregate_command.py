@@ -8,9 +8,9 @@ import click
 
 from ngo.analysis.universes import Universe, in_universes
 from ngo.cli.parameters import INPUT, configs_option, table_option
+from ngo.common.damaged import removed_if_damaged
 from ngo.common.registry import unknown
 from ngo.pipeline.config_files import read_config
-from ngo.pipeline.damaged import removed_if_damaged
 from ngo.pipeline.places import JOBS
 from ngo.pipeline.plan import plan
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
+from ngo.common.damaged import removed_if_damaged
 from ngo.common.devices import claimed
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.damaged import removed_if_damaged
 from ngo.pipeline.job_training import train_job
 from ngo.training.spec import RunSpec
 

@@ -37,8 +37,8 @@ def restore(archive: Path, configs: tuple[Path, ...], trusted: bool) -> None:
         found = stage.restore(read, planned)
     if found.other_code:
         LOG.warning(
-            "note: runs of another results version are trained again; to restore them, check out the "
-            "revision that made them: %s.",
+            "note: runs of another results version are trained again; the revision that made them "
+            "restores them: %s.",
             found.made_by,
         )
     click.echo(found.line)

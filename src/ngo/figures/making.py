@@ -14,6 +14,8 @@ from typing import Any
 import pandas as pd
 
 from ngo.analysis.published import sole_dataset
+from ngo.analysis.results import read_tidy
+from ngo.common.damaged import removed_if_damaged
 from ngo.common.files import write_text
 from ngo.common.registry import UserError
 from ngo.figures import captions, plots
@@ -151,8 +153,9 @@ def _imported(source: Path) -> ModuleType:
 def _tidy(given: Any) -> Any:
     """The tidy table in a file; those in several files, by name."""
     if isinstance(given, list):
-        return {Path(each).stem: pd.read_parquet(each) for each in given}
-    return pd.read_parquet(given)
+        return {Path(each).stem: _tidy(each) for each in given}
+    with removed_if_damaged(given):
+        return read_tidy(given)
 
 
 def _by_name(made: Any, names: tuple[str, ...]) -> dict[str, Any]:
