@@ -90,7 +90,8 @@ def cluster():
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A clone in which the cluster has made everything once, on what it takes for its GPU."""
-    clone = with_recorder(Laboratory(tmp_path_factory.mktemp("cluster") / "ngo", device="auto"))
+    clone = Laboratory(tmp_path_factory.mktemp("cluster") / "ngo", device="auto", seeds_per_job=1)
+    with_recorder(clone)
     clone.log = clone.submit(*TARGETS)
     clone.records = records(clone.log)
     return clone
@@ -99,25 +100,21 @@ def made(tmp_path_factory):
 def test_every_job_has_its_record(made):
     assert {one.state for one in made.records} == {"COMPLETED"}
     trained = of_rule(made.records, "train")
-    assert len(trained) == 6
+    assert len(trained) == 2  # a seed each
     assert {(one.partition, one.gpus, one.minutes) for one in trained} == {
-        ("gpu", "gres:gpu:1", "10:00")
+        ("gpu", "gres:gpu:1", "30:00")
     }
     others = [one for one in made.records if one not in trained]
     assert {(one.partition, one.gpus) for one in others} == {("main", "N/A")}
-    for rule in ("measure", "classes", "aggregate", *TARGETS):
+    for rule in ("partition", "measure", "classes", "aggregate", *TARGETS):
         assert of_rule(others, rule), rule
-    # Both partitions were drawn in one job; and the data was seen to here.
-    assert [one.comment for one in others if "partition" in one.comment] == [
-        "rule_partitions_partition"
-    ]
-    assert "localrule data" in made.log
-    assert len(made.records) == 6 + 2 + 1 + 1 + 1 + len(TARGETS)
+    assert (made.root / "results/data/digits.json").exists()  # the data was seen to here
+    assert len(made.records) == 2 + 2 + 1 + 1 + 1 + len(TARGETS)
 
 
 def test_one_gpu_has_one_job_at_a_time(made):
     events = (made.root / "claims").read_text()
-    assert events == "+-" * 6
+    assert events == "+-" * 2
 
 
 def test_a_gpu_can_be_asked_for_with_gres(tmp_path):
@@ -126,14 +123,14 @@ def test_a_gpu_can_be_asked_for_with_gres(tmp_path):
     profile = clone.root / "workflow/profiles/slurm/config.yaml"
     text = profile.read_text()
     gres = re.findall(r"^  # (\w+): (\{.* gres: .*\})$", text, flags=re.MULTILINE)
-    assert [rule for rule, _ in gres] == ["train", "train_and_keep", "measure_alone"]
+    assert [rule for rule, _ in gres] == ["train", "measure_alone"]
     for rule, line in gres:
         text = text.replace(f"  {rule}: {{ slurm_partition: gpu }}\n", f"  {rule}: {line}\n")
     profile.write_text(text)
-    planned = clone.submit("-n", "throughput")
+    planned = clone.submit("-n", "throughput", "--quiet", "host")
     assert re.search(r"^rule measure_alone:(\n .*)* gpu=0, gres=gpu:1", planned, flags=re.MULTILINE)
     trained = of_rule(records(clone.submit("results/test/metrics/table1.parquet")), "train")
-    assert len(trained) == 3
+    assert len(trained) == 1
     asked = {(one.state, one.partition, one.gpus, one.gres) for one in trained}
     assert asked == {("COMPLETED", "gpu", "N/A", "gres:gpu:1")}
 
@@ -146,32 +143,32 @@ def test_the_bytes_are_those_of_one_machine(made, tmp_path):
 
 
 def test_a_job_that_fails_names_its_log(made):
-    partition = next(made.root.glob("results/partitions/*-s1-*.parquet"))
+    partition = made.root / "results/test/partitions/tiny.parquet"
     whole = partition.read_bytes()
-    # Of the same length, and with Parquet's beginning and end: a truncated one is drawn again.
     partition.write_bytes(whole[:4] + bytes(len(whole) - 12) + whole[-8:])
     table = "results/test/metrics/table1.parquet"
     for path in (made.root / table, *made.root.glob("results/runs/*-s1-*/metrics.parquet")):
-        path.unlink()  # so that the runs start again
+        path.unlink()
+    for path in made.root.glob("results/test/jobs/*.parquet"):
+        path.unlink()  # so that the jobs start again
     out = made.submit(table, "--retries", "0", code=1)
-    failed = [one for one in records(out) if one.state == "FAILED"]
-    assert len(failed) == 3
-    for one in failed:
-        run = one.comment.removeprefix("rule_train_wildcards_")
-        log = made.root / f"logs/train/{run}.log"
-        own = made.root / f"logs/slurm/rule_train/{run}/{one.job}.log"
-        [line] = [line for line in log.read_text().splitlines() if line.startswith("ngo: ")]
-        assert f"SLURM-job '{one.job}' failed, SLURM status is: 'FAILED'" in out
-        assert f"log: logs/train/{run}.log" in out
-        assert str(own) in out
-        assert line in out
+    (failed,) = (one for one in records(out) if one.state == "FAILED")
+    job = failed.comment.removeprefix("rule_train_wildcards_")
+    log = made.root / f"logs/test/jobs/{job}.log"
+    lines = [line for line in log.read_text().splitlines() if line.startswith("ngo: ")]
+    assert f"SLURM-job '{failed.job}' failed, SLURM status is: 'FAILED'" in out
+    assert f"log: logs/test/jobs/{job}.log" in out
+    assert str(made.root / f"logs/slurm/rule_train/{job}/{failed.job}.log") in out
+    assert "damaged" in lines[0]
+    assert lines[0] in out
+    made.submit(table)  # the partition was removed: it is drawn again
+    assert partition.read_bytes() == whole
 
 
 def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
     """It is frozen until Slurm ends it at its wall time, so that no machine is too fast."""
     long = {**OVERLAY["settings"]["tiny"], "epochs": 100, "eval_every": 20}
     overlay = {
-        "warm": True,  # which is for jobs of this machine alone
         "seeds": [0],
         "settings": {"tiny": long},
         "training": {
@@ -193,7 +190,6 @@ def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
         command, folder = process.info["cmdline"], process.info["cwd"]
         if folder == str(clone.root) and "train" in (command or ()):
             process.send_signal(signal.SIGSTOP)
-            assert "NGO_WARM" not in process.environ()
     before = checkpoint.stat().st_mtime_ns
     awaited(lambda: checkpoint.stat().st_mtime_ns > before)  # Slurm's SIGTERM has come through
     assert len(list((clone.root / "logs/slurm/rule_train").glob("*/*.log"))) == 1
@@ -201,7 +197,7 @@ def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
     states = [one.state for one in of_rule(records(out), "train")]
     assert states == ["TIMEOUT", "COMPLETED"]
     assert "SLURM status is: 'TIMEOUT'" in out
-    [log] = clone.root.glob("logs/train/*.log")
+    [log] = clone.root.glob("logs/test/jobs/*.log")
     assert int(re.search(r"^resuming at step (\d+)", log.read_text(), flags=re.MULTILINE)[1]) > 0
     assert not checkpoint.exists()
     assert (clone.root / target).read_bytes() == (local.root / target).read_bytes()
@@ -217,15 +213,10 @@ def test_the_demos_dag_gives_the_bytes_of_one_machine(tmp_path):
         (one.root / "short.yaml").write_text(yaml.safe_dump(short))
     config = "config/demo.yaml short.yaml"
     local.snakemake("--workflow-profile", "workflow/profiles/local", config=config, within=1200)
-    grouped = ["partition=partitions", "train=runs", "train_and_keep=runs"]
-    sizes = ["partitions=20", "runs=15"]
-    out = clone.snakemake(
-        *PROFILE, "--groups", *grouped, "--group-components", *sizes, config=config, within=1200
-    )
+    out = clone.snakemake(*PROFILE, config=config, within=1200)
 
     found = records(out)
     assert {one.state for one in found} == {"COMPLETED"}
-    assert set(re.findall(r"^localrule (\w+):", out, flags=re.MULTILINE)) == {"data", "all"}
     shown = plan(read_config(["config/config.yaml", "config/demo.yaml"])).artefacts
     for artefact in shown:
         assert of_rule(found, artefact), artefact

@@ -20,7 +20,6 @@ REPOSITORY = Path(__file__).parents[2]
 OVERLAY = {
     "tier": "test",
     "device": "cpu",
-    "warm": True,  # jobs start in a third of the time
     "seeds": [0, 1],
     "settings": {
         "tiny": {"dataset": "digits", "partition": "shards", "shards": 40, "shards_per_worker": 2,
@@ -72,7 +71,6 @@ class Clone:
             shutil.copytree(REPOSITORY / name, root / name, ignore=ignore)
         shutil.copy(REPOSITORY / "Snakefile", root)
         (root / "test.yaml").write_text(yaml.safe_dump(OVERLAY))
-        (root / "cold.yaml").write_text("warm: false\n")
 
     def start(
         self, *arguments: str, config: str = "test.yaml", **environment: str
@@ -89,6 +87,12 @@ class Clone:
             env={**os.environ, "PYTHONPATH": str(self.root / "src"), **environment},
             stderr=subprocess.STDOUT,
         )
+
+    def module_script(self, script: str) -> subprocess.Popen:
+        """Start Python code with the copied package."""
+        command = [sys.executable, "-c", script]
+        environment = {**os.environ, "PYTHONPATH": str(self.root / "src")}
+        return running.start(command, cwd=self.root, env=environment, stderr=subprocess.STDOUT)
 
     def wait_for(self, process: subprocess.Popen, pattern: str) -> None:
         """Wait until ``process`` has written a file that matches ``pattern``."""
@@ -107,6 +111,11 @@ class Clone:
         text = self.snakemake("-n", *arguments, **how)
         stats = re.findall(r"^([A-Za-z0-9_]+) +(\d+)$", text, flags=re.MULTILINE)
         return {rule: int(count) for rule, count in stats if rule != "total"}
+
+    def trained(self) -> set[str]:
+        """The files that a training leaves last, with their dates: a run trained twice has two."""
+        records = self.root.glob("results/runs/*/run.json")
+        return {f"{path.parent.name} {path.stat().st_mtime_ns}" for path in records}
 
     @contextmanager
     def changed(self, name: str, old: str, new: str) -> Iterator[None]:

@@ -20,7 +20,6 @@ TINY = {"dataset": "digits", "partition": "iid", "workers": 2, "batch_size": 8, 
 OVERLAY = {
     "tier": "test",
     "device": "cpu",
-    "warm": True,
     "seeds": [0],
     "plugins": ["mine.py"],
     "settings": {"own": {**TINY, "model": "own"}, "known": {**TINY, "model": "mnist_fc"}},
@@ -41,21 +40,25 @@ def clone(tmp_path):
 def test_a_changed_plugin_reruns_what_uses_it(clone):
     clone.snakemake("mine")
     assert clone.planned("mine") == {}
-    with clone.changed("mine.py", "from ngo", "# A comment.\nfrom ngo"):
-        assert clone.planned("mine") == {}
+    trained = clone.trained()
+    assert len(trained) == 2
     with clone.changed("mine.py", "HIDDEN = 8", "HIDDEN = 16"):
-        assert clone.planned("mine") == {"train": 1, "aggregate": 1, "mine": 1}
-    (clone.root / "other.py").write_text("NAME = 1\n")
-    (clone.root / "test.yaml").write_text(
-        yaml.safe_dump({**OVERLAY, "plugins": ["mine.py", "other.py"]})
-    )
-    assert clone.planned("mine") == {}
+        clone.snakemake("mine")
+        (again,) = clone.trained() - trained
+        assert "own" in (clone.root / f"results/runs/{again.split()[0]}/run.json").read_text()
+        assert clone.planned("mine") == {}
+        (clone.root / "other.py").write_text("NAME = 1\n")
+        (clone.root / "test.yaml").write_text(
+            yaml.safe_dump({**OVERLAY, "plugins": ["mine.py", "other.py"]})
+        )
+        assert clone.planned("mine") == {}
 
 
 def test_every_command_gets_the_plugins_and_a_mistake_in_one_is_a_line(clone):
-    out = clone.snakemake("-n", "-p", "mine", "assumptions")
-    commands = [line for line in out.splitlines() if "ngo " in line and " --out " in line]
-    assert len(commands) == 7  # data, partition, two runs, their table, its figure, the assumptions
+    out = clone.snakemake("-n", "-p", "--quiet", "host", "mine", "assumptions")
+    commands = [line for line in out.splitlines() if "ngo " in line and " > logs/" in line]
+    # Data, the partitions of two settings, two jobs, their table, its figure, the assumptions.
+    assert len(commands) == 8
     assert all(" --plugin mine.py " in line for line in commands)
     (clone.root / "mine.py").write_text("1 / 0\n")
     out = clone.snakemake("-n", code=1)

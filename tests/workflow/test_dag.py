@@ -1,7 +1,6 @@
 """The DAG, run by Snakemake on a copy of the repository with a handful of short runs."""
 
 import json
-import re
 import shutil
 import signal
 
@@ -12,15 +11,15 @@ import running
 import yaml
 from clone import FILES, TARGETS, Clone, assert_one_line, outputs
 
-from ngo.pipeline.places import tidy_table
+from ngo.pipeline.places import job_table
 from ngo.training import checkpoint
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
-    """A clone in which everything has been made once, by jobs of a prefork server."""
+    """A clone in which everything has been made once."""
     made = Clone(tmp_path_factory.mktemp("clone") / "ngo")
-    made.log = made.snakemake(*TARGETS, "--rerun-incomplete")
+    made.snakemake(*TARGETS)
     return made
 
 
@@ -34,14 +33,7 @@ def test_everything_is_made(clone):
     assert table["paper"].tolist() == [62.30, 64.84, 71.28]
     assert "digits" in (clone.root / "results/test/tables/table1.md").read_text()
     assert len(list(clone.root.glob("results/runs/*/run.json"))) == 6
-    assert len(list(clone.root.glob("logs/benchmarks/*.tsv"))) == 6
-
-
-def test_the_log_says_what_is_left_of_the_training(clone):
-    lines = re.findall(r"^(\d) of 6 runs, (?:\d+ s|\d+ min)(?:; about .* left)?$", clone.log, re.M)
-    assert lines[0] == "1"
-    assert lines[-1] == "6"
-    assert sorted(lines) == lines
+    assert len(list(clone.root.glob("logs/benchmarks/test/*.tsv"))) == 1
 
 
 def test_a_run_that_diverges_is_shown_as_such_and_stops_nothing(clone):
@@ -60,28 +52,18 @@ def test_a_tier_keeps_its_results_and_shares_its_runs(clone):
     (clone.root / "other.yaml").write_text(yaml.safe_dump({"tier": "other"}))
     how = {"config": "test.yaml other.yaml"}
     assert clone.planned(*TARGETS, **how) == {
-        "measure": 2, "classes": 1, "aggregate": 1, **dict.fromkeys(TARGETS, 1)
+        "partition": 1, "train": 1, "measure": 2, "classes": 1, "aggregate": 1,
+        **dict.fromkeys(TARGETS, 1),
     }  # fmt: skip
+    trained = clone.trained()
     clone.snakemake("table1", **how)
+    assert clone.trained() == trained
     assert clone.artefacts() == before
     table = pd.read_csv(clone.root / "results/other/tables/table1.csv")
     assert set(table["tier"]) == {"other"}
     for log in ("other/notebooks/table1.log", "other/aggregate/table1.log"):
         assert (clone.root / "logs" / log).exists()
     assert "Nothing to be done" in clone.snakemake("-n", *TARGETS)
-
-
-def test_jobs_are_forked_from_a_server_where_the_device_auto_is_the_cpu(clone):
-    """The process of such a job is a client, which imports nothing."""
-    before = set(clone.root.glob("logs/benchmarks/*.tsv"))
-    overlay = {"tier": "auto", "device": "auto", "seeds": [7, 8]}
-    (clone.root / "auto.yaml").write_text(yaml.safe_dump(overlay))
-    table = "results/auto/metrics/table1.parquet"
-    clone.snakemake(table, config="test.yaml auto.yaml", CUDA_VISIBLE_DEVICES="")
-    made = set(clone.root.glob("logs/benchmarks/*.tsv")) - before
-    memory = [pd.read_csv(path, sep="\t")["max_rss"].item() for path in made]  # MB
-    assert len(memory) == 6
-    assert max(memory) < 100
 
 
 def test_logs_hold_no_warning(clone):
@@ -109,41 +91,50 @@ def test_a_second_time_nothing_is_to_be_done(clone):
 
 
 def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(clone):
-    """Even if its folder has a checkpoint of another run; and without the prefork server, whose
-    results have the same bytes.
-    """
-    before = clone.artefacts()
+    """Even if its folder has a checkpoint of another run. A finished figure needs no run."""
+    before, trained = clone.artefacts(), clone.trained()
     victim = sorted(clone.root.glob("results/runs/*"))[0]
     shutil.rmtree(victim)
     victim.mkdir()
     checkpoint.write(victim / checkpoint.NAME, {"run": "another"}, {})
-    table = (tidy_table("test", "table1"), *outputs("table1"))
-    for path in table:
+    assert clone.planned(*TARGETS) == {}
+    for path in (job_table("test", "table1-tiny"), *outputs("table1")):
         (clone.root / path).unlink()
-    assert clone.planned(*TARGETS)["train"] == 1
-    clone.snakemake(*TARGETS, config="test.yaml cold.yaml")
+    clone.snakemake(*TARGETS)
     assert clone.artefacts() == before
+    assert {run.split()[0] for run in clone.trained() - trained} == {victim.name}
+
+
+def test_a_run_that_is_asked_for_by_hand_has_the_bytes_of_the_job(clone, tmp_path):
+    """With one thread and with two."""
+    record = json.loads(next(clone.root.glob("results/runs/*ring-ngo*/run.json")).read_text())
+    command = [word for word in record["command"] if word not in ("ngo", "train")]
+    for threads in ("1", "2"):
+        out = str(tmp_path / threads)
+        clone.ngo("train", *command, "--threads", threads, "--out", out)
+        metrics = (tmp_path / threads / "metrics.parquet").read_bytes()
+        assert metrics == (clone.root / f"results/runs/{record['id']}/metrics.parquet").read_bytes()
 
 
 def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(clone, tmp_path):
+    """Snakemake alone is killed: its job goes on while the same command starts it again."""
     other = Clone(tmp_path / "ngo")
     command = ("table1", "--workflow-profile", "workflow/profiles/local")
     killed = other.start(*command)
-    log = ".snakemake/log/*.log"
-    running.awaited(
-        lambda: any("(Rule: train)" in path.read_text() for path in other.root.glob(log)), killed
-    )
+    running.awaited(other.trained, killed)
     killed.send_signal(signal.SIGSTOP)  # it holds its lock, however short its jobs are
     second = other.snakemake(*command, code=1)
     assert_one_line(second, "another process is working in this folder")
     killed.kill()
     running.ended(killed)
-    first = {path: path.stat().st_mtime_ns for path in other.root.glob("results/runs/*/run.json")}
+    first = other.trained()
+    assert first
     other.snakemake(*command)
     for path in outputs("table1"):
         assert (other.root / path).read_bytes() == (clone.root / path).read_bytes()
-    kept = [path for path, mtime in first.items() if path.stat().st_mtime_ns == mtime]
-    assert kept  # what was done before the kill was not done again
+    assert first <= other.trained()  # what was done before the kill was not done again
+    log = "".join(path.read_text() for path in other.root.glob("logs/test/jobs/*.log"))
+    assert log.count("consensus model") <= len(other.trained())
 
 
 def test_an_archive_of_the_metrics_gives_the_same_tables_and_figures_alone(clone, tmp_path):
@@ -158,7 +149,7 @@ def test_an_archive_of_the_metrics_gives_the_same_tables_and_figures_alone(clone
         other.root.rglob("results/runs/*/*.parquet")
     )
     assert {path.name for path in other.root.glob("results/*")} == {"shipped"}
-    assert not list(other.root.rglob("logs/train"))
+    assert not list(other.root.rglob("logs/*/jobs"))
     (tmp_path / "shipped.tar").write_bytes((tmp_path / "shipped.tar").read_bytes()[:-1])
     refused = other.ngo("rebuild", str(tmp_path / "shipped.tar"), code=2)
     assert_one_line(refused, "archive: '.*shipped.tar' is refused: ")

@@ -7,7 +7,6 @@ from clone import Clone, assert_one_line
 OVERLAY = {
     "tier": "test",
     "device": "cpu",
-    "warm": True,
     "seeds": [0],
     "plugins": ["marks.yaml"],
     "settings": {

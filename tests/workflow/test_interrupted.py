@@ -7,7 +7,6 @@ import json
 import re
 import resource
 import shutil
-import signal
 import subprocess
 import time
 from contextlib import suppress
@@ -76,7 +75,7 @@ def test_killed_with_all_its_jobs(tmp_path, undisturbed):
     """With the profile and without, at different moments."""
     clone = short(tmp_path / "ngo")
     for command, pattern in (
-        (COMMAND, "logs/train/*.log"),
+        (COMMAND, "logs/test/jobs/*.log"),
         (MADE, "results/runs/*/metrics.parquet"),
     ):
         process = clone.start(*command, config=CONFIG)
@@ -84,22 +83,24 @@ def test_killed_with_all_its_jobs(tmp_path, undisturbed):
         kill(process)
         ended(process)
         assert contents(clone.root).items() <= undisturbed.items()
-    (clone.root / f"results/partitions/{PARTIAL}half.parquet").write_bytes(b"half")
+    (clone.root / f"results/test/partitions/{PARTIAL}half.parquet").write_bytes(b"half")
     clone.snakemake(*MADE, config=CONFIG)
     assert contents(clone.root) == undisturbed
     assert not unfinished(clone.root)
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs limits that Linux has")
-def test_disturbed_in_four_ways_one_after_another(tmp_path, undisturbed):
+def test_disturbed_in_three_ways_one_after_another(tmp_path, undisturbed):
     """Each has its clear line, and what is there stays; in the end the command completes it."""
     clone = short(tmp_path / "ngo")
 
     def start(pattern: str) -> subprocess.Popen:
         """With no logs of before and a run to train, to where there is a file like ``pattern``."""
         shutil.rmtree(clone.root / "logs", ignore_errors=True)
-        for run in clone.root.glob("results/runs/*complete*"):  # the jobs at hand may be all
+        for run in clone.root.glob("results/runs/*complete*"):
             shutil.rmtree(run)
+        for table in clone.root.glob("results/test/jobs/*.parquet"):
+            table.unlink()
         process = clone.start(*COMMAND, config=CONFIG)
         clone.wait_for(process, pattern)
         return process
@@ -112,21 +113,15 @@ def test_disturbed_in_four_ways_one_after_another(tmp_path, undisturbed):
         assert not list(clone.root.glob(f"results/**/{PARTIAL}*"))
         return out
 
-    # Told to end, it finishes the jobs at hand.
-    process = start("logs/train/*.log")
-    process.send_signal(signal.SIGTERM)
-    assert "Will exit after finishing currently running jobs" in failed(process)
-    assert list(clone.root.glob("results/runs/*/run.json"))
-
-    process = start("logs/train/*.log")
-    (partition,) = clone.root.glob("results/partitions/*")
+    process = start("logs/test/jobs/*.log")
+    (partition,) = clone.root.glob("results/test/partitions/*.parquet")
     partition.unlink()
     lost = f"{partition.name}.* (can't be read: No such file|missing locally)"
     assert re.search(lost, failed(process))
 
     # A limit on the size of files stands in for a full disk.
     shutil.rmtree(clone.root / "results/test/tables")
-    process = start("logs/train/*.log")
+    process = start("logs/test/jobs/*.log")
     for each in with_children(process):
         resource.prlimit(each.pid, resource.RLIMIT_FSIZE, (4096, 4096))
     out = failed(process)
@@ -136,7 +131,7 @@ def test_disturbed_in_four_ways_one_after_another(tmp_path, undisturbed):
 
     # Not even root can write to /proc.
     shutil.rmtree(clone.root / "results/test/metrics", ignore_errors=True)
-    process = start("logs/train/*.log")
+    process = start("logs/test/jobs/*.log")
     (clone.root / "results/test/metrics").symlink_to("/proc")
     assert "ngo: out: 'results/test/metrics/table1.parquet' can't be written: " in failed(process)
     out = clone.snakemake(*COMMAND, config=CONFIG, code=1)
@@ -145,29 +140,6 @@ def test_disturbed_in_four_ways_one_after_another(tmp_path, undisturbed):
 
     clone.snakemake(*COMMAND, config=CONFIG)
     assert contents(clone.root) == undisturbed
-
-
-# A stand-in for the command: SIGTERM comes whenever its main thread holds the lock of the jobs.
-TOLD_TO_END = """
-import os, signal, sys
-from snakemake.cli import main
-from snakemake.scheduling.job_scheduler import JobScheduler
-
-def with_a_signal(self, ready=JobScheduler.open_jobs.fget):
-    assert self._lock.locked()
-    os.kill(os.getpid(), signal.SIGTERM)
-    return ready(self)
-
-JobScheduler.open_jobs = property(with_a_signal)
-main(sys.argv[1:])
-"""
-
-
-def test_told_to_end_at_the_worst_moment(tmp_path):
-    clone = short(tmp_path / "ngo")
-    (clone.root / "told_to_end.py").write_text(TOLD_TO_END)
-    out = finished(clone.module("told_to_end", "assumptions", "--cores", "1"), code=1)
-    assert "Will exit after finishing currently running jobs" in out
 
 
 @pytest.mark.torture

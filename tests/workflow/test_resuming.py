@@ -8,7 +8,7 @@ import running
 import yaml
 from clone import Clone
 
-# Two runs of some seconds, one for each training rule: figA1 keeps models, table1 does not.
+# Two runs of some seconds: figA1 keeps models, table1 does not.
 OVERLAY = {
     "tier": "test",
     "device": "cpu",
@@ -39,7 +39,7 @@ def test_checkpoints_outlive_their_jobs(tmp_path):
         return list(clone.root.glob("results/runs/*/checkpoint.pt"))
 
     def resumed():
-        logs = clone.root.glob("logs/train/*.log")
+        logs = clone.root.glob("logs/test/jobs/*.log")
         return [log for log in logs if "resuming at step" in log.read_text()]
 
     for number, begun in ((signal.SIGINT, checkpoints), (signal.SIGKILL, resumed)):

@@ -11,6 +11,7 @@ from running import finished
 from tier_artefacts import ARTEFACTS, OF_A_TIER
 
 from ngo.pipeline.config_files import read_config
+from ngo.pipeline.jobs import jobs
 from ngo.pipeline.plan import plan
 
 
@@ -70,9 +71,9 @@ def test_an_experiment_is_among_the_targets(fresh):
     listed = fresh.snakemake("--list-target-rules", config=config)
     assert "sweep (The experiment sweep" in listed
     assert fresh.planned("sweep", config=config) == {
-        "data": 1, "partition": 2, "train": 6, "aggregate": 1, "sweep": 1
+        "data": 1, "partition": 1, "train": 1, "aggregate": 1, "sweep": 1
     }  # fmt: skip
-    assert "results/test/metrics/sweep.parquet" in fresh.snakemake("-n", "all", config=config)
+    assert fresh.planned("all", config=config)["sweep"] == 1
 
 
 def test_without_a_target_everything_is_made(fresh):
@@ -89,22 +90,21 @@ def test_a_target_needs_its_own_inputs_only(fresh):
     assert fresh.planned("fig3") == {"measure": 1, "fig3": 1}
     assert fresh.planned("figS2") == {"data": 1, "partition": 1, "classes": 1, "figS2": 1}
     assert fresh.planned("table1") == {
-        "data": 1, "partition": 2, "train": 6, "aggregate": 1, "table1": 1
+        "data": 1, "partition": 1, "train": 1, "aggregate": 1, "table1": 1
     }  # fmt: skip
     assert fresh.planned("assumptions") == {"assumptions": 1}
 
 
 def test_a_target_of_the_demo_needs_its_own_inputs_only(fresh):
-    """Every artefact alone: one notebook, and its own experiment's runs."""
+    """Every artefact alone: one notebook, and its own experiment's jobs."""
     config = read_config([REPOSITORY / "config/config.yaml", REPOSITORY / "config/demo.yaml"])
-    training = plan(config).training
+    made = jobs(plan(config))
     demo = "config/demo.yaml"
     for name in ("fig2", "figS6", "table1_tuned", "theory"):
         planned = fresh.planned(name, config=demo)
         assert planned[name] == 1
         assert not set(planned) & (set(ARTEFACTS) - {name})
-        trained = planned.get("train", 0) + planned.get("train_and_keep", 0)
-        assert trained == len(training.get(name, ()))
+        assert planned.get("train", 0) == len(made.get(name, ()))
     assert set(fresh.planned("figures", config=demo)) >= {n for n in ARTEFACTS if n[:3] == "fig"}
     assert set(fresh.planned("tables", config=demo)) >= {n for n in ARTEFACTS if n[:3] == "tab"}
 
@@ -114,11 +114,6 @@ def test_an_unknown_target_names_the_known_ones(fresh):
     assert_one_line(
         out, "target: 'figS9' is unknown; allowed: .*fig1, fig2.* and [0-9]+ more.*Did you mean"
     )
-
-
-def test_an_unknown_run_names_the_nearest(fresh):
-    out = fresh.snakemake("-n", "results/runs/digits-iid-ring-gossip-s0-0/metrics.parquet", code=1)
-    assert_one_line(out, "run: 'digits-iid-ring-gossip-s0-0' is not in the config. Did you mean")
 
 
 def test_targets_are_listed_with_what_they_make(fresh):
@@ -179,11 +174,12 @@ def test_results_that_cannot_be_written_stop_before_any_job(fresh):
 
 RECORDER = """
 
+import time
+
 @contextmanager
-def claimed(device, runs_per_gpu=1):
+def claimed(device):
     with open("claims", "a") as file:
         file.write("+")
-    print("runs per GPU:", runs_per_gpu)
     wanted = int(os.environ.get("AT_ONCE", "1"))
     for _ in range(200):  # until others are here too, for 20 seconds at most
         with open("claims") as file:
@@ -196,31 +192,29 @@ def claimed(device, runs_per_gpu=1):
 """
 
 
-@pytest.mark.parametrize(("gpus", "runs_per_gpu", "at_once"), [("0", 1, 1), ("0,1", 2, 3)])
-def test_gpu_jobs_are_as_many_as_gpus_have_room_for(tmp_path, gpus, runs_per_gpu, at_once):
-    """Three runs on a machine of four cores; a stand-in for the card notes when one is in use."""
+@pytest.mark.parametrize(("told", "at_once"), [((), 1), (("--resources", "gpu=3"), 3)])
+def test_jobs_do_not_share_a_gpu_unless_told(tmp_path, told, at_once):
+    """Three jobs on a machine of four cores; a stand-in for the card notes when one is in use."""
     clone = Clone(tmp_path / "ngo")
     with (clone.root / "src/ngo/common/devices.py").open("a") as file:
         file.write(RECORDER)
-    compare = [{"method": "ngo", "topology": "ring", "p": [0.7, 0.8, 0.9]}]
+    compare = [{"method": "ngo", "topology": "ring"}]
     own = {"settings": ["tiny"], "compare": compare}
-    overlay = {"device": "auto", "warm": False, "seeds": [0], "training": {"own": own}}
-    overlay["runs_per_gpu"] = runs_per_gpu
+    overlay = {"device": "auto", "seeds": 3, "seeds_per_job": 1, "training": {"own": own}}
     (clone.root / "gpu.yaml").write_text(yaml.safe_dump(overlay))
     clone.snakemake(
         "own",
         "--cores",
         "4",
+        *told,
         config="test.yaml gpu.yaml",
-        CUDA_VISIBLE_DEVICES=gpus,
+        CUDA_VISIBLE_DEVICES="0",
         AT_ONCE=str(at_once),
     )
     events = (clone.root / "claims").read_text()
     in_use = list(accumulate(1 if event == "+" else -1 for event in events))
     assert events.count("+") == 3
     assert max(in_use) == at_once
-    for log in (clone.root / "logs/train").glob("*.log"):
-        assert f"runs per GPU: {runs_per_gpu}" in log.read_text()
 
 
 def test_runs_go_on_on_the_cpu_where_torch_cannot_use_the_gpu(tmp_path):
@@ -234,7 +228,7 @@ def test_runs_go_on_on_the_cpu_where_torch_cannot_use_the_gpu(tmp_path):
         config="test.yaml gpu.yaml",
         CUDA_VISIBLE_DEVICES="99",
     )
-    (log,) = (clone.root / "logs/train").glob("*.log")
+    (log,) = (clone.root / "logs/test/jobs").glob("*.log")
     assert re.search("^device: torch can't use the GPU: .*; using the CPU$", log.read_text(), re.M)
 
 
@@ -249,11 +243,14 @@ def test_jobs_of_a_cluster_ask_for_a_gpu_though_there_is_none_here(
     resources = {"train": {"mem_mb_of": {data: 5000}}}
     (fresh.root / "gpu.yaml").write_text(yaml.safe_dump({"device": "auto", "resources": resources}))
     config = "test.yaml gpu.yaml"
-    out = fresh.snakemake("-n", "table1", *cluster, config=config, CUDA_VISIBLE_DEVICES="")
+    out = fresh.snakemake(
+        "-n", "table1", *cluster, "--quiet", "host", config=config, CUDA_VISIBLE_DEVICES=""
+    )
     asked = re.findall(r"^ +resources: (.*device=.*)$", out, flags=re.MULTILINE)
-    assert len(asked) == 6
+    assert len(asked) == 1
     for resources in asked:
-        expected = {f"mem_mb={memory}", "runtime=240", f"gpu={gpus}", f"device={device}"}
+        runtime = 6 * 240  # minutes: six runs
+        expected = {f"mem_mb={memory}", f"runtime={runtime}", f"gpu={gpus}", f"device={device}"}
         assert expected <= set(resources.split(", "))
 
 
