@@ -116,11 +116,10 @@ def test_an_added_seed_trains_itself_alone(copy):
 
 def test_damaged_results_are_made_again_with_the_same_bytes(copy):
     """Each when it is read: the first command names and removes it, the second makes it."""
-    for path, read_by, target in (
-        (JOB, "logs/test/aggregate/table1.log", TABLE),
-        (TABLE, "logs/test/notebooks/table1.log", "table1"),
-        ("results/test/metrics/spectra_tableS1.parquet", "logs/test/notebooks/tableS1.log",
-         "tableS1"),
+    for path, target in (
+        (JOB, TABLE),
+        (TABLE, "table1"),
+        ("results/test/metrics/spectra_tableS1.parquet", "tableS1"),
     ):  # fmt: skip
         trained, content = copy.trained(), without_date(copy.root / path)
         (copy.root / path).write_bytes((copy.root / path).read_bytes()[:-10])
