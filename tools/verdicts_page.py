@@ -10,7 +10,6 @@ import pandas as pd
 import universes_page
 
 from ngo.common.files import write_text
-from verdicts.render.forrt import mapping_table
 from verdicts.statistics.error_rates import MARGIN, SEEDS, error_rates
 from verdicts.statistics.estimates import ALPHA, FEWEST
 from verdicts.statistics.evidence import EXACT_FROM, RANKED_FROM
@@ -41,8 +40,6 @@ NAMES = {
 def _slashes(values: Iterable[object]) -> str:
     return " / ".join(map(str, values))
 
-
-MAPPING = pd.DataFrame(mapping_table()).to_markdown(index=False)
 
 TEXT = f"""\
 <!-- Written by `make verdicts-page` (tools/verdicts_page.py). -->
@@ -178,33 +175,6 @@ a power of {100 * POWER:g} %, by the noncentral t distribution with the spread t
 level that Bonferroni's correction leaves to each claim of the family. For `near` and `paper`, it
 is a difference that exceeds the margin. The seeds needed are those that decide the claim with
 that power if the measured mean and spread are the true ones.
-
-## In FORRT's terms
-
-`verdicts check --format nanopub` prints a nanopublication for each claim: a FORRT replication
-outcome, in the terms of the [template of Science
-Live](https://w3id.org/np/RA2zljn0Nw9SadppOyxZoh-_Rxosslrq-vYG-p9SttnJE). `--format ro-crate` prints
-an [RO-Crate](https://w3id.org/ro/crate/1.1) with the same terms. `verdicts show TABLE` does so for
-verdicts that were written before, `results/TIER/tables/claims.csv` for example.
-
-FORRT has five validation statuses, so that several verdicts share one; the description of the
-conclusion has the verdict itself. The status is the direction of the evidence, and the confidence
-is its strength. The relation to the paper is one of [CiTO](http://purl.org/spar/cito/), and is
-written if the paper is given (`--paper`).
-
-{MAPPING}
-
-- An equivalent effect contradicts a claim that there is one. The contrary effect was not shown.
-- A decision is of high confidence, since at most {100 * ALPHA:g} % of a family's are false. No
-  verdict is of very high confidence: that takes more than one set of results.
-- What limits a verdict (seeds, settings, marks, registration) is in the description of limitations.
-- The nanopublications are not signed and have temporary addresses, which tools such as
-  [nanopub](https://pypi.org/project/nanopub/) replace when you sign. Unsigned, they state neither
-  their author nor whether the study is a reproduction or a replication, nor the type of the claim:
-  the template asks for these.
-- `roc-validator` 0.13.0 finds no fault in the RO-Crate at its level REQUIRED. At RECOMMENDED, it
-  misses an author and a publisher. `nanopub` 2.0.1 signs the nanopublications, and finds them
-  valid.
 
 ## How often verdicts are false
 

@@ -150,8 +150,6 @@ FILES = {
     "markdown": "verdicts.md",
     "json": "verdicts.json",
     "html": "verdicts.html",
-    "nanopub": "verdicts.trig",
-    "ro-crate": "ro-crate-metadata.json",
 }
 """How verdicts are printed, each with the file that ``--out`` writes, besides ``TABLE``."""
 
@@ -168,10 +166,6 @@ def _add_output(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="also write the verdicts to this folder, in every format and as a table (CSV)",
     )
-    known = command.add_argument_group("what nanopubs and RO-Crates say of the verdicts")
-    known.add_argument("--paper", default="", metavar="URL", help="the paper that makes the claims")
-    known.add_argument("--repository", default="", metavar="URL", help="where the results are")
-    known.add_argument("--license", default="", metavar="URL", help="of what is written")
 
 
 def _check(given: argparse.Namespace) -> int:
@@ -205,21 +199,17 @@ def _print(rows: list[Row], given: argparse.Namespace, read: Sequence[Path]) -> 
     """
     from verdicts import as_table, render
 
-    about = render.About(given.paper, given.repository, given.license)
-    files = [TABLE, *FILES.values()] if given.out is not None else []
-    formats: dict[str, Callable[[], str]] = {
-        "text": lambda: render.as_text(rows),
-        "markdown": lambda: render.as_markdown(rows),
-        "json": lambda: render.as_json(rows),
-        "html": lambda: render.as_page(rows),
-        "nanopub": lambda: render.as_nanopubs(rows, about),
-        "ro-crate": lambda: render.as_ro_crate(rows, about, files),
+    formats: dict[str, Callable[[list[Row]], str]] = {
+        "text": render.as_text,
+        "markdown": render.as_markdown,
+        "json": render.as_json,
+        "html": render.as_page,
     }
-    print(printable(formats[given.format](), keep="\n"), end="")
+    print(printable(formats[given.format](rows), keep="\n"), end="")
     if given.out is None:
         return
     contents = {TABLE: as_table(rows).to_csv(index=False, lineterminator="\n")}
-    contents |= {written: formats[name]() for name, written in FILES.items()}
+    contents |= {written: formats[name](rows) for name, written in FILES.items()}
     write_together(
         given.out, {name: printable(each, keep="\n") for name, each in contents.items()}, read
     )

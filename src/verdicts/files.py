@@ -11,19 +11,21 @@ from pathlib import Path
 from verdicts.registry import UserError
 
 
-def regular_file(path: Path, key: str, most: int) -> Path:
+def regular_file(path: Path, key: str, most: int | None = None) -> Path:
     """``path``; a UserError, under ``key``, if it is no regular file, or has over ``most`` bytes.
 
     Opening a pipe may block for ever, and a device may have no end.
     """
     try:
         found = os.stat(path)
-    except (OSError, ValueError) as error:
+    except FileNotFoundError:
+        raise UserError(f"{key}: {str(path)!r} does not exist.") from None
+    except (OSError, ValueError) as error:  # a NUL in the path
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"{key}: {str(path)!r} can't be read: {reason}.") from None
     if not stat.S_ISREG(found.st_mode):
         raise UserError(f"{key}: {str(path)!r} can't be read: it is not a regular file.")
-    if found.st_size > most:
+    if most is not None and found.st_size > most:
         raise UserError(f"{key}: {str(path)!r} has {found.st_size:,} bytes; at most {most:,}.")
     return path
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from verdicts.files import regular_file
 from verdicts.registry import UserError
 
 MERGE = "tag:yaml.org,2002:merge"
@@ -95,7 +96,8 @@ LONGEST = 20_000
 def read_mapping(path: str | Path, key: str) -> dict[Any, Any]:
     """The mapping in a YAML file; a UserError, under ``key``, for a file without one."""
     try:
-        values = yaml.load(_text(Path(path)), UniqueKeys)
+        content = regular_file(Path(path), key, MOST_BYTES).read_bytes()
+        values = yaml.load(_text(content), UniqueKeys)
     except OSError as error:
         raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}") from None
     except TooLarge as error:
@@ -114,14 +116,8 @@ def read_mapping(path: str | Path, key: str) -> dict[Any, Any]:
 _INVALID = (yaml.YAMLError, ValueError, RecursionError, LookupError, AttributeError, TypeError)
 
 
-def _text(path: Path) -> str:
-    """The text of a YAML file; TooLarge if it is not a regular file, or beyond the limits."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise TooLarge("is not a regular file")
-    with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise TooLarge(f"has more than {MOST_BYTES:,} bytes")
+def _text(content: bytes) -> str:
+    """The text of a YAML file; TooLarge if it is beyond the limits."""
     text, depth = content.decode(), 0
     for event in yaml.parse(text, UniqueKeys):
         depth += isinstance(event, yaml.CollectionStartEvent)

@@ -38,5 +38,5 @@ def test_results_that_are_absent_are_one_line(tmp_path):
     line = mistake(
         "report", *CONFIG, "--config", tmp_path / "own.yaml", "--out", tmp_path / "r.html"
     )
-    assert "claims: 'results/never-made/tables/claims.csv' can't be read" in line
+    assert "claims: 'results/never-made/tables/claims.csv' does not exist" in line
     assert not (tmp_path / "r.html").exists()

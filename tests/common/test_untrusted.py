@@ -6,7 +6,8 @@ import pytest
 
 from ngo.common import untrusted
 from ngo.common.registry import UserError
-from ngo.common.untrusted import check_declared, check_names, read_limited, regular_file
+from ngo.common.untrusted import check_declared, check_names, read_limited
+from verdicts.files import regular_file
 
 
 def make_pipe(path):

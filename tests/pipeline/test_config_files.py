@@ -39,7 +39,7 @@ def test_overlays_merge_mappings_and_replace_lists(tmp_path):
         (b"[" * 1_000, "is nested more than 50 levels deep in line 1"),
         (b"- 1\n", "must be a mapping"),
         (b"", "must be a mapping"),
-        (None, "can't be read"),
+        (None, "does not exist"),
     ],
 )
 def test_a_file_that_is_no_config_is_named(tmp_path, content, message):

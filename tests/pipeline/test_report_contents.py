@@ -213,7 +213,7 @@ def test_what_is_absent_is_one_line(root, tmp_path, monkeypatch):
     with pytest.raises(UserError, match=rf"report: '.*{run.name}/run.json' can't be read"):
         report_contents(CONFIGS)
     (copy / "results/demo/tables/claims.csv").unlink()
-    with pytest.raises(UserError, match=r"claims: '.*claims.csv' can't be read"):
+    with pytest.raises(UserError, match=r"claims: '.*claims.csv' does not exist"):
         report_contents(CONFIGS)
 
 

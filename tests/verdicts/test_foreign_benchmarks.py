@@ -9,7 +9,6 @@ from scipy import stats
 
 import verdicts
 from verdicts.counts import counted, counts
-from verdicts.render import as_nanopubs
 
 EXAMPLES = REPOSITORY / "examples/verdicts"
 NAMES = ("td3", "drqv2", "num_embeddings")
@@ -118,11 +117,6 @@ def test_the_readme_shows_what_is_printed(judged):
     fails = ", ".join(f"`{row.claim}`" for row in rows if row.verdict == "fails") or "none"
     link = f"[{name}](../../examples/verdicts/{name})"
     assert f"| {link} | {counted(counts(rows))} | {fails} |\n" in readme
-
-
-def test_each_claim_becomes_a_nanopublication(judged):
-    _, rows = judged
-    assert as_nanopubs(rows).count("a np:Nanopublication") == len(rows)
 
 
 def test_the_readme_says_by_how_much_a_claim_fails():

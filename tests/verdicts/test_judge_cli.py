@@ -41,7 +41,6 @@ def test_what_is_printed_and_written(tmp_path, capsys):
     assert out.endswith("0 are undecided, and 1 is not run.\n")
     assert {path.name for path in (tmp_path / "o").iterdir()} == {
         "verdicts.csv", "verdicts.json", "verdicts.md", "verdicts.html", "verdicts.txt",
-        "verdicts.trig", "ro-crate-metadata.json",
     }  # fmt: skip
     found = json.loads((tmp_path / "o/verdicts.json").read_text())
     assert found["counts"]["holds"] == 2
@@ -51,22 +50,6 @@ def test_what_is_printed_and_written(tmp_path, capsys):
     assert "<b>A</b>" not in page
     assert "&lt;b&gt;A&lt;/b&gt; and C | agree" in page
     assert r"\<b\>A\</b\> and C \| agree" in (tmp_path / "o/verdicts.md").read_text()
-
-
-def test_nanopubs_and_an_ro_crate_have_the_addresses_that_are_given(tmp_path, capsys):
-    paper, out = "https://example.org/paper", tmp_path / "o"
-    check = ["check", str(write(tmp_path)), "--tables", str(tmp_path), "--out", str(out)]
-    assert main([*check, "--paper", paper, "--format", "nanopub"]) == 0
-    printed = capsys.readouterr().out
-    assert printed.count("a np:Nanopublication") == 3
-    assert printed.count(f"cito:confirms <{paper}>") == 2
-    assert (out / "verdicts.trig").read_text() == printed
-    graph = json.loads((out / "ro-crate-metadata.json").read_text())["@graph"]
-    assert {each["@id"] for each in graph if each["@type"] == "File"} == {
-        path.name for path in out.iterdir() if path.suffix != ".json" or "crate" not in path.name
-    }
-    assert main([*check, "--paper", "here"]) == 2
-    assert "paper: 'here' is not an address" in capsys.readouterr().err
 
 
 def test_verdicts_that_were_written_are_shown(tmp_path, capsys):
@@ -212,7 +195,7 @@ def test_a_claim_with_control_characters_is_refused(tmp_path, capsys):
     assert not set(CONTROLS) & set(said) - set("[2J")
 
 
-@pytest.mark.parametrize("form", ["text", "markdown", "json", "html", "nanopub", "ro-crate"])
+@pytest.mark.parametrize("form", ["text", "markdown", "json", "html"])
 def test_control_characters_of_a_table_do_not_reach_the_terminal(tmp_path, capsys, form):
     claims = write(tmp_path)
     table = pd.read_csv(tmp_path / "scores.csv")
@@ -225,7 +208,7 @@ def test_control_characters_of_a_table_do_not_reach_the_terminal(tmp_path, capsy
     for text in (printed, *(path.read_text() for path in out.iterdir())):
         assert not set(text) & set("\x1b\a\u202e")
         assert "\nholds      forged" not in text
-    if form in ("json", "ro-crate"):
+    if form == "json":
         json.loads(printed)
     table.columns = ["method", "seed", f"score{CONTROLS}"]
     table.to_csv(tmp_path / "scores.csv", index=False)

@@ -97,7 +97,7 @@ def test_an_expectation_is_put_together_again():
 
 
 def test_a_wrong_table_is_refused_in_one_line(tmp_path):
-    with pytest.raises(UserError, match=r"claims: '.*absent.csv' can't be read"):
+    with pytest.raises(UserError, match=r"claims: '.*absent.csv' does not exist"):
         read_rows(tmp_path / "absent.csv")
     table = as_table(ROWS).astype(object)
     for column in ("estimate", "cases", "looks"):

@@ -19,7 +19,8 @@ from pyarrow import parquet
 from ngo.common.files import atomic_file
 from ngo.common.former import renamed
 from ngo.common.registry import UserError, in_a_line
-from ngo.common.untrusted import check_declared, regular_file
+from ngo.common.untrusted import check_declared
+from verdicts.files import regular_file
 
 _TYPES = {"i": pa.int64(), "f": pa.float64(), "b": pa.bool_()}
 

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 from ngo.common.memory_limit import memory_limit
 from ngo.common.registry import UserError, shown
+from verdicts.files import regular_file
 
 # A file's content may have this many bytes in memory, or RATIO times its size on the disk.
 # Compressed arrays of real data are larger by a factor of 2 to 50.
 ALWAYS = 2**30
 RATIO = 200
-
-
-def regular_file(path: Path, key: str) -> Path:
-    """Return ``path``; a UserError, under ``key``, unless it is a regular file, or a link to one.
-
-    Opening a pipe may block forever, and a device may have no end.
-    """
-    try:
-        if stat.S_ISREG(os.stat(path).st_mode):
-            return path
-        reason = "can't be read: it is not a regular file"
-    except FileNotFoundError:
-        reason = "does not exist"
-    except OSError as error:
-        reason = f"can't be read: {error.strerror}"
-    except ValueError as error:  # a NUL in the path
-        reason = f"can't be read: {error}"
-    raise UserError(f"{key}: {str(path)!r} {reason}.")
 
 
 def check_declared(path: Path, key: str, size: int) -> None:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.lib import format as npy
 
 from ngo.common.registry import UserError, in_a_line, nearest
-from ngo.common.untrusted import check_declared, check_names, regular_file
+from ngo.common.untrusted import check_declared, check_names
+from verdicts.files import regular_file
 
 if TYPE_CHECKING:
     import h5py

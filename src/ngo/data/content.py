@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ngo.common.files import write_text
 from ngo.common.registry import UserError
-from ngo.common.untrusted import read_limited, regular_file
+from ngo.common.untrusted import read_limited
+from verdicts.files import regular_file
 
 _log = logging.getLogger("ngo")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ngo.common.registry import UserError, in_a_line
-from ngo.common.untrusted import regular_file
+from verdicts.files import regular_file
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -14,9 +14,9 @@ from zipfile import BadZipFile
 
 from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError
-from ngo.common.untrusted import regular_file
 from ngo.data.dataset import DATASETS, Download
 from ngo.data.idx import plain_or_compressed
+from verdicts.files import regular_file
 
 DEFAULT_ROOT = "data"
 ROOT_VARIABLE = "NGO_DATA"

@@ -15,10 +15,11 @@ import numpy as np
 from ngo.common.files import atomic_file, write_text
 from ngo.common.locks import file_lock
 from ngo.common.registry import UserError
-from ngo.common.untrusted import check_names, read_limited, regular_file
+from ngo.common.untrusted import check_names, read_limited
 from ngo.data.array_files import read_arrays
 from ngo.data.content import stamp
 from ngo.data.decoding import decoded_images
+from verdicts.files import regular_file
 
 # Those of torchvision.datasets.ImageFolder.
 SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")

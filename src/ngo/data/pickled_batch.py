@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from ngo.common.registry import UserError, in_a_line
-from ngo.common.untrusted import regular_file
+from verdicts.files import regular_file
 
 
 def read_batch(path: Path, labels: bytes, what: str) -> tuple[np.ndarray, np.ndarray]:

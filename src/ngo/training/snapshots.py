@@ -12,11 +12,11 @@ from torch import nn
 from ngo.common.files import atomic_file
 from ngo.common.former import renamed
 from ngo.common.registry import UserError
-from ngo.common.untrusted import regular_file
 from ngo.engine.population import Population
 from ngo.training.resolve import check_field
 from ngo.training.saved_tensors import UNREADABLE, load_tensors
 from ngo.training.spec import FIELDS, RunSpec
+from verdicts.files import regular_file
 
 # For each step, the workers' parameters "X" [n, d], their float "buffers" [n, b], and, if the model
 # has int64 buffers, their "counts" [n, c].

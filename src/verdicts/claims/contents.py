@@ -56,8 +56,6 @@ class _Read:
     numbers: Sequence[str]
     #: The column along which there is a slope; empty without one.
     along: str
-    #: The columns whose values are compared.
-    fields: Sequence[str]
     #: Whether rows are paired by seed.
     paired: bool
     #: Whether each side has one run of a seed with the same fields.
@@ -94,7 +92,6 @@ def _reads(claim: Claim, claims: ClaimsFile, tables: Folder) -> Iterator[_Read]:
                 sides or [{}],
                 numbers,
                 along=str(entry.arguments.get("along", "")),
-                fields=sorted({*named, *(each for where in (*filters, *sides) for each in where)}),
                 paired=paired,
                 by_seed=bool(sides) and judges,
                 universes=claim.universes is not None and names is own,
@@ -138,7 +135,8 @@ def _check(read: _Read, tables: Folder) -> None:
             _check_agreement(part, [*read.numbers, *read.apart])
     if len(read.names) > 1:
         files = {tables.files[name]: tables[name] for name in read.names}
-        _check_kinds(files, [*read.fields, "run"])
+        compared = {column for where in (*read.filters, *read.sides) for column in where}
+        _check_kinds(files, [*sorted({*read.apart, *compared}), "run"])
 
 
 def _meeting(rows: pd.DataFrame, filters: Sequence[Selection]) -> pd.Series:
