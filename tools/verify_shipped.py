@@ -60,7 +60,7 @@ def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
     """What became of the checks of an archive that is not marked."""
     if checks.unchecked_runs:
         reasons = ", ".join(f"{count} runs {why}" for why, count in checks.unchecked_runs.items())
-        return [("FAIL", f"{reasons}; carry it over, or mark it (ngo carry)")]
+        return [("FAIL", f"{reasons}; train them again")]
     told = [("skip", f"runs on {name}, which is not here") for name in absent(checks, root)]
     drawn = Drawn(shortest(checks, root), cheapest(checks))
     outcomes = [*checks.without_training(), *checks.made_again([drawn])]
