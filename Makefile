@@ -14,7 +14,7 @@ demo: setup ## Every table and figure on scikit-learn's digits, offline: 3 minut
 	$(SNAKEMAKE) --configfile config/demo.yaml
 	@echo "The results are on one page, results/demo/report.html; results/README.md lists all files."
 
-# The config files of a tier after the base: its own, and the seeds that ngo decide added.
+# The config files of a tier after the base: its own, and decide-TIER.yaml, the seeds that were added to it.
 files = $(if $(filter-out paper,$(1)),$(or $(wildcard config/$(1).yaml),papers/$(1)/config.yaml)) $(wildcard papers/$(1)/decide-$(1).yaml config/decide-$(1).yaml)
 configs = $(if $(strip $(call files,$(1))),--configfile $(strip $(call files,$(1))))
 

@@ -116,7 +116,7 @@ looks, and what is decided stays decided.
 The number of seeds says which looks were taken. Seeds between two looks do not count: nobody can
 stop where it suits. Best values (γ, p) are chosen on the seeds of the first look, and then frozen.
 Estimate and interval are those of all seeds of the last look taken, not adjusted for looks.
-`ngo decide` adds seeds to undecided claims.
+`verdicts check` says how many seeds the next look at an undecided claim takes.
 
 **Equal seeds.** If all seeds have the same value, {RANKED_FROM} of them decide, by the sign-flip
 test. A claim that says `exact: true` is of a number that is not sampled (bytes, edges, rounds): its

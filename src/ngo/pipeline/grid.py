@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -29,13 +29,7 @@ def training_runs(key: str, config: Mapping, entry: Mapping) -> list[RunSpec]:
 
     A list in a case expands to one case for each of its values.
     """
-    return list({spec.id: spec for _, _, spec in runs_by_case(key, config, entry)}.values())
-
-
-def runs_by_case(
-    key: str, config: Mapping, entry: Mapping
-) -> Iterator[tuple[str, dict[str, object], RunSpec]]:
-    """The runs of one experiment, each with its setting and with the fields of its case."""
+    found: dict[str, RunSpec] = {}
     seeds = _seeds_by_setting(key, config, entry)
     settings = named_settings(key, config, entry["settings"])
     for name, setting in zip(entry["settings"], settings, strict=True):
@@ -45,7 +39,9 @@ def runs_by_case(
                 # What is checked does not depend on the seed.
                 spec = resolve_run(place, {**values, "seed": seeds[name][0]}, config, setting)
                 for seed in seeds[name]:
-                    yield name, values, replace(spec, seed=check_field("seed", seed))
+                    own = replace(spec, seed=check_field("seed", seed))
+                    found.setdefault(own.id, own)
+    return list(found.values())
 
 
 def check_size(config: Mapping) -> None:
