@@ -192,7 +192,7 @@ tinyimagenet-page: setup ## docs/tinyimagenet.md: Table 1 on the TinyImageNet th
 	  printf 'with 200 classes, half a percent is chance.\n\n'; cat results/tinyimagenet/tables/table1.md; } > docs/tinyimagenet.md
 
 register: setup ## The dates of new and changed claims in their *.registered.yaml; commit them before the runs
-	$(BIN)/python tools/register.py
+	for claims in config/reference/claims.yaml papers/*/claims.yaml; do $(BIN)/verdicts register $$claims || exit 1; done
 
 verdicts-page: setup ## docs/verdicts.md, with the error rates of verdicts by simulation: 10 minutes
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/verdicts_page.py
