@@ -149,6 +149,5 @@ def _lines(key: str, value: Mapping[str, Any] | Sequence[Entry], indent: str = "
         for name, each in value.items():
             yield from _lines(json.dumps(name), each, f"{indent}  ")
         return
-    for each in value:
-        date = each.date.isoformat(timespec="seconds")
-        yield f'{indent}- {{date: "{date}", revision: "{each.revision}", form: "{each.form}"}}\n'
+    for e in value:
+        yield f'{indent}- {{date: "{e.date.isoformat()}", revision: "{e.revision}", form: "{e.form}"}}\n'
