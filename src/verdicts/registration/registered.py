@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from subprocess import DEVNULL, SubprocessError, check_output
 from typing import Any
 
 from verdicts.claims.claims_file import read_claims
@@ -105,9 +105,8 @@ def as_date(key: str, value: object) -> datetime:
             raise ValueError
         return found.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise UserError(
-            f"{key}: {shown(value)} is not allowed; give a date like 2026-01-31T12:00:00+00:00."
-        ) from None
+        told = "is not allowed; give a date like 2026-01-31T12:00:00+00:00."
+        raise UserError(f"{key}: {shown(value)} {told}") from None
 
 
 def register(path: Path, out: Path | None = None) -> tuple[Path, int, int]:
@@ -131,9 +130,9 @@ def register(path: Path, out: Path | None = None) -> tuple[Path, int, int]:
 
 def _revision(folder: Path) -> str:
     """The revision that is checked out in a folder; empty if it is in no repository."""
-    command = ["git", "-C", str(folder), "rev-parse", "--verify", "--quiet", "HEAD"]
-    with suppress(OSError, subprocess.SubprocessError):
-        return subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True).strip()
+    with suppress(OSError, SubprocessError):
+        command = ["git", "-C", str(folder), "rev-parse", "HEAD"]
+        return check_output(command, stderr=DEVNULL, text=True).strip()
     return ""
 
 
@@ -149,5 +148,6 @@ def _lines(key: str, value: Mapping[str, Any] | Sequence[Entry], indent: str = "
         for name, each in value.items():
             yield from _lines(json.dumps(name), each, f"{indent}  ")
         return
-    for e in value:
-        yield f'{indent}- {{date: "{e.date.isoformat()}", revision: "{e.revision}", form: "{e.form}"}}\n'
+    for each in value:
+        date = each.date.isoformat(timespec="seconds")
+        yield f'{indent}- {{date: "{date}", revision: "{each.revision}", form: "{each.form}"}}\n'
