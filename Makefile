@@ -14,7 +14,7 @@ demo: setup ## Every table and figure on scikit-learn's digits, offline: 2 minut
 	$(SNAKEMAKE) --configfile config/demo.yaml
 	@echo "The results are on one page, results/demo/report.html; results/README.md lists all files."
 
-# The config files of a tier after the base: its own, and the seeds that ngo decide added.
+# The config files of a tier after the base: its own, and decide-TIER.yaml, the seeds that were added to it.
 files = $(if $(filter-out paper,$(1)),$(or $(wildcard config/$(1).yaml),papers/$(1)/config.yaml)) $(wildcard papers/$(1)/decide-$(1).yaml config/decide-$(1).yaml)
 configs = $(if $(strip $(call files,$(1))),--configfile $(strip $(call files,$(1))))
 
@@ -192,7 +192,7 @@ tinyimagenet-page: setup ## docs/tinyimagenet.md: Table 1 on the TinyImageNet th
 	  printf 'with 200 classes, half a percent is chance.\n\n'; cat results/tinyimagenet/tables/table1.md; } > docs/tinyimagenet.md
 
 register: setup ## The dates of new and changed claims in their *.registered.yaml; commit them before the runs
-	$(BIN)/python tools/register.py
+	for claims in config/reference/claims.yaml papers/*/claims.yaml; do $(BIN)/verdicts register $$claims || exit 1; done
 
 verdicts-page: setup ## docs/verdicts.md, with the error rates of verdicts by simulation: 10 minutes
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/verdicts_page.py

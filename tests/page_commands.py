@@ -21,7 +21,7 @@ from verdicts import cli as judge
 
 TOOLS = ("ngo", "verdicts", "make", "snakemake")
 PIPELINE = {"all", "tables", "figures", "training", "assumptions", "report"}
-MINE = {"config/mine.yaml", "config/decide-laptop.yaml", "papers/tracking/config.yaml"}
+MINE = {"config/mine.yaml", "papers/tracking/config.yaml"}
 """Configs that pages tell to write."""
 
 

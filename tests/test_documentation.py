@@ -23,7 +23,7 @@ def test_files_of_the_repository_are_there(page):
     absent = [path for path in named if not (REPOSITORY / path).exists()]
     absent += [path for path in linked if not (at / path).exists()]
     own = {f"papers/tracking/{name}.yaml" for name in ("config", "claims")}  # the reader makes them
-    own |= {"workflow/envs/ngo.sif", "config/mine.yaml", "config/decide-laptop.yaml"}
+    own |= {"workflow/envs/ngo.sif", "config/mine.yaml"}
     own |= {"config/mine-claims.yaml"}
     made = ("docs/_build/", "made/")  # by make docs, which checks their links
     assert {path for path in absent if not path.startswith(made)} <= own

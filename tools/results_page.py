@@ -21,7 +21,7 @@ from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import read_archive
 from ngo.pipeline.archives.archive_plan import archived_plan
 from ngo.pipeline.archives.unpacking import unpack
-from ngo.pipeline.config_files import CONFIG, PAPERS, seeds_overlay
+from ngo.pipeline.config_files import CONFIG, PAPERS, SEEDS
 from ngo.pipeline.places import FIRST, page_of, shipped_metrics, tier_folder
 from ngo.pipeline.report_contents import report_contents
 from ngo.report.contents import Contents, text
@@ -68,7 +68,7 @@ def configs_of(tier: str) -> list[Path]:
     """The config files of a tier, or of a paper of that name, from the repository's folder."""
     own = PAPERS / tier / CONFIG.name
     last = own if (REPOSITORY / own).exists() else CONFIG.with_name(f"{tier}.yaml")
-    added = seeds_overlay(last, tier)
+    added = last.with_name(f"{SEEDS}{tier}.yaml")
     return [CONFIG, last, *([added] if (REPOSITORY / added).exists() else [])]
 
 

@@ -113,7 +113,7 @@ looks, and what is decided stays decided.
 The number of seeds says which looks were taken. Seeds between two looks do not count: nobody can
 stop where it suits. Best values (γ, p) are chosen on the seeds of the first look, and then frozen.
 Estimate and interval are those of all seeds of the last look taken, not adjusted for looks.
-`ngo decide` adds seeds to undecided claims.
+`verdicts check` says how many seeds the next look at an undecided claim takes.
 
 **Equal seeds.** If all seeds have the same value, {RANKED_FROM} of them decide, by the sign-flip
 test. A claim that says `exact: true` is of a number that is not sampled (bytes, edges, rounds): its
@@ -149,19 +149,19 @@ was fitted to the numbers that decide it as circular. One that reads a sentence 
 another way than its main claim does is marked as alternative: its verdict is no word for or against
 that sentence. Each has the reason, is judged like the others and is counted apart.
 
-**Registered.** `make register` writes two things to a file next to the claims: the form of each
-claim (a hash of what decides it), and the design of each table of a tier (a hash of what the tier's
-config plans for it: the ids of its runs, the sampled universes, the options of a measurement). Each
-has its date and the revision. The file is committed before the runs and is in every archive.
+**Registered.** `make register` writes the form of each claim (a hash of what decides it), the date
+and the revision to a file next to the claims. The file is committed before the runs and is in every
+archive.
 
 The last form before the first run counts, where the first run is the first of the runs and
 measurements that decide the claim. A page says that a claim was registered before its first run if
-this is the present form of the claim and of all tables that it reads, those of its gates and of the
-claims that it pools included. It says changed if one of them had another form then, and added if
-one had none. Words that are only printed do not count as a change, nor the reason of a mark, nor
-claims that join its family, nor seeds that `ngo decide` adds. The code of quantities is in no form:
-the revision has it. Measurements of older archives have no date: nothing is said of claims that
-they alone decide. A file without a registration gets one from its history in git, without designs.
+this is the present form of the claim. It says changed if the claim had another form then, and added
+if it had none. Words that are only printed do not count as a change, nor the reason of a mark, nor
+claims that join its family. The code of quantities is in no form: the revision has it. Measurements
+of older archives have no date: nothing is said of claims that they alone decide. The shipped files
+have designs, too: dated hashes of what a tier's config planned for a table. A claim counts as
+changed if a table that it reads had another design before the first run than the last one in the
+file, and as added if it had none. None is added any more: the config's revisions have the plan.
 Some claims of the paper were set after a look at earlier numbers:
 [review.md](review.md#what-earlier-numbers-shaped) names them.
 

@@ -55,7 +55,7 @@ def check(claims: str | Path, tables: str | Path, *, strict: bool = False) -> li
     found = read_claims(claims)
     registration = read_registration(registration_path(claims))
     read = _checked_tables(found, tables, strict=strict)
-    return with_standing(judged(found, read), found, registration, first_runs(found, read))
+    return with_standing(judged(found, read), found, registration, first_runs(found, read), tier="")
 
 
 def _checked_tables(claims: ClaimsFile, folder: str | Path, *, strict: bool = False) -> Folder:

@@ -104,11 +104,6 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     register.add_argument(
         "--out", type=Path, metavar="FILE", help="default: NAME.registered.yaml, where NAME.yaml is"
     )
-    register.add_argument(
-        "--from-history",
-        action="store_true",
-        help="begin with the dates of the revisions in git that changed the claims",
-    )
     register.set_defaults(run=_register)
     quantities = commands.add_parser(
         "quantities", help="list what claims can be about", description="List the quantities."
@@ -216,10 +211,10 @@ def _print(rows: list[Row], given: argparse.Namespace, read: Sequence[Path]) -> 
 
 
 def _register(given: argparse.Namespace) -> int:
-    from verdicts.registration.registering import register
+    from verdicts.registration.registered import register
 
     extensions.check_claims(given.claims)
-    out, number, new, _ = register(given.claims, given.out, history=given.from_history)
+    out, number, new = register(given.claims, given.out)
     print(f"{number} claim{'' if number == 1 else 's'}; {new} new or changed: {out}")
     return 0
 

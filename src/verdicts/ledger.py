@@ -33,6 +33,7 @@ from verdicts.statistics.evidence import Evidence, evidence
 from verdicts.statistics.expectation import Expectation
 from verdicts.statistics.judgement import (
     NOT_RUN,
+    UNDECIDED,
     Verdict,
     judge,
     judge_cases,
@@ -239,19 +240,6 @@ def _are_left_out(seeds: Iterable[int]) -> str:
     return f"seed {first} is left out"
 
 
-def compared_runs(claim: Claim, cell: str, tables: Tables) -> pd.DataFrame:
-    """The runs that a claim, or one of its cells, compares: columns ``seed`` and ``run``.
-
-    With best values, the runs at these. All runs of the claim's rows for a quantity that does not
-    put them side by side (``seed_values``). The claim is neither pooled nor not run.
-    """
-    where = claim.cells[cell].where if cell else {}
-    rows = _read(claim, {**claim.where, **where}, tables)
-    with noted_runs() as noted:
-        QUANTITIES[claim.quantity].function(rows, **claim.arguments)
-    return pd.concat(noted or [rows])[["seed", "run"]].drop_duplicates(ignore_index=True)
-
-
 class _NotRun(Exception):
     """Why there are no runs that could decide a claim."""
 
@@ -320,6 +308,7 @@ def _row(
 ) -> Row:
     known = verdict.evidence
     seeds = known if isinstance(known, Evidence) else None
+    coming = claim.looks[seeds.looks or 0 :] if seeds and verdict.verdict == UNDECIDED else ()
     return Row(
         claim=claim.id,
         cell=cell,
@@ -350,6 +339,7 @@ def _row(
         registered=None,
         mark=claim.mark,
         mark_reason=claim.mark_reason,
+        next_look=coming[0] if coming else None,
         **{name: getattr(known, name, NAN) for name in FACTS},
     )
 

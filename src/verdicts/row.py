@@ -107,15 +107,17 @@ class Row:
     mark: str | None = None
     """One of ``claims.claim.MARKS``: it is counted apart."""
     mark_reason: str = ""
+    next_look: int | None = None
+    """The seeds at the next planned look, of an undecided claim; None without one."""
 
     def __post_init__(self) -> None:
         """In a table, a missing number is NaN, and ``multiverse`` is JSON. Texts are printable."""
         for name in _TEXTS:
             if isinstance(text := getattr(self, name), str):
                 object.__setattr__(self, name, printable(text))
-        if self.looks is not None:
-            looks = int(self.looks) if math.isfinite(self.looks) else None
-            object.__setattr__(self, "looks", looks)
+        for name in ("looks", "next_look"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, int(value) if math.isfinite(value) else None)
         if isinstance(self.multiverse, str):
             read = multiverse_of(f"claims: multiverse of {self.claim}", self.multiverse)
             object.__setattr__(self, "multiverse", read)
@@ -286,7 +288,7 @@ def read_rows(path: str | Path) -> list[Row]:
     except (OSError, ValueError, csv.Error) as error:
         raise UserError(f"claims: {str(path)!r} can't be read: {in_a_line(error)}") from None
     for name in COLUMNS:
-        if name not in table:
+        if name not in table and name != "next_look":  # files of before have no such column
             raise UserError(f"claims: {str(path)!r} has no column {name!r}.")
     rows, known = rows_of(table), (*VERDICTS, *OVER_UNIVERSES)
     for row in rows:

@@ -2,15 +2,12 @@ import pytest
 from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config_files import CONFIG, place, read_config, seeds_overlay, tiers
+from ngo.pipeline.config_files import CONFIG, place, read_config, tiers
 
 
 def test_an_overlay_of_added_seeds_is_no_tier(tmp_path):
-    for name in ("config.yaml", "laptop.yaml"):
+    for name in ("config.yaml", "laptop.yaml", "decide-laptop.yaml"):
         (tmp_path / name).touch()
-    path = seeds_overlay(tmp_path / "laptop.yaml", "laptop")
-    assert path == tmp_path / "decide-laptop.yaml"
-    path.touch()
     assert [[each.name for each in paths] for paths in tiers(tmp_path)] == [
         ["config.yaml"], ["config.yaml", "laptop.yaml"]
     ]  # fmt: skip

@@ -20,7 +20,6 @@ from ngo.figures.pages import page
 from ngo.figures.tables import as_markdown
 from ngo.pipeline.archives.claim_basis import bases
 from ngo.pipeline.config_files import read_config
-from ngo.pipeline.designs import designs
 from ngo.pipeline.paper import paper_of
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import plan
@@ -28,7 +27,7 @@ from ngo.pipeline.report_contents import older, present_findings, report_content
 from ngo.report.html_page import html_page
 from ngo.report.results_markdown import results_markdown
 from ngo.report.shipped import SHIPPED, as_shipped
-from verdicts.registration.registered import Registration, added, registration_path, written
+from verdicts.registration.registered import Entry, Registration, registration_path, written
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
 SHOWN = plan(read_config([REPOSITORY / path for path in CONFIGS])).artefacts
@@ -116,8 +115,9 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
     monkeypatch.setattr("ngo.pipeline.report_contents.read_rows", lambda path: rows)
     early, late = (datetime(2026, 11, day, tzinfo=UTC) for day in (21, 23))
     forms = planned.ledger.forms
-    entries, _ = added({}, {first: forms[first], second: "0" * 64}, early, "")
-    entries, _ = added(entries, forms, late, "")
+    entries = {id: [Entry(form, late, "")] for id, form in forms.items()}
+    for id, form in ((first, forms[first]), (second, "0" * 64)):
+        entries[id].insert(0, Entry(form, early, ""))
     file = registration_path(planned.claims)
     file.write_text(written(Registration(entries)))
     made = report_contents(CONFIGS)
@@ -131,40 +131,36 @@ def test_the_pages_say_which_claims_were_registered_before_their_first_run(
     assert {each.registered for each in report_contents(CONFIGS).rows} == {None}
 
 
-def test_a_claim_is_registered_with_the_designs_of_its_tables(root, monkeypatch, tmp_path):
+def test_a_measurement_has_a_date_and_its_registered_design_counts(root, monkeypatch, tmp_path):
     shutil.copytree(root / "config", tmp_path / "config")
     shutil.copytree(root / "results", tmp_path / "results")
     monkeypatch.chdir(tmp_path)
-    config = read_config(CONFIGS)
-    planned = plan(config)
+    planned = plan(read_config(CONFIGS))
     groups = bases(planned.ledger.claims, planned, {})
-    trained = next(each.claim for each in groups if each.runs)
-    measured = next(each.claim for each in groups if each.unchecked == ["theory_theory"])
-    monkeypatch.setattr(
-        "ngo.pipeline.report_contents.read_rows",
-        lambda path: [row(name, shows="") for name in (trained, measured)],
-    )
+    name = next(each.claim for each in groups if each.unchecked == ["theory_theory"])
+    rows = [row(name, shows="")]
+    monkeypatch.setattr("ngo.pipeline.report_contents.read_rows", lambda path: rows)
     monkeypatch.setattr("ngo.pipeline.report_contents.plan", lambda config: planned)
     early = datetime(2026, 11, 21, tzinfo=UTC)
-    entries, _ = added({}, planned.ledger.forms, early, "")
-    (read,) = planned.ledger.claims[trained].tables
+    entries = {id: [Entry(form, early, "")] for id, form in planned.ledger.forms.items()}
 
-    def registered(**changed):
-        forms = {**designs(config, planned), **changed}
-        known, _ = added({}, forms, early, "")
-        registration = Registration(entries, {"demo": known})
-        registration_path(planned.claims).write_text(written(registration))
-        return [each.registered for each in report_contents(CONFIGS).rows]
+    def registered(*designs):
+        known = {"demo": {"theory_theory": [Entry(each, *when) for each, *when in designs]}}
+        text = written(Registration(entries, known if designs else {}))
+        registration_path(planned.claims).write_text(text)
+        (found,) = report_contents(CONFIGS).rows
+        return found.registered
 
-    assert registered(**{read: "0" * 64}) == ["changed", None]
     path = Path(tidy_table("demo", "theory_theory"))
     path.parent.mkdir(exist_ok=True)
     write(pd.DataFrame({"x": [1]}), path)
-    assert registered() == ["before", None]  # a table from before dates were written
+    assert registered() is None  # a table from before dates were written
     write(pd.DataFrame({"x": [1]}), path, early - timedelta(hours=1))
-    assert registered() == ["before", "added"]
+    assert registered() == "added"
     write(pd.DataFrame({"x": [1]}), path, early)
-    assert registered(theory_theory="0" * 64) == ["before", "changed"]
+    assert registered() == registered(("0" * 64, early, "")) == "before"
+    changed = ("1" * 64, early + timedelta(hours=1), "")
+    assert registered(("0" * 64, early, ""), changed) == "changed"
     broken = pd.DataFrame({"x": [1]})
     broken.attrs["started"] = "soon"
     write(broken, path)

@@ -9,7 +9,6 @@ import scipy.stats
 from quantities_for_tests import quantities, write  # noqa: F401
 
 from verdicts.claims.claims_file import read_claims
-from verdicts.ledger import compared_runs
 from verdicts.ledger import judged as judge
 from verdicts.quantity_registry import QUANTITIES, Quantity
 from verdicts.registry import UserError
@@ -179,6 +178,7 @@ def test_the_seeds_of_a_claim_say_which_look_it_is_at(tmp_path):
     assert found["looks"].fillna(-1).tolist() == [-1, 2, 1, 0]
     assert found["verdict"].tolist() == ["holds", "holds", "holds", "undecided"]
     assert found.loc[("d", ""), "reason"] == "6 of the 10 seeds of the first look"
+    assert found["next_look"].fillna(-1).tolist() == [-1, -1, -1, 10]
     plain = judged(tmp_path, runs(3, noise=[0.3, -0.8, 1.1, -0.6, 0.5]), {"a": {}}).loc["a", ""]
     assert found.loc[("c", ""), "p"] == pytest.approx(2 * plain["p"])
 
@@ -262,15 +262,6 @@ def test_a_quantity_that_returns_something_else_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(QUANTITIES, "end", Quantity("end", lambda rows: rows, cases=True))
     with pytest.raises(UserError, match="must return a table with the columns case, measured"):
         judged(tmp_path, runs(3), {"a": {"above": None}})
-
-
-def test_the_runs_that_a_claim_or_a_cell_compares(tmp_path):
-    tables = {"t": pd.concat([runs(3), runs(5, "complete")], ignore_index=True)}
-    cells = {"ring": {"topology": "ring"}}
-    claim = read_claims(write(tmp_path / "c.yaml", {"a": {"cells": cells}})).claims["a"]
-    assert len(compared_runs(claim, "", tables)) == 10
-    found = compared_runs(claim, "ring", tables)
-    assert found["run"].tolist() == [f"mnist-ring-{seed}" for seed in range(5)]
 
 
 def test_a_remaining_gap_is_a_ratio_of_means_and_drops_no_seed(tmp_path):

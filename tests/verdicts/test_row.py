@@ -117,8 +117,9 @@ def test_looks_are_said_with_the_seeds(tmp_path):
     assert row("a").seeds == "20 seeds"
     assert row("a", pairs=1.0).seeds == "1 seed"
     assert row("a", **EMPTY).seeds == row("a", **EMPTY, cases=3.0).seeds == ""
-    looked = [row("a", looks=2), row("b", looks=1), row("c")]
+    looked = [row("a", looks=2), row("b", looks=1, next_look=40), row("c")]
     assert [each.seeds for each in looked[:2]] == ["20 seeds in 2 looks", "20 seeds in 1 look"]
     assert looked[0].counted == "20 in 2 looks"
     as_table(looked).to_csv(tmp_path / "claims.csv", index=False)
-    assert [each.looks for each in read_rows(tmp_path / "claims.csv")] == [2, 1, None]
+    read = read_rows(tmp_path / "claims.csv")
+    assert [(each.looks, each.next_look) for each in read] == [(2, None), (1, 40), (None, None)]

@@ -23,7 +23,6 @@ SECTIONS = {
     },
     "Compare": {
         "advise": "ngo.cli.advise_command",
-        "decide": "ngo.cli.decide_command",
     },
     "Archive": {
         "archive": "ngo.cli.archive_command",

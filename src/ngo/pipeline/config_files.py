@@ -21,12 +21,7 @@ PAPERS = Path("papers")
 DEEPEST = 20
 
 SEEDS = "decide-"
-"""How the names of overlays with added seeds start."""
-
-
-def seeds_overlay(config: Path, tier: object) -> Path:
-    """The overlay with the seeds that were added to a tier, next to its last config file."""
-    return config.parent / f"{SEEDS}{tier}.yaml"
+"""How the names of overlays with added seeds start: ``decide-TIER.yaml``, beside the tier's."""
 
 
 def tiers(folder: str | Path = CONFIG.parent) -> list[list[Path]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -31,12 +31,6 @@ def training_runs(key: str, config: Mapping, entry: Mapping) -> dict[RunSpec, st
     values.
     """
     found: dict[RunSpec, str] = {}
-    for setting, spec in _runs(key, config, entry):
-        found.setdefault(spec, setting)
-    return found
-
-
-def _runs(key: str, config: Mapping, entry: Mapping) -> Iterator[tuple[str, RunSpec]]:
     seeds = _seeds_by_setting(key, config, entry)
     settings = named_settings(key, config, entry["settings"])
     for name, setting in zip(entry["settings"], settings, strict=True):
@@ -46,7 +40,8 @@ def _runs(key: str, config: Mapping, entry: Mapping) -> Iterator[tuple[str, RunS
                 # What is checked does not depend on the seed.
                 spec = resolve_run(place, {**values, "seed": seeds[name][0]}, config, setting)
                 for seed in seeds[name]:
-                    yield name, replace(spec, seed=check_field("seed", seed))
+                    found.setdefault(replace(spec, seed=check_field("seed", seed)), name)
+    return found
 
 
 def check_size(config: Mapping) -> None:

@@ -315,8 +315,7 @@ def _measure_flags(
 ) -> dict[str, object]:
     """The flags of a measurement: its options, and fields of NGO's run in its setting.
 
-    An option that is not stated has the command's default. An optional one is left out then: a new
-    one does not change the designs of tables.
+    An option that is not stated has the command's default. An optional one is left out then.
     """
     defaults = {
         name: list(field.default) if isinstance(field.default, tuple) else field.default

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,6 @@ from ngo.figures.declaration import Declared
 from ngo.pipeline.archives.archive import ABOUT, OLDER
 from ngo.pipeline.archives.claim_basis import bases
 from ngo.pipeline.config_files import place, read_config
-from ngo.pipeline.designs import designs
 from ngo.pipeline.paper import REPOSITORY, Paper, config_of
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
@@ -22,7 +21,7 @@ from ngo.report.provenance import provenance
 from ngo.report.shipped import SHIPPED, Shipped, read_shipped
 from verdicts.registration.registered import as_date, read_registration, registration_path
 from verdicts.registration.standing import with_standing
-from verdicts.row import Row, read_rows
+from verdicts.row import read_rows
 
 
 def report_contents(configs: Sequence[Path]) -> Contents:
@@ -41,7 +40,9 @@ def report_contents(configs: Sequence[Path]) -> Contents:
         for row in read_rows(folder / f"tables/{CLAIMS}.csv")
     ]
     trained = records(planned.shown_runs)
-    rows = _registered(rows, config, planned, trained)
+    registration = read_registration(registration_path(planned.claims))
+    first = _first_runs(planned, trained)
+    rows = with_standing(rows, planned.ledger, registration, first, planned.tier)
     # Questions and shipped verdicts go by the ids of the paper's claims.
     present = present_findings(planned.paper) if planned.findings else None
     contents = Contents(
@@ -92,18 +93,6 @@ def older(path: Path) -> str:
 def records(runs: Iterable[str]) -> list[dict]:
     """The records of runs, ordered by id."""
     return [json.loads(text(Path(f"results/runs/{run}/run.json"))) for run in sorted(runs)]
-
-
-def _registered(
-    rows: list[Row], config: Mapping, planned: Plan, trained: Iterable[dict]
-) -> list[Row]:
-    """The rows with whether their claims were registered before their first run."""
-    registration = read_registration(registration_path(planned.claims))
-    if registration is None:
-        return rows
-    first = _first_runs(planned, trained)
-    tables = designs(config, planned)
-    return with_standing(rows, planned.ledger, registration, first, planned.tier, tables)
 
 
 def _first_runs(planned: Plan, trained: Iterable[dict]) -> dict[str, datetime]:

@@ -1,9 +1,9 @@
-"""The file that says when each claim, and each design, was registered in which form.
+"""The file that says when each claim was registered in which form.
 
 It is beside the claims file (``claims.registered.yaml`` for ``claims.yaml``), and is committed
 before the runs. Nothing is ever removed from it: a changed claim has a further form with its date.
-A design is what is planned for a table of a tier, where a tier is one set of tables on which the
-claims are judged. Its form is a hash, too.
+Some files have designs, too: dated forms of what was planned for each table of a tier. None is
+added any more.
 """
 
 from __future__ import annotations
@@ -11,23 +11,25 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from subprocess import DEVNULL, SubprocessError, check_output
+from typing import Any
 
+from verdicts.claims.claims_file import read_claims
 from verdicts.claims.entries import check_keys, mapping, text
+from verdicts.files import write_together
 from verdicts.registry import UserError, shown
 from verdicts.yaml_files import read_mapping
 
 HEAD = """\
 # When each claim was registered in each of its forms. A form is the hash of what decides the claim;
-# words that are only printed do not count. Designs, by tier and table, are hashes of the plan for a
-# table. The last form before the first run counts. `verdicts register` adds to this file.
+# words that are only printed do not count. The last form before the first run counts.
+# `verdicts register` adds to this file.
 """
-
-MOST = 10_000
-"""Forms that a file may have."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Registration:
     """What a file has."""
 
     claims: Entries = field(default_factory=dict)
-    #: By tier; empty in a file without designs.
+    #: By tier.
     designs: Mapping[str, Entries] = field(default_factory=dict)
 
 
@@ -69,14 +71,10 @@ def read_registration(path: Path) -> Registration | None:
     content = read_mapping(path, "registered")
     check_keys("registered", content, ("claims", "designs"), ("claims",))
     tiers = mapping("registered.designs", content.get("designs", {}))
-    found = Registration(
+    return Registration(
         _section("registered.claims", content["claims"]),
         {str(tier): _section(f"registered.designs.{tier}", each) for tier, each in tiers.items()},
     )
-    sections = (found.claims, *found.designs.values())
-    if sum(len(entries) for section in sections for entries in section.values()) > MOST:
-        raise UserError(f"registered: {str(path)!r} has more than {MOST:,} forms.")
-    return found
 
 
 def _section(key: str, value: object) -> Entries:
@@ -86,8 +84,7 @@ def _section(key: str, value: object) -> Entries:
 def _entries(key: str, value: object) -> list[Entry]:
     if not isinstance(value, list) or not value:
         raise UserError(f"{key}: {shown(value)} is not allowed; it must be a list of forms.")
-    found = [_entry(f"{key}[{k}]", each) for k, each in enumerate(value)]
-    return sorted(found, key=lambda each: each.date)
+    return sorted((_entry(f"{key}[{k}]", e) for k, e in enumerate(value)), key=lambda e: e.date)
 
 
 def _entry(key: str, value: object) -> Entry:
@@ -108,37 +105,49 @@ def as_date(key: str, value: object) -> datetime:
             raise ValueError
         return found.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise UserError(
-            f"{key}: {shown(value)} is not allowed; give a date like 2026-01-31T12:00:00+00:00."
-        ) from None
+        told = "is not allowed; give a date like 2026-01-31T12:00:00+00:00."
+        raise UserError(f"{key}: {shown(value)} {told}") from None
 
 
-def added(
-    entries: Entries, forms: Mapping[str, str], date: datetime, revision: str
-) -> tuple[Entries, list[str]]:
-    """The entries with those of the ``forms`` that are not the last of their id, and their ids."""
-    found = {id: list(each) for id, each in entries.items()}
-    new = [id for id, form in forms.items() if id not in found or found[id][-1].form != form]
-    for id in new:
-        found.setdefault(id, []).append(Entry(forms[id], date, revision))
-    return found, new
+def register(path: Path, out: Path | None = None) -> tuple[Path, int, int]:
+    """Add the present forms of the claims in a file to its registration, whole or not at all.
+
+    Returns the path of the registration, the number of claims, and how many of them are new or
+    changed. Raises a UserError in one line.
+    """
+    claims = read_claims(path)
+    place = registration_path(path) if out is None else out
+    known = read_registration(place) or Registration()
+    last = {id: each[-1].form for id, each in known.claims.items()}
+    new = [id for id, form in claims.forms.items() if last.get(id) != form]
+    date, revision = datetime.now(UTC).replace(microsecond=0), _revision(path.parent)
+    added = {id: [*known.claims.get(id, ()), Entry(claims.forms[id], date, revision)] for id in new}
+    if new or not place.exists():
+        text = written(replace(known, claims={**known.claims, **added}))
+        write_together(place.parent, {place.name: text}, [path])
+    return place, len(claims.claims), len(new)
+
+
+def _revision(folder: Path) -> str:
+    """The revision that is checked out in a folder; empty if it is in no repository."""
+    with suppress(OSError, SubprocessError):
+        command = ["git", "-C", str(folder), "rev-parse", "HEAD"]
+        return check_output(command, stderr=DEVNULL, text=True).strip()
+    return ""
 
 
 def written(registration: Registration) -> str:
     """The content of the file: a line for each form."""
-    lines = [HEAD, *_lines("claims", registration.claims, "")]
-    if registration.designs:
-        lines.append("designs:\n")
-        for tier, entries in registration.designs.items():
-            lines += _lines(json.dumps(tier), entries, "  ")
-    return "".join(lines)
+    designs = _lines("designs", registration.designs) if registration.designs else ()
+    return "".join([HEAD, *_lines("claims", registration.claims), *designs])
 
 
-def _lines(key: str, entries: Entries, indent: str) -> Iterable[str]:
-    yield f"{indent}{key}:{'' if entries else ' {}'}\n"
-    for id, forms in entries.items():
-        yield f"{indent}  {json.dumps(id)}:\n"
-        for each in forms:
-            date = each.date.isoformat(timespec="seconds")
-            fields = f'date: "{date}", revision: "{each.revision}", form: "{each.form}"'
-            yield f"{indent}  - {{{fields}}}\n"
+def _lines(key: str, value: Mapping[str, Any] | Sequence[Entry], indent: str = "") -> Iterator[str]:
+    yield f"{indent}{key}:{'' if value else ' {}'}\n"
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from _lines(json.dumps(name), each, f"{indent}  ")
+        return
+    for each in value:
+        date = each.date.isoformat(timespec="seconds")
+        yield f'{indent}- {{date: "{date}", revision: "{each.revision}", form: "{each.form}"}}\n'

@@ -14,6 +14,9 @@ from verdicts.rows.selection import Tables, joined, selected
 
 BEFORE, CHANGED, ADDED = REGISTERED
 
+Dates = Mapping[str, datetime]
+"""When the first run of each claim began."""
+
 
 def standing(parts: Iterable[tuple[Sequence[Entry], str]], first: datetime) -> str:
     """``before``, ``changed`` or ``added``, of a claim whose first run was at ``first``.
@@ -30,28 +33,20 @@ def standing(parts: Iterable[tuple[Sequence[Entry], str]], first: datetime) -> s
 
 
 def with_standing(
-    rows: Sequence[Row],
-    claims: ClaimsFile,
-    registration: Registration | None,
-    first_runs: Mapping[str, datetime],
-    tier: str = "",
-    designs: Mapping[str, str] | None = None,
+    rows: Sequence[Row], claims: ClaimsFile, known: Registration | None, first: Dates, tier: str
 ) -> list[Row]:
-    """The rows with ``registered``; None without a registration, or a date in ``first_runs``.
+    """The rows with ``registered``; None where no registration is ``known``, or no ``first`` run.
 
-    ``designs`` are the present forms of what is planned for each table of a ``tier``. Without them,
-    and with a registration that has none, the forms of the claims alone decide.
+    The registered designs of the ``tier`` count, too; the last form of each is the present one.
     """
-    if registration is None:
+    if known is None:
         return list(rows)
-    registered = registration.designs.get(tier, {})
-    planned = designs if designs and registration.designs else {}
-    found = {}
-    for id, first in first_runs.items():
-        read = [table for table in claims.read_by(claims.claims[id]) if table in planned]
-        parts = [(registered.get(table, ()), planned[table]) for table in read]
-        own = (registration.claims.get(id, ()), claims.forms[id])
-        found[id] = standing([own, *parts], first)
+    designs, found = known.designs.get(tier, {}), {}
+    for id, date in first.items():
+        read = claims.read_by(claims.claims[id]) & designs.keys()
+        parts = [(designs[table], designs[table][-1].form) for table in read]
+        own = (known.claims.get(id, ()), claims.forms[id])
+        found[id] = standing([own, *parts], date)
     return [replace(row, registered=found.get(row.claim)) for row in rows]
 
 

@@ -28,6 +28,7 @@ def details(row: Row) -> list[str]:
 
 def _lines(row: Row) -> str:
     what = f"  {row.claim} / {row.cell}" if row.cell else f"{row.claim}: {row.statement}"
-    told = [*details(row), *filter(None, (row.why, row.registration))]
+    look = f"the next planned look takes {row.next_look} seeds" if row.next_look else ""
+    told = [*details(row), *filter(None, (row.why, look, row.registration))]
     first = f"{row.verdict:<{WIDTH}}{what}"
     return "\n".join([first, " " * WIDTH + "  " + "; ".join(told)] if told else [first])

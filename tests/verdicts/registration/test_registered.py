@@ -1,20 +1,25 @@
-"""The file that says when claims and designs were registered."""
+"""The file that says when claims were registered."""
 
+import resource
+import subprocess
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from quantities_for_tests import quantities  # noqa: F401
 
 from verdicts.registration.registered import (
     Entry,
     Registration,
-    added,
     as_date,
     read_registration,
+    register,
     registration_path,
     written,
 )
 from verdicts.registry import UserError
+
+pytestmark = pytest.mark.usefixtures("quantities")
 
 FIRST, SECOND = (datetime(2026, 1, day, 12, tzinfo=UTC) for day in (1, 2))
 ONE, OTHER = "1" * 64, "2" * 64
@@ -24,18 +29,61 @@ def test_it_is_where_the_claims_are():
     assert registration_path("a/own_claims.yaml") == Path("a/own_claims.registered.yaml")
 
 
-def test_a_form_other_than_the_last_is_added_and_nothing_is_removed():
-    found, new = added({}, {"a": ONE, "b": ONE}, FIRST, "abc")
-    assert new == ["a", "b"]
-    found, new = added(found, {"a": OTHER, "c": ONE}, SECOND, "")
-    assert new == ["a", "c"]
-    again, new = added(found, {"a": OTHER, "b": ONE, "c": ONE}, SECOND, "")
-    assert (again, new) == (found, [])
-    back, new = added(found, {"a": ONE}, SECOND, "")
-    assert new == ["a"]
-    assert [(each.form, each.date, each.revision) for each in back["a"]] == [
-        (ONE, FIRST, "abc"), (OTHER, SECOND, ""), (ONE, SECOND, "")
-    ]  # fmt: skip
+CLAIM = "{place: here, says: x, kind: order, from: t, quantity: level, above: ABOVE}"
+
+
+def claims(tmp_path, **above):
+    path = tmp_path / "claims.yaml"
+    entries = [f"  {id}: {CLAIM.replace('ABOVE', str(value))}" for id, value in above.items()]
+    path.write_text("\n".join(["claims:", *entries]) + "\n")
+    return path
+
+
+def test_a_form_other_than_the_last_is_added_and_nothing_is_removed(tmp_path):
+    path = claims(tmp_path, a=0, b=0)
+    out, *numbers = register(path)
+    assert (out, numbers) == (tmp_path / "claims.registered.yaml", [2, 2])
+    first = read_registration(out)
+    designs = {"demo": {"t": [Entry(ONE, FIRST, "")]}}
+    out.write_text("# ours\n" + written(Registration(first.claims, designs)))
+    kept = out.read_text()
+    assert register(path)[1:] == (2, 0)
+    assert out.read_text() == kept  # nothing is new, and nothing is written
+    for above, forms in ((1, 2), (0, 3)):
+        assert register(claims(tmp_path, a=above, c=0))[1] == 2
+        assert len(read_registration(out).claims["a"]) == forms
+    found = read_registration(out)
+    assert (found.claims["b"], found.designs) == (first.claims["b"], designs)
+    back, changed, again = (each.form for each in found.claims["a"])
+    assert back == again != changed
+
+
+def test_the_date_and_the_revision_are_those_of_now(tmp_path):
+    path, before = claims(tmp_path, a=0), datetime.now(UTC).replace(microsecond=0)
+    (entry,) = read_registration(register(path)[0]).claims["a"]
+    assert before <= entry.date <= datetime.now(UTC)
+    assert entry.revision == ""
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@x"]
+    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run([*git, *command], check=True)
+    register(claims(tmp_path, a=1))
+    head = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
+    found = read_registration(tmp_path / "claims.registered.yaml").claims["a"]
+    assert [each.revision for each in found] == ["", head]
+
+
+def test_a_file_that_can_not_be_written_stays_as_it_was(tmp_path):
+    out, *_ = register(claims(tmp_path, a=0))
+    kept, path = out.read_bytes(), claims(tmp_path, **{f"c{k}": 0 for k in range(99)})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        with pytest.raises(UserError, match="^out: .*: File too large"):
+            register(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert {each.name for each in tmp_path.iterdir()} == {path.name, out.name}
+    assert out.read_bytes() == kept
 
 
 def test_the_file_has_a_line_for_each_form_and_is_read_as_it_was_written(tmp_path):
@@ -112,14 +160,3 @@ def test_a_wrong_file_is_refused_in_one_line(tmp_path, text, message):
     with pytest.raises(UserError, match=message) as error:
         read_registration(tmp_path / "r.yaml")
     assert "\n" not in str(error.value)
-
-
-def test_a_file_with_too_many_forms_is_refused(tmp_path):
-    half, _ = added({}, {str(k): ONE for k in range(5_000)}, FIRST, "")
-    more, _ = added(half, {"more": ONE}, FIRST, "")
-    path = tmp_path / "r.yaml"
-    path.write_text(written(Registration(half, {"demo": half})))
-    assert read_registration(path) is not None
-    path.write_text(written(Registration(half, {"demo": more})))
-    with pytest.raises(UserError, match="has more than 10,000 forms"):
-        read_registration(path)

@@ -60,14 +60,14 @@ def test_rows_say_it_where_dates_are_known(tmp_path):
     rows = [row("a"), row("a", cell="x"), row("b"), row("c")]
     known = Registration({"a": [Entry(claims.forms["a"], DAYS[0], "")]})
     first = {"a": DAYS[1], "b": DAYS[1]}
-    found = with_standing(rows, claims, known, first)
+    found = with_standing(rows, claims, known, first, "")
     assert [each.registered for each in found] == ["before", "before", "added", None]
     assert found[0].registration == "registered before its first run"
     assert found[3].registration == ""
-    assert with_standing(rows, claims, None, first) == rows
+    assert with_standing(rows, claims, None, first, "") == rows
 
 
-def test_the_designs_of_all_tables_that_a_claim_reads_count(tmp_path):
+def test_the_registered_designs_of_all_tables_that_a_claim_reads_count(tmp_path):
     pool = {"quantity": "pooled", "from": None, "with": {"claims": ["a", "b"]}}
     content = {
         "a": {"from": ["t", "u"]}, "b": {"from": "v", "gate": "g"}, "c": {"from": "w"},
@@ -77,23 +77,19 @@ def test_the_designs_of_all_tables_that_a_claim_reads_count(tmp_path):
     claims = read_claims(write(tmp_path / "c.yaml", content, gates={"g": gate}))
     rows, first = [row(id) for id in content], dict.fromkeys(content, DAYS[1])
     known = {id: [Entry(form, DAYS[0], "")] for id, form in claims.forms.items()}
-    designs = dict.fromkeys("tuvwx", NOW)
 
-    def found(tier="demo", present=designs, **changed):
-        registered = {name: [Entry(NOW, DAYS[0], "")] for name in designs} | changed
+    def found(tier="demo", **changed):
+        registered = {name: entries((NOW, 0)) for name in "tuvwx"} | changed
         made = Registration(known, {tier: registered})
-        got = with_standing(rows, claims, made, first, "demo", present)
-        return [each.registered for each in got]
+        return [each.registered for each in with_standing(rows, claims, made, first, "demo")]
 
     b, c, a = "before", "changed", "added"
     assert found() == [b, b, b, b, b]
-    assert found(u=[Entry(THEN, DAYS[0], "")]) == [c, b, b, c, b]
-    assert found(x=[Entry(THEN, DAYS[0], "")]) == [b, c, b, c, b]
-    assert found(w=[Entry(NOW, DAYS[2], "")]) == [b, b, a, b, b]
-    assert found(tier="laptop") == [a, a, a, a, b]
-    assert found(present=None, u=[Entry(THEN, DAYS[0], "")]) == [b] * 5
-    earlier = with_standing(rows, claims, Registration(known), first, "demo", designs)
-    assert [each.registered for each in earlier] == [b] * 5
+    later = entries((THEN, 0), (NOW, 2))  # the last form is the present one
+    assert found(u=later) == [c, b, b, c, b]
+    assert found(x=later) == [b, c, b, c, b]
+    assert found(w=entries((NOW, 2))) == [b, b, a, b, b]
+    assert found(tier="laptop", u=later) == [b] * 5
 
 
 def test_the_first_run_is_the_first_of_a_claims_rows(tmp_path):

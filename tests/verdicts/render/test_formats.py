@@ -19,6 +19,12 @@ def test_text_has_two_lines_for_each_claim_and_the_counts():
     assert lines[-1].startswith("Of 1 claim, 1 holds, 0 fail, 0 show no difference")
 
 
+def test_text_says_how_many_seeds_the_next_look_takes():
+    one, other = as_text([row("a", next_look=40), row("b")]).splitlines()[1:4:2]
+    assert one.endswith("; the next planned look takes 40 seeds")
+    assert "look" not in other
+
+
 def test_every_format_says_that_a_real_effect_is_below_the_margin():
     both = [row("a", below_margin=True)]
     said = "and the effect is smaller than the margin"
