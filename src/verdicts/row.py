@@ -271,7 +271,7 @@ def as_table(rows: Sequence[Row]) -> pd.DataFrame:
 
 def rows_of(table: pd.DataFrame) -> list[Row]:
     """The rows of a table that ``as_table`` made; a missing text is empty."""
-    found = table[COLUMNS].astype(object)
+    found = table.reindex(columns=COLUMNS).astype(object)
     for name in (*_TEXTS, *_OPTIONAL):
         found[name] = found[name].where(found[name].notna(), None if name in _OPTIONAL else "")
     return [Row(*values) for values in found.itertuples(index=False, name=None)]
