@@ -46,7 +46,7 @@ def test_finished_runs_cost_nothing_and_an_interrupted_tier_gets_the_same_seeds(
     (folder / "decide-test.yaml").write_text(yaml.safe_dump(first.overlay))
     config, later = with_overlay(folder, configs)
     for spec in later.training["added_tuned"][:3]:
-        write(folder / "results", spec, seconds=1.0, evaluating=0.5, steps=9, code="c")
+        write(folder / "results", spec, seconds=1.0, code="c")
     tables = read_tables_of(later, folder / "results/test/metrics")
     assert "added_tuned" not in tables
     again = decisions(config, later, tables, folder / "results", hours=1, earlier=first.overlay)

@@ -351,15 +351,6 @@ def get_training(jobs):
     return [job for job in jobs if job.rule.name in ("train", "train_and_keep")]
 
 
-def follow_training(jobs):
-    """From now on, say in Snakemake's log how much of the training is left."""
-    from ngo.pipeline import progress, progress_log
-
-    runs = {job.jobid: job.wildcards.run for job in get_training(jobs)}
-    specs = get_trained(jobs)
-    progress_log.follow(progress.Progress(specs, Path("results"), here=HERE), runs)
-
-
 def get_data_sets(jobs):
     """The data sets that the jobs read."""
     drawn = [

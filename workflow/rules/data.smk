@@ -26,7 +26,6 @@ onstart:
         check_shares(trained, DATA_ROOT)
         if len(jobs) > FEW and not DEPLOYED and config["warm"] and HERE and not GPU:
             prefork.start().export()
-        follow_training(jobs)
     except UserError as error:
         sys.exit(f"ngo: {error}")
 

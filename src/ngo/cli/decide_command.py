@@ -12,7 +12,6 @@ import click
 import yaml
 
 from ngo.cli.parameters import ROOT, FieldType, configs_option
-from ngo.cli.runs_command import CORES
 from ngo.common.fields import Field, within
 from ngo.common.files import write_text
 from ngo.pipeline.config_files import CONFIG, read_config, seeds_overlay
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from ngo.pipeline.decide import Decisions
 
 HOURS = FieldType(Field(float, "hours", within(0, 1_000_000)))
+CORES = FieldType(Field(int, "cores", within(1, 1024)))
 
 HEAD = """\
 # Written by `ngo decide`: seeds that were added to undecided claims, each experiment for the claim

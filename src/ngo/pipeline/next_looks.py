@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ngo.common.registry import UserError
 from ngo.pipeline.grid import resolve_run, runs_by_case
 from ngo.pipeline.plan import Plan
-from ngo.pipeline.work import recorded
+from ngo.pipeline.work import seconds_taken
 from ngo.training.spec import RunSpec
 from verdicts.claims.claim import Claim
 
@@ -181,7 +181,7 @@ class NextLooks:
             spec.id: seconds
             for case, seconds in taken
             for spec in (self._run(key, main, case, seed) for seed in seeds)
-            if recorded(spec.id, self.results) is None
+            if seconds_taken(spec.id, self.results) is None
         }
         return {"settings": [main], "seeds": seeds, "compare": cases}, costs
 
@@ -193,8 +193,8 @@ class NextLooks:
     def _seconds(self, setting: str, case: Mapping) -> float:
         """What a run of a case took, as a mean over its seeds with a record."""
         runs = self.alike[_text(setting, case)]
-        found = [recorded(each, self.results) for each in runs]
-        taken = [each.seconds for each in found if each is not None]
+        found = [seconds_taken(each, self.results) for each in runs]
+        taken = [each for each in found if each is not None]
         if not taken:
             raise UserError(f"no record in {self.results / 'runs'} says what {runs[0]} takes")
         return sum(taken) / len(taken)
