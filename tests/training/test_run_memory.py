@@ -31,7 +31,8 @@ def largest(n):
     images = [torch.randint(256, (m, 1, 28, 28), dtype=torch.uint8) for m in (4 * n, 9)]
     classes = [torch.randint(10, (m,)) for m in (4 * n, 9)]
     norm = [torch.full((1, 1, 1), value) for value in (0.5, 0.3)]
-    problem = make_problem(spec, Dataset("own", 10, images[0], classes[0], images[1], classes[1], *norm))
+    data = Dataset("own", 10, images[0], classes[0], images[1], classes[1], *norm)
+    problem = make_problem(spec, data)
     Stepper(spec, problem).advance()
     estimate = run_memory(spec, problem).total - PROGRAM
     status = pathlib.Path("/proc/self/status").read_text()

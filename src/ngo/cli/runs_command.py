@@ -18,7 +18,7 @@ from ngo.pipeline.plan import plan
 @configs_option("one line per tier of config/")
 @click.option("--json", "as_json", is_flag=True, help="Print all fields of all runs as JSON.")
 def runs(configs: tuple[Path, ...], as_json: bool) -> None:
-    """List the runs of a config, and their cost.
+    """List the runs of a config, and count their samples.
 
     Mistakes in the config and in its claims are told.
 
