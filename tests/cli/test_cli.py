@@ -44,7 +44,7 @@ def test_help_has_the_first_sentence_of_each_command_in_its_section(title):
     "words",
     [
         *("--help", "train --help", "train --p 2", "aggregate --help", "notebook --help"),
-        *("bench -h", "methods", "advise --workers 8"),
+        *("methods -h", "methods", "advise --workers 8"),
     ],
 )
 def test_help_and_mistakes_import_nothing_heavy(words):
@@ -96,7 +96,7 @@ def test_the_options_of_train_are_in_sections():
 
 
 # Examples that start Snakemake, or need a tier's runs or a minute: their words are checked.
-CHECKED = ("archive", "rebuild", "restore", "carry", "bench")
+CHECKED = ("archive", "rebuild", "restore")
 
 
 def examples(command):

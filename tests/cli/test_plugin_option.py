@@ -66,7 +66,7 @@ def test_help_lists_the_names_of_a_plugin(plugin, order):
 def test_a_bad_plugin_is_one_line_before_other_mistakes(tmp_path, content, message):
     if content is not None:
         (tmp_path / "bad.py").write_text(content)
-    for words in (["train", "--plugin"], ["bench", "engine", "--nosuch", "--plugin"], ["--plugin"]):
+    for words in (["train", "--plugin"], ["methods", "--nosuch", "--plugin"], ["--plugin"]):
         line = mistake(*words, tmp_path / "bad.py")
         assert line.startswith("plugin: ")
         assert message in line
@@ -76,7 +76,7 @@ def test_every_command_has_the_option():
     for _, each in commands():
         assert plugin_option.OPTION in each.params
     assert "--plugin FILE" in ngo("--help")
-    assert "--plugin FILE" in ngo("bench", "--help")
+    assert "--plugin FILE" in ngo("methods", "--help")
 
 
 def test_words_that_name_plugins():

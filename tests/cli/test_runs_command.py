@@ -1,13 +1,8 @@
 import json
 import shutil
-from functools import partial
 
 from command_line import mistake, ngo
 from conftest import CONFIGS
-from recorded_runs import made_up_costs
-
-from ngo.bench import forecast
-from ngo.data import download
 
 
 def test_runs_lists_what_a_config_trains():
@@ -48,31 +43,3 @@ def test_runs_alone_lists_the_tiers_and_names_files_that_are_no_tiers(tmp_path, 
         "laptop",
         "config/more.yaml is not a tier on its own",
     ]
-
-
-def test_time_forecasts_a_config(tmp_path, monkeypatch):
-    monkeypatch.setattr(forecast, "forecast", partial(forecast.forecast, measure=made_up_costs))
-    configs = ["--config", "config/config.yaml", "--config", "config/demo.yaml"]
-    (tmp_path / "mine.yaml").write_text("tier: mine\nseeds: [0]\n")
-    text = ngo(
-        *("runs", "--time", *configs, "--config", tmp_path / "mine.yaml", "--cores", "1"),
-        *("--results", tmp_path),
-    )
-    (row,) = [line.split() for line in text.splitlines() if line.split()[:1] == ["fig2"]]
-    assert row[1:4] == ["digits_iid", "1", "7,200"]
-    assert "runs to train, one at a time, on " in text
-    assert "memory: at most " in text
-
-
-def test_time_asks_for_the_data_of_the_tiers_own_runs_alone(tmp_path, monkeypatch):
-    """The base has TinyImageNet, which no tier that leaves it out needs."""
-    monkeypatch.setattr(forecast, "forecast", partial(forecast.forecast, measure=made_up_costs))
-    asked = []
-    monkeypatch.setattr(download, "check", lambda name, root: asked.append(name))
-    configs = ["--config", "config/config.yaml", "--config", "papers/beyond/config.yaml"]
-    ngo("runs", "--time", *configs, "--results", tmp_path)
-    assert asked == ["cifar10", "mnist"]
-
-
-def test_time_forecasts_one_tier():
-    assert mistake("runs", "--time") == "time: it forecasts one tier; name its --config."

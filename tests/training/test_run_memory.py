@@ -18,16 +18,21 @@ CPU = torch.device("cpu")
 # By how much a run of 150 workers raises the largest memory of a process that has made a small one,
 # and the estimate.
 MEASURED = """
-import pathlib, numpy, torch
-from ngo.bench.training_step import make_spec, random_images
+import pathlib, torch
+from ngo.data.dataset import Dataset, Source
 from ngo.training.problem import make_problem
+from ngo.training.resolve import resolve
 from ngo.training.run_memory import PROGRAM, run_memory
 from ngo.training.stepper import Stepper
 
 def largest(n):
-    spec = make_spec("mnist_fc", n, 2, topology="ring")
-    data = random_images("mnist_fc", 4 * n, 9)
-    problem = make_problem(spec, data, numpy.array_split(numpy.arange(4 * n), n))
+    given = {"dataset": "own", "model": "mnist_fc", "workers": n, "batch_size": 2, "lr": 0.05}
+    spec = resolve(given, source=Source(None, None, 4 * n, (1, 28, 28), 10))
+    images = [torch.randint(256, (m, 1, 28, 28), dtype=torch.uint8) for m in (4 * n, 9)]
+    classes = [torch.randint(10, (m,)) for m in (4 * n, 9)]
+    norm = [torch.full((1, 1, 1), value) for value in (0.5, 0.3)]
+    data = Dataset("own", 10, images[0], classes[0], images[1], classes[1], *norm)
+    problem = make_problem(spec, data)
     Stepper(spec, problem).advance()
     estimate = run_memory(spec, problem).total - PROGRAM
     status = pathlib.Path("/proc/self/status").read_text()

@@ -7,7 +7,7 @@ from decent_array import interoperability as iop
 from decent_bench.agents import Agent
 from decent_bench.costs import LinearRegressionCost, LogisticRegressionCost
 from decent_bench.networks import P2PNetwork
-from side import Problem, serve
+from side import Problem, answer
 
 COSTS = {"least_squares": LinearRegressionCost, "logistic": LogisticRegressionCost}
 
@@ -21,15 +21,10 @@ def prepare(problem: Problem, algorithm: str, **options):
         options["step_size"] = problem.lr
 
     def run(period: int = problem.steps) -> list[Agent]:
-        agents = [
-            Agent(
-                COSTS[problem.loss]([(iop.from_numpy(a), iop.from_numpy(t)) for a, t in pairs]),
-                state_snapshot_period=period,
-            )
-            for pairs in (
-                zip(A, b[:, None], strict=True) for A, b in zip(problem.A, problem.b, strict=True)
-            )
-        ]
+        agents = []
+        for A, b in zip(problem.A, problem.b[..., None], strict=True):
+            pairs = [(iop.from_numpy(a), iop.from_numpy(t)) for a, t in zip(A, b, strict=True)]
+            agents.append(Agent(COSTS[problem.loss](pairs), state_snapshot_period=period))
         graph = nx.Graph()
         graph.add_nodes_from(range(n))
         graph.add_edges_from((i, j) for i, j in np.argwhere(problem.W) if i < j)
@@ -48,4 +43,4 @@ def prepare(problem: Problem, algorithm: str, **options):
 
 
 if __name__ == "__main__":
-    serve(prepare)
+    answer(prepare)

@@ -6,19 +6,17 @@ on both sides are those between the merge and the training, when a gradient is t
 """
 
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 import torch
-from gossipy import flow_control
 from gossipy.core import AntiEntropyProtocol, CreateModelMode, P2PNetwork
 from gossipy.data import DataDispatcher
 from gossipy.data.handler import ClassificationDataHandler
 from gossipy.model import TorchModel
 from gossipy.model.handler import TorchModelHandler
 from gossipy.node import GossipNode
-from gossipy.simul import GossipSimulator, TokenizedGossipSimulator
-from side import Problem, one_peer, serve
+from gossipy.simul import GossipSimulator
+from side import Problem, answer, one_peer
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 
@@ -59,26 +57,15 @@ class OnePeer(P2PNetwork):
         return [next(self.turns[node_id])]
 
 
-def prepare(
-    problem: Problem,
-    algorithm: str,
-    protocol: str = "PUSH",
-    local_epochs: int = 1,
-    optimizer: str = "SGD",
-    account: str = "",
-    **options: float,
-) -> tuple[Callable[[], np.ndarray], Callable[[], object]]:
-    """``algorithm`` is how a node uses a model that arrives; ``options`` are the optimizer's.
-
-    With a token ``account``, it decides when nodes send.
-    """
+def prepare(problem: Problem, algorithm: str, local_epochs=1, optimizer="SGD", **options):
+    """``algorithm`` is how a node uses a model that arrives; ``options`` are the optimizer's."""
     torch.set_num_threads(1)
     n, m, d = problem.A.shape
     rounds = problem.steps // local_epochs
     samples = torch.from_numpy(problem.A).reshape(n * m, d)
     targets = torch.from_numpy(problem.b).reshape(n * m, 1)
     owned = [list(range(i * m, (i + 1) * m)) for i in range(n)]
-    peers = one_peer(problem.W, pull=protocol == "PULL")
+    peers = one_peer(problem.W)
 
     def run(kind: type[TorchModelHandler] = TorchModelHandler) -> dict[int, GossipNode]:
         handler = ClassificationDataHandler(samples, targets, test_size=0)
@@ -96,12 +83,7 @@ def prepare(
         nodes = GossipNode.generate(data, OnePeer(peers), prototype, round_len=1, sync=True)
         for i, x in enumerate(torch.from_numpy(problem.X0)):
             nodes[i].model_handler.model.start = x
-        arguments = {"delta": 1, "protocol": AntiEntropyProtocol[protocol]}
-        if account:
-            arguments["token_account"] = getattr(flow_control, account)()
-            arguments["utility_fun"] = useful
-        kind_of_simulator = TokenizedGossipSimulator if account else GossipSimulator
-        simulator = kind_of_simulator(nodes, data, **arguments)
+        simulator = GossipSimulator(nodes, data, delta=1, protocol=AntiEntropyProtocol.PUSH)
         simulator.init_nodes()
         simulator.start(n_rounds=rounds)
         return nodes
@@ -121,10 +103,5 @@ def prepare(
     return states, run
 
 
-def useful(*_: object) -> int:
-    """The utility of any message."""
-    return 1
-
-
 if __name__ == "__main__":
-    serve(prepare)
+    answer(prepare)

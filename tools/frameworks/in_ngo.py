@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from side import Problem, serve
+from side import Problem, answer
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
@@ -43,25 +43,20 @@ def prepare(problem: Problem, **fields):
     parts = np.array_split(np.arange(n * m), n)
     made = make_problem(spec, data, parts, model=model, task=task)
 
-    def stepper() -> Stepper:
-        new = Stepper(spec, made, steps=problem.steps, threads=1)
-        new.population.X.copy_(torch.from_numpy(problem.X0))
-        return new
+    def run(note=lambda X: None) -> None:
+        stepper = Stepper(spec, made, steps=problem.steps, threads=1)
+        stepper.population.X.copy_(torch.from_numpy(problem.X0))
+        for _ in range(problem.steps):
+            stepper.advance()
+            note(stepper.population.X)
 
     def states() -> np.ndarray:
-        new, found = stepper(), [problem.X0]
-        for _ in range(problem.steps):
-            new.advance()
-            found.append(new.population.X.numpy().copy())
+        found = [problem.X0]
+        run(lambda X: found.append(X.numpy().copy()))
         return np.stack(found)
-
-    def run() -> None:
-        new = stepper()
-        for _ in range(problem.steps):
-            new.advance()
 
     return states, run
 
 
 if __name__ == "__main__":
-    serve(prepare)
+    answer(prepare)

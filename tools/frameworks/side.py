@@ -2,19 +2,18 @@
 
 A side is a program of one framework, in an environment that has it and NumPy. Its arguments are a
 file of the problem, a file for its states, and the framework's method with its options, as JSON.
-On standard input each line asks for a whole run; the answer is a line of JSON. What a framework
-prints itself goes nowhere.
+What a framework prints itself goes nowhere.
 """
 
 import json
 import os
+import statistics
 import sys
 import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -48,8 +47,8 @@ class Problem:
         np.savez(path, **vars(self))
 
 
-def one_peer(W: np.ndarray, *, pull: bool) -> np.ndarray:
-    """The peers ``[period, n]`` to which nodes send, or from which they pull, by the weights W.
+def one_peer(W: np.ndarray) -> np.ndarray:
+    """The peers ``[period, n]`` to which nodes send, by the weights W.
 
     Each node has one, and takes the mean of two models; else it is a ValueError.
     """
@@ -57,34 +56,23 @@ def one_peer(W: np.ndarray, *, pull: bool) -> np.ndarray:
     linked = (stack > 0) & ~np.eye(W.shape[-1], dtype=bool)  # i receives from j
     if not all((linked.sum(axis) == 1).all() for axis in (1, 2)) or (stack[stack > 0] != 0.5).any():
         raise ValueError("a node has several peers, or weights that are not 1/2")
-    return linked.argmax(2 if pull else 1)
+    return linked.argmax(1)
 
 
-def serve(prepare: Callable[..., tuple[Callable[[], np.ndarray], Callable[[], object]]]) -> None:
-    """Write the states of one run, then take a run for each line of standard input.
+def answer(prepare: Callable[..., tuple[Callable[[], np.ndarray], Callable[[], object]]]) -> None:
+    """Write the states of one run, and print the seconds of others and the largest memory in MB.
 
     ``prepare(problem, method, **options)`` returns two functions. The first returns the states
-    ``[steps + 1, n, d]``; the second takes as many steps and records nothing. An answer has the
-    seconds of a run, and the process's peak memory so far.
+    ``[steps + 1, n, d]``; the second takes as many steps and records nothing.
     """
-    problem = Problem.read(sys.argv[1])
-    options: dict[str, Any] = json.loads(sys.argv[3])
-    states, run = prepare(problem, **options)
-    answers = sys.stdout
+    states, run = prepare(Problem.read(sys.argv[1]), **json.loads(sys.argv[3]))
+    seconds = []
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         np.save(sys.argv[2], states())
         run()
-        for _ in sys.stdin:
+        for _ in range(3):
             start = time.perf_counter()
             run()
-            seconds = time.perf_counter() - start
-            print(json.dumps({"seconds": seconds, "mb": peak()}), flush=True, file=answers)
-
-
-def peak() -> float:
-    """The largest memory of this process in MB; NaN where the system does not say (not Linux)."""
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:
-        return float("nan")
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+            seconds.append(time.perf_counter() - start)
+    peak = Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]  # on Linux
+    print(json.dumps({"seconds": statistics.median(seconds), "mb": int(peak) / 1024}))

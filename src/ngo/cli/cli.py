@@ -33,7 +33,6 @@ SECTIONS = {
     },
     "Develop": {
         "schema": "ngo.cli.fields_command",
-        "bench": "ngo.cli.bench_command",
     },
     "": {  # not in the help: the pipeline calls them
         "aggregate": "ngo.cli.aggregate_command",

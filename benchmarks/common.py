@@ -1,0 +1,131 @@
+"""What the scripts of this folder share: options, times, tables, and steps on random images."""
+
+import argparse
+import copy
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+import torch
+from torch import nn
+
+from ngo.common.devices import deterministic
+from ngo.common.seeding import torch_stream
+from ngo.data.dataset import Dataset, Source
+from ngo.gossip.attack import ATTACKS
+from ngo.gossip.compression import COMPRESSIONS
+from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.local_rule import LOCAL_RULES
+from ngo.gossip.method import METHODS
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.models.conv_pool import ConvPoolReLU2d
+from ngo.models.layers import Dropout
+from ngo.models.model import MODELS, Model
+from ngo.training.problem import make_problem
+from ngo.training.resolve import resolve
+from ngo.training.stepper import Stepper
+from ngo.training.virtual.clock import CLOCKS
+
+Step = Callable[[], object]
+ENTRIES = {"method": METHODS, "coupling": COUPLINGS, "compression": COMPRESSIONS,
+           "topology": TOPOLOGIES, "local_rule": LOCAL_RULES, "attack": ATTACKS}  # fmt: skip
+# What an entry, or each of its kind, needs.
+MORE = {
+    "coupling": {"method": "ngo"},
+    "compression": {"method": "choco"},
+    "attack": {"liars": 2},
+    "implicit": {"topology": "alternating_matching"},
+    "relay_sum": {"topology": "chain"},
+    "ad_psgd": {"clock": "asynchronous"},
+    "gt_saga": {"batch_size": 1},
+    **{name: {"workers": 8} for name in ("hypercube", "one_peer_hypercube")},
+}
+
+
+def options(description: str, device: str = "cpu") -> argparse.Namespace:
+    """The options of a script."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="small sizes: does the script run?")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default=device)
+    args = parser.parse_args()
+    if args.device == "cuda":
+        deterministic()
+    return args
+
+
+def entries() -> Iterator[tuple[str, str, dict]]:
+    """The kind, the name and the fields of each registered method, coupling, …."""
+    for kind, registry in ENTRIES.items():
+        for name in filter(lambda name: name != "none", registry):
+            directed = kind == "topology" and registry[name].directed
+            fields = {"method": "push_sum" if directed else "gossip", **MORE.get(kind, {})}
+            yield kind, name, {**fields, kind: name, **MORE.get(name, {})}
+
+
+def times(ways: Mapping[str, Step], args: argparse.Namespace) -> dict[str, float]:
+    """The seconds of each way of doing some work: medians over turns, each after a warm-up."""
+    taken: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(1 if args.quick else 5):
+        for way, step in ways.items():
+            step() if args.quick else _mean(step, 0.5, args.device)
+            taken[way].append(_mean(step, 0.01 if args.quick else 0.5, args.device))
+    return {way: statistics.median(seconds) for way, seconds in taken.items()}
+
+
+def _mean(step: Step, least: float, device: str) -> float:
+    """The mean seconds of a step, over at least ``least`` seconds."""
+    count, start = 0, time.perf_counter()
+    while not count or time.perf_counter() - start < least:
+        step()
+        count += 1
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return (time.perf_counter() - start) / count
+
+
+def show(rows: list[dict]) -> None:
+    """Print a Markdown table."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    for row in (dict(zip(columns, columns, strict=True)), dict.fromkeys(columns, "---"), *rows):
+        cells = (row.get(column, "") for column in columns)
+        texts = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells)
+        print(f"| {' | '.join(texts)} |", flush=True)
+    print()
+
+
+def plain_model(name: str, *, dropout: bool = True) -> nn.Sequential:
+    """A model in torch's own layers."""
+    layers: list[nn.Module] = []
+    for layer in MODELS[name].build(torch_stream(0, "dropout")):
+        if isinstance(layer, ConvPoolReLU2d):
+            convolution = nn.Conv2d(layer.in_channels, layer.out_channels, layer.kernel_size)
+            layers += [convolution, nn.MaxPool2d(2), nn.ReLU()]
+        elif not isinstance(layer, Dropout):
+            layers.append(layer)
+        elif dropout:
+            layers.append(nn.Dropout2d() if layer.channels else nn.Dropout())
+    return nn.Sequential(*layers)
+
+
+LAYERS = nn.Sequential(nn.Flatten(), nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 10))
+SMALL = Model(lambda _: copy.deepcopy(LAYERS), (1, 2, 2), "classification")
+"""A model with 100 parameters."""
+
+
+def stepper(model: str | Model, n: int, b: int, device: str = "cpu", **fields: object) -> Stepper:
+    """Workers with batches of b random images; on a ring, with NGO, if ``fields`` are silent."""
+    entry = MODELS[model] if isinstance(model, str) else model
+    name, m, shape = model if isinstance(model, str) else "own", 4 * n * b, entry.input_shape
+    given = {"dataset": "random", "model": name, "task": entry.task, "method": "ngo", "lr": 0.05}
+    given |= {"epochs": 1.0, "workers": n, "batch_size": b, **fields}
+    spec = resolve(given, source=Source(None, None, m, shape, 10), model=entry)
+    generator = torch_stream(0, "images")
+    tensors = []
+    for k in (m, b):
+        tensors.append(torch.randint(256, (k, *shape), generator=generator, dtype=torch.uint8))
+        tensors.append(torch.randint(10, (k,), generator=generator))
+    tensors += [torch.full((shape[0], 1, 1), value) for value in (0.5, 0.3)]
+    data = Dataset("random", 10, *(tensor.to(device) for tensor in tensors))
+    parts = list(torch.arange(m).numpy().reshape(spec.workers, -1))
+    problem = make_problem(spec, data, parts, model=entry)
+    return CLOCKS[spec.clock].stepper(spec, problem, (), backend=spec.backend)

@@ -1,0 +1,48 @@
+"""How long does a consensus step take: linear, with φ_p, and with each coupling?
+
+``copy`` copies the state of n workers with d numbers each.
+"""
+
+import torch
+from common import COUPLINGS, TOPOLOGIES, options, show, times, torch_stream
+
+from ngo.gossip.gossip_step import gossip_step
+from ngo.native import pool
+from ngo.training.resolve import resolve
+
+GAMMA, P = 0.1, 0.9
+RUN = {"dataset": "digits", "method": "ngo", "lr": 0.1}
+# The graph, n and d: the models of MNIST and ResNet-18, and many workers with a small model.
+CASES = (
+    *(("ring", 10, 21_840), ("complete", 10, 21_840), ("ring", 10, 11_279_112)),
+    *(("ring", 1000, 100), ("ring", 10_000, 100), ("alternating_matching", 10_000, 100)),
+)
+
+
+def main() -> None:
+    """Print a table of each case."""
+    args = options(__doc__)
+    spread = pool.threads() if args.device == "cpu" else pool.in_order
+    torch.set_num_threads(1)
+    for graph, n, d in CASES[:1] if args.quick else CASES:
+        X = torch.randn(n, d, generator=torch_stream(0, "state")).to(args.device)
+        W, out = TOPOLOGIES[graph].matrix(n, t=0), torch.empty_like(X)
+        how = {"out": out, "spread": spread}
+        ways = {"copy": lambda X=X, out=out: out.copy_(X)}
+        for p in (1, P):
+            ways[f"p = {p}"] = lambda X=X, W=W, p=p, how=how: gossip_step(X, W, GAMMA, p, **how)
+        for name in (name for name in COUPLINGS if name != "implicit" or "matching" in graph):
+            run = resolve({**RUN, "topology": graph, "coupling": name})
+            ways[name] = lambda name=name, run=run, X=X, W=W, how=how: COUPLINGS[name].step(
+                X, W, GAMMA, run, **how
+            )
+        seconds = times(ways, args)
+        show([
+            {"graph": graph, "n": n, "d": d, "way": way, "ms": 1e3 * taken,
+             "of a copy's": taken / seconds["copy"]}
+            for way, taken in seconds.items()
+        ])  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

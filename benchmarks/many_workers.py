@@ -1,0 +1,51 @@
+"""What do many workers cost: steps with up to 10,000, virtual time, the set-up?
+
+The network has 100 parameters and batches of 8. A step is one of all workers.
+"""
+
+import time
+
+from common import SMALL, Step, options, show, stepper, times
+
+WAYS = {
+    "ngo": {},
+    "dsgd": {"method": "dsgd"},
+    "push_sum": {"method": "push_sum", "topology": "one_peer_exponential"},
+    "gradient_tracking": {"method": "gradient_tracking"},
+    "waiting": {"clock": "waiting", "speed": "log_normal", "latency": 0.1},
+    "asynchronous": {"clock": "asynchronous", "speed": "log_normal", "latency": 0.1},
+}
+TOGETHER = 8  # steps of all workers that are measured together
+
+
+def steps(n: int, device: str, **fields: object) -> Step:
+    """The next steps of all workers, in virtual time too."""
+    run = stepper(SMALL, n, 8, device, **fields)
+
+    def step() -> None:
+        end = run.t + TOGETHER
+        while run.t < end:
+            run.advance()
+
+    return step
+
+
+def main() -> None:
+    """Print a table."""
+    args = options(__doc__)
+    rows = []
+    for n in (100,) if args.quick else (10, 100, 1000, 10_000):
+        start = time.perf_counter()
+        stepper(SMALL, n, 8, args.device)
+        rows.append({"n": n, "way": "set-up", "ms": 1e3 * (time.perf_counter() - start)})
+        ways = {way: steps(n, args.device, **fields) for way, fields in WAYS.items()}
+        seconds = times(ways, args)
+        rows += [
+            {"n": n, "way": way, "ms": 1e3 * taken / TOGETHER, "of ngo's": taken / seconds["ngo"]}
+            for way, taken in seconds.items()
+        ]
+    show(rows)
+
+
+if __name__ == "__main__":
+    main()

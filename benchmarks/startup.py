@@ -1,0 +1,25 @@
+"""How long does ``ngo train`` of a single step take, beside ``import torch``?"""
+
+import subprocess
+import sys
+import tempfile
+from functools import partial
+
+from common import options, show, times
+
+TRAIN = "-m ngo train --dataset least_squares --method centralized --workers 1 --batch-size 1"
+
+
+def main() -> None:
+    """Print a table of the commands."""
+    run = partial(subprocess.run, check=True, capture_output=True)
+    with tempfile.TemporaryDirectory() as folder:
+        commands = {"import torch": ["-c", "import torch"], "ngo --help": ["-m", "ngo", "--help"]}
+        commands["ngo train"] = [*TRAIN.split(), "--epochs", "1e-9", "--out", folder]
+        ways = {name: partial(run, [sys.executable, *each]) for name, each in commands.items()}
+        seconds = times(ways, options(__doc__))
+    show([{"command": command, "seconds": taken} for command, taken in seconds.items()])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""How long does a training step take, beside plain PyTorch on as many samples?
+
+``one model`` takes a step on one batch of all n·b samples, ``in turn`` a step of n models one after
+another; both use all of torch's threads.
+"""
+
+import torch
+from common import MODELS, Step, options, plain_model, show, stepper, times
+from torch import nn
+
+CASES = (
+    ("mnist_cnn", 10, 32),
+    ("mnist_cnn", 64, 32),
+    ("mnist_cnn", 10, 8),
+    ("cifar10_cnn", 10, 32),
+)
+
+
+def plain(model: str, n: int, b: int, device: str, compiled: bool = False) -> Step:
+    """A step of n models in PyTorch, with batches of b."""
+    inputs = torch.randn(n, b, *MODELS[model].input_shape, device=device)
+    targets = torch.randint(10, (n, b), device=device)
+    modules = [plain_model(model).to(device) for _ in range(n)]
+    optimizers = [torch.optim.SGD(module.parameters(), lr=0.05) for module in modules]
+    if compiled:
+        modules = [torch.compile(module, mode="reduce-overhead") for module in modules]
+
+    def step() -> None:
+        for module, optimizer, x, y in zip(modules, optimizers, inputs, targets, strict=True):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(module(x), y).backward()
+            optimizer.step()
+
+    return step
+
+
+def main() -> None:
+    """Measure the cases one after another."""
+    args = options(__doc__)
+    backends = ("loop", "vmap", "threads" if args.device == "cpu" else "graphs", "auto")
+    for model, n, b in CASES[:1] if args.quick else CASES:
+        case = {"model": model, "n": n, "b": b}
+        ways = {"one model": plain(model, 1, n * b, args.device)}
+        ways["in turn"] = plain(model, n, b, args.device)
+        if args.device == "cuda":
+            ways["one model, torch.compile"] = plain(model, 1, n * b, args.device, compiled=True)
+        for backend in backends[-1:] if args.quick else backends:
+            ways[f"ngo, {backend}"] = stepper(**case, device=args.device, backend=backend).advance
+        ways["complete graph"] = stepper(**case, device=args.device, topology="complete").advance
+        seconds = times(ways, args)
+        show([
+            {**case, "way": way, "samples a second": n * b / taken,
+             "time, of one model's": taken / seconds["one model"]}
+            for way, taken in seconds.items()
+        ])  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

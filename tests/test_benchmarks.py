@@ -1,0 +1,30 @@
+"""Each script of benchmarks/ runs, and prints its table."""
+
+import sys
+
+import pytest
+from conftest import REPOSITORY
+from running import finished, start
+
+TABLES = {
+    "training_step": "| model | n | b | way | samples a second | time, of one model's |",
+    "consensus": "| graph | n | d | way | ms | of a copy's |",
+    "many_workers": "| n | way | ms | of ngo's |",
+    "methods": "| model | way | ms | of ngo's |",
+    "startup": "| command | seconds |",
+    "gpu_check": "| method | device − CPU | resumed − whole |",
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_script_prints_its_table(name):
+    command = [sys.executable, REPOSITORY / f"benchmarks/{name}.py", "--quick", "--device=cpu"]
+    lines = finished(start(command, stdout=-1, text=True)).splitlines()
+    assert lines[0] == TABLES[name]
+    if name == "gpu_check":  # the device is the CPU: no difference
+        assert lines[2:4] == ["| ngo | 0 | 0 |", "| local_sgd | 0 | 0 |"]
+
+
+def test_every_script_is_tried():
+    scripts = {path.stem for path in (REPOSITORY / "benchmarks").glob("*.py")}
+    assert scripts == {*TABLES, "common"}
