@@ -143,10 +143,12 @@ def measurement(
     summary: Summary = lambda table: (),
     columns: Iterable[str] = (),
     cases: Callable[..., Iterable[Case]] | None = None,
+    version: int = 1,
 ) -> Callable[[Measure], Measure]:
     """Register a function as a measurement; the arguments are the fields of ``Measurement``.
 
     With ``columns``, a claim that names another column is refused before anything is trained.
+    ``version`` is raised when its results change.
     """
     if not re.fullmatch("[a-z][a-z0-9]*", name):
         raise UserError(f"measurement: {name!r} is not allowed; use lower-case letters and digits.")
@@ -181,7 +183,7 @@ def measurement(
             tuple(columns),
             cases,
         )
-        MEASUREMENTS.add(name, entry, measure)
+        MEASUREMENTS.add(name, entry, measure, version)
         return measure
 
     return register

@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 
 from ngo.common import versions
-from ngo.common.registry import UserError
 from ngo.data.described import identity
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.paper import PACKAGE

@@ -23,14 +23,14 @@ RESULTS_VERSION = 1
 def results_version(spec: RunSpec) -> str:
     """The numbers and files that decide a run's result, beside its values and the libraries.
 
-    ``1`` for most runs. The numbers of entries follow where they are not 1, by the entry's name,
-    and then 8 hex digits of the bytes of files: of graph files and the like, and of the plugins
-    that registered an entry of the run. For example ``1 clipped=2 files=9c2e1f3a``.
+    ``1`` for most runs. The numbers of entries follow where they are not 1, and then 8 hex digits
+    of the bytes of files: of graph files and the like, and of the plugins that registered an entry
+    of the run. For example ``1 coupling.clipped=2 files=9c2e1f3a``.
     """
     parts, files = [str(RESULTS_VERSION)], dict(named_files(spec.values()))
     for registry, name in sorted(_entries(spec), key=lambda each: (each[0].kind, each[1])):
         number = registry.versions.get(name, 1)
-        parts += [f"{name}={number}"] * (number != 1)
+        parts += [f"{registry.kind}.{name}={number}"] * (number != 1)
         module = registry.definitions.get(name, "").partition(":")[0]
         files |= {each.module: each.path for each in plugins.loaded() if _has(each.module, module)}
     if files:
