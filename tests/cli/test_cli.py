@@ -96,7 +96,7 @@ def test_the_options_of_train_are_in_sections():
 
 
 # Examples that start Snakemake, or need a tier's runs or a minute: their words are checked.
-CHECKED = ("archive", "rebuild", "restore", "carry", "decide", "bench")
+CHECKED = ("archive", "rebuild", "restore", "decide", "bench")
 
 
 def examples(command):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from conftest import CONFIGS, REPOSITORY
 from finished_runs import made_up_run
+from ngo.common.fingerprint import PACKAGE
 from shipped_plans import planned
 
 from ngo.common import versions
 from ngo.common.fields import file
-from ngo.common.fingerprint import PACKAGE
 from ngo.data.partition import partition
 from ngo.pipeline.archives.packed_runs import write_run
 from ngo.pipeline.config_files import read_config

@@ -30,7 +30,6 @@ SECTIONS = {
         "rebuild": "ngo.cli.archive_command",
         "restore": "ngo.cli.restore_command",
         "verify": "ngo.cli.verify_command",
-        "carry": "ngo.cli.carry_command",
     },
     "Develop": {
         "schema": "ngo.cli.fields_command",

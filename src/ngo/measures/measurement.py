@@ -30,7 +30,7 @@ TAKEN = (
     *("data", "partition", "train", "runs", "aggregate", "classes", "notebook", "kernel", "bench"),
     *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads", "warm"),
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
-    *("artefacts", "restore", "verify", "carry", "methods", "describe", "only", "network"),
+    *("artefacts", "restore", "verify", "methods", "describe", "only", "network"),
     *("findings", "mixed_versions", "fields", "schema", "paper", "first_seed", "universes"),
     *("decide", "advise"),
 )

@@ -11,8 +11,8 @@ from runs import run_in, tiny
 from ngo.common.registry import UserError
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.gossip.weights import metropolis_hastings
-from ngo.training.results_version import named_files, results_version
 from ngo.training.resolve import resolve
+from ngo.training.results_version import named_files, results_version
 
 ENDINGS = [".edgelist", ".adjlist", ".graphml", ".gml", ".json"]
 
