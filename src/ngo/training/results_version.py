@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from ngo.common import plugins
 from ngo.common.registry import Registry
@@ -48,7 +49,7 @@ def named_files(values: Mapping[str, object]) -> dict[str, Path]:
     }
 
 
-def _entries(spec: RunSpec) -> Iterator[tuple[Registry, str]]:
+def _entries(spec: RunSpec) -> Iterator[tuple[Registry[Any], str]]:
     """The registered entries that a run names, each with its registry."""
     for name, field in FIELDS.items():
         if field.names is not None and (choice := getattr(spec, name)) in field.names:
