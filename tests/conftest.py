@@ -35,6 +35,10 @@ from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 from ngo.native import pool
 from ngo.theorems.theorem import PARTS
+from ngo.training.virtual.churn import CHURN
+from ngo.training.virtual.clock import CLOCKS
+from ngo.training.virtual.links import LINKS
+from ngo.training.virtual.speeds import SPEEDS
 from verdicts.quantity_registry import QUANTITIES
 
 # No test has a deadline: machines are busy.
@@ -97,12 +101,13 @@ def own_entries(monkeypatch):
     kinds = (METHODS, TOPOLOGIES, COUPLINGS, LOCAL_RULES, LR_SCHEDULES, BACKENDS, MODELS, TASKS)
     registries = (*kinds, COMPRESSIONS, DATASETS, AUGMENTATIONS, PARTITIONS, MEASUREMENTS, DECLARED)
     registries += (ATTACKS, SCHEDULES, DESCRIBED, OWNERS, PARTS, QUANTITIES)
-    before = [(dict(registry), dict(registry.definitions)) for registry in registries]
+    registries += (CLOCKS, SPEEDS, LINKS, CHURN)
+    facts = [mapping for each in registries for mapping in (each, each.definitions, each.versions)]
+    before = [dict(mapping) for mapping in facts]
     yield
-    for registry, (entries, definitions) in zip(registries, before, strict=True):
-        for mapping, kept in ((registry, entries), (registry.definitions, definitions)):
-            mapping.clear()
-            mapping.update(kept)
+    for mapping, kept in zip(facts, before, strict=True):
+        mapping.clear()
+        mapping.update(kept)
 
 
 @pytest.fixture(scope="session")

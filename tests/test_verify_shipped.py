@@ -51,7 +51,7 @@ def test_without_the_data_nothing_is_made_again_and_a_line_says_so(shipped, own,
     )
 
 
-def of_other_code(members, **about):
+def of_another_version(members, **about):
     runs = [
         dataclasses.replace(
             run, record={**run.record, "about": {**run.record["about"], "code": "x"}}
@@ -62,12 +62,18 @@ def of_other_code(members, **about):
     return with_runs({**members, ABOUT: json.dumps(described).encode()}, described, runs)
 
 
-def test_runs_of_other_code_fail_unless_the_archive_is_marked(shipped, own, monkeypatch, tmp_path):
-    assert answer(shipped, of_other_code(own), code=1) == (
-        "FAIL  own.tar: 4 runs of other code; carry it over, or mark it (ngo carry)\n"
+def test_runs_of_another_version_fail_unless_the_archive_is_marked(
+    shipped, own, monkeypatch, tmp_path
+):
+    assert answer(shipped, of_another_version(own), code=1) == (
+        "FAIL  own.tar: 4 runs of another results version; train them again, or mark it "
+        "(--mark-older)\n"
     )
-    told = answer(shipped, of_other_code(own, **{OLDER: "0123abc"}))
-    assert told == "pass  own.tar: marked as made by 0123abc; it has no page\n"
+    older = shipped.older(Archive("own.tar", of_another_version(own)))
+    told = answer(shipped, older)
+    made_by = Archive("own.tar", older).about[OLDER]
+    assert made_by in {run.record["source"] for run in Archive("own.tar", own).runs.values()}
+    assert told == f"pass  own.tar: marked as made by {made_by}; it has no page\n"
     monkeypatch.setattr(shipped, "REPOSITORY", tmp_path)
     monkeypatch.setattr(shipped, "pages_of", lambda *_, **of: ["docs/a.md", "docs/page.md"])
     page = tmp_path / "docs/page.md"
@@ -75,7 +81,7 @@ def test_runs_of_other_code_fail_unless_the_archive_is_marked(shipped, own, monk
     warned = f"# Results\n\n**an earlier revision of the code (0123abc).**\n\n{BEGIN}\n"
     (tmp_path / "docs/a.md").write_text(warned)
     page.write_text(f"# Results\n\n{BEGIN}\n")
-    marked = of_other_code(own, whole=True, **{OLDER: "0123abc"})
+    marked = of_another_version(own, whole=True, **{OLDER: "0123abc"})
     assert "but docs/page.md does not say so" in answer(shipped, marked, code=1)
     page.write_text(warned)
     said = "marked as made by 0123abc, as docs/a.md, docs/page.md say"

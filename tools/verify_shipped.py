@@ -1,13 +1,14 @@
 """Check that the shipped archives verify with the code that ships them.
 
-Every run of an archive must be of the present code, and one short run and one cheap measurement are
-made again. An archive that is marked as made by an earlier revision waits for its runs: the check
-is that the page of its tier says so at its top. A data set that is not here is named, and a run on
-another is taken.
+Every run of an archive must be of the present results version, and one short run and one cheap
+measurement are made again. An archive that is marked as made by an earlier revision waits for its
+runs: the check is that the page of its tier says so at its top. A data set that is not here is
+named, and a run on another is taken.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -17,9 +18,12 @@ from results_page import REPOSITORY
 from ngo.cli.field_options import data_root_option
 from ngo.common.registry import UserError
 from ngo.data import download
-from ngo.pipeline.archives.archive import OLDER, read_archive
+from ngo.pipeline.archives.archive import OLDER, Archive, Members, read_archive, write_archive
 from ngo.pipeline.archives.archive_plan import archived_plan
+from ngo.pipeline.archives.collect import with_runs
 from ngo.pipeline.archives.drawing import Drawn
+from ngo.pipeline.archives.members import ABOUT
+from ngo.pipeline.archives.packed_runs import revisions
 from ngo.pipeline.archives.verification import Verification
 from ngo.pipeline.places import page_of, shipped_metrics
 from ngo.report.contents import text
@@ -31,9 +35,18 @@ CHEAP = ("spectra", "consensus", "rounds")
 
 @click.command()
 @click.argument("archives", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--mark-older",
+    is_flag=True,
+    help="Check nothing; mark ARCHIVES as made by an earlier revision.",
+)
 @data_root_option
-def main(archives: tuple[Path, ...], data_root: Path | None) -> None:
+def main(archives: tuple[Path, ...], mark_older: bool, data_root: Path | None) -> None:
     """Check ARCHIVES, by default those in results/archive and in the folders of papers."""
+    if mark_older:
+        for path in archives:
+            write_archive(path, older(read_archive(path)))
+        return
     shipped = ("results/archive/*.tar", "papers/*/archive/*.tar")
     failed = 0
     for path in archives or sorted(path for each in shipped for path in REPOSITORY.glob(each)):
@@ -60,7 +73,7 @@ def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
     """What became of the checks of an archive that is not marked."""
     if checks.unchecked_runs:
         reasons = ", ".join(f"{count} runs {why}" for why, count in checks.unchecked_runs.items())
-        return [("FAIL", f"{reasons}; train them again")]
+        return [("FAIL", f"{reasons}; train them again, or mark it (--mark-older)")]
     told = [("skip", f"runs on {name}, which is not here") for name in absent(checks, root)]
     drawn = Drawn(shortest(checks, root), cheapest(checks))
     outcomes = [*checks.without_training(), *checks.made_again([drawn])]
@@ -68,6 +81,14 @@ def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
     told += [("FAIL", each) for each in wrong]
     made = [*drawn.runs, *drawn.cases] or ["nothing made again"]
     return [*told, ("pass", ", ".join(made))] if not wrong else told
+
+
+def older(archive: Archive) -> Members:
+    """The members of an archive, marked as made by the revisions that its records name."""
+    runs = list(archive.runs.values())
+    described = {**archive.about, OLDER: revisions(run.record for run in runs)}
+    members = {**archive.members, ABOUT: (json.dumps(described, indent=2) + "\n").encode()}
+    return with_runs(members, described, runs)
 
 
 def marked(about: dict) -> tuple[str, str]:

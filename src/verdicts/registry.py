@@ -90,7 +90,7 @@ class Registry(dict[str, T]):
         # Where each entry is defined, as "module:qualname".
         self.definitions: dict[str, str] = {}
 
-        # The number that is raised when the results of an entry change; 1 where none is stated.
+        # The number of each entry, which is raised when its results change.
         self.versions: dict[str, int] = {}
 
     def __missing__(self, name: object) -> T:
@@ -118,8 +118,7 @@ class Registry(dict[str, T]):
         if name in self and (defined is None or self.definitions.get(name) != defined):
             raise UserError(f"{self.kind}: {name!r} is registered already; choose another name.")
         self[name] = entry
-        if version != 1:
-            self.versions[name] = version
+        self.versions[name] = version
         if defined is not None:
             self.definitions[name] = defined
         return entry

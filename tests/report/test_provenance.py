@@ -4,7 +4,7 @@ from ngo.report.provenance import provenance, seeds, tally
 
 RECORD = {
     "seed": 0, "source": "abc", "device": "cpu", "wall_seconds": 3600,
-    "about": {"code": "f1", "instructions": "AVX2"}, "spec": {"dataset": "mnist"},
+    "about": {"code": "1", "instructions": "AVX2"}, "spec": {"dataset": "mnist"},
     "versions": {"torch": "2.0"},
 }  # fmt: skip
 OTHER = RECORD | {"seed": 1, "source": "", "wall_seconds": 1800, "versions": {"torch": "2.1"}}
@@ -15,7 +15,7 @@ def test_facts_of_runs_that_differ_have_numbers_of_runs():
     assert facts["Runs"] == "3"
     assert facts["Training time"] == "2.50 hours, the sum over runs"
     assert facts["Source revision"] == "abc (2 runs), not recorded (1 run)"
-    assert facts["Code fingerprint"] == "f1"
+    assert facts["Results version"] == "1"
     assert facts["Seeds"] == "0 to 1, 4"
     assert facts["Version of torch"] == "2.0 (2 runs), 2.1 (1 run)"
     assert facts["Config"] == "config/a.yaml"
@@ -38,11 +38,3 @@ def test_no_runs():
     )
     assert tally([{"a": {"b": 1}}, {"a": None}], "a", "b") == "1 (1 run), not recorded (1 run)"
     assert seeds([3, 1, 2, 7, 7]) == "1 to 3, 7"
-
-
-def test_runs_that_were_carried_over_name_the_revision_that_showed_them_unchanged():
-    assert "Shown unchanged with the code of" not in dict(provenance([RECORD], []))
-    entries = [{"carried_at": "mid"}, {"carried_at": "new"}]
-    facts = dict(provenance([RECORD, {**RECORD, "carried": entries}], []))
-    assert facts["Source revision"] == "abc"
-    assert facts["Shown unchanged with the code of"] == "new (1 run), not recorded (1 run)"

@@ -194,7 +194,7 @@ def test_a_field_is_checked_alone():
         "ngo.training.resolve",
         "ngo.training.checks",
         "ngo.training.earlier",
-        "ngo.training.code",
+        "ngo.training.results_version",
         "ngo.gossip.method",
         "ngo.gossip.topology",
         "ngo.gossip.coupling",

@@ -1,61 +1,113 @@
+import re
+
+import networkx as nx
 import pytest
-from ngo.common.fingerprint import reached
-from ngo.training.code import run_fingerprint
 
-from ngo.training import code
+from ngo.common import plugins
+from ngo.data.augmentation import AUGMENTATIONS, augmentation
+from ngo.data.dataset import DATASETS, dataset
+from ngo.data.partition import PARTITIONS, partition
+from ngo.engine.backend import BACKENDS, backend
+from ngo.gossip.attack import ATTACKS, attack
+from ngo.gossip.compression import COMPRESSIONS, compression
+from ngo.gossip.coupling import COUPLINGS, coupling
+from ngo.gossip.local_rule import LOCAL_RULES, local_rule
+from ngo.gossip.lr_schedule import LR_SCHEDULES, lr_schedule
+from ngo.gossip.method import METHODS, method
+from ngo.gossip.schedule import SCHEDULES, schedule
+from ngo.gossip.topology import TOPOLOGIES, topology
+from ngo.measures.measurement import MEASUREMENTS, measurement
+from ngo.models.model import MODELS, model
+from ngo.models.task import TASKS, task
+from ngo.training import results_version as module
 from ngo.training.resolve import resolve
+from ngo.training.results_version import results_version
+from ngo.training.virtual.churn import CHURN, churn
+from ngo.training.virtual.clock import CLOCKS, clock
+from ngo.training.virtual.links import LINKS, links
+from ngo.training.virtual.speeds import SPEEDS, speed
 
-COUPLING = {
-    "ngo.gossip.gossip_step:gossip_step",
-    "ngo.gossip.couplings.power:power",
-    "ngo.gossip.phi:power_",
-    "ngo.gossip.steps.along_edges:step_along_edges",
-    "ngo.native.gossip_step:gossip",
-}
+PLUGIN = """
+from ngo import topology
 
-
-@pytest.fixture
-def code_of(monkeypatch):
-    """A function: the definitions that decide the result of a run."""
-    monkeypatch.setattr(code, "fingerprint", reached)
-    return lambda **values: run_fingerprint(resolve(values))
+@topology("own")
+def own(n):
+    return [(k, k + 1) for k in range(n - 1)]
+"""
 
 
-def test_a_fingerprint_is_16_hex_digits():
-    found = run_fingerprint(resolve({}))
-    assert len(found) == 16
-    assert int(found, 16) >= 0
-    assert run_fingerprint(resolve({"lr": 0.1})) == found  # values are no code
+def of(**values):
+    return results_version(resolve(values))
 
 
-def test_a_run_depends_on_the_entries_that_it_names(code_of):
-    found = code_of(topology="ring", partition="shards", backend="loop")
-    assert {
-        "ngo.training.stepper:Stepper",
-        "ngo.training.loop:Training",
-        "ngo.engine.population:Population",
-        "ngo.gossip.methods.gossip:gossip",
-        "ngo.gossip.local_rules.sgd:sgd",
-        "ngo.gossip.topologies.ring:ring",
-        "ngo.engine.backends.each_worker:loop",
-    } <= found
-    for other in (
-        "methods.delayed", "methods.local_sgd", "topologies.complete", "topologies.random",
-    ):  # fmt: skip
-        assert not any(name.startswith(f"ngo.gossip.{other}:") for name in found)
-    assert not any(name.startswith("ngo.engine.backends.vmap:") for name in found)
-    assert any(name.startswith("ngo.engine.backends.vmap:") for name in code_of(backend="auto"))
+def test_most_runs_have_the_number_of_all(monkeypatch):
+    assert of() == of(method="diloco") == of(clock="waiting", attack="sign_flip") == "1"
+    monkeypatch.setattr(module, "RESULTS_VERSION", 2)
+    assert of() == of(method="diloco") == "2"
 
 
-@pytest.mark.parametrize("method", ["ngo", "gossip", "local_sgd", "delayed", "gossip_until"])
-def test_the_coupling_decides_decentralized_runs(code_of, method):
-    assert code_of(method=method) >= COUPLING
+@pytest.mark.parametrize(
+    ("register", "registry", "needed"),
+    [
+        (dataset, DATASETS, {"train_samples": 4, "input_shape": (1,), "classes": 2}),
+        (model, MODELS, {"input_shape": (1,), "task": "regression"}),
+        (measurement, MEASUREMENTS, {"options": type("No", (), {"__dataclass_fields__": {}})}),
+        *((register, registry, {}) for register, registry in [
+            (augmentation, AUGMENTATIONS), (partition, PARTITIONS), (backend, BACKENDS),
+            (attack, ATTACKS), (compression, COMPRESSIONS), (coupling, COUPLINGS),
+            (local_rule, LOCAL_RULES), (lr_schedule, LR_SCHEDULES), (method, METHODS),
+            (schedule, SCHEDULES), (topology, TOPOLOGIES), (task, TASKS), (churn, CHURN),
+            (clock, CLOCKS), (links, LINKS), (speed, SPEEDS),
+        ]),
+    ],
+)  # fmt: skip
+def test_each_decorator_takes_a_version(register, registry, needed, own_entries):
+    for name, more, wanted in (("one", {}, 1), ("two", {"version": 2}, 2)):
+        register(name, **needed, **more)(lambda n: ())
+        assert registry.versions[name] == wanted
 
 
-def test_the_coupling_decides_no_centralized_run(code_of):
-    assert not code_of(method="centralized") & COUPLING
+def test_the_number_of_an_entry_is_that_of_the_runs_that_name_it(own_entries):
+    def path(n):
+        return [(k, k + 1) for k in range(n - 1)]
+
+    topology("own", version=2)(path)
+    topology("again")(path)
+
+    assert of(topology="own") == "1 topology.own=2"
+    assert of(topology="again") == of() == "1"
+
+    @schedule("own", version=3)
+    def values(share, run):
+        return {}
+
+    assert of(topology="own", schedule="own") == "1 schedule.own=3 topology.own=2"
+    assert of(topology="ring", schedule="own") == "1 schedule.own=3"
 
 
-def test_files_and_records_are_no_part_of_it(code_of):
-    modules = {name.partition(":")[0] for name in code_of()}
-    assert not modules & {"ngo.training.record", "ngo.training.run", "ngo.cli.cli"}
+def test_an_automatic_backend_may_be_any(monkeypatch):
+    monkeypatch.setitem(BACKENDS.versions, "vmap", 4)
+    assert (of(), of(backend="vmap"), of(backend="loop")) == ("1 backend.vmap=4",) * 2 + ("1",)
+
+
+def test_the_bytes_of_a_plugin_are_those_of_the_runs_that_use_it(own_entries, tmp_path):
+    path = tmp_path / "versioned.py"
+    path.write_text(PLUGIN)
+    plugins.load([path])
+    first = of(topology="own")
+    assert re.fullmatch("1 files=[0-9a-f]{8}", first)
+    assert of() == "1"
+    path.write_text(PLUGIN + "# changed\n")
+    assert re.fullmatch("1 files=[0-9a-f]{8}", of(topology="own"))
+    assert of(topology="own") != first
+    assert of() == "1"
+
+
+def test_the_bytes_of_a_graph_are_those_of_the_runs_that_use_it(tmp_path):
+    path, found = tmp_path / "graph.gml", set()
+    for graph in (nx.path_graph(4), nx.cycle_graph(4)):
+        nx.write_gml(graph, path)
+        found.add(of(topology="graph_file", graph=str(path), workers=4))
+        assert of(workers=4) == "1"
+    assert len(found) == 2
+    assert all(re.fullmatch("1 files=[0-9a-f]{8}", each) for each in found)

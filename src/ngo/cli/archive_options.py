@@ -8,23 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from ngo.cli.field_options import data_root_option
-from ngo.cli.parameters import SECONDS, FieldType
-from ngo.common.fields import Field, within
 
 if TYPE_CHECKING:
     from ngo.pipeline.archives.archive import Archive
     from ngo.pipeline.plan import Plan
 
-SEED = FieldType(Field(int, "seed", within(0, 2**63 - 1)))
-
 trust_option = click.option(
     "--trust-plugins", "trusted", is_flag=True, help="Run the plugins that the archive contains."
 )
-
-
-def longest_option(text: str) -> Callable:
-    """The option --longest, a limit on the seconds of a run."""
-    return click.option("--longest", type=SECONDS, metavar="SECONDS", help=text)
 
 
 def plan_options(command: Callable) -> Callable:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ngo.cli.archive_options import SEED, longest_option, plan_of, plan_options
+from ngo.cli.archive_options import plan_of, plan_options
 from ngo.cli.log import LOG
-from ngo.cli.parameters import INPUT, FieldType, threads_option
+from ngo.cli.parameters import INPUT, SECONDS, FieldType, threads_option
 from ngo.common.fields import Field, within
 from ngo.common.registry import UserError
 from ngo.data import download
@@ -18,6 +18,7 @@ from ngo.data import download
 if TYPE_CHECKING:
     from ngo.pipeline.archives.verification import Verification
 
+SEED = FieldType(Field(int, "seed", within(0, 2**63 - 1)))
 SAMPLE = FieldType(Field(int, "runs or cases", within(0, 1_000_000)))
 
 
@@ -41,11 +42,13 @@ SAMPLE = FieldType(Field(int, "runs or cases", within(0, 1_000_000)))
     type=SEED,
     help="Seed of the draw; needed if anything is drawn. Choose it after you have the archive.",
 )
-@longest_option("Draw no run that took longer than this.")
 @click.option(
-    "--other-code",
+    "--longest", type=SECONDS, metavar="SECONDS", help="Draw no run that took longer than this."
+)
+@click.option(
+    "--other-version",
     is_flag=True,
-    help="Also draw runs of other code, and train them with the present code.",
+    help="Also draw runs of another results version, and train them with the present one.",
 )
 @threads_option
 @plan_options
@@ -56,7 +59,7 @@ def verify(
     claims: tuple[str, ...],
     seed: int | None,
     longest: float | None,
-    other_code: bool,
+    other_version: bool,
     threads: int | None,
     trusted: bool,
     data_root: Path | None,
@@ -66,9 +69,9 @@ def verify(
     All runs that its tables need must be there, with the values of the config. The drawn runs are
     trained again, and the drawn cases of measurements are measured again. On the kind of processor
     that made them, they must be the same bit for bit. Elsewhere, the tolerance is the difference
-    between two roundings (docs/archives.md). Runs that other code made are not drawn: check out the
-    revision that made them. With --claim, --sample runs are drawn for each claim. Exit status 1 if
-    a check fails.
+    between two roundings (docs/archives.md). Runs of another results version are not drawn: check
+    out the revision that made them. With --claim, --sample runs are drawn for each claim. Exit
+    status 1 if a check fails.
 
     Check all sums and records of a shipped archive, without training:
       ngo verify results/archive/d2-metrics.tar --sample 0
@@ -82,7 +85,7 @@ def verify(
     read = read_archive(archive)
     root = download.data_root(data_root).resolve()
     planned = plan_of(read, trusted=trusted)
-    checks = Verification(read, planned, root, longest, other_code, threads)
+    checks = Verification(read, planned, root, longest, other_version, threads)
     groups = checks.groups(claims)
     failed = []
     for what, how, fault in checks.without_training():

@@ -128,7 +128,7 @@ def choice(help: str, default: str | tuple[str, ...] | None, names: Registry, **
 
 
 def file(help: str) -> Any:
-    """Declare the path of a file. Its content is part of a run's code fingerprint."""
+    """Declare the path of a file. Its content is part of a run's results version."""
     return _declared(Path, help, None)
 
 

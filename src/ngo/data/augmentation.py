@@ -20,11 +20,14 @@ Augment = Callable[["torch.Tensor", "torch.Generator"], "torch.Tensor"]
 AUGMENTATIONS: Registry[Augment | None] = Registry("augmentation")
 
 
-def augmentation(name: str) -> Callable[[Augment], Augment]:
-    """Register a function that changes a batch of images at random."""
+def augmentation(name: str, *, version: int = 1) -> Callable[[Augment], Augment]:
+    """Register a function that changes a batch of images at random.
+
+    ``version`` is raised when its results change.
+    """
 
     def register(augment: Augment) -> Augment:
-        return AUGMENTATIONS.add(name, augment, augment)
+        return AUGMENTATIONS.add(name, augment, augment, version)
 
     return register
 

@@ -139,6 +139,7 @@ def dataset(
     read_labels: Callable[[Path], np.ndarray] | None = None,
     files: Iterable[str] | Mapping[str, tuple[str, ...]] = (),
     options: Options | None = None,
+    version: int = 1,
     **facts: object,
 ) -> Callable[[Read], Read]:
     """Register the decorated function ``root → Arrays`` as a data set.
@@ -146,6 +147,7 @@ def dataset(
     The arguments are those of ``Source``. Without ``read_labels``, the labels are the training
     targets that the function returns. ``files`` are names, or names with checksums. ``options``
     are new fields of a run, which the function takes as keyword arguments of these names.
+    ``version`` is raised when its results change.
     """
     if not isinstance(files, Mapping):
         files = {file: () for file in files}
@@ -166,7 +168,7 @@ def dataset(
             fields=declare("dataset", name, options),
             **facts,
         )
-        DATASETS.add(name, source, definition=read)
+        DATASETS.add(name, source, definition=read, version=version)
         return read
 
     return register

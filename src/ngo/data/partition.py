@@ -67,15 +67,17 @@ def partition(
     owned: Callable[..., int] = all_samples,
     by_label: bool = False,
     options: Options | None = None,
+    version: int = 1,
 ) -> Callable[[Assign], Assign]:
     """Register the decorated function as a rule. The arguments are those of ``Rule``.
 
-    ``options`` are fields of a run that it adds.
+    ``options`` are fields of a run that it adds. ``version`` is raised when its results change.
     """
 
     def register(assign: Assign) -> Assign:
         declare("partition", name, options)
-        PARTITIONS.add(name, Rule(assign, smallest_share, owned, by_label), definition=assign)
+        entry = Rule(assign, smallest_share, owned, by_label)
+        PARTITIONS.add(name, entry, definition=assign, version=version)
         return assign
 
     return register

@@ -115,12 +115,15 @@ PRECISIONS.add("bfloat16", "bfloat16")
 
 
 def backend(
-    name: str,
+    name: str, *, version: int = 1
 ) -> Callable[[Callable[[Workers], Gradients]], Callable[[Workers], Gradients]]:
-    """Register a function that makes a backend's ``Gradients`` for workers."""
+    """Register a function that makes a backend's ``Gradients`` for workers.
+
+    ``version`` is raised when its results change.
+    """
 
     def register(build: Callable[[Workers], Gradients]) -> Callable[[Workers], Gradients]:
-        return BACKENDS.add(name, build, build)
+        return BACKENDS.add(name, build, build, version)
 
     return register
 

@@ -61,15 +61,16 @@ LIARS: Options = {"liars": whole("number of workers that lie, the last ones", 1,
 
 
 @takes_options
-def attack(name: str, *, options: Options | None = None) -> Callable[[Lie], Lie]:
+def attack(name: str, *, options: Options | None = None, version: int = 1) -> Callable[[Lie], Lie]:
     """Register a lie under the name that configs and commands use (key ``attack``).
 
-    ``options`` are new fields of a run. Every attack has the field ``liars``.
+    ``options`` are new fields of a run. Every attack has the field ``liars``. ``version`` is raised
+    when its results change.
     """
 
     def register(lie: Lie) -> Lie:
         own = declare("attack", name, {**LIARS, **(options or {})})
-        ATTACKS.add(name, Attack(lie, own), lie)
+        ATTACKS.add(name, Attack(lie, own), lie, version)
         return lie
 
     return register

@@ -90,17 +90,18 @@ COMPRESSIONS: Registry[Compression] = Registry("compression")
 
 @takes_options
 def compression(
-    name: str, *, options: Options | None = None
+    name: str, *, options: Options | None = None, version: int = 1
 ) -> Callable[[type[Codec]], type[Codec]]:
     """Register a ``Codec`` under the name that configs and commands use.
 
     C must be a contraction, or error feedback does not converge: E‖C(z) − z‖² ≤ (1 − δ)‖z‖² for a
     δ > 0. ``options`` are new fields of a run; the codec reads them as ``self.run.NAME``.
+    ``version`` is raised when its results change.
     """
 
     def register(codec: type[Codec]) -> type[Codec]:
         fields = declare("compression", name, options)
-        COMPRESSIONS.add(name, Compression(codec, fields), codec)
+        COMPRESSIONS.add(name, Compression(codec, fields), codec, version)
         return codec
 
     return register

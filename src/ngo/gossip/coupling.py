@@ -86,6 +86,7 @@ def coupling(
     matching: bool = False,
     whole: bool = False,
     exact: Callable[..., torch.Tensor | None] | None = None,
+    version: int = 1,
 ) -> Callable[[F], F]:
     """Register an elementwise pull under the name that configs and commands use.
 
@@ -96,12 +97,14 @@ def coupling(
     function is the whole step, as ``Coupling.fast`` is, which moves each worker by all that it
     receives; it need not conserve the mean.
     ``exact`` is ``fast`` by differences of rows, for a ``fast`` that takes weighted sums of them.
+    ``version`` is raised when its results change.
     """
 
     def register(function: F) -> F:
         own = declare("coupling", name, options)
         pull, step = (None, function) if whole else (function, fast)
-        COUPLINGS.add(name, Coupling(pull, (*fields, *own), step, matching, exact), function)
+        entry = Coupling(pull, (*fields, *own), step, matching, exact)
+        COUPLINGS.add(name, entry, function, version)
         return function
 
     return register

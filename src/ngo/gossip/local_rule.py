@@ -46,6 +46,7 @@ def local_rule(
     matrices: int = 0,
     chain: bool = False,
     options: Options | None = None,
+    version: int = 1,
 ) -> Callable[[Descend], Descend]:
     """Register a function that changes ``step.X`` in place, given ``step.G`` and ``step.lr``.
 
@@ -56,14 +57,13 @@ def local_rule(
     With ``chain`` the function changes nothing, and returns the half step as a chain of elementwise
     operations, which takes one pass over memory together with those of the method.
     Methods whose correction is linear in the gradients refuse a rule that is not ``linear``, such
-    as Adam.
+    as Adam. ``version`` is raised when its results change.
     """
 
     def register(descend: Descend) -> Descend:
         fields = declare("local_rule", name, options)
-        LOCAL_RULES.add(
-            name, LocalRule(descend, fields, linear, decoupled_decay, matrices, chain), descend
-        )
+        entry = LocalRule(descend, fields, linear, decoupled_decay, matrices, chain)
+        LOCAL_RULES.add(name, entry, descend, version)
         return descend
 
     return register

@@ -26,15 +26,18 @@ LR_SCHEDULES: Registry[LrSchedule] = Registry("lr_schedule")
 
 
 @takes_options
-def lr_schedule(name: str, *, options: Options | None = None) -> Callable[[Factor], Factor]:
+def lr_schedule(
+    name: str, *, options: Options | None = None, version: int = 1
+) -> Callable[[Factor], Factor]:
     """Register a function ``(share, run)`` → the factor of η, after a share of the run's steps.
 
     The factor must be above 0. ``options`` are new fields of a run, which it reads as ``run.NAME``.
+    ``version`` is raised when its results change.
     """
 
     def register(factor: Factor) -> Factor:
         fields = declare("lr_schedule", name, options)
-        LR_SCHEDULES.add(name, LrSchedule(factor, fields), factor)
+        LR_SCHEDULES.add(name, LrSchedule(factor, fields), factor, version)
         return factor
 
     return register

@@ -93,6 +93,7 @@ def method(
     matrices: int | Callable[..., int] = 1,
     needs_every_message: str = "",
     options: Options | None = None,
+    version: int = 1,
     **fixed: object,
 ) -> Callable[[Update], Update]:
     """Register a method under the name that configs and commands use (key ``method``).
@@ -110,6 +111,7 @@ def method(
     - ``matrices``: how many matrices ``[n, d]`` a step needs beside parameters and gradients, for
       the estimate of a run's memory. The one by default is for the rows after a pull.
     - ``needs_every_message``: why it cannot lose a message, to complete "method 'NAME' …".
+    - ``version``: raised when its results change.
     """
 
     def register(update: Update) -> Update:
@@ -129,7 +131,7 @@ def method(
             matrices=matrices,
             needs_every_message=needs_every_message,
         )
-        METHODS.add(name, entry, update)
+        METHODS.add(name, entry, update, version)
         return update
 
     return register

@@ -49,6 +49,7 @@ def schedule(
     *,
     options: Options | None = None,
     check: Callable[[Any], None] = lambda run: None,
+    version: int = 1,
 ) -> Callable[[Values], Values]:
     """Register a function ``(share, run)`` → values of fields, after a share of the run's steps.
 
@@ -56,11 +57,12 @@ def schedule(
     a field that the mapping lacks keeps the run's own. Every topology that it may name is the value
     of an option that is declared as a choice of ``TOPOLOGIES``. ``check(run)`` raises a UserError
     if the values of options do not go together. ``options`` are new fields of a run.
+    ``version`` is raised when its results change.
     """
 
     def register(values: Values) -> Values:
         fields = declare("schedule", name, options)
-        SCHEDULES.add(name, Schedule(values, fields, check), values)
+        SCHEDULES.add(name, Schedule(values, fields, check), values, version)
         return values
 
     return register

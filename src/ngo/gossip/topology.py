@@ -147,6 +147,7 @@ def topology(
     check: Callable[..., object] | None = None,
     connected: bool = True,
     options: Options | None = None,
+    version: int = 1,
 ) -> Callable[[Callable[..., object]], Callable[..., nx.Graph]]:
     """Register a function ``(n, …) → edges`` under the name that configs and commands use.
 
@@ -173,6 +174,7 @@ def topology(
     the memory of a run is estimated without edges. ``check`` takes the same arguments, and raises a
     UserError if they have no graph. Graphs of a period that together do not connect all workers are
     an error, unless ``connected=False`` declares that this is meant.
+    ``version`` is raised when its results change.
     """
 
     def register(function: Callable[..., object]) -> Callable[..., nx.Graph]:
@@ -180,7 +182,7 @@ def topology(
         arguments = tuple(inspect.signature(function).parameters)[1:]
         facts = {"period": period, "exact": exact, "matching": matching, "density": density}
         entry = Topology(name, function, directed, weighted, arguments, facts, check, connected)
-        TOPOLOGIES.add(name, entry, function)
+        TOPOLOGIES.add(name, entry, function, version)
 
         @wraps(function)
         def graph(n: int, *given: object, **named: object) -> nx.Graph:

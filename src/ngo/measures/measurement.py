@@ -30,7 +30,7 @@ TAKEN = (
     *("data", "partition", "train", "runs", "aggregate", "classes", "notebook", "kernel", "bench"),
     *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads", "warm"),
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
-    *("artefacts", "restore", "verify", "carry", "methods", "describe", "only", "network"),
+    *("artefacts", "restore", "verify", "methods", "describe", "only", "network"),
     *("findings", "mixed_versions", "fields", "schema", "paper", "first_seed", "universes"),
     *("decide", "advise"),
 )
@@ -143,10 +143,12 @@ def measurement(
     summary: Summary = lambda table: (),
     columns: Iterable[str] = (),
     cases: Callable[..., Iterable[Case]] | None = None,
+    version: int = 1,
 ) -> Callable[[Measure], Measure]:
     """Register a function as a measurement; the arguments are the fields of ``Measurement``.
 
     With ``columns``, a claim that names another column is refused before anything is trained.
+    ``version`` is raised when its results change.
     """
     if not re.fullmatch("[a-z][a-z0-9]*", name):
         raise UserError(f"measurement: {name!r} is not allowed; use lower-case letters and digits.")
@@ -181,7 +183,7 @@ def measurement(
             tuple(columns),
             cases,
         )
-        MEASUREMENTS.add(name, entry, measure)
+        MEASUREMENTS.add(name, entry, measure, version)
         return measure
 
     return register

@@ -57,12 +57,16 @@ def model(
     chunk: int = 250,
     cpu_chunk: int | None = None,
     smallest_batch: int = 1,
+    version: int = 1,
 ) -> Callable[[Build], Build]:
-    """Register the decorated function as a model. The arguments are those of ``Model``."""
+    """Register the decorated function as a model. The arguments are those of ``Model``.
+
+    ``version`` is raised when its results change.
+    """
 
     def register(build: Build) -> Build:
         entry = Model(build, input_shape, task, chunk, cpu_chunk, smallest_batch)
-        MODELS.add(name, entry, definition=build)
+        MODELS.add(name, entry, definition=build, version=version)
         return build
 
     return register

@@ -49,14 +49,16 @@ def task(
     batch: MakeBatch | None = None,
     score: PerSample | None = None,
     labelled: bool = True,
+    version: int = 1,
 ) -> Callable[[PerSample], PerSample]:
     """Register the decorated function as the loss of a task. The arguments are those of ``Task``.
 
-    ``batch`` is ``normalised_batch`` by default.
+    ``batch`` is ``normalised_batch`` by default. ``version`` is raised when its results change.
     """
 
     def register(loss: PerSample) -> PerSample:
-        TASKS.add(name, Task(batch or normalised_batch, loss, score, labelled), definition=loss)
+        entry = Task(batch or normalised_batch, loss, score, labelled)
+        TASKS.add(name, entry, definition=loss, version=version)
         return loss
 
     return register

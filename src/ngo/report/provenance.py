@@ -17,10 +17,7 @@ def provenance(
     Where runs differ, each value is followed by the number of runs that have it.
     """
     wall = sum(record["wall_seconds"] for record in records)
-    carried, processor = [], []
-    if any(record.get("carried") for record in records):
-        last = [(record.get("carried") or [{}])[-1] for record in records]
-        carried = [("Shown unchanged with the code of", tally(last, "carried_at"))]
+    processor = []
     if any("processor" in record for record in records):
         processor = [("Processor", tally(records, "processor"))]
     libraries = sorted({name for record in records for name in record.get("versions", {})})
@@ -29,7 +26,6 @@ def provenance(
         ("Training time", f"{wall / 3600:.2f} hours, the sum over runs"),
         ("Source revision", tally(records, "source")),
         ("Results version", tally(records, "about", "code")),
-        *carried,
         ("Device", tally(records, "device")),
         *processor,
         ("Instructions", tally(records, "about", "instructions")),

@@ -142,7 +142,7 @@ def _digests(callers: Mapping[str, object], check: bool = False) -> dict[str, st
 
 
 def _registered(spec: RunSpec) -> Iterator[tuple[str, object]]:
-    """The run's entries that the caller's own code registered: no fingerprint has their code."""
+    """The run's entries that the caller's own code registered: no number stands for it."""
     covered = {"ngo", *(plugin.module.partition(".")[0] for plugin in plugins.loaded())}
     for name, field in FIELDS.items():
         choice = getattr(spec, name)

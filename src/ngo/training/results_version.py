@@ -25,14 +25,14 @@ def results_version(spec: RunSpec, of: Collection[str] | None = None) -> str:
 
     ``1`` for most runs. The numbers of entries follow where they are not 1, by the entry's name,
     and then 8 hex digits of the bytes of files: of graph files and the like, and of the plugins
-    that registered an entry of the run. For example ``1 clipped=2 files=9c2e1f3a``. ``of`` are the
-    fields that count, such as those of a partition; by default all.
+    that registered an entry of the run. For example ``1 coupling.clipped=2 files=9c2e1f3a``. ``of``
+    are the fields that count, such as those of a partition; by default all.
     """
     values = {name: value for name, value in spec.values().items() if of is None or name in of}
     parts, files = [str(RESULTS_VERSION)], dict(named_files(values))
     for registry, name in sorted(_entries(values), key=lambda each: (each[0].kind, each[1])):
         number = registry.versions.get(name, 1)
-        parts += [f"{name}={number}"] * (number != 1)
+        parts += [f"{registry.kind}.{name}={number}"] * (number != 1)
         module = registry.definitions.get(name, "").partition(":")[0]
         files |= {each.module: each.path for each in plugins.loaded() if _has(each.module, module)}
     if files:

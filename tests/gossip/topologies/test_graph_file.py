@@ -6,13 +6,14 @@ import networkx as nx
 import pytest
 import torch
 from graph_files import PATH, matrix, names_in, weighted, written
-from ngo.training.code import named_files, run_fingerprint
+from ngo.training.code import named_files
 from runs import run_in, tiny
 
 from ngo.common.registry import UserError
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.gossip.weights import metropolis_hastings
 from ngo.training.resolve import resolve
+from ngo.training.results_version import named_files, results_version
 
 ENDINGS = [".edgelist", ".adjlist", ".graphml", ".gml", ".json"]
 
@@ -220,15 +221,15 @@ def test_nothing_waits_for_a_pipe(tmp_path):
             resolve({"topology": "graph_file", "graph": str(tmp_path / name), "workers": 3})
 
 
-def test_the_contents_decide_the_fingerprint(tmp_path):
+def test_the_contents_decide_the_results_version(tmp_path):
     path = written(tmp_path, ".gml", PATH)
     spec = resolve({"topology": "graph_file", "graph": path, "workers": 4})
     assert named_files(spec.values()) == {"graph": Path(path)}
     assert named_files(resolve({}).values()) == {}
-    first = run_fingerprint(spec)
-    assert first == run_fingerprint(spec)
+    first = results_version(spec)
+    assert first == results_version(spec)
     written(tmp_path, ".gml", nx.cycle_graph(4))
-    assert run_fingerprint(spec) != first
+    assert results_version(spec) != first
     assert torch.allclose(matrix(path), TOPOLOGIES["ring"].matrix(4).dense())
 
 

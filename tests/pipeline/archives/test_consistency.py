@@ -133,23 +133,23 @@ def test_runs_that_take_too_long_are_not_drawn_and_counted(own):
     assert "verify: no run can be retrained: 4 too long." in out
 
 
-def test_runs_of_other_code_are_not_drawn_and_counted(own, monkeypatch):
-    monkeypatch.setattr("ngo.pipeline.archives.collect.run_fingerprint", lambda spec: "0" * 16)
+def test_runs_of_another_results_version_are_not_drawn_and_counted(own, monkeypatch):
+    monkeypatch.setattr("ngo.pipeline.archives.collect.results_version", lambda spec: "0")
     out = verified(own, "--seed", 0, code=2)
     made_by = next(iter(Archive("own.tar", own).runs.values())).record["source"]
-    told = f"no run can be retrained: 4 of other code. Runs were made by revision {made_by}."
-    assert told in out
-    assert "4 of 4 runs could not be drawn: of other code" in verified(
+    assert "no run can be retrained: 4 of another results version. " in out
+    assert f"Runs were made by revision {made_by}." in out
+    assert "4 of 4 runs could not be drawn: of another results version" in verified(
         own, "--seed", 0, "--sample", 0
     )
 
 
-def test_runs_of_other_code_can_be_trained_with_this_code(own, monkeypatch):
-    monkeypatch.setattr("ngo.pipeline.archives.collect.run_fingerprint", lambda spec: "0" * 16)
-    out = verified(own, "--seed", 0, "--other-code", "--sample", 4)
+def test_runs_of_another_results_version_can_be_trained_all_the_same(own, monkeypatch):
+    monkeypatch.setattr("ngo.pipeline.archives.collect.results_version", lambda spec: "0")
+    out = verified(own, "--seed", 0, "--other-version", "--sample", 4)
     assert "4 of 4 runs retrained" in out
     members, run = forged(own, one_bit)
-    out = verified(members, "--seed", 0, "--other-code", "--sample", 4, code=1)
+    out = verified(members, "--seed", 0, "--other-version", "--sample", 4, code=1)
     assert f"verify: 1 failed, first {run}: V at step" in out
 
 

@@ -57,7 +57,10 @@ def test_an_archive_of_runs_alone_has_nothing_to_rebuild(configs, tmp_path):
     packing = ["--finished", *(f"--config={name}" for name in configs), "--out", "runs.tar"]
     out, planned = ngo("archive", *packing), plan(read_config(configs))
     total, count = len(planned.runs), len(planned.training["figS6"])
-    assert f"runs of the config: {total}, packed: {count}, made by other code: 0, not fin" in out
+    assert (
+        f"runs of the config: {total}, packed: {count}, of another results version: 0, not fin"
+        in out
+    )
     with pytest.raises(UserError, match="has finished runs and no tables or figures"):
         unpack(read_archive("runs.tar"), planned, tmp_path / "shipped")
     assert "leave out 'fig1'" in ngo("archive", "fig1", *packing, code=2)

@@ -1,1 +1,1 @@
-"""Archives of metrics: packed, read, verified, carried over, restored; a file for each."""
+"""Archives of metrics: packed, read, verified, restored; a file for each."""

@@ -11,9 +11,8 @@ from ngo.common import versions
 from ngo.common.registry import UserError, unknown
 from ngo.data.described import identity
 from ngo.pipeline.archives.archive import Members, content_of
-from ngo.pipeline.archives.carried import CARRIED, listed
 from ngo.pipeline.archives.crate import CRATE, WORKFLOW, crate
-from ngo.pipeline.archives.members import ABOUT, named_members
+from ngo.pipeline.archives.members import ABOUT, CARRIED, named_members
 from ngo.pipeline.archives.packed_runs import FinishedRun, is_finished, packed, read_run
 from ngo.pipeline.archives.run_tables import ALL, run_tables
 from ngo.pipeline.config_files import CONFIG, place, read_config
@@ -54,8 +53,8 @@ def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
 def collect_finished(configs: Sequence[Path]) -> tuple[Members, dict[str, int]]:
     """The finished runs of a campaign that may be unfinished, without tables; counts of runs.
 
-    Runs that other code made and unfinished runs are left out. Raises a UserError if no run is
-    left.
+    Runs of another results version and unfinished runs are left out. Raises a UserError if no run
+    is left.
     """
     config, planned, places = _planned(configs)
     finished = [run for run in sorted(planned.runs) if is_finished(RUNS / run)]
@@ -64,14 +63,14 @@ def collect_finished(configs: Sequence[Path]) -> tuple[Members, dict[str, int]]:
     if not runs:
         raise UserError(
             f"archive: none of the {len(planned.runs)} runs of the config is finished here with "
-            "this code."
+            "the present results version."
         )
     data = {f"results/data/{spec.dataset}.json" for spec in planned.runs.values()}
     data = {path for path in data if Path(path).exists()}
     counts = {
         "runs of the config": len(planned.runs),
         "packed": len(runs),
-        "made by other code": len(found) - len(runs),
+        "of another results version": len(found) - len(runs),
         "not finished": len(planned.runs) - len(found),
     }
     about = {"artefacts": [], "whole": False}
@@ -88,12 +87,12 @@ def with_runs(
     kept = {name: value for name, value in members.items() if name not in (CARRIED, CRATE)}
     if not runs:  # measurements only: nothing was trained, and nothing has a date
         return kept
-    kept |= {**packed(runs), **listed(runs)}
+    kept |= packed(runs)
     return {**kept, CRATE: crate(kept, described, [run.record for run in runs])}
 
 
 def of_this_code(run: FinishedRun, spec: RunSpec) -> bool:
-    """Whether ``run`` is the run ``spec``, made by this code and these libraries in one process."""
+    """Whether one process made ``run``, with these libraries, as today's ``spec`` would."""
     same = run.about["code"] == results_version(spec) and not versions.others(run.record)
     return same and has_values(run, spec)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from ngo.pipeline.archives.agreement import unequal_row
 from ngo.pipeline.archives.archive import Archive
-from ngo.pipeline.archives.carried import CARRIED, listed
 from ngo.pipeline.archives.crate import crate_fault
 from ngo.pipeline.archives.packed_runs import FinishedRun
 from ngo.pipeline.archives.run_tables import (
@@ -24,9 +23,6 @@ def faults(archive: Archive, planned: Plan) -> Iterator[tuple[str, str, str | No
     """What was compared without training, how, and the first difference in it, if any."""
     members, runs = archive.members, archive.runs
     yield "provenance", "it has the sums of the files", crate_fault(members, bool(runs))
-    if CARRIED in members or listed(runs.values()):
-        agree = members.get(CARRIED) == listed(runs.values()).get(CARRIED)
-        yield CARRIED, "as in the records", None if agree else "it does not list what they say"
     other = next(filter(None, map(_other_final, runs.values())), None)
     wrong = other or relabelled(archive, planned)
     yield "records", "they have the config's values and the last rows of the runs", wrong

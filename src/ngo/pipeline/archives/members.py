@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ABOUT = "archive.json"
 SUMS = "SHA256SUMS"
 
-#: How runs of older code were shown to be unchanged.
+#: In archives of an earlier version; nothing reads it.
 CARRIED = "carried.json"
 
 _NAME = r"\w[\w.+-]*"
@@ -101,27 +101,27 @@ def named_members(planned: Plan) -> dict[str, Path]:
     Raises a UserError for a file outside the working directory.
     """
     places = deciding_members(planned)
-    places[carried("claims", planned.claims)] = Path(planned.claims)
+    places[inside("claims", planned.claims)] = Path(planned.claims)
     for path in planned.ledger.printed:  # read from the file of claims, which is inside
-        places[carried("claims", str(path))] = path
+        places[inside("claims", str(path))] = path
     registered = registration_path(planned.claims)
     if registered.exists():
-        places[carried("claims", str(registered))] = registered
+        places[inside("claims", str(registered))] = registered
     if planned.findings is not None:
-        places[carried("findings", planned.findings)] = Path(planned.findings)
+        places[inside("findings", planned.findings)] = Path(planned.findings)
     return places
 
 
 def deciding_members(planned: Plan) -> dict[str, Path]:
     """Those of the files that decide runs: plugins, and the files that runs name."""
-    places = {carried("plugins", path): Path(path) for path in planned.plugins}
+    places = {inside("plugins", path): Path(path) for path in planned.plugins}
     for spec in planned.runs.values():
         files = named_files(spec.values())
-        places |= {carried(key, str(path)): path for key, path in files.items()}
+        places |= {inside(key, str(path)): path for key, path in files.items()}
     return places
 
 
-def carried(key: str, file: str) -> str:
+def inside(key: str, file: str) -> str:
     """The name in the archive of a file that the config names under ``key``: that name."""
     path = PurePosixPath(os.path.normpath(file))
     if path.is_absolute() or ".." in path.parts:

@@ -52,12 +52,11 @@ _KINDS: dict[str, tuple] = {
     "processor": (str, NoneType),
     "device": (str,),
     "seed": (int,),
-    "carried": (list, dict),
 }
 
 _PLAIN = (str, int, float, NoneType)
 
-# What ``about`` has: the code, the partition, and what the bits of metrics depend on.
+# What ``about`` has: the results version, the partition, and what the bits of metrics depend on.
 _ABOUT = ("code", "parts", "torch", "device", "instructions", "kernels", "test_samples")
 
 
@@ -192,8 +191,6 @@ def _check(run: FinishedRun) -> None:
         raise ValueError(f"the field {other[0]!r} of {run.id} is of another type")
     if other := [name for name in _ABOUT if not _is(record["about"].get(name, ()), *_PLAIN)]:
         raise ValueError(f"{other[0]!r} of {run.id} is absent, or of another type")
-    if any(not _is(entry, dict, str) for entry in record.get("carried", [])):
-        raise ValueError(f"what carried {run.id} over is of another type")
     if any(type(record[name]) not in (int, NoneType) for name in _SIZE):
         raise ValueError(f"the sizes of {run.id} are no whole numbers")
     if both := sorted(run.columns.keys() & run.facts.keys()):

@@ -37,12 +37,12 @@ class Verification:
         planned: Plan,
         root: Path,
         longest: float | None = None,
-        other_code: bool = False,
+        other_version: bool = False,
         threads: int | None = None,
     ) -> None:
         """``planned`` is the plan of the archive. Data sets are read below ``root``."""
         self.archive, self.runs, self.planned, self._root = archive, archive.runs, planned, root
-        self.names, self.unchecked_runs = drawable(self.runs, planned, longest, other_code)
+        self.names, self.unchecked_runs = drawable(self.runs, planned, longest, other_version)
         found, self.unchecked_tables = measured_tables(archive, planned)
         self._faults = {each.id: each.fault() for each in found}
         self.measured = {each.id: each for each in found if self._faults[each.id] is None}
@@ -95,19 +95,19 @@ class Verification:
 
 
 def drawable(
-    runs: Mapping[str, FinishedRun], planned: Plan, longest: float | None, other_code: bool
+    runs: Mapping[str, FinishedRun], planned: Plan, longest: float | None, other_version: bool
 ) -> tuple[list[str], dict[str, int]]:
     """The runs that can be retrained here, sorted, and how many can't be, by reason.
 
-    Runs of other code are among them if ``other_code``.
+    Runs of another results version are among them if ``other_version``.
     """
-    unchecked = {"not in the archive's config": 0, "of other code": 0, "too long": 0}
+    unchecked = {"not in the archive's config": 0, "of another results version": 0, "too long": 0}
     found = []
     for name, run in sorted(runs.items()):
         if name not in planned.runs:
             unchecked["not in the archive's config"] += 1
-        elif not (other_code or of_this_code(run, planned.runs[name])):
-            unchecked["of other code"] += 1
+        elif not (other_version or of_this_code(run, planned.runs[name])):
+            unchecked["of another results version"] += 1
         elif longest is not None and run.seconds > longest:
             unchecked["too long"] += 1
         else:

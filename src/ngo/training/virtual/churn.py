@@ -30,11 +30,16 @@ CHURN: Registry[ChurnEntry] = Registry("churn")
 
 
 @takes_options
-def churn(name: str, *, options: Options | None = None) -> Callable[[Changes], Changes]:
-    """Register a function ``run`` → each worker's times of leaving, coming, leaving, …"""
+def churn(
+    name: str, *, options: Options | None = None, version: int = 1
+) -> Callable[[Changes], Changes]:
+    """Register a function ``run`` → each worker's times of leaving, coming, leaving, …
+
+    ``version`` is raised when its results change.
+    """
 
     def register(of: Changes) -> Changes:
-        CHURN.add(name, ChurnEntry(of, declare("churn", name, options)), of)
+        CHURN.add(name, ChurnEntry(of, declare("churn", name, options)), of, version)
         return of
 
     return register

@@ -52,11 +52,16 @@ TIME = {
 LOSS = {"message_loss": number("probability that a message is lost", 0.0, below(0, 1))}
 
 
-def clock(name: str, *, options: Options | None = None) -> Callable[[MakeStepper], MakeStepper]:
-    """Register a function that makes the stepper of a run, under a name for the key ``clock``."""
+def clock(
+    name: str, *, options: Options | None = None, version: int = 1
+) -> Callable[[MakeStepper], MakeStepper]:
+    """Register a function that makes the stepper of a run, under a name for the key ``clock``.
+
+    ``version`` is raised when its results change.
+    """
 
     def register(make: MakeStepper) -> MakeStepper:
-        CLOCKS.add(name, Clock(make, declare("clock", name, options)), make)
+        CLOCKS.add(name, Clock(make, declare("clock", name, options)), make, version)
         return make
 
     return register

@@ -40,11 +40,16 @@ UNIFORM = {
 
 
 @takes_options
-def links(name: str, *, options: Options | None = None) -> Callable[[Links], Links]:
-    """Register a function ``run`` → the ``Link`` function of all pairs of workers."""
+def links(
+    name: str, *, options: Options | None = None, version: int = 1
+) -> Callable[[Links], Links]:
+    """Register a function ``run`` → the ``Link`` function of all pairs of workers.
+
+    ``version`` is raised when its results change.
+    """
 
     def register(of: Links) -> Links:
-        LINKS.add(name, LinksEntry(of, declare("links", name, options)), of)
+        LINKS.add(name, LinksEntry(of, declare("links", name, options)), of, version)
         return of
 
     return register

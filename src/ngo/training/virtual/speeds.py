@@ -45,11 +45,16 @@ BLOCK = 64
 
 
 @takes_options
-def speed(name: str, *, options: Options | None = None) -> Callable[[Speed], Speed]:
-    """Register a function ``run`` → the ``Seconds`` of each worker, a function each."""
+def speed(
+    name: str, *, options: Options | None = None, version: int = 1
+) -> Callable[[Speed], Speed]:
+    """Register a function ``run`` → the ``Seconds`` of each worker, a function each.
+
+    ``version`` is raised when its results change.
+    """
 
     def register(of: Speed) -> Speed:
-        SPEEDS.add(name, SpeedEntry(of, declare("speed", name, options)), of)
+        SPEEDS.add(name, SpeedEntry(of, declare("speed", name, options)), of, version)
         return of
 
     return register
