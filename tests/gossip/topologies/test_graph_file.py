@@ -6,7 +6,6 @@ import networkx as nx
 import pytest
 import torch
 from graph_files import PATH, matrix, names_in, weighted, written
-from ngo.training.code import named_files
 from runs import run_in, tiny
 
 from ngo.common.registry import UserError
