@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import pyarrow as pa
 
-from ngo.analysis.universes import Universe, in_universes
 from ngo.cli.parameters import INPUT, configs_option, table_option
 from ngo.common.damaged import removed_if_damaged
 from ngo.common.registry import unknown
-from ngo.pipeline.config_files import read_config
 from ngo.pipeline.places import JOBS
-from ngo.pipeline.plan import plan
+from ngo.training import tidy
+from ngo.training.tidy import read_tidy, write_tidy
 
 
 @click.command()
@@ -30,29 +30,33 @@ def aggregate(
 
     A column tells which versions of the libraries made the runs, if they differ.
     """
-    from ngo.analysis import results
-
     for path in metrics:
         if path.parent.name == JOBS:
             with removed_if_damaged(path):
-                results.read_tidy(path)
-    table = results.aggregate(metrics)
-    if universes is not None:
-        table = in_universes(table, _sampled(universes, configs))
-    results.write(table, out)
-    diverged = table.loc[table["diverged"], "run"].nunique()
-    click.echo(
-        f"{table['run'].nunique()} runs, {len(table)} evaluations, {diverged} diverged → {out}"
-    )
+                read_tidy(path)
+    table = tidy.aggregate(metrics)
+    if universes is None:
+        write_tidy(table, out)
+    else:
+        _write_in_universes(table, universes, configs, out)
+    rows = zip(table["run"].to_pylist(), table["diverged"].to_pylist(), strict=True)
+    diverged = len({run for run, each in rows if each})
+    runs = len(table["run"].unique())
+    click.echo(f"{runs} runs, {len(table)} evaluations, {diverged} diverged → {out}")
 
 
-def _sampled(name: str, configs: tuple[Path, ...]) -> list[Universe]:
-    """The universes of a table of the configs; a UserError if there is no such table."""
+def _write_in_universes(table: pa.Table, name: str, configs: tuple[Path, ...], out: Path) -> None:
+    """Write a table with the columns of its universes; a UserError if there is no such table."""
+    from ngo.analysis.results import write
+    from ngo.analysis.universes import in_universes
+    from ngo.pipeline.config_files import read_config
+    from ngo.pipeline.plan import plan
+
     planned = plan(read_config(configs)) if configs else None
     known = {} if planned is None else planned.universes
     if name not in known:
         raise unknown("universes", name, known)
-    return known[name]
+    write(in_universes(table.to_pandas(), known[name]), out)
 
 
 @click.command()

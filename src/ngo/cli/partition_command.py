@@ -85,7 +85,7 @@ def partition(
 
 def _draw_all(job: Path, key: str, out: Path, root: Path) -> None:
     """Draw the partitions in a file of the workflow."""
-    from ngo.pipeline.jobs import read_job
+    from ngo.pipeline.job_files import read_job
     from ngo.training.partition_file import write
 
     specs = [_spec(fields) for fields in read_job(job, key)["partitions"]]

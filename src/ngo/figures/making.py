@@ -14,7 +14,6 @@ from typing import Any
 import pandas as pd
 
 from ngo.analysis.published import sole_dataset
-from ngo.analysis.results import read_tidy
 from ngo.common.damaged import removed_if_damaged
 from ngo.common.files import write_text
 from ngo.common.registry import UserError
@@ -23,6 +22,7 @@ from ngo.figures.declaration import ANY, Declared, read_declared
 from ngo.figures.style import house_style
 from ngo.figures.tables import save_table
 from ngo.training.evaluation import Evaluation
+from ngo.training.tidy import read_tidy
 
 #: One tidy table, or several by the names of outputs.
 Tables = pd.DataFrame | dict[str, pd.DataFrame]
@@ -155,7 +155,7 @@ def _tidy(given: Any) -> Any:
     if isinstance(given, list):
         return {Path(each).stem: _tidy(each) for each in given}
     with removed_if_damaged(given):
-        return read_tidy(given)
+        return read_tidy(given).to_pandas()
 
 
 def _by_name(made: Any, names: tuple[str, ...]) -> dict[str, Any]:

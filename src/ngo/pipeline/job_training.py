@@ -12,10 +12,11 @@ from functools import partial
 from pathlib import Path
 
 from ngo.common.registry import UserError
-from ngo.pipeline.jobs import read_job
+from ngo.pipeline.job_files import read_job
 from ngo.pipeline.places import RUNS
 from ngo.training import earlier
 from ngo.training.spec import RunSpec
+from ngo.training.tidy import aggregate, write_tidy
 
 LOG = logging.getLogger("ngo")
 
@@ -59,11 +60,9 @@ def train_job(path: Path, key: str, train: Train) -> Path:
     if failed:
         more = f" (and {len(failed) - 1} more runs)" if failed[1:] else ""
         raise UserError(f"{failed[0]}{more}")
-    from ngo.analysis import results
-
     table = path.with_suffix(".parquet")
     files = [RUNS / spec.id / earlier.METRICS for spec in runs]
-    results.write(results.aggregate(files), table)
+    write_tidy(aggregate(files), table)
     return table
 
 

@@ -13,17 +13,14 @@ Light: the workflow imports this module at every start.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from ngo.common import versions
-from ngo.common.registry import UserError
 from ngo.data.described import identity
+from ngo.pipeline.job_files import job_key, job_text
 from ngo.pipeline.places import job_table, tier_folder
 from ngo.pipeline.plan import Plan
 from ngo.pipeline.work import cost, requested_memory
@@ -103,7 +100,7 @@ class Job:
     @cached_property
     def text(self) -> str:
         """The content of its file."""
-        return _text(
+        return job_text(
             combinations=[
                 {
                     "values": {k: v for k, v in each.runs[0].values().items() if k != "seed"},
@@ -120,7 +117,7 @@ class Job:
     @cached_property
     def key(self) -> str:
         """16 hex digits that change when any of its runs is to be made again, or is new."""
-        return digest(self.text)
+        return job_key(self.text)
 
 
 @dataclass(frozen=True)
@@ -144,7 +141,7 @@ class Drawing:
     @cached_property
     def text(self) -> str:
         """The content of its file."""
-        return _text(
+        return job_text(
             partitions=[each.partition_fields for each in self.specs],
             versions=[results_version(each, each.partition_fields) for each in self.specs],
             data=sorted({str(identity(each.dataset)) for each in self.specs}),
@@ -154,7 +151,7 @@ class Drawing:
     @cached_property
     def key(self) -> str:
         """16 hex digits that change when the partitions are to be drawn again."""
-        return digest(self.text)
+        return job_key(self.text)
 
 
 def jobs(plan: Plan) -> dict[str, list[Job]]:
@@ -186,30 +183,6 @@ def drawings(plan: Plan) -> dict[str, Drawing]:
         setting: Drawing(plan.tier, setting, tuple(specs[name] for name in sorted(specs)))
         for setting, specs in plan.drawn.items()
     }
-
-
-def read_job(path: Path, key: str) -> dict[str, Any]:
-    """The content of a job's file; a UserError if it does not have the ``key``."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        text = ""
-    if digest(text) != key:
-        raise UserError(
-            f"job: {str(path)!r} is absent, or was changed after the job was planned; run "
-            "snakemake again."
-        )
-    found: dict[str, Any] = json.loads(text)
-    return found
-
-
-def digest(text: str) -> str:
-    """16 hex digits of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _text(**content: object) -> str:
-    return json.dumps(content, sort_keys=True, indent=1) + "\n"
 
 
 def _groups(plan: Plan) -> Iterator[tuple[str, str, list[Combination]]]:

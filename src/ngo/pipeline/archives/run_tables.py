@@ -9,6 +9,8 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Mapping
 
+from pyarrow import parquet
+
 from ngo.analysis.universes import in_universes
 from ngo.common.registry import UserError, in_a_line
 from ngo.pipeline.archives import limits
@@ -18,6 +20,7 @@ from ngo.pipeline.places import tidy_table
 from ngo.pipeline.plan import Plan
 from ngo.training.earlier import difference
 from ngo.training.spec import RunSpec
+from ngo.training.tidy import joined
 
 ALL = "runs"
 """The name of the tidy table of all runs."""
@@ -108,13 +111,13 @@ def _texts(values: Mapping[str, object]) -> int:
 
 
 def _joined(archive: Archive, planned: Plan, name: str) -> bytes:
-    from ngo.analysis import results
-
     runs = [archive.runs[spec.id] for spec in specs_of(planned, name)]
     each = [(run.columns, run.facts, run.record) for run in runs]
-    table = results.joined(each)
+    table = joined(each)
     universes = planned.universes.get(name)
     file = io.BytesIO()
-    whole = table if universes is None else in_universes(table, universes)
-    whole.to_parquet(file, index=False)
+    if universes is None:
+        parquet.write_table(table, file)
+    else:
+        in_universes(table.to_pandas(), universes).to_parquet(file, index=False)
     return file.getvalue()

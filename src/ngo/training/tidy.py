@@ -1,0 +1,140 @@
+"""Tidy tables of the metrics of many runs: one row per evaluation, with all fields of its run.
+
+They are pyarrow's, since every job makes one and pandas takes longer to import than to do this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from ngo.common import versions
+from ngo.common.columns import read_columns
+from ngo.common.files import atomic_file
+from ngo.common.registry import UserError, in_a_line
+from ngo.training.earlier import record_of
+
+SECONDS = "seconds"
+"""A column that older versions wrote."""
+
+Columns = Mapping[str, np.ndarray]
+"""The columns of a run's metrics by name, with one value for every evaluation."""
+
+Facts = Mapping[str, object]
+"""What a run's rows have in common: its id, its fields and its sizes."""
+
+
+def aggregate(files: Iterable[str | Path]) -> pa.Table:
+    """Join the metrics files of runs, with the records next to them, and tidy tables of runs.
+
+    The table is that of ``joined``. Raises a UserError if a run occurs in two metrics files; of a
+    run that several tables have, the first counts.
+    """
+    runs, tables = [], []
+    seen: dict[object, str | Path] = {}
+    for path in files:
+        if is_tidy(path):
+            tables.append(read_tidy(path))
+            continue
+        columns, facts = read_columns(path, "metrics", ("step", "diverged"), ("run",))
+        if (run := facts["run"]) in seen:
+            raise UserError(
+                f"metrics: the run {run} is in {str(seen[run])!r} and in {str(path)!r}; name one."
+            )
+        seen[run] = path
+        runs.append((columns, facts, record_of(Path(path).parent)))
+    if not runs and not tables:
+        raise UserError("metrics: no files given; name at least one.")
+    return _together([*tables, *([joined(runs)] if runs else [])])
+
+
+def joined(runs: Sequence[tuple[Columns, Facts, Mapping]]) -> pa.Table:
+    """One tidy table of the columns, the facts and the record of each run, by run and step.
+
+    If the records say that different versions of a library made the runs, the table has a column
+    ``versions``.
+    """
+    made_with = _different_versions(record for _, _, record in runs)
+    tables = []
+    for k, (columns, facts, _) in enumerate(runs):
+        kept = {name: pa.array(each) for name, each in columns.items() if name != SECONDS}
+        told = {**facts, **({"versions": made_with[k]} if made_with else {})}
+        n = len(kept["step"])
+        tables.append(pa.table({**kept, **{name: _repeated(told[name], n) for name in told}}))
+    return _together(tables)
+
+
+def write_tidy(table: pa.Table, path: str | Path) -> None:
+    """Write a tidy table as parquet."""
+    with atomic_file(path) as temporary:
+        parquet.write_table(table, temporary)
+
+
+def is_tidy(path: str | Path) -> bool:
+    """Whether a parquet file is a tidy table, and not one of a run or a partition."""
+    try:
+        return b"ngo" not in (parquet.read_schema(path).metadata or {})
+    except (pa.ArrowException, OSError):
+        return False
+
+
+def read_tidy(path: str | Path) -> pa.Table:
+    """The tidy table in a file; a UserError for one that can't be read."""
+    try:
+        return parquet.ParquetFile(path).read()
+    except FileNotFoundError:
+        raise UserError(f"table: {str(path)!r} does not exist.") from None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UserError(f"table: {str(path)!r} is damaged: {in_a_line(error)}.") from None
+
+
+def _together(tables: Sequence[pa.Table]) -> pa.Table:
+    """The rows of all tables by run and step, each run from the first table that has it.
+
+    Columns are in the order of their names, behind ``run`` and ``step``: neither it nor their types
+    depend on how runs are divided into tables.
+    """
+    seen: set[str] = set()
+    kept = []
+    for table in tables:
+        runs = set(table["run"].unique().to_pylist())
+        if runs & seen:
+            known = pa.array(sorted(runs & seen))
+            table = table.filter(pc.invert(pc.is_in(table["run"], value_set=known)))
+        seen |= runs
+        kept.append(_without_empty(table))
+    whole = pa.concat_tables(kept, promote_options="permissive").replace_schema_metadata()
+    names = {name for table in tables for name in table.column_names}
+    for name in names - set(whole.column_names):  # of no run is there a value
+        whole = whole.append_column(name, pa.nulls(len(whole), pa.float64()))
+    order = ["run", "step", *sorted(names - {"run", "step"})]
+    return whole.select(order).sort_by([("run", "ascending"), ("step", "ascending")])
+
+
+def _without_empty(table: pa.Table) -> pa.Table:
+    """Without the columns that have no value: they have no say in a type."""
+    return table.select([n for n in table.column_names if table[n].null_count < len(table)])
+
+
+def _repeated(value: object, n: int) -> pa.Array:
+    return pa.nulls(n) if value is None else pa.array([value] * n)
+
+
+def _different_versions(records: Iterable[Mapping]) -> list[str]:
+    """For each record, the versions of the libraries in which they differ: ``torch 2.14.0``.
+
+    Empty if they do not differ. An empty record differs from none.
+    """
+    recorded = [versions.recorded(record) for record in records]
+    known = {name: {each.get(name) for each in recorded} for name in versions.LIBRARIES}
+    differ = [name for name, found in known.items() if len(found - {None}) > 1]
+    if not differ:
+        return []
+    return [
+        ", ".join(f"{name} {found.get(name, 'unknown')}" for name in differ) for found in recorded
+    ]
