@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import yaml
 from conftest import REPOSITORY
-from ngo.training.code import run_fingerprint
 
 from ngo.common import versions
 from ngo.data.partition import Parts, parts_digest
@@ -14,6 +13,7 @@ from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.archives.packed_runs import FinishedRun
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
+from ngo.training.results_version import results_version
 
 CAMPAIGN = {
     "tier": "test",
@@ -46,7 +46,7 @@ def made_up_run(spec, parts: Parts = (), *, rows=3, **record):
     }
     final = {name: float(column[-1]) for name, column in columns.items()}
     about = {
-        "run": spec.id, "version": "1", "code": run_fingerprint(spec), "torch": "2.0",
+        "run": spec.id, "version": "1", "code": results_version(spec), "torch": "2.0",
         "device": "cpu (x86_64, linux)", "instructions": "AVX2", "kernels": "kernels-1",
         "snapshots": [], "parts": parts_digest(parts), "distributed": None,
         "test_samples": 360,

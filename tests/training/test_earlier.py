@@ -82,13 +82,12 @@ def test_the_same_run_is_trained_once(asked, tmp_path):
     assert steps == list(range(1, 31))
 
 
-def test_a_finished_run_by_other_code_says_so(tmp_path, monkeypatch):
+def test_a_finished_run_of_another_results_version_says_so(tmp_path, monkeypatch):
     run_in(tiny(), tmp_path)
-    monkeypatch.setattr(record, "run_fingerprint", lambda spec: "new")
+    monkeypatch.setattr(record, "results_version", lambda spec: "new")
     (line,) = run_in(tiny(), tmp_path, progress=pytest.fail)
     assert re.fullmatch(
-        "already finished in '.*', made with code '[0-9a-f]{16}' and not 'new'; --overwrite trains "
-        "it again",
+        "already finished in '.*', made with code '1' and not 'new'; --overwrite trains it again",
         line,
     )
 

@@ -87,11 +87,11 @@ def test_the_backend_of_a_checkpoint_is_kept(tmp_path, monkeypatch):
 def test_another_runs_checkpoint_is_replaced_only_by_overwrite(
     change, how, named, tmp_path, monkeypatch
 ):
-    """Also if it is made by other code, which alone would be no reason."""
+    """Also if it is of another results version, which alone would be no reason."""
     first, second = tiny(), tiny(**change)
     path = interrupted(first, tmp_path / "run")
     kept = path.read_bytes()
-    monkeypatch.setattr(record, "run_fingerprint", lambda spec: "new")
+    monkeypatch.setattr(record, "results_version", lambda spec: "new")
     message = (
         f"out: '.*/run' holds a checkpoint of the run {first.id}, with {named}; choose another "
         f"folder, or train over it with --overwrite."
@@ -114,7 +114,7 @@ def test_another_runs_checkpoint_is_replaced_only_by_overwrite(
     ("how", "named"),
     [
         ((checkpoint, "LAYOUT", 0), f"layout {checkpoint.LAYOUT} and not 0"),
-        ((record, "run_fingerprint", lambda spec: "new"), "code '[0-9a-f]{16}' and not 'new'"),
+        ((record, "results_version", lambda spec: "new"), "code '1' and not 'new'"),
         ((torch, "__version__", "0.4"), f"torch '{re.escape(torch.__version__)}' and not '0.4'"),
         ((record, "_device_name", lambda device: "abacus"), "device 'cpu .*' and not 'abacus'"),
     ],

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -158,7 +159,10 @@ class Drawing:
 
 
 def jobs(plan: Plan) -> dict[str, list[Job]]:
-    """The jobs of each experiment of a plan."""
+    """The jobs of each experiment of a plan.
+
+    Raises a UserError for a setting that is named like a part of another.
+    """
     limit = LIMIT
     groups = list(_groups(plan))
     while True:
@@ -177,6 +181,9 @@ def jobs(plan: Plan) -> dict[str, list[Job]]:
                 ids = {spec.id for one in each for spec in one.runs}
                 kept = {run: steps for run, steps in plan.snapshots.items() if run in ids}
                 made[experiment].append(Job(name, plan.tier, experiment, setting, each, kept))
+    names = Counter(job.name for each in made.values() for job in each)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise UserError(f"settings: two jobs have the name {twice[0]!r}; rename a setting.")
     return made
 
 

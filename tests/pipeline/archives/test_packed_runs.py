@@ -117,7 +117,6 @@ def test_members_that_do_not_fit_are_refused():
      {"final": {"V": []}}, {"versions": {"ngo": "1"}}, {"started": "today"}, {"wall_seconds": "1"},
      {"evaluation_seconds": []}, {"evaluation_seconds": ["1"]}, {"parameters": "many"},
      {"source": 1}, {"seed": None}, {"id": "metrics.parquet"}, {"spec": {"V": 1}},
-     {"carried": [1]}, {"carried": [{"to": {}}]},
      {"about": {**made_up_run(SPECS[0]).record["about"], "torch": {}}}],
 )  # fmt: skip
 def test_a_record_of_other_values_is_refused(change):

@@ -94,7 +94,7 @@ def with_code(run: FinishedRun, code):
 
 
 def test_runs_of_other_code_are_not_restored(own, tmp_path, monkeypatch):
-    monkeypatch.setattr("ngo.pipeline.archives.collect.run_fingerprint", lambda spec: "0" * 16)
+    monkeypatch.setattr("ngo.pipeline.archives.collect.results_version", lambda spec: "0")
     found = restore(own[0], tmp_path)
     assert found.line == (
         "0 runs restored, 4 of other code; 4 of the test tier's runs left to train"
