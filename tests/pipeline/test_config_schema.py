@@ -66,7 +66,6 @@ def test_every_key_is_explained():
         ("seeds", [1.0], "seeds[0]: 1.0 is not allowed; it must be a whole number, 0 or more."),
         ("tier", None, "tier: None is not allowed; it must be a name of a-z, 0-9, _ and -."),
         ("tier", "x\n", "tier: 'x\\n' is not allowed; it must be a name of a-z, 0-9, _ and -."),
-        ("warm", "yes", "warm: 'yes' is not allowed; it must be true or false."),
         ("defaults", [], "defaults: [] is not allowed; it must be a mapping of keys to values."),
         (
             "training.fig2.snapshots",
@@ -103,8 +102,8 @@ def test_every_key_is_explained():
         ),
         ("threads", 10**6, "threads: 1000000 is not allowed; it must be a whole number, 1 or more, "
          "1024 or less."),
-        ("runs_per_gpu", 10**6, "runs_per_gpu: 1000000 is not allowed; it must be a whole number, "
-         "1 or more, 1024 or less."),
+        ("seeds_per_job", 0, "seeds_per_job: 0 is not allowed; it must be a whole number, "
+         "1 or more, 1000000 or less."),
         ("device", "gpu", "device: 'gpu' is unknown; allowed: auto, cpu, cuda. Did you mean "
          "'cuda'?"),
     ],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -92,7 +93,7 @@ def read(path: str | Path, spec: RunSpec) -> Parts:
     """The parts in a partition file; a UserError if it has not the partition of ``spec``."""
     wanted = spec.partition_fields
 
-    def group(facts: dict) -> int:
+    def group(facts: dict[str, Any]) -> int:
         given = [dict(each) for each in facts["partitions"]]
         if wanted in given:
             return given.index(wanted)
