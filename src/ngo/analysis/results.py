@@ -24,6 +24,9 @@ from ngo.training.spec import digest
 
 STARTED = "started"
 
+NEEDED = ("step", "diverged")
+"""The columns that the metrics of each run have."""
+
 SECONDS = "seconds"
 """A column that older versions wrote."""
 
@@ -45,8 +48,10 @@ def aggregate(files: Iterable[str | Path]) -> pd.DataFrame:
     for path in files:
         if is_tidy(path):
             tables.append(read_tidy(path))
+            if not {"run", *NEEDED} <= {*tables[-1]}:
+                raise UserError(f"metrics: {str(path)!r} is the wrong file: no metrics of runs.")
             continue
-        columns, facts = read_columns(path, "metrics", ("step", "diverged"), ("run",))
+        columns, facts = read_columns(path, "metrics", NEEDED, ("run",))
         if (run := facts["run"]) in seen:
             raise UserError(
                 f"metrics: the run {run} is in {str(seen[run])!r} and in {str(path)!r}; name one."

@@ -94,10 +94,10 @@ def read(path: str | Path, spec: RunSpec) -> Parts:
     wanted = spec.partition_fields
 
     def group(facts: dict[str, Any]) -> int:
-        given = [dict(each) for each in facts["partitions"]]
+        given = facts["partitions"] if isinstance(facts["partitions"], list) else []
         if wanted in given:
             return given.index(wanted)
-        its = given[0] if given else {}
+        its = given[0] if given and isinstance(given[0], dict) else {}
         name = next((name for name in wanted if its.get(name) != wanted[name]), "seed")
         raise UserError(
             f"partition-file: {str(path)!r} is of {name} {its.get(name)!r}, but the run is of "
