@@ -2,10 +2,11 @@
 
 import json
 
+from ngo.training.code import run_fingerprint
+
 from ngo.bench.kinds import kind_of
 from ngo.bench.run_costs import Cost, Costs
 from ngo.pipeline.work import Recorded
-from ngo.training.results_version import results_version
 
 
 def made_up(seconds=10.0, evaluating=2.0, *, steps=10**9, code="", test_samples=359):
@@ -20,7 +21,7 @@ def write(results, spec, *, seconds, evaluating, steps, code=None, test_samples=
         "evaluation_seconds": [seconds / 2, seconds],
         "seconds_evaluating": evaluating,
         "final": {"step": steps},
-        "about": {"code": code or results_version(spec), "test_samples": test_samples},
+        "about": {"code": code or run_fingerprint(spec), "test_samples": test_samples},
     }
     (folder / "run.json").write_text(json.dumps(record))
     (folder / "metrics.parquet").touch()

@@ -1,17 +1,8 @@
 import pytest
-from configs import config_of, plan_of
 from conftest import REPOSITORY
 
 from ngo.common.registry import UserError
-from ngo.pipeline.config_files import (
-    CONFIG,
-    GONE,
-    place,
-    read_config,
-    seeds_overlay,
-    tiers,
-    without_gone,
-)
+from ngo.pipeline.config_files import CONFIG, place, read_config, seeds_overlay, tiers
 
 
 def test_an_overlay_of_added_seeds_is_no_tier(tmp_path):
@@ -99,13 +90,3 @@ def test_a_clone_may_be_named_papers(tmp_path):
     clone = tmp_path / "papers"
     assert place(clone / "config/laptop.yaml") == "config/laptop.yaml"
     assert place(clone / "papers/d2/config.yaml") == "papers/d2/config.yaml"
-
-
-@pytest.mark.parametrize("key", GONE)
-def test_a_key_of_an_earlier_release_is_told_in_a_line_and_works(key, caplog):
-    config = config_of()
-    for value in (True, 3, "tell"):
-        caplog.clear()
-        assert plan_of({**config, key: value}) == plan_of(config)
-        assert caplog.messages == [f"note: config: {key} is no key any more: {GONE[key]}"]
-    assert without_gone({**config, **dict.fromkeys(GONE)}) == config

@@ -10,6 +10,7 @@ from ngo.common.fields import above, number
 from ngo.common.registry import UserError
 from ngo.gossip.coupling import coupling
 from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline.config_files import GONE, without_gone
 from ngo.pipeline.config_schema import config_schema, overlay_schema
 from ngo.training.spec import FIELDS
 
@@ -127,3 +128,13 @@ def test_whatever_stands_in_a_config_is_told_in_a_line(value):
             plan_of(changed(place, value))
         assert "\n" not in str(error.value)
         assert len(str(error.value)) < 2000  # the names of all fields, and a value cut short
+
+
+@pytest.mark.parametrize("key", GONE)
+def test_a_key_of_an_earlier_release_is_told_in_a_line_and_works(key, caplog):
+    config = config_of()
+    for value in (True, 3, "tell"):
+        caplog.clear()
+        assert plan_of({**config, key: value}) == plan_of(config)
+        assert caplog.messages == [f"note: config: {key} is no key any more: {GONE[key]}"]
+    assert without_gone({**config, **dict.fromkeys(GONE)}) == config
