@@ -1,8 +1,12 @@
+import math
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import digits_run
+from runs import digits_run, tiny
 
+from ngo.data.dataset import DATASETS
 from ngo.pipeline.work import cost, evaluation_count, models, requested_memory, work
 from ngo.training.evaluation import evaluation_steps
 
@@ -61,7 +65,7 @@ def test_evaluations_are_counted_as_the_loop_makes_them(epochs, eval_every, work
 
 
 def test_a_run_costs_its_samples_and_a_third_of_its_evaluated_images_in_size_of_mnist():
-    spec = digits_run(eval_images=100)
-    done = work(spec)
-    assert cost(spec) == pytest.approx((done.samples + done.images / 3) * 64 / 784)
-    assert cost(digits_run(seed=7, eval_images=100)) == cost(spec)
+    for spec in (digits_run(eval_images=100), tiny()):
+        done, size = work(spec), math.prod(DATASETS[spec.dataset].input_shape) / 784
+        assert cost(spec) == pytest.approx((done.samples + done.images / 3) * size)
+        assert cost(replace(spec, seed=7)) == cost(spec)
