@@ -31,7 +31,7 @@ def experiments(configs):
     """The runs of each experiment, with ``SEEDS`` in place of the seeds of the config."""
     config = read_config(configs)
     return {
-        name: training_runs(f"training.{name}", config, {**entry, "seeds": list(SEEDS)})
+        name: list(training_runs(f"training.{name}", config, {**entry, "seeds": list(SEEDS)}))
         for name, entry in config["training"].items()
     }
 

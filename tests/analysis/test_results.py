@@ -2,15 +2,21 @@
 
 import io
 import json
+import tempfile
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from runs import digits_run
 
 from ngo.analysis import results
 from ngo.common.columns import write_columns
 from ngo.common.registry import UserError
+from ngo.training import partition_file
 
 
 def test_aggregate_joins_runs_and_their_facts(tmp_path):
@@ -40,21 +46,22 @@ def test_aggregate_joins_runs_and_their_facts(tmp_path):
 
 
 def test_files_of_others_are_refused(tmp_path):
-    def refused(name, reason):
-        for read, key in ((results.aggregate, "metrics"), (results.class_counts, "partitions")):
+    def refused(name, *reasons):
+        both = (results.aggregate, "metrics"), (results.class_counts, "partitions")
+        for (read, key), reason in zip(both, 2 * reasons, strict=False):
             with pytest.raises(UserError, match=f"{key}: .*{name}' is the wrong file.*{reason}"):
                 read([tmp_path / name])
 
     (tmp_path / "text").write_text("no parquet")
     refused("text", "Parquet magic bytes")
     pd.DataFrame({"step": [0]}).to_parquet(tmp_path / "foreign")
-    refused("foreign", "ngo did not write it")
+    refused("foreign", "no metrics of runs", "ngo did not write it")
     write_columns(tmp_path / "ours", {"x": [0]}, {"x": 1})
-    refused("ours", "its metadata has no '(run|dataset)'")
-    write_columns(tmp_path / "half", {"x": [0]}, {"run": "a", "dataset": "digits", "workers": 2})
+    refused("ours", "its metadata has no '(run|partitions)'")
+    write_columns(tmp_path / "half", {"x": [0]}, {"run": "a", "partitions": []})
     refused("half", "it has no column '(step|worker)'")
     facts, table = {"dataset": "sine", "workers": 1}, {"worker": [0], "sample": [0], "label": [0]}
-    write_columns(tmp_path / "sine", table, facts)
+    write_columns(tmp_path / "sine", table, {"partitions": [facts]})
     with pytest.raises(UserError, match="partitions: .*sine' partitions data without classes"):
         results.class_counts([tmp_path / "sine"])
 
@@ -72,10 +79,21 @@ def test_a_table_is_written_as_parquet(tmp_path):
 
 def test_classes_are_counted_with_zeros(tmp_path):
     table = {"worker": [0, 0, 1], "sample": [0, 1, 2], "label": [3, 3, 9]}
-    write_columns(tmp_path / "p", table, {"dataset": "digits", "workers": 2})
+    facts = {"dataset": "digits", "workers": 2}
+    write_columns(tmp_path / "p", table, {"partitions": [facts]})
     counts = results.class_counts([tmp_path / "p"]).set_index(["worker", "label"])["samples"]
     assert len(counts) == 2 * 10
     assert (counts[0, 3], counts[1, 9], counts.sum()) == (2, 1, 3)
+
+
+def test_of_a_file_with_several_partitions_those_with_an_id_are_counted(tmp_path):
+    specs = [digits_run(seed=seed) for seed in (5, 6, 7)]
+    partition_file.write(tmp_path / "p", specs, tmp_path)
+    all_of_them = results.class_counts([tmp_path / "p"])
+    assert set(all_of_them["seed"]) == {5, 6, 7}
+    kept = results.class_counts([tmp_path / "p"], [each.partition_id for each in specs[1:]])
+    assert set(kept["seed"]) == {6, 7}
+    assert kept["samples"].sum() == 2 * 1437
 
 
 def made_with(folder, name, **versions):
@@ -88,27 +106,23 @@ def made_with(folder, name, **versions):
     return path
 
 
-def test_runs_that_different_versions_made_are_refused_or_told_apart(tmp_path):
+def test_runs_that_different_versions_made_are_told_apart(tmp_path):
     files = [
         made_with(tmp_path, "a", torch="2.14.0+cu1", numpy="2.0"),
         made_with(tmp_path, "b", torch="2.15.0", numpy="2.0"),
         made_with(tmp_path, "c", torch="2.15.0+cpu"),
     ]
-    with pytest.raises(UserError) as told:
-        results.aggregate(files)
-    assert str(told.value) == (
-        "metrics: different versions made the runs: torch 2.15.0 (2 runs), torch 2.14.0 (1 run); "
-        "train them again with one version, or have tables say it (mixed_versions: tell in the "
-        "config)."
-    )
-    table = results.aggregate(files, "tell")
-    assert table.groupby("run")["versions"].unique().str[0].to_dict() == {
-        "a": "torch 2.14.0", "b": "torch 2.15.0", "c": "torch 2.15.0"
+    table = results.aggregate(files)
+    told = {"a": "torch 2.14.0", "b": "torch 2.15.0", "c": "torch 2.15.0"}
+    assert table.groupby("run")["versions"].unique().str[0].to_dict() == told
+    results.write(table, tmp_path / "both")
+    again = results.aggregate([tmp_path / "both", made_with(tmp_path, "d", torch="2.15.0")])
+    assert dict(zip(again["run"], again["versions"].fillna("none"), strict=True)) == {
+        **told, "d": "none"
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("mixed", ["refuse", "tell"])
-def test_runs_of_one_version_or_of_unknown_ones_have_no_column_of_versions(tmp_path, mixed):
+def test_runs_of_one_version_or_of_unknown_ones_have_no_column_of_versions(tmp_path):
     files = [
         made_with(tmp_path, "a", torch="2.15.0"),
         made_with(tmp_path, "b", torch="2.15.0+cpu"),
@@ -117,7 +131,7 @@ def test_runs_of_one_version_or_of_unknown_ones_have_no_column_of_versions(tmp_p
     (tmp_path / "d").mkdir()
     damaged = made_with(tmp_path / "d", "d")
     damaged.with_name("run.json").write_text("[1")
-    assert "versions" not in results.aggregate([*files, damaged], mixed)
+    assert "versions" not in results.aggregate([*files, damaged])
 
 
 def test_a_measured_table_says_when_it_was_started_in_no_column(tmp_path):
@@ -133,7 +147,8 @@ def test_a_measured_table_says_when_it_was_started_in_no_column(tmp_path):
 def in_turn(runs):
     """The same table by pandas, one run after the other."""
     tables = [pd.DataFrame({**facts, **columns}) for columns, facts, _ in runs]
-    names = list(dict.fromkeys(name for table in tables for name in table))
+    names = {name for table in tables for name in table} - {"run", "step"}
+    names = ["run", "step", *sorted(names)]
     whole = pd.concat([table.dropna(axis=1, how="all") for table in tables], ignore_index=True)
     return whole.reindex(columns=names).sort_values(["run", "step"], ignore_index=True)
 
@@ -158,3 +173,51 @@ def test_runs_of_different_columns_and_facts_are_joined_as_pandas_does():
     assert list(table["run"]) == ["a", "a", "b", "b", "c", "c"]
     assert list(table["step"]) == [0, 5] * 3
     assert list(table["count"].dropna()) == [2, 1]
+
+
+COLUMNS = {
+    "loss": [0.5, np.nan], "empty": [np.nan, np.nan], "count": [1, 2], "met": [True, False],
+    "V": [0.0, -0.0],
+}  # fmt: skip
+FACTS = {
+    "p": [1, 0.75, None], "u": [None], "workers": [4, 16], "graph": ["ring", "é", None],
+    "exact": [True, None], "delay": [None, 3],
+}  # fmt: skip
+RUNS = st.tuples(
+    st.sets(st.sampled_from(sorted(COLUMNS))),
+    st.fixed_dictionaries({}, optional={k: st.sampled_from(each) for k, each in FACTS.items()}),
+    st.sampled_from("abc"),
+)
+
+
+@settings(max_examples=25)
+@given(st.lists(RUNS, min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_a_table_has_the_same_bytes_however_its_runs_are_divided(runs, draws):
+    with tempfile.TemporaryDirectory() as name:
+        folder, parts = Path(name), {}
+        for k, (columns, facts, part) in enumerate(runs):
+            known = {"step": [0, 5], "diverged": [False, True]}
+            path = folder / f"run{k}"
+            write_columns(path, {**known, **{c: COLUMNS[c] for c in columns}}, {"run": k, **facts})
+            parts.setdefault(part, []).append(path)
+        results.write(
+            results.aggregate([each for part in parts.values() for each in part]), folder / "whole"
+        )
+        for part, files in parts.items():
+            results.write(results.aggregate(files), folder / part)
+        some = [folder / part for part in parts]  # c's runs stay as they are
+        if "c" in parts:
+            some = [*(each for each in some if each.name != "c"), *parts["c"]]
+        draws.shuffle(some)
+        more = [*some, *(each for each in some if each.name in ("a", "b"))]  # a table comes twice
+        for files in (some, more):
+            results.write(results.aggregate(files), folder / "again")
+            assert (folder / "again").read_bytes() == (folder / "whole").read_bytes()
+
+
+def test_of_a_run_in_several_tables_the_first_counts(tmp_path):
+    for k, name in enumerate("xy"):
+        table = pd.DataFrame({"run": ["a", "a"], "step": [0, 5], "diverged": False, "V": float(k)})
+        results.write(table, tmp_path / name)
+    assert results.aggregate([tmp_path / "x", tmp_path / "y"])["V"].tolist() == [0, 0]
+    assert results.aggregate([tmp_path / "y", tmp_path / "x"])["V"].tolist() == [1, 1]

@@ -3,10 +3,12 @@ import json
 import pandas as pd
 from command_line import SMALL, mistake, ngo
 from conftest import CONFIGS
+from runs import digits_run
 
 from ngo.common.columns import write_columns
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
+from ngo.training.partition_file import write
 
 
 def test_metrics_of_runs_become_one_table(tmp_path):
@@ -21,11 +23,43 @@ def test_metrics_of_runs_become_one_table(tmp_path):
 def test_classes_are_counted_per_worker(tmp_path):
     file, table = tmp_path / "p.parquet", tmp_path / "classes.parquet"
     ngo("partition", "--dataset", "digits", "--workers", 3, "--out", file)
-    assert ngo("classes", file, "--out", table) == f"1 partitions → {table}\n"
+    assert ngo("classes", file, "--out", table) == f"1 files of partitions → {table}\n"
     assert set(pd.read_parquet(table)["worker"]) == {0, 1, 2}
 
 
-def test_runs_of_two_versions_need_an_option(tmp_path):
+def test_the_partitions_on_show_are_counted(tmp_path):
+    file = tmp_path / "p.parquet"
+    specs = [digits_run(seed=seed) for seed in range(3)]
+    write(file, specs, tmp_path)
+    ids = [word for spec in specs[1:] for word in ("--partition", spec.partition_id)]
+    ngo("classes", file, *ids, "--out", tmp_path / "t.parquet")
+    assert set(pd.read_parquet(tmp_path / "t.parquet")["seed"]) == {1, 2}
+
+
+def test_tables_of_jobs_and_metrics_of_runs_are_joined_and_a_damaged_table_is_removed(tmp_path):
+    for seed in (0, 1):
+        ngo("train", *SMALL, "--seed", seed, "--out", tmp_path / f"{seed}")
+    job, tidy = tmp_path / "jobs/own.parquet", tmp_path / "tidy.parquet"
+    job.parent.mkdir()
+    files = [tmp_path / f"{seed}/metrics.parquet" for seed in (0, 1)]
+    ngo("aggregate", *files, "--out", tidy)
+    ngo("aggregate", files[0], "--out", job)
+    for given in ([job, files[1]], [files[1], job]):
+        ngo("aggregate", *given, "--out", tmp_path / "again.parquet")
+        assert (tmp_path / "again.parquet").read_bytes() == tidy.read_bytes()
+    (tmp_path / "elsewhere.parquet").write_bytes(job.read_bytes()[:-9])
+    job.write_bytes(job.read_bytes()[:-9])
+    line = mistake("aggregate", job, files[1], "--out", tidy)
+    assert line.startswith(f"table: {str(job)!r} is damaged: ")
+    assert line.endswith("The file is removed; the same snakemake command makes it again.")
+    assert not job.exists()
+    assert "is the wrong file" in mistake(
+        "aggregate", tmp_path / "elsewhere.parquet", "--out", tidy
+    )
+    assert (tmp_path / "elsewhere.parquet").exists()  # it is the user's own
+
+
+def test_runs_of_two_versions_are_told_apart(tmp_path):
     for seed in (0, 1):
         ngo("train", *SMALL, "--seed", seed, "--out", tmp_path / f"{seed}")
     record = tmp_path / "0/run.json"
@@ -33,8 +67,7 @@ def test_runs_of_two_versions_need_an_option(tmp_path):
     other["versions"]["torch"] = "1.0"
     record.write_text(json.dumps(other))
     command = ["aggregate", *sorted(tmp_path.glob("*/metrics.parquet"))]
-    assert "torch 1.0 (1 run)" in mistake(*command, "--out", tmp_path / "tidy.parquet")
-    ngo(*command, "--out", tmp_path / "tidy.parquet", "--mixed-versions", "tell")
+    ngo(*command, "--out", tmp_path / "tidy.parquet")
     assert "torch 1.0" in set(pd.read_parquet(tmp_path / "tidy.parquet")["versions"])
 
 

@@ -1,9 +1,15 @@
 import json
 import os
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from command_line import SMALL, mistake, ngo
+from runs import digits_run
+
+from ngo.pipeline.jobs import Combination, Drawing, Job
+from ngo.pipeline.places import RUNS, partition_file
+from ngo.pipeline.start import write_files
 
 
 def test_a_run_by_flags_and_again_by_its_record(tmp_path):
@@ -113,3 +119,67 @@ def test_a_snapshot_is_a_step_of_a_run_in_one_process(tmp_path):
     assert mistake(*run, "--snapshot", "1", "--distributed", "--processes", "2").startswith(
         "snapshot: a distributed run keeps no models"
     )
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """The words that draw the partitions of a job of four runs, and those that train it."""
+    monkeypatch.chdir(tmp_path)
+    specs = [digits_run(seed=seed, method=m) for m in ("gossip", "ngo") for seed in (0, 1)]
+    cut = (Combination(tuple(specs[:2])), Combination(tuple(specs[2:])))
+    made = Job("own", "test", "own", "one", cut, {specs[0].id: ["final"]})
+    drawing = Drawing("test", "one", tuple(specs[:2]))
+    write_files([made, drawing])
+    parts = partition_file("test", "one")
+    draw = ["partition", "--job", drawing.file, "--key", drawing.key, "--out", parts]
+    return draw, [*job_of(made), "--partition-file", parts], made
+
+
+def job_of(made):
+    return ["train", "--job", made.file, "--key", made.key, "--device", "cpu"]
+
+
+def test_a_job_trains_its_runs_as_they_are_trained_by_hand(job, tmp_path):
+    draw, train, made = job
+    assert ngo(*draw) == f"2 partitions → {tmp_path}/results/test/partitions/one.parquet\n"
+    told = ngo(*train)
+    assert told.endswith("→ results/test/jobs/own.parquet\n")
+    assert all(f"\n{spec.id}: " in f"\n{told}" for spec in made.runs)
+    for threads, spec in enumerate(made.runs[1:3], start=1):
+        out = tmp_path / f"by-hand-{threads}"
+        ngo("train", *spec.flags(), "--device", "cpu", "--threads", threads, "--out", out)
+        alone = (out / "metrics.parquet").read_bytes()
+        assert (RUNS / spec.id / "metrics.parquet").read_bytes() == alone
+    assert [(RUNS / spec.id / "models.pt").exists() for spec in made.runs] == [True] + 3 * [False]
+    table = Path(made.table).read_bytes()
+    assert ngo(*train) == "→ results/test/jobs/own.parquet\n"
+    assert Path(made.table).read_bytes() == table
+    assert {path.name for path in RUNS.iterdir()} == {spec.id for spec in made.runs}
+
+
+def test_a_job_needs_the_partitions_of_its_setting_whole(job):
+    draw, train, made = job
+    assert mistake(*job_of(made)) == "partition_file: a job needs the partitions of its setting."
+    ngo(*draw)
+    parts = Path(train[-1])
+    parts.write_bytes(parts.read_bytes()[:-9])
+    line = ngo(*train, code=2).splitlines()[-1]
+    assert line.startswith(f"ngo: {made.runs[0].id}: partition-file: {str(parts)!r} is the wrong ")
+    assert line.endswith("makes it again. (4 runs failed)")
+    assert not parts.exists()
+    assert not Path(made.table).exists()
+    ngo(*draw)
+    ngo(*train)
+    assert Path(made.table).exists()
+
+
+@pytest.mark.parametrize("key", [[], ["--key", "0" * 16]])
+def test_a_file_of_another_key_is_refused_by_both(job, key):
+    draw, train, made = job
+    for words, file in ((draw, draw[2]), (train, made.file)):
+        given = [*words[:3], *key, *words[5:]]
+        if words is train:
+            Path(words[-1]).parent.mkdir(parents=True, exist_ok=True)
+            Path(words[-1]).touch()
+        assert mistake(*given).startswith(f"job: {file!r} is absent, or was changed after the job")
+    assert not RUNS.exists()

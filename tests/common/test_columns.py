@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from ngo.common import untrusted
-from ngo.common.columns import read_columns, write_columns
+from ngo.common.columns import read_columns, write_columns, write_groups
 from ngo.common.registry import UserError
 
 
@@ -28,6 +28,23 @@ def test_columns_are_read_as_written(tmp_path):
         pd.testing.assert_frame_equal(
             pd.read_parquet(tmp_path / name), pd.DataFrame({name: values})
         )
+
+
+def test_a_group_of_rows_is_read_alone(tmp_path):
+    groups = [{"i": [k] * (k + 1), "b": [k % 2 == 0] * (k + 1)} for k in range(12)]
+    path = tmp_path / "groups"
+    write_groups(path, iter(groups), {"names": list("abcdefghijkl")})
+    for k, name in enumerate("abcdefghijkl"):
+        found, facts = read_columns(
+            path, "test", group=lambda facts, n=name: facts["names"].index(n)
+        )
+        assert {key: column.tolist() for key, column in found.items()} == groups[k]
+        assert facts["names"][k] == name
+    whole, _ = read_columns(path, "test")
+    assert whole["i"].tolist() == [k for k in range(12) for _ in range(k + 1)]
+    assert whole["b"].tolist() == [k % 2 == 0 for k in range(12) for _ in range(k + 1)]
+    with pytest.raises(UserError, match="test: '.*groups' is the wrong file, or damaged: "):
+        read_columns(path, "test", group=lambda facts: 12)
 
 
 def refusal(path, names=(), about=()):

@@ -66,14 +66,9 @@ def test_the_choice_of_a_device(gpus):
 
 @pytest.fixture
 def locks(monkeypatch, tmp_path):
-    """Locks in a folder of this test; waiting for a GPU is an error."""
-
-    def waits(seconds):
-        raise AssertionError("all GPUs are in use")
-
+    """Locks in a folder of this test."""
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(devices.time, "sleep", waits)
 
 
 @pytest.fixture
@@ -107,7 +102,10 @@ def test_a_gpu_that_torch_cannot_use_is_logged_in_one_line(card, caplog, error):
     with devices.claimed("auto") as place:
         assert place == "cpu"
         with ExitStack() as stack:  # the claim has been released
-            assert devices._claim(["0"], 1, stack) == 0
+            assert devices._claim(["0"], stack) == 0
+            assert len(devices._free_slots(f"{tempfile.gettempdir()}/ngo-gpu-{os.getuid()}-0")) == (
+                devices.SLOTS - 1
+            )
     assert not torch.are_deterministic_algorithms_enabled()
     assert caplog.messages == [f"device: torch can't use the GPU: {reason}; using the CPU"]
     with (
@@ -150,47 +148,47 @@ def test_float32_on_a_gpu_is_float32():
     assert out.stdout.split("\n")[:2] == [":4096:8 True", "{'ieee'} highest"], out.stderr
 
 
-def test_runs_share_gpus_evenly(locks):
-    """Each run gets the GPU with the fewest runs, with at most two runs for each GPU."""
+def test_jobs_share_gpus_evenly_and_none_waits(locks, monkeypatch):
+    """Each job gets the GPU with the fewest jobs; once all are full, the first."""
+    monkeypatch.setattr(devices, "SLOTS", 2)
     gpus = ["0", "MIG-GPU-8932f937/1/0", "2"]
-    runs = [ExitStack() for _ in range(6)]
-    assert [devices._claim(gpus, 2, run) for run in runs] == [0, 1, 2, 0, 1, 2]
-    for run in (runs[0], runs[1], runs[4]):
-        run.close()
-    assert [devices._claim(gpus, 2, runs[k]) for k in (0, 1, 4)] == [1, 0, 1]
-    with pytest.raises(AssertionError, match="in use"):
-        devices._claim(gpus, 2, ExitStack())
-    for run in runs:
-        run.close()
+    jobs = [ExitStack() for _ in range(8)]
+    assert [devices._claim(gpus, job) for job in jobs] == [0, 1, 2, 0, 1, 2, 0, 0]
+    for job in (jobs[0], jobs[1], jobs[4]):
+        job.close()
+    assert [devices._claim(gpus, jobs[k]) for k in (0, 1, 4)] == [1, 0, 1]
+    for job in jobs:
+        job.close()
 
 
-def test_the_single_gpu_of_a_slurm_job_is_used_without_a_lock(monkeypatch):
+def test_the_single_gpu_of_a_slurm_job_is_used_without_a_lock(locks, monkeypatch, tmp_path):
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     with ExitStack() as first, ExitStack() as second:
-        assert devices._claim(["3"], 1, first) == devices._claim(["3"], 1, second) == 0
+        assert devices._claim(["3"], first) == devices._claim(["3"], second) == 0
+    assert not list(tmp_path.iterdir())
 
 
-def test_no_two_processes_claim_the_same_gpu(tmp_path):
-    """With three processes and two GPUs, the third waits until another process ends."""
+def test_processes_count_those_of_others_and_not_those_that_ended(tmp_path):
     code = textwrap.dedent(
         """
         import sys
         from contextlib import ExitStack
         from ngo.common.devices import _claim
         with ExitStack() as stack:
-            print(_claim(["0", "1"], 1, stack), flush=True)
+            print(_claim(["0", "1"], stack), flush=True)
             sys.stdin.readline()
         """
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
 
     def start():
-        return running.start([sys.executable, "-c", code], stdin=subprocess.PIPE, env=environment)
+        process = running.start(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, env=environment
+        )
+        return process.stdout.readline().strip(), process
 
-    first, second = start(), start()
-    claimed = {process.stdout.readline().strip(): process for process in (first, second)}
-    assert set(claimed) == {"0", "1"}
-    third = start()
-    assert "waiting for one" in third.stderr.readline()
-    claimed["1"].kill()  # its claim ends with it
-    assert third.stdout.readline().strip() == "1"
+    (first, _), (second, ended), (third, _) = start(), start(), start()
+    assert (first, second, third) == ("0", "1", "0")
+    ended.kill()  # its claim ends with it
+    ended.wait()
+    assert [start()[0], start()[0]] == ["1", "1"]

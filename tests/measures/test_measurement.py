@@ -123,7 +123,7 @@ def test_a_setting_of_runs_must_be_named_where_run_fields_are_needed():
 
 
 def test_no_measurement_has_the_name_of_a_command_or_of_a_config_key():
-    keys = set(config_schema()["properties"]) - {"runs_per_gpu"}  # not a measurement's name anyway
+    keys = set(config_schema()["properties"]) - {"seeds_per_job"}  # not a measurement's name anyway
     assert {*main.modules, *keys} - set(MEASUREMENTS) == set(TAKEN)
     with pytest.raises(UserError, match="measurement: 'train' is a name of a command or of a con"):
         measurement("train", object)

@@ -10,6 +10,7 @@ from ngo.common.fields import above, number
 from ngo.common.registry import UserError
 from ngo.gossip.coupling import coupling
 from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline.config_files import GONE, without_gone
 from ngo.pipeline.config_schema import config_schema, overlay_schema
 from ngo.training.spec import FIELDS
 
@@ -66,7 +67,6 @@ def test_every_key_is_explained():
         ("seeds", [1.0], "seeds[0]: 1.0 is not allowed; it must be a whole number, 0 or more."),
         ("tier", None, "tier: None is not allowed; it must be a name of a-z, 0-9, _ and -."),
         ("tier", "x\n", "tier: 'x\\n' is not allowed; it must be a name of a-z, 0-9, _ and -."),
-        ("warm", "yes", "warm: 'yes' is not allowed; it must be true or false."),
         ("defaults", [], "defaults: [] is not allowed; it must be a mapping of keys to values."),
         (
             "training.fig2.snapshots",
@@ -103,8 +103,8 @@ def test_every_key_is_explained():
         ),
         ("threads", 10**6, "threads: 1000000 is not allowed; it must be a whole number, 1 or more, "
          "1024 or less."),
-        ("runs_per_gpu", 10**6, "runs_per_gpu: 1000000 is not allowed; it must be a whole number, "
-         "1 or more, 1024 or less."),
+        ("seeds_per_job", 0, "seeds_per_job: 0 is not allowed; it must be a whole number, "
+         "1 or more, 1000000 or less."),
         ("device", "gpu", "device: 'gpu' is unknown; allowed: auto, cpu, cuda. Did you mean "
          "'cuda'?"),
     ],
@@ -128,3 +128,13 @@ def test_whatever_stands_in_a_config_is_told_in_a_line(value):
             plan_of(changed(place, value))
         assert "\n" not in str(error.value)
         assert len(str(error.value)) < 2000  # the names of all fields, and a value cut short
+
+
+@pytest.mark.parametrize("key", GONE)
+def test_a_key_of_an_earlier_release_is_told_in_a_line_and_works(key, caplog):
+    config = config_of()
+    for value in (True, 3, "tell"):
+        caplog.clear()
+        assert plan_of({**config, key: value}) == plan_of(config)
+        assert caplog.messages == [f"note: config: {key} is no key any more: {GONE[key]}"]
+    assert without_gone({**config, **dict.fromkeys(GONE)}) == config

@@ -18,6 +18,18 @@ def test_a_run_in_two_experiments_exists_once():
     assert len(plan.training["again"]) == 4
 
 
+def test_a_run_that_two_settings_have_is_of_the_first():
+    config = config_of()
+    config["settings"]["again"] = config["settings"]["digits_iid"]
+    compare = [{"method": "ngo", "p": 0.77}]
+    for names in (["digits_iid", "again"], ["again", "digits_iid"]):
+        config["training"]["own"] = {"settings": names, "compare": compare}
+        plan = plan_of(config)
+        assert len(plan.training["own"]) == len(config["seeds"])
+        assert {plan.settings[spec.id] for spec in plan.training["own"]} == {names[0]}
+        assert {spec.partition_id for spec in plan.training["own"]} <= plan.drawn[names[0]].keys()
+
+
 def test_a_number_of_seeds_counts_from_the_first_seed():
     config = config_of()
     one = {"settings": ["digits_iid"], "compare": [{"method": "ngo"}]}

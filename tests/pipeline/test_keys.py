@@ -1,197 +1,136 @@
+"""Keys of what is drawn, measured and judged, and of data."""
+
 import os
 import shutil
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from conftest import CONFIGS, REPOSITORY
-from finished_runs import made_up_run
-from ngo.common.fingerprint import PACKAGE
 from shipped_plans import planned
 
 from ngo.common import versions
-from ngo.common.fields import file
-from ngo.data.partition import partition
-from ngo.pipeline.archives.packed_runs import write_run
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline import keys
 from ngo.pipeline.config_files import read_config
-from ngo.pipeline.keys import PAGE_TEXTS, Keys, _sha256, content, key
 from ngo.pipeline.plan import plan
-from ngo.training.resolve import resolve
-from verdicts.quantity_registry import QUANTITIES, Quantity
 
 
 @pytest.fixture(scope="module")
-def keys():
-    return Keys(planned("config/demo.yaml"))
+def demo():
+    return planned("config/demo.yaml")
 
 
-def test_every_product_of_the_demo_has_a_key_of_its_own(keys):
-    measured = [
-        f"{kind}_{name}" for kind, entries in keys.plan.measures.items() for name in entries
-    ]
-    shown = [f"classes_{name}" for name in keys.plan.partitions]
-    tables = {name: keys.table(name) for name in ["runs", *keys.plan.training, *measured, *shown]}
-    runs = {name: keys.run(name) for name in keys.plan.runs}
-    partitions = {name: keys.partition(name) for name in keys.plan.partition_runs}
-    for found in (tables, runs, partitions):
-        assert len(set(found.values())) > len(found) / 2  # two experiments may have the same runs
-    assert len(set(runs.values())) == len(runs)
+def measured(**changes):
+    return keys.measurement("spectra", {"topology": ["ring"], **changes}, [])
 
 
-def test_a_figures_key_follows_its_values_and_its_own_file_alone(tmp_path, monkeypatch):
+def test_a_key_is_of_all_its_parts():
+    assert keys.key("a", ["b"]) == keys.key("a", ["b"])
+    assert len({keys.key(*each) for each in (["a", "b"], ["a", ["b"]], ["ab"], ["b", "a"])}) == 4
+    assert len(keys.key()) == 16
+
+
+def test_a_files_content_counts_and_its_place_among_others(tmp_path):
+    one, other = tmp_path / "a.csv", tmp_path / "b.csv"
+    one.write_text("1")
+    other.write_text("2")
+    assert keys.content([one, other]) == keys.content([str(one), str(other)])
+    found = [keys.content(each) for each in ([one], [other], [one, other], [other, one], [])]
+    assert len(set(found)) == 5
+    absent = keys.content([tmp_path / "none"])
+    os.mkfifo(tmp_path / "pipe")  # nothing waits for it
+    assert keys.content([tmp_path / "pipe"]) == absent
+
+
+def test_code_is_the_bytes_of_folders(tmp_path, monkeypatch):
+    def code(*folders):
+        keys.code.cache_clear()  # as in another process
+        return keys.code(*folders)
+
+    for name in ("ngo/figures", "ngo/gossip"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "a.py").write_text("A = 1\n")
+    monkeypatch.setattr(keys, "PACKAGE", tmp_path / "ngo")
+    before = code("ngo/figures")
+    (tmp_path / "ngo/figures/__pycache__").mkdir()
+    (tmp_path / "ngo/figures/__pycache__/a.pyc").write_text("compiled")
+    (tmp_path / "ngo/gossip/a.py").write_text("A = 2\n")
+    assert code("ngo/figures") == before
+    (tmp_path / "ngo/figures/template.html").write_text("<p>")
+    assert code("ngo/figures") != before
+    keys.code.cache_clear()
+
+
+def test_the_folders_are_there():
+    for folder in (*keys.PRINTED, *keys.MEASURED):
+        assert any((keys.PACKAGE.parent / folder).glob("*.py")), folder
+
+
+def test_a_measurement_follows_its_values_its_number_the_libraries_and_plugins(
+    tmp_path, monkeypatch
+):
+    plugin = tmp_path / "mine.py"
+    plugin.write_text("")
+    installed = versions.installed()
+    found = [measured(), measured(draws=3), keys.measurement("theory", {"topology": ["ring"]}, [])]
+    found.append(keys.measurement("spectra", {"topology": ["ring"]}, [plugin]))
+    for place, value in (
+        (f"{keys.__name__}.RESULTS_VERSION", 10**6),
+        ("ngo.common.versions.installed", lambda: {**installed, "numpy": "99.0"}),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(place, value)
+            found.append(measured())
+    monkeypatch.setitem(MEASUREMENTS.versions, "spectra", 2)
+    found.append(measured())
+    # (That of another kind without values of its own differs by its command alone.)
+    assert len(set(found)) == len(found) - 1
+    monkeypatch.undo()
+    assert measured() == found[0] == found[2]
+
+
+def test_a_data_set_follows_what_describes_it(monkeypatch):
+    before = keys.data_set("digits")
+    assert keys.data_set("digits") == before
+    monkeypatch.setattr(keys, "identity", lambda name: {"sha256": "0"})
+    assert keys.data_set("digits") != before
+
+
+def test_a_figures_key_follows_its_own_text_alone(tmp_path, monkeypatch):
     for name in ("papers", "config/reference"):
         shutil.copytree(REPOSITORY / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     config = read_config([CONFIGS[0], CONFIGS[2]])
 
-    def keys_of(**changes):
-        now = Keys(plan({**config, **changes}))
-        return {name: now.artefact(name) for name in ("fig4", "table1", "claims")}
+    def keys_now(**changes):
+        now = plan({**config, **changes})
+        return {name: keys.artefact(now, name) for name in ("fig4", "table1", "claims")}
 
     def differ(after):
         return {name for name, key in after.items() if key != before[name]}
 
-    before = keys_of()
-    assert keys_of() == before
-    assert differ(keys_of(tier="other")) == {"fig4", "table1", "claims"}
+    before = keys_now()
+    assert differ(keys_now(threads=7)) == set()
     path = tmp_path / "papers/ngo/figures/fig4.py"
     text = path.read_text()
-    path.write_text(text.replace("plots.panels(5", "plots.panels(6"))
-    assert differ(keys_of()) == {"fig4"}
     path.write_text(text.replace("Look at", "See"))
-    assert differ(keys_of()) == {"fig4"}
-    path.write_text(f"{text}\n# A comment.\n")
-    assert differ(keys_of()) == set()
+    assert differ(keys_now()) == {"fig4"}
+    path.write_text(text)
+    plugin = tmp_path / "mine.py"
+    plugin.write_text("")
+    assert differ(keys_now(plugins=[str(plugin)])) == {"claims"}  # it may register quantities
 
 
-def test_the_page_follows_what_is_on_it_and_the_texts(keys, tmp_path):
-    text = tmp_path / "fig1.rst"
+def test_the_page_follows_the_texts_that_no_rule_makes(demo, tmp_path):
+    text = tmp_path / "findings.yaml"
     text.write_text("a")
-    assert keys.page(["a"], [text]) == keys.page(["a"], [text])
-    assert keys.page(["a"], [text]) != keys.page(["b"], [text])
-    other = tmp_path / "other.rst"
-    other.write_text("b")
-    assert keys.page(["a"], [text]) != keys.page(["a"], [other])
-    for name in PAGE_TEXTS:
-        assert (PACKAGE / "report/page" / name).exists()
-
-
-def test_a_table_follows_its_runs(keys):
-    fewer = replace(keys.plan, training={"table1": keys.plan.training["table1"][1:]})
-    assert Keys(fewer).table("table1") != keys.table("table1")
-
-
-def test_the_table_of_claims_follows_its_file_and_its_quantities(keys, tmp_path, monkeypatch):
-    def changed(content, definition="ngo.analysis.apart:pooled"):
-        monkeypatch.setitem(QUANTITIES, "own", Quantity("own", lambda rows: rows, cases=False))
-        monkeypatch.setitem(QUANTITIES.definitions, "own", definition)
-        path = tmp_path / "claims.yaml"
-        path.write_text(content)
-        monkeypatch.setattr("ngo.pipeline.keys.content", lambda paths: path.read_text())
-        return Keys(replace(keys.plan, claims=str(path))).artefact("claims")
-
-    text = "claims: {a: {place: x, says: y, kind: bound, from: table1, quantity: own, above: 0}}"
-    found = {
-        changed("claims: {}"),
-        changed(text),
-        changed(text.replace("0", "1")),
-        changed(text, "ngo.analysis.row_order:ordered"),
-    }
-    assert len(found) == 4
-    assert changed(text) in found
-
-
-def test_the_keys_of_a_run_and_of_a_partition_follow_the_files_that_they_name(
-    own_entries, tmp_path
-):
-    def owners(labels, n, *, owner_file, generator):
-        return np.array_split(np.arange(len(labels)), n)
-
-    partition("of_a_file", options={"owner_file": file("who owns what")})(owners)
-    (tmp_path / "graph.edgelist").write_text("0 1\n")
-    (tmp_path / "owners.csv").write_text("0\n")
-    values = {"partition": "of_a_file", "owner_file": str(tmp_path / "owners.csv")}
-    values |= {"topology": "graph_file", "graph": str(tmp_path / "graph.edgelist"), "workers": 2}
-    spec = resolve(values)
-
-    def keys_now():
-        _sha256.cache_clear()  # as in another process
-        plan = SimpleNamespace(
-            runs={spec.id: spec},
-            partition_runs={spec.partition_id: spec},
-            mixed_versions="refuse",
-        )
-        keys = Keys(plan)
-        return keys.run(spec.id), keys.partition(spec.partition_id)
-
-    first = keys_now()
-    assert keys_now() == first
-    (tmp_path / "graph.edgelist").write_text("1 0\n")
-    second = keys_now()
-    assert second[0] != first[0]
-    assert second[1] == first[1]
-    (tmp_path / "owners.csv").write_text("1\n")
-    assert keys_now()[1] != second[1]
-
-
-def test_nothing_waits_for_a_pipe(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "file").write_text("")
-    found = content([tmp_path / "pipe", tmp_path / "none", tmp_path / "file"])
-    assert [value is None for value in found.values()] == [True, True, False]
-
-
-def test_a_key_is_of_all_its_parts():
-    assert key("a", ["b"]) == key("a", ["b"])
-    assert len({key("a", "b"), key("a", ["b"]), key("ab"), key("b", "a")}) == 4
-    assert len(key()) == 16
-
-
-def test_a_files_content_counts_and_its_absence(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("1")
-    assert content([path]) != content([tmp_path / "absent.csv"])
-    assert content([tmp_path / "absent.csv"]) == {str(tmp_path / "absent.csv"): None}
-
-
-@pytest.fixture
-def upgraded(monkeypatch):
-    """A function that installs another version of torch."""
-
-    def upgrade():
-        here = {**versions.installed(), "torch": "99.0"}
-        monkeypatch.setattr(versions, "installed", lambda: here)
-
-    return upgrade
-
-
-def test_another_version_of_a_library_trains_and_measures_again(keys, upgraded):
-    run, spectra = next(iter(keys.plan.runs)), ("spectra", "tableS1")
-    before = keys.run(run), keys.table("table1"), keys.measurement(*spectra)
-    upgraded()
-    new = Keys(keys.plan)
-    after = new.run(run), new.table("table1"), new.measurement(*spectra)
-    assert not set(before) & set(after)
-    assert new.partition(keys.plan.runs[run].partition_id) == keys.partition(
-        keys.plan.runs[run].partition_id
-    )
-
-
-def test_where_tables_may_mix_versions_a_finished_run_stays(keys, upgraded, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    telling = replace(keys.plan, mixed_versions="tell")
-    finished, changed, missing = list(keys.plan.runs)[:3]
-    write_run(Path("results/runs", finished), made_up_run(keys.plan.runs[finished]))
-    run = made_up_run(keys.plan.runs[changed])
-    run.record["about"]["code"] = "0" * 16
-    write_run(Path("results/runs", changed), run)
-    before = {name: keys.run(name) for name in (finished, changed, missing)}
-    assert {name: Keys(telling).run(name) for name in before} == before
-    upgraded()
-    after = Keys(telling)
-    stays = {name: after.run(name) == key for name, key in before.items()}
-    assert stays == {finished: True, changed: False, missing: False}
-    Path("results/runs", finished, "run.json").write_text("[")
-    assert Keys(telling).run(finished) != before[finished]
+    own = replace(demo, findings=str(text))
+    before = keys.page(own)
+    assert before != keys.page(demo)
+    text.write_text("b")
+    assert keys.page(own) != before
+    (tmp_path / "claims.yaml").write_text("claims: {}\n")
+    claimed = replace(own, claims=str(tmp_path / "claims.yaml"))
+    before = keys.page(claimed)
+    keys.registration_path(claimed.claims).write_text("{}")
+    assert keys.page(claimed) != before

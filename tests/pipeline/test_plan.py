@@ -82,6 +82,11 @@ def test_runs_of_a_seed_share_their_partition(tier):
     assert len({spec.partition_id for spec in table1}) == len(tasks)
 
 
+def test_the_most_seeds_of_a_job_are_stated_or_all():
+    assert plan_of_tier("demo").seeds_per_job is None
+    assert plan_of({**config_of(), "seeds_per_job": 3}).seeds_per_job == 3
+
+
 def test_models_are_kept_where_an_experiment_asks_for_them():
     config = config_of()
     plan = plan_of(config)

@@ -6,7 +6,7 @@ import pytest
 from configs import changed, config_of, plan_of
 
 from ngo.common.registry import UserError
-from ngo.pipeline.keys import Keys
+from ngo.pipeline.keys import key
 from ngo.pipeline.universes import sample
 
 VALUES = {
@@ -136,7 +136,8 @@ def test_the_table_is_made_again_when_its_values_have_changed():
         spec.id for spec in other.training["universes_own"]
     }
     assert one.universes != other.universes
-    assert Keys(one).table("universes_own") != Keys(other).table("universes_own")
+    assert key(one.universes_of("universes_own")) != key(other.universes_of("universes_own"))
+    assert one.universes_of("table1") == []
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
+import math
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded_runs import write
-from runs import digits_run, run_in, tiny
+from runs import digits_run, tiny
 
-from ngo.pipeline.work import evaluation_count, models, requested_memory, seconds_taken, work
+from ngo.data.dataset import DATASETS
+from ngo.pipeline.work import cost, evaluation_count, models, requested_memory, work
 from ngo.training.evaluation import evaluation_steps
 
 TEST = 10_000  # as many test samples are assumed
@@ -61,22 +64,8 @@ def test_evaluations_are_counted_as_the_loop_makes_them(epochs, eval_every, work
     assert evaluation_count(spec, 1437) == len(evaluation_steps(spec, 1437))
 
 
-def test_the_record_of_a_real_run_is_read(tmp_path):
-    spec = tiny()
-    run_in(spec, tmp_path / "runs" / spec.id)
-    assert seconds_taken(spec.id, tmp_path) > 0
-
-
-@pytest.mark.parametrize("text", ["{", "{}", '{"evaluation_seconds": []}'])
-def test_a_damaged_record_is_none(tmp_path, text):
-    folder = write(tmp_path, spec := tiny(), seconds=2)
-    assert seconds_taken(spec.id, tmp_path) == 2
-    (folder / "run.json").write_text(text)
-    assert seconds_taken(spec.id, tmp_path) is None
-    assert seconds_taken("another", tmp_path) is None
-
-
-def test_a_record_without_metrics_is_none(tmp_path):
-    folder = write(tmp_path, spec := tiny(), seconds=2)
-    (folder / "metrics.parquet").unlink()
-    assert seconds_taken(spec.id, tmp_path) is None
+def test_a_run_costs_its_samples_and_a_third_of_its_evaluated_images_in_size_of_mnist():
+    for spec in (digits_run(eval_images=100), tiny()):
+        done, size = work(spec), math.prod(DATASETS[spec.dataset].input_shape) / 784
+        assert cost(spec) == pytest.approx((done.samples + done.images / 3) * size)
+        assert cost(replace(spec, seed=7)) == cost(spec)

@@ -10,11 +10,13 @@ import pytest
 import torch
 from runs import contents, files, interrupted, left, run_in, tiny
 
+from ngo.common import versions
 from ngo.common.locks import try_lock
 from ngo.common.registry import UserError
 from ngo.data.dataset import Arrays, dataset
 from ngo.models.model import model
-from ngo.training import record
+from ngo.training import earlier, record
+from ngo.training.results_version import results_version
 from ngo.training.run import run
 from ngo.training.spec import NEUTRAL
 
@@ -248,3 +250,43 @@ def test_of_two_at_once_the_second_finds_the_first(change, tmp_path):
         contents(tmp_path / "first").items()
         <= {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}.items()
     )
+
+
+def test_a_run_is_current_if_it_is_whole_and_made_as_now(tmp_path):
+    spec, version, made_with = tiny(), results_version(tiny()), versions.installed()
+    run_in(spec, tmp_path, snapshots=[2, "final"])
+
+    def current(spec=spec, version=version, made_with=made_with, snapshots=()):
+        return earlier.is_current(tmp_path, spec, version, made_with, snapshots)
+
+    assert current()
+    assert current(snapshots=[2])
+    assert current(snapshots=["final", 2])
+    assert not current(snapshots=[3])
+    assert not current(version=f"{version} clipped=2")
+    assert not current(made_with={**made_with, "numpy": "1.0"})
+    assert not current(made_with={**made_with, "another": "1.0"})
+    assert current(made_with={"numpy": made_with["numpy"]})
+    assert not current(spec=tiny(lr=0.01))
+    assert not current(spec=tiny(epochs=0.45))
+    (tmp_path / "models.pt").unlink()
+    assert current()
+    assert not current(snapshots=[2])
+    with (tmp_path / "metrics.parquet").open("ab") as file:
+        file.write(b"\0")
+    assert not current()
+    assert not earlier.is_current(tmp_path / "none", spec, version, made_with)
+
+
+def test_a_run_on_described_data_is_current_with_the_same_content(tmp_path, monkeypatch):
+    spec = tiny()
+    run_in(spec, tmp_path)
+    how = results_version(spec), versions.installed()
+    monkeypatch.setattr(earlier, "identity", lambda name: {"sha256": "0"})
+    assert not earlier.is_current(tmp_path, spec, *how)
+
+
+def test_a_checkpoint_in_the_folder_of_a_current_run_is_no_reason_to_train(tmp_path):
+    run_in(tiny(), tmp_path)
+    (tmp_path / "checkpoint.pt").write_bytes(b"half")
+    assert earlier.is_current(tmp_path, tiny(), results_version(tiny()), versions.installed())

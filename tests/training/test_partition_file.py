@@ -43,7 +43,7 @@ def test_held_out_samples_have_no_owner_and_depend_on_the_seed_alone(digits):
 def test_a_partition_file_is_read_as_it_was_written(digits, tmp_path):
     spec = digits_run(partition="shards", shards=40)
     parts = draw(spec, digits.labels)
-    write(tmp_path / "p.parquet", spec, digits.labels, parts)
+    write(tmp_path / "p.parquet", [spec], tmp_path)
     back = read(tmp_path / "p.parquet", replace(spec, lr=0.3))
     assert all(np.array_equal(a, b) for a, b in zip(parts, back, strict=True))
     with pytest.raises(UserError, match="p.parquet' is of seed 0, but the run is of seed 1"):
@@ -52,6 +52,28 @@ def test_a_partition_file_is_read_as_it_was_written(digits, tmp_path):
     (tmp_path / "p.parquet").write_bytes(content[: len(content) // 2])
     with pytest.raises(UserError, match="partition-file: .*damaged"):
         read(tmp_path / "p.parquet", spec)
+
+
+def test_a_file_of_several_partitions_has_each_of_them(digits, tmp_path):
+    shards = digits_run(partition="shards", shards=40)
+    specs = [shards, replace(shards, seed=1), digits_run(holdout=0.2), digits_run(workers=5)]
+    write(tmp_path / "p.parquet", specs, tmp_path)
+    for spec in (*specs[::-1], replace(shards, seed=1, method="gossip", p=None)):
+        parts = draw(spec, digits.labels)
+        back = read(tmp_path / "p.parquet", spec)
+        assert all(np.array_equal(a, b) for a, b in zip(parts, back, strict=True))
+        write(tmp_path / "one.parquet", [spec], tmp_path)
+        alone = read(tmp_path / "one.parquet", spec)
+        assert all(np.array_equal(a, b) for a, b in zip(alone, back, strict=True))
+    for other, named in (
+        (replace(shards, seed=2), "seed 0, but the run is of seed 2"),
+        (digits_run(workers=6), "partition 'shards', but the run is of partition 'iid'"),
+    ):
+        with pytest.raises(UserError, match=named):
+            read(tmp_path / "p.parquet", other)
+    first = (tmp_path / "p.parquet").read_bytes()
+    write(tmp_path / "again.parquet", specs, tmp_path)
+    assert (tmp_path / "again.parquet").read_bytes() == first
 
 
 def test_shares_that_only_a_draw_shows_are_checked(digits, tmp_path):
@@ -113,7 +135,27 @@ def test_the_papers_mnist_setting_has_4000_samples():
 )
 def test_a_file_that_claims_to_be_the_runs_partition(tmp_path, table, message):
     spec = resolve({"dataset": "digits", "batch_size": 8})
-    facts = {"ngo": json.dumps(spec.partition_fields)}
+    facts = {"ngo": json.dumps({"partitions": [spec.partition_fields]})}
     parquet.write_table(pa.table(table).replace_schema_metadata(facts), tmp_path / "p.parquet")
     with pytest.raises(UserError, match=f"partition-file: .*p.parquet' .*{message}"):
+        read(tmp_path / "p.parquet", spec)
+
+
+@pytest.mark.parametrize("partitions", [None, 7, [], [7], {"seed": 0}, [[]]])
+def test_a_file_with_odd_facts_is_refused(tmp_path, partitions):
+    spec = resolve({"dataset": "digits", "batch_size": 8})
+    table = pa.table({"worker": [0], "sample": [0], "label": [0]})
+    facts = {"ngo": json.dumps({"partitions": partitions})}
+    parquet.write_table(table.replace_schema_metadata(facts), tmp_path / "p.parquet")
+    with pytest.raises(UserError, match="partition-file: .*p.parquet' ") as told:
+        read(tmp_path / "p.parquet", spec)
+    assert "\n" not in str(told.value)
+
+
+def test_a_file_that_has_not_all_its_partitions_is_refused(tmp_path):
+    spec = resolve({"dataset": "digits", "batch_size": 8})
+    table = pa.table({"worker": [0], "sample": [0], "label": [0]})
+    facts = {"ngo": json.dumps({"partitions": [{}, spec.partition_fields]})}
+    parquet.write_table(table.replace_schema_metadata(facts), tmp_path / "p.parquet")
+    with pytest.raises(UserError, match="partition-file: .*p.parquet' is the wrong file, or dama"):
         read(tmp_path / "p.parquet", spec)

@@ -1,3 +1,4 @@
+import hashlib
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from ngo.training import record
 from ngo.training.problem import make_problem
 from ngo.training.record import last_evaluation, make_origin, source_revision
 from ngo.training.resolve import resolve
+from ngo.training.results_version import results_version
 from ngo.training.run import run
 
 
@@ -28,6 +30,9 @@ def test_a_record_says_which_run_it_was(tmp_path):
     assert found["versions"]["kernels"] == record.kind("cpu")["kernels"]
     assert {"source", "device", "backend", "wall_seconds", "started", "seed"} <= found.keys()
     assert found["about"].keys().isdisjoint(found["spec"])
+    assert found["about"]["code"] == results_version(spec)
+    metrics = (tmp_path / "metrics.parquet").read_bytes()
+    assert found["metrics_sha256"] == hashlib.sha256(metrics).hexdigest()
 
 
 def test_a_record_names_plugins_and_their_hashes(tmp_path, monkeypatch):

@@ -27,12 +27,12 @@ Summary = Callable[["pd.DataFrame"], Iterable[str]]
 
 # Names of other commands and of other keys of a config, which no measurement may have.
 TAKEN = (
-    *("data", "partition", "train", "runs", "aggregate", "classes", "notebook", "kernel", "bench"),
-    *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads", "warm"),
+    *("data", "partition", "train", "runs", "aggregate", "classes", "notebook", "kernel"),
+    *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads"),
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
     *("artefacts", "restore", "verify", "methods", "describe", "only", "network"),
-    *("findings", "mixed_versions", "fields", "schema", "paper", "first_seed", "universes"),
-    *("decide", "advise"),
+    *("findings", "fields", "schema", "paper", "first_seed", "universes"),
+    "advise",
 )
 
 # The largest product of options that together decide the memory of a measurement.

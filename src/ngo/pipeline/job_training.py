@@ -58,7 +58,7 @@ def train_job(path: Path, key: str, train: Train) -> Path:
                 failed.append(f"{spec.id}: {error}")
         waiting = held
     if failed:
-        more = f" (and {len(failed) - 1} more runs)" if failed[1:] else ""
+        more = f" ({len(failed)} runs failed)" if failed[1:] else ""
         raise UserError(f"{failed[0]}{more}")
     table = path.with_suffix(".parquet")
     files = [RUNS / spec.id / earlier.METRICS for spec in runs]

@@ -13,12 +13,14 @@ Light: the workflow imports this module at every start.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from ngo.common import versions
+from ngo.common.registry import UserError
 from ngo.data.described import identity
 from ngo.pipeline.job_files import job_key, job_text
 from ngo.pipeline.places import job_table, tier_folder
@@ -155,7 +157,10 @@ class Drawing:
 
 
 def jobs(plan: Plan) -> dict[str, list[Job]]:
-    """The jobs of each experiment of a plan."""
+    """The jobs of each experiment of a plan.
+
+    Raises a UserError for a setting that is named like a part of another.
+    """
     limit = LIMIT
     groups = list(_groups(plan))
     while True:
@@ -174,6 +179,9 @@ def jobs(plan: Plan) -> dict[str, list[Job]]:
                 ids = {spec.id for one in each for spec in one.runs}
                 kept = {run: steps for run, steps in plan.snapshots.items() if run in ids}
                 made[experiment].append(Job(name, plan.tier, experiment, setting, each, kept))
+    names = Counter(job.name for each in made.values() for job in each)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise UserError(f"settings: two jobs have the name {twice[0]!r}; rename a setting.")
     return made
 
 

@@ -97,7 +97,7 @@ def write_files(jobs: Iterable[Job | Drawing]) -> None:
     """Write the files of jobs that are absent or have another content."""
     for each in jobs:
         path = Path(each.file)
-        if not path.exists() or path.read_text(encoding="utf-8") != each.text:
+        if not path.exists() or path.read_bytes() != each.text.encode():
             write_text(path, each.text)
 
 

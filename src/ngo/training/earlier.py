@@ -113,14 +113,18 @@ def is_current(
     ``made_with`` these versions of the libraries; and with models of all ``snapshots``.
     """
     record = record_of(folder)
-    about = {**record.get("about", {}), **record.get("spec", {})}
     ours = {**spec.values(), "distributed": None, "data": identity(spec.dataset), "code": version}
-    made = {name: public(str(each)) for name, each in record.get("versions", {}).items()}
+    try:
+        about = {**record["about"], **record["spec"]}
+        made = {name: public(str(each)) for name, each in record["versions"].items()}
+        kept = set(about["snapshots"])
+    except (LookupError, TypeError, AttributeError):
+        return False  # no record of a run
     return (
         about.get("code") == version
         and difference(about, ours) is None
         and all(made.get(name) == each for name, each in made_with.items())
-        and set(map(str, snapshots)) <= set(about.get("snapshots", ()))
+        and set(map(str, snapshots)) <= kept
         and (not snapshots or (folder / MODELS).exists())
         and record.get(SUM) == sum_of(folder / METRICS)
     )
@@ -138,7 +142,7 @@ def record_of(folder: Path) -> dict[str, Any]:
     """The record of the finished run in ``folder``; empty if it has none that can be read."""
     try:
         found = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

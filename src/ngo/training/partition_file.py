@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -92,11 +93,11 @@ def read(path: str | Path, spec: RunSpec) -> Parts:
     """The parts in a partition file; a UserError if it has not the partition of ``spec``."""
     wanted = spec.partition_fields
 
-    def group(facts: dict) -> int:
-        given = [dict(each) for each in facts["partitions"]]
+    def group(facts: dict[str, Any]) -> int:
+        given = facts["partitions"] if isinstance(facts["partitions"], list) else []
         if wanted in given:
             return given.index(wanted)
-        its = given[0] if given else {}
+        its = given[0] if given and isinstance(given[0], dict) else {}
         name = next((name for name in wanted if its.get(name) != wanted[name]), "seed")
         raise UserError(
             f"partition-file: {str(path)!r} is of {name} {its.get(name)!r}, but the run is of "

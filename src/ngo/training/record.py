@@ -105,7 +105,6 @@ def write_results(
         "seed": spec.seed,
         **size,
         **({} if origin.graph_nodes is None else {"graph_nodes": origin.graph_nodes}),
-        earlier.SUM: earlier.sum_of(out / earlier.METRICS),
         # JSON has no NaN and no infinity.
         "final": {k: c[-1] if math.isfinite(c[-1]) else None for k, c in metrics.items()},
         "about": {key: value for key, value in origin.about.items() if key not in values},
@@ -125,6 +124,7 @@ def write_results(
         "evaluation_seconds": seconds,
         "started": origin.started.isoformat(timespec="seconds"),
         "wall_seconds": time.perf_counter() - origin.clock,
+        earlier.SUM: earlier.sum_of(out / earlier.METRICS),
     }
     write_text(out / earlier.RECORD, json.dumps(record, indent=2) + "\n")
 

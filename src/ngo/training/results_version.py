@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from ngo.common import plugins
 from ngo.common.registry import Registry
@@ -50,7 +51,7 @@ def named_files(values: Mapping[str, object]) -> dict[str, Path]:
     }
 
 
-def _entries(values: Mapping[str, object]) -> Iterator[tuple[Registry, str]]:
+def _entries(values: Mapping[str, object]) -> Iterator[tuple[Registry[Any], str]]:
     """The registered entries that fields of a run name, each with its registry."""
     for name, value in values.items():
         registry = FIELDS[name].names if name in FIELDS else None

@@ -255,7 +255,7 @@ NEUTRAL = {name: field.default for name, field in _CORE.items() if field.optiona
 
 # Other options of commands and arguments of ``fit``, and other facts in tables and records.
 _OPTIONS = (
-    *("spec", "spec_file", "partition_file", "data_root", "device", "runs_per_gpu", "threads"),
+    *("spec", "spec_file", "partition_file", "data_root", "device", "job", "key", "threads"),
     *("snapshot", "snapshots", "checkpoint_seconds", "distributed", "processes", "timeout"),
     *("on_failure", "asynchronous", "overwrite", "out", "plugin", "help", "loss", *FORMER),
     *("progress", "module", "train", "test", "score", "on_evaluation", "on_step"),

@@ -19,6 +19,9 @@ from ngo.common.files import atomic_file
 from ngo.common.registry import UserError, in_a_line
 from ngo.training.earlier import record_of
 
+NEEDED = ("step", "diverged")
+"""The columns that the metrics of each run have."""
+
 SECONDS = "seconds"
 """A column that older versions wrote."""
 
@@ -40,8 +43,10 @@ def aggregate(files: Iterable[str | Path]) -> pa.Table:
     for path in files:
         if is_tidy(path):
             tables.append(read_tidy(path))
+            if not {"run", *NEEDED} <= {*tables[-1].column_names}:
+                raise UserError(f"metrics: {str(path)!r} is the wrong file: no metrics of runs.")
             continue
-        columns, facts = read_columns(path, "metrics", ("step", "diverged"), ("run",))
+        columns, facts = read_columns(path, "metrics", NEEDED, ("run",))
         if (run := facts["run"]) in seen:
             raise UserError(
                 f"metrics: the run {run} is in {str(seen[run])!r} and in {str(path)!r}; name one."

@@ -59,8 +59,8 @@ def test_a_row_for_each_partition_with_its_fields_and_measures(digits, tmp_path)
         digits_run(),
     ]
     drawn = [draw(spec, digits.labels) for spec in specs]
-    for k, (spec, parts) in enumerate(zip(specs, drawn, strict=True)):
-        write(tmp_path / f"{k}.parquet", spec, digits.labels, parts)
+    for k, spec in enumerate(specs):
+        write(tmp_path / f"{k}.parquet", [spec], tmp_path)
     counts = class_counts(tmp_path / f"{k}.parquet" for k in range(4))
     found = opened("beyond/skew").module.heterogeneity(counts)
     assert found["partition"].tolist() == [spec.partition for spec in specs]

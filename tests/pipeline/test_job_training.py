@@ -1,0 +1,249 @@
+"""What a job trains, and what it finds in results/runs."""
+
+import json
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import running
+from runs import contents, interrupted, resumed, tiny
+
+from ngo.analysis import results
+from ngo.common import versions
+from ngo.common.locks import try_lock
+from ngo.common.registry import UserError
+from ngo.pipeline.job_training import train_job
+from ngo.pipeline.jobs import Combination, Job, digest
+from ngo.pipeline.places import RUNS
+from ngo.pipeline.start import write_files
+from ngo.training.run import run
+
+SPECS = [tiny(method=method, seed=seed) for method in ("gossip", "ngo") for seed in (0, 1)]
+
+
+class Trainer:
+    """Trains jobs in the working directory, and lists the runs that it has trained."""
+
+    def __init__(self, **how):
+        self.trained, self.how, self.failing = [], how, ()
+
+    def __call__(self, spec, folder, **how):
+        if spec in self.failing:
+            raise UserError("lr: this run fails.")
+        if run(spec, folder, RUNS, overwrite=True, **self.how, **how) is not None:
+            self.trained.append(spec)
+
+    def job(self, specs=SPECS, snapshots=None):
+        """Plan a job of these runs, and train it: its table, and the runs that were trained."""
+        combinations = {}
+        for spec in specs:
+            combinations.setdefault(replace(spec, seed=0), []).append(spec)
+        cut = tuple(Combination(tuple(each)) for each in combinations.values())
+        job = Job("own", "test", "own", "one", cut, snapshots or {})
+        write_files([job])
+        self.trained.clear()
+        return train_job(Path(job.file), job.key, self), list(self.trained)
+
+
+@pytest.fixture
+def trainer(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return Trainer()
+
+
+def metrics(specs=SPECS):
+    return [RUNS / spec.id / "metrics.parquet" for spec in specs]
+
+
+def test_a_job_trains_what_is_missing_and_nothing_twice(trainer):
+    table, trained = trainer.job(SPECS[:3])
+    assert trained == SPECS[:3]
+    made = [path.read_bytes() for path in metrics(SPECS[:3])]
+    first = table.read_bytes()
+    assert trainer.job(SPECS[:3]) == (table, [])
+    assert table.read_bytes() == first
+    assert trainer.job()[1] == SPECS[3:]
+    assert [path.read_bytes() for path in metrics(SPECS[:3])] == made
+    assert trainer.job(SPECS[:3]) == (table, [])
+    assert table.read_bytes() == first
+
+
+def test_the_table_of_a_job_is_that_of_its_runs(trainer):
+    table, _ = trainer.job()
+    assert str(table) == "results/test/jobs/own.parquet"
+    found = pd.read_parquet(table)
+    assert set(found["run"]) == {spec.id for spec in SPECS}
+    pd.testing.assert_frame_equal(found, results.aggregate(metrics()))
+
+
+def damaged_metrics(folder):
+    path = folder / "metrics.parquet"
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def other_metrics(folder):
+    """Those of another run, whole."""
+    path = folder / "metrics.parquet"
+    path.write_bytes((RUNS / SPECS[0].id / "metrics.parquet").read_bytes())
+
+
+def no_metrics(folder):
+    (folder / "metrics.parquet").unlink()
+
+
+def no_run(folder):
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+
+
+def damaged_record(folder):
+    path = folder / "run.json"
+    path.write_text(path.read_text()[:-9])
+
+
+def deep_record(folder):
+    (folder / "run.json").write_text("[" * 10**5)
+
+
+def changed_record(change):
+    def damage(folder):
+        path = folder / "run.json"
+        record = json.loads(path.read_text())
+        change(record)
+        path.write_text(json.dumps(record))
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *(damaged_metrics, other_metrics, no_metrics, no_run, damaged_record, deep_record),
+        changed_record(lambda record: record["about"].update(code="0")),
+        changed_record(lambda record: record["about"].update(code="0123456789abcdef")),
+        changed_record(lambda record: record["versions"].update(torch="1.0")),
+        changed_record(lambda record: record["versions"].pop("numpy")),
+        changed_record(lambda record: record["about"].update(distributed={"processes": 2})),
+        changed_record(lambda record: record["spec"].update(lr=0.123)),
+        changed_record(lambda record: record.pop("metrics_sha256")),
+        changed_record(lambda record: record.update(about=[])),
+        changed_record(lambda record: record.update(spec=1)),
+        changed_record(lambda record: record.update(versions=None)),
+        changed_record(lambda record: record["about"].update(snapshots=7)),
+        changed_record(lambda record: record["versions"].update(torch=["1.0"])),
+    ],
+)
+def test_a_run_that_is_not_whole_or_made_otherwise_is_trained_again(damage, trainer):
+    table, _ = trainer.job()
+    victim = RUNS / SPECS[2].id
+    whole, first = contents(victim), table.read_bytes()
+    damage(victim)
+    assert trainer.job() == (table, [SPECS[2]])
+    assert contents(victim)["metrics.parquet"] == whole["metrics.parquet"]
+    assert table.read_bytes() == first
+    assert trainer.job()[1] == []
+
+
+def test_other_libraries_train_all_again(trainer, monkeypatch):
+    trainer.job()
+    here = versions.installed()
+    monkeypatch.setattr(versions, "installed", lambda: {**here, "torchvision": "99.0"})
+    assert trainer.job()[1] == SPECS
+    assert trainer.job()[1] == []
+
+
+def test_models_that_are_asked_for_later_are_made(trainer):
+    trainer.job()
+    asked = {SPECS[1].id: [2, "final"]}
+    before = metrics([SPECS[1]])[0].read_bytes()
+    assert trainer.job(snapshots=asked)[1] == [SPECS[1]]
+    assert metrics([SPECS[1]])[0].read_bytes() == before
+    assert trainer.job(snapshots=asked)[1] == []
+    assert trainer.job(snapshots={SPECS[1].id: ["final"]})[1] == []
+    assert trainer.job()[1] == []  # it kept more
+    (RUNS / SPECS[1].id / "models.pt").unlink()
+    assert trainer.job()[1] == []
+    assert trainer.job(snapshots=asked)[1] == [SPECS[1]]
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_run_that_another_process_trains_comes_last_and_is_not_trained_twice(
+    finished, trainer, caplog, tmp_path
+):
+    caplog.set_level("INFO")
+    folder = RUNS / SPECS[0].id
+    folder.mkdir(parents=True)
+    held, ends = try_lock(folder / ".lock"), []
+    thread = threading.Thread(target=lambda: ends.append(trainer.job()), daemon=True)
+    thread.start()
+    waiting = f"{SPECS[0].id}: another job trains it; waiting"
+    running.awaited(lambda: waiting in caplog.messages)
+    assert trainer.trained == SPECS[1:]
+    if finished:
+        run(SPECS[0], tmp_path / "other", tmp_path)
+        for name, content in contents(tmp_path / "other").items():
+            (folder / name).write_bytes(content)
+    held.release()
+    thread.join(running.LIMIT)
+    (found,) = ends
+    assert found[1] == [*SPECS[1:], *([] if finished else SPECS[:1])]
+    assert set(pd.read_parquet(found[0])["run"]) == {spec.id for spec in SPECS}
+    assert caplog.messages.count(waiting) == 1
+
+
+def test_two_jobs_at_once_train_each_run_once(trainer):
+    both = [trainer, Trainer()]
+    threads = [threading.Thread(target=each.job, daemon=True) for each in both]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(running.LIMIT)
+    trained = [spec.id for each in both for spec in each.trained]
+    assert sorted(trained) == sorted(spec.id for spec in SPECS)
+
+
+def test_a_run_that_fails_leaves_the_others_alone_and_is_named(trainer, caplog):
+    trainer.failing = [SPECS[1]]
+    line = f"{SPECS[1].id}: lr: this run fails."
+    with pytest.raises(UserError) as told:
+        trainer.job()
+    assert str(told.value) == line
+    assert f"ngo: {line}" in caplog.messages
+    assert trainer.trained == [SPECS[0], *SPECS[2:]]
+    assert not (RUNS.parent / "test/jobs/own.parquet").exists()
+    trainer.failing = SPECS[1:3]
+    for spec in SPECS[1:3]:
+        (RUNS / spec.id / "run.json").unlink(missing_ok=True)
+    with pytest.raises(UserError) as told:
+        trainer.job()
+    assert str(told.value) == f"{line} (2 runs failed)"
+    trainer.failing = ()
+    assert trainer.job()[1] == SPECS[1:3]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_run_has_the_bytes_that_it_has_alone(threads, trainer, tmp_path):
+    trainer.how = {"threads": threads}
+    specs = [*SPECS, tiny(method="gossip", topology="random", u=0.4)]
+    trainer.job(specs)
+    for spec, path in zip(specs, metrics(specs), strict=True):
+        run(spec, tmp_path / f"alone-{spec.id}", tmp_path, threads=1)
+        alone = tmp_path / f"alone-{spec.id}/metrics.parquet"
+        assert path.read_bytes() == alone.read_bytes()
+
+
+def test_a_run_goes_on_from_its_checkpoint(trainer):
+    interrupted(SPECS[0], RUNS / SPECS[0].id)
+    trainer.job(SPECS[:2])
+    assert [resumed(RUNS / spec.id) for spec in SPECS[:2]] == [[5], []]
+
+
+def test_a_job_whose_file_was_changed_trains_nothing(trainer):
+    file = trainer.job(SPECS[:1])[0].with_suffix(".json")
+    key = digest(file.read_text())
+    file.write_text(file.read_text().replace("0", "1"))
+    with pytest.raises(UserError, match="^job: '.*' is absent, or was changed after the job was"):
+        train_job(file, key, pytest.fail)

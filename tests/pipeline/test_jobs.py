@@ -1,0 +1,338 @@
+"""The cut of a plan into jobs, and the keys of jobs and drawings."""
+
+import random
+import re
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from configs import TIERS, config_of, plan_of, plan_of_tier
+
+from ngo.common import plugins, versions
+from ngo.common.fields import file
+from ngo.common.registry import UserError
+from ngo.data.partition import partition
+from ngo.gossip.method import METHODS
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.pipeline.jobs import LIMIT, MOST, Combination, digest, drawings, jobs, read_job
+from ngo.pipeline.start import write_files
+from ngo.training.resolve import resolve
+from ngo.training.spec import RunSpec
+
+
+@cache
+def jobs_of_tier(tier):
+    return jobs(plan_of_tier(tier))
+
+
+def own_plan(specs, **changes):
+    """The plan of the demo with one experiment of these runs, in one setting."""
+    settings = {spec.id: "one" for spec in specs}
+    changes = {"settings": settings, "snapshots": {}, "partitions": {}, **changes}
+    return replace(plan_of_tier(), training={"own": list(specs)}, **changes)
+
+
+def own_jobs(specs, **changes):
+    return jobs(own_plan(specs, **changes))["own"]
+
+
+def keys_of(made):
+    return {job.name: job.key for job in made}
+
+
+def listed(made):
+    return [job for each in made.values() for job in each]
+
+
+def some(count, *, epochs=0.5, seeds=(0,)):
+    """Combinations on MNIST of which some ten cost as much as a job may, at 0.5 epochs."""
+    rates = [0.001 * k for k in range(1, count + 1)]
+    return [resolve({"lr": lr, "epochs": epochs, "seed": s}) for lr in rates for s in seeds]
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_each_run_of_an_experiment_is_in_one_of_its_jobs(tier):
+    plan = plan_of_tier(tier)
+    made = jobs_of_tier(tier)
+    assert list(made) == list(plan.training)
+    for name, specs in plan.training.items():
+        found = Counter(spec.id for job in made[name] for spec in job.runs)
+        assert found == Counter(spec.id for spec in specs)
+    groups = {(job.experiment, job.setting) for job in listed(made)}
+    assert len(listed(made)) <= max(MOST, len(groups))
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_jobs_and_their_runs_come_back_from_their_files(tier, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan, made = plan_of_tier(tier), listed(jobs_of_tier(tier))
+    write_files(made)
+    for job in made:
+        content = read_job(Path(job.file), job.key)
+        runs = [
+            RunSpec.of({**each["values"], "seed": seed})
+            for each in content["combinations"]
+            for seed in each["seeds"]
+        ]
+        assert runs == job.runs
+        assert all(plan.runs[spec.id] == spec for spec in runs)
+        assert content["snapshots"] == {
+            spec.id: plan.snapshots[spec.id] for spec in runs if spec.id in plan.snapshots
+        }
+        assert {plan.settings[spec.id] for spec in runs} == {job.setting}
+        assert {spec.partition_id for spec in runs} <= plan.drawn[job.setting].keys()
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_names_are_unique_names_of_files(tier):
+    names = [job.name for job in listed(jobs_of_tier(tier))]
+    assert len({name.lower() for name in names}) == len(names)
+    assert all(re.fullmatch(r"[\w.+-]{1,200}", name) for name in names)
+
+
+def test_a_large_combination_is_a_job_of_its_own_named_by_its_slug():
+    large, small = resolve({"epochs": 50.0, "seed": 3}), some(2)
+    made = {job.name: job for job in own_jobs([large, *small])}
+    named = Combination((large,)).name
+    assert re.fullmatch(r"mnist-iid-ring-ngo-p0\.95-[0-9a-f]{8}", named)
+    assert made.keys() == {f"own-one-{named}", "own-one"}
+    assert made[f"own-one-{named}"].runs == [large]
+    assert {spec.id for spec in made["own-one"].runs} == {spec.id for spec in small}
+
+
+def test_parts_are_below_the_limit_and_their_names_are_the_bits_of_hashes():
+    made = own_jobs(some(100))
+    assert len(made) > 20
+    for job in made:
+        bits = job.name.removeprefix("own-one-")
+        assert set(bits) <= {"0", "1"}
+        assert all(each.bits.startswith(bits) for each in job.combinations)
+        assert sum(each.cost for each in job.combinations) <= LIMIT or len(job.combinations) == 1
+
+
+def test_there_are_some_two_hundred_jobs_at_most():
+    made = own_jobs(some(1500))
+    assert MOST / 4 < len(made) <= MOST
+    few = some(MOST + 50, epochs=0.01)
+    parts = {spec.id: f"setting{k}" for k, spec in enumerate(few)}
+    assert len(own_jobs(few, settings=parts)) == MOST + 50  # one for each setting
+
+
+def test_a_new_seed_renames_no_job_and_changes_the_keys_of_those_that_have_it():
+    specs = [*some(40, seeds=(0, 1)), resolve({"epochs": 50.0})]
+    before = keys_of(own_jobs(specs))
+    new = replace(specs[7], seed=9)
+    after = keys_of(own_jobs([*specs, new]))
+    assert before.keys() == after.keys()
+    (changed,) = (name for name in before if before[name] != after[name])
+    (having,) = (job.name for job in own_jobs([*specs, new]) if new in job.runs)
+    assert changed == having
+    more = keys_of(own_jobs([*specs, *(replace(spec, seed=9) for spec in specs)]))
+    assert more.keys() == before.keys()
+    assert not set(more.values()) & set(before.values())
+
+
+def test_a_combination_more_or_less_changes_hardly_any_job():
+    specs = some(301)
+    draws = random.Random(0)
+    whole = set(keys_of(own_jobs(specs[:-1])).items())
+    added, removed = [], []
+    for k in draws.sample(range(300), 20):
+        less = set(keys_of(own_jobs(specs[:k] + specs[k + 1 : 300])).items())
+        more = set(keys_of(own_jobs([*specs[:300], replace(specs[k], gamma=0.123)])).items())
+        removed.append(len(less - whole))
+        added.append(len(more - whole))
+    assert np.mean(added) < 3
+    assert np.mean(removed) < 3
+
+
+def test_the_order_of_a_config_does_not_matter():
+    config = config_of()
+    before = keys_of(listed(jobs(plan_of(config))))
+    training = dict(reversed(config["training"].items()))
+    for name, entry in training.items():
+        training[name] = {**entry, "compare": entry["compare"][::-1]}
+    turned = {**config, "training": training, "seeds": [1, 0]}
+    assert keys_of(listed(jobs(plan_of(turned)))) == before
+
+
+def test_blocks_of_seeds_are_jobs():
+    specs = [*some(3, seeds=(7, 3, 5, 4, 9)), resolve({"epochs": 50.0, "seed": 4})]
+    draws = random.Random(0)
+    made = {job.name: job for job in own_jobs(specs, seeds_per_job=2)}
+    assert {name: sorted({spec.seed for spec in job.runs}) for name, job in made.items()} == {
+        "own-one-seeds0": [3, 4],
+        "own-one-seeds1": [5, 7],
+        "own-one-seeds2": [9],
+        f"own-one-{Combination((specs[-1],)).name}-seeds0": [4],
+    }
+    found = Counter(spec.id for job in made.values() for spec in job.runs)
+    assert found == Counter(spec.id for spec in specs)
+    assert keys_of(own_jobs(draws.sample(specs, len(specs)), seeds_per_job=2)) == keys_of(
+        made.values()
+    )
+    assert keys_of(own_jobs(specs, seeds_per_job=5)).keys() == {
+        f"{name}-seeds0" for name in keys_of(own_jobs(specs))
+    }
+
+
+def test_two_jobs_of_one_name_are_refused():
+    """A setting may be named like a part of another."""
+    specs = some(40)
+    settings = {spec.id: "one" for spec in specs}
+    other = resolve({"lr": 0.5, "epochs": 0.01})
+    settings[other.id] = min(job.name.removeprefix("own-") for job in own_jobs(specs))
+    with pytest.raises(UserError, match=r"^settings: two jobs have the name 'own-one-0+'; rename"):
+        own_jobs([*specs, other], settings=settings)
+
+
+def key_of(spec):
+    (job,) = own_jobs([spec])
+    return job.key
+
+
+def drawing_of(spec):
+    return drawings(own_plan([spec]))["one"].key
+
+
+SPEC = resolve({"topology": "ring", "partition": "shards", "shards": 40})
+
+
+@pytest.mark.parametrize(
+    ("registry", "name", "drawn"),
+    [(METHODS, "ngo", False), (TOPOLOGIES, "ring", False), (TOPOLOGIES, "complete", None)],
+)
+def test_a_key_follows_the_numbers_of_the_entries_that_a_run_names(
+    own_entries, registry, name, drawn
+):
+    before = key_of(SPEC), drawing_of(SPEC)
+    registry.versions[name] = 7
+    assert (key_of(SPEC) != before[0]) == (drawn is not None)
+    assert drawing_of(SPEC) == before[1]
+
+
+def test_keys_follow_the_results_version_and_the_libraries(monkeypatch):
+    found = {key_of(SPEC)}, {drawing_of(SPEC)}
+    changes = [
+        ("ngo.training.results_version.RESULTS_VERSION", 10**6),
+        ("ngo.common.versions.installed", lambda: {**installed, "torch": "99.0"}),
+        ("ngo.pipeline.jobs.identity", lambda name: "another content"),
+    ]
+    installed = versions.installed()
+    for name, value in changes:
+        with monkeypatch.context() as patched:
+            patched.setattr(name, value)
+            found[0].add(key_of(SPEC))
+            found[1].add(drawing_of(SPEC))
+    assert len(found[0]) == len(found[1]) == 1 + len(changes)
+    assert key_of(SPEC) in found[0]
+
+
+def test_keys_follow_the_bytes_of_a_plugin_whose_entry_a_run_names(
+    own_entries, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(plugins, "_loaded", {})
+    path = tmp_path / "own_rings.py"
+    path.write_text(
+        "from ngo.gossip.topology import TOPOLOGIES\n"
+        "def own_ring(n): ...\n"
+        "TOPOLOGIES.add('own_ring', TOPOLOGIES['ring'], own_ring)\n"
+    )
+    plugins.load([path])
+    own = resolve({"topology": "own_ring"})
+    before, others = key_of(own), key_of(SPEC)
+    path.write_text(path.read_text() + "# Another byte.\n")
+    assert key_of(own) != before
+    assert key_of(SPEC) == others
+
+
+def test_keys_follow_the_files_that_runs_name_and_drawings_those_of_partitions(
+    own_entries, tmp_path
+):
+    def owners(labels, n, *, owner_file, generator):
+        return np.array_split(np.arange(len(labels)), n)
+
+    partition("of_a_file", options={"owner_file": file("who owns what")})(owners)
+    graph, owner = tmp_path / "graph.edgelist", tmp_path / "owners.csv"
+    graph.write_text("0 1\n")
+    owner.write_text("0\n")
+    values = {"partition": "of_a_file", "owner_file": str(owner), "topology": "graph_file"}
+    spec = resolve({**values, "graph": str(graph), "workers": 2})
+    first = key_of(spec), drawing_of(spec)
+    graph.write_text("1 0\n")
+    second = key_of(spec), drawing_of(spec)
+    assert second[0] != first[0]
+    assert second[1] == first[1]
+    owner.write_text("1\n")
+    assert key_of(spec) != second[0]
+    assert drawing_of(spec) != second[1]
+
+
+def test_keys_do_not_follow_what_decides_no_run():
+    config = config_of()
+    before = keys_of(listed(jobs(plan_of(config))))
+    resources = {"train": {"mem_mb": 7, "runtime": 7}, "measure": {"mem_mb": 7, "runtime": 7}}
+    other = {**config, "threads": 7, "device": "cuda", "resources": resources, "network": {}}
+    assert keys_of(listed(jobs(plan_of(other)))) == before
+    case = {"settings": ["digits_iid"], "compare": [{"lr": 0.123}]}
+    more = {**config, "training": {**config["training"], "own": case}}
+    after = keys_of(listed(jobs(plan_of(more))))
+    assert after.items() >= before.items()
+    assert set(after) - set(before) == {"own-digits_iid"}
+
+
+def test_models_that_are_asked_for_change_the_key():
+    one, other = own_jobs([SPEC]), own_jobs([SPEC], snapshots={SPEC.id: [2, "final"]})
+    assert one[0].key != other[0].key
+    assert other[0].snapshots == {SPEC.id: [2, "final"]}
+
+
+def test_a_job_requests_the_memory_of_its_data_and_the_time_of_its_runs():
+    (job,) = own_jobs([resolve({"epochs": 0.01, "seed": seed}) for seed in range(3)])
+    resources = {"mem_mb": 500, "runtime": 20, "mem_mb_of": {"mnist": 900}}
+    assert job.memory(resources) == 900
+    assert job.memory({"mem_mb": 500, "runtime": 20}) == 500
+    assert job.minutes(resources) == 60
+    assert job.cost == pytest.approx(3 * job.combinations[0].cost)
+    assert job.table == "results/demo/jobs/own-one.parquet"
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", "\udcff"])
+def test_a_file_that_does_not_hash_to_the_key_is_refused_in_a_line(content, tmp_path):
+    path = tmp_path / "job.json"
+    if content is not None:
+        path.write_text(content, errors="surrogateescape")
+    with pytest.raises(UserError) as told:
+        read_job(path, key_of(SPEC))
+    assert str(told.value) == (
+        f"job: {str(path)!r} is absent, or was changed after the job was planned; run snakemake "
+        "again."
+    )
+    path.write_text("{}")
+    assert read_job(path, digest("{}")) == {}
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_drawing_has_all_partitions_of_a_setting(tier):
+    plan = plan_of_tier(tier)
+    made = drawings(plan)
+    drawn = {(name, spec.partition_id) for name, each in made.items() for spec in each.specs}
+    wanted = {(plan.settings[spec.id], spec.partition_id) for spec in plan.runs.values()}
+    for name, specs in plan.partitions.items():
+        settings = plan.partition_settings[name]
+        wanted |= {(s, spec.partition_id) for s, spec in zip(settings, specs, strict=True)}
+    assert drawn == wanted
+    assert sum(len(each.specs) for each in made.values()) == len(drawn)
+
+
+def test_a_drawing_does_not_follow_what_decides_no_partition():
+    before = drawing_of(SPEC)
+    assert drawing_of(replace(SPEC, lr=0.123, topology="complete")) == before
+    assert drawing_of(replace(SPEC, workers=5)) != before
+    assert drawing_of(replace(SPEC, seed=5)) != before
+    both = drawings(own_plan([SPEC, replace(SPEC, seed=5)]))["one"]
+    assert both.datasets == ["mnist"]
+    assert both.key not in (before, drawing_of(replace(SPEC, seed=5)))

@@ -1,0 +1,179 @@
+"""What the workflow checks and writes before it starts jobs."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from configs import config_of, plan_of, plan_of_tier
+from conftest import REPOSITORY
+from runs import tiny
+
+from ngo.common.files import PARTIAL
+from ngo.common.registry import UserError
+from ngo.pipeline import start
+from ngo.pipeline.jobs import drawings, jobs
+from ngo.pipeline.places import partition_file, tidy_table
+from ngo.training.resolve import resolve
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """The working directory; what the workflow holds and does at its end is dropped."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(start.atexit, "register", lambda *_: None)
+    monkeypatch.setattr(start, "HELD", [])
+    yield tmp_path
+    for lock in start.HELD:
+        lock.release()
+
+
+def refused(plan, configs=(), forced=False):
+    before = sorted(map(str, Path.cwd().rglob("*")))
+    with pytest.raises(UserError) as told:
+        start.check(plan, configs, forced=forced)
+    assert "\n" not in str(told.value)
+    assert sorted(map(str, Path.cwd().rglob("*"))) == before
+    return str(told.value)
+
+
+def test_an_empty_folder_may_start(folder):
+    start.check(plan_of_tier(), ["config/config.yaml"], forced=False)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_brace_in_a_path_is_refused():
+    told = refused(plan_of_tier(), ["config/config.yaml", "{mine}.yaml"])
+    assert told.startswith("path: '{mine}.yaml' has a brace, which Snakemake reads as a wildcard;")
+    assert "'own}.yaml' has a brace" in refused(replace(plan_of_tier(), claims="own}.yaml"))
+    plan = replace(plan_of_tier())
+    plan.__dict__["artefacts"] = {"a": replace(plan.artefacts["fig4"], source=Path("{x}/a.py"))}
+    assert "'{x}/a.py' has a brace" in refused(plan)
+
+
+@pytest.mark.parametrize("name", ["all", "runs", "train", "aggregate", "spectra_mine", "classes_x"])
+def test_an_experiment_with_a_name_of_the_workflow_is_refused(name, monkeypatch):
+    config = config_of()
+    case = {"settings": ["digits_iid"], "compare": [{}]}
+    config["training"] = {**config["training"], name: case}
+    with monkeypatch.context() as at:
+        at.chdir(REPOSITORY)
+        plan = plan_of(config)
+    assert refused(plan) == (f"training: {name!r} is a name of the pipeline's own; choose another.")
+
+
+def test_the_names_of_rules_are_known():
+    """Of all rules but those of single tables and figures."""
+    rules = set()
+    for path in (REPOSITORY / "workflow").rglob("*"):
+        if path.suffix == ".smk" or path.name == "Snakefile":
+            lines = path.read_text().splitlines()
+            words = [line.split() for line in lines if line.startswith(("rule ", "use rule "))]
+            rules |= {each[1 if each[0] == "rule" else 4].strip(":") for each in words}
+    assert {"train", "partition", "measure_alone"} <= rules <= start.NAMES
+
+
+def test_results_of_an_earlier_release_are_refused(folder):
+    (folder / "results/partitions").mkdir(parents=True)
+    told = refused(plan_of_tier(), forced=True)
+    assert told.startswith("results: this folder is of a release whose runs had no numbers; move ")
+    (folder / "results").rename(folder / "results.old")
+    start.check(plan_of_tier(), [], forced=False)
+
+
+@pytest.mark.parametrize("made", [tidy_table("demo", "fig4"), partition_file("demo", "digits_iid")])
+def test_results_that_snakemake_does_not_know_are_refused_once(made, folder):
+    path = folder / made
+    path.parent.mkdir(parents=True)
+    path.touch()
+    told = refused(plan_of_tier())
+    assert told.startswith("results: 'results/demo' is here without .snakemake/metadata, so Snak")
+    assert "--forceall" in told
+    start.check(plan_of_tier(), [], forced=True)
+    start.check(plan_of_tier("laptop"), [], forced=False)
+    start.RECORDS.mkdir(parents=True)
+    start.check(plan_of_tier(), [], forced=False)
+
+
+def test_runs_and_archives_alone_are_no_results_of_a_tier(folder):
+    for name in ("runs/a/metrics.parquet", "archive/a.tar", "demo/report.html"):
+        (folder / "results" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "results" / name).touch()
+    start.check(plan_of_tier(), [], forced=False)
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_told(folder):
+    (folder / "results/demo/jobs").mkdir(parents=True)
+    (folder / "results/demo/jobs").chmod(0o500)
+    assert "can't be written" in refused(plan_of_tier())
+
+
+def test_a_file_in_place_of_a_folder_is_told(folder):
+    (folder / "logs").write_text("")
+    assert refused(plan_of_tier()).startswith("logs: ")
+
+
+def small():
+    """A job and a drawing of two runs."""
+    specs = [tiny(seed=seed) for seed in (0, 1)]
+    settings = {spec.id: "one" for spec in specs}
+    changes = {"training": {"own": specs}, "settings": settings, "partitions": {}, "snapshots": {}}
+    plan = replace(plan_of_tier(), **changes)
+    return jobs(plan)["own"], list(drawings(plan).values())
+
+
+def test_files_of_jobs_are_written_where_their_bytes_differ(folder):
+    made, drawn = small()
+    start.begin(made, drawn, folder, "demo")
+    files = [Path(each.file) for each in (*made, *drawn)]
+    assert [str(path) for path in files] == [
+        "results/demo/jobs/own-one.json",
+        "results/demo/partitions/one.json",
+    ]
+    assert [path.read_text() for path in files] == [each.text for each in (*made, *drawn)]
+    os.utime(files[0], ns=(1, 1))
+    files[1].write_text("damaged")
+    start.write_files([*made, *drawn])
+    assert files[0].stat().st_mtime_ns == 1
+    assert files[1].read_text() == drawn[0].text
+    files[0].write_bytes(b"\xff")
+    start.write_files(made)
+    assert files[0].read_text() == made[0].text
+
+
+def test_partial_files_are_removed_and_the_lock_is_held(folder):
+    partial = folder / f"results/demo/jobs/{PARTIAL}own.parquet.abc.parquet"
+    partial.parent.mkdir(parents=True)
+    partial.touch()
+    start.begin(*small(), folder, "demo")
+    assert not partial.exists()
+    assert Path(start.LOCK).exists()
+    with pytest.raises(UserError, match="another process is working in this folder"):
+        start.begin(*small(), folder, "demo")
+    start.HELD.pop().release()
+    start.begin(*small(), folder, "demo")
+
+
+def test_missing_data_and_small_shares_are_told_before_a_file_is_written(folder, monkeypatch):
+    def begin(**values):
+        spec = resolve(values)
+        plan = replace(plan_of_tier(), training={"own": [spec]}, settings={spec.id: "one"})
+        start.begin(jobs(plan)["own"], [], folder, "demo")
+
+    monkeypatch.setattr("ngo.data.download.check", lambda name, root: missing(name))
+
+    def missing(name):
+        raise UserError(f"data.root: {name} is not there.")
+
+    with pytest.raises(UserError, match="data.root: mnist is not there"):
+        begin()
+    start.HELD.pop().release()
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(start.atexit, "register", lambda *_: None)
+    few = {"dataset": "digits", "partition": "dirichlet", "beta": 0.05, "workers": 8}
+    with pytest.raises(UserError, match="batch_size: 32 is larger than worker"):
+        begin(**few)
+    start.HELD.pop().release()
+    assert not list(folder.rglob("*.json"))
