@@ -13,7 +13,6 @@ from finished_runs import campaign
 from runs import run_in
 from small_theory import OPTIONS
 
-from ngo.analysis import results
 from ngo.cli import cli
 from ngo.measures import theory_table as theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
@@ -23,6 +22,7 @@ from ngo.pipeline.archives.packed_runs import packed, read_run
 from ngo.pipeline.archives.remeasuring import Remeasuring
 from ngo.pipeline.archives.retraining import Retraining
 from ngo.pipeline.places import tidy_table
+from ngo.training.tidy import joined
 
 TABLE = tidy_table("test", "own")
 THEORY = tidy_table("test", "theory_theory")
@@ -126,7 +126,7 @@ def forged(members, change, *, record=True):
 def with_table(members):
     """The archive as an earlier version packed it: with the tidy table of its runs."""
     runs = Archive("own.tar", members).runs.values()
-    table = results.joined([(run.columns, run.facts, run.record) for run in runs])
+    table = joined([(run.columns, run.facts, run.record) for run in runs]).to_pandas()
     return fitted({**members, TABLE: in_parquet(table)})
 
 

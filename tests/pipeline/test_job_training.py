@@ -14,8 +14,9 @@ from ngo.analysis import results
 from ngo.common import versions
 from ngo.common.locks import try_lock
 from ngo.common.registry import UserError
+from ngo.pipeline.job_files import job_key
 from ngo.pipeline.job_training import train_job
-from ngo.pipeline.jobs import Combination, Job, digest
+from ngo.pipeline.jobs import Combination, Job
 from ngo.pipeline.places import RUNS
 from ngo.pipeline.start import write_files
 from ngo.training.run import run
@@ -243,7 +244,7 @@ def test_a_run_goes_on_from_its_checkpoint(trainer):
 
 def test_a_job_whose_file_was_changed_trains_nothing(trainer):
     file = trainer.job(SPECS[:1])[0].with_suffix(".json")
-    key = digest(file.read_text())
+    key = job_key(file.read_text())
     file.write_text(file.read_text().replace("0", "1"))
     with pytest.raises(UserError, match="^job: '.*' is absent, or was changed after the job was"):
         train_job(file, key, pytest.fail)

@@ -17,7 +17,8 @@ from ngo.common.registry import UserError
 from ngo.data.partition import partition
 from ngo.gossip.method import METHODS
 from ngo.gossip.topology import TOPOLOGIES
-from ngo.pipeline.jobs import LIMIT, MOST, Combination, digest, drawings, jobs, read_job
+from ngo.pipeline.job_files import job_key, read_job
+from ngo.pipeline.jobs import LIMIT, MOST, Combination, drawings, jobs
 from ngo.pipeline.start import write_files
 from ngo.training.resolve import resolve
 from ngo.training.spec import RunSpec
@@ -312,7 +313,7 @@ def test_a_file_that_does_not_hash_to_the_key_is_refused_in_a_line(content, tmp_
         "again."
     )
     path.write_text("{}")
-    assert read_job(path, digest("{}")) == {}
+    assert read_job(path, job_key("{}")) == {}
 
 
 @pytest.mark.parametrize("tier", TIERS)

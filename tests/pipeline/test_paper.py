@@ -82,14 +82,14 @@ def test_a_new_paper_is_a_new_folder(own, tmp_path):
     assert [claim.shows for claim in planned.ledger.claims.values()] == ["shown"]
     from runs import run_in
 
-    from ngo.analysis.results import aggregate, write
+    from ngo.training.tidy import aggregate, write_tidy
 
     for name in ("first", "second"):
         for spec in planned.training[name]:
             run_in(spec, tmp_path / "results/runs" / spec.id, overwrite=True)
         (tmp_path / "results/own/metrics").mkdir(exist_ok=True, parents=True)
         runs = [f"results/runs/{spec.id}/metrics.parquet" for spec in planned.training[name]]
-        write(aggregate(runs), f"results/own/metrics/{name}.parquet")
+        write_tidy(aggregate(runs), f"results/own/metrics/{name}.parquet")
     for name, entry in planned.artefacts.items():
         words = planned.notebook_flags(name)
         experiment = words[1] if entry.default else None

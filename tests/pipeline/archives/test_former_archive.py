@@ -10,7 +10,6 @@ import pytest
 from good_archive import good_archive
 from small_archives import TABLE, in_parquet
 
-from ngo.analysis import results
 from ngo.common import former
 from ngo.common.registry import UserError
 from ngo.pipeline.archives import restore
@@ -22,6 +21,7 @@ from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.packed_runs import packed, read_run
 from ngo.pipeline.archives.unpacking import unpack
 from ngo.pipeline.places import tidy_table
+from ngo.training.tidy import joined
 
 OLD = {"method": "protocol"}
 
@@ -38,8 +38,8 @@ def under_former_names(path):
         if name.endswith((".yaml", ".json", ".csv")) and not name.startswith("results/"):
             members[name] = members[name].replace(b"method", b"protocol")
     members |= packed(runs)
-    joined = results.joined([(run.columns, run.facts, run.record) for run in runs])
-    members[TABLE] = in_parquet(joined.rename(columns=OLD))
+    table = joined([(run.columns, run.facts, run.record) for run in runs]).to_pandas()
+    members[TABLE] = in_parquet(table.rename(columns=OLD))
     return with_runs(members, json.loads(members[ABOUT]), runs)
 
 

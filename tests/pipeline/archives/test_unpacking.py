@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from two_figures import ngo, packed, two_figures
 
-from ngo.analysis import results
 from ngo.common.registry import UserError
 from ngo.pipeline.archives.archive import read_archive, write_archive
 from ngo.pipeline.archives.collect import collect
 from ngo.pipeline.archives.unpacking import unpack
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
+from ngo.training.tidy import aggregate, write_tidy
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_it_is_unpacked_into_a_folder_of_its_own_with_the_tables_of_its_runs(con
     assert len(records) > 1
     table = "results/own/metrics/figS6.parquet"
     runs = (f"results/runs/{run}/metrics.parquet" for run in read.runs)
-    results.write(results.aggregate(runs), tmp_path / "joined.parquet")
+    write_tidy(aggregate(runs), tmp_path / "joined.parquet")
     assert found.pop(table) == (tmp_path / "joined.parquet").read_bytes()
     sources = {name for name in members if name.endswith((".smk", "Snakefile"))}
     assert len(sources) > 2

@@ -1,0 +1,166 @@
+"""Tidy tables of the metrics of runs."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ngo.common.columns import write_columns
+from ngo.common.registry import UserError
+from ngo.training.tidy import aggregate, joined, read_tidy, write_tidy
+
+
+def test_a_table_that_is_absent_or_damaged_is_a_line(tmp_path):
+    with pytest.raises(UserError, match="table: '.*none' does not exist"):
+        read_tidy(tmp_path / "none")
+    (tmp_path / "half").write_bytes(b"PAR1")
+    with pytest.raises(UserError, match="table: '.*half' is damaged: "):
+        read_tidy(tmp_path / "half")
+
+
+def test_aggregate_joins_runs_and_their_facts(tmp_path):
+    for run, seed in (("b", 1), ("a", 0)):
+        facts = {"run": run, "seed": seed, "topology": "ring", "u": None}
+        write_columns(
+            tmp_path / run,
+            {
+                "step": [0, 5],
+                "V": [0.0, 1.5],
+                "diverged": [False, run == "b"],
+                "seconds": [0.1, 0.2],  # as older versions had them
+            },
+            facts,
+        )
+    table = aggregate([tmp_path / "b", tmp_path / "a"]).to_pandas()
+    assert table["run"].tolist() == ["a", "a", "b", "b"]
+    assert table["step"].tolist() == [0, 5, 0, 5]
+    assert table["diverged"].tolist() == [False, False, False, True]
+    assert table["u"].isna().all()
+    assert "seconds" not in table
+    (tmp_path / "again").write_bytes((tmp_path / "a").read_bytes())
+    for second in ("a", "again"):
+        files = [tmp_path / "a", tmp_path / "b", tmp_path / second]
+        with pytest.raises(UserError, match=rf"the run a is in '.*/a' and in '.*/{second}'; name"):
+            aggregate(files)
+
+
+def test_no_files_make_no_table():
+    with pytest.raises(UserError, match="metrics: no files given"):
+        aggregate([])
+
+
+def made_with(folder, name, **versions):
+    """The metrics of a run that was made with these versions; without any, it has no record."""
+    path = folder / name / "metrics.parquet"
+    path.parent.mkdir()
+    write_columns(path, {"step": [0, 5], "diverged": [False, False]}, {"run": name, "seed": 0})
+    if versions:
+        path.with_name("run.json").write_text(json.dumps({"versions": {"ngo": "1", **versions}}))
+    return path
+
+
+def test_runs_that_different_versions_made_are_told_apart(tmp_path):
+    files = [
+        made_with(tmp_path, "a", torch="2.14.0+cu1", numpy="2.0"),
+        made_with(tmp_path, "b", torch="2.15.0", numpy="2.0"),
+        made_with(tmp_path, "c", torch="2.15.0+cpu"),
+    ]
+    table = aggregate(files).to_pandas()
+    told = {"a": "torch 2.14.0", "b": "torch 2.15.0", "c": "torch 2.15.0"}
+    assert table.groupby("run")["versions"].unique().str[0].to_dict() == told
+    write_tidy(aggregate(files), tmp_path / "both")
+    again = aggregate([tmp_path / "both", made_with(tmp_path, "d", torch="2.15.0")]).to_pandas()
+    assert dict(zip(again["run"], again["versions"].fillna("none"), strict=True)) == {
+        **told, "d": "none"
+    }  # fmt: skip
+
+
+def test_runs_of_one_version_or_of_unknown_ones_have_no_column_of_versions(tmp_path):
+    files = [
+        made_with(tmp_path, "a", torch="2.15.0"),
+        made_with(tmp_path, "b", torch="2.15.0+cpu"),
+        made_with(tmp_path, "c"),
+    ]
+    (tmp_path / "d").mkdir()
+    damaged = made_with(tmp_path / "d", "d")
+    damaged.with_name("run.json").write_text("[1")
+    assert "versions" not in aggregate([*files, damaged]).column_names
+
+
+def in_turn(runs):
+    """The same table by pandas, one run after the other."""
+    tables = [pd.DataFrame({**facts, **columns}) for columns, facts, _ in runs]
+    names = {name for table in tables for name in table} - {"run", "step"}
+    names = ["run", "step", *sorted(names)]
+    whole = pd.concat([table.dropna(axis=1, how="all") for table in tables], ignore_index=True)
+    return whole.reindex(columns=names).sort_values(["run", "step"], ignore_index=True)
+
+
+def test_runs_of_different_columns_and_facts_are_joined_as_pandas_does():
+    def run(name, columns, **facts):
+        known = {"step": np.array([5, 0]), "diverged": np.array([False, True])}
+        return {**known, **columns}, {"run": name, **facts}, {}
+
+    counts, losses = np.array([1, 2]), np.array([0.5, np.nan])
+    runs = [
+        run("b", {"loss": losses}, seed=1, p=0.75, of=None, graph="ring", empty=None),
+        run("a", {"count": counts, "met": counts > 1}, seed=2, p=1, of=3, empty=None),
+        run("c", {"loss": losses * np.nan, "more": counts}, seed=3, p=1, graph=None, exact=True),
+    ]
+    for some in (runs, runs[:1], runs[1:], runs[::-1]):
+        pd.testing.assert_frame_equal(joined(some).to_pandas(), in_turn(some), check_dtype=False)
+    table = joined(runs).to_pandas()
+    assert list(table["run"]) == ["a", "a", "b", "b", "c", "c"]
+    assert list(table["step"]) == [0, 5] * 3
+    assert list(table["count"].dropna()) == [2, 1]
+
+
+COLUMNS = {
+    "loss": [0.5, np.nan], "empty": [np.nan, np.nan], "count": [1, 2], "met": [True, False],
+    "V": [0.0, -0.0],
+}  # fmt: skip
+FACTS = {
+    "p": [1, 0.75, None], "u": [None], "workers": [4, 16], "graph": ["ring", "é", None],
+    "exact": [True, None], "delay": [None, 3],
+}  # fmt: skip
+RUNS = st.tuples(
+    st.sets(st.sampled_from(sorted(COLUMNS))),
+    st.fixed_dictionaries({}, optional={k: st.sampled_from(each) for k, each in FACTS.items()}),
+    st.sampled_from("abc"),
+)
+
+
+@settings(max_examples=25)
+@given(st.lists(RUNS, min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_a_table_has_the_same_bytes_however_its_runs_are_divided(runs, draws):
+    with tempfile.TemporaryDirectory() as name:
+        folder, parts = Path(name), {}
+        for k, (columns, facts, part) in enumerate(runs):
+            known = {"step": [0, 5], "diverged": [False, True]}
+            path = folder / f"run{k}"
+            write_columns(path, {**known, **{c: COLUMNS[c] for c in columns}}, {"run": k, **facts})
+            parts.setdefault(part, []).append(path)
+        write_tidy(aggregate([each for part in parts.values() for each in part]), folder / "whole")
+        for part, files in parts.items():
+            write_tidy(aggregate(files), folder / part)
+        some = [folder / part for part in parts]  # c's runs stay as they are
+        if "c" in parts:
+            some = [*(each for each in some if each.name != "c"), *parts["c"]]
+        draws.shuffle(some)
+        more = [*some, *(each for each in some if each.name in ("a", "b"))]  # a table comes twice
+        for files in (some, more):
+            write_tidy(aggregate(files), folder / "again")
+            assert (folder / "again").read_bytes() == (folder / "whole").read_bytes()
+
+
+def test_of_a_run_in_several_tables_the_first_counts(tmp_path):
+    for k, name in enumerate("xy"):
+        table = pd.DataFrame({"run": ["a", "a"], "step": [0, 5], "diverged": False, "V": float(k)})
+        table.to_parquet(tmp_path / name)
+    assert aggregate([tmp_path / "x", tmp_path / "y"])["V"].to_pylist() == [0, 0]
+    assert aggregate([tmp_path / "y", tmp_path / "x"])["V"].to_pylist() == [1, 1]
