@@ -18,13 +18,12 @@ class ThreadGroup:
     def __init__(self, me, size, queues, lost):
         self.me, self.members, self.sent = me, tuple(range(size)), Counter()
         self._queues, self._lost = queues, lost
-        self.timeout, self.resume, self.exchanges = LIMIT, 0, 0
 
     @property
     def others(self):
         return [q for q in self.members if q != self.me]
 
-    def exchange(self, send, receive, purpose, dtype):
+    def exchange(self, like, send, receive):
         for q, rows in send.items():
             self._queues[self.me, q].put(rows.clone())
             self.sent.update(models=len(rows), bytes=rows.numel() * rows.element_size())
@@ -35,22 +34,15 @@ class ThreadGroup:
         except Empty:
             raise AssertionError(f"process {self.me} waits for {list(receive)}") from None
         for q, rows in received.items():
-            assert (tuple(rows.shape), rows.dtype) == (tuple(receive[q]), dtype)
+            assert (len(rows), rows.dtype) == (receive[q], like.dtype)
+            assert rows.shape[1:] == like.shape[1:]
         return received
 
-    def close(self):
+    def rejoin(self):
         """After a loss: messages that nobody has taken are gone."""
         for q in self.members:
             self._queues[q, self.me] = SimpleQueue()
-
-    def connect(self):
-        pass
-
-    def roll_call(self, done, exchanges, patience):
-        self.exchanges = exchanges
-        removed = {q: "is lost" for q in self.members if q in self._lost}
         self.members = tuple(q for q in self.members if q not in self._lost)
-        return removed
 
 
 def networks(workers, processes):

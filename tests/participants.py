@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
@@ -13,18 +12,14 @@ from itertools import count
 import numpy as np
 import psutil
 import pytest
-import torch.distributed as dist
 from torch import nn
 
 from ngo.common.columns import read_columns
 from ngo.distributed import process_run
-from ngo.distributed.environment import Place
-from ngo.distributed.joint_evaluations import Evaluations
-from ngo.distributed.meeting import Meeting
+from ngo.distributed.meeting import Meeting, Place
+from ngo.distributed.participant import Participant
 from ngo.distributed.process_group import Group
-from ngo.distributed.process_network import ProcessNetwork
 from ngo.distributed.processes import launch
-from ngo.distributed.store import Store
 from ngo.engine.population import Population
 from ngo.models.layers import Dropout
 from ngo.models.model import MODELS, Model
@@ -34,6 +29,9 @@ from ngo.training.spec import DEFAULTS
 
 # Seconds after which the processes of a test are killed. They need a few.
 LIMIT = 120.0
+
+# The sums over all processes that make an evaluation.
+SUMS = 5
 
 # The number of samples in the test set of the digits.
 TEST_SAMPLES = 360
@@ -59,14 +57,9 @@ def surroundings():
         yield
 
 
-def store_here(timeout=20.0):
-    """A store within this process."""
-    return Store(dist.HashStore(), timeout)
-
-
-def meeting_of(store, me, size):
+def meeting_of(store, me, size, timeout=20.0):
     """The meeting of ``size`` processes, as seen by one, without an environment."""
-    return Meeting(store, Place(me, size, "host", 29500, local=1, holds_store=me == 0))
+    return Meeting(Place(me, size, "host", 29500, 0, 1, holds_store=me == 0), store, timeout)
 
 
 def spec_of(**values):
@@ -173,61 +166,29 @@ def freeze():
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-def slow():
-    """Event: the process is delayed."""
-    time.sleep(0.03)
+def in_evaluation(step, process, sums, work):
+    """Scenario: a process is killed in the evaluation of ``step``, before the sum number ``sums``.
 
-
-def in_evaluation(step, process, moment, work):
-    """Scenario: a process is killed in the evaluation of ``step``, at one of three moments.
-
-    These are: before it sends its report; after the evaluation is recorded, before it receives (or
-    sends) the answer of the leader; and, as the leader, before it writes the files.
+    An evaluation is made of ``SUMS`` sums. After them, the leader writes the files.
     """
-    me = int(os.environ["RANK"]) == process
-    send_report, exchange, record = (
-        ProcessNetwork.send_report,
-        Group.exchange,
-        Evaluations.record,
-    )
-    now = []
+    evaluate, total, left = Participant.evaluate, Group.total, []
 
-    def sending(network, t, report, recorded):
-        now[:] = [t]
-        if me and t == step and moment == "before its report":
+    def evaluating(participant):
+        left[:] = [sums] if participant._stepper.t == step else []
+        evaluate(participant)
+
+    def totalling(*arguments):
+        if left == [0]:
             end()
-        return send_report(network, t, report, recorded)
+        left[:] = [k - 1 for k in left]
+        return total(*arguments)
 
-    def exchanging(group, send, *rest):
-        waits = me and group.me != group.leader and now == [step] and not send
-        if waits and moment == "before the answer":
-            wait_for(lambda: group.store.check(["recorded"]))
-            end()
-        return exchange(group, send, *rest)
+    def patch():
+        Participant.evaluate, Group.total = evaluating, totalling
+        if sums == SUMS:
+            process_run.write_results = lambda *arguments, **named: end()
 
-    def recording(evaluations, t, reports):
-        ends = record(evaluations, t, reports)
-        if t == step and moment == "before the answer":
-            if me:
-                end()
-            store = evaluations._store
-            store.set("recorded", "")
-            wait_for(lambda: store.check([f"ended/{process}"]))
-        return ends
-
-    ProcessNetwork.send_report, Group.exchange, Evaluations.record = (
-        sending,
-        exchanging,
-        recording,
-    )
-    if me and moment == "before the files":
-        process_run.write_results = lambda *arguments, **named: end()
-    work()
-
-
-def wait_for(condition):
-    while not condition():
-        time.sleep(0.01)
+    only(process, patch, work)
 
 
 def stderr_to(file, scenario, work):

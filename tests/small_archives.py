@@ -13,6 +13,7 @@ from finished_runs import campaign
 from runs import run_in
 from small_theory import OPTIONS
 
+from ngo.analysis import results
 from ngo.cli import cli
 from ngo.measures import theory_table as theory
 from ngo.measures.spectra import SpectraOptions, spectral_table

@@ -51,8 +51,8 @@ def test_sigterm_ends_a_run_with_a_line(tmp_path):
 
 
 def test_a_process_that_loses_the_store_ends_with_a_line(tmp_path):
-    """Also where threads wait for messages. It has been started by hand, as has process 0."""
-    port, options = free_port(), ["--asynchronous", "--timeout", "5", "--epochs", "500"]
+    """It has been started by hand, as has process 0."""
+    port, options = free_port(), ["--timeout", "5", "--epochs", "500"]
     first, second = (started(tmp_path, me, 2, port, *options) for me in (0, 1))
     awaited(lambda: first.stderr.readline().startswith("epoch"), first)
     first.kill()

@@ -7,9 +7,7 @@ import torch
 from in_threads import networks, together
 from stepping import Stepping
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.distributed.asynchronous_network import AsynchronousNetwork
 from ngo.distributed.process_group import PeerUnreachable
 from ngo.gossip.network import SharedMatrix
 from ngo.gossip.topologies.chain import chain
@@ -141,7 +139,8 @@ def test_copies_are_sent_anew_after_a_loss():
     assert not torch.equal(zero.network.copies["x_hat"], one.matrices["x_hat"])
     one.t += 1  # the step counts as taken
     for part in (zero, one):
-        assert part.network.reconnect(part.t, "drop") == {2: "is lost"}
+        part.network.group.rejoin()
+        part.network.copies.clear()
     before = zero.network.messages
     run.whole.t = zero.t
     run.advance()
@@ -168,7 +167,7 @@ def test_a_relay_starts_again_within_the_parts_of_a_tree():
     run.advance()
     left = [run.parts[k] for k in (0, 1)]
     for part in left:
-        part.network.reconnect(6, "drop")
+        part.network.group.rejoin()
         part.t = 6
     connected, left[1].network = left[1].network, SharedMatrix()
     left[1].W, W = torch.eye(1).double(), left[1].W
@@ -179,10 +178,3 @@ def test_a_relay_starts_again_within_the_parts_of_a_tree():
     assert torch.allclose(left[0].X, left[1].X)
     counts = [part.matrices["received"][:, -1].tolist() for part in left]
     assert counts == [[1.0], [1.0]]
-
-
-def test_an_asynchronous_network_refuses_what_needs_every_message():
-    network = AsynchronousNetwork.__new__(AsynchronousNetwork)
-    for call in (network.elsewhere, partial(network.swap, torch.zeros(2, 3))):
-        with pytest.raises(UserError, match="^asynchronous: .* must not say asynchronous=True.$"):
-            call()

@@ -1,13 +1,52 @@
+import socket
 import threading
-import time
 
 import pytest
-from by_hand import by_hand
-from participants import meeting_of, store_here
+import torch.distributed as dist
+from by_hand import by_hand, started
+from participants import meeting_of
+from running import ended
 
 from ngo.common.registry import UserError
-from ngo.distributed import meeting as meetings
-from ngo.distributed.process_group import exit_reason
+from ngo.distributed.meeting import Place, read_place
+
+GIVEN = {"RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "host", "MASTER_PORT": "29500"}
+OTHERS = ("LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE")
+
+
+def place_of(monkeypatch, **changed):
+    for name in (*GIVEN, *OTHERS):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {**GIVEN, **changed}.items():
+        monkeypatch.setenv(name, value)
+    return read_place()
+
+
+def test_the_starter_holds_the_store_or_process_0(monkeypatch):
+    assert place_of(monkeypatch) == Place(1, 3, "host", 29500, 1, 1, holds_store=False)
+    first = place_of(monkeypatch, RANK="0", LOCAL_WORLD_SIZE="2")
+    assert first == Place(0, 3, "host", 29500, 0, 2, holds_store=True)
+    agent = place_of(monkeypatch, RANK="0", TORCHELASTIC_USE_AGENT_STORE="True")
+    assert not agent.holds_store
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({"WORLD_SIZE": "", "MASTER_ADDR": ""}, "distributed: WORLD_SIZE, MASTER_ADDR not set; "),
+        ({"RANK": "3"}, "RANK: '3' is not a whole number, 0 to 2."),
+        ({"RANK": "-1"}, "RANK: '-1' is not"),
+        ({"RANK": "9" * 5000}, "RANK: '999"),
+        ({"WORLD_SIZE": "0"}, "WORLD_SIZE: '0' is not"),
+        ({"MASTER_PORT": "http"}, "MASTER_PORT: 'http' is not a whole number"),
+        ({"LOCAL_WORLD_SIZE": "4"}, "LOCAL_WORLD_SIZE: '4' is not"),
+    ],
+)
+def test_a_wrong_variable_is_one_line(changed, line, monkeypatch):
+    with pytest.raises(UserError) as error:
+        place_of(monkeypatch, **changed)
+    assert str(error.value).startswith(line)
+    assert "\n" not in str(error.value)
 
 
 def in_background(work):
@@ -26,7 +65,7 @@ def in_background(work):
 
 
 def test_a_slow_process_is_waited_for():
-    store = store_here()
+    store = dist.HashStore()
     waits, heard = in_background(lambda: meeting_of(store, 0, 2).gather("ready", "a"))
     waits.join(0.3)
     assert waits.is_alive()
@@ -35,89 +74,37 @@ def test_a_slow_process_is_waited_for():
     assert heard == [["a", [1.5]]]
 
 
-def test_what_is_not_json_arrives_as_none():
-    store = store_here()
-    for q, text in enumerate(["{", "[" * 100_000, "\xff\x00", "9" * 10_000]):
-        store.set(f"gpus/{q}", text)
-    assert meeting_of(store, 4, 5).gather("gpus", 1) == [None, None, None, None, 1]
-
-
 def test_a_process_that_does_not_come_is_not_waited_for():
     """All say the same, also the one that has more patience."""
-    store = store_here()
-    other, heard = in_background(lambda: meeting_of(store, 1, 4).gather("gpus", ""))
-    meeting = meeting_of(store, 0, 4)
+    store = dist.HashStore()
+    other, heard = in_background(lambda: meeting_of(store, 1, 4).gather("run", ""))
     line = "met at host:29500 in 0.3 s: process 2, 3 did not come.$"
     with pytest.raises(UserError, match=line) as error:
-        meeting.gather("gpus", "", timeout=0.3)
+        meeting_of(store, 0, 4).gather("run", "", timeout=0.3)
     other.join(60)
     assert heard == [str(error.value)]
 
 
-def test_a_process_that_fails_is_not_waited_for():
-    store = store_here()
-    with pytest.raises(ZeroDivisionError), meeting_of(store, 2, 3).failure_published():
-        raise ZeroDivisionError
-    with pytest.raises(UserError), meeting_of(store, 1, 3).failure_published():
-        raise UserError("data: 'mnist' is missing.")
-    assert exit_reason(store, 2) == "stopped with a ZeroDivisionError"
-    line = "^distributed: before the first step, process 1 stopped: data: 'mnist' is missing.$"
-    with pytest.raises(UserError, match=line):
-        meeting_of(store, 0, 3).gather("gpus", "")
-
-
-def test_the_process_that_holds_the_store_leaves_last():
-    """So that the others read why it ends."""
-    store = store_here()
-    first, second = meeting_of(store, 0, 3), meeting_of(store, 1, 3)  # process 2 has not come
-    waits, _ = in_background(first.leave)
-    waits.join(0.3)
-    assert waits.is_alive()
-    second.leave()
-    waits.join(60)
-    assert not waits.is_alive()
-
-
-def test_a_busy_process_is_not_waited_for_without_end(monkeypatch):
-    store = store_here()
-    first = meeting_of(store, 0, 2)
-    meeting_of(store, 1, 2)  # which does not leave
-    monkeypatch.setattr(meetings, "PARTING_SECONDS", 0.1)
-    begin = time.monotonic()
-    first.leave()
-    assert time.monotonic() - begin >= 0.1
-
-
-def test_a_refusal_comes_before_the_exits_that_it_causes():
-    store = store_here()
-    with pytest.raises(UserError), meeting_of(store, 1, 2).failure_published():
-        raise meeting_of(store, 0, 2).refusal("distributed: they differ.")
-    with pytest.raises(UserError, match="^distributed: they differ.$"):
-        meeting_of(store, 2, 3).gather("run", "")
-
-
-def test_all_that_came_are_waited_for_whatever_their_number():
-    store = store_here()
-    first, third = meeting_of(store, 0, 2), meeting_of(store, 2, 3)
-    waits, _ = in_background(first.leave)
-    waits.join(0.3)
-    assert waits.is_alive()
-    third.leave()
-    waits.join(60)
-    assert not waits.is_alive()
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ZeroDivisionError(), "distributed: process 1 stopped with a ZeroDivisionError."),
+        (UserError("data: 'mnist' is missing."), "data: 'mnist' is missing."),
+    ],
+)
+def test_a_process_that_fails_is_not_waited_for(error, line):
+    store = dist.HashStore()
+    with pytest.raises(type(error)), meeting_of(store, 1, 2).failure_published():
+        raise error
+    with pytest.raises(UserError, match=f"^{line}$"):
+        meeting_of(store, 0, 2).gather("run", "")
 
 
 def test_a_number_is_given_to_one_process():
-    store = store_here()
-    first = meeting_of(store, 1, 3)
-    with pytest.raises(UserError) as error:
+    store = dist.HashStore()
+    meeting_of(store, 1, 3)
+    with pytest.raises(UserError, match="^RANK: another process has started as 1 of 3; "):
         meeting_of(store, 1, 3)
-    assert str(error.value) == (
-        "RANK: another process has started as 1 of 3; the processes must have different "
-        "numbers, 0 to 2."
-    )
-    with pytest.raises(UserError, match=r"process 0, 2 did not come \(1 was started more than"):
-        first.gather("run", "", timeout=0.1)
 
 
 def test_processes_that_disagree_end_with_one_line(tmp_path):
@@ -126,3 +113,14 @@ def test_processes_that_disagree_end_with_one_line(tmp_path):
     line = "ngo: distributed: the processes do not agree: process 0 has lr 0.5, the others 0.1."
     assert lines == [(2, [line])] * 3
     assert not list(tmp_path.iterdir())
+
+
+def test_a_process_that_meets_a_silent_stranger_ends(tmp_path):
+    """Its exit does not wait for torch, which has no time limit there."""
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        process = started(tmp_path, 1, 2, stranger.getsockname()[1], "--timeout", "1")
+        _, err = ended(process, 90)
+    assert process.returncode == 2
+    [line] = err.splitlines()
+    assert "found no store of a run at '127.0.0.1', port " in line
+    assert line.endswith("in 1 s: nothing answers.")

@@ -3,6 +3,7 @@
 The processes start once and take the steps of all runs, one run after another.
 """
 
+from collections import Counter
 from functools import partial
 
 import pytest
@@ -16,6 +17,7 @@ from participants import (
 
 from ngo.data import loading
 from ngo.distributed.meeting import open_meeting
+from ngo.distributed.process_group import Group
 from ngo.distributed.process_network import ProcessNetwork
 from ngo.distributed.processes import launch
 from ngo.gossip.compression import COMPRESSIONS
@@ -101,19 +103,18 @@ def part(runs, folder):
     """What one process does: its workers' steps of each run; the results go to a file."""
     meeting = open_meeting(TIMEOUT)
     data = loading.load("least_squares", folder)
-    group = meeting.join_group(backend="gloo", timeout=TIMEOUT)
+    group = Group(meeting, TIMEOUT)
     results = []
     for spec in runs:
-        network, before = ProcessNetwork(group, spec.workers, in_order), group.traffic()
+        network, before = ProcessNetwork(group, spec.workers, in_order), Counter(group.sent)
         problem = make_problem(spec, data).restricted_to(network.own)
         stepper = Stepper(spec, problem, steps=STEPS, threads=1, workers=network.own)
         stepper.connect(network)
         found = taken(stepper)
-        crossed = [group.traffic()["gossip", each] - before["gossip", each]
-                   for each in ("models", "bytes")]  # fmt: skip
+        crossed = [group.sent[each] - before[each] for each in ("models_sent", "bytes_sent")]
         results.append((*found, *crossed))
     torch.save(results, folder / f"{meeting.me}.pt")
-    meeting.store.set("written", "")
+    meeting.ask("set", "written", "")
 
 
 @pytest.fixture(scope="module")

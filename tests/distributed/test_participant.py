@@ -3,6 +3,7 @@ from functools import partial
 import pytest
 import torch
 from participants import (
+    SUMS,
     at_step,
     convex_spec,
     distributed,
@@ -102,27 +103,24 @@ def test_a_ring_that_loses_one_is_a_path(method, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("process", "moment", "reports"),
-    [
-        (1, "before its report", 2),
-        (0, "before its report", 2),
-        (1, "before the answer", 3),
-        (0, "before the answer", 3),
-        (0, "before the files", 3),
-    ],
+    ("process", "sums"), [(1, 0), (0, 1), (1, 4), (0, 4), (1, SUMS), (0, SUMS)]
 )
 @pytest.mark.parametrize("lr", [0.02, 1e30], ids=["at the end", "where it diverges"])
-def test_a_loss_in_the_last_evaluation_ends_no_run(lr, process, moment, reports, tmp_path):
+def test_a_loss_in_the_last_evaluation_ends_no_run(lr, process, sums, tmp_path):
     spec = convex_spec(workers=3, lr=lr, epochs=0.08, eval_every=0.03)
     steps = [0, 4, 8, 11] if lr < 1 else [0, 4]
-    scenario = partial(in_evaluation, steps[-1], process, moment)
+    scenario = partial(in_evaluation, steps[-1], process, sums)
     ours, _, how = distributed(spec, 3, tmp_path, scenario, on_failure="drop")
     assert ours["step"].tolist() == steps
     assert ours["diverged"].tolist() == [False] * (len(steps) - 1) + [lr > 1]
+    *before, reports = [row["processes"] for row in how["evaluations"]]
+    assert before == [3] * (len(steps) - 1)
+    assert reports == 2 or (reports == 3 and sums == SUMS)
     last = steps[-1] - steps[-2]
     assert ours["samples"][-1] == 3 * 16 * steps[-2] + reports * 16 * last
-    assert [row["processes"] for row in how["evaluations"]] == [3] * (len(steps) - 1) + [reports]
-    assert [(entry["process"], entry["step"]) for entry in how["lost"]] == [(process, steps[-1])]
+    lost = [(entry["process"], entry["step"]) for entry in how["lost"]]
+    # The leader may write before it notices the loss of another.
+    assert lost == [(process, steps[-1])] or (process, sums, lost) == (1, SUMS, [])
 
 
 def test_a_lost_process_stops_the_others(tmp_path):

@@ -1,4 +1,5 @@
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from participants import (
 
 from ngo.common import plugins
 from ngo.common.seeding import torch_stream
-from ngo.distributed.process_network import ProcessNetwork
+from ngo.distributed.process_network import ProcessNetwork, shares
 from ngo.gossip.method import METHODS
 from ngo.gossip.network import SharedMatrix
 from ngo.gossip.topology import TOPOLOGIES
@@ -60,7 +61,7 @@ def plugin(tmp_path_factory):
     with registered, pytest.MonkeyPatch.context() as patch:
         patch.setattr(plugins, "_loaded", {})
         plugins.load([path])
-        yield
+        yield path
 
 
 @contextmanager
@@ -73,6 +74,12 @@ def forgotten(*mappings):
         mapping.update(entries)
 
 
+def with_plugin(path, work):
+    """Scenario: the process loads a plugin."""
+    plugins.load([path])
+    work()
+
+
 @pytest.mark.parametrize(
     ("processes", "method", "topology", "edges", "columns"),
     [
@@ -83,12 +90,12 @@ def forgotten(*mappings):
     ],
 )
 def test_a_method_that_mixes_two_matrices_is_the_simulated_one(
-    processes, method, topology, edges, columns, tmp_path
+    processes, method, topology, edges, columns, tmp_path, plugin
 ):
     values = {"method": method, "topology": topology, "epochs": 0.375, "seed": 1}
     spec = convex_spec(workers=5, **values)
     theirs = simulated(spec, tmp_path)
-    ours, _, how = distributed(spec, processes, tmp_path)
+    ours, _, how = distributed(spec, processes, tmp_path, partial(with_plugin, plugin))
     assert theirs["step"][-1] == STEPS
     assert theirs["consensus_loss"][-1] < 0.9 * theirs["consensus_loss"][0]
     assert_equal_runs(ours, theirs)
@@ -114,7 +121,7 @@ class FakeGroup:
     def others(self):
         return [q for q in self.members if q != self.me]
 
-    def exchange(self, send, receive, purpose, dtype):
+    def exchange(self, like, send, receive):
         self.sent = {q: len(rows) for q, rows in send.items()}
         return {q: self.theirs for q in receive}
 
@@ -156,6 +163,13 @@ def test_a_lost_process_leaves_the_graph():
         [0, 0, 1, 0],
         [0, 0, 0, 1],
     ]
+
+
+def test_every_worker_is_in_one_process():
+    for workers, processes in [(5, 2), (4, 4), (10, 3)]:
+        own = shares(workers, processes)
+        assert [i for part in own for i in part] == list(range(workers))
+        assert max(map(len, own)) - min(map(len, own)) <= 1
 
 
 def test_processes_are_described_with_their_workers():

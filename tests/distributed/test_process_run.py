@@ -4,7 +4,6 @@ import sys
 from functools import partial
 
 import pytest
-import torch.distributed as dist
 from participants import (
     LIMIT,
     assert_equal_runs,
@@ -26,8 +25,6 @@ from ngo.distributed.process_run import check
 from ngo.gossip.method import METHODS, Method
 from ngo.gossip.topology import TOPOLOGIES, Topology
 from ngo.training import run as simulated_run
-
-ASYNCHRONOUS = ", ".join(sorted(name for name in METHODS if METHODS[name].asynchronous))
 
 
 @pytest.mark.parametrize(
@@ -59,13 +56,11 @@ def test_a_distributed_run_is_the_simulated_one(processes, fields, tmp_path):
     assert_equal_runs(ours, theirs)
     assert len(theirs["step"]) == 4
     assert facts["run"] == spec.id
-    assert how["mode"] == "synchronous"
     assert how["lost"] == []
     # What is counted where tensors are sent agrees with the metrics.
     traffic = how["evaluations"]
     assert [row["models_sent"] for row in traffic] == theirs["messages"].tolist()
     assert [row["bytes_sent"] for row in traffic] == theirs["bytes_sent"].tolist()
-    assert all(row["staleness_max"] == 0 for row in traffic)
 
 
 @pytest.mark.parametrize("method", ["ngo", "centralized"])
@@ -178,26 +173,8 @@ def test_a_locked_folder_is_refused(tmp_path):
         distributed(convex_spec(workers=3, epochs=0.05), 2, tmp_path)
 
 
-def load_outside_the_group(work):
-    """Scenario: data are loaded while no timeout applies."""
-    original = loading.load
-
-    def load(*arguments):
-        assert not dist.is_initialized()
-        return original(*arguments)
-
-    loading.load = load
-    work()
-
-
 def die_at_the_data():
     loading.load = lambda *arguments: end()
-
-
-def test_data_are_loaded_before_timeouts_apply(tmp_path):
-    spec = convex_spec(workers=2, epochs=0.01)
-    ours, _, _ = distributed(spec, 2, tmp_path, load_outside_the_group)
-    assert ours["step"].tolist() == [0, 2]
 
 
 @pytest.mark.parametrize("on_failure", ["stop", "drop"])
@@ -208,12 +185,12 @@ def test_a_process_that_dies_while_data_are_loaded_is_not_waited_for(on_failure,
         distributed(convex_spec(workers=3), 3, tmp_path, scenario, on_failure=on_failure)
 
 
-def refused(tmp_path, on_failure="stop", processes=2, asynchronous=False, name="out", **fields):
+def refused(tmp_path, on_failure="stop", processes=2, name="out", **fields):
     """The message with which a run is refused; empty if it is not."""
     spec = spec_of(workers=4, **fields)
     message = ""
     try:
-        check(spec, tmp_path / (name or spec.id), processes, asynchronous, on_failure)
+        check(spec, tmp_path / (name or spec.id), processes, on_failure)
     except UserError as error:
         message = str(error)
     assert "\n" not in message
@@ -224,28 +201,9 @@ def test_mistakes_are_one_line(tmp_path):
     refusal = partial(refused, tmp_path)
     assert refusal() == ""
     assert refusal(processes=5).startswith("processes: 5 is more than the 4 workers; it must be 4")
-    assert refusal(on_failure="dorp").endswith("Did you mean 'drop'?")
-    assert refusal(asynchronous=True, method="delayed").endswith(
-        f"the workers of method 'delayed' have to wait; allowed: {ASYNCHRONOUS}."
-    )
-    for name in ("link_failure", "absence"):
-        assert refusal(**{name: 0.1}) == ""
-        assert refusal(asynchronous=True, **{name: 0.1}).startswith(f"{name}: 0.1 is drawn for the")
     assert "has the name of the simulated run" in refusal(name=None)
     assert refusal(attack="alie") == ""
-    assert refusal(asynchronous=True, attack="alie").startswith(
-        "attack: 'alie' needs what all neighbours send in a step"
-    )
     assert refusal(clock="waiting").startswith("clock: 'waiting' is simulated time")
-
-
-def test_a_method_is_asynchronous_only_if_it_says_so(tmp_path, monkeypatch):
-    """Its fields do not decide: gradient tracking has those of NGO, and exchanges two matrices."""
-    ngo = METHODS["ngo"]
-    monkeypatch.setitem(METHODS, "tracking", Method(ngo.update, ngo.fields, ngo.fixed))
-    message = f"method 'tracking' have to wait; allowed: {ASYNCHRONOUS}."
-    assert message in refused(tmp_path, asynchronous=True, method="tracking")
-    assert refused(tmp_path, asynchronous=True) == ""
 
 
 def test_no_worker_is_dropped_from_directed_or_weighted_graphs(tmp_path, monkeypatch):

@@ -1,27 +1,20 @@
 import json
-import logging
 import os
-import sys
 from functools import partial
 
 import numpy as np
 import psutil
 import pytest
 from participants import (
-    LIMIT,
     at_step,
     convex_spec,
     distributed,
-    ended_within,
     spec_of,
     stderr_to,
     surroundings,  # noqa: F401
 )
 
-from ngo.common import plugins
 from ngo.common.registry import UserError
-from ngo.distributed.meeting import open_meeting
-from ngo.distributed.processes import launch
 
 
 def test_a_mistake_is_reported_once(tmp_path):
@@ -54,39 +47,3 @@ def test_processes_on_one_machine_listen_on_the_loopback_address_only(tmp_path, 
     assert {address for _, address in sockets} == {"127.0.0.1"}
     # gloo's default is the address of the host's name, which may be the same.
     assert "127.0.0.1" in {address.address for address in psutil.net_if_addrs()[interface]}
-
-
-def report_plugins(file):
-    meeting = open_meeting(20.0)
-    stderr_to(file.parent / "errors", None, lambda: None)
-    logging.getLogger("ngo").warning("process %d", meeting.me)
-    (file.parent / f"{file.name}{meeting.me}").write_text(
-        " ".join(p.module for p in plugins.loaded())
-    )
-    meeting.store.set("written", "")
-
-
-def test_processes_load_the_plugins_of_their_parent(tmp_path, monkeypatch):
-    """Before they unpickle their work, which may refer to a plugin."""
-    monkeypatch.setattr(plugins, "_loaded", {})
-    file = tmp_path / "launched_plugin.py"
-    file.write_text("class Wrapped:\n    def __call__(self):\n        self.work()\n")
-    plugins.load([file])
-    work = sys.modules["ngo_plugin_launched_plugin"].Wrapped()
-    work.work = partial(report_plugins, tmp_path / "plugins")
-    with ended_within(LIMIT):
-        launch(work, 2, timeout=20.0, on_failure="stop")
-    for me in (0, 1):
-        assert (tmp_path / f"plugins{me}").read_text() == "ngo_plugin_launched_plugin"
-    assert sorted((tmp_path / "errors").read_text().splitlines()) == ["process 0", "process 1"]
-
-
-def test_a_plugin_that_fails_in_a_process_is_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr(plugins, "_loaded", {})
-    file = tmp_path / "changed_plugin.py"
-    file.write_text("")
-    plugins.load([file])
-    file.write_text("1 / 0")
-    message = "changed_plugin.py' can't be imported: ZeroDivisionError, line 1"
-    with ended_within(LIMIT), pytest.raises(UserError, match=message):
-        launch(partial(report_plugins, tmp_path / "plugins"), 2, timeout=5.0, on_failure="stop")

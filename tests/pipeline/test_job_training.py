@@ -10,7 +10,6 @@ import pytest
 import running
 from runs import contents, interrupted, resumed, tiny
 
-from ngo.analysis import results
 from ngo.common import versions
 from ngo.common.locks import try_lock
 from ngo.common.registry import UserError
@@ -19,6 +18,7 @@ from ngo.pipeline.job_training import train_job
 from ngo.pipeline.jobs import Combination, Job
 from ngo.pipeline.places import RUNS
 from ngo.pipeline.start import write_files
+from ngo.training import tidy
 from ngo.training.run import run
 
 SPECS = [tiny(method=method, seed=seed) for method in ("gossip", "ngo") for seed in (0, 1)]
@@ -76,7 +76,7 @@ def test_the_table_of_a_job_is_that_of_its_runs(trainer):
     assert str(table) == "results/test/jobs/own.parquet"
     found = pd.read_parquet(table)
     assert set(found["run"]) == {spec.id for spec in SPECS}
-    pd.testing.assert_frame_equal(found, results.aggregate(metrics()))
+    pd.testing.assert_frame_equal(found, tidy.aggregate(metrics()).to_pandas())
 
 
 def damaged_metrics(folder):

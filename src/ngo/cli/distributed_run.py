@@ -16,7 +16,6 @@ from ngo.cli.local_run import print_outcome
 from ngo.cli.log import LOG
 from ngo.common import plugins
 from ngo.common.registry import UserError
-from ngo.distributed.environment import read_place
 from ngo.distributed.process_run import check, run
 from ngo.distributed.processes import MISTAKE_EXIT_CODE, launch
 from ngo.training.plugin_errors import named_in_errors
@@ -33,16 +32,15 @@ def train_distributed(
     processes: int | None,
     timeout: float,
     on_failure: str,
-    asynchronous: bool,
     **how: object,
 ) -> None:
     """Train ``spec`` in new ``processes``, or take part as a process that torchrun started."""
     policy = {"timeout": timeout, "on_failure": on_failure}
-    how |= {**policy, "asynchronous": asynchronous}
+    how |= policy
     if processes is None:
         _join(spec, out, root, how)
         return
-    check(spec, out, processes, asynchronous, on_failure)
+    check(spec, out, processes, on_failure)
     LOG.info(spec.id)
     files = [each.path for each in plugins.loaded() if each.module.startswith(plugins.PREFIX)]
     with _ended_by_sigterm():
@@ -67,13 +65,14 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 def _join(spec: RunSpec, out: Path, root: Path, how: dict[str, object]) -> None:
     """Take part as a process that torchrun or the user has started."""
-    read_place()
+    code = 0
     try:
         _take_part(spec, out, root, how)
     except UserError as error:
         LOG.error("ngo: %s", error)
-        sys.stdout.flush()
-        os._exit(MISTAKE_EXIT_CODE)  # a thread that waits for messages would abort a normal exit
+        code = MISTAKE_EXIT_CODE
+    sys.stdout.flush()
+    os._exit(code)  # a thread that waits for the store could abort a normal exit
 
 
 def _child(

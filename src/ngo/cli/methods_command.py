@@ -128,7 +128,7 @@ def _table(found: Sequence[MethodPart]) -> str:
         "topologies: a fixed one is the same in all steps; a tree has no cycles.",
         "sends: the numbers in each message, for a model of d parameters; C(d): compressed; "
         "until V ≤ V_th: messages of d, until V is v_threshold or less.",
-        "asynchronous: no worker has to wait for others (--asynchronous, or --clock asynchronous); "
+        "asynchronous: no worker has to wait for others (--clock asynchronous); "
         "virtual: with --clock asynchronous.",
         f"attacks: workers may lie (--attack) with {attacked}; not with --clock asynchronous.",
         "failures: links may fail, and workers may be away (--link-failure, --absence). "

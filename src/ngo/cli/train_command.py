@@ -70,11 +70,11 @@ TIMEOUT = FieldType(Field(float, "seconds", within(1, 1_000_000)))
 )
 @click.option(
     "--on-failure",
+    type=click.Choice(["stop", "drop"]),
     default="stop",
     show_default=True,
     help="When a process is lost: all stop (stop), or the rest continue (drop).",
 )
-@click.option("--asynchronous", is_flag=True, help="Workers mix the newest models they have.")
 @click.option("--overwrite", is_flag=True, help="Train even if --out holds another run.")
 @click.option("--job", type=INPUT, help="Train the runs in this file of the workflow instead.")
 @click.option("--key", help="The hash of the file --job.")
@@ -93,7 +93,6 @@ def train(
     processes: int | None,
     timeout: float,
     on_failure: str,
-    asynchronous: bool,
     overwrite: bool,
     out: Path | None,
     **given: object,
@@ -160,13 +159,11 @@ def train(
             device=device,
             timeout=timeout,
             on_failure=on_failure,
-            asynchronous=asynchronous,
             **common,
         )
         return
-    for name, value in (("processes", processes), ("asynchronous", asynchronous)):
-        if value:
-            raise UserError(f"{name}: this option needs --distributed.")
+    if processes:
+        raise UserError("processes: this option needs --distributed.")
     LOG.info(spec.id)
     with claimed(device) as place:
         from ngo.cli.local_run import train_here

@@ -1,69 +1,148 @@
-"""How the processes of a run find each other before the first step.
+"""How the processes of a run find each other: through a store, which torch keeps at one of them.
 
-They exchange values through a store, which exists before any connection between them.
+They exchange short strings, by key, before any connection between them, and after a loss. Nothing
+is unpickled. An operation that gets no answer ends after a time limit, which torch does not have.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
 
-from ngo.common.registry import UserError, in_a_line
-from ngo.distributed.environment import Place, read_place
-from ngo.distributed.process_group import POLL_SECONDS, Group, PeerUnreachable, exit_reason
-from ngo.distributed.processes import MISTAKE
-from ngo.distributed.store import Store, connect
+import torch.distributed as dist
 
-# The key of the store under which the first process that refuses the run for all puts the reason.
-REFUSAL = "refusal"
+from ngo.common.registry import UserError, in_a_line, shown
 
-# The longest time, in seconds, for which the process that holds the store waits for the others to
-# read why it ends.
-PARTING_SECONDS = 5.0
+# The variables that name the store, this process and the number of processes. torchrun and
+# ``processes.launch`` set them.
+VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+# More processes than this are refused.
+MOST_PROCESSES = 1024
+
+# Seconds between two polls of the store; and for which the process that holds it waits, before it
+# ends, for the others to read why.
+POLL_SECONDS, PARTING_SECONDS = 0.05, 1.0
+
+# The key of the store under which the first process that fails puts the line to print.
+MISTAKE = "mistake"
+
+
+@dataclass(frozen=True)
+class Place:
+    """The number of a process, the number of processes, and the address of their store."""
+
+    me: int
+    size: int
+    address: str
+    port: int
+    #: The number of this process among those of its machine, and how many these are.
+    local_me: int
+    local_size: int
+    #: Whether this process holds the store. Otherwise its starter does, or process 0.
+    holds_store: bool
+
+
+def read_place() -> Place:
+    """The place that the environment gives this process; a UserError for a wrong variable."""
+    if absent := [name for name in VARIABLES if not os.environ.get(name)]:
+        raise UserError(
+            f"distributed: {', '.join(absent)} not set; start it with torchrun, or let "
+            f"--processes N start N processes on this machine."
+        )
+    size = _whole("WORLD_SIZE", 1, MOST_PROCESSES)
+    me = _whole("RANK", 0, size - 1)
+    agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    return Place(
+        me,
+        size,
+        address=os.environ["MASTER_ADDR"],
+        port=_whole("MASTER_PORT", 1, 65_535),
+        local_me=_whole("LOCAL_RANK", 0, size - 1, me),
+        local_size=_whole("LOCAL_WORLD_SIZE", 1, size, 1),
+        holds_store=me == 0 and not agent,
+    )
+
+
+def _whole(name: str, low: int, high: int, default: int = 0) -> int:
+    text = os.environ.get(name, str(default))
+    if not (text.isdecimal() and len(text) < 9 and low <= int(text) <= high):
+        raise UserError(f"{name}: {shown(text)} is not a whole number, {low} to {high}.")
+    return int(text)
 
 
 class Meeting:
-    """The processes of a run before the first step, as seen by one of them."""
+    """The processes of a run, as seen by one of them, and their store."""
 
-    def __init__(self, store: Store, place: Place) -> None:
+    def __init__(self, place: Place, store: dist.Store, timeout: float) -> None:
         """Come to the meeting; a UserError if another process has come with this number."""
-        self.store, self.place = store, place
+        self.place, self.store, self.timeout = place, store, timeout
         self.me, self.size = place.me, place.size
-        if store.add(f"came/{self.me}", 1) > 1:
+        if self.ask("add", f"came/{self.me}", 1) > 1:
             raise UserError(
                 f"RANK: another process has started as {self.me} of {self.size}; the processes "
                 f"must have different numbers, 0 to {self.size - 1}."
             )
-        store.add("came", 1)
 
-    def gather(self, name: str, value: object, timeout: float = math.inf) -> list[object]:
-        """Publish ``value`` under ``name``, and return the values of all processes.
+    def ask(self, operation: str, *arguments: object) -> Any:
+        """The answer of the store; a UserError if there is none."""
+        try:
+            return within(self.timeout, getattr(self.store, operation), *arguments)
+        except (RuntimeError, TimeoutError):
+            raise UserError(
+                "distributed: the store of the processes is unreachable; the process that held it "
+                "has exited, or does not answer."
+            ) from None
 
-        Values are sent as JSON; text that is not JSON arrives as None. Raises a UserError if a
-        process exits or refuses the run before all have published, or if values are missing after
-        ``timeout`` seconds.
+    def text(self, key: str) -> str | None:
+        """The string of a key; None if it is not set."""
+        found = self.ask("check", [key]) and self.ask("get", key)
+        return found.decode(errors="replace") if found else None
+
+    def first(self, key: str, value: str) -> str:
+        """Set the string of a key, unless it is set; the string that it has then."""
+        return self.ask("compare_set", key, "", value).decode(errors="replace")
+
+    def exit_reason(self, process: int) -> str | None:
+        """Why a process failed, in words; None if the store has no failure of it."""
+        return self.text(f"ended/{process}")
+
+    def gather(self, name: str, value: object, timeout: float = math.inf) -> list[Any]:
+        """Publish ``value`` under ``name``, as JSON, and return the values of all processes.
+
+        Raises a UserError if a process exits or refuses the run before all have published, or if
+        values are missing after ``timeout`` seconds.
         """
         deadline = time.monotonic() + timeout
         keys = [f"{name}/{q}" for q in range(self.size)]
-        self.store.set(keys[self.me], json.dumps(value))
-        while not self.store.check(keys):
-            reasons = {q: exit_reason(self.store, q) for q in range(self.size)}
-            if self.store.check([REFUSAL]):  # which comes before the exits that it causes
-                raise UserError(self.store.get(REFUSAL))
-            for q, reason in reasons.items():
-                if reason is not None:
+        self.ask("set", keys[self.me], json.dumps(value))
+        while not self.ask("check", keys):
+            reasons = [self.exit_reason(q) for q in range(self.size)]
+            if mistake := self.text(MISTAKE):  # which comes before the exits that it causes
+                raise UserError(mistake)
+            for q, reason in enumerate(reasons):
+                if reason:
                     raise UserError(f"distributed: before the first step, process {q} {reason}.")
             if time.monotonic() > deadline:
-                raise self.refusal(f"{self._not_met(timeout)}: {self._absent(keys)}.")
+                absent = [str(q) for q, key in enumerate(keys) if not self.ask("check", [key])]
+                raise self.refusal(
+                    f"distributed: not all processes met at {self.place.address}:"
+                    f"{self.place.port} in {timeout:g} s: process {', '.join(absent)} did not come."
+                )
             time.sleep(POLL_SECONDS)
-        return [_parsed(self.store.get(key)) for key in keys]
+        return [json.loads(self.ask("get", key)) for key in keys]
 
     def refusal(self, message: str) -> UserError:
         """The error that all processes in the meeting raise: the first refusal counts."""
-        return UserError(self.store.compare_set(REFUSAL, "", message))
+        return UserError(self.first(MISTAKE, message))
 
     @contextmanager
     def failure_published(self) -> Iterator[None]:
@@ -71,55 +150,42 @@ class Meeting:
         try:
             yield
         except Exception as error:
-            reason = f"stopped with a {type(error).__name__}"
+            line = f"distributed: process {self.me} stopped with a {type(error).__name__}."
             with suppress(UserError):  # the store may be what has failed
-                if isinstance(error, UserError):
-                    reason = f"stopped: {str(error).rstrip('.')}"
-                    # Before the other processes fail because of this one.
-                    self.store.compare_set(MISTAKE, "", str(error))
-                self.store.set(f"ended/{self.me}", reason)
-                self.leave()
+                self.refusal(str(error) if isinstance(error, UserError) else line)
+            self.leave()
             raise
 
     def leave(self) -> None:
-        """Leave the meeting before the first step. The process that holds the store leaves last,
-        so that the others can read why it ends.
-        """
-        self.store.add("left", 1)
-        deadline = time.monotonic() + PARTING_SECONDS
-        while self.place.holds_store and time.monotonic() < deadline:
-            if self.store.add("left", 0) == self.store.add("came", 0):
-                return
-            time.sleep(POLL_SECONDS)
-
-    def join_group(self, *, backend: str, timeout: float) -> Group:
-        """Connect to the group of all processes; a UserError after ``timeout`` seconds."""
-        try:
-            return Group(self.store, self.me, self.size, backend=backend, timeout=timeout)
-        except (RuntimeError, PeerUnreachable) as error:
-            raise UserError(f"{self._not_met(timeout)}: {in_a_line(error)}.") from None
-
-    def _absent(self, keys: list[str]) -> str:
-        """The processes that have not published these ``keys``, in words."""
-        absent = [str(q) for q in range(self.size) if not self.store.check([keys[q]])]
-        twice = [str(q) for q in range(self.size) if self.store.add(f"came/{q}", 0) > 1]
-        more = f" ({', '.join(twice)} was started more than once)" if twice else ""
-        return f"process {', '.join(absent)} did not come{more}"
-
-    def _not_met(self, timeout: float) -> str:
-        address = f"{self.place.address}:{self.place.port}"
-        return f"distributed: not all processes met at {address} in {timeout:g} s"
+        """Wait before this process ends, if it holds the store: others may read there."""
+        if self.place.holds_store:
+            time.sleep(PARTING_SECONDS)
 
 
 def open_meeting(timeout: float) -> Meeting:
     """The meeting that the environment names; a UserError after ``timeout`` seconds."""
     place = read_place()
-    return Meeting(connect(place, timeout), place)
-
-
-def _parsed(text: str) -> object:
-    """The value of JSON text; None if it is something else."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+        store = within(timeout, open_store, place, timeout, place.holds_store)
+    except (RuntimeError, ValueError, TimeoutError) as error:
+        why = in_a_line(error) if str(error) else "nothing answers"
+        raise UserError(
+            f"distributed: process {place.me} found no store of a run at {shown(place.address)}, "
+            f"port {place.port}, in {timeout:g} s: {why}."
+        ) from None
+    return Meeting(place, store, timeout)
+
+
+def open_store(place: Place, timeout: float, holds: bool = False) -> dist.TCPStore:
+    """A connection to the store, or the store itself."""
+    return dist.TCPStore(
+        place.address, place.port, None, holds, timedelta(seconds=timeout), wait_for_workers=False
+    )
+
+
+def within(seconds: float, work: Callable[..., Any], *arguments: object) -> Any:
+    """What ``work`` returns or raises; a TimeoutError if it takes longer.
+
+    Late work goes on in a thread; the process has to end by ``os._exit``.
+    """
+    return ThreadPoolExecutor(1).submit(work, *arguments).result(seconds)

@@ -12,52 +12,60 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from ngo.distributed.store import Store
-
-# Seconds between two polls of the store.
-POLL_SECONDS = 0.05
+from ngo.common.registry import UserError, in_a_line
+from ngo.distributed.meeting import POLL_SECONDS, Meeting, open_store
 
 # gloo tries to connect this many times, each time for the whole timeout.
 CONNECTION_ATTEMPTS = 5
+
+# Each process adds to a number in the store every so many seconds. In a roll call, a process whose
+# number stands still for longer than the second is dead.
+BEAT_SECONDS, DEAD_SECONDS = 0.5, 5.0
+
+# How long a roll call waits for processes that live: this many seconds if the run stops anyway,
+# else this many timeouts, since all processes notice a loss within one.
+STOP_PATIENCE, DROP_PATIENCE = 5, 1.5
 
 
 class PeerUnreachable(Exception):
     """A message could not be sent to a peer, or did not arrive from it."""
 
 
+class Written(Exception):
+    """A process has written the results: none is left to be made."""
+
+
 class Group:
-    """The processes of one run, as seen by one of them, ``me``."""
+    """The processes of one run, as seen by one of them, ``me``. Messages go through gloo."""
 
     #: The processes that are still part of the run, in order.
     members: tuple[int, ...]
-    #: The device that messages are sent from: the GPU with NCCL, the CPU with gloo.
-    wire: torch.device
-    #: The number of times that the group has been connected again after a loss.
-    generation: int
-    #: The step from which all members continue after the last loss, and the number of exchanges
-    #: before it.
-    resume: int
-    exchanges: int
+    #: The rows that this process has sent to others and their bytes; the bytes of other tensors.
+    sent: Counter[str]
 
-    def __init__(self, store: Store, me: int, size: int, *, backend: str, timeout: float) -> None:
-        """Connect ``size`` processes through the communication ``backend`` (nccl or gloo)."""
-        self.store, self.me, self.members = store, me, tuple(range(size))
-        self.backend, self.timeout = backend, timeout
-        self.wire = torch.device("cuda" if backend == "nccl" else "cpu")
-        self._sent: Counter[tuple[str, str]] = Counter()
-        self._counting = threading.Lock()
-        self.generation = self.resume = self.exchanges = 0
-        self.connect()
+    def __init__(self, meeting: Meeting, timeout: float) -> None:
+        """Connect all processes; a UserError after ``timeout`` seconds."""
+        self.meeting, self.me, self.timeout = meeting, meeting.me, timeout
+        self.members, self.sent = tuple(range(meeting.size)), Counter()
+        self.generation = 0  # how often the group has been connected again after a loss
+        self._connections: Any = None
+        threading.Thread(target=self._beat, daemon=True).start()
+        try:
+            self.connect()
+        except PeerUnreachable as error:
+            raise UserError(f"distributed: not all processes met: {in_a_line(error)}.") from None
 
     @property
     def leader(self) -> int:
-        """The process that collects evaluations and writes results: the first member."""
+        """The process that writes the results: the first member."""
         return self.members[0]
 
     @property
@@ -65,108 +73,88 @@ class Group:
         """All members except this process."""
         return [process for process in self.members if process != self.me]
 
-    def traffic(self) -> Counter[tuple[str, str]]:
-        """What this process has sent so far, by purpose: ``(purpose, "models")`` counts rows, and
-        ``(purpose, "bytes")`` bytes.
-        """
-        with self._counting:
-            return Counter(self._sent)
-
-    def isend(self, tensor: torch.Tensor, to: int, purpose: str) -> dist.Work:
-        """Start to send a tensor (rows ``[k, d]``, or a vector), and count it."""
-        self._count(tensor, purpose)
-        return dist.isend(tensor, self._ranks.index(to))
-
-    def irecv(self, tensor: torch.Tensor, source: int) -> dist.Work:
-        """Start to receive into a tensor."""
-        return dist.irecv(tensor, self._ranks.index(source))
-
     def exchange(
         self,
+        like: torch.Tensor,
         send: Mapping[int, torch.Tensor],
-        receive: Mapping[int, tuple[int, ...]],
-        purpose: str,
-        dtype: torch.dtype = torch.float32,
+        receive: Mapping[int, int],
     ) -> dict[int, torch.Tensor]:
-        """Send a tensor to each process in ``send``, and receive one of the given shape from each
-        process in ``receive``: point to point, and all at the same time.
+        """Send rows ``like`` these to each process in ``send``, and receive the given number from
+        each process in ``receive``: point to point, and all at the same time.
 
         Raises PeerUnreachable.
         """
-        received = {
-            q: torch.empty(shape, dtype=dtype, device=self.wire) for q, shape in receive.items()
-        }
-        rank = self._ranks.index
-        transfers = [dist.P2POp(dist.irecv, tensor, rank(q)) for q, tensor in received.items()]
-        for q, tensor in send.items():
-            self._count(tensor, purpose)
-            transfers.append(dist.P2POp(dist.isend, tensor.to(self.wire).contiguous(), rank(q)))
-        if transfers:
-            try:
-                for work in dist.batch_isend_irecv(transfers):
-                    work.wait(timedelta(seconds=self.timeout))
-            except RuntimeError as error:  # a closed connection, or a timeout
-                raise PeerUnreachable(str(error)) from None
-        return received
+        shape = like.shape[1:]
+        received = {q: torch.empty(k, *shape, dtype=like.dtype) for q, k in receive.items()}
+        rank, group = self._ranks.index, self._connections
+        try:
+            works = [group.recv([rows], rank(q), 0) for q, rows in received.items()]
+            for q, rows in send.items():
+                self.sent["models_sent"] += len(rows)
+                self.sent["bytes_sent"] += rows.numel() * rows.element_size()
+                works.append(group.send([rows.cpu().contiguous()], rank(q), 0))
+            for work in works:
+                work.wait(timedelta(seconds=self.timeout))
+        except RuntimeError as error:  # a closed connection, or a timeout
+            raise PeerUnreachable(str(error)) from None
+        return {q: rows.to(like.device) for q, rows in received.items()}
 
-    def ask_leader(
-        self,
-        question: torch.Tensor,
-        shapes: Mapping[int, tuple[int, ...]],
-        answer: Callable[[dict[int, torch.Tensor]], torch.Tensor],
-        reply: tuple[int, ...],
-    ) -> torch.Tensor:
-        """The leader's answer, a tensor of shape ``reply``, to the questions of all members.
+    def total(self, ours: torch.Tensor, how: Any = dist.ReduceOp.SUM) -> torch.Tensor:
+        """The sum of the tensors of all members, or their maximum; equal in all processes.
 
-        The leader calls ``answer`` with the question of each member. ``shapes`` are the shapes of
-        the questions, which have one dtype. Raises PeerUnreachable.
+        Raises PeerUnreachable.
         """
-        to, dtype = self.leader, question.dtype
-        if self.me != to:
-            self.exchange({to: question}, {}, "reports", dtype)
-            return self.exchange({}, {to: reply}, "reports", dtype)[to].to(question.device)
-        received = self.exchange({}, {q: shapes[q] for q in self.others}, "reports", dtype)
-        received = {q: tensor.to(question.device) for q, tensor in received.items()}
-        answered = answer({q: received.get(q, question) for q in self.members})
-        self.exchange(dict.fromkeys(self.others, answered), {}, "reports", dtype)
-        return answered
+        total = ours.to("cpu", copy=True)
+        self.sent["other_bytes_sent"] += total.numel() * total.element_size()
+        options = dist.AllreduceOptions()
+        options.reduceOp, options.timeout = how, timedelta(seconds=self.timeout)
+        try:
+            if total.numel():
+                self._connections.allreduce([total], options).wait()
+        except RuntimeError as error:
+            raise PeerUnreachable(str(error)) from None
+        return total.to(ours.device)
 
-    def roll_call(self, done: int, exchanges: int, patience: float) -> dict[int, str]:
-        """Agree on the remaining ``members`` and on the step from which they ``resume``.
+    def roll_call(self, state: object, on_failure: str) -> tuple[dict[int, str], list[Any]]:
+        """Agree on the remaining ``members``: the exit reason of each process that was removed, and
+        the states of those that remain, which are published as JSON.
 
-        ``done`` is the number of steps that this process has taken, ``exchanges`` how many of them
-        had an exchange; all resume from the step of the most advanced one, with its number of
-        exchanges. A process that does not appear within ``patience`` seconds, or that has exited,
-        is no longer a member. Returns the exit reason of each process that was removed.
+        A process that has exited or is dead is no longer a member, nor one that does not appear
+        in time. Raises Written.
         """
         self.generation += 1
-        roll = f"roll/{self.generation}"
-        self.store.set(f"{roll}/{self.me}", json.dumps([done, exchanges]))
-        deadline = time.monotonic() + patience
+        ask, roll = self.meeting.ask, f"roll/{self.generation}"
+        ask("set", f"{roll}/{self.me}", json.dumps(state))
+        start = time.monotonic()
+        stop = min(STOP_PATIENCE, self.timeout)
+        patience = stop if on_failure == "stop" else DROP_PATIENCE * self.timeout
+        beats = dict.fromkeys(self.members, (-1, start))  # the number, and when it changed
         while True:
-            present = [q for q in self.members if self.store.check([f"{roll}/{q}"])]
-            exited = [q for q in self.members if self.store.check([f"ended/{q}"])]
-            if set(self.members) <= {*present, *exited} or time.monotonic() > deadline:
+            if ask("check", ["written"]):
+                raise Written
+            now = time.monotonic()
+            present = [q for q in self.members if ask("check", [f"{roll}/{q}"])]
+            gone = [q for q in self.members if ask("check", [f"ended/{q}"])]
+            for q in self.members:
+                if (number := ask("add", f"beat/{q}", 0)) != beats[q][0]:
+                    beats[q] = number, now
+            dead = [q for q, (_, changed) in beats.items() if now - changed > DEAD_SECONDS]
+            if set(self.members) <= {*present, *gone, *dead} or now - start > patience:
                 break
             time.sleep(POLL_SECONDS)
-        present = [q for q in present if q not in exited]
-        furthest = max(json.loads(self.store.get(f"{roll}/{q}")) for q in present)
+        present = [q for q in present if q not in gone]
+        states = [json.loads(ask("get", f"{roll}/{q}")) for q in present]
         # The first process to write its list decides for all.
-        proposal = json.dumps([present, furthest])
-        met = json.loads(self.store.compare_set(f"{roll}/met", "", proposal))
-        decided, (self.resume, self.exchanges) = met
-        removed = {q: self.exit_reason(q) for q in self.members if q not in decided}
+        decided, states = json.loads(
+            self.meeting.first(f"{roll}/met", json.dumps([present, states]))
+        )
+        lost = [q for q in self.members if q not in decided]
         self.members = tuple(decided)
-        return removed
-
-    def exit_reason(self, process: int) -> str:
-        """Why a process was lost, in words."""
-        return exit_reason(self.store, process) or "does not answer"
+        return {q: self.meeting.exit_reason(q) or "does not answer" for q in lost}, states
 
     def close(self) -> None:
-        """Close all connections."""
-        if dist.is_initialized():
-            dist.destroy_process_group()
+        """Close all connections, so that processes that wait for this one notice."""
+        self._connections = None
 
     def connect(self) -> None:
         """Connect the members with each other. Raises PeerUnreachable.
@@ -177,29 +165,20 @@ class Group:
         self._ranks = self.members  # those of the connection, even after a member is removed
         patience = self.timeout / CONNECTION_ATTEMPTS if self.generation else self.timeout
         try:
-            dist.init_process_group(
-                self.backend,
-                store=dist.PrefixStore(f"generation/{self.generation}", self.store.inner),
-                rank=self.members.index(self.me),
-                world_size=len(self.members),
-                timeout=timedelta(seconds=patience),
+            # Without torch's global group: it could not be left after a failure to connect.
+            self._connections = dist.ProcessGroupGloo(
+                dist.PrefixStore(f"generation/{self.generation}", self.meeting.store),
+                self.members.index(self.me),
+                len(self.members),
+                timedelta(seconds=patience),
             )
         except RuntimeError as error:
-            if not dist.is_initialized():
-                # torch numbers the groups of a process, failed ones too, and uses the number in the
-                # keys of the store. Other processes may not have failed here. Only the destruction
-                # of a group resets the number.
-                dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-            self.close()
             raise PeerUnreachable(str(error)) from None
 
-    def _count(self, tensor: torch.Tensor, purpose: str) -> None:
-        with self._counting:
-            self._sent[purpose, "models"] += len(tensor)
-            self._sent[purpose, "bytes"] += tensor.numel() * tensor.element_size()
-
-
-def exit_reason(store: Store, process: int) -> str | None:
-    """Why a process failed, in words; None if the store has no failure of it."""
-    key = f"ended/{process}"
-    return store.get(key) if store.check([key]) else None
+    def _beat(self) -> None:
+        # The meeting's connection to the store is busy while gloo connects.
+        with suppress(RuntimeError):
+            store = open_store(self.meeting.place, self.timeout)
+            while True:
+                store.add(f"beat/{self.me}", 1)
+                time.sleep(BEAT_SECONDS)

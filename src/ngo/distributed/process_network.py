@@ -1,41 +1,28 @@
 """The network of a process that holds some of the workers.
 
-Rows go point to point, from neighbour to neighbour. Operations on all workers (a parameter server,
-the index V, an evaluation) go through the leader, the first process.
+Rows go point to point, from neighbour to neighbour. What all workers take part in (a parameter
+server, the index V) is a sum over all processes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
+from typing import cast
 
 import torch
 
-from ngo.common.registry import UserError
-from ngo.distributed.lies import among_liars
-from ngo.distributed.moments import joint_moments, moments
-from ngo.distributed.placement import shares
-from ngo.distributed.process_group import Group, PeerUnreachable
+from ngo.distributed.process_group import Group
 from ngo.gossip.coupling import Coupling
+from ngo.gossip.liars import Liars
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.neighbourhood import mix_rows, pull_rows
 from ngo.gossip.network import Network, check_rows
 from ngo.gossip.step import Run
-from ngo.gossip.steps.linear import linear_step
+from ngo.gossip.steps.linear import linear_step, mix
 from ngo.gossip.weight_rule import WEIGHT_RULES
 from ngo.gossip.weights import without_workers
 from ngo.native.pool import Map
-
-#: ``(step, reports)`` → whether the run ends: records an evaluation.
-Record = Callable[[int, dict[int, torch.Tensor]], bool]
-
-# How long a roll call waits: this many seconds if the run stops anyway, else this many timeouts,
-# since all processes notice a loss within one.
-STOP_PATIENCE, DROP_PATIENCE = 5, 1.5
-
-# Numbers in a report for each worker: its loss and its accuracy.
-SCORES = 2
 
 
 class ProcessNetwork(Network):
@@ -47,10 +34,6 @@ class ProcessNetwork(Network):
     #: The workers of each process, and those of this one.
     shares: list[range]
     own: range
-    #: The current step of the own workers.
-    step: int
-    #: By how many steps each received row was older than the step that used it.
-    stale: list[int]
 
     def __init__(self, group: Group, workers: int, spread: Map) -> None:
         """``spread`` divides columns among threads."""
@@ -59,18 +42,21 @@ class ProcessNetwork(Network):
         self._spread = spread
         self.shares = shares(workers, len(group.members))
         self.own = self.shares[group.me]
-        self.step = 0
-        self.stale = []
+
+    @property
+    def remaining(self) -> list[int]:
+        """The workers whose processes are not lost."""
+        return list(chain(*(self.shares[q] for q in self.group.members)))
 
     def set_matrix(self, W: torch.Tensor | MixingMatrix | None) -> None:
         """Begin a step with its mixing matrix, recomputed without lost workers."""
-        lost = {i for q, own in enumerate(self.shares) if q not in self.group.members for i in own}
+        lost = set(chain(*self.shares)) - set(self.remaining)
         if lost and W is not None:
             W = without_workers(W, lost, WEIGHT_RULES[self.weights])
         super().set_matrix(W)
 
     def mean(self, rows: torch.Tensor) -> torch.Tensor:
-        """The leader is the parameter server."""
+        """Counted as if a parameter server made it."""
         self.refuse_liars()
         mean = self.uncounted_mean(rows)
         self.count(2 * len(rows), rows)
@@ -78,25 +64,18 @@ class ProcessNetwork(Network):
 
     def uncounted_mean(self, rows: torch.Tensor) -> torch.Tensor:
         """The mean of all workers' rows, for an operation that is not part of the method."""
-        shapes = {q: (len(self.shares[q]), rows.shape[1]) for q in self.group.members}
-
-        def answer(parts: dict[int, torch.Tensor]) -> torch.Tensor:
-            return torch.cat(list(parts.values())).mean(0)
-
-        return self.group.ask_leader(rows, shapes, answer, (rows.shape[1],))
+        return self.group.total(rows.sum(0)) / len(self.remaining)
 
     def index(self, rows: torch.Tensor) -> float:
-        """The leader computes V from the moments of all processes."""
+        """The spread of all rows."""
         self.refuse_liars()
-        mean, V = moments(rows)
+        return float(self.moments(rows, len(self.remaining))[1])
 
-        def answer(parts: dict[int, torch.Tensor]) -> torch.Tensor:
-            joined = joint_moments((len(self.shares[q]), m[1:], m[0]) for q, m in parts.items())
-            return joined[1][None]
-
-        question = torch.cat([V[None], mean])
-        shapes = dict.fromkeys(self.group.members, tuple(question.shape))
-        return float(self.group.ask_leader(question, shapes, answer, (1,)))
+    def moments(self, rows: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """The mean row ``[d]`` of the ``n`` rows of all processes, and their spread Σ‖xᵢ − x̄‖²."""
+        rows = rows.double()
+        mean = self.group.total(rows.sum(0)) / n
+        return mean, self.group.total((rows - mean).square().sum()[None])
 
     def send(self, rows: torch.Tensor) -> torch.Tensor:
         """Each row goes once to each process with a neighbour."""
@@ -108,14 +87,14 @@ class ProcessNetwork(Network):
         links, me = self.links(), self.group.me
         places = {q: among(links[1], own).nonzero().flatten() for q, own in enumerate(self.shares)}
         parts = {q: rows[e.to(rows.device)] for q, e in places.items() if len(e)}
-        here = {me: parts.pop(me)} if me in parts else {}
-        shapes = {q: tuple(part.shape) for q, part in parts.items()}
-        received = self.group.exchange(parts, shapes, "gossip", rows.dtype)
+        received = {me: parts.pop(me)} if me in parts else {}
+        counts = {q: len(part) for q, part in parts.items()}
+        received |= self.group.exchange(rows, parts, counts)
         swapped = torch.empty_like(rows)
-        for q, part in {**here, **received}.items():
+        for q, part in received.items():
             # They are in the order of the sender's links, (j, i) for (i, j).
             order = places[q][self.turned(links[:, places[q]])]
-            swapped[order.to(rows.device)] = part.to(rows.device)
+            swapped[order.to(rows.device)] = part
         self.count(len(rows), rows)
         return swapped
 
@@ -127,13 +106,15 @@ class ProcessNetwork(Network):
 
     def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
         """The product of the own rows of W with the rows of the own workers and neighbours."""
-        others, received = self._exchange(rows)
+        others, theirs = self._exchange(rows)
         if self.liars is None:
-            mix_rows(rows, received, [*self.own, *others], self.W, gamma, spread=self._spread)
+            both = torch.cat([rows, theirs])
+            mix(both, self._near(others), gamma, spread=self._spread)
+            rows.copy_(both[: len(rows)])
         else:
             self.refuse_directed()
             step = partial(linear_step, gamma=gamma, spread=self._spread)
-            among_liars(self, step, rows, received, others)
+            self._among_liars(step, rows, others, theirs)
 
     def pull(
         self,
@@ -150,21 +131,20 @@ class ProcessNetwork(Network):
             others, theirs = self._exchange(X if at is None else at)
         else:
             others = self.elsewhere()
+        step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
         if self.liars is None:
-            workers = [*self.own, *others]
-            pull_rows(X, theirs, workers, self.W, coupling, gamma, run, at=at, spread=self._spread)
+            seen = None if at is None else torch.cat([at, theirs])
+            X.copy_(step(torch.cat([X, theirs]), self._near(others), at=seen)[: len(X)])
         else:
-            step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
-            among_liars(self, step, X, theirs, others, at)
+            self._among_liars(step, X, others, theirs, at)
+
+    def _near(self, others: list[int]) -> MixingMatrix:
+        """W among the own workers and the ``others``, without edges between two of these."""
+        return self.W.part([*self.own, *others], len(self.own))
 
     def elsewhere(self) -> list[int]:
-        """The workers of all processes in ``_sources``."""
-        return list(chain(*self._sources().values()))
-
-    def _sources(self) -> dict[int, list[int]]:
-        """The workers from which the own ones receive, by process."""
-        sources = {q: self._senders(self.shares[q], self.own) for q in self.group.others}
-        return {q: workers for q, workers in sources.items() if workers}
+        """The workers in other processes from which the own ones receive, by process."""
+        return list(chain(*(self._senders(self.shares[q], self.own) for q in self.group.others)))
 
     def _senders(self, senders: range, receivers: range) -> list[int]:
         """Those of the ``senders`` that send to ``receivers``, in order."""
@@ -178,118 +158,60 @@ class ProcessNetwork(Network):
         Returns the neighbours in other processes, and their rows.
         """
         check_rows(rows, len(self.own))
-        first = self.own.start
-        needed = {q: self._senders(self.own, self.shares[q]) for q in self.group.others}
-        send = {q: [i - first for i in workers] for q, workers in needed.items() if workers}
-        found = self._transfer(rows, send, self._sources())
-        self.count(self._edges(), rows)
-        return found
+        send, receive = {}, {}
+        for q in self.group.others:
+            if needed := self._senders(self.own, self.shares[q]):
+                send[q] = rows[[i - self.own.start for i in needed]]
+            if found := self._senders(self.shares[q], self.own):
+                receive[q] = len(found)
+        received = self.group.exchange(rows, send, receive)
+        self.count(int(among(self.W.senders, self.own).sum()), rows)
+        return self.elsewhere(), torch.cat([rows[:0], *received.values()])
 
-    def _transfer(
-        self, rows: torch.Tensor, send: Mapping[int, list[int]], receive: Mapping[int, list[int]]
-    ) -> tuple[list[int], torch.Tensor]:
-        """Send ``rows``, by position, to processes; receive rows, by worker, from processes.
+    def _among_liars(
+        self,
+        step: Callable[..., torch.Tensor],
+        X: torch.Tensor,
+        others: list[int],
+        theirs: torch.Tensor,
+        at: torch.Tensor | None = None,
+    ) -> None:
+        """Replace the own rows ``X`` by those after a ``step``, in place.
 
-        Returns the workers whose rows were received, and these rows.
+        Liars know what all workers send. A process that has received ``theirs``, the rows of its
+        workers' neighbours, knows what a lie to these workers depends on, so it forms the lie
+        itself: no further message is needed. With ``at``, the differences are those of ``at`` and
+        ``theirs``.
         """
-        received = self.group.exchange(
-            {q: rows[positions] for q, positions in send.items()},
-            {q: (len(workers), rows.shape[1]) for q, workers in receive.items()},
-            "gossip",
-            rows.dtype,
+        own, W, liars = self.own, self.W, cast(Liars, self.liars)
+        # What a step makes of the others is dropped.
+        kept = among(W.receivers, own) | among(W.senders, own)
+        near = MixingMatrix(W.n, W.receivers[kept], W.senders[kept], W.weights[kept], W.diagonal)
+
+        def all_rows(rows: torch.Tensor) -> torch.Tensor:
+            """By the numbers of workers; 0 for those that are no neighbours."""
+            placed = rows.new_zeros(W.n, rows.shape[1])
+            placed[own.start : own.stop], placed[others] = rows, theirs
+            return placed
+
+        seen = None if at is None else all_rows(at)
+        new = liars.step(
+            lambda X, W, at: step(X, W, at=at, out=X), all_rows(X), near, self.exchanges, seen
         )
-        parts = [received[q].to(rows.device) for q in receive]
-        return list(chain(*receive.values())), torch.cat([rows[:0], *parts])
-
-    def _edges(self) -> int:
-        """The number of directed edges from the own workers to others, in any process."""
-        return int(among(self.W.senders, self.own).sum())
-
-    def totals(self) -> dict[str, int]:
-        """What this process has sent so far (see ``joint_evaluations.COUNTS``)."""
-        sent = self.group.traffic()
-        return {
-            "messages": self.messages,
-            "message_bytes": self.bytes_sent,
-            "models_sent": sent["gossip", "models"],
-            "bytes_sent": sent["gossip", "bytes"],
-            "other_bytes_sent": sent["reports", "bytes"] + sent["control", "bytes"],
-        }
-
-    # The rest is for the participant, between steps.
-
-    def send_report(self, t: int, report: torch.Tensor, record: Record) -> bool:
-        """Send this process's report on step ``t`` to the leader, who records the evaluation.
-
-        Reports are float64 vectors of one layout; their lengths differ by the numbers of workers.
-        Returns whether the run ends.
-        """
-
-        def answer(reports: dict[int, torch.Tensor]) -> torch.Tensor:
-            return torch.tensor([record(t, reports)], dtype=torch.float64)
-
-        shared = len(report) - SCORES * len(self.own)
-        shapes = {q: (shared + SCORES * len(own),) for q, own in enumerate(self.shares)}
-        return bool(self.group.ask_leader(report, shapes, answer, (1,)))
-
-    def finish(self, record: Record, write: Callable[[], None]) -> None:
-        """After the last evaluation: the leader writes the results, and the others wait for it.
-
-        If the leader is lost before, the next leader must write them.
-        """
-        group, leader = self.group, self.group.leader
-        if group.me == leader:
-            write()
-            group.exchange(dict.fromkeys(group.others, torch.zeros(1)), {}, "reports")
-        else:
-            group.exchange({}, {leader: (1,)}, "reports")
-
-    def drop_unsent(self) -> None:
-        """Drop rows that wait to be sent. Here there are none: steps wait for their messages."""
-
-    def reconnect(self, done: int, on_failure: str) -> dict[int, str]:
-        """Connect the remaining processes after a loss. Returns the exit reasons of the lost ones.
-
-        ``done`` is the number of steps that this process has taken; all continue from step
-        ``group.resume``. Raises a UserError if ``on_failure`` is "stop", or if the others have
-        removed this process.
-        """
-        lost: dict[int, str] = {}
-        self.copies.clear()  # of rows that one process has changed, and another may not have
-        while True:
-            self.group.close()  # so that processes that wait for this one notice, too
-            lost |= self._roll_call(done, on_failure)
-            try:
-                self.group.connect()
-                return lost
-            except PeerUnreachable:
-                continue
-
-    def _roll_call(self, done: int, on_failure: str) -> dict[int, str]:
-        timeout = self.group.timeout
-        stops = on_failure == "stop"
-        patience = min(STOP_PATIENCE, timeout) if stops else DROP_PATIENCE * timeout
-        lost = self.group.roll_call(done, self.exchanges, patience)
-        self.exchanges = self.group.exchanges
-        stopped = f"distributed: process {self.group.me} stops after step {done}:"
-        if stops:
-            reasons = "; ".join(f"{self.describe(q)} {reason}" for q, reason in lost.items())
-            raise UserError(
-                f"{stopped} {reasons or 'a connection broke'}. With --on-failure drop the others "
-                f"continue."
-            )
-        if self.group.me in lost:
-            raise UserError(
-                f"{stopped} it was silent for longer than --timeout {timeout:g}, and the others "
-                f"continued without it."
-            )
-        return lost
+        X.copy_(new[own.start : own.stop])
 
     def describe(self, process: int) -> str:
         """The number of a process and the numbers of its workers."""
         own = self.shares[process]
         workers = f"worker {own[0]}" if len(own) == 1 else f"workers {own[0]} to {own[-1]}"
         return f"process {process} ({workers})"
+
+
+def shares(workers: int, processes: int) -> list[range]:
+    """The workers of each process: consecutive numbers, as evenly as possible."""
+    return [
+        range(*ends) for ends in pairwise(workers * k // processes for k in range(processes + 1))
+    ]
 
 
 def among(workers: torch.Tensor, some: range) -> torch.Tensor:

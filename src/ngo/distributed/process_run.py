@@ -2,7 +2,7 @@
 
 Each process has the rows, the training samples and the random streams of its own workers, and the
 whole test set. Streams have the same keys as in a simulated run, and the methods are the same. So a
-synchronous run equals the simulated one up to rounding.
+run equals the simulated one up to rounding.
 """
 
 from __future__ import annotations
@@ -12,20 +12,19 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+import torch
+
+from ngo.common.devices import chosen, deterministic, usable
 from ngo.common.locks import file_lock
 from ngo.common.paths import writable_folder
-from ngo.common.registry import UserError, unknown
+from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.data.partition import WHOLE, Parts
-from ngo.distributed.asynchronous_network import AsynchronousNetwork
-from ngo.distributed.joint_evaluations import Evaluations
-from ngo.distributed.meeting import open_meeting
+from ngo.distributed.meeting import Meeting, open_meeting
 from ngo.distributed.participant import Participant
-from ngo.distributed.placement import choose_device, shares
-from ngo.distributed.process_network import ProcessNetwork
+from ngo.distributed.process_group import Group
+from ngo.distributed.process_network import shares
 from ngo.distributed.terms import agree, data_terms, run_terms
-from ngo.engine.population import Population
-from ngo.gossip.method import FAILURES, METHODS
 from ngo.gossip.schedule import topologies
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.native.pool import cores
@@ -43,31 +42,14 @@ from ngo.training.stepper import Stepper
 
 log = logging.getLogger("ngo")
 
-# What the remaining processes do after a loss: all stop, or they continue without the lost one.
-ON_FAILURE = ("stop", "drop")
 
-
-def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failure: str) -> None:
+def check(spec: RunSpec, out: Path, processes: int, on_failure: str) -> None:
     """Raise a UserError for what a distributed run does not support."""
-    if on_failure not in ON_FAILURE:
-        raise unknown("on-failure", on_failure, ON_FAILURE)
     if processes > spec.workers:
         raise UserError(
             f"processes: {processes} is more than the {spec.workers} workers; it must be "
             f"{spec.workers} or less."
         )
-    able = sorted(name for name, entry in METHODS.items() if entry.asynchronous)
-    if asynchronous and spec.method not in able:
-        raise UserError(
-            f"asynchronous: the workers of method {spec.method!r} have to wait; allowed: "
-            f"{', '.join(able)}."
-        )
-    for name in FAILURES:
-        if asynchronous and (rate := getattr(spec, name)):
-            raise UserError(
-                f"{name}: {rate:g} is drawn for the steps that all workers take together, and the "
-                f"workers of an asynchronous run take none; it must be 0."
-            )
     if spec.short_share == WHOLE:
         raise UserError(
             "short_share: 'whole' is not possible in a distributed run; it must be error or repeat."
@@ -77,14 +59,8 @@ def check(spec: RunSpec, out: Path, processes: int, asynchronous: bool, on_failu
             f"clock: {spec.clock!r} is simulated time, and the workers of a distributed run have "
             f"real time; it must be steps."
         )
-    if spec.liars and asynchronous:
-        raise UserError(
-            f"attack: {spec.attack!r} needs what all neighbours send in a step, and the workers "
-            f"of an asynchronous run take none together; it must be none."
-        )
     for name in topologies(spec) if on_failure == "drop" else ():
-        topology = TOPOLOGIES[name]
-        if topology.directed or topology.weighted:
+        if (topology := TOPOLOGIES[name]).directed or topology.weighted:
             kind = "is directed" if topology.directed else "has its own weights"
             raise UserError(
                 f"on-failure: 'drop' recomputes the weights of edges after a loss, but "
@@ -107,7 +83,6 @@ def run(
     threads: int | None = None,
     timeout: float,
     on_failure: str = "stop",
-    asynchronous: bool = False,
     overwrite: bool = False,
     report: Callable[[Evaluation], None] = lambda row: None,
 ) -> Evaluation | None:
@@ -117,77 +92,74 @@ def run(
     evaluation; other processes return None. Earlier results in ``out``, and ``overwrite``, have the
     same effect as there.
 
-    ``run.json`` also has ``distributed``: the mode, the number of processes, the lost ones, and the
-    traffic and staleness up to each evaluation. The run's name in the metrics has a suffix if the
-    run is asynchronous or has lost a process.
+    ``run.json`` also has ``distributed``: the number of processes, the lost ones, and the traffic
+    up to each evaluation. The run's name in the metrics has a suffix if it has lost a process.
     """
     meeting = open_meeting(timeout)
-    store, me, processes = meeting.store, meeting.me, meeting.size
-    mode = {"mode": "asynchronous" if asynchronous else "synchronous", "processes": processes}
+    me, processes = meeting.me, meeting.size
     finished = None
     with ExitStack() as lock:
         # This may take long, and timeouts apply to members of a group: it comes before the group.
         with meeting.failure_published():
-            how = {"mode": mode["mode"], "on_failure": on_failure, "timeout": timeout}
-            agree(meeting, "run", run_terms(spec, WORLD_SIZE=processes, **how), timeout)
-            check(spec, out, processes, asynchronous, on_failure)
-            place, exclusive = choose_device(device, meeting, timeout)
+            how = {"WORLD_SIZE": processes, "on_failure": on_failure, "timeout": timeout}
+            agree(meeting, "run", run_terms(spec, **how), timeout)
+            check(spec, out, processes, on_failure)
+            place = _place(device, meeting)
             own = shares(spec.workers, processes)[me]
             data = loading.load(spec.dataset, root, place, spec)
             parts = parts or parts_by_owner(spec, root) or draw(spec, data.labels)
             check_filled(spec, parts)
             problem = make_problem(spec, data, parts)
             check_problem(spec, problem)
-            origin = make_origin(spec, problem, place, distributed=mode)
+            origin = make_origin(spec, problem, place, distributed={"processes": processes})
             agree(meeting, "data", data_terms(origin.about))
             if me == 0:
                 finished = _lock_folder(out, origin.about, overwrite, lock)
             problem = problem.restricted_to(own)  # frees the samples of other workers
             del data
-            threads = threads or max(1, cores() // meeting.place.local)
+            threads = threads or max(1, cores() // meeting.place.local_size)
             stepper = Stepper(spec, problem, threads=threads, workers=own)
-            consensus = Population(
-                problem.model, 1, spec.seed, task=problem.task, device=place, threads=threads
-            )
             ready = meeting.gather("ready", bool(finished))
-        nccl = exclusive and on_failure == "stop" and not asynchronous
-        communication = "nccl" if nccl else "gloo"
         if ready[0]:
-            store.set("written", "")
+            meeting.ask("set", "written", "")
             meeting.leave()
             return finished
-        group = meeting.join_group(backend=communication, timeout=timeout)
-        kind = AsynchronousNetwork if asynchronous else ProcessNetwork
-        network = kind(group, spec.workers, stepper.population.spread)
+        group = Group(meeting, timeout)
         for note in origin.notes if me == 0 else ():
             log.info(note)
-        stepper.connect(network)
-        evaluations = Evaluations(spec, problem, network, consensus, report)
-        participant = Participant(spec, problem, stepper, evaluations, network, on_failure)
+        participant = Participant(spec, problem, stepper, group, on_failure, report)
 
         def write() -> None:
-            rows, traffic = evaluations.read_rows()
             lost = sum(len(entry["workers"]) for entry in participant.lost)
-            name = spec.id + "-asynchronous" * asynchronous + f"-lost{lost}" * bool(lost)
+            name = spec.id + f"-lost{lost}" * bool(lost)
             facts = {
                 "snapshots": [],
                 "workers_evaluated": len(problem.evaluated),
                 "backend": stepper.population.backend,
                 "distributed": {
-                    **mode,
-                    "communication": communication,
+                    "processes": processes,
                     "on_failure": on_failure,
                     "lost": participant.lost,
-                    "evaluations": traffic,
+                    "evaluations": participant.traffic,
                 },
             }
             earlier.clear(out)
-            write_results(out, origin, rows, stepper.population.d, facts, name)
+            write_results(out, origin, participant.rows, stepper.population.d, facts, name)
             (out / CHECKPOINT).unlink(missing_ok=True)
-            store.set("written", "")
+            meeting.ask("set", "written", "")
 
         participant.train(write)
-        return evaluations.read_rows()[0][-1] if group.me == group.leader else None
+        return participant.rows[-1] if me == group.leader else None
+
+
+def _place(device: str, meeting: Meeting) -> str:
+    """The device of this process: of its machine's GPUs, the one with its number."""
+    if chosen(device) == "cpu" or not usable(device, "cuda"):
+        return "cpu"
+    gpu = meeting.place.local_me % torch.cuda.device_count()
+    deterministic()
+    torch.cuda.set_device(gpu)
+    return f"cuda:{gpu}"
 
 
 def _lock_folder(

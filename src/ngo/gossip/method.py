@@ -102,8 +102,7 @@ def method(
     - ``options``: new fields of a run. ``fixed``: fields with one value under this method.
     - ``asynchronous``: each step exchanges at most one matrix, with the same meaning each time. A
       neighbour's newest model may be any number of steps old.
-    - ``arrivals``: what a step takes where no worker waits (``ARRIVALS``). With ``all`` or ``pair``
-      such a run is possible in virtual time only.
+    - ``arrivals``: what a step takes where no worker waits (``ARRIVALS``).
     - ``directed``: it needs no symmetric mixing matrix.
     - ``graph``: ``fixed``, or a ``tree``, if a step uses what the same neighbours sent before.
     - ``sends``: its messages (see ``traffic.NUMBERS``).

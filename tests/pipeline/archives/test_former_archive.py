@@ -80,8 +80,8 @@ def test_it_verifies(old):
 
 def test_its_runs_come_back_under_present_names(old, tmp_path):
     archive = read_archive(old[0])
-    with restore.chosen(archive, trusted=False, tell=pytest.fail) as (found, _):
-        result = restore.restore(archive, found, tmp_path)
+    with restore.chosen(archive, trusted=False, tell=pytest.fail) as found:
+        result = restore.restore(archive, found)
     assert len(result.restored) == len(found.runs) == 9
     for name in result.restored:
         assert read_run(restore.RUNS / name).facts["method"] == found.runs[name].method

@@ -35,8 +35,7 @@ def test_it_is_unpacked_into_a_folder_of_its_own_with_the_tables_of_its_runs(con
         if file.is_file()
     }
     records = {
-        f"results/runs/{run}/run.json": (tmp_path / f"results/runs/{run}/run.json").read_bytes()
-        for run in read.runs
+        f"results/runs/{name}/run.json": run.record_text.encode() for name, run in read.runs.items()
     }
     assert len(records) > 1
     table = "results/own/metrics/figS6.parquet"
