@@ -28,6 +28,9 @@ SECONDS = "seconds"
 Columns = Mapping[str, np.ndarray]
 """The columns of a run's metrics by name, with one value for every evaluation."""
 
+Record = Mapping[str, object]
+"""The record of a run (``run.json``)."""
+
 Facts = Mapping[str, object]
 """What a run's rows have in common: its id, its fields and its sizes."""
 
@@ -58,7 +61,7 @@ def aggregate(files: Iterable[str | Path]) -> pa.Table:
     return _together([*tables, *([joined(runs)] if runs else [])])
 
 
-def joined(runs: Sequence[tuple[Columns, Facts, Mapping]]) -> pa.Table:
+def joined(runs: Sequence[tuple[Columns, Facts, Record]]) -> pa.Table:
     """One tidy table of the columns, the facts and the record of each run, by run and step.
 
     If the records say that different versions of a library made the runs, the table has a column
@@ -130,7 +133,7 @@ def _repeated(value: object, n: int) -> pa.Array:
     return pa.nulls(n) if value is None else pa.array([value] * n)
 
 
-def _different_versions(records: Iterable[Mapping]) -> list[str]:
+def _different_versions(records: Iterable[Record]) -> list[str]:
     """For each record, the versions of the libraries in which they differ: ``torch 2.14.0``.
 
     Empty if they do not differ. An empty record differs from none.
