@@ -12,7 +12,6 @@ from conftest import REPOSITORY
 from mutations import CANARY, mutated
 
 from ngo.cli import cli
-from ngo.pipeline.archives import restore
 from ngo.pipeline.archives.archive import Archive, read_archive
 
 #: The memory that no changed archive may take beyond that of the good one, in bytes.
@@ -37,7 +36,6 @@ class Trial:
         (folder / EVIL).write_text(f"open({str(folder / CANARY)!r}, 'w').close()\n")
         self.started: list[list[str]] = []
         monkeypatch.setattr(os, "execve", lambda _, command, environment: self.start(command))
-        monkeypatch.setattr(restore, "record", lambda files, overlays: None)
         self.runs = of_runs(read_archive(good))
 
     def start(self, command: list[str]) -> None:

@@ -24,6 +24,6 @@ def test_the_workflow_is_the_repositorys_and_imports_nothing_from_a_folder(monke
         return words[words.index(option) + 1]
 
     assert after("--snakefile") == str(REPOSITORY / "Snakefile")
-    assert after("--workflow-profile") == str(REPOSITORY / "workflow/profiles/local")
+    assert after("--workflow-profile") == str((REPOSITORY / "workflow/profiles/local").resolve())
     assert after("--configfile") == str(REPOSITORY / "unpacked/config/b.yaml")
     assert after("--directory") == "unpacked"
