@@ -17,7 +17,6 @@ from page_commands import commands, mistakes, options_named
 from running import finished, start
 
 import verdicts
-from ngo.cli import prefork
 from ngo.pipeline.config_files import CONFIG, read_config
 from ngo.pipeline.plan import plan
 from ngo.training.spec import FIELDS
@@ -39,29 +38,12 @@ PAPER = {"CONTRIBUTING.md": "papers/d2/config.yaml", "docs/methods.md": "papers/
 ALL = [block for page in PAGES for block in BLOCKS[page]]
 RUN = [page for page in PAGES if page not in BUILT and any(b.reason is None for b in BLOCKS[page])]
 
-# A command of ngo that a process with torch in memory does. Starting it takes a tenth of the time.
-CLIENT = """#!{python}
-import sys
-from ngo.cli import prefork
-prefork._command = lambda argv: "rounds"  # every command, as one that a server takes
-code = prefork.ask({socket!r}, sys.argv)
-if code is None:
-    from ngo.cli.cli import main
-    main(prog_name="ngo")
-sys.exit(code)
-"""
-
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory):
-    """The environment of commands, whose ``ngo`` is quick to start."""
-    folder = tmp_path_factory.mktemp("bin")
-    with prefork.start() as server:
-        path = folder / "ngo"
-        path.write_text(CLIENT.format(python=sys.executable, socket=server.socket))
-        path.chmod(0o755)
-        places = [str(folder), str(Path(sys.executable).parent), os.environ["PATH"]]
-        yield {**os.environ, "PATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1"}
+def environment():
+    """The environment of commands."""
+    places = [str(Path(sys.executable).parent), os.environ["PATH"]]
+    return {**os.environ, "PATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1"}
 
 
 @pytest.fixture

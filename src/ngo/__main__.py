@@ -1,17 +1,8 @@
 """The command ``ngo``, also as ``python -m ngo``."""
 
-import os
-import sys
-
 
 def main() -> None:
-    """Run the command line, or have the prefork server do it, which needs no further imports."""
-    if "NGO_WARM" in os.environ:
-        from ngo.cli import prefork
-
-        code = prefork.ask(os.environ["NGO_WARM"], sys.argv)
-        if code is not None:
-            sys.exit(code)
+    """Run the command line."""
     from ngo.cli.cli import main as cli
 
     cli(prog_name="ngo")

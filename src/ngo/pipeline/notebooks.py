@@ -101,11 +101,10 @@ def _values(source: Path, parameters: Iterable[str], known: Iterable[str]) -> di
 def _offer_kernel(folder: Path) -> None:
     """Make this Python Jupyter's ``python3``, whatever kernels the user has.
 
-    It imports the plugins of this process, and no modules from the working directory. If a prefork
-    server is running, and there are no plugins, the kernel is forked from it.
+    It imports the plugins of this process, and no modules from the working directory.
     """
     module = ["ipykernel_launcher"]
-    if (loaded := plugins.loaded()) or "NGO_WARM" in os.environ:
+    if loaded := plugins.loaded():
         flags = (word for plugin in loaded for word in ("--plugin", str(plugin.path)))
         module = ["ngo", *flags, "kernel"]
     argv = [sys.executable, "-P", "-m", *module, "-f", "{connection_file}"]
