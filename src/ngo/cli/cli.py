@@ -37,7 +37,6 @@ SECTIONS = {
         "aggregate": "ngo.cli.aggregate_command",
         "classes": "ngo.cli.aggregate_command",
         "notebook": "ngo.cli.notebook_command",
-        "kernel": "ngo.cli.notebook_command",
         "assumptions": "ngo.cli.assumptions_command",
         "report": "ngo.cli.report_command",
     },

@@ -1,4 +1,4 @@
-"""``ngo notebook`` and ``ngo kernel``: execute notebooks."""
+"""``ngo notebook``: execute a notebook."""
 
 from __future__ import annotations
 
@@ -25,17 +25,3 @@ def notebook(source: Path, param: tuple[str, ...], experiment: str | None, out: 
     from ngo.pipeline.notebooks import execute
 
     execute(source, out, param, experiment)
-
-
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def kernel(arguments: tuple[str, ...]) -> None:
-    """Start the IPython kernel of a notebook; Jupyter calls this."""
-    import sys
-
-    # Nobody debugs this kernel. To import the debugger takes as long as the rest of its start.
-    sys.modules["debugpy"] = None
-
-    from ipykernel.kernelapp import IPKernelApp
-
-    IPKernelApp.launch_instance(list(arguments))

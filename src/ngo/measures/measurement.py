@@ -27,7 +27,7 @@ Summary = Callable[["pd.DataFrame"], Iterable[str]]
 
 # Names of other commands and of other keys of a config, which no measurement may have.
 TAKEN = (
-    *("data", "partition", "train", "runs", "aggregate", "classes", "notebook", "kernel"),
+    *("data", "partition", "train", "runs", "aggregate", "classes", "notebook"),
     *("assumptions", "archive", "rebuild", "report", "claims", "tier", "device", "threads"),
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
     *("artefacts", "restore", "verify", "methods", "describe", "only", "network"),

@@ -29,7 +29,7 @@ from ngo.pipeline.work import cost, requested_memory
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 
-LIMIT = 400_000
+LIMIT = 1_000_000
 """What combinations of one job cost together, at most, for one seed (see ``work.cost``)."""
 
 MOST = 200

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import sys
-import tempfile
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
 from jsonschema import ValidationError
-from traitlets.config import Config
 
-from ngo.common import plugins
 from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError, unknown
 from ngo.figures.declaration import read_declared
@@ -34,7 +29,10 @@ def execute(
     """
     import nbformat
     import papermill
+    from papermill.engines import papermill_engines
     from papermill.exceptions import PapermillExecutionError
+
+    from ngo.pipeline.in_process import InProcess
 
     logging.getLogger("papermill").setLevel(logging.WARNING)
     book: object = source
@@ -48,25 +46,22 @@ def execute(
     else:
         values = _values(source, parameters, _inspected(source))
     writable_folder(out.parent)
-    # The kernel and this process use sockets in a temporary folder, not TCP.
-    with tempfile.TemporaryDirectory() as folder:
-        _offer_kernel(Path(folder))
-        local = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
-        try:
-            papermill.execute_notebook(
-                book,
-                str(out).replace("{", "{{").replace("}", "}}"),  # which papermill formats
-                values,
-                progress_bar=False,
-                config=local,
-                # No error if it is interrupted at the end, and no '' in sys.path.
-                extra_arguments=["--log-level=CRITICAL", "--ignore-cwd"],
-            )
-        except PapermillExecutionError as error:
-            raise UserError(
-                f"{source}: cell {error.exec_count} raised {error.ename}: {error.evalue}; "
-                f"the executed notebook with its traceback is {out}."
-            ) from None
+    os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    papermill_engines.register("here", InProcess)
+    try:
+        papermill.execute_notebook(
+            book,
+            str(out).replace("{", "{{").replace("}", "}}"),  # which papermill formats
+            values,
+            progress_bar=False,
+            engine_name="here",
+            kernel_name="python3",
+        )
+    except PapermillExecutionError as error:
+        raise UserError(
+            f"{source}: cell {error.exec_count} raised {error.ename}: {error.evalue}; "
+            f"the executed notebook with its traceback is {out}."
+        ) from None
 
 
 def _inspected(book: Path) -> Iterable[str]:
@@ -96,19 +91,3 @@ def _values(source: Path, parameters: Iterable[str], known: Iterable[str]) -> di
             problem = " ".join(str(error).split())
             raise UserError(f"param: {parameter!r} is not valid YAML: {problem}") from None
     return values
-
-
-def _offer_kernel(folder: Path) -> None:
-    """Make this Python Jupyter's ``python3``, whatever kernels the user has.
-
-    It imports the plugins of this process, and no modules from the working directory.
-    """
-    module = ["ipykernel_launcher"]
-    if loaded := plugins.loaded():
-        flags = (word for plugin in loaded for word in ("--plugin", str(plugin.path)))
-        module = ["ngo", *flags, "kernel"]
-    argv = [sys.executable, "-P", "-m", *module, "-f", "{connection_file}"]
-    place = folder / "kernels/python3/kernel.json"
-    place.parent.mkdir(parents=True)
-    place.write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}))
-    os.environ["JUPYTER_PATH"] = str(folder)
