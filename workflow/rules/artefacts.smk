@@ -67,14 +67,14 @@ rule assumptions:
 rule tables:
     """Every table."""
     input:
-        get_files(*(entry for entry in SHOWN.values() if entry.tables)),
+        PLAN.files(entry for entry in SHOWN.values() if entry.tables),
         rules.assumptions.output,
 
 
 rule figures:
     """Every figure."""
     input:
-        get_files(*(entry for entry in SHOWN.values() if entry.figures)),
+        PLAN.files(entry for entry in SHOWN.values() if entry.figures),
 
 
 rule report:

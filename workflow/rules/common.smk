@@ -34,9 +34,9 @@ from ngo.pipeline import config_files, keys, start
 from ngo.pipeline.jobs import drawings, jobs
 from ngo.pipeline.module_config import module_files
 from ngo.pipeline.paper import REPOSITORY
-from ngo.pipeline.places import job_table, partition_file, tidy_table, tier_folder
+from ngo.pipeline.places import job_table, partition_file, tidy_table
 from ngo.pipeline.plan import plan
-from ngo.training.spec import flag
+from ngo.training.spec import flags_of as get_flags
 
 # Whether this is the workflow that was started, and not a module of another one.
 MAIN = workflow.modifier.is_main_snakefile()
@@ -44,10 +44,8 @@ MAIN = workflow.modifier.is_main_snakefile()
 try:
     # The config files, the base first. (workflow.configfiles has the command line's first.)
     if MAIN:
-        CONFIGS = [
-            os.path.relpath(path)
-            for path in ("config/config.yaml", *workflow.overwrite_configfiles)
-        ]
+        given = ("config/config.yaml", *workflow.overwrite_configfiles)
+        CONFIGS = list(map(os.path.relpath, given))
     else:
         if workflow.modifier.path_modifier.replace_prefix("results/") != "results/":
             raise UserError(
@@ -121,16 +119,6 @@ wildcard_constraints:
     setting="[^/]+",
 
 
-def get_flags(values):
-    """The command line flags of a mapping; a list repeats its flag."""
-    return [
-        str(word)
-        for name, value in values.items()
-        for item in (value if isinstance(value, list) else [value])
-        for word in (flag(name), item)
-    ]
-
-
 def get_plugins(wildcards, output):
     """The flags of every command for the config's plugins.
 
@@ -139,20 +127,25 @@ def get_plugins(wildcards, output):
     return get_flags({"plugin": PLAN.plugins})
 
 
+def get_measurements(exclusive):
+    """A pattern that matches the measurements that run alone on the machine, or the others."""
+    names = (name for name, each in MEASUREMENTS.items() if each.exclusive == exclusive)
+    return "|".join(names) or "none"
+
+
+def get_kept(wildcards, files):
+    """The files, if the measurement reads the models that training of its name kept."""
+    return files if MEASUREMENTS[wildcards.kind].on_models else []
+
+
 def get_rule(name):
     """A rule of this workflow; a module's rules have other names outside."""
     return workflow.get_rule(workflow.modifier.modify_rulename(name))
 
 
-def get_files(*entries):
-    """The files of tables and figures."""
-    folder = tier_folder(PLAN.tier)
-    return [f"{folder}/{path}" for entry in entries for path in entry.outputs()]
-
-
 def get_outputs(entry):
     """The files of a table or figure; pictures and pages are included in Snakemake's report."""
-    *files, caption = get_files(entry)
+    *files, caption = PLAN.files([entry])
     shown = (os.path.abspath(caption), entry.section, entry.title)
     return [*(get_reported(path, *shown) for path in files), caption]
 

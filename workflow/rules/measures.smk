@@ -1,43 +1,13 @@
 # Measurements other than training, some of them on models that training kept.
 
 
-def get_kept_tables(wildcards):
-    """The tables of the jobs whose models a measurement reads, if it reads any."""
-    on_models = MEASUREMENTS[wildcards.kind].on_models
-    return [job.table for job in JOBS[wildcards.artefact]] if on_models else []
-
-
-def get_kept_models(wildcards):
-    """These models."""
-    on_models = MEASUREMENTS[wildcards.kind].on_models
-    runs = PLAN.training[wildcards.artefact] if on_models else []
-    return [f"results/runs/{spec.id}/models.pt" for spec in runs]
-
-
-def get_measured_data(wildcards):
-    """The manifest of the data set that a measurement reads, if any."""
-    dataset = PLAN.measures[wildcards.kind][wildcards.artefact].get("dataset")
-    return [f"results/data/{dataset}.json"] if dataset else []
-
-
-def get_measure_flags(wildcards):
-    """The options of a measurement; one that trains has a device too."""
-    trains = MEASUREMENTS[wildcards.kind].run_fields
-    place = {"device": config["device"]} if trains else {}
-    return get_flags({**PLAN.measures[wildcards.kind][wildcards.artefact], **place})
-
-
-def get_measurements(exclusive):
-    """A pattern that matches the measurements that run alone on the machine, or the others."""
-    names = (name for name, each in MEASUREMENTS.items() if each.exclusive == exclusive)
-    return "|".join(names) or "none"
-
-
 rule measure:
     """Measure consensus, spectra, the theorems, or the models that training kept."""
     input:
-        models=get_kept_tables,
-        data=get_measured_data,
+        models=lambda wildcards: get_kept(
+            wildcards, [job.table for job in JOBS.get(wildcards.artefact, ())]
+        ),
+        data=lambda wildcards: PLAN.measured_data(wildcards.kind, wildcards.artefact),
     output:
         tidy_table("<tier>", "{kind}_{artefact}"),
     log:
@@ -51,8 +21,10 @@ rule measure:
         * config["resources"]["measure"]["mem_mb"],
         runtime=config["resources"]["measure"]["runtime"],
     params:
-        models=get_kept_models,
-        flags=get_measure_flags,
+        models=lambda wildcards: get_kept(wildcards, PLAN.models(wildcards.artefact)),
+        flags=lambda wildcards: get_flags(
+            PLAN.measure_options(wildcards.kind, wildcards.artefact)
+        ),
         key=lambda wildcards: keys.measurement(
             wildcards.kind,
             PLAN.measures[wildcards.kind][wildcards.artefact],

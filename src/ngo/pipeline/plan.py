@@ -25,9 +25,10 @@ from ngo.pipeline.config_schema import check_schema
 from ngo.pipeline.grid import check_fields, experiments, named_settings, resolve_run
 from ngo.pipeline.left_out import without_left_out
 from ngo.pipeline.paper import NGO, Paper, own_study, paper_of, reference, shared, stated_files
-from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
+from ngo.pipeline.places import CLAIMS, RUNS, tidy_table, tier_folder
 from ngo.pipeline.universes import PREFIX, sampled_runs
 from ngo.training.checks import check_snapshots
+from ngo.training.earlier import MODELS
 from ngo.training.spec import FINAL, RunSpec
 from verdicts.claims.claim import ADDED, ClaimsFile
 
@@ -41,6 +42,7 @@ class Plan:
 
     paper: Paper
     tier: str
+    device: str
     #: Plugin files, relative to the working directory.
     plugins: list[str]
     #: The runs of each experiment.
@@ -119,6 +121,25 @@ class Plan:
         """The tables of universes and of measurements, which are targets by their names."""
         measured = [f"{kind}_{name}" for kind, each in self.measures.items() for name in each]
         return [name for name in (*self.universes, *measured) if name not in self.artefacts]
+
+    def files(self, entries: Iterable[Declared]) -> list[str]:
+        """The files of tables and figures."""
+        folder = tier_folder(self.tier)
+        return [f"{folder}/{path}" for entry in entries for path in entry.outputs()]
+
+    def measure_options(self, kind: str, name: str) -> dict[str, object]:
+        """The options of a measurement; one that trains has a device too."""
+        place = {"device": self.device} if MEASUREMENTS[kind].run_fields else {}
+        return {**self.measures[kind][name], **place}
+
+    def measured_data(self, kind: str, name: str) -> list[str]:
+        """The manifest of the data set that a measurement reads, if any."""
+        dataset = self.measures[kind][name].get("dataset")
+        return [f"results/data/{dataset}.json"] if dataset else []
+
+    def models(self, name: str) -> list[str]:
+        """The models that the runs of an experiment keep."""
+        return [str(RUNS / spec.id / MODELS) for spec in self.training.get(name, ())]
 
     def universes_of(self, name: str) -> list[dict]:
         """The universes of an experiment as values for JSON; empty if it is no sample of them."""
@@ -245,6 +266,7 @@ def plan(config: Mapping) -> Plan:
         paper=paper,
         **stated_files(config, paper),
         tier=config["tier"],
+        device=config["device"],
         plugins=list(config.get("plugins", ())),
         training=training,
         settings=settings,

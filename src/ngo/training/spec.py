@@ -293,6 +293,16 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def flags_of(values: Mapping[str, Any]) -> list[str]:
+    """The command line options of a mapping; a list repeats its option."""
+    return [
+        str(word)
+        for name, value in values.items()
+        for item in (value if isinstance(value, list) else [value])
+        for word in (flag(name), item)
+    ]
+
+
 def digest(values: Mapping[str, object]) -> str:
     """8 hex digits of the canonical JSON of ``values``."""
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
