@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import pyarrow as pa
 
 from ngo.cli.parameters import INPUT, configs_option, table_option
 from ngo.common.damaged import removed_if_damaged
 from ngo.common.registry import unknown
 from ngo.pipeline.places import JOBS
-from ngo.training import tidy
-from ngo.training.tidy import read_tidy, write_tidy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @click.command()
@@ -30,13 +31,15 @@ def aggregate(
 
     A column tells which versions of the libraries made the runs, if they differ.
     """
+    from ngo.training import tidy
+
     for path in metrics:
         if path.parent.name == JOBS:
             with removed_if_damaged(path):
-                read_tidy(path)
+                tidy.read_tidy(path)
     table = tidy.aggregate(metrics)
     if universes is None:
-        write_tidy(table, out)
+        tidy.write_tidy(table, out)
     else:
         _write_in_universes(table, universes, configs, out)
     rows = zip(table["run"].to_pylist(), table["diverged"].to_pylist(), strict=True)
