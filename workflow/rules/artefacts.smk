@@ -82,7 +82,6 @@ rule report:
     input:
         rules.tables.input,
         rules.figures.input,
-        [job.table for name in PLAN.shown_experiments for job in JOBS[name]],
         configs=CONFIGS,
     output:
         "results/<tier>/report.html",

@@ -59,7 +59,8 @@ def check(plan: Plan, configs: Iterable[str], *, forced: object) -> None:
             "results results.old), and make restore ARCHIVE=… puts the runs of an archive back."
         )
     folder = Path(tier_folder(plan.tier))
-    if not forced and not RECORDS.exists() and any(folder.glob("*/*.parquet")):
+    unpacked = Path("archive.json").exists()  # in it only tables and figures are made
+    if not (forced or unpacked or RECORDS.exists()) and any(folder.glob("*/*.parquet")):
         raise UserError(
             f"results: {str(folder)!r} is here without {RECORDS}, so Snakemake knows nothing of "
             "it; run once with --forceall (seconds: finished runs are not trained again)."
