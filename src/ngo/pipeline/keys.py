@@ -25,7 +25,7 @@ from ngo.training.results_version import RESULTS_VERSION
 from verdicts.registration.registered import registration_path
 
 #: The folders that make tidy tables from runs, and those that draw, judge and print them.
-JOINED = ("ngo/analysis",)
+JOINED = ("ngo/analysis", "ngo/training/tidy.py")
 DRAWN = (*JOINED, "ngo/figures", "verdicts")
 PRINTED = (*DRAWN, "ngo/report")
 MEASURED = ("ngo/measures", "ngo/theorems")
@@ -39,8 +39,9 @@ def key(*parts: object) -> str:
 
 @cache
 def code(*folders: str) -> str:
-    """16 hex digits of the files in folders of the packages, such as ``ngo/figures``."""
-    found = (path for each in folders for path in (PACKAGE.parent / each).rglob("*.*"))
+    """16 hex digits of files of the packages, and of those in folders, such as ``ngo/figures``."""
+    places = [PACKAGE.parent / each for each in folders]
+    found = (path for each in places for path in ([each] if each.is_file() else each.rglob("*.*")))
     return content(path for path in sorted(found) if "__pycache__" not in path.parts)
 
 
