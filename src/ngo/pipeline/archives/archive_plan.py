@@ -16,6 +16,7 @@ from ngo.common.registry import UserError, in_a_line
 from ngo.pipeline.archives.archive import Archive, refusing, sha256
 from ngo.pipeline.archives.archive_description import plugin_code
 from ngo.pipeline.archives.members import check_expected, is_result, is_workflow, write_members
+from ngo.pipeline.config_files import GONE
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.findings import read_findings
 from verdicts.registration.registered import read_registration, registration_path
@@ -67,7 +68,7 @@ def _planned(archive: Archive) -> Plan:
     about = archive.about
     with refusing(archive.path):
         try:
-            planned = plan(about["config"])
+            planned = plan({k: v for k, v in about["config"].items() if k not in GONE})
             check_expected(archive.members, planned, about["configs"])
             planned.ledger  # noqa: B018 (its file is checked)
             read_registration(registration_path(planned.claims))
