@@ -106,7 +106,7 @@ shell.prefix(PREFIX.replace("{", "{{").replace("}", "}}"))
 # The tables and figures of this config, and the targets other than these.
 SHOWN = PLAN.artefacts
 TARGETS = ["all", "tables", "figures", "training", "assumptions", "report"]
-FLAGS = [word for path in CONFIGS for word in ("--config", path)]
+FLAGS = get_flags({"config": CONFIGS})
 
 
 # Files that depend on the tier are in results/<tier> and logs/<tier>; runs and data are shared.

@@ -4,7 +4,7 @@
 onstart:
     # Before any job starts: the lock, the data, each worker's share, and the files of jobs.
     try:
-        started = [job for job in workflow.dag.needrun_jobs()]
+        started = list(workflow.dag.needrun_jobs())
         start.begin(
             [
                 NAMED[job.wildcards.job]

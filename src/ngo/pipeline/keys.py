@@ -18,6 +18,7 @@ from pathlib import Path
 from ngo.common import versions
 from ngo.data.described import identity
 from ngo.measures.measurement import MEASUREMENTS
+from ngo.pipeline.job_files import job_key
 from ngo.pipeline.paper import PACKAGE
 from ngo.pipeline.plan import Plan
 from ngo.report.shipped import SHIPPED
@@ -33,8 +34,7 @@ MEASURED = ("ngo/measures", "ngo/theorems")
 
 def key(*parts: object) -> str:
     """16 hex digits of values that JSON can hold."""
-    text = json.dumps(parts, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return job_key(json.dumps(parts, sort_keys=True))
 
 
 @cache

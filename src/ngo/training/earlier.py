@@ -18,7 +18,7 @@ from typing import Any
 from ngo.common.former import renamed
 from ngo.common.registry import UserError, shown
 from ngo.common.untrusted import read_limited
-from ngo.common.versions import public
+from ngo.common.versions import recorded
 from ngo.data.described import identity
 from ngo.training.spec import NEUTRAL, RunSpec
 
@@ -113,21 +113,26 @@ def is_current(
     ``made_with`` these versions of the libraries; and with models of all ``snapshots``.
     """
     record = record_of(folder)
-    ours = {**spec.values(), "distributed": None, "data": identity(spec.dataset), "code": version}
+    made = recorded(record)
     try:
         about = {**record["about"], **record["spec"]}
-        made = {name: public(str(each)) for name, each in record["versions"].items()}
         kept = set(about["snapshots"])
     except (LookupError, TypeError, AttributeError):
         return False  # no record of a run
     return (
         about.get("code") == version
-        and difference(about, ours) is None
+        and is_run(about, spec)
         and all(made.get(name) == each for name, each in made_with.items())
         and set(map(str, snapshots)) <= kept
         and (not snapshots or (folder / MODELS).exists())
         and record.get(SUM) == sum_of(folder / METRICS)
     )
+
+
+def is_run(about: About, spec: RunSpec) -> bool:
+    """Whether it is the run ``spec``, made by one process, on the same described data."""
+    ours = {**spec.values(), "distributed": None, "data": identity(spec.dataset)}
+    return difference(about, ours) is None
 
 
 def sum_of(path: Path) -> str | None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import ngo
 from ngo.common import versions
 from ngo.common.registry import UserError, unknown
-from ngo.data.described import identity
 from ngo.pipeline.archives.archive import Members, content_of
 from ngo.pipeline.archives.crate import CRATE, WORKFLOW, crate
 from ngo.pipeline.archives.members import ABOUT, CARRIED, named_members
@@ -18,7 +17,7 @@ from ngo.pipeline.archives.run_tables import ALL, run_tables
 from ngo.pipeline.config_files import CONFIG, place, read_config
 from ngo.pipeline.places import RUNS
 from ngo.pipeline.plan import Plan, plan
-from ngo.training.earlier import difference
+from ngo.training.earlier import is_run
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 
@@ -94,13 +93,7 @@ def with_runs(
 def of_this_code(run: FinishedRun, spec: RunSpec) -> bool:
     """Whether one process made ``run``, with these libraries, as today's ``spec`` would."""
     same = run.about["code"] == results_version(spec) and not versions.others(run.record)
-    return same and has_values(run, spec)
-
-
-def has_values(run: FinishedRun, spec: RunSpec) -> bool:
-    """Whether one process made ``run``, with the values of ``spec`` and on the same data."""
-    ours = {**spec.values(), "distributed": None, "data": identity(spec.dataset)}
-    return difference(run.about, ours) is None
+    return same and is_run(run.about, spec)
 
 
 def _planned(configs: Sequence[Path]) -> tuple[dict, Plan, dict[str, Path]]:
