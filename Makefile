@@ -10,7 +10,7 @@ SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
 .PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics pages setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board verdicts-page tinyimagenet-page docs clean
 
-demo: setup ## Every table and figure on scikit-learn's digits, offline: 4 minutes on 2 cores
+demo: setup ## Every table and figure on scikit-learn's digits, offline: 2 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
 	@echo "The results are on one page, results/demo/report.html; results/README.md lists all files."
 

@@ -72,7 +72,10 @@ def test_runs_of_two_versions_are_told_apart(tmp_path):
 
 
 def test_a_table_of_universes_has_their_columns(tmp_path):
-    config = ["--config", CONFIGS[0], "--config", CONFIGS[0].with_name("demo.yaml")]
+    own = tmp_path / "own.yaml"
+    own.write_text("only: [digits]")
+    files = [CONFIGS[0], CONFIGS[0].with_name("demo.yaml"), own]
+    config = [word for file in files for word in ("--config", file)]
     planned = plan(read_config(config[1::2])).universes["universes_digits"]
     runs = [run for each in planned for run in each.runs]
     columns = {"step": [0, 9], "diverged": [False, False], "consensus_accuracy": [0.1, 0.9]}

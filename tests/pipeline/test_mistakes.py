@@ -105,7 +105,7 @@ SINE_SHARDS = {
             "training.figA1.snapshots",
             [2, 5000],
             r"training.figA1.snapshots: step 5000 is after the last step of digits-shards-ring-ngo-"
-            r"\S+, 202; it must be 202 or less, or 'final'",
+            r"\S+, 108; it must be 108 or less, or 'final'",
         ),
         ("training.fig4.compare.1.p", [], r"training.fig4.compare\[1\].p: \[\] is empty"),
         ("settings.digits_iid.lr", [], r"settings.digits_iid.lr: \[\] is empty"),

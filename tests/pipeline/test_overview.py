@@ -36,7 +36,7 @@ def test_every_tier_is_found(folder):
     lines = list(overview(folder))
     assert [line.partition(":")[0] for line in lines] == ["paper", "cifar10", "demo", "laptop"]
     assert all(
-        re.search(r": \d+ runs of 23 experiments (and .* of universes )?on \d+ part", line)
+        re.search(r": \d+ runs of \d+ experiments (and .* of universes )?on \d+ part", line)
         for line in lines
     )
 

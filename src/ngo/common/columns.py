@@ -41,7 +41,7 @@ def write_groups(
     with atomic_file(path) as temporary, ExitStack() as stack:
         writer = None
         for columns in groups:
-            arrays = [_array(np.asarray(values)) for values in columns.values()]
+            arrays = [column(np.asarray(values)) for values in columns.values()]
             table = pa.Table.from_arrays(arrays, names=list(columns))
             table = table.replace_schema_metadata({"ngo": json.dumps(facts)})
             writer = writer or stack.enter_context(parquet.ParquetWriter(temporary, table.schema))
@@ -89,13 +89,25 @@ def read_columns(
     return columns, renamed(facts)
 
 
-def _array(values: np.ndarray) -> pa.Array:
+def column(values: np.ndarray) -> pa.Array:
+    """A column of integers, floats or booleans."""
     kind = _TYPES[values.dtype.kind]
     if kind == pa.bool_():
         data = np.packbits(values, bitorder="little")
     else:
         data = values.astype(kind.to_pandas_dtype())
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(data)])
+
+
+def repeated(value: object, n: int) -> pa.Array:
+    """A column with ``n`` times a number, a text or None."""
+    if value is None:
+        return pa.nulls(n)
+    if not isinstance(value, str):
+        return column(np.full(n, value))
+    text = value.encode()
+    offsets = np.arange(n + 1, dtype=np.int32) * len(text)
+    return pa.StringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(text * n))
 
 
 def _values(array: pa.Array) -> np.ndarray:

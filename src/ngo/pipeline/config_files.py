@@ -62,7 +62,7 @@ def read_config(paths: Iterable[str | Path]) -> dict:
                 "Go to a clone of it, or name your own with --config."
             )
         overlay = read_mapping(path, "config")
-        if config and config.keys() < overlay.keys():
+        if config and config.keys() - {"only"} < overlay.keys():
             raise UserError(f"config: {str(path)!r} is a base; name it before its overlays.")
         config = _overlaid(config, overlay)
     return config

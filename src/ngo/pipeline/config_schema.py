@@ -53,7 +53,11 @@ def config_schema(*, values: bool = False) -> Schema:
                 "plugins": _list(_TEXT, unique=True, least=0),
                 "claims": _PATH,
                 "findings": {**_PATH, "type": ["string", "null"], "description": "a path, or null"},
-                "only": _ref("names"),
+                "only": {
+                    **_list(_TEXT, unique=True),
+                    "type": ["array", "null"],
+                    "description": "a list of names, of 1 or more, or null",
+                },
                 "resources": mapping_schema(
                     {"train": _resources_of_runs(), "measure": _ref("resources")}
                 ),

@@ -74,17 +74,14 @@ def topics_of(contents: Contents) -> dict[str, str]:
 def picture(path: Path) -> dict[str, object]:
     """A PNG file as a data URI, with its size in pixels and its caption.
 
-    A caption that is drawn in the picture is cut off: the page has it as text.
+    The height is without a caption that is drawn in the picture, which the style sheet cuts off: the
+    page has it as text.
     """
     data = content(path)
     with Image.open(io.BytesIO(data)) as image:
         width, height = image.size
         caption = image.info.get(DESCRIPTION, "")
-        if share := image.info.get(CAPTION_SHARE):
-            height -= round(float(share) * height)
-            stream = io.BytesIO()
-            image.crop((0, 0, width, height)).save(stream, "PNG", optimize=True)
-            data = stream.getvalue()
+        height -= round(float(image.info.get(CAPTION_SHARE) or 0) * height)
     uri = f"data:image/png;base64,{b64encode(data).decode()}"
     return {"uri": uri, "width": width, "height": height, "caption": caption}
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from ngo.common import versions
-from ngo.common.columns import read_columns
+from ngo.common.columns import column, read_columns, repeated
 from ngo.common.files import atomic_file
 from ngo.common.registry import UserError, in_a_line
 from ngo.training.earlier import record_of
@@ -70,10 +70,10 @@ def joined(runs: Sequence[tuple[Columns, Facts, Record]]) -> pa.Table:
     made_with = _different_versions(record for _, _, record in runs)
     tables = []
     for k, (columns, facts, _) in enumerate(runs):
-        kept = {name: pa.array(each) for name, each in columns.items() if name != SECONDS}
+        kept = {name: column(each) for name, each in columns.items() if name != SECONDS}
         told = {**facts, **({"versions": made_with[k]} if made_with else {})}
         n = len(kept["step"])
-        tables.append(pa.table({**kept, **{name: _repeated(told[name], n) for name in told}}))
+        tables.append(pa.table({**kept, **{name: repeated(told[name], n) for name in told}}))
     return _together(tables)
 
 
@@ -127,10 +127,6 @@ def _together(tables: Sequence[pa.Table]) -> pa.Table:
 def _without_empty(table: pa.Table) -> pa.Table:
     """Without the columns that have no value: they have no say in a type."""
     return table.select([n for n in table.column_names if table[n].null_count < len(table)])
-
-
-def _repeated(value: object, n: int) -> pa.Array:
-    return pa.nulls(n) if value is None else pa.array([value] * n)
 
 
 def _different_versions(records: Iterable[Record]) -> list[str]:
