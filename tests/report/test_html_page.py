@@ -1,7 +1,6 @@
 """The page: one file with every claim, table and figure, whose links resolve."""
 
 import base64
-import io
 import re
 import shutil
 from dataclasses import replace

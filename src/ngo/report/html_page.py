@@ -74,8 +74,8 @@ def topics_of(contents: Contents) -> dict[str, str]:
 def picture(path: Path) -> dict[str, object]:
     """A PNG file as a data URI, with its size in pixels and its caption.
 
-    The height is without a caption that is drawn in the picture, which the style sheet cuts off: the
-    page has it as text.
+    The height is without a caption that is drawn in the picture: the style sheet cuts it off, and
+    the page has it as text.
     """
     data = content(path)
     with Image.open(io.BytesIO(data)) as image:
