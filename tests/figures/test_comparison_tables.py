@@ -17,5 +17,6 @@ def test_digits_are_each_criterions_own():
     assert printed["Measure"].tolist() == ["test loss"] * 2 + ["first hitting time (epochs)"] * 2
     assert printed["Consensus"].tolist() == ["0.100", "–", "1.50", "inf"]
     assert printed["Paper"].tolist() == ["0.26", "0.25", "–", "48"]
-    assert printed["Diverged"].tolist() == ["0 of 1", "1 of 1"] * 2
+    assert printed["Diverged"].tolist() == ["", "1 of 1"] * 2
     assert "Measure" not in comparison_tables.print_comparison(table[:2])
+    assert "Diverged" not in comparison_tables.print_comparison(table[:1])

@@ -92,7 +92,7 @@ def _print_tuned(table: pd.DataFrame) -> pd.DataFrame:
             "NGO − gossip, paper": with_decimals(
                 table["paper_ngo_minus_gossip"], theirs, plus=True
             ),
-            "Diverged": diverged(table),
+            **diverged(table),
         }
     )
 

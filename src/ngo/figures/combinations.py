@@ -107,7 +107,7 @@ def print_combinations(table: pd.DataFrame, **further: str) -> pd.DataFrame:
             "Accuracy": with_interval(table, "accuracy", places),
             "Gain": with_interval(table, "gain", places, plus=True),
             "Sent": [f"{sent / 1e6:,.1f} MB" for sent in table["bytes_sent"]],
-            "Diverged": diverged(table),
+            **diverged(table),
         }
     )
 

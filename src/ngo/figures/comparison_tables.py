@@ -27,7 +27,7 @@ def print_comparison(table: pd.DataFrame) -> pd.DataFrame:
                 f"{low:g}" if low == high else f"{low:g} to {high:g}"
                 for low, high in zip(table["classes_min"], table["classes_max"], strict=True)
             ],
-            "Diverged": diverged(table),
+            **diverged(table),
         }
     )
 
@@ -48,9 +48,11 @@ def digits(table: pd.DataFrame) -> tuple[list[int], list[int]]:
     return [ours for ours, _ in found], [theirs for _, theirs in found]
 
 
-def diverged(table: pd.DataFrame) -> pd.Series:
-    """The number of diverged runs by row: ``0 of 5``."""
-    return table["diverged"].astype(str) + " of " + table["seeds"].astype(str)
+def diverged(table: pd.DataFrame) -> dict[str, pd.Series]:
+    """The column with the number of diverged runs, ``1 of 5``, in rows with one; none without."""
+    lost = table["diverged"] > 0
+    told = table["diverged"].astype(str) + " of " + table["seeds"].astype(str)
+    return {"Diverged": told.where(lost, "")} if lost.any() else {}
 
 
 def with_decimals(values: pd.Series, decimals: Sequence[int], *, plus: bool = False) -> list[str]:

@@ -156,7 +156,7 @@ def show(numbers: pd.DataFrame) -> pd.DataFrame:
             ],
             "V": [ABSENT if pd.isna(value) else f"{value:.3g}" for value in of["V"]["mean"]],
             "Seeds": rows["seeds"].astype(str).tolist(),
-            "Diverged": rows["diverged"].astype(str).tolist(),
+            "Diverged": [str(count or "") for count in rows["diverged"]],
         }
     )
 
