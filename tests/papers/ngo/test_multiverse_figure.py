@@ -30,6 +30,7 @@ def multiverse():
 @pytest.fixture(scope="module")
 def numbers(multiverse):
     config = read_config(REPOSITORY / f"config/{each}.yaml" for each in ("config", "demo"))
+    config["only"] = None
     config["universes"]["digits"]["count"] = 60
     planned = plan(config)
     name = "universes_digits"
