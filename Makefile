@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics pages setup cluster test test-workflow test-torture test-hostile test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board verdicts-page tinyimagenet-page docs clean
+.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics pages setup cluster test test-slow test-workflow test-torture test-hostile test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board verdicts-page tinyimagenet-page docs clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 2 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -74,6 +74,9 @@ PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reord
 
 test: setup ## The test suite, one process per core, each test file in one process: 9 minutes on 2 cores
 	$(PYTEST)
+
+test-slow: setup ## Tests of what hardly ever breaks: minutes of one core each, as long runs are
+	$(PYTEST) -m slow
 
 test-workflow: setup ## Whole pipelines, also killed, resumed and changed: 7 minutes on 2 cores
 	$(PYTEST) tests/workflow

@@ -19,7 +19,7 @@ from ngo.gossip.weights import mixing_matrix
 #: A ring with two chords: degrees 3, 3, 2, 3, 3, 2. The last two workers lie to 0, 1 and 3.
 W = mixing_matrix(nx.Graph([*((i, (i + 1) % N) for i in range(N)), (0, 3), (1, 4)]))
 HONEST = N - 2
-STEPS, LR, GAMMA = 50, 0.05, 0.7
+STEPS, LR, GAMMA = 20, 0.05, 0.7
 A, B = by_worker.problem()
 
 

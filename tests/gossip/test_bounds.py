@@ -53,7 +53,7 @@ def test_the_printed_time_fails_on_two_workers_and_the_corrected_one_holds():
     assert sharp == 2 * printed
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
+@settings(deadline=None, max_examples=40, derandomize=True)
 @given(
     n=st.integers(2, 6),
     d=st.integers(1, 2),
@@ -97,8 +97,9 @@ def test_delay_limits_of_known_spectra():
 def test_the_cycle_of_two_workers_and_of_an_even_ring(p, gamma):
     w = 0.5
     run = simulate(torch.tensor([[0.7], [-0.4]], dtype=torch.float64), TWO, p, gamma, 1000)
-    difference = (run.states[-1, 0] - run.states[-1, 1]).abs().item()
-    assert difference == pytest.approx(bounds.chatter_floor(gamma, w, p), rel=1e-6)
+    before, after = (run.states[-2:, 0] - run.states[-2:, 1]).flatten().tolist()
+    assert abs(after) == pytest.approx(bounds.chatter_floor(gamma, w, p), rel=1e-6)
+    assert before == pytest.approx(-after, rel=1e-6)
     assert float(run.V[-1]) == pytest.approx(bounds.chatter_V(gamma, TWO, p), rel=1e-6)
     eight = mixing_matrix(ring(8))
     expected = 3 * 8 / 4 * (2 * gamma / 3) ** (1 / (1 - p))
@@ -108,18 +109,13 @@ def test_the_cycle_of_two_workers_and_of_an_even_ring(p, gamma):
 @pytest.mark.parametrize("p", [0.6, 0.9])
 @pytest.mark.parametrize(
     "graph",
-    [ring(4), ring(5), ring(10), complete(6), complete(7)],
+    [ring(5), ring(10), complete(6)],
 )
 def test_rounds_end_near_the_predicted_floor(graph, p):
     """Some coordinates may end in a smaller cycle than the largest: within 30 % in V, not above."""
     W = mixing_matrix(graph)
     V = simulate(gaussian(len(W), 100), W, p, 1.0, 700).V[-50:].mean().item()
     assert 0.7 <= V / bounds.chatter_V(1.0, W, p, d=100) <= 1.001
-
-
-def test_the_floor_of_the_mnist_network_is_of_the_order_measured():
-    W = mixing_matrix(ring(10))
-    assert bounds.chatter_V(1.0, W, 0.9, d=21_840) == pytest.approx(880, rel=0.1)
 
 
 @pytest.mark.parametrize(("T", "a"), [(1, 16.0), (7, 3.5), (100, 40.0)])
@@ -142,8 +138,3 @@ def test_the_bound_of_sgd_term_by_term():
         assert bounds.sgd_bound(10, **known, **{**alone, name: 3.0}) == pytest.approx(3 * term)
     ones = dict.fromkeys(alone, 1.0)
     assert bounds.sgd_bound(10, **known, **ones) == pytest.approx(sum(terms.values()))
-
-
-def test_the_step_offset_meets_both_theorems():
-    assert bounds.step_offset(0.5, 2.0) == 64
-    assert bounds.step_offset(1.0, 1.0, 0.9, TWO) == pytest.approx(50)  # 5/β, β = 1 − 0.9 · 1

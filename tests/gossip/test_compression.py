@@ -1,5 +1,4 @@
 import itertools
-import math
 from types import SimpleNamespace
 
 import pytest
@@ -7,19 +6,9 @@ import torch
 from compression_cases import NAMES, OPTIONS, D, N, codec_of, rows, sent
 
 from ngo.common.fields import above, number
-from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
 from ngo.gossip.compression import COMPRESSIONS, Codec, compression, kept_entries
 from ngo.native.pool import in_order, threads
-
-
-def test_the_registry():
-    assert sorted(COMPRESSIONS) == sorted(NAMES)
-    assert {name: each.fields for name, each in COMPRESSIONS.items() if each.fields} == {
-        "top_k": ("kept_share",), "random_k": ("kept_share",), "qsgd": ("levels",),
-    }  # fmt: skip
-    assert COMPRESSIONS.definitions["top_k"] == "ngo.gossip.compressions.top_k:TopK"
-    assert DECLARED["kept_share"].owners == ("compression",)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -99,32 +88,6 @@ def test_without_a_payload_the_bytes_are_those_of_one(name, dtype):
             assert torch.equal(x_hat, expected)
         for one, other in zip(direct.streams, by_payload.streams, strict=True):
             assert torch.equal(one.get_state(), other.get_state())
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_rows_out_of_range_have_the_bytes_of_their_payload_too(name):
-    for factor in (1e25, 1e-25, 0, math.inf):
-        direct, by_payload = (codec_of(name, dtype=torch.float32) for _ in range(2))
-        x, x_hat = rows(dtype=torch.float32), torch.zeros(N, D)
-        x[1] *= factor
-        expected = sent(by_payload, x)
-        direct.add(x, x_hat, in_order)
-        assert torch.equal(x_hat.nan_to_num(7), expected.nan_to_num(7))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_zero_is_sent_as_zero(name):
-    assert not sent(codec_of(name), torch.zeros(N, D).double()).any()
-
-
-def test_at_least_one_entry_is_kept():
-    assert [kept_entries(d, SimpleNamespace(kept_share=0.01)) for d in (1, 40, 149, 151)] == [
-        1,
-        1,
-        1,
-        2,
-    ]
-    assert kept_entries(D, SimpleNamespace(kept_share=1.0)) == D
 
 
 def test_a_compression_is_registered_with_its_options(own_entries):

@@ -6,7 +6,7 @@ import torch
 import ngo
 from ngo.common.registry import UserError
 from ngo.gossip.connected import check_connected
-from ngo.gossip.topology import TOPOLOGIES, topology
+from ngo.gossip.topology import topology
 from ngo.training.resolve import resolve
 
 # Edges on four workers, and the first worker that worker 0 does not reach.
@@ -109,36 +109,3 @@ def test_graphs_that_are_drawn_connect_in_time(caplog):
         "topology: 'never' does not connect the 4 workers: there i"
     ]
     assert "from worker 0 to worker 1 in its first 1000 graphs" in caplog.text
-
-
-def test_graphs_that_never_repeat_are_looked_at_until_they_connect(caplog):
-    seen = []
-
-    @topology("growing")
-    def growing(n, t):
-        seen.append(t)
-        return [(t % n, (t + 1) % n)]
-
-    check_connected("growing", 6, {})
-    assert (caplog.messages, seen) == ([], [0, 1, 2, 3, 4])
-
-
-def test_the_packages_own_are_not_built_before_a_run(monkeypatch):
-    """Their tests show that they connect: a config of hundreds of runs is checked in a moment."""
-    for entry in TOPOLOGIES.values():
-        monkeypatch.setattr(type(entry), "edges", None)
-    for name in TOPOLOGIES:
-        check_connected(name, 8, {})
-
-
-def test_hundreds_of_runs_build_a_graph_once():
-    built = []
-
-    @topology("counted")
-    def counted(n):
-        built.append(n)
-        return [(i, (i + 1) % n) for i in range(n)]
-
-    for seed in range(200):
-        resolve({"topology": "counted", "workers": 5, "seed": seed})
-    assert built == [5]

@@ -48,16 +48,6 @@ def test_trajectory_has_every_state_and_conserves_the_mean(p):
     assert torch.equal(run.V, synchronization_index(run.states))
 
 
-def test_sublinear_coupling_synchronizes_first_and_superlinear_last():
-    W = mixing_matrix(ring(10))
-    runs = {p: simulate(gaussian(10), W, p, 0.02, 500).V for p in (0.5, 1, 2)}
-    rounds = {
-        p: int((0.1 * V[0] >= V).nonzero()[0]) for p, V in runs.items() if (0.1 * V[0] >= V).any()
-    }
-    assert rounds[0.5] < rounds[1]
-    assert rounds[1] < rounds.get(2, 500)
-
-
 def test_a_graph_stream_that_ends_early_is_an_error():
     W = mixing_matrix(ring(3))
     with pytest.raises(ValueError, match="mixing matrices ended after 2 of 3"):
@@ -77,8 +67,7 @@ def test_a_delay_of_0_is_none_and_of_1_is_the_previous_state(p):
     assert torch.allclose(states.mean(1), X0.mean(0).expand(21, 3), atol=1e-13)
 
 
-@pytest.mark.parametrize("p", [0.5, 0.9, 1])
-@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize(("p", "delay"), [(0.5, 0), (0.9, 3), (1, 3)])
 def test_random_graphs_conserve_the_mean_and_synchronize(p, delay):
     mixing = Mixing("random", 10, SimpleNamespace(u=0.4), torch_stream(0, "graphs"))
     X0 = gaussian(10, 3)
@@ -104,12 +93,6 @@ def test_linear_consensus_bears_delays_up_to_the_limit(graph):
     assert V[-80:].max() > V[0]
     measured = delayed_tolerance(critical_state(W), W, 1, gamma, rounds)
     assert measured == pytest.approx(below * gamma)
-
-
-def test_the_tolerated_delay_tends_to_the_continuous_limit():
-    W = mixing_matrix(ring(6))
-    measured = delayed_tolerance(critical_state(W), W, 1, 0.02, rounds=3000)
-    assert measured == pytest.approx(math.pi / (2 * 4 / 3), rel=0.03)
 
 
 def test_a_sublinear_coupling_keeps_swinging_under_any_delay():

@@ -1,27 +1,14 @@
-from importlib import import_module
 from types import SimpleNamespace
 
-import pytest
 import torch
 from weighted import random_weights
 
 from ngo.common.fields import above, number
 from ngo.common.options import DECLARED
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.coupling import COUPLINGS, coupling
 
 RUN = SimpleNamespace(p=0.8, limit=0.05)
-
-
-def test_definitions_name_the_pulls():
-    assert COUPLINGS.definitions["power"] == "ngo.gossip.couplings.power:power"
-    for name, place in COUPLINGS.definitions.items():
-        module, _, function = place.partition(":")
-        entry = COUPLINGS[name]
-        assert getattr(import_module(module), function) is (entry.pull or entry.fast)
-    with pytest.raises(UserError, match=r"coupling: 'powr' is unknown.*Did you mean 'power'"):
-        COUPLINGS["powr"]
 
 
 def test_a_coupling_is_registered_by_its_pull_alone(own_entries):

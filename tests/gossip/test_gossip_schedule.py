@@ -6,8 +6,6 @@ import by_worker
 import numpy as np
 import pytest
 import torch
-import yaml
-from conftest import REPOSITORY
 from runs import CONVEX, digits_run
 
 from ngo.common.fields import number, within
@@ -15,7 +13,7 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
 from ngo.gossip.consensus import synchronization_index
-from ngo.gossip.schedule import SCHEDULES, ScheduledMixing, schedule, scheduled, topologies
+from ngo.gossip.schedule import SCHEDULES, ScheduledMixing, schedule, scheduled
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.problem import make_problem
@@ -122,37 +120,12 @@ def test_graphs_are_drawn_only_where_they_are_used():
         assert np.array_equal(mixing.at(t, t).dense().numpy(), expected)
 
 
-def test_a_graph_of_a_phase_may_read_fields_of_its_own():
-    spec = resolve({"topology": "ring", **THREE, "third_topology": "random", "u": 0.3})
-    assert list(topologies(spec)) == ["ring", "random"]
-    assert spec.u == 0.3
-    assert list(topologies(resolve({"method": "centralized"}))) == []
-
-
-def test_the_phases_of_three_papers_are_runs():
-    """The example of docs/how_to/phases.md."""
-    text = (REPOSITORY / "docs/how_to/phases.md").read_text()
-    example = yaml.safe_load(text.split("```")[1].removeprefix("yaml"))
-    cases = example["training"]["phases"]["compare"]
-    specs = [resolve(case) for case in cases]
-    assert [list(topologies(spec)) for spec in specs] == [
-        ["complete", "ring"], ["random", "complete"], ["empty", "ring"], ["ring"]
-    ]  # fmt: skip
-    assert [scheduled(specs[0], t, 4).get("v_threshold") for t in range(4)] == [None, None, 4, None]
-    assert [scheduled(specs[3], t, 4).get("gamma") for t in range(4)] == [None, None, 0.3, 0.1]
-
-
 @pytest.mark.parametrize("method", ["gossip", "centralized"])
 def test_a_run_with_constant_values_is_that_without_a_schedule(method):
     spec = resolve({"method": method})
     assert "second_phase" not in spec.values()
     assert spec.id == resolve({"method": method}, {**DEFAULTS, "schedule": "constant"}).id
     assert scheduled(spec, 3, 10) == {}
-
-
-def test_steps_after_the_last_have_its_values():
-    spec = run_of(schedule="phases", second_gamma=0.1)
-    assert [dict(scheduled(spec, t, 4)) for t in (1, 2, 3, 4, 9)] == [{}, *[{"gamma": 0.1}] * 4]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.steps import column_blocks
 from ngo.gossip.topologies.complete import complete
-from ngo.gossip.topologies.ring import ring
 from ngo.gossip.weights import metropolis_hastings, mixing_matrix
 from ngo.native import pool, shared_work
 
@@ -39,18 +38,6 @@ def test_differences_can_be_those_of_another_state(p):
     stale = gossip_step(X, W, 0.3, p, at=Y)
     assert torch.allclose(stale, X + naive_step(Y, W, 0.3, p) - Y, atol=1e-12)
     assert torch.allclose(gossip_step(X, W, 0.3, p, at=X), gossip_step(X, W, 0.3, p), atol=1e-14)
-
-
-@pytest.mark.parametrize("block", [1, 7, 64, 1 << 16])
-@pytest.mark.parametrize("p", [0.5, 0.9])
-def test_the_block_size_changes_nothing(monkeypatch, block, p):
-    """Of the compiled form, which is for float32 only, and of torch's."""
-    W = random_weights(6, 0.5, 1)
-    monkeypatch.setattr(column_blocks, "BLOCK", block)
-    monkeypatch.setattr(shared_work, "SHARE", block)
-    for dtype in (torch.float32, torch.float64):
-        X = torch.randn(6, 50, generator=torch_stream(0, "X"), dtype=dtype)
-        assert torch.allclose(gossip_step(X, W, 0.3, p), naive_step(X, W, 0.3, p), atol=1e-6)
 
 
 @pytest.mark.parametrize("stale", [False, True])
@@ -89,31 +76,3 @@ def test_an_isolated_worker_keeps_its_state():
         assert torch.equal(gossip_step(X, W, 0.5, p)[2:], X[2:])
     no_edges = metropolis_hastings(4, [])
     assert torch.equal(gossip_step(X, no_edges, 0.5, 0.9), X)
-
-
-def test_full_linear_step_on_the_complete_graph_is_the_mean():
-    X = torch.randn(10, 100, generator=torch_stream(0, "X"), dtype=torch.float64)
-    new = gossip_step(X, mixing_matrix(complete(10)), 1.0, 1)
-    assert torch.allclose(new, X.mean(0).expand_as(X), atol=1e-14)
-
-
-@pytest.mark.parametrize("p", [0.6, 0.75, 0.9])
-@pytest.mark.parametrize("gamma", [0.1, 0.5, 1.0])
-def test_two_workers_end_in_the_known_cycle(p, gamma):
-    """Near 0 φ_p is infinitely steep: |x₁ − x₂| → (γw)^(1/(2−2p)), and the sign alternates.
-
-    On a cycle z ↦ z − 2γw φ_p(z) = −z, so |z|^(2−2p) = γw.
-    """
-    W = mixing_matrix(ring(2))
-    X = torch.tensor([[0.7], [-0.4]], dtype=torch.float64)
-    for _ in range(1000):
-        X = gossip_step(X, W, gamma, p)
-    difference = float(X[0] - X[1])
-    after = gossip_step(X, W, gamma, p)
-    assert abs(difference) == pytest.approx((gamma * 0.5) ** (1 / (2 - 2 * p)), rel=1e-6)
-    assert float(after[0] - after[1]) == pytest.approx(-difference, rel=1e-6)
-
-
-def test_p_must_be_above_0():
-    with pytest.raises(ValueError, match="above 0"):
-        gossip_step(torch.ones(2, 1), mixing_matrix(ring(2)), 0.1, 0)

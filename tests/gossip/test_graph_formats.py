@@ -1,22 +1,11 @@
 import networkx as nx
 import pytest
 import torch
-from graph_files import PATH, matrix, names_in, written
+from graph_files import matrix, names_in, written
 from scipy.io import mmwrite
 
 from ngo.common.registry import UserError
-from ngo.gossip.topologies.graph_file import file_nodes
 from ngo.gossip.weights import metropolis_hastings
-
-PARALLEL = "has edges more than once (1 repeat others); each counts once"
-
-
-@pytest.mark.parametrize("ending", [".edgelist", ".graphml", ".gml", ".json"])
-def test_parallel_edges_are_one_edge(tmp_path, ending):
-    path = written(tmp_path, ending, nx.MultiGraph([(0, 1), (0, 1), (1, 2), (2, 3)]))
-    assert torch.equal(matrix(path), metropolis_hastings(4, PATH.edges).dense())
-    notes = file_nodes(["graph_file"], 4, path)["notes"]
-    assert f"note: graph: {path!r} {PARALLEL}" in notes
 
 
 def test_a_gml_file_need_not_say_that_it_has_parallel_edges(tmp_path):

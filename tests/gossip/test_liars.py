@@ -34,7 +34,7 @@ def test_one_liar_on_a_ring_moves_linear_gossip_as_far_as_it_likes():
         assert further[[1, 2]].abs().max() < 1e-9
 
 
-@pytest.mark.parametrize("size", [1.0, 1e3, 1e9])
+@pytest.mark.parametrize("size", [1.0, 1e9])
 def test_no_lie_moves_a_worker_further_than_gamma_times_its_weights_under_the_sign(size):
     """φ_(1/2): γ Σ_j W_ij in each entry and step, whatever the lie, here γ · 2/3."""
     steps = 20
@@ -44,7 +44,7 @@ def test_no_lie_moves_a_worker_further_than_gamma_times_its_weights_under_the_si
     assert total <= steps * GAMMA * 2 / 3 + 1e-12
 
 
-@pytest.mark.parametrize("size", [1.0, 1e3, 1e9])
+@pytest.mark.parametrize("size", [1.0, 1e9])
 def test_phi_p_grows_with_the_lie_by_its_power(size):
     """At p between 1/2 and 1 a lie moves its neighbours by γ W_ij times size^(2p − 1)."""
     X, _ = states()
@@ -56,7 +56,7 @@ def test_phi_p_grows_with_the_lie_by_its_power(size):
     assert torch.allclose(pulled[0], expected)
 
 
-@pytest.mark.parametrize("size", [1.0, 1e3, 1e9])
+@pytest.mark.parametrize("size", [1.0, 1e9])
 def test_no_lie_moves_a_worker_further_than_its_radius_under_clipped_gossip(size):
     """γ Σ_j W_ij τ in length; with the adaptive τ_i, the closest neighbours decide it."""
     last, _ = moved(size, "clipped", steps=20, clip=0.5)
@@ -67,7 +67,7 @@ def test_no_lie_moves_a_worker_further_than_its_radius_under_clipped_gossip(size
         assert last[i].norm() <= GAMMA * 2 / 3 * radius + 1e-6
 
 
-@pytest.mark.parametrize("size", [1.0, 1e3, 1e9])
+@pytest.mark.parametrize("size", [1.0, 1e9])
 @pytest.mark.parametrize("coupling", ["median", "trimmed_mean"])
 def test_no_lie_moves_a_worker_out_of_the_range_of_the_honest(coupling, size):
     last, before = moved(size, coupling, steps=3, trim=1)
@@ -101,22 +101,6 @@ def test_a_lie_enters_mixes_and_past_models_as_well():
         found = lying.found("sign_flip", "power", start, method, **values)
         assert np.isfinite(found).all(), method
         assert np.abs(found - truth)[: lying.HONEST].max() > 0.01, method
-
-
-def test_a_mix_among_liars_is_a_product_with_what_was_sent():
-    X, _ = states()
-    W = ring_matrix()
-    stepping = Stepping("ngo", X, W)
-    stepping.network.liars = Liars(Attack(lambda m, run: -m.truth, ()), stepping.run, 0, HONEST)
-    network = stepping.network
-    network.set_matrix(W)
-    rows = X.clone()
-    network.mix(rows, 0.5)
-    heard = X.clone()
-    heard[4] *= -1
-    expected = X + 0.5 * (W @ heard - X)
-    expected[4] = X[4] + 0.5 * ((W @ X)[4] - X[4])
-    assert torch.allclose(rows, expected, atol=1e-14)
 
 
 def test_exchanges_in_which_nobody_would_lie_are_refused():

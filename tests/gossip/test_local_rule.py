@@ -5,7 +5,6 @@ from torch import optim
 
 from ngo.common.fields import below, number
 from ngo.common.options import DECLARED
-from ngo.common.registry import UserError
 from ngo.gossip.local_rule import LOCAL_RULES, local_rule
 
 # The rules, and the optimizers of torch that they are.
@@ -16,13 +15,6 @@ OPTIMIZERS = {
     "adam": optim.Adam,
     "adamw": optim.AdamW,
 }
-
-
-def test_definitions_name_the_functions():
-    definitions = {name: f"ngo.gossip.local_rules.{name}:{name}" for name in OPTIMIZERS}
-    assert dict(LOCAL_RULES.definitions) == definitions
-    with pytest.raises(UserError, match=r"local_rule: 'sdg' is unknown.*Did you mean 'sgd'"):
-        LOCAL_RULES["sdg"]
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.3])
@@ -40,14 +32,6 @@ def test_each_worker_moves_as_with_torchs_optimizer(rule, decay):
             row.grad = gradient.clone()
             optimizer.step()
     assert torch.allclose(found.X, torch.stack([row.data for row in rows]), rtol=0, atol=1e-11)
-
-
-def test_sgd_keeps_nothing_and_without_decay_adds_nothing():
-    X, G = states()
-    stepping = Stepping("ngo", X, lr=0.3)
-    stepping.step(G).descend()
-    assert torch.equal(stepping.X, X.sub(G, alpha=0.3))
-    assert stepping.matrices == {}
 
 
 def test_a_rule_has_memory_and_options(own_entries):

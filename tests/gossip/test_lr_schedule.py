@@ -44,10 +44,6 @@ def test_a_schedule_is_registered_by_its_name_with_options(own_entries):
         LR_SCHEDULES["cosin"]
 
 
-def test_constant_is_the_rate_itself():
-    assert rates("constant", lr=0.3) == [0.3] * T
-
-
 def test_cosine_is_torchs():
     expected = torchs(lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T))
     assert rates("cosine") == pytest.approx(expected)

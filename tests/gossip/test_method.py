@@ -11,30 +11,6 @@ from ngo.gossip.topologies.chain import chain
 from ngo.gossip.weights import mixing_matrix, outgoing_shares
 
 
-def test_definitions_name_the_functions():
-    assert METHODS.definitions["centralized"] == "ngo.gossip.methods.centralized:centralized"
-    assert METHODS.definitions["ngo"] == METHODS.definitions["gossip"]
-    assert METHODS.definitions["exact_diffusion"] == "ngo.gossip.methods.d2:exact_diffusion"
-    assert METHODS.definitions.keys() == METHODS.keys()
-    with pytest.raises(UserError, match=r"method: 'gosip' is unknown.*Did you mean 'gossip'"):
-        METHODS["gosip"]
-
-
-def test_facts_of_methods():
-    assert {name for name, each in METHODS.items() if not each.decentralized} == {
-        "centralized", "diloco",
-    }  # fmt: skip
-    assert {name for name, each in METHODS.items() if each.asynchronous} == {
-        "dsgd", "gasloc", "gossip", "local_sgd", "ngo", "noloco", "outer",
-    }  # fmt: skip
-    arrivals = {name: each.arrivals for name, each in METHODS.items() if each.arrivals != "newest"}
-    assert arrivals == {"ad_psgd": "pair", "async_push_sum": "all"}
-    directed = {name for name, each in METHODS.items() if each.directed}
-    assert directed == {"push_sum", "async_push_sum", "epidemic"}
-    assert METHODS["gossip"].fixed["p"] == 1
-    assert "p" not in METHODS["gossip_until"].fields
-
-
 def test_a_method_is_registered_with_its_facts_and_options(own_entries):
     mass = number("share of the momentum", 0.9, above(0))
 

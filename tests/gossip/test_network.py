@@ -5,7 +5,6 @@ import torch
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.network import SharedMatrix
@@ -79,21 +78,6 @@ def test_each_step_has_its_own_matrix(network):
     network.mix(X)
     assert torch.equal(X, rows())
     assert network.messages == 2
-
-
-def test_mean_and_index(network):
-    X = rows()
-    assert torch.equal(network.mean(X), X.mean(0))
-    assert network.index(X) == float(synchronization_index(X))
-
-
-def test_a_pull_is_a_gossip_step_in_place(network):
-    X, Y = rows(), rows() + 1
-    for at in (None, Y * Y):
-        expected = gossip_step(X, network.W, 0.3, 0.8, at=at)
-        mine = X.clone()
-        network.pull(mine, COUPLINGS["power"], 0.3, RUN, at=at)
-        assert torch.equal(mine, expected)
 
 
 def test_mixing_is_a_product_in_place(network):

@@ -23,10 +23,6 @@ def test_whole_numbers_of_any_type_are_workers_by_number(kind):
     assert graph.graph == {"nodes": nodes, "names": ["0", "1", "2", "3"], "notes": []}
 
 
-def test_a_bool_is_the_number_that_networkx_takes_it_for():
-    assert list(numbered(path_of(False, True, 2, 3), "key: it").edges) == [(2, 1), (2, 3), (0, 1)]
-
-
 @pytest.mark.parametrize(
     ("nodes", "names"),
     [

@@ -30,7 +30,3 @@ def test_codes_are_packed_without_gaps(bits, d):
         number = sum(code << k * bits for k, code in enumerate(row))
         assert its.numpy().tobytes() == number.to_bytes(packed_size(d, bits), "little")
     assert unpack(packed[:0], bits, d).shape == (0, d)
-
-
-def test_the_first_code_is_in_the_lowest_bits():
-    assert pack(torch.tensor([[1, 2, 3]]).byte(), 2).tolist() == [[1 + (2 << 2) + (3 << 4)]]

@@ -2,8 +2,6 @@ import pytest
 import torch
 from stepping import D, N, Stepping, ring_matrix, states
 
-from ngo.gossip.gossip_step import gossip_step
-
 
 def test_the_rate_decays_as_its_power():
     def rate(t, **values):
@@ -24,27 +22,6 @@ def test_the_rate_decays_as_its_power():
     assert torch.allclose(decayed.X, constant.X)
 
 
-def test_a_step_knows_its_number_and_the_learning_rate():
-    stepping = Stepping("ngo", states()[0], lr=0.3)
-    stepping.t = 4
-    step = stepping.step()
-    assert (step.t, step.steps, step.lr) == (4, 100, 0.3)
-
-
-def test_descend_and_gossip_are_the_local_rule_and_the_coupling():
-    X, G = states()
-    stepping = Stepping("ngo", X, ring_matrix())
-    step = stepping.step(G)
-    step.descend()
-    assert torch.equal(step.X, X.sub(G, alpha=0.1))
-    half = step.X.clone()
-    step.gossip()
-    assert torch.equal(step.X, gossip_step(half, ring_matrix(), 0.2, 0.8))
-    before = step.X.clone()
-    step.gossip(at=X)
-    assert torch.equal(step.X, gossip_step(before, ring_matrix(), 0.2, 0.8, at=X))
-
-
 def test_a_matrix_is_made_at_its_first_use_and_kept_across_steps():
     def momentum(step):
         velocity = step.matrix("velocity")
@@ -63,14 +40,6 @@ def test_a_matrix_is_made_at_its_first_use_and_kept_across_steps():
     assert torch.equal(stepping.matrices["count"], torch.full((N, 1), 6.0, dtype=X.dtype))
     assert stepping.matrices["velocity"].shape == (N, D)
     assert {m.dtype for m in stepping.matrices.values()} == {X.dtype}
-
-
-def test_a_matrix_is_replaced_when_the_number_of_its_rows_changes():
-    stepping = Stepping("ngo", states()[0])
-    step = stepping.step()
-    step.matrix("m", rows=3, columns=2).fill_(1)
-    assert torch.equal(step.matrix("m", rows=3), torch.ones(3, 2).double())
-    assert torch.equal(step.matrix("m", rows=2, columns=2), torch.zeros(2, 2).double())
 
 
 def test_in_one_process_there_are_no_copies():

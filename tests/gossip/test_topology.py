@@ -1,5 +1,3 @@
-from importlib import import_module
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -10,9 +8,6 @@ from ngo.common.fields import above, whole
 from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.gossip.topologies.complete import complete
-from ngo.gossip.topologies.random import random_graph
-from ngo.gossip.topologies.ring import ring
 from ngo.gossip.topology import TOPOLOGIES, Mixing, topology
 from ngo.gossip.weights import mixing_matrix
 
@@ -38,10 +33,6 @@ def test_an_edge_counts_once_however_often_it_is_returned(own_topology):
     assert torch.equal(Mixing("own", 3, None).at(0).dense(), mixing_matrix(nx.path_graph(3)))
 
 
-def test_edges_may_come_one_by_one(own_topology):
-    assert sorted(own_topology((i, i + 1) for i in range(2))(3).edges) == [(0, 1), (1, 2)]
-
-
 @pytest.mark.parametrize("edge", [(0, 3), (-1, 0)])
 def test_an_edge_to_an_unknown_worker_is_named(own_topology, edge):
     graph = own_topology([(0, 1), edge])
@@ -50,24 +41,6 @@ def test_an_edge_to_an_unknown_worker_is_named(own_topology, edge):
         TOPOLOGIES["own"].edges(3)
     with pytest.raises(UserError, match=message):
         graph(3)
-
-
-def test_a_topology_is_registered_by_its_edges_alone(own_entries):
-    @topology("path")
-    def path(n):
-        return [(i, i + 1) for i in range(n - 1)]
-
-    assert nx.utils.graphs_equal(path(4), nx.path_graph(4))
-    assert torch.equal(Mixing("path", 4, None).at(0).dense(), mixing_matrix(nx.path_graph(4)))
-    assert TOPOLOGIES.definitions["path"].endswith("path")
-
-
-def test_definitions_name_the_functions():
-    for name, place in TOPOLOGIES.definitions.items():
-        module, _, function = place.partition(":")
-        assert module.startswith("ngo.gossip.topologies."), name
-        assert callable(getattr(import_module(module), function))
-    assert TOPOLOGIES.definitions["random"] == "ngo.gossip.topologies.random:random_graph"
 
 
 def test_mixing_matrices_of_a_fixed_and_a_random_topology():
@@ -208,19 +181,6 @@ def test_a_directed_topology_may_have_weights_of_its_own(own_entries):
     entry = TOPOLOGIES["own"]
     assert entry.matrix(3).dense().tolist() == W
     assert sorted(entry.edges(3)) == [(0, 1), (2, 0)]  # from j to i where W_ij is not 0
-
-
-def test_mistakes():
-    with pytest.raises(UserError, match=r"topology: 'rign' is unknown.*Did you mean 'ring'"):
-        TOPOLOGIES["rign"]
-    with pytest.raises(ValueError, match="2 workers or more"):
-        ring(1)
-    assert nx.utils.graphs_equal(
-        random_graph(7, 1.0, torch_stream(0, "test")), complete(7)
-    )  # arguments by position
-    assert nx.utils.graphs_equal(
-        random_graph(7, u=1.0, generator=torch_stream(0, "test")), complete(7)
-    )  # and by name
 
 
 @pytest.mark.parametrize("edges", [None, [0, 1], [(0, 1, 2)], [("a", "b")]])

@@ -1,5 +1,6 @@
 """What every registered topology promises, at several numbers of workers."""
 
+from functools import cache
 from types import SimpleNamespace
 
 import networkx as nx
@@ -28,21 +29,19 @@ def facts(name, n):
     return tuple(getattr(entry, fact)(n, **values) for fact in ("period", "exact", "matching"))
 
 
+@cache
 def courses(name):
     """For each possible n: n, its facts, and the matrices of two periods, or of ``DRAWS`` steps."""
+    found, entry = [], TOPOLOGIES[name]
     for n in SIZES:
-        entry = TOPOLOGIES[name]
         try:
             entry.check_values(n, **{key: getattr(FIELDS, key) for key in entry.fields})
             mixing = Mixing(name, n, FIELDS, torch_stream(0, "graphs"))
         except UserError:
             continue
-        period, exact, matching = facts(name, n)
-        yield (
-            n,
-            (period, exact, matching),
-            [mixing.at(t).dense() for t in range(2 * (period or DRAWS))],
-        )
+        its = facts(name, n)
+        found.append((n, its, [mixing.at(t).dense() for t in range(2 * (its[0] or DRAWS))]))
+    return found
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,10 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.gossip.consensus import synchronization_index
-from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.topologies.random import random_graph
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.gossip.weight_rule import WEIGHT_RULES
@@ -58,18 +55,3 @@ def test_the_weights_of_each_step_are_those_of_its_graph():
         assert torch.equal(metropolis.senders, uniform.senders)
         assert len(set(uniform.weights.tolist())) == 1
         assert uniform.weights.min() == metropolis.weights.min()
-
-
-def test_ten_thousand_workers():
-    W = TOPOLOGIES["star"].matrix(10_000, weights="uniform")
-    assert W.edges == 2 * 9_999
-    X = torch.randn(10_000, 2, generator=torch_stream(0, "test"))
-    for p in (1.0, 0.9):
-        new = gossip_step(X, W, 1.0, p)
-        assert torch.allclose(new.mean(0), X.mean(0), atol=1e-5)
-        assert synchronization_index(new) < synchronization_index(X)
-
-
-def test_an_unknown_rule():
-    with pytest.raises(UserError, match="weights: 'unifrom' is unknown; .* 'uniform'"):
-        TOPOLOGIES["ring"].matrix(4, weights="unifrom")

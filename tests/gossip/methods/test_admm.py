@@ -74,8 +74,9 @@ def test_with_one_step_it_is_extra_at_twice_its_rate(p):
     assert np.allclose(found, expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("coupling", "p"), [("power", 1.0), ("capped", 0.8), ("clipped", 1.0)])
-@pytest.mark.parametrize("local_steps", [1, 5])
+@pytest.mark.parametrize(
+    ("local_steps", "coupling", "p"), [(1, "power", 1.0), (5, "capped", 0.8), (5, "clipped", 1.0)]
+)
 def test_its_fixed_point_is_the_optimum(local_steps, coupling, p):
     given = {"coupling": coupling, "p": p, "cap": 0.5, "radius": 1.0}
     found = trained("admm", RING, 2500, lr=LR, gamma=0.4, local_steps=local_steps, **given)

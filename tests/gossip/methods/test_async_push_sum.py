@@ -1,9 +1,6 @@
-import pytest
 import torch
-from runs import CONVEX, digits_run, trained
 from stepping import D, N, Stepping, states
 
-from ngo.data import loading
 from ngo.gossip.topology import TOPOLOGIES
 
 DIRECTED = TOPOLOGIES["directed_ring"].matrix(N)
@@ -35,12 +32,3 @@ def test_a_weight_of_zero_leaves_the_model():
     stepping.matrices["w"] = torch.zeros(N, 1, dtype=torch.float64)
     stepping.advance(torch.ones(N, D))
     assert torch.allclose(stepping.X, X - 0.1)
-
-
-@pytest.mark.parametrize("latency", [0.0, 3.0])
-def test_it_learns_with_late_and_lost_messages(tmp_path, latency):
-    fields = {"method": "async_push_sum", "topology": "directed_ring", "clock": "asynchronous"}
-    fields |= {"speed": "log_normal", "latency": latency, "message_loss": 0.1}
-    spec = digits_run(**CONVEX, **fields, epochs=2, eval_every=2, lr=0.05)
-    rows, _ = trained(spec, loading.load(spec.dataset, tmp_path))
-    assert rows[-1].consensus_loss < 0.1 * rows[0].consensus_loss

@@ -62,11 +62,3 @@ def test_the_weights_within_cliques_conserve_the_mean_where_edges_are_missing():
     C = within_cliques(lost, 4).dense()
     assert torch.allclose(C.sum(1), torch.ones(6).double())
     assert not C[:4, 4:].any()
-
-
-def test_momentum_acts_on_the_mean_gradient_of_the_clique():
-    """D-Cliques' use of it: with one clique, momentum brings no bias."""
-    everyone = mixing_matrix(complete(by_worker.N))
-    given = {"rule": "momentum", "momentum": 0.9, "clique": 6, "gamma": 1.0, "p": 1.0}
-    found = trained("clique_averaging", everyone, 600, lr=LR, **given)
-    assert np.abs(found - by_worker.solution(A, B)).max() < 1e-8

@@ -66,17 +66,11 @@ def test_d2_with_momentum_is_its_reference(rule):
     assert np.allclose(trained("d2", 50, lr=0.02, rule=rule), expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("rule", ["momentum", "nesterov"])
 @pytest.mark.parametrize("method", UNBIASED)
-def test_momentum_leaves_corrections_without_bias(method, rule):
+def test_momentum_leaves_corrections_without_bias(method):
     """Where it enlarges that of plain gossip."""
-    found = trained(method, 500, lr=0.05, rule=rule)
+    found = trained(method, 500, lr=0.05, rule="momentum")
     assert np.abs(found - BEST).max() < 1e-8
-
-
-def test_momentum_enlarges_the_bias_of_gossip():
-    plain, heavy = (trained("gossip", 500, lr=0.05, rule=rule) for rule in ("sgd", "momentum"))
-    assert np.abs(heavy - BEST).max() > 3 * np.abs(plain - BEST).max() > 0.3
 
 
 def test_adam_goes_with_gradient_tracking_and_not_with_d2():

@@ -63,13 +63,6 @@ def test_quasi_global_momentum_with_two_coefficients_is_its_reference(p):
     assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)
 
 
-def test_quasi_global_momentum_with_two_equal_coefficients_is_that_with_one():
-    W = mixing_matrix(ring(by_worker.N))
-    found = trained("quasi_global_apart", W, 50, lr=LR, gamma=0.4, p=0.9, qg_beta=0.7, qg_mu=0.7)
-    expected = trained("quasi_global", W, 50, lr=LR, gamma=0.4, p=0.9, qg_momentum=0.7)
-    assert np.array_equal(found, expected)
-
-
 @pytest.mark.parametrize("p", [1.0, 0.8])
 def test_exact_diffusion_takes_the_steps_of_d2_at_half_its_rate(p):
     W = mixing_matrix(ring(by_worker.N))
@@ -84,33 +77,3 @@ def test_push_sum_is_its_reference():
     expected = by_worker.push_sum(W.numpy(), grad, 50, LR)
     found = trained("push_sum", W, 50, lr=LR)
     assert np.allclose(found, np.stack(list(expected.values())), rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("method", ["d2", "exact_diffusion", "gradient_tracking"])
-def test_no_bias_on_heterogeneous_data(method):
-    """Where plain gossip stalls at a distance that its step size decides."""
-    W, best = mixing_matrix(ring(by_worker.N)), by_worker.solution(A, B)
-    plain = trained("gossip", W, 3000, lr=LR, gamma=0.8, p=1.0)
-    assert np.abs(plain - best).max() > 0.1
-    found = trained(method, W, 3000, lr=LR, gamma=0.8, p=1.0)
-    assert np.abs(found - best).max() < 1e-9
-
-
-def test_what_they_send():
-    """Gradient tracking sends two matrices a step, the others one, push-sum with its weights."""
-    n = by_worker.N
-    undirected = mixing_matrix(ring(n))
-    zeros = torch.zeros(n, by_worker.D).double()
-    sent = {
-        name: [
-            stepping.advance()
-            for stepping in [Stepping(name, zeros, undirected, qg_momentum=0.9)]
-            for _ in range(2)
-        ][1]
-        for name in (*METHODS, "push_sum")
-    }
-    edges = 2 * n
-    assert sent == {
-        "d2": edges, "exact_diffusion": edges, "gradient_tracking": 2 * edges,
-        "quasi_global": edges, "push_sum": edges,
-    }  # fmt: skip

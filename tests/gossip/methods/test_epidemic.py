@@ -40,13 +40,6 @@ def test_it_is_its_reference(name):
         assert np.allclose(stepping.X, np.stack(list(x.values())), rtol=0, atol=1e-9)
 
 
-def test_a_message_crosses_each_edge():
-    stepping = Stepping("epidemic", torch.zeros(by_worker.N, 3).double())
-    for _, stepping.W in drawn("epidemic_out", 3):
-        assert stepping.advance() == 2 * by_worker.N
-    assert stepping.network.exchanges == 3
-
-
 def test_rows_sum_to_1_and_on_a_regular_graph_columns_do_too():
     for name, conserves in (("epidemic_out", False), ("epidemic_regular", True)):
         found = [equal_shares(MixingMatrix.of(W)).dense() for _, W in drawn(name, 10)]

@@ -81,7 +81,7 @@ def test_it_reaches_the_minimum_where_gradient_tracking_goes_on_moving():
         sum(a.T @ a / m for a, _, m in parts), sum(a.T @ b / m for a, b, m in parts)
     )
     found, noisy = (
-        trained(name, 6000, gamma=0.8, p=1.0) for name in ("gt_saga", "gradient_tracking")
+        trained(name, 4000, gamma=0.8, p=1.0) for name in ("gt_saga", "gradient_tracking")
     )
     assert np.abs(found - best).max() < 1e-6
     assert np.abs(noisy - best).max() > 0.01

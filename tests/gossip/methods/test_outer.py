@@ -145,15 +145,6 @@ def test_on_the_complete_graph_with_whole_averaging_it_is_diloco(method):
     assert np.abs(models - found(method, RING, outer_momentum_of="pulled")).max() > 1e-3
 
 
-def test_gasloc_with_the_momentum_of_sent_models_is_diloco_without_momentum_only():
-    """Else the workers' own momenta keep them apart, and their drifts are others."""
-    still = {"outer_momentum": 0.0}
-    assert close(found("gasloc", COMPLETE, **still), found("diloco", **still))
-    models, diloco = found("gasloc", COMPLETE), found("diloco")
-    assert np.abs(models.mean(1) - diloco.mean(1)).max() > 1e-3
-    assert np.ptp(models, axis=1).max() > 0.1
-
-
 @pytest.mark.parametrize("graph", [RING, COMPLETE])
 def test_the_mean_of_gasloc_takes_dilocos_outer_step_along_the_mean_drift(graph):
     """Whatever the graph and the coupling; here the gradients do not depend on the models."""
@@ -176,18 +167,6 @@ PLAIN = {"outer_lr": 1.0, "outer_momentum": 0.0}
 def test_with_rate_1_and_no_momentum_it_is_local_sgd(method, p):
     how = {"p": p, "gamma": 0.4, **PLAIN}
     assert close(found(method, RING, **how), found("local_sgd", RING, **how))
-
-
-def test_with_one_local_step_it_is_decentralized_sgd():
-    how = {"local_steps": 1, **PLAIN}
-    for method in ("outer", "gasloc"):
-        assert close(found(method, RING, **how), found("dsgd", RING, **how))
-
-
-def test_diloco_with_rate_1_and_no_momentum_averages_the_models():
-    models = reference(lambda t, x, half: dict.fromkeys(x, sum(half.values()) / N))
-    assert close(found("diloco", **PLAIN), models)
-    assert close(found("local_sgd", COMPLETE), models)
 
 
 @pytest.mark.parametrize(
@@ -218,13 +197,6 @@ def test_after_a_failed_exchange_no_drift_is_followed_twice(method):
     other = Stepping("dsgd", before - 0.1 * G, ring_matrix())
     other.advance(G)
     assert torch.allclose(stepping.X, other.X, rtol=0, atol=1e-12)
-
-
-def test_noloco_averages_with_heavy_ball_momentum():
-    spec = resolve({"method": "noloco", "topology": "random_matching"})
-    assert (spec.outer_rule, spec.coupling, spec.gamma, spec.p) == ("momentum", "power", 1, 1)
-    with pytest.raises(UserError, match="outer_rule: 'nesterov' has no effect with .*'noloco'"):
-        resolve({"method": "noloco", "outer_rule": "nesterov"})
 
 
 def test_options_are_those_of_the_outer_step():

@@ -32,6 +32,7 @@ def after(method, dtype, steps):
     return stepping.X.double()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", TOGETHER)
 def test_a_long_run_in_float32_does_not_drift(method):
     """Float64 has reached its fixed point in a few steps. On this graph no row's weights add up."""

@@ -26,7 +26,7 @@ def relayed(X, W, steps, spread=in_order):
     return X, received, network
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(9))
 def test_the_compiled_step_is_that_of_float64(seed):
     n, d = 2 + seed % 9, 1 + 37 * seed % 900
     X = torch.randn(n, d, generator=torch_stream(seed, "X"))

@@ -38,13 +38,3 @@ def test_how_many_steps(n, peers, steps):
 def test_of_a_power_of_2_with_one_peer_it_is_the_hypercube(n):
     for t, W in enumerate(period(n, 1)):
         assert torch.equal(W, HYPERCUBE.matrix(n, t=t).dense())
-
-
-def test_with_enough_peers_it_is_the_complete_graph():
-    (W,) = period(5, 4)
-    assert torch.allclose(W, torch.full((5, 5), 0.2, dtype=torch.float64), atol=1e-15)
-
-
-@pytest.mark.parametrize(("peers", "matching"), [(1, True), (2, False)])
-def test_one_peer_makes_matchings(peers, matching):
-    assert BASE.matching(5, peers=peers) is matching

@@ -28,9 +28,3 @@ def test_the_last_clique_may_be_smaller_and_edges_are_spread():
     assert len(graph.edges) == 6 + 6 + 3 + 3
     many = d_cliques(30, 3, "every_pair")
     assert {degree - 2 for _, degree in many.degree} == {3}
-
-
-@pytest.mark.parametrize(("n", "size", "edges"), [(3, 10, 3), (4, 2, 3), (6, 2, 6), (5, 1, 5)])
-@pytest.mark.parametrize("joins", ["in_a_ring"])
-def test_few_cliques(n, size, edges, joins):
-    assert len(d_cliques(n, size, joins).edges) == edges

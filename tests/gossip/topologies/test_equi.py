@@ -18,11 +18,6 @@ def test_the_mean_of_all_shifts_is_the_exact_average(n):
     assert torch.allclose(W, torch.full((n, n), 1 / n, dtype=torch.float64), atol=1e-15)
 
 
-def test_a_shift_moves_all_but_a_share():
-    X = torch.arange(5, dtype=torch.float64)
-    assert torch.allclose(shift(5, 2) @ X, X / 5 + torch.tensor([3, 4, 0, 1, 2]) * 4 / 5)
-
-
 def test_the_static_graphs():
     """D-EquiStatic sends to M workers at most, with weights in units of (n − 1)/(nM)."""
     directed = TOPOLOGIES["d_equi_static"].matrix(10, shifts=3, seed=1).dense()

@@ -47,24 +47,11 @@ def test_weights_that_are_all_1_are_none(tmp_path, ending):
     assert torch.equal(matrix(path), metropolis_hastings(4, PATH.edges).dense())
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_an_ending_may_have_capital_letters(tmp_path, ending):
-    path = Path(written(tmp_path, ending, PATH))
-    upper = path.rename(path.with_suffix(ending.upper()))
-    assert torch.equal(matrix(str(upper)), metropolis_hastings(4, PATH.edges).dense())
-
-
 def test_directed_weights_are_shares_of_the_sender(tmp_path):
     graph = weighted((0, 1, 0.25), (0, 2, 0.5), (1, 2, 1), (2, 3, 0.5), (3, 0, 1), directed=True)
     W = matrix(written(tmp_path, ".gml", graph), directed=True)
     expected = [[0.25, 0, 0, 1], [0.25, 0, 0, 0], [0.5, 1, 0.5, 0], [0, 0, 0.5, 0]]
     assert W.tolist() == expected
-
-
-def test_lines_of_two_workers_and_a_weight(tmp_path):
-    path = tmp_path / "own.edgelist"
-    path.write_text("# from to weight\n5 7 0.5\n7 9 0.25\n9 9 0.1\n")
-    assert matrix(str(path), 3).tolist() == [[0.5, 0.5, 0], [0.5, 0.25, 0.25], [0, 0.25, 0.75]]
 
 
 @pytest.mark.parametrize(
@@ -97,56 +84,6 @@ def test_a_wrong_file_is_a_line_before_the_run(tmp_path, name, text, message):
     assert "\n" not in str(error.value)
 
 
-# A star around node 2, in files that name this node first.
-STARS = {
-    ".edgelist": "2 0\n2 1\n2 3\n",
-    ".adjlist": "2 0 1 3\n",
-    ".gml": "".join(
-        [
-            "graph [",
-            *(f' node [ id {k} label "{name}" ]' for k, name in enumerate((2, 0, 1, 3))),
-            *(f" edge [ source 0 target {k} ]" for k in (1, 2, 3)),
-            " ]",
-        ]
-    ),
-    ".json": json.dumps(
-        {
-            "multigraph": False,
-            "nodes": [{"id": k} for k in (2, 0, 1, 3)],
-            "edges": [{"source": 2, "target": k} for k in (0, 1, 3)],
-        }
-    ),
-}
-
-
-@pytest.mark.parametrize("ending", STARS)
-def test_whole_numbers_from_0_are_the_workers_numbers(tmp_path, ending):
-    path = tmp_path / f"star{ending}"
-    path.write_text(STARS[ending])
-    assert matrix(str(path))[2].nonzero().flatten().tolist() == [0, 1, 2, 3]
-    assert names_in(4, str(path)) == ["0", "1", "2", "3"]
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("10 9\n9 8\n8 11\n", ["8", "9", "10", "11"]),  # by number, not as text
-        ("10 9\n9 x\nx 11\n", ["10", "11", "9", "x"]),  # as text
-        ("d c\nc b\nb a\n", ["a", "b", "c", "d"]),
-        ("1 01\n01 2\n2 0\n", ["0", "01", "1", "2"]),  # two names of one number
-        ("-1 0\n0 1\n1 2\n", ["-1", "0", "1", "2"]),
-    ],
-)
-def test_other_names_are_sorted(tmp_path, text, names):
-    path = tmp_path / "own.edgelist"
-    path.write_text(text)
-    assert names_in(4, str(path)) == names
-    W = matrix(str(path))
-    for line in text.splitlines():
-        i, j = (names.index(name) for name in line.split())
-        assert W[i, j] > 0
-
-
 def test_a_gml_file_without_labels_of_their_own_goes_by_ids(tmp_path):
     path = tmp_path / "own.gml"
     nodes = "".join(f' node [ id {k} label "same" ]' for k in (2, 1, 0))
@@ -162,15 +99,6 @@ def test_the_record_of_a_run_names_the_nodes(tmp_path):
     assert json.loads((tmp_path / "run/run.json").read_text())["graph_nodes"] == ["a", "b", "c"]
     run_in(tiny(), tmp_path / "other")
     assert "graph_nodes" not in json.loads((tmp_path / "other/run.json").read_text())
-
-
-def test_isolated_nodes_are_refused(tmp_path):
-    path = tmp_path / "own.json"
-    nodes, edges = [{"id": k} for k in range(4)], [{"source": 0, "target": 1}]
-    data = {"multigraph": False, "nodes": nodes, "edges": edges}
-    path.write_text(json.dumps(data))
-    with pytest.raises(UserError, match="is not connected"):
-        matrix(str(path))
 
 
 def test_directions_must_be_those_of_the_topology(tmp_path):
@@ -196,13 +124,6 @@ def test_each_run_says_once_what_its_graph_file_has(tmp_path):
     names = "has nodes with names: worker 0 is 'a', 1 is 'b', 2 is 'c'"
     assert told == [f"{what} {PARALLEL}", f"{what} {names}"]
     assert not any("note" in line for line in run_in(spec, tmp_path / "run"))
-
-
-def test_the_record_names_the_nodes_of_a_later_phases_graph(tmp_path):
-    (tmp_path / "own.edgelist").write_text("c b\nb a\n")
-    graph = {"second_topology": "graph_file", "graph": str(tmp_path / "own.edgelist")}
-    run_in(tiny(schedule="phases", **graph), tmp_path / "run")
-    assert json.loads((tmp_path / "run/run.json").read_text())["graph_nodes"] == ["a", "b", "c"]
 
 
 def test_a_file_of_2_gb_is_not_read(tmp_path):

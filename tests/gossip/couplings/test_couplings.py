@@ -1,0 +1,206 @@
+"""Each coupling: its pulls by hand, V along its course, and its compiled form."""
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from compiled_pulls import check_pulls
+from stepping import Stepping, fields, ring_matrix, states
+from weighted import random_weights
+
+from ngo.common.seeding import torch_stream
+from ngo.gossip.consensus import synchronization_index
+from ngo.gossip.coupling import COUPLINGS
+from ngo.gossip.couplings.implicit import solved
+from ngo.gossip.gossip_step import gossip_step
+from ngo.gossip.topology import TOPOLOGIES, Mixing
+
+DOUBLE = {"dtype": torch.float64}
+
+
+def stepped(X, coupling, W=None, **values):
+    stepping = Stepping("ngo", X, ring_matrix() if W is None else W, coupling=coupling, **values)
+    stepping.advance()
+    return stepping.X
+
+
+def course(coupling, topology, steps, *, n=5, **values):
+    """The states ``[n, 7]`` before and after, and V before and after each step."""
+    X = 3 * states(n=n)[0]
+    mixing = Mixing(topology, n, None, torch.Generator().manual_seed(0))
+    stepping, V = Stepping("ngo", X, coupling=coupling, **values), [float(synchronization_index(X))]
+    for t in range(steps):
+        stepping.W = mixing.at(t)
+        stepping.advance()
+        V.append(float(synchronization_index(stepping.X)))
+    return X, stepping.X, np.array(V)
+
+
+@pytest.mark.parametrize(("p", "gamma"), [(0.5, 0.3), (0.5, 3.0), (0.75, 1.0), (0.9, 3.0)])
+@pytest.mark.parametrize(
+    ("coupling", "topology"),
+    [
+        ("capped", "ring"),
+        ("capped", "random_matching"),
+        ("implicit", "alternating_matching"),
+        ("implicit", "random_matching"),
+    ],
+)
+def test_v_never_rises_the_mean_stays_and_v_reaches_rounding(coupling, topology, p, gamma):
+    before, after, V = course(coupling, topology, 140, p=p, gamma=gamma, cap=1.0)
+    assert (np.diff(V) <= 1e-14 * V[0]).all()
+    assert torch.allclose(before.mean(0), after.mean(0), rtol=0, atol=1e-13)
+    assert V[-1] < 1e-27
+
+
+@pytest.mark.parametrize("p", [0.5, 0.75])
+def test_the_step_without_a_cap_stays_at_its_chatter(p):
+    assert course("power", "ring", 140, p=p, gamma=1.0)[2][-50:].min() > 1e-3
+
+
+@pytest.mark.parametrize("p", [0.5, 0.8, 1])
+def test_the_fast_step_of_power_is_that_of_the_pull(p):
+    X, Y = torch.randn(2, 6, 50, generator=torch_stream(0, "X"))
+    W, run = random_weights(6, 0.5, 1), SimpleNamespace(p=p)
+    power = COUPLINGS["power"]
+    for at in (None, Y):
+        fast = power.step(X, W, 0.3, run, at=at)
+        assert torch.equal(fast, gossip_step(X, W, 0.3, p, at=at))
+        plain = replace(power, fast=None).step(X, W, 0.3, run, at=at)
+        assert torch.allclose(fast, plain, atol=1e-5)
+
+
+@pytest.mark.parametrize(("cap", "p"), [(1.0, 0.5), (0.4, 0.8)])
+def test_each_entry_of_a_capped_pull_is_the_shorter_one(cap, p):
+    """Worker by worker: W_ij z min(cap, γ|z|^(2p − 2))."""
+    X, _ = states()
+    W, expected = ring_matrix(), X.clone()
+    for i in range(5):
+        for j in {*range(5)} - {i}:
+            z = X[j] - X[i]
+            expected[i] += W[i, j] * z * (0.3 * z.abs() ** (2 * p - 2)).clamp(max=cap)
+    assert torch.allclose(stepped(X, "capped", p=p, gamma=0.3, cap=cap), expected, atol=1e-13)
+    plain = stepped(X, "power", p=p, gamma=0.01)
+    assert torch.allclose(plain, stepped(X, "capped", p=p, gamma=0.01, cap=1e9), rtol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [0.3, 1e-6])
+@pytest.mark.parametrize("p", [0.25, 0.5, 0.503, 0.9, 1.5])
+def test_compiled_pulls_of_capped_are_those_of_the_equation(p, weight):
+    check_pulls("capped", (0.2 / 0.7) ** (1 / (2 - 2 * p)), weight, 0.2, p=p, cap=0.7)
+
+
+@pytest.mark.parametrize("weight", [0.5, 1e-9, 1e3])
+@pytest.mark.parametrize("p", [0.5, 0.503, 0.6, 0.75, 0.99, 1.0])
+def test_compiled_pulls_of_implicit_are_those_of_the_equation(p, weight):
+    """The corner, where both limits of the pull are equal, is at z^(2 − 2p) = 2γ W_ij."""
+    corner = (0.4 * weight) ** (1 / (2 - 2 * p)) if p < 1 else 1.0
+    check_pulls("implicit", corner, weight, 0.2, p=p)
+
+
+@pytest.mark.parametrize("q", [0.002, 0.2, 0.8, 1])
+def test_the_implicit_equation_is_solved(q):
+    a = torch.tensor([0, 1e-12, 1e-6, 1e-3, 0.1, 0.7, 1, 5, 100, 1e5], **DOUBLE)
+    for c in (1e-3, 0.1, 1.0, 20.0):
+        v = solved(a[None], torch.tensor([[c]], **DOUBLE), q)[0]
+        assert (v >= 0).all()
+        assert torch.allclose(v ** (1 / q) + c * v, a, rtol=1e-12, atol=0), c
+
+
+@pytest.mark.parametrize("p", [0.5, 0.75, 1.0])
+def test_the_difference_after_an_implicit_step(p):
+    """z⁺ + c φ_p(z⁺) = z with c = 2γ W_ij: soft thresholding, a quadratic equation, z/(1 + c)."""
+    X, _ = states(n=4)
+    after = stepped(
+        X, "implicit", TOPOLOGIES["alternating_matching"].matrix(4, t=0), p=p, gamma=0.4
+    )
+    before, after = (rows[1::2] - rows[::2] for rows in (X, after))
+    a, c = before.abs(), 0.4
+    expected = {
+        0.5: (a - c).clamp(min=0),
+        0.75: (((c * c + 4 * a).sqrt() - c) / 2).square(),
+        1.0: a / (1 + c),
+    }
+    assert torch.allclose(after, before.sign() * expected[p], rtol=0, atol=1e-14)
+    assert (after.abs() < 1e-14).any() == (p == 0.5)
+
+
+def test_two_workers_with_the_implicit_sign_are_done_after_finitely_many_steps():
+    """|z| falls by 2γ W_12 in each step; T* of the continuous flow is |z| / (2 W_12)."""
+    X, W = torch.tensor([[0.0], [10.0]], **DOUBLE), torch.full((2, 2), 0.5, **DOUBLE)
+    stepping, taken = Stepping("ngo", X, W, coupling="implicit", p=0.5, gamma=0.3), 0
+    while stepping.X[0] != stepping.X[1]:
+        stepping.advance()
+        taken += 1
+    assert taken == math.ceil(10 / 0.3)
+    assert torch.allclose(stepping.X, torch.full((2, 1), 5.0, **DOUBLE))
+
+
+FIXED_TIME = {"near_factor": 2.0, "near_exponent": 0.4, "far_factor": 3.0, "far_exponent": 1.6}
+
+
+def test_the_pull_of_fixed_time_is_the_sum_of_two_powers():
+    """φ_p has the exponent 2p − 1."""
+    X, _ = states()
+    near, far = (stepped(X, "power", p=(exponent + 1) / 2) - X for exponent in (0.4, 1.6))
+    assert torch.allclose(stepped(X, "fixed_time", **FIXED_TIME), X + 2 * near + 3 * far)
+
+
+@pytest.mark.parametrize("far", [1e1, 1e3, 1e5])
+def test_the_time_to_consensus_has_a_bound_for_all_initial_states(far):
+    """Polyakov 2012: ż = −a|z|^α − b|z|^β is at 0 by 1/(a(1 − α)) + 1/(b(β − 1)) at the latest.
+
+    Two workers: ż = −2 W_12 γ (…); steps that shorten with |z| follow the flow.
+    """
+    run, half = fields(**FIXED_TIME), torch.tensor([[0.5]], **DOUBLE)
+    bound, time = 1 / (2 * 0.6) + 1 / (3 * 0.6), 0.0
+    z = torch.tensor([[far]], **DOUBLE)
+    while z > 1e-9:
+        speed = 2 * COUPLINGS["fixed_time"].pull(z.clone(), half, 1.0, run)
+        step = 0.01 * float(z / speed)
+        z, time = z - step * speed, time + step
+    assert 0.5 * bound < time < bound
+
+
+def test_clipped_gossip_without_a_radius_is_gossip():
+    X = states()[0]
+    linear = stepped(X, "power", p=1.0)
+    assert torch.allclose(stepped(X, "clipped", clip=1e12), linear, atol=1e-14)
+    assert torch.allclose(stepped(X, "clipped_adaptive", delta_max=1e-12), linear, atol=1e-14)
+
+
+def test_a_worker_whose_neighbours_may_all_lie_stays():
+    X = states()[0]
+    same = torch.ones_like(X)  # no difference has a direction
+    for each in (X, same):
+        assert torch.equal(stepped(each, "clipped_adaptive", delta_max=0.7), each)
+
+
+def test_medians_by_hand():
+    """On a ring of four: of (0, 1, 8), (1, 0, 4), (4, 1, 8) and (8, 0, 4); of two, the mean."""
+    X = torch.tensor([[0.0], [1.0], [4.0], [8.0]])
+    for rows in (X, X.double()):
+        for gamma, expected in ((1.0, [1, 1, 4, 4]), (0.5, [0.5, 1, 4, 6])):
+            found = stepped(rows, "median", ring_matrix(4), gamma=gamma)
+            assert found.flatten().tolist() == expected
+    two = torch.tensor([[0.0, 2.0], [1.0, 6.0]], **DOUBLE)
+    half = torch.full((2, 2), 0.5, **DOUBLE)
+    assert stepped(two, "median", half, gamma=1.0).tolist() == [[0.5, 4.0]] * 2
+
+
+def test_trimmed_means_from_the_mean_to_the_median():
+    """Of six values, two or four are trimmed; Metropolis weights of a ring are 1/3 each."""
+    X = states()[0]
+    linear = stepped(X, "power", p=1.0, gamma=0.8)
+    assert torch.allclose(stepped(X, "trimmed_mean", trim=0, gamma=0.8), linear, atol=1e-14)
+    median = stepped(X, "median", gamma=0.8)
+    for trim in (1, 100):  # as many as leave one
+        assert torch.equal(stepped(X, "trimmed_mean", trim=trim, gamma=0.8), median)
+    full = torch.full((6, 6), 1 / 6, **DOUBLE)
+    rows = torch.tensor([[-9.0], [0.0], [1.0], [3.0], [5.0], [70.0]], **DOUBLE)
+    for trim, mean in ((1, 9 / 4), (2, 2)):
+        found = stepped(rows, "trimmed_mean", full, trim=trim, gamma=0.8)
+        assert torch.allclose(found, rows + 0.8 * (mean - rows))

@@ -1,0 +1,147 @@
+"""Graphs without draws: their eigenvalues, their neighbours, and for how many workers they are."""
+
+import math
+from math import comb
+
+import pytest
+import torch
+
+from ngo.common.registry import UserError
+from ngo.gossip.spectrum import spectral_gap
+from ngo.gossip.topologies.complete import complete
+from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topology import TOPOLOGIES
+from ngo.gossip.weights import mixing_matrix
+
+
+def matrix(name, n, **values):
+    return TOPOLOGIES[name].matrix(n, **values).dense()
+
+
+def of_a_chain(n):
+    return [2 - 2 * math.cos(math.pi * k / n) for k in range(n)]
+
+
+def of_a_ring(n):
+    """The eigenvalues of its Laplacian; two workers have a single edge."""
+    return [2 * k if n == 2 else 2 - 2 * math.cos(2 * math.pi * k / n) for k in range(n)]
+
+
+def of_a_torus(rows, columns):
+    return [a + b for a in of_a_ring(rows) for b in of_a_ring(columns)]
+
+
+def of_a_hypercube(k):
+    return [2 * j for j in range(k + 1) for _ in range(comb(k, j))]
+
+
+# The eigenvalues of the Laplacian L, and the degree in W = I − L/(degree + 1).
+SPECTRA = {
+    **{("chain", n): (of_a_chain(n), 2) for n in (3, 10)},
+    **{("ring", n): (of_a_ring(n), 2) for n in (3, 16, 64)},
+    **{("star", n): ([0, *[1] * (n - 2), n], n - 1) for n in (3, 10)},
+    **{("complete", n): ([0, *[n] * (n - 1)], n - 1) for n in (2, 10)},
+    **{("torus", 4): (of_a_torus(2, 2), 2), ("torus", 6): (of_a_torus(2, 3), 3)},
+    **{("torus", 12): (of_a_torus(3, 4), 4), ("torus", 20): (of_a_torus(4, 5), 4)},
+    **{("hypercube", 2**k): (of_a_hypercube(k), k) for k in (1, 2, 4)},
+}
+
+
+@pytest.mark.parametrize(("name", "n"), SPECTRA)
+def test_known_eigenvalues(name, n):
+    L, degree = SPECTRA[name, n]
+    expected = 1 - torch.tensor(L, dtype=torch.float64) / (degree + 1)
+    found = torch.linalg.eigvalsh(matrix(name, n))
+    assert torch.allclose(found, expected.sort().values, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "printed"), [(4, "0.67"), (16, "0.05"), (36, "0.01"), (64, "0.003")])
+def test_gaps_are_those_of_table_s1(n, printed):
+    gap = spectral_gap(mixing_matrix(ring(n)))
+    assert f"{gap:.{len(printed) - 2}f}" == printed
+    assert spectral_gap(mixing_matrix(complete(n))) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("n", [3, 8])
+def test_the_gap_of_a_directed_ring(n):
+    """The eigenvalues are (1 + e^(−2πik/n))/2, of modulus |cos(πk/n)|."""
+    assert spectral_gap(matrix("directed_ring", n)) == pytest.approx(1 - math.cos(math.pi / n))
+
+
+@pytest.mark.parametrize("n", [4, 6, 64])
+def test_the_gap_of_the_directed_exponential_graph_is_the_papers(n):
+    """Ying et al. 2021: 2/(1 + ⌈log₂ n⌉) for even n, with equal weights."""
+    k = (n - 1).bit_length()
+    W = matrix("directed_exponential", n)
+    assert spectral_gap(W) == pytest.approx(2 / (1 + k))
+    assert torch.equal(W[W != 0], torch.full((n * (k + 1),), 1 / (k + 1), dtype=torch.float64))
+
+
+@pytest.mark.parametrize(("n", "degree"), [(2, 1), (3, 2), (5, 4), (8, 5), (10, 6), (16, 7)])
+def test_the_degree_of_the_exponential_graph_without_directions(n, degree):
+    """The distance n/2 is its own opposite; of 10 workers, 2 and 8 are opposite."""
+    assert ((matrix("exponential", n) != 0).sum(1) == degree + 1).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "worker", "receives"),
+    [
+        ("torus", 12, 7, [3, 4, 6, 7, 11]),  # rows 0–3, 4–7 and 8–11
+        ("hypercube", 8, 0b101, [0b001, 0b100, 0b101, 0b111]),
+        ("directed_ring", 5, 0, [0, 4]),
+        ("directed_exponential", 8, 5, [1, 3, 4, 5]),
+    ],
+)
+def test_from_whom_a_worker_receives(name, n, worker, receives):
+    assert matrix(name, n)[worker].nonzero().flatten().tolist() == receives
+
+
+def test_edges_of_small_graphs():
+    edges = {name: TOPOLOGIES[name].edges(4) for name in ("chain", "star")}
+    assert edges == {"chain": [(0, 1), (1, 2), (2, 3)], "star": [(0, 1), (0, 2), (0, 3)]}
+    assert TOPOLOGIES["directed_ring"].edges(3) == [(0, 1), (1, 2), (2, 0)]
+    for name in ("ring", "chain", "star"):
+        assert matrix(name, 2).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+
+
+def test_one_peer_on_the_exponential_graph():
+    """At step t, worker i receives from i − 2^t; the matrices commute."""
+    entry = TOPOLOGIES["one_peer_exponential"]
+    for t, sender in enumerate([4, 3, 1, 4]):
+        W = entry.matrix(8, t=t).dense()
+        assert W[5].nonzero().flatten().tolist() == sorted([5, sender])
+        assert (W[W != 0] == 0.5).all()
+        assert (5, (5 + 2 ** (t % 3)) % 8) in entry.edges(8, t=t)
+    W = [entry.matrix(8, t=t).dense() for t in (2, 3, 4)]
+    assert torch.equal(W[2] @ W[1] @ W[0], torch.full((8, 8), 1 / 8, dtype=torch.float64))
+
+
+def test_one_peer_on_the_hypercube():
+    """Pairs differ in the digit of the step, and average."""
+    edges = [TOPOLOGIES["one_peer_hypercube"].edges(8, t=t) for t in range(4)]
+    assert edges[0] == edges[3] == [(0, 1), (2, 3), (4, 5), (6, 7)]
+    assert edges[1] == [(0, 2), (1, 3), (4, 6), (5, 7)]
+    assert edges[2] == [(0, 4), (1, 5), (2, 6), (3, 7)]
+    assert matrix("one_peer_hypercube", 4, t=1).tolist() == [[0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]] * 2
+
+
+@pytest.mark.parametrize("n", [2, 5, 8])
+def test_alternating_matchings_cover_each_edge_of_the_ring_once(n):
+    entry = TOPOLOGIES["alternating_matching"]
+    met = [edge for t in range(entry.period(n)) for edge in entry.edges(n, t=t)]
+    assert sorted(met) == sorted(TOPOLOGIES["ring"].edges(n) * (2 if n == 2 else 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "message"),
+    [
+        ("hypercube", 10, "'hypercube' needs a power of 2, so workers can't be 10; 8 and 16 are"),
+        ("one_peer_hypercube", 10, "needs a power of 2, so workers can't be 10; 8 and 16 are"),
+        ("torus", 2, "workers can't be 2; 4 is possible"),
+        ("torus", 7, "workers can't be 7; 8 is possible"),
+    ],
+)
+def test_another_number_of_workers_is_refused(name, n, message):
+    for call in (TOPOLOGIES[name].check_values, TOPOLOGIES[name].edges):
+        with pytest.raises(UserError, match=message):
+            call(n)
