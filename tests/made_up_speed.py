@@ -35,7 +35,7 @@ def trajectories(exponents, delays=(0,), rounds=100, gamma=0.02):
 
     from ngo.common.seeding import torch_stream
     from ngo.gossip.consensus import simulate
-    from ngo.gossip.topologies.ring import ring
+    from ngo.gossip.topologies.static import ring
     from ngo.gossip.weights import mixing_matrix
 
     n = 10

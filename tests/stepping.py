@@ -11,7 +11,7 @@ from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import METHODS
 from ngo.gossip.network import SharedMatrix
 from ngo.gossip.step import Step
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import ring
 from ngo.gossip.weights import mixing_matrix
 from ngo.training.spec import DEFAULTS
 

@@ -1,7 +1,7 @@
 """Mixing matrices, and the gossip step as its equation."""
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.topologies.random import random_graph
+from ngo.gossip.topologies.varying import random_graph
 from ngo.gossip.weights import mixing_matrix
 
 

@@ -11,9 +11,9 @@ from ngo.common.registry import load_entries
 PACKAGES = {
     "ngo.data": ("ngo.data.sets", "ngo.data.augmentations", "ngo.data.partitions"),
     "ngo.gossip": (
-        *("ngo.gossip.topologies", "ngo.gossip.couplings", "ngo.gossip.compressions"),
-        *("ngo.gossip.local_rules", "ngo.gossip.lr_schedules", "ngo.gossip.schedules"),
-        *("ngo.gossip.methods", "ngo.gossip.attacks"),
+        *("ngo.gossip.topologies", "ngo.gossip.couplings", "ngo.gossip.compression"),
+        *("ngo.gossip.local_rule", "ngo.gossip.lr_schedule", "ngo.gossip.schedule"),
+        *("ngo.gossip.methods", "ngo.gossip.attack"),
     ),
     "ngo.models": ("ngo.models.architectures", "ngo.models.tasks"),
     "ngo.engine": ("ngo.engine.backends",),

@@ -10,9 +10,7 @@ from stepping import Stepping
 from ngo.common.seeding import torch_stream
 from ngo.distributed.process_group import PeerUnreachable
 from ngo.gossip.network import SharedMatrix
-from ngo.gossip.topologies.chain import chain
-from ngo.gossip.topologies.complete import complete
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import chain, complete, ring
 from ngo.gossip.weights import metropolis_hastings, mixing_matrix, without_workers
 
 N, D = 6, 5

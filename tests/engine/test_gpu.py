@@ -15,8 +15,7 @@ from ngo.engine.backends.auto import fastest
 from ngo.engine.population import Population
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.topologies.complete import complete
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.weights import mixing_matrix
 from ngo.models.model import MODELS
 from ngo.native import build, fused

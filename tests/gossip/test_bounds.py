@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from ngo.common.seeding import torch_stream
 from ngo.gossip import bounds
 from ngo.gossip.consensus import integrate, simulate, synchronization_index
-from ngo.gossip.topologies.complete import complete
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.weights import metropolis_hastings, mixing_matrix
 from ngo.native.pool import one_intra_op_thread
 

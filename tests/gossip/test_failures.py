@@ -5,8 +5,7 @@ from rates import check_rate
 from ngo.common.seeding import torch_stream
 from ngo.gossip.failures import Failures, unchanged
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.topologies.complete import complete
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.weights import mixing_matrix, outgoing_shares
 
 N, STEPS = 6, 400

@@ -8,7 +8,7 @@ from weighted import naive_step, random_weights
 from ngo.common.seeding import torch_stream
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.steps import column_blocks
-from ngo.gossip.topologies.complete import complete
+from ngo.gossip.topologies.static import complete
 from ngo.gossip.weights import metropolis_hastings, mixing_matrix
 from ngo.native import pool, shared_work
 

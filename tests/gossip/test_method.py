@@ -7,7 +7,7 @@ from ngo.common.options import DECLARED
 from ngo.common.registry import UserError
 from ngo.gossip.local_rule import LOCAL_RULES
 from ngo.gossip.method import DECENTRALIZED, METHODS, method
-from ngo.gossip.topologies.chain import chain
+from ngo.gossip.topologies.static import chain
 from ngo.gossip.weights import mixing_matrix, outgoing_shares
 
 

@@ -8,7 +8,7 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.network import SharedMatrix
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import ring
 from ngo.gossip.weights import metropolis_hastings, mixing_matrix, outgoing_shares
 from ngo.native.pool import threads
 

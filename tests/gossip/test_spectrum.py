@@ -14,7 +14,7 @@ from ngo.gossip.spectrum import (
     laplacian_range,
     spectral_gap,
 )
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import ring
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.gossip.weights import mixing_matrix
 

@@ -4,7 +4,7 @@ from stepping import Stepping, fields, ring_matrix
 
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.method import METHODS
-from ngo.gossip.topologies.chain import chain
+from ngo.gossip.topologies.static import chain
 from ngo.gossip.traffic import NUMBERS, sent
 from ngo.gossip.weights import mixing_matrix
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.topologies.random import random_graph
+from ngo.gossip.topologies.varying import random_graph
 from ngo.gossip.topology import TOPOLOGIES, Mixing
 from ngo.gossip.weight_rule import WEIGHT_RULES
 

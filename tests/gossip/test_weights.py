@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ngo.common.seeding import torch_stream
-from ngo.gossip.topologies.random import random_graph
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import ring
+from ngo.gossip.topologies.varying import random_graph
 from ngo.gossip.weights import (
     checked_matrix,
     metropolis_hastings,

@@ -202,7 +202,7 @@ def test_a_field_is_checked_alone():
         "ngo.gossip.network",
         "ngo.gossip.step",
         "ngo.engine.backend",
-        "ngo.gossip.topologies.random",
+        "ngo.gossip.topologies.varying",
         "ngo.gossip.methods.gossip",
     ],
 )

@@ -12,7 +12,7 @@ from ngo.gossip.consensus import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.method import method
 from ngo.gossip.network import SharedMatrix
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import ring
 from ngo.gossip.topology import topology
 from ngo.gossip.weights import mixing_matrix
 from ngo.models.architectures.classifiers import mnist_cnn

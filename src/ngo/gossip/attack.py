@@ -1,7 +1,4 @@
-"""Attacks: what workers that lie send in place of their rows. Each is a file in ``attacks``.
-
-Names, options and ranges are known without importing torch.
-"""
+"""Attacks: what workers that lie send in place of their rows."""
 
 from __future__ import annotations
 
@@ -9,14 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import at_least, whole
+from ngo.common.fields import above, at_least, number, whole
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
     from ngo.gossip.step import Run
+
 
 HONEST = "none"
 """The name of the attack in which no worker lies."""
@@ -82,3 +81,57 @@ def no_lie(messages: Messages, run: Run) -> torch.Tensor:
 
 
 ATTACKS.add(HONEST, Attack(no_lie, ()), no_lie)
+
+
+ALIE = {"lie_deviations": number("standard deviations z between a lie and the mean", 1.0, above(0))}
+
+
+@attack("alie", options=ALIE)
+def alie(messages: Messages, run: Run) -> torch.Tensor:
+    """A little is enough (ALIE; Baruch, Baruch and Goldberg 2019): a liar sends μ − z σ.
+
+    μ and σ are the mean and the standard deviation, in each entry, of what the receiver and its
+    honest neighbours send, as He, Karimireddy and Jaggi (2022) adapt Algorithm 3 to graphs; z is
+    ``lie_deviations``. σ divides by the number of these workers. The bound z_max of the paper
+    supposes a majority vote of all workers, and is negative for few liars; here z is free.
+    """
+    import torch
+
+    rows = torch.cat([messages.receiver[None], messages.honest])
+    mean = rows.mean(0)
+    return mean - run.lie_deviations * (rows - mean).square_().mean(0).sqrt_()
+
+
+DISSENSUS = {"lie_push": number("factor ε of a lie against the honest pulls", 1.0, above(0))}
+
+
+@attack("dissensus", options=DISSENSUS)
+def dissensus(messages: Messages, run: Run) -> torch.Tensor:
+    """Dissensus (He, Karimireddy and Jaggi 2022): a liar pulls against the honest neighbours.
+
+    It sends x_i − ε Σ_k W_ik (x_k − x_i) / Σ_j W_ij to worker i, with sums over the honest
+    neighbours k and the liars j. At ε = ``lie_push`` = 1, linear gossip leaves i where it is.
+    """
+    pull = messages.weights @ (messages.honest - messages.receiver)
+    return messages.receiver - run.lie_push / messages.liars_weight * pull
+
+
+NOISE = {"lie_noise": number("standard deviation of the noise in a lie", 1.0, above(0))}
+
+
+@attack("noise", options=NOISE)
+def noise(messages: Messages, run: Run) -> Tensor:
+    """A liar adds Gaussian noise with the standard deviation ``lie_noise`` to each entry of x_j.
+
+    Each message has its own draws.
+    """
+    import torch
+
+    noise = torch.empty_like(messages.truth).normal_(0, run.lie_noise, generator=messages.generator)
+    return messages.truth + noise
+
+
+@attack("sign_flip")
+def sign_flip(messages: Messages, run: Run) -> torch.Tensor:
+    """A liar sends −x_j (the bit flipping of He, Karimireddy and Jaggi 2022)."""
+    return -messages.truth

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ngo.common.fields import above, number
+from ngo.common.fields import above, number, whole, within
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
+from ngo.native.pool import Map, in_order
 
 if TYPE_CHECKING:
     import torch
 
     from ngo.gossip.step import Run
     from ngo.native.pool import Map
+
 
 # An option of the compressions that send only some of a row's entries.
 KEPT = {"kept_share": number("share of a row's entries that are sent", 0.01, above(0, 1))}
@@ -105,3 +108,296 @@ def compression(
         return codec
 
     return register
+
+
+@compression("none")
+class Uncompressed(Codec):
+    """No compression: C(z) = z."""
+
+    @staticmethod
+    def size(d: int, run: Run, number: int) -> int:
+        """The numbers themselves."""
+        return d * number
+
+    def encode(self, z: torch.Tensor) -> torch.Tensor:
+        """The bytes of the numbers."""
+        from ngo.gossip.payload import to_bytes
+
+        return to_bytes(z)
+
+    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        """The same numbers."""
+        from ngo.gossip.payload import from_bytes
+
+        return from_bytes(payload, self.dtype)
+
+
+INDEX_BYTES = 4
+
+
+@compression("top_k", options=KEPT)
+class TopK(Codec):
+    """The k = ``kept_share`` · d entries with the largest |z|, and 0 for the others.
+
+    δ = k/d. Of equal entries, compiled code takes the first ones, and torch any. The payload is
+    their values, and their indices as int32.
+    """
+
+    @staticmethod
+    def size(d: int, run: Run, number: int) -> int:
+        """A value and an index for each kept entry."""
+        return kept_entries(d, run) * (number + INDEX_BYTES)
+
+    def encode(self, z: torch.Tensor) -> torch.Tensor:
+        """Values, then indices."""
+        import torch
+
+        from ngo.gossip.payload import to_bytes
+
+        largest = self._largest(z, torch.zeros_like(z[:1]))
+        return torch.cat([to_bytes(z.gather(1, largest)), to_bytes(largest.int())], 1)
+
+    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        """Values at their indices; 0 elsewhere."""
+        import torch
+
+        from ngo.gossip.payload import from_bytes
+
+        split = payload.shape[1] - kept_entries(self.d, self.run) * INDEX_BYTES
+        values = from_bytes(payload[:, :split], self.dtype)
+        indices = from_bytes(payload[:, split:], torch.int32).long()
+        return values.new_zeros(len(payload), self.d).scatter_(1, indices, values)
+
+    def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
+        """Only the entries that are kept change."""
+        add_entries(x, x_hat, self._largest(x, x_hat, spread), spread)
+
+    def _largest(self, x: torch.Tensor, h: torch.Tensor, spread: Map = in_order) -> torch.Tensor:
+        """The places ``[n, k]`` of the largest |x − h|; ``h`` may be one row."""
+        from ngo.native import compress
+        from ngo.native.shared_work import fits
+
+        k = kept_entries(self.d, self.run)
+        if fits(x, h):
+            return compress.largest(x, h, k, spread=spread)
+        return (x - h).abs().topk(k, sorted=False).indices
+
+
+SEED_BYTES = 8
+
+
+@compression("random_k", options=KEPT)
+class RandomK(Codec):
+    """k = ``kept_share`` · d random entries of z, and 0 for the others (Stich et al. 2018).
+
+    Each set of k entries is equally likely. δ = k/d. (d/k) C(z) is unbiased. The payload is the
+    values and a seed, from which the receiver draws the same indices.
+    """
+
+    @staticmethod
+    def size(d: int, run: Run, number: int) -> int:
+        """A value for each kept entry, and the seed."""
+        return kept_entries(d, run) * number + SEED_BYTES
+
+    def encode(self, z: torch.Tensor) -> torch.Tensor:
+        """Values, then the seed, drawn from the stream of the row."""
+        import torch
+
+        from ngo.gossip.payload import to_bytes
+
+        seeds = self._seeds()
+        values = z.gather(1, self._indices(seeds))
+        return torch.cat([to_bytes(values), to_bytes(seeds).to(z.device)], 1)
+
+    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        """The values at the indices drawn from the seed; 0 elsewhere."""
+        import torch
+
+        from ngo.gossip.payload import from_bytes
+
+        values = from_bytes(payload[:, :-SEED_BYTES], self.dtype)
+        indices = self._indices(from_bytes(payload[:, -SEED_BYTES:], torch.int64))
+        return values.new_zeros(len(payload), self.d).scatter_(1, indices, values)
+
+    def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
+        """Only the drawn entries change."""
+        add_entries(x, x_hat, self._indices(self._seeds()), spread)
+
+    def _seeds(self) -> torch.Tensor:
+        """A seed for each row ``[n, 1]``, drawn from its stream."""
+        import torch
+
+        return torch.stack(
+            [
+                torch.randint(2**63 - 1, (1,), generator=stream, device=stream.device)
+                for stream in self.streams
+            ]
+        )
+
+    def _indices(self, seeds: torch.Tensor) -> torch.Tensor:
+        """The indices ``[n, k]`` drawn from the seeds ``[n, 1]``."""
+        import numpy as np
+        import torch
+
+        k = kept_entries(self.d, self.run)
+        drawn = np.empty((len(seeds), k), dtype=np.int64)
+        for row, seed in zip(drawn, seeds.flatten().tolist(), strict=True):
+            row[:] = np.random.default_rng(seed).choice(self.d, k, replace=False, shuffle=False)
+        return torch.from_numpy(drawn).to(seeds.device)
+
+
+@compression("sign")
+class Sign(Codec):
+    """C(z) = sign(z) · mean|z|: one bit an entry, and one number (Karimireddy et al. 2019).
+
+    sign(0) = 1. δ = ‖z‖₁² / (d ‖z‖₂²).
+    """
+
+    @staticmethod
+    def size(d: int, run: Run, number: int) -> int:
+        """The scale, and a bit for each entry."""
+        return number + packed_size(d, 1)
+
+    def encode(self, z: torch.Tensor) -> torch.Tensor:
+        """The scale, then 1 for each negative entry."""
+        import torch
+
+        from ngo.gossip.payload import pack, to_bytes
+
+        scale = _scale(z)
+        return torch.cat([to_bytes(scale), pack((z < 0).view(torch.uint8), 1)], 1)
+
+    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        """The scale with the sign of each entry."""
+        import torch
+
+        from ngo.gossip.payload import from_bytes, unpack
+
+        scale = from_bytes(payload[:, : self.dtype.itemsize], self.dtype)
+        negative = unpack(payload[:, self.dtype.itemsize :], 1, self.d)
+        return (1 - 2 * negative.view(torch.int8)) * scale
+
+    def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
+        """In compiled code where that fits."""
+        from ngo.native import compress
+        from ngo.native.shared_work import fits
+
+        if fits(x, x_hat):
+            compress.add_signs(x, x_hat, spread=spread)
+        else:
+            super().add(x, x_hat, spread)
+
+
+def _scale(z: torch.Tensor) -> torch.Tensor:
+    """The mean of |z| in each row, ``[n, 1]``."""
+    from ngo.native import compress
+    from ngo.native.shared_work import fits
+
+    if fits(z):
+        return (compress.row_sums(z)[:, :1] / z.shape[1]).to(z.dtype)
+    return z.abs().mean(1, keepdim=True)
+
+
+LEVELS = {"levels": whole("levels other than 0 to which an entry is rounded", 7, within(1, 127))}
+
+
+@compression("qsgd", options=LEVELS)
+class QSGD(Codec):
+    """QSGD (Alistarh et al. 2017): |z|/‖z‖ is rounded at random to a multiple of 1/``levels``.
+
+    Let ξ be the rounded value and s = ``levels``. Then ‖z‖ sign(z) ξ is unbiased. C(z) is this row
+    divided by c = 1 + min(d/s², √d/s), a contraction with δ = 1/c (Koloskova et al. 2019). The
+    payload is ‖z‖, and a sign and a level for each entry.
+    """
+
+    @staticmethod
+    def size(d: int, run: Run, number: int) -> int:
+        """The norm, and a sign and a level for each entry, in whole bits."""
+        return number + packed_size(d, 1 + run.levels.bit_length())
+
+    @property
+    def tau(self) -> float:
+        """c, by which an unbiased row is divided (τ in Koloskova et al. 2019)."""
+        s = self.run.levels
+        return 1 + min(self.d / s**2, math.sqrt(self.d) / s)
+
+    def encode(self, z: torch.Tensor) -> torch.Tensor:
+        """The norm, then the codes: the sign is the highest bit."""
+        import torch
+
+        from ngo.gossip.payload import pack, to_bytes
+        from ngo.native import compress
+
+        s = self.run.levels
+        z, norm, original = _in_range(z)
+        if _compiled(z):
+            codes = compress.codes(z, s, self.streams)
+        else:
+            level = torch.empty_like(z)
+            for row, stream in zip(level, self.streams, strict=True):
+                row.uniform_(generator=stream)
+            level.addcmul_(z.abs(), s / norm.clamp_min(torch.finfo(z.dtype).tiny))
+            codes = level.byte().clamp_(max=s)  # rounded down; only a rounding error exceeds s
+            codes |= (z < 0).view(torch.uint8) << s.bit_length()
+        return torch.cat([to_bytes(original), pack(codes, 1 + s.bit_length())], 1)
+
+    def decode(self, payload: torch.Tensor) -> torch.Tensor:
+        """‖z‖ · sign · level / (s c)."""
+        import torch
+
+        from ngo.gossip.payload import from_bytes, unpack
+
+        s = self.run.levels
+        bits = s.bit_length()
+        norm = from_bytes(payload[:, : self.dtype.itemsize], self.dtype)
+        codes = unpack(payload[:, self.dtype.itemsize :], 1 + bits, self.d)
+        level, sign = (codes & (1 << bits) - 1).view(torch.int8), (codes >> bits).view(torch.int8)
+        return level.mul_(1 - 2 * sign) * (norm / (s * self.tau))
+
+    def add(self, x: torch.Tensor, x_hat: torch.Tensor, spread: Map) -> None:
+        """In compiled code where that fits, but for rows out of range."""
+        from ngo.native import compress
+
+        others, s = list(range(len(x))), self.run.levels
+        if _compiled(x, x_hat):
+            others = compress.add_rounded(x, x_hat, s, s * self.tau, self.streams, spread=spread)
+        for i in others:
+            row = slice(i, i + 1)
+            alone = QSGD(self.d, self.dtype, self.run, self.streams[row])
+            Codec.add(alone, x[row], x_hat[row], spread)
+
+
+def _compiled(*states: torch.Tensor) -> bool:
+    """Whether compiled code draws and rounds these rows as torch would."""
+    from ngo.native import compress
+    from ngo.native.shared_work import fits
+
+    return fits(*states) and compress.draws_as_torch()
+
+
+def _norm(z: torch.Tensor) -> torch.Tensor:
+    """The norms of the rows, ``[n, 1]``."""
+    from ngo.native import compress
+
+    if _compiled(z):
+        return compress.row_sums(z)[:, 1:].sqrt().to(z.dtype)
+    return z.norm(dim=1, keepdim=True)
+
+
+def _in_range(z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The rows ``[n, d]``, their norms ``[n, 1]``, and the norms of the given rows.
+
+    A row whose squares exceed the range of its type, or fall below it, is divided by its largest
+    entry. Other rows do not change. A finite row's norm is at most the largest number.
+    """
+    import torch
+
+    limits, norm = torch.finfo(z.dtype), _norm(z)
+    outside = norm.isinf() | (norm < math.sqrt(limits.tiny / limits.eps))
+    if not outside.any():
+        return z, norm, norm
+    largest = z.abs().amax(1, keepdim=True)
+    outside &= largest.isfinite() & (largest > 0)
+    z = z / torch.where(outside, largest, 1)
+    scaled = _norm(z)
+    return z, scaled, torch.where(outside, (scaled * largest).clamp(max=limits.max), scaled)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ngo.common.fields import below, number
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from ngo.gossip.step import Step
     from ngo.native.elementwise import Chain
+
 
 Descend = Callable[["Step"], "Chain | None"]
 
@@ -67,3 +72,69 @@ def local_rule(
         return descend
 
     return register
+
+
+@local_rule("sgd", chain=True)
+def sgd(step: Step) -> Chain:
+    """Stochastic gradient descent (Robbins and Monro 1951): x_i ← x_i − η g_i."""
+    return lambda x, g: x.sub_(g, alpha=step.lr), step.X, step.G
+
+
+MASS = {"momentum": number("momentum μ", 0.9, below(0, 1))}
+
+
+@local_rule("momentum", matrices=1, chain=True, options=MASS)
+def momentum(step: Step) -> Chain:
+    """Heavy-ball momentum (Polyak 1964): m_i ← μ m_i + g_i; x_i ← x_i − η m_i.
+
+    As in ``torch.optim.SGD``.
+    """
+
+    def descend(x: Tensor, m: Tensor, g: Tensor) -> None:
+        m.mul_(step.run.momentum).add_(g)
+        x.sub_(m, alpha=step.lr)
+
+    return descend, step.X, step.matrix("momentum"), step.G
+
+
+@local_rule("nesterov", matrices=1, chain=True, options=MASS)
+def nesterov(step: Step) -> Chain:
+    """Nesterov's momentum (Sutskever et al. 2013): m_i ← μ m_i + g_i; x_i ← x_i − η (g_i + μ m_i).
+
+    As in ``torch.optim.SGD``.
+    """
+    mu = step.run.momentum
+
+    def descend(x: Tensor, m: Tensor, g: Tensor) -> None:
+        m.mul_(mu).add_(g)
+        x.sub_(g, alpha=step.lr).sub_(m, alpha=step.lr * mu)
+
+    return descend, step.X, step.matrix("momentum"), step.G
+
+
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+
+
+@local_rule("adam", linear=False, matrices=2, chain=True)
+def adam(step: Step) -> Chain:
+    """Adam (Kingma and Ba 2015), with the constants of its authors.
+
+    Algorithm 1. m and v are the moving averages of the gradient and of its square; both are local
+    to a worker. k is the number of the step, from 1.
+    """
+    k = step.t + 1
+    scale = math.sqrt(1 - BETA2**k)
+
+    def descend(x: Tensor, m: Tensor, v: Tensor, g: Tensor) -> None:
+        m.lerp_(g, 1 - BETA1)
+        v.mul_(BETA2).addcmul_(g, g, value=1 - BETA2)
+        # (m / (1 − β₁ᵏ)) / (√(v / (1 − β₂ᵏ)) + ε), with the scales taken out of the matrices.
+        x.addcdiv_(m, v.sqrt().add_(EPSILON * scale), value=-step.lr * scale / (1 - BETA1**k))
+
+    return descend, step.X, step.matrix("adam_m"), step.matrix("adam_v"), step.G
+
+
+@local_rule("adamw", linear=False, decoupled_decay=True, matrices=2, chain=True)
+def adamw(step: Step) -> Chain | None:
+    """AdamW (Loshchilov and Hutter 2019): Adam after x_i ← (1 − η λ) x_i, λ = ``weight_decay``."""
+    return adam(step)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ngo.common.fields import above, number
 from ngo.common.options import Options, declare, takes_options
 from ngo.common.registry import Registry
 from ngo.gossip.step import Run
@@ -51,3 +53,37 @@ def learning_rate(run: Run, t: int, steps: int) -> float:
     """
     lr = run.lr * LR_SCHEDULES[run.lr_schedule].factor(t / steps, run)
     return lr if run.warmup == 0 else lr * min(1, (t + 1) / (run.warmup * steps))
+
+
+@lr_schedule("constant")
+def constant(share: float, run: Run) -> float:
+    """The same rate in all steps: η_t = η."""
+    return 1.0
+
+
+@lr_schedule("cosine")
+def cosine(share: float, run: Run) -> float:
+    """Half a cosine, from η to 0: η_t = η (1 + cos(π t / T)) / 2.
+
+    Loshchilov and Hutter 2017, without restarts.
+    """
+    return (1 + math.cos(math.pi * share)) / 2
+
+
+DROPS = {
+    "lr_drop_factor": number("factor of η at each drop", 0.1, above(0, 1)),
+    "lr_first_drop": number("share of the run's steps before the first drop", 0.5, above(0, 1)),
+    "lr_second_drop": number(
+        "share of the run's steps before the second drop; 1: no second drop", 0.75, above(0, 1)
+    ),
+}
+
+
+@lr_schedule("step", options=DROPS)
+def step(share: float, run: Run) -> float:
+    """Two drops: η_t = η f^k after the k-th, f = ``lr_drop_factor``.
+
+    They come after two shares of the run's steps (as in He et al. 2016).
+    """
+    drops = (share >= run.lr_first_drop) + (share >= run.lr_second_drop)
+    return run.lr_drop_factor**drops

@@ -11,8 +11,7 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
 from ngo.gossip.consensus import synchronization_index
-from ngo.gossip.topologies.complete import complete
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.weights import mixing_matrix
 from ngo.training.resolve import resolve
 

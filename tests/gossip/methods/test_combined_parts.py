@@ -9,7 +9,7 @@ from scipy.optimize import lsq_linear
 from stepping import Stepping
 
 from ngo.gossip.failures import Failures, unchanged
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import ring
 from ngo.gossip.weights import mixing_matrix
 
 A, B = by_worker.problem()

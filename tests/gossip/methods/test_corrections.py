@@ -7,8 +7,7 @@ import torch
 from stepping import Stepping
 
 from ngo.gossip.coupling import COUPLINGS
-from ngo.gossip.topologies.complete import complete
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.weights import metropolis_hastings, mixing_matrix, outgoing_shares
 
 METHODS = ("d2", "exact_diffusion", "gradient_tracking", "quasi_global")

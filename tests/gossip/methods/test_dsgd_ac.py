@@ -11,7 +11,7 @@ from test_corrections import LR, grad, trained
 
 from ngo.gossip.lr_schedule import learning_rate
 from ngo.gossip.method import METHODS
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import ring
 from ngo.gossip.weights import mixing_matrix
 
 RING = mixing_matrix(ring(by_worker.N))

@@ -7,8 +7,7 @@ import torch
 from stepping import Stepping
 from test_corrections import LR, A, B, grad, trained
 
-from ngo.gossip.topologies.complete import complete
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.weights import metropolis_hastings, mixing_matrix
 
 RING = mixing_matrix(ring(by_worker.N))

@@ -13,7 +13,7 @@ from test_corrections import A, B
 
 from ngo.common.registry import UserError
 from ngo.gossip.method import METHODS
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import ring
 from ngo.gossip.weights import mixing_matrix
 from ngo.training.problem import make_problem
 from ngo.training.resolve import resolve

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from test_corrections import LR, A, B, grad, trained
 
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import ring
 from ngo.gossip.weights import mixing_matrix
 
 RING = mixing_matrix(ring(by_worker.N))

@@ -10,9 +10,8 @@ from stepping import Stepping, ring_matrix, states
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip.network import SharedMatrix
-from ngo.gossip.topologies.complete import complete
-from ngo.gossip.topologies.matching import random_matching
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import complete, ring
+from ngo.gossip.topologies.varying import random_matching
 from ngo.gossip.weights import metropolis_hastings, mixing_matrix
 from ngo.training.resolve import resolve
 

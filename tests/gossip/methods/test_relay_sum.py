@@ -10,8 +10,7 @@ from test_corrections import LR, A, B, grad, trained
 
 from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
-from ngo.gossip.topologies.chain import chain
-from ngo.gossip.topologies.star import star
+from ngo.gossip.topologies.static import chain, star
 from ngo.gossip.weights import mixing_matrix
 from ngo.training.resolve import resolve
 

@@ -6,8 +6,7 @@ from stepping import Stepping
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.method import METHODS
-from ngo.gossip.topologies.chain import chain
-from ngo.gossip.topologies.complete import complete
+from ngo.gossip.topologies.static import chain, complete
 from ngo.gossip.weights import mixing_matrix
 
 N, D = 10, 4

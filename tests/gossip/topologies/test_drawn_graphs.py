@@ -12,10 +12,8 @@ from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.gossip import drawn_graph
 from ngo.gossip.drawn_graph import connected
-from ngo.gossip.topologies.erdos_renyi import erdos_renyi
-from ngo.gossip.topologies.random import random_graph
-from ngo.gossip.topologies.random_regular import random_regular
-from ngo.gossip.topologies.small_world import small_world
+from ngo.gossip.topologies.static import erdos_renyi, random_regular, small_world
+from ngo.gossip.topologies.varying import random_graph
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.training.resolve import resolve
 

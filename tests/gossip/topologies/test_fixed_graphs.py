@@ -8,8 +8,7 @@ import torch
 
 from ngo.common.registry import UserError
 from ngo.gossip.spectrum import spectral_gap
-from ngo.gossip.topologies.complete import complete
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.gossip.weights import mixing_matrix
 

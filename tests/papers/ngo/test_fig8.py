@@ -8,7 +8,7 @@ from often_evaluated import often
 
 from ngo.analysis.curves import part
 from ngo.gossip.bounds import chatter_V
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import ring
 from ngo.gossip.weights import mixing_matrix
 from ngo.native.pool import one_intra_op_thread
 

@@ -6,7 +6,7 @@ from ngo.common.registry import UserError
 from ngo.gossip.coupling import COUPLINGS
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.phi import phi
-from ngo.gossip.topologies.ring import ring
+from ngo.gossip.topologies.static import ring
 from ngo.gossip.weights import mixing_matrix
 from ngo.native.pool import in_order
 from ngo.training.virtual.version_network import Exchange, VersionNetwork

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ngo.common.fields import at_least, whole
 from ngo.common.registry import UserError
-from ngo.gossip.topologies.random_regular import OPTIONS
+from ngo.gossip.topologies.static import DEGREE
 from ngo.gossip.topology import Edges, topology
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def epidemic_out(n: int, receivers: int, generator: torch.Generator) -> torch.Te
 
 @topology(
     "epidemic_regular",
-    options=OPTIONS,
+    options=DEGREE,
     check=check_regular,
     matching=lambda n, degree: degree == 1,
     density=lambda n, degree: degree / (n - 1),

@@ -1,4 +1,4 @@
-"""The trimmed mean of a worker and its neighbours."""
+"""Couplings that survive a few liars: the median and the trimmed mean of the neighbours."""
 
 from __future__ import annotations
 
@@ -13,6 +13,29 @@ if TYPE_CHECKING:
 
     from ngo.gossip.mixing_matrix import MixingMatrix
     from ngo.gossip.step import Run
+
+
+@coupling("median", whole=True)
+def median(
+    X: torch.Tensor,
+    W: MixingMatrix,
+    gamma: float,
+    run: Run,
+    *,
+    at: torch.Tensor,
+    out: torch.Tensor,
+    spread: Map,
+) -> torch.Tensor:
+    """The median of a worker and its neighbours in each entry (Yin et al. 2018).
+
+    x_i ← x_i + γ (m_i − x_i), where m_i of an even number of values is the mean of the two in the
+    middle. At γ = 1 this is BRIDGE-M (Fang, Yang and Bajwa 2022). Edges count alike, and the mean
+    is not conserved.
+    """
+    from ngo.gossip.steps.trimmed import trimmed_step
+
+    return trimmed_step(X, W, gamma, W.n, at=at, out=out, spread=spread)
+
 
 TRIM = {"trim": whole("values left out at each end of a trimmed mean, b", 1, at_least(0))}
 

@@ -1,0 +1,172 @@
+"""Small graphs that stay as they are."""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import TYPE_CHECKING
+
+from ngo.common.fields import at_least, number, whole, within
+from ngo.common.registry import UserError
+from ngo.gossip.drawn_graph import connected
+from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@topology("ring")
+def ring(n: int) -> Edges:
+    """A circle of workers: each has two neighbours (one, for n = 2)."""
+    return [(i, i + 1) for i in range(n - 1)] + [(0, n - 1)] * (n > 2)
+
+
+@topology("directed_ring", directed=True)
+def directed_ring(n: int) -> Edges:
+    """Worker i sends to i + 1, and the last one to worker 0."""
+    return [(i, (i + 1) % n) for i in range(n)]
+
+
+@topology("chain")
+def chain(n: int) -> Edges:
+    """A line of workers: the ring without the edge between its ends."""
+    return [(i, i + 1) for i in range(n - 1)]
+
+
+@topology("star")
+def star(n: int) -> Edges:
+    """Worker 0 is the only neighbour of all others."""
+    return [(0, i) for i in range(1, n)]
+
+
+@topology("empty", matching=True, connected=False)
+def empty(n: int) -> Edges:
+    """No pair of workers is connected: each trains alone, and nothing is sent."""
+    return []
+
+
+@topology("complete", exact=True, density=1.0)
+def complete(n: int) -> np.ndarray:
+    """Every pair of workers is connected."""
+    import numpy as np
+
+    return np.stack(np.triu_indices(n, 1), 1)
+
+
+def rows(n: int) -> int:
+    """The largest divisor of n up to its root; a UserError for a prime n."""
+    found = next(r for r in range(isqrt(n), 0, -1) if n % r == 0)
+    if found == 1:
+        raise UserError(
+            f"topology: 'torus' has rows and columns, so workers can't be {n}; "
+            f"{max(n + 1, 4)} is possible."
+        )
+    return found
+
+
+@topology("torus", check=rows)
+def torus(n: int) -> Edges:
+    """A grid whose opposite borders are joined: four neighbours each, from three rows on.
+
+    With two rows a worker has three neighbours, and with n = 4 two. Rows × columns = n, as close to
+    a square as possible. Worker i is in row i // columns.
+    """
+    columns = n // rows(n)
+    right = [(i, i - i % columns + (i + 1) % columns) for i in range(n)]
+    return right + [(i, (i + columns) % n) for i in range(n)]
+
+
+def dimension(name: str, n: int) -> int:
+    """log₂ n; a UserError if it is not a whole number."""
+    if n & (n - 1):
+        below = 1 << (n.bit_length() - 1)
+        raise UserError(
+            f"topology: {name!r} needs a power of 2, so workers can't be {n}; {below} and "
+            f"{2 * below} are possible."
+        )
+    return n.bit_length() - 1
+
+
+@topology("hypercube", check=lambda n: dimension("hypercube", n))
+def hypercube(n: int) -> Edges:
+    """Workers whose numbers differ in one binary digit are neighbours; n is a power of 2."""
+    return [(i, i ^ 1 << k) for k in range(dimension("hypercube", n)) for i in range(n)]
+
+
+def digits(n: int) -> int:
+    """⌈log₂ n⌉: how many distances 1, 2, 4, … are below n ≥ 2."""
+    return (n - 1).bit_length()
+
+
+@topology("directed_exponential", directed=True)
+def directed_exponential(n: int) -> Edges:
+    """The exponential graph (Ying et al. 2021): edges from i to i + 1, i + 2, i + 4, … on a circle.
+
+    Each worker sends to ⌈log₂ n⌉ others. All weights are 1/(⌈log₂ n⌉ + 1). The gap of even n is
+    2/(⌈log₂ n⌉ + 1).
+    """
+    return [(i, (i + 2**k) % n) for k in range(digits(n)) for i in range(n)]
+
+
+@topology("exponential")
+def exponential(n: int) -> Edges:
+    """The exponential graph without directions: edges between i and i + 1, i + 2, i + 4, ….
+
+    Workers are on a circle, and each has 2 ⌈log₂ n⌉ neighbours at most.
+    """
+    return [(i, (i + 2**k) % n) for k in range(digits(n)) for i in range(n)]
+
+
+@topology("erdos_renyi", density=lambda n, u: u)
+def erdos_renyi(n: int, u: float, seed: int) -> Edges:
+    """A connected Erdős–Rényi graph G(n, ``u``), drawn once for the run."""
+    from networkx import fast_gnp_random_graph, gnp_random_graph
+
+    # The second has a draw for each pair, the first for each edge (Batagelj and Brandes 2005).
+    graph = fast_gnp_random_graph if n > DRAWN_IN_FULL else gnp_random_graph
+    return connected("erdos_renyi", seed, lambda draw: graph(n, u, seed=draw))
+
+
+DEGREE = {"degree": whole("neighbours of each worker", 4, at_least(1))}
+
+
+def _even(n: int, degree: int) -> None:
+    """A UserError unless n workers have a connected graph of this degree."""
+    if degree >= n or n * degree % 2 or (degree == 1 and n > 2):
+        raise UserError(
+            f"degree: {degree} is not possible for {n} workers; it must be below {n}, 2 or more "
+            "for more than 2 workers, and even for an odd number of them."
+        )
+
+
+@topology("random_regular", options=DEGREE, check=_even)
+def random_regular(n: int, degree: int, seed: int) -> Edges:
+    """A connected random graph of the given ``degree``, drawn once for the run."""
+    from networkx import random_regular_graph
+
+    return connected("random_regular", seed, lambda draw: random_regular_graph(degree, n, draw))
+
+
+SMALL_WORLD = {
+    "near": whole("neighbours of each worker on the ring before rewiring, even", 4, at_least(2)),
+    "rewired": number("probability that an edge is rewired", 0.2, within(0, 1)),
+}
+
+
+def _near(n: int, near: int) -> None:
+    """A UserError unless each of n workers can have ``near`` neighbours, half on each side."""
+    if near % 2 or near >= n:
+        raise UserError(
+            f"near: {near} is not possible for {n} workers; it must be even and below {n}."
+        )
+
+
+@topology("small_world", options=SMALL_WORLD, check=_near)
+def small_world(n: int, near: int, rewired: float, seed: int) -> Edges:
+    """A small world (Watts and Strogatz 1998): edges to near workers on a ring, some rewired.
+
+    Before rewiring, each worker has ``near`` neighbours. The graph is connected, and drawn once for
+    the run.
+    """
+    from networkx import watts_strogatz_graph
+
+    return connected("small_world", seed, lambda draw: watts_strogatz_graph(n, near, rewired, draw))

@@ -1,0 +1,120 @@
+"""Graphs that change from step to step."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ngo.gossip.topologies.static import digits, dimension
+from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
+
+if TYPE_CHECKING:
+    import torch
+
+    from ngo.gossip.mixing_matrix import MixingMatrix
+
+
+@topology("random", density=lambda n, u: u)
+def random_graph(n: int, u: float, generator: torch.Generator) -> torch.Tensor:
+    """A new Erdős–Rényi graph G(n, ``u``) in each step.
+
+    Each of the n(n−1)/2 edges exists with probability ``u``, independently. Source: the paper's Eq.
+    (aijp). A worker may have no edge. With more than 256 workers, the edges themselves are drawn
+    instead of a number for each pair.
+    """
+    import torch
+
+    if not 0 < u <= 1:
+        raise ValueError(f"u is {u!r}; the probability of an edge must be in (0, 1]")
+    pairs = n * (n - 1) // 2
+    if n <= DRAWN_IN_FULL:
+        drawn = torch.rand(pairs, generator=generator, dtype=torch.float64) < u
+        found = drawn.nonzero().flatten()
+    else:
+        found = _successes(pairs, u, generator)
+    # Pair number k is (i, j) in the order (0, 1), (0, 2), …; those of i begin at number firsts[i].
+    rows = torch.arange(n)
+    firsts = rows * (2 * n - rows - 1) // 2
+    ends = torch.searchsorted(found, firsts)
+    i = torch.repeat_interleave(rows, ends.diff(append=ends.new_tensor([len(found)])))
+    return torch.stack([i, found - (firsts - rows - 1)[i]]).T
+
+
+def _successes(trials: int, u: float, generator: torch.Generator) -> torch.Tensor:
+    """The numbers of the trials that succeed, each with probability ``u`` (Batagelj and Brandes
+    2005).
+
+    The failures before each success are drawn from the geometric distribution, so that the time is
+    in proportion to the successes.
+    """
+    import torch
+
+    found = torch.full((1,), -1)
+    while found[-1] < trials:
+        left = (trials - int(found[-1])) * u
+        draws = torch.rand(int(left + 4 * left**0.5) + 8, generator=generator, dtype=torch.float64)
+        failures = (torch.log1p(-draws) / math.log1p(-u)).clamp(max=trials) if u < 1 else 0 * draws
+        found = torch.cat([found, found[-1] + (failures.long() + 1).cumsum(0)])
+    return found[1:][found[1:] < trials]
+
+
+@topology("random_matching", matching=True)
+def random_matching(n: int, generator: torch.Generator) -> torch.Tensor:
+    """A new random matching in each step; for odd n, one worker has no neighbour."""
+    import torch
+
+    return torch.randperm(n, generator=generator)[: n - n % 2].view(-1, 2)
+
+
+@topology(
+    "alternating_matching",
+    period=lambda n: 3 if n % 2 else 2,
+    exact=lambda n: n in (2, 4),
+    matching=True,
+)
+def alternating_matching(n: int, t: int) -> Edges:
+    """The ring's edges as matchings, in turn: (0, 1), (2, 3), …, then (1, 2), (3, 4), ….
+
+    For odd n, a third step has the edge (n − 1, 0) alone.
+    """
+    if n % 2 and t % 3 == 2:
+        return [(n - 1, 0)]
+    first = t % (3 if n % 2 else 2)
+    return [(i, (i + 1) % n) for i in range(first, n - n % 2, 2)]
+
+
+@topology(
+    "one_peer_exponential",
+    directed=True,
+    weighted=True,
+    period=digits,
+    exact=lambda n: n & (n - 1) == 0,
+)
+def one_peer_exponential(n: int, t: int) -> MixingMatrix:
+    """The one-peer exponential graph (Ying et al. 2021): from i to i + 1, i + 2, i + 4, … in turn.
+
+    W_ij = 1/2 for j = i and for j = i − 2^(t mod ⌈log₂ n⌉), on a circle. For n = 2^k, the product
+    of k successive matrices is the mean.
+    """
+    import torch
+
+    from ngo.gossip.mixing_matrix import MixingMatrix
+
+    workers, half = torch.arange(n), torch.full((n,), 0.5)
+    return MixingMatrix(n, workers, (workers - 2 ** (t % digits(n))) % n, half, half)
+
+
+@topology(
+    "one_peer_hypercube",
+    period=lambda n: dimension("one_peer_hypercube", n),
+    exact=True,
+    matching=True,
+    check=lambda n: dimension("one_peer_hypercube", n),
+)
+def one_peer_hypercube(n: int, t: int) -> Edges:
+    """The one-peer hypercube (Shi et al. 2016): the hypercube's edges as matchings, in turn.
+
+    For n = 2^k, the pairs whose numbers differ in binary digit t mod k.
+    """
+    digit = 1 << t % dimension("one_peer_hypercube", n)
+    return [(i, i | digit) for i in range(n) if not i & digit]
