@@ -69,7 +69,7 @@ JOINED = {"aggregate": 1, "classes": 1, **DRAWN}
     [
         # A number.
         (*NUMBER, {"partition": 1, "train": 1, "measure": 1, **JOINED}),
-        ("src/ngo/gossip/methods/centralized.py", '@method("centralized")',
+        ("src/ngo/gossip/methods/gossip.py", '@method("centralized")',
          '@method("centralized", version=2)', {"train": 1, "aggregate": 1, "table1": 1}),
         # No code is read.
         ("src/ngo/engine/population.py", "zeros_like(self.X)", "zeros_like(self.X) * 1", {}),

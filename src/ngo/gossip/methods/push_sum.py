@@ -1,4 +1,4 @@
-"""Stochastic gradient push (SGP; Assran et al. 2019)."""
+"""Push-sum: directed graphs, and its asynchronous form."""
 
 from __future__ import annotations
 
@@ -37,3 +37,32 @@ def push_sum(step: Step) -> None:
     step.network.mix(sums)
     w.copy_(sums[:, -1:])
     step.elementwise((lambda z, x, w: z.copy_(x / w), z, x, w))
+
+
+@method(
+    "async_push_sum",
+    fields=("topology",),
+    arrivals="all",
+    directed=True,
+    sends=("d + 1",),
+    matrices=3,
+    local_steps=1,
+    delay=0,
+)
+def async_push_sum(step: Step) -> None:
+    """Asynchronous push-sum (Assran et al. 2019): a worker adds up all the mass that has arrived.
+
+    z ← z − η g, then x = w z and w are divided among the neighbours: x ← W x, w ← W w, z = x / w.
+    ``step.X`` is z. Unlike in ``push_sum``, the gradient's step counts with the weight w: it is η
+    long for a fast worker too, whose weight halves with each step while nothing arrives, and a slow
+    worker, to which mass has come meanwhile, moves the common mean farther.
+    """
+    import torch
+
+    w = step.matrix("w", columns=1, fill=1.0)
+    step.descend()
+    sums = torch.cat([step.X * w, w], 1)
+    step.network.mix(sums)
+    w.copy_(sums[:, -1:])
+    # A weight so small that it is 0 leaves the model as it is, until mass arrives.
+    step.X.copy_(torch.where(w > 0, sums[:, :-1] / w, step.X))
