@@ -213,7 +213,7 @@ def test_a_second_process_waits_for_the_one_that_decodes(root):
 def test_a_downloaded_folder_is_moved_to_the_root(root, tmp_path_factory, monkeypatch):
     target = tmp_path_factory.mktemp("target")
 
-    def arrives(wanted, folder):
+    def arrives(wanted, root_of_files, folder):
         shutil.copytree(root / tinyimagenet.FOLDER, folder / tinyimagenet.FOLDER)
 
     monkeypatch.setattr(download, "fetch", arrives)

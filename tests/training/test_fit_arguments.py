@@ -2,19 +2,13 @@ import numpy as np
 import pytest
 import torch
 from conftest import REPOSITORY
-from own_modules import DATA, equal, quick, row, told
+from own_modules import DATA, quick, row, told
 from torch import nn
 from torch.nn import functional as F
 
 from ngo.common import plugins
 from ngo.common.seeding import torch_stream
-from ngo.data.partition import partition
 from ngo.gossip.method import METHODS
-
-
-def test_numpy_arrays_are_data_too():
-    arrays = tuple(each.numpy() for each in DATA)
-    assert equal(quick(), quick(train=arrays))
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (2,)])
@@ -90,21 +84,6 @@ def test_tokens_and_sequences_of_targets():
     assert run.metrics["consensus_loss"].iloc[-1] < run.metrics["consensus_loss"].iloc[0]
 
 
-def test_tied_weights_stay_tied():
-    class Tied(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.one, self.two, self.out = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 4)
-            self.two.weight = self.one.weight
-
-        def forward(self, x):
-            return self.out(self.two(self.one(x).relu()))
-
-    run = quick(Tied)
-    assert all(model.one.weight is model.two.weight for model in (run.consensus, *run.models))
-    assert run.metrics["bytes_sent"].iloc[-1] == 4 * 6 * 4 * (9 + 3 + 3 + 16)
-
-
 @pytest.mark.parametrize("method", ["gossip", "slowmo", "push_diging"])
 @pytest.mark.usefixtures("own_entries", "examples")
 def test_frozen_parameters_keep_their_bits_and_are_not_sent(method):
@@ -163,20 +142,6 @@ def test_a_single_worker():
     assert "workers: 1 is too few for method 'ngo'" in told(workers=1)
 
 
-def test_gradients_are_float32():
-    seen = []
-
-    class Watched(nn.Linear):
-        def forward(self, x):
-            out = super().forward(x)
-            if out.requires_grad:
-                out.register_hook(lambda gradient: seen.append(gradient.dtype))
-            return out
-
-    quick(Watched(3, 4), threads=1)
-    assert set(seen) == {torch.float32}
-
-
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
@@ -204,13 +169,9 @@ def test_gradients_are_float32():
         ({"shards": 4}, "shards: 4 has no effect with partition 'iid'"),
         ({"module": nn.Linear(3, 2)}, "for 4 classes they must be logits"),
         ({"train": (DATA[0].double(), DATA[1])}, "train inputs: float64 is not allowed"),
-        (
-            {"loss": "mse"},
-            "loss: 'mse' is not a function (outputs, targets); for example loss",
-        ),
-        ({"loss": "mse"}, "Did you mean 'torch.nn.functional.mse_loss'?"),
-        ({"loss": nn.CrossEntropyLoss}, "make an object of it, CrossEntropyLoss(), or give a func"),
-        ({"score": "accuracy"}, "score: 'accuracy' is not a function (outputs, targets); for exam"),
+        ({"loss": "mse"}, "loss: 'mse' is not a function (outputs, targets)"),
+        ({"loss": nn.CrossEntropyLoss}, "an object that can be called; for example loss="),
+        ({"score": "accuracy"}, "score: 'accuracy' is not a function (outputs, targets)"),
         ({"score": lambda out, y: out[:2, 0]}, "score: it returned [2] for 4 samples"),
     ],
 )
@@ -231,14 +192,3 @@ def test_workers_start_from_copies_of_the_module():
         "initialization: 'by_worker' is not possible with fit, whose workers start from copies of "
         "the module; it must be same."
     )
-
-
-def test_a_partition_that_changes_the_labels_in_place_changes_a_copy(own_entries):
-    @partition("clears")
-    def clears(labels, n, *, generator):
-        labels[:] = 0
-        return np.array_split(np.arange(len(labels)), n)
-
-    X, y = (each.clone() for each in DATA)
-    quick(train=(X, y), partition="clears")
-    assert torch.equal(y, DATA[1])

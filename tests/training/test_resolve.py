@@ -91,7 +91,7 @@ def test_values_without_a_meaning_are_left_out():
             "lr_drop_factor: 0.2 has no effect with lr_schedule 'constant'; .* lr_schedule step.$",
         ),
         ({"seed": -1}, "seed: -1 is out of range"),
-        ({"seed": 2**63}, "seed: 9223372036854775808 is too large; .* and below 2.63"),
+        ({"seed": 2**63}, "seed: 9223372036854775808 is too large .2.63 or more"),
         ({"workers": 1e300}, "workers: 1e.300 is too large"),
         ({"lr": 10**400}, "lr: 1000.*… is too large"),
         ({"lr": list(range(1000))}, r"lr: \[0, 1, .*… is not a number; it must be a number, above"),

@@ -61,13 +61,6 @@ def test_classes_that_start_from_1_are_told():
         tried(nn.Linear(3, 3), PAIR)
 
 
-def test_a_batch_of_one_shows_that_batch_normalization_needs_more():
-    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
-    with line("module: it failed", "more than 1 value per channel"):
-        tried(module, size=1)
-    tried(module, size=2)
-
-
 def test_only_logits_are_scored():
     binary = (X, CLASSES % 2)
 
@@ -152,27 +145,6 @@ def penalized(outputs, targets):
 )
 def test_means_and_numbers_for_each_are_taken(loss, size):
     assert len(quick(loss=loss, batch_size=size).models) == 3
-
-
-def test_a_loss_of_0_is_taken():
-    assert quick(loss=lambda outputs, targets: 0 * outputs.sum()).metrics["V"].iloc[-1] == 0
-
-
-def test_a_mean_over_the_numbers_of_each_sample_is_taken():
-    module = nn.Sequential(nn.Dropout(0.5), nn.BatchNorm1d(3), nn.Linear(3, 3))
-    assert len(quick(module, (DATA[0],) * 2, loss=nn.MSELoss()).models) == 3
-
-
-def test_the_trial_changes_no_result():
-    """A module that draws from torch's global stream: with its own loss, and with the default."""
-
-    class Noisy(nn.Linear):
-        def forward(self, x):
-            return super().forward(x + torch.randn_like(x))
-
-    module = Noisy(3, 4)
-    default, own = quick(module), quick(module, loss=nn.CrossEntropyLoss())
-    assert torch.allclose(default.consensus.weight, own.consensus.weight)
 
 
 @pytest.mark.parametrize("name", ["outputs", "targets"])

@@ -24,23 +24,17 @@ class FieldOption(click.Option):
         kind = FieldType(field)
         super().__init__(*arguments, type=kind, metavar=kind.name, **named)
         self.default_text = default_text
-        self.help = self.explanation()
 
-    def explanation(self) -> str:
-        """The field's help, what is allowed, and the default."""
+    def get_help_record(self, context: click.Context) -> tuple[str, str] | None:
+        """The option's lines in a command's help: what it is, what is allowed, the default."""
         field = self.type.field
+        allowed = str(field.range or wanted(field))
         if field.names is not None:
             kind = field.names.kind
             again = kind in FIELDS and kind != self.name  # a second field for the same names
             allowed = f"as {flag(kind)}" if again else ", ".join(sorted(field.names))
-        else:
-            allowed = str(field.range or wanted(field))
         first = field.help[0].upper() if field.help[0].isascii() else field.help[0]
-        return f"{first}{field.help[1:]} ({allowed})  {self.default_text}"
-
-    def get_help_record(self, context: click.Context) -> tuple[str, str] | None:
-        """The option's lines in a command's help."""
-        self.help = self.explanation()
+        self.help = f"{first}{field.help[1:]} ({allowed})  {self.default_text}"
         return super().get_help_record(context)
 
 
@@ -75,14 +69,12 @@ class RunCommand(click.Command):
 
     def _options(self) -> list[click.Parameter]:
         for name, field in DECLARED.items():
-            known = self._declared.get(name)
-            if self.owner not in (None, *field.owners):
-                continue
-            if known is None or known.type.field is not field:
-                self._declared[name] = FieldOption(
-                    [flag(name), name], field=field, default_text=default_text(field)
-                )
-        return [option for name, option in self._declared.items() if name in DECLARED]
+            if name not in self._declared or self._declared[name].type.field is not field:
+                text = default_text(field)
+                option = FieldOption([flag(name), name], field=field, default_text=text)
+                self._declared[name] = option
+        fitting = (n for n, field in DECLARED.items() if self.owner in (None, *field.owners))
+        return [self._declared[name] for name in fitting]
 
 
 def default_text(field: Field) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ngo.common.paths import check_readable
 from ngo.common.registry import Registry, UserError, shown, unknown
@@ -24,8 +24,7 @@ Schema = dict[str, object]
 C = TypeVar("C")
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(NamedTuple):
     """The numbers from ``low`` to ``high``. An open end is not allowed itself."""
 
     low: float
@@ -33,12 +32,12 @@ class Range:
     open_low: bool = False
     open_high: bool = False
 
-    def __contains__(self, value: float) -> bool:
+    def __contains__(self, value: Any) -> bool:
         above = value > self.low if self.open_low else value >= self.low
         return above and (value < self.high if self.open_high else value <= self.high)
 
     def __str__(self) -> str:
-        low, high = (f"{x:,}" if isinstance(x, int) else f"{x:g}" for x in (self.low, self.high))
+        low, high = (f"{x:,}" if isinstance(x, int) else f"{x:g}" for x in self[:2])
         if self.open_low:
             return f"above {low}" + ("" if self.high == math.inf else f", at most {high}")
         if self.high == math.inf:
@@ -95,14 +94,11 @@ class Field:
     @property
     def schema(self) -> Schema:
         """The JSON Schema of the field. Its names are those registered now."""
+        facts: Schema = {"type": {int: "integer", float: "number"}.get(self.kind, "string")}
         if self.names is not None:
-            facts: Schema = {"enum": sorted(self.names)}
-        elif self.kind is Path:
-            facts = {"type": "string"}
-        else:
-            bounds = self.range.schema if self.range else {}
-            facts = {"type": "integer" if self.kind is int else "number", **bounds}
-            facts["description"] = wanted(self)
+            facts = {"enum": sorted(self.names)}
+        elif self.kind is not Path:
+            facts |= {**(self.range.schema if self.range else {}), "description": wanted(self)}
         if self.many:
             least = 0 if self.default == () else 1
             facts = {"type": "array", "minItems": least, "uniqueItems": True, "items": facts}
@@ -145,8 +141,7 @@ def field_of(declaration: object) -> Field | None:
 @cache
 def fields_of(cls: type) -> Mapping[str, Field]:
     """The fields that a class declares, by name, in order of declaration."""
-    found = {each.name: field_of(each) for each in dataclasses.fields(cls)}
-    return {name: field for name, field in found.items() if field is not None}
+    return {each.name: field for each in dataclasses.fields(cls) if (field := field_of(each))}
 
 
 def from_mapping(cls: type[C], entry: Mapping[str, object], key: str) -> C:
@@ -155,13 +150,14 @@ def from_mapping(cls: type[C], entry: Mapping[str, object], key: str) -> C:
     for name in entry:
         if name not in known:
             raise unknown(key, name, known)
-    values = {}
     for name, field in known.items():
-        if name in entry:
-            check = _checked_list if field.many else checked
-            values[name] = check(f"{key}.{name}", entry[name], field)
-        elif not field.optional:
+        if name not in entry and not field.optional:
             raise UserError(f"{key}: {name!r} is missing.")
+    values = {
+        name: (_checked_list if field.many else checked)(f"{key}.{name}", entry[name], field)
+        for name, field in known.items()
+        if name in entry
+    }
     try:
         return cls(**values)
     except UserError as error:
@@ -170,15 +166,12 @@ def from_mapping(cls: type[C], entry: Mapping[str, object], key: str) -> C:
 
 def _checked_list(key: str, given: object, field: Field) -> tuple[object, ...]:
     if not isinstance(given, list) or (not given and field.default != ()):
-        raise UserError(
-            f"{key}: {shown(given)} is not allowed; it must be a list of one or more values."
-        )
-    values = []
+        wanted = "it must be a list of one or more values"
+        raise UserError(f"{key}: {shown(given)} is not allowed; {wanted}.")
     for k, item in enumerate(given):
-        values.append(checked(f"{key}[{k}]", item, field))
         if item in given[:k]:
             raise UserError(f"{key}: {shown(given)} repeats {item!r}; each value may appear once.")
-    return tuple(values)
+    return tuple(checked(f"{key}[{k}]", item, field) for k, item in enumerate(given))
 
 
 def checked(key: str, value: object, field: Field) -> Any:
@@ -190,44 +183,36 @@ def checked(key: str, value: object, field: Field) -> Any:
         if not isinstance(value, str) or value not in field.names:
             raise unknown(key, value, field.names)
         return value
-
-    def wrong(what: str, also: str = ".") -> UserError:
-        return UserError(f"{key}: {what}; it must be {wanted(field)}{also}")
-
+    if mistake := _mistake(value, field):
+        hint = as_number(value, lambda number: not _mistake(number, field))
+        raise UserError(f"{key}: {shown(value)} {mistake}; it must be {wanted(field)}.{hint}")
     if field.kind is Path:
-        if value is None:
-            raise wrong("it is missing")
-        if not isinstance(value, str):
-            raise wrong(f"{shown(value)} is not a path")
-        check_readable(value, key)
+        check_readable(str(value), key)
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-
-        def allowed(number: float) -> bool:
-            try:
-                return checked(key, number, field) is not None
-            except UserError:
-                return False
-
-        raise wrong(f"{shown(value)} is not a number", f".{as_number(value, allowed)}")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise wrong(f"{value!r} is not finite")
-    if abs(value) > LARGEST and int in (field.kind, type(value)):
-        raise wrong(f"{shown(value)} is too large", ", and below 2^63.")
-    if field.kind is int and value != int(value):
-        raise wrong(f"{value!r} is not whole")
-    if field.range is not None and value not in field.range:
-        raise wrong(f"{value!r} is out of range")
     return field.kind(value)
+
+
+def _mistake(value: Any, field: Field) -> str:
+    """What is wrong with a value for a number or a file, in words; empty if nothing is."""
+    if field.kind is Path:
+        return "" if isinstance(value, str) else "is not a path"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "is not a number"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "is not finite"
+    if abs(value) > LARGEST and int in (field.kind, type(value)):
+        return "is too large (2^63 or more)"
+    if field.kind is int and value != int(value):
+        return "is not whole"
+    return "" if field.range is None or value in field.range else "is out of range"
 
 
 def wanted(field: Field) -> str:
     """The allowed values of the field, in words."""
     if field.names is not None:
         return f"one of {', '.join(sorted(field.names))}"
-    if field.kind is Path:
-        return "a file"
-    return f"{'a whole number' if field.kind is int else 'a number'}, {field.range}"
+    kinds = {Path: "a file", int: f"a whole number, {field.range}"}
+    return kinds.get(field.kind, f"a number, {field.range}")
 
 
 def as_number(value: object, allowed: Callable[[float], bool]) -> str:
@@ -249,12 +234,18 @@ def as_number(value: object, allowed: Callable[[float], bool]) -> str:
     return ""
 
 
-def mapping_schema(properties: Mapping[str, object], optional: Collection[str] = ()) -> Schema:
-    """The JSON Schema of a mapping with these keys and no others, required but for ``optional``."""
-    required = [key for key in properties if key not in optional]
+def mapping_schema(properties: Mapping[str, object]) -> Schema:
+    """The JSON Schema of a mapping with these keys and no others; ``name?`` is optional."""
+    required = [key for key in properties if not key.endswith("?")]
     return {
         "type": "object",
         "additionalProperties": False,
         **({"required": required} if required else {}),
-        "properties": dict(properties),
+        "properties": {key.removesuffix("?"): schema for key, schema in properties.items()},
     }
+
+
+def schema_of(cls: type) -> Schema:
+    """The JSON Schema of a mapping that ``from_mapping`` reads as a ``cls``."""
+    known = fields_of(cls).items()
+    return mapping_schema({name + "?" * field.optional: field.schema for name, field in known})

@@ -37,7 +37,7 @@ class Arrays:
 
 @dataclass(frozen=True)
 class Download:
-    """A file to download, with its checksum."""
+    """A file to download, with its checksum. An archive (.zip, .tar.gz) is unpacked."""
 
     url: str
     md5: str
@@ -45,8 +45,10 @@ class Download:
     # The folder, relative to the data root, where the file (or its contents) goes.
     folder: str = "."
 
-    # How the file is unpacked: "gzip", "tar", "zip", or None.
-    unpack: str | None = None
+    @property
+    def path(self) -> str:
+        """The file, relative to the data root."""
+        return str(Path(self.folder) / self.url.rpartition("/")[2])
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import sys
+import shutil
 import tarfile
 import tempfile
 from functools import cache
 from pathlib import Path
-from zipfile import BadZipFile
 
 from ngo.common.paths import writable_folder
 from ngo.common.registry import UserError
@@ -34,9 +33,10 @@ def data_root(given: str | Path | None = None, config: str | Path | None = None)
 
 
 def prepare(name: str, root: Path) -> Path:
-    """Verify the data set's files below ``root``, download absent ones, and return ``root``.
+    """Verify the data set's files below ``root``, make absent ones, and return ``root``.
 
-    Downloads go to a temporary folder first and are moved when all of them are complete.
+    They come from an archive below ``root``, else from a download. They are made in a temporary
+    folder first, and moved when all of them are complete.
     """
     source = DATASETS[name]
     if absent := check(name, root):
@@ -45,14 +45,13 @@ def prepare(name: str, root: Path) -> Path:
             folder = Path(temporary)
             try:
                 for download in source.downloads:
-                    fetch(download, folder)
-            except (OSError, RuntimeError, ValueError, tarfile.TarError, BadZipFile) as error:
+                    fetch(download, root, folder)
+            except (OSError, RuntimeError, ValueError, tarfile.TarError) as error:
                 raise _unavailable(name, root, absent, " ".join(str(error).split())) from error
-            if failed := verify(name, folder):
+            if failed := [file for file in verify(name, folder) if file in absent]:
                 raise UserError(f"data.root: the download of {name} does not contain {failed[0]}")
-            found = [_present(folder / file, sums) for file, sums in source.files.items()]
-            found += [folder / source.folder] if source.folder else []
-            for path in found:
+            for file in absent:
+                path = _present(folder / file, source.files.get(file, ())) or folder / file
                 target = root / path.relative_to(folder)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if not target.is_dir():  # else another process was faster
@@ -61,25 +60,26 @@ def prepare(name: str, root: Path) -> Path:
 
 
 def check(name: str, root: Path) -> list[str]:
-    """The data set's absent files. Raises a UserError if a file is corrupt, or if files are absent
-    and cannot be downloaded.
+    """The data set's absent files. Raises a UserError if a file is corrupt, or if files are absent,
+    and can't be downloaded or made from archives below ``root``.
 
     If only a part of the release is present, logs a warning, once in a process.
     """
     absent, source = verify(name, root), DATASETS[name]
+    needed = [each.url for each in source.downloads if _packed(each, root) is None]
     if absent and not source.downloads:
         raise _unavailable(name, root, absent, "it has no URL")
-    if absent:
+    if absent and needed:
         from urllib import request
         from urllib.error import HTTPError
 
         try:
-            request.urlopen(source.downloads[0].url, timeout=5).close()
+            request.urlopen(needed[0], timeout=5).close()
         except HTTPError:
             pass  # the server answered, so there is a network
         except OSError as error:
             raise _unavailable(name, root, absent, "no network") from error
-    elif note := source.note(root):
+    elif not absent and (note := source.note(root)):
         _warn_once(note)
     return absent
 
@@ -88,47 +88,42 @@ def verify(name: str, root: Path) -> list[str]:
     """The data set's absent files. Raises a UserError if a file has the wrong checksum."""
     source, absent = DATASETS[name], []
     for relative, sums in source.files.items():
-        path = _present(root / relative, sums)
-        if path is None:
-            if (root / relative).exists():
-                regular_file(root / relative, "data.root")  # a pipe, for example, is refused
-            absent.append(relative)
-        elif sums and (md5 := _md5(path)) not in sums:
-            raise UserError(
-                f"data.root: {str(path)!r} is corrupt or truncated: its md5 is {md5}, the "
-                f"release's {' or '.join(sums)}. Remove it and run again to download it."
-            )
+        if (path := _present(root / relative, sums)) is not None:
+            _verified(path, sums)
+            continue
+        if (root / relative).exists():
+            regular_file(root / relative, "data.root")  # a pipe, for example, is refused
+        absent.append(relative)
     if source.folder is not None and not (root / source.folder).is_dir():
         absent.append(source.folder)
     return absent
 
 
-def fetch(download: Download, root: Path) -> None:
-    """Download one file below ``root``, verify its checksum, and unpack it."""
-    import pooch
+def fetch(download: Download, root: Path, folder: Path) -> None:
+    """Put a file, or what it has packed, below ``folder``: that of ``root``, else a download."""
+    if (packed := _packed(download, root)) is None:
+        from torchvision.datasets.utils import download_url  # it takes seconds
 
-    name = download.url.rpartition("/")[2]
-    folder = root / download.folder
-    processors = {
-        None: None,
-        "gzip": pooch.Decompress(method="gzip", name=name.removesuffix(".gz")),
-        "tar": _untar,
-        "zip": pooch.Unzip(extract_dir="."),
-    }
-    pooch.retrieve(
-        download.url,
-        known_hash=f"md5:{download.md5}",
-        fname=name,
-        path=folder,
-        processor=processors[download.unpack],
-        progressbar=sys.stderr.isatty(),
-    )
+        download_url(download.url, str(folder / download.folder), md5=download.md5)
+        packed = folder / download.path
+    if packed.name.endswith((".zip", ".tar.gz")):
+        safe = {} if packed.suffix == ".zip" else {"filter": "data"}
+        shutil.unpack_archive(packed, folder / download.folder, **safe)
 
 
-def _untar(packed: str, *_: object) -> None:
-    """Unpack a tar archive into its folder; a TarError for a member that would lie elsewhere."""
-    with tarfile.open(packed) as archive:
-        archive.extractall(Path(packed).parent, filter="data")
+def _packed(download: Download, root: Path) -> Path | None:
+    """The file of a download below ``root``, verified; None if absent."""
+    path = root / download.path
+    return _verified(path, (download.md5,)) if path.is_file() else None
+
+
+def _verified(path: Path, sums: tuple[str, ...]) -> Path:
+    if sums and (md5 := _md5(path)) not in sums:
+        raise UserError(
+            f"data.root: {str(path)!r} is corrupt or truncated: its md5 is {md5}, the "
+            f"release's {' or '.join(sums)}. Remove it and run again to download it."
+        )
+    return path
 
 
 def _present(path: Path, sums: tuple[str, ...]) -> Path | None:
@@ -156,10 +151,12 @@ def _warn_once(note: str) -> None:
 
 
 def _unavailable(name: str, root: Path, absent: list[str], reason: str) -> UserError:
-    sums = DATASETS[name].files
-    wanted = (file + (" (or .gz)" if len(sums.get(file, ())) > 1 else "") for file in absent)
+    source = DATASETS[name]
+    either = {file for file, sums in source.files.items() if len(sums) > 1}
+    wanted = ", ".join(file + " (or .gz)" * (file in either) for file in absent)
+    packed = [each.path for each in source.downloads if each.path[:-3] not in either]
     return UserError(
         f"data.root: {name} is not in {str(root)!r} and can't be downloaded ({reason}). Put "
-        f"{', '.join(wanted)} there, set {ROOT_VARIABLE} or --data-root to a folder that has "
-        f"them, or try the pipeline without them: make demo."
+        f"{' or '.join([wanted, *packed])} there, set {ROOT_VARIABLE} or --data-root to "
+        f"a folder that has them, or try the pipeline without them: make demo."
     )

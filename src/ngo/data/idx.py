@@ -65,7 +65,7 @@ def mnist_facts(folder: str, mirror: str, sums: Iterable[tuple[str, str]]) -> di
         "classes": 10,
         "files": {f"{folder}/{name}": both for name, both in md5.items()},
         "downloads": tuple(
-            Download(f"{mirror}/{name}.gz", compressed, folder, "gzip")
+            Download(f"{mirror}/{name}.gz", compressed, folder)
             for name, (_, compressed) in md5.items()
         ),
     }

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ngo.common.fields import Schema, fields_of, from_mapping, mapping_schema
+from ngo.common.fields import Schema, fields_of, from_mapping, schema_of
 from ngo.common.registry import Registry, UserError
 
 if TYPE_CHECKING:
@@ -122,12 +122,11 @@ class Measurement:
     @property
     def schema(self) -> Schema:
         """The JSON Schema of an entry of a config."""
-        setting = {"setting": {"type": "string"}} if self.run_fields else {}
-        known = fields_of(self.options)
-        return mapping_schema(
-            {**setting, **{name: field.schema for name, field in known.items()}},
-            optional=[name for name, field in known.items() if field.optional],
-        )
+        own = schema_of(self.options)
+        if self.run_fields:
+            own["properties"] = {"setting": {"type": "string"}, **own["properties"]}
+            own["required"] = ["setting", *own.get("required", [])]
+        return own
 
 
 MEASUREMENTS: Registry[Measurement] = Registry("measurement")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from ngo.common.registry import UserError, in_a_line, nearest, shown
+from ngo.common.registry import UserError, in_a_line, shown
 from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset
 from ngo.models.layers import Dropout, freeze
@@ -79,24 +79,15 @@ def _unchanged(data: Dataset, inputs: torch.Tensor, targets: torch.Tensor) -> Ba
 
 
 def _check_function(key: str, function: object) -> None:
-    """Raise a UserError, with an example, unless a loss or a score can be called."""
-    functional = torch.nn.functional
-    known = [each for each in dir(functional) if "loss" in each or "entropy" in each]
-    examples = {
-        "loss": "loss=torch.nn.functional.cross_entropy",
-        "score": "score=lambda outputs, targets: outputs.argmax(1) == targets",
-    }
-    example = f"for example {examples[key]}"
-    if isinstance(function, type):
+    """Raise a UserError, with examples, unless a loss or a score can be called."""
+    if not callable(function) or isinstance(function, type):
+        examples = {
+            "loss": "torch.nn.functional.mse_loss or torch.nn.MSELoss()",
+            "score": "lambda outputs, targets: outputs.argmax(1) == targets",
+        }
         raise UserError(
-            f"{key}: {function.__name__} is a class, not a function (outputs, targets); make an "
-            f"object of it, {function.__name__}(), or give a function, {example}."
-        )
-    if not callable(function):
-        close = nearest(function, known) if key == "loss" and isinstance(function, str) else ""
-        raise UserError(
-            f"{key}: {shown(function)} is not a function (outputs, targets); {example}."
-            f"{close.replace(chr(39), chr(39) + 'torch.nn.functional.', 1)}"
+            f"{key}: {shown(function)} is not a function (outputs, targets) or an object that can "
+            f"be called; for example {key}={examples[key]}."
         )
 
 
@@ -154,12 +145,12 @@ def check_module(key: str, made: object) -> nn.Module:
                 f"{key}: {name!r} is on the meta device, without values; make the module on the "
                 f"CPU, or call its to_empty(device='cpu') and set them."
             )
-    buffers = [each for each in made.buffers() if each.is_floating_point()]
-    dtypes = {each.dtype for each in chain(made.parameters(), buffers)}
-    if dtypes != {torch.float32}:
-        names = ", ".join(sorted(_name(dtype) for dtype in dtypes))
+    floats = [each for each in made.buffers() if each.is_floating_point()]
+    dtypes = {_name(each.dtype) for each in chain(made.parameters(), floats)}
+    if dtypes != {"float32"}:
         raise UserError(
-            f"{key}: its parameters and buffers are {names}; they must be float32: module.float()"
+            f"{key}: its parameters and buffers are {', '.join(sorted(dtypes))}; they must be "
+            f"float32: module.float()"
         )
     for name, parameter in made.named_parameters():
         if parameter.requires_grad and not bool(parameter.isfinite().all()):

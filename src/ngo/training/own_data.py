@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 from torch.utils.data import Dataset as TorchDataset
+from torch.utils.data import IterableDataset, TensorDataset, default_collate
 
 from ngo.common.registry import UserError
 from ngo.data.dataset import Dataset, Source
@@ -21,18 +21,8 @@ Pair = tuple[Any, Any] | TorchDataset[Any]
 
 NAME = "own"  # the name of the data set in ids and metrics
 
-# What to do with data of other types, by the type's name.
-NEXT = {
-    "DataLoader": "give its data set, loader.dataset: fit draws the batches (batch_size=…)",
-    "DataFrame": "give an array: table.to_numpy('float32')",
-    "Series": "give an array: column.to_numpy()",
-    "Index": "give an array: index.to_numpy()",
-    "MaskedArray": "give the values without a mask: array.filled(…)",
-    "list": "make a tensor of it: torch.tensor(…)",
-    "tuple": "make a tensor of it: torch.tensor(…)",
-    "Image": "let the data set return tensors, as torchvision's ToTensor does",
-    "dict": "give its values: (data['inputs'], data['targets'])",
-}
+#: What data are made of, and how other types become such.
+ARRAYS = "a tensor or a NumPy array: torch.tensor(…) and .to_numpy() make one"
 
 
 def by_worker(train: object) -> tuple[Pair, Parts] | None:
@@ -119,8 +109,8 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
         pair = _collected(key, pair)
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise UserError(
-            f"{key}: a {type_name(pair)} is not a pair (inputs, targets) or a torch Dataset"
-            f"{_next(pair)}."
+            f"{key}: a {type_name(pair)} is not a pair (inputs, targets) or a torch Dataset; of a "
+            f"DataLoader, give loader.dataset."
         )
     X, y = _tensor(f"{key} inputs", pair[0]), _tensor(f"{key} targets", pair[1])
     if X.dtype == torch.float64:
@@ -143,13 +133,12 @@ def _tensor(key: str, value: object) -> torch.Tensor:
             wanted = "float32" if key.endswith("inputs") else "int64 (classes) or float32"
             raise UserError(f"{key}: {value.dtype} is not allowed; it must be {wanted}.") from error
     if not isinstance(value, torch.Tensor):
+        raise UserError(f"{key}: a {type_name(value)} is not allowed; it must be {ARRAYS}.")
+    if value.is_nested or value.layout != torch.strided or value.is_quantized or value.is_meta:
         raise UserError(
-            f"{key}: a {type_name(value)} is not allowed; it must be a tensor or a NumPy array"
-            f"{_next(value)}."
+            f"{key}: a tensor that is nested, sparse, quantized or meta is not allowed; it must be "
+            f"a dense one of plain numbers."
         )
-    for name, is_one, instead in _KINDS:
-        if is_one(value):
-            raise UserError(f"{key}: a {name} tensor is not allowed; {instead}.")
     if value.dim() == 0:
         raise UserError(f"{key}: a single number is not allowed; it must have a row per sample.")
     value = value.clone() if value.is_inference() else value.detach()  # for autograd
@@ -160,15 +149,6 @@ def _float64(key: str) -> UserError:
     return UserError(
         f"{key}: float64 is not allowed; it must be float32: .float(), or .astype('float32')."
     )
-
-
-# Tensors without plain values: what they are called, how to know them, and what to give instead.
-_KINDS: tuple[tuple[str, Callable[[torch.Tensor], bool], str], ...] = (
-    ("nested", lambda x: x.is_nested, "pad it: torch.nested.to_padded_tensor(…)"),
-    ("sparse", lambda x: x.layout != torch.strided, "give it as .to_dense()"),
-    ("quantized", lambda x: x.is_quantized, "give it as .dequantize()"),
-    ("meta", lambda x: x.is_meta, "it has no values"),
-)
 
 
 def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
@@ -187,7 +167,7 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
     if not isinstance(samples[0], tuple | list) or len(samples[0]) != 2:
         raise UserError(
             f"{key}: a sample of the {type_name(data)} is a {type_name(samples[0])}; it must be a "
-            f"pair (input, target){_next(samples[0])}."
+            f"pair (input, target)."
         )
     made = []
     for name, values in zip(("inputs", "targets"), zip(*samples, strict=True), strict=True):
@@ -195,16 +175,9 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
         known = isinstance(first, torch.Tensor | np.ndarray | np.generic | int | float)
         if not known or isinstance(first, np.ma.MaskedArray):
             raise UserError(
-                f"{key} {name}: each is a {type_name(first)}; it must be a tensor, an array or a "
-                f"number{_next(first)}."
+                f"{key} {name}: each is a {type_name(first)}; it must be a number, or {ARRAYS}."
             )
         with refused(f"{key} {name}: the samples of the {type_name(data)} can't be stacked"):
             stacked = default_collate(list(values))
         made.append(stacked.float() if isinstance(first, float) else stacked)
     return made[0], made[1]
-
-
-def _next(value: object) -> str:
-    """What to do with data of another type; empty if that is not known."""
-    name = "DataLoader" if isinstance(value, DataLoader) else type_name(value)
-    return f"; {NEXT[name]}" if name in NEXT else ""

@@ -95,10 +95,8 @@ def _matrix(given: Any) -> MixingMatrix:
     n, problem = len(W) if W.dim() else 0, None
     if W.dim() != 2 or W.shape[1] != n or n < 1:
         problem = f"has shape {list(W.shape)}; it must be [n, n] for n workers, {EXAMPLE}"
-    elif not W.isfinite().all():
-        problem = "has entries that are not finite"
-    elif (W < 0).any():
-        problem = "has entries below 0"
+    elif not (W.isfinite() & (W >= 0)).all():
+        problem = "has entries that are not finite numbers of 0 or more"
     elif (W - W.T).abs().max() > TOLERANCE:
         problem = "is not symmetric; for a directed graph give a networkx.DiGraph"
     elif (worst := (W.sum(1) - 1).abs()).max() > TOLERANCE:
@@ -109,9 +107,7 @@ def _matrix(given: Any) -> MixingMatrix:
         )
     if problem:
         raise UserError(f"topology: the mixing matrix {problem}.")
-    W = (W + W.T) / 2
-    W -= torch.diag(W.diagonal())
-    return MixingMatrix.of(W + torch.diag((1 - W.sum(1)).clamp(min=0)))
+    return _with_rest((W + W.T) / 2, dim=1)
 
 
 def _weights(graph: nx.Graph) -> MixingMatrix:
@@ -126,12 +122,17 @@ def _weights(graph: nx.Graph) -> MixingMatrix:
                 f"every edge must, a number."
             ) from None
     W = torch.from_numpy(nx.to_numpy_array(graph, nodelist=range(len(graph)))).T.contiguous()
-    W -= torch.diag(W.diagonal())
-    sums = W.sum(0)
-    if not W.isfinite().all() or (W < 0).any() or sums.max() > 1 + TOLERANCE:
+    sums = W.sum(0) - W.diagonal()
+    if not (W.isfinite() & (W >= 0)).all() or sums.max() > 1 + TOLERANCE:
         raise UserError(
             f"topology: weights of the graph's edges are the entries W_ij of the mixing matrix; "
             f"they must be 0 or more, with a sum of at most 1 at a worker (here {sums.max():.6g}); "
             f"without weights, edges get Metropolis–Hastings weights."
         )
-    return MixingMatrix.of(W + torch.diag((1 - sums).clamp(min=0)))
+    return _with_rest(W, dim=0)
+
+
+def _with_rest(W: torch.Tensor, dim: int) -> MixingMatrix:
+    """The matrix of the weights of edges, with the rest to 1 of the sums on the diagonal."""
+    W = W - torch.diag(W.diagonal())
+    return MixingMatrix.of(W + torch.diag((1 - W.sum(dim)).clamp(min=0)))

@@ -7,6 +7,7 @@ import numpy as np
 from ngo.data.dataset import Arrays, Download, dataset
 from ngo.data.pickled_batch import read_batch
 
+URL = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
 FOLDER = "cifar-10-batches-py"
 FILES = {
     f"{FOLDER}/data_batch_1": ("c99cafc152244af753f735de768cd75f",),
@@ -26,13 +27,7 @@ BATCHES = list(FILES)[:6]  # the last file has the names of the classes
     input_shape=(3, 32, 32),
     classes=10,
     files=FILES,
-    downloads=(
-        Download(
-            "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
-            "c58f30108f718f92721af3b95e74349a",
-            unpack="tar",
-        ),
-    ),
+    downloads=(Download(URL, "c58f30108f718f92721af3b95e74349a"),),
 )
 def read_cifar10(root: Path) -> Arrays:
     """Read CIFAR-10."""

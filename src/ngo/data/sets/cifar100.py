@@ -7,6 +7,7 @@ import numpy as np
 from ngo.data.dataset import Arrays, Download, dataset
 from ngo.data.pickled_batch import read_batch
 
+URL = "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz"
 FOLDER = "cifar-100-python"
 FILES = {
     f"{FOLDER}/train": ("16019d7e3df5f24257cddd939b257f8d",),
@@ -21,13 +22,7 @@ FILES = {
     input_shape=(3, 32, 32),
     classes=100,
     files=FILES,
-    downloads=(
-        Download(
-            "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",
-            "eb9058c3a382ffc7106e4002c42a8d85",
-            unpack="tar",
-        ),
-    ),
+    downloads=(Download(URL, "eb9058c3a382ffc7106e4002c42a8d85"),),
 )
 def read_cifar100(root: Path) -> Arrays:
     """Read CIFAR-100."""

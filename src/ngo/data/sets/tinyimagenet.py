@@ -20,6 +20,7 @@ from ngo.data.dataset import Arrays, Download, dataset
 from ngo.data.image_folder import Images, read_images
 from verdicts.files import regular_file
 
+URL = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
 FOLDER = "tiny-imagenet-200"
 CLASSES = 200
 TEXT = 2**26  # bytes of a text file of the release, at most
@@ -92,13 +93,7 @@ def read_tinyimagenet_labels(root: Path) -> np.ndarray:
     classes=CLASSES,
     folder=FOLDER,
     note=missing_images,
-    downloads=(
-        Download(
-            "http://cs231n.stanford.edu/tiny-imagenet-200.zip",
-            "90528d7ca1a48142e341f4ef8d21d0de",
-            unpack="zip",
-        ),
-    ),
+    downloads=(Download(URL, "90528d7ca1a48142e341f4ef8d21d0de"),),
 )
 def read_tinyimagenet(root: Path) -> Arrays:
     """Read the images, which are decoded again only if the files have changed."""
