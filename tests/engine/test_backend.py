@@ -4,25 +4,12 @@ from conftest import apart, batch
 
 from ngo.common.registry import UserError
 from ngo.engine.backend import (
-    BACKENDS,
     Stacked,
     backend,
     build_backend,
-    in_float32,
     restored,
 )
 from ngo.engine.population import Population
-
-
-def test_definitions_name_the_functions():
-    assert BACKENDS.definitions == {
-        "auto": "ngo.engine.backends.auto:auto",
-        "compiled": "ngo.engine.backends.compiled_chain:compiled",
-        "graphs": "ngo.engine.backends.cuda_graphs:cuda_graphs",
-        "loop": "ngo.engine.backends.each_worker:loop",
-        "threads": "ngo.engine.backends.each_worker:threads",
-        "vmap": "ngo.engine.backends.vmap:vmap",
-    }
 
 
 def test_an_unknown_backend_lists_the_known():
@@ -83,14 +70,6 @@ def test_bfloat16_is_near_float32_and_leaves_the_parameters_in_it():
         assert (population.G - reference.G).norm() < 0.05 * reference.G.norm()
 
 
-def test_rows_are_in_the_order_of_the_workers():
-    given = batch("cifar10_cnn", 3)
-    rows = given.rows()
-    assert rows.n == 3
-    assert torch.equal(rows.inputs, torch.cat(list(given.inputs)))
-    assert torch.equal(rows.targets, torch.cat(list(given.targets)))
-
-
 def test_state_is_restored_after_an_error():
     population = apart("mnist_cnn", 2, "loop")
     before = {key: value.clone() for key, value in population.state_dict().items()}
@@ -105,11 +84,3 @@ def test_state_is_restored_after_an_error():
         fail()
     for key, value in population.state_dict().items():
         assert torch.equal(value, before[key])
-
-
-def test_outputs_of_any_structure_become_float32():
-    half, whole, other = torch.ones(2).bfloat16(), torch.ones(2, dtype=torch.int64), object()
-    found = in_float32({"a": half, "b": (whole, [half]), "c": other})
-    assert [found["a"].dtype, found["b"][1][0].dtype] == [torch.float32] * 2
-    assert found["b"][0] is whole
-    assert found["c"] is other

@@ -1,7 +1,6 @@
 """Code paths of a GPU without one: on a stand-in, and on the device ``meta``."""
 
 from contextlib import nullcontext
-from itertools import product
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +13,6 @@ from ngo.data import loading
 from ngo.engine.backends.auto import fastest
 from ngo.engine.population import Population
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.weights import mixing_matrix
 from ngo.models.model import MODELS
@@ -65,15 +63,13 @@ def test_gradients_need_no_numbers_on_the_host(monkeypatch, model):
         assert gossip_step(population.X, W, 0.1, p).shape == population.X.shape
 
 
-PS = (0.5, 0.9, 1)
 RUNS = [
     {"method": "centralized"},
-    {"method": "gossip", "topology": "ring"},
     {"method": "gossip", "topology": "random"},
     {"method": "gossip_until", "topology": "ring", "v_threshold": 1e-4},
-    *({"method": "ngo", "topology": t, "p": p} for t in ("ring", "random") for p in PS),
-    *({"method": "local_sgd", "topology": "ring", "p": p, "local_steps": 2} for p in PS),
-    *({"method": "delayed", "topology": "random", "p": p, "delay": 2} for p in PS),
+    *({"method": "ngo", "topology": "ring", "p": p} for p in (0.5, 0.9, 1)),
+    {"method": "local_sgd", "topology": "ring", "p": 0.9, "local_steps": 2},
+    {"method": "delayed", "topology": "random", "p": 0.5, "delay": 2},
 ]
 
 
@@ -148,17 +144,6 @@ def test_a_step_with_images_and_dropout_does_not_wait_either(card, tmp_path):
     assert not card.waits
 
 
-def test_a_fixed_topologys_matrix_is_sent_once(card):
-    W = MixingMatrix.of(mixing_matrix(ring(4)))
-    with card:
-        there = W.on(PLACE, torch.float32)
-        assert W.on(PLACE, torch.float32) is there
-        assert isinstance(there.weights, OnCard)
-        assert there.weights is there.weights
-        assert torch.equal(on_host(there.dense), W.dense().float())
-    assert not card.waits
-
-
 class Kernel:
     """A stand-in for a Triton kernel: records the current GPU of each launch, or fails."""
 
@@ -222,7 +207,7 @@ def test_a_failing_fused_step_is_replaced_by_torchs_and_logged_once(card, triton
 
 @pytest.mark.parametrize(
     ("model", "backend"),
-    [("cifar10_vae", "graphs"), *product(("linear", "mnist_cnn"), ("loop", "graphs", "vmap"))],
+    [("cifar10_vae", "graphs"), ("linear", "loop"), ("mnist_cnn", "graphs"), ("mnist_cnn", "vmap")],
 )
 def test_backends_on_a_gpu_take_other_batches_and_states(card, model, backend):
     """CUDA graphs are captured on the first of three; dropout, codes and normalization follow."""
@@ -241,17 +226,6 @@ def test_backends_on_a_gpu_take_other_batches_and_states(card, model, backend):
     assert torch.allclose(on_host(population.buffers), reference.buffers, atol=1e-4)
     for ours, theirs in zip(population.generators, reference.generators, strict=True):
         assert torch.equal(ours.get_state(), theirs.get_state())
-
-
-def test_auto_finds_that_cuda_graphs_agree(card, caplog):
-    with card:
-        population = Population("mnist_fc", 3, seed=0, device="cuda:1", backend="loop")
-        before = on_host(population.state_dict())
-        given = batch("mnist_fc", 3, device="cuda:1")
-        assert fastest(population, given, ("loop", "graphs")) in ("loop", "graphs")
-    after = on_host(population.state_dict())
-    assert all(torch.equal(after[name], state) for name, state in before.items())
-    assert caplog.messages == []
 
 
 def test_auto_skips_empty_cuda_graphs(card, monkeypatch, caplog):

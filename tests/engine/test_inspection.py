@@ -98,7 +98,7 @@ def check(population, model, given):
 @pytest.mark.parametrize("part", range(4))
 def test_gradients_of_random_chains_are_those_of_float64(part):
     """On whole numbers and halves, so that ties of ReLU and pooling are exact and frequent."""
-    for seed in range(part, 600, 4):
+    for seed in range(part, 240, 4):
         model, generator = random_model(seed), torch_stream(seed, "test")
         population = Population(model, 2, seed=0, backend="compiled", threads=1)
         b, X = seed % 37 + 1, population.X
@@ -115,7 +115,7 @@ def test_gradients_of_random_chains_are_those_of_float64(part):
 
 
 @pytest.mark.parametrize("name", CHAINS)
-@pytest.mark.parametrize("b", [1, 5, 32])
+@pytest.mark.parametrize("b", [1, 32])
 def test_the_papers_networks_are_chains(name, b):
     """Of the models, these, and not ResNet-18 and the VAE with batch normalization."""
     check(apart(name, 2, "compiled"), MODELS[name], batch(name, 2, b=b))
@@ -134,23 +134,6 @@ def test_evaluations_are_those_of_the_modules(name):
             wanted = pytest.approx(getattr(expected, key), rel=1e-5, nan_ok=True)
             assert getattr(found, key) == wanted
     assert ours.evaluate(*given, workers=()).worker_losses == []
-
-
-def test_without_training_dropout_is_off():
-    """As measurements at given parameters want it."""
-    ours, theirs = apart("mnist_cnn", 2, "compiled"), apart("mnist_cnn", 2, "loop")
-    for population in (ours, theirs):
-        for module in population.modules:
-            module.eval()
-    given = batch("mnist_cnn", 2, b=8)
-    assert torch.allclose(ours.gradients(given), theirs.gradients(given))
-    assert (ours.G - theirs.G).norm() < 1e-5 * theirs.G.norm()
-    vae = [apart("mnist_vae", 2, backend) for backend in ("compiled", "loop")]
-    for population in vae:
-        for module in population.modules:
-            module.eval()
-    given = batch("mnist_vae", 2, b=8)
-    assert torch.allclose(vae[0].gradients(given), vae[1].gradients(given))
 
 
 def hooked(module):

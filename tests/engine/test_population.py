@@ -21,22 +21,6 @@ def batch(n, b=8, seed=0):
     return inputs, torch.randint(0, 10, (n, b), generator=generator)
 
 
-def test_workers_start_from_the_same_parameters():
-    population = Population("mnist_cnn", 4, seed=0)
-    assert (population.n, population.d) == (4, 21_840)
-    assert (population.X[0] == population.X).all()
-    assert not torch.equal(population.X[0], Population("mnist_cnn", 1, seed=1).X[0])
-
-
-def test_torchs_global_stream_is_left_alone():
-    torch.manual_seed(5)
-    expected = torch.rand(3)
-    torch.manual_seed(5)
-    population = Population("mnist_cnn", 2, seed=0)
-    population.gradients(Stacked(*batch(2)))
-    assert torch.equal(torch.rand(3), expected)
-
-
 def test_gradients_are_those_of_plain_modules():
     """Each row of G is the gradient of a separate module with the same dropout stream."""
     inputs, targets = batch(3)
@@ -66,7 +50,7 @@ def test_gradients_are_those_of_plain_modules():
         assert torch.allclose(population.G[i], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("threads", [2, 5])
 @pytest.mark.parametrize(("one", "many"), [("loop", "threads"), ("auto", "auto")])
 def test_any_number_of_threads_gives_the_same_bytes(one, many, threads):
     states = []
@@ -108,18 +92,6 @@ def test_the_consensus_model_is_the_mean_of_the_workers():
     assert torch.allclose(population.consensus_model(), population.X.mean(0), atol=1e-6)
 
 
-def test_the_consensus_model_is_set_to_evaluation_once(monkeypatch):
-    """When it is built: an evaluation sets the workers' modules alone."""
-    population = Population("mnist_cnn", 2, seed=0, backend="loop")
-    population.X += torch.randn(2, 21_840, generator=torch_stream(1, "test"))
-    consensus, *workers = population.models()
-    assert not consensus.training
-    changed = []
-    monkeypatch.setattr(torch.nn.Module, "eval", lambda module: changed.append(module))
-    population.evaluate(*(list(each) for each in batch(2)))
-    assert changed == workers
-
-
 def test_compiled_scores_that_differ_are_not_used(monkeypatch, caplog):
     given = [list(each) for each in batch(2)]
     population = Population("mnist_cnn", 2, seed=0)
@@ -131,13 +103,6 @@ def test_compiled_scores_that_differ_are_not_used(monkeypatch, caplog):
     assert caplog.messages == [
         "evaluation: compiled losses differ from the modules'; modules are used"
     ]
-
-
-def test_evaluation_leaves_the_workers_training():
-    population = Population("mnist_cnn", 2, seed=0)
-    inputs, targets = batch(1, 5)
-    population.evaluate(list(inputs), list(targets))
-    assert all(module.training for module in population.modules)
 
 
 def test_buffers_are_local_and_averaged_in_the_consensus_model():
@@ -171,14 +136,6 @@ def test_a_population_is_restored_with_buffers_and_dropout_streams():
     assert torch.equal(*losses)
     assert torch.equal(first.G, second.G)
     assert torch.equal(first.buffers, second.buffers)
-
-
-def test_some_workers_of_a_run_have_their_own_dropout():
-    inputs, targets = batch(5)
-    whole, part = Population("mnist_cnn", 5, 0), Population("mnist_cnn", 2, 0, workers=[3, 1])
-    losses = whole.gradients(Stacked(inputs, targets))
-    assert torch.equal(part.gradients(Stacked(inputs[[3, 1]], targets[[3, 1]])), losses[[3, 1]])
-    assert torch.equal(part.G, whole.G[[3, 1]])
 
 
 def counting(generator):
@@ -215,20 +172,6 @@ def test_integer_buffers_are_restored_and_not_left_by_a_trial_of_backends():
         one.gradients(Stacked(batch(3)[0], batch(3)[1] % 3))
         assert one.counts.flatten().tolist() == [2, 4, 3]
     assert torch.equal(population.buffers, other.buffers)
-
-
-def test_integer_buffers_count_on_every_backend():
-    def build(generator):
-        return nn.Sequential(nn.Flatten(), nn.Linear(784, 3), nn.BatchNorm1d(3))
-
-    model = Model(build, input_shape=(1, 28, 28), task="classification")
-    for backend in ("loop", "threads", "vmap"):
-        population = Population(model, 3, seed=0, backend=backend)
-        inputs, targets = batch(3)
-        for rows in (None, [0, 2]):
-            at = slice(None) if rows is None else rows
-            population.gradients(Stacked(inputs[at], targets[at] % 3, rows))
-        assert population.counts.flatten().tolist() == [2, 1, 2]
 
 
 def test_a_constant_integer_buffer_keeps_its_values_under_vmap():

@@ -1,14 +1,12 @@
 import pytest
 import torch
 
-from ngo.engine.population import Population
 from ngo.engine.worker_modules import (
     WorkerModules,
     buffers_of,
     counts_of,
     fill,
     parameters_of,
-    views,
 )
 
 
@@ -54,17 +52,3 @@ def test_its_parameters_gradients_and_buffers_are_its_rows_whatever_they_hold_no
     with torch.no_grad():
         module[0].bias.fill_(7)
     assert (X[1] == 7).sum() == 3
-
-
-def test_views_are_consecutive_pieces_with_the_channels_of_kernels_last():
-    named = {"weight": torch.empty(2, 3, 1, 2), "scale": torch.empty(())}
-    rows = torch.arange(26.0).view(2, 13)
-    weight, scale = views(named, rows).values()
-    assert weight.shape == (2, 2, 3, 1, 2)
-    assert weight[0, 0, :, 0, 0].tolist() == [0, 1, 2]
-    assert scale.tolist() == [12, 25]
-
-
-def test_many_small_models_are_trained_without_their_modules():
-    population = Population("linear", 100, seed=0)
-    assert len(population.modules._built) <= 2

@@ -54,38 +54,6 @@ def test_a_caption_does_not_hide_that_p_is_1_where_it_was_chosen(given, stated):
     assert stated in captions.made_by("own", runs)
 
 
-def test_a_table_with_methods_and_without_p_states_none():
-    runs = pd.DataFrame({"method": ["ngo"], "dataset": ["mnist"], "seed": [0]})
-    assert "p = " not in captions.made_by("own", runs)
-
-
-def test_a_caption_says_that_curves_use_a_part_of_the_test_set():
-    runs = pd.DataFrame({"dataset": ["mnist"], "seed": [0], "eval_images": [1000]})
-    assert "; evaluations before the last use 1,000 of the test images; " in captions.made_by(
-        "laptop", runs
-    )
-    assert "test images" not in captions.made_by("laptop", runs.assign(eval_images=0))
-
-
-def test_a_caption_says_that_a_sample_of_the_workers_is_evaluated():
-    runs = pd.DataFrame({"dataset": "mnist", "seed": [0], "workers": [1024], "eval_workers": [0]})
-    assert "; evaluations score 64 of the workers; " in captions.made_by("laptop", runs)
-    assert "of the workers" not in captions.made_by("laptop", runs.assign(workers=64))
-    assert "of the workers" not in captions.made_by("laptop", runs.assign(eval_workers=1024))
-
-
-def test_a_table_of_too_few_seeds_announces_no_interval():
-    runs = pd.DataFrame({"dataset": "mnist", "seed": [0, 1]})
-    assert captions.mean_over_seeds(runs) == "mean over seeds (no interval below 3 seeds)"
-    more = pd.DataFrame({"dataset": "mnist", "seed": [0, 1, 2]})
-    assert captions.mean_over_seeds(more) == "mean ± 95 % interval over seeds"
-
-
-def test_a_data_set_that_is_there_in_part_says_so():
-    runs = pd.DataFrame({"dataset": ["tinyimagenet"], "seed": [0], "train_samples": [12_500]})
-    assert "tinyimagenet (12,500 of its 100,000 training images)" in captions.made_by("paper", runs)
-
-
 def test_fewer_than_three_seeds_have_no_intervals():
     one, two, three = (pd.DataFrame({"seed": range(seeds)}) for seeds in (1, 2, 3))
     assert captions.intervals(one) == ""
@@ -101,13 +69,6 @@ def test_diverged_runs_are_counted_once():
     assert captions.diverged(rows).startswith("1 of 2 runs diverged (×)")
     assert captions.diverged(rows, means=False) == "1 of 2 runs diverged (×)."
     assert captions.diverged(rows[:2]) == ""
-
-
-def test_classes_that_no_worker_has_are_told():
-    runs = pd.DataFrame({"dataset": "mnist", "classes_covered": [9.0, 10.0]})
-    assert captions.classes(runs) == "The workers' samples cover 9 to 10 of mnist's 10 classes."
-    assert captions.classes(runs.assign(classes_covered=10.0)) == ""
-    assert captions.classes(pd.DataFrame({"dataset": ["sine"], "classes_covered": [None]})) == ""
 
 
 def test_a_caption_says_that_different_versions_made_the_runs():

@@ -28,14 +28,6 @@ def test_markers_show_how_many_diverged_at_each_value():
     figure.canvas.draw()
 
 
-def test_each_exponent_of_ngo_has_a_style():
-    table = pd.DataFrame({"method": ["gossip", "ngo", "ngo"], "p": [1.0, 0.8, 0.95]})
-    cases = curve_panels.by_exponent(table, lambda style, own: f"{style.label} {own['p'].iloc[0]}")
-    assert [style.label for style, _ in cases] == ["gossip 1.0", "NGO 0.95", "NGO 0.8"]
-    assert len({(style.colour, style.line, style.marker) for style, _ in cases}) == 3
-    assert [own["p"].tolist() for _, own in cases] == [[1.0], [0.95], [0.8]]
-
-
 @pytest.mark.parametrize("name", ["V", "accuracy"])
 def test_only_diverged_runs_still_make_a_figure(name):
     table = points(rows([math.nan] * 2, diverged=[0, 1], name=name), ["method"], [name])
@@ -79,11 +71,6 @@ def test_two_seeds_have_neither_bars_nor_bands():
     figure.canvas.draw()
 
 
-def test_a_method_without_a_style_of_its_own_is_shown_too():
-    table = pd.DataFrame({"method": ["mine", "ngo"], "x": [1, 2]})
-    assert [look.label for look, _ in curve_panels.by_method(table)] == ["NGO", "mine"]
-
-
 def test_the_line_of_the_runs_left_is_thin():
     course = [
         {"run": f"r{seed}", "method": "ngo", "seed": seed, "step": 10 * k, "V": V,
@@ -101,29 +88,6 @@ def test_the_line_of_the_runs_left_is_thin():
     assert left.get_linewidth() < whole.get_linewidth()
     assert [text.get_text() for text in axis.texts] == ["1 of 2 diverged"]
     figure.canvas.draw()
-
-
-def test_centralized_learning_is_left_out_of_v():
-    table = pd.DataFrame({"method": ["centralized", "ngo"], "x": [1, 2]})
-    cases = curve_panels.by_method(table)
-    assert [look.label for look, _ in curve_panels.having("V", cases)] == ["NGO"]
-    assert curve_panels.having("accuracy", cases) == cases
-
-
-def test_cases_may_be_told_apart_by_another_column():
-    table = pd.DataFrame({"coupling": ["cubic", "averaging"], "x": [1, 2]})
-    known = {"averaging": kth_style(2, "averaging")}
-    cases = curve_panels.by_method(table, "coupling", known)
-    assert [look.label for look, _ in cases] == ["averaging", "cubic"]
-
-
-def test_a_difference_has_a_line_at_zero():
-    for name, drawn in (("difference", [[0, 0]]), ("accuracy", [])):
-        table = points(rows([1.0, 2.0, 3.0], name=name).assign(n=4), ["method", "n"], [name])
-        axis = plots.new_figure(2).subplots()
-        curve_panels.dots(axis, curve_panels.by_method(table), "n", name)
-        across = [line for line in axis.lines if list(line.get_xdata()) == [0, 1]]
-        assert [list(line.get_ydata()) for line in across] == drawn
 
 
 def test_error_bars_reach_from_low_to_high():

@@ -1,9 +1,6 @@
 """The facts of a figure's file, read without importing it."""
 
-import sys
-
 import pytest
-from running import finished, start
 
 from ngo.common.registry import UserError
 from ngo.figures.declaration import check_values, read_declared
@@ -84,17 +81,3 @@ def test_numbers_of_the_config_are_above_the_first_and_at_most_the_second(tmp_pa
     ):
         with pytest.raises(UserError, match=message):
             check_values("k", found, given, asked=True)
-
-
-def test_it_is_light():
-    code = "import sys, ngo.figures.declaration; print({'torch', 'pandas'} & set(sys.modules))"
-    assert finished(start([sys.executable, "-c", code])) == "set()\n"
-
-
-def test_figures_come_in_the_order_of_sections_and_titles(tmp_path):
-    first, second = facts(tmp_path), facts(tmp_path)
-    from dataclasses import replace
-
-    tenth = replace(second, title="Figure 10")
-    ninth = replace(first, title="Figure 9")
-    assert sorted([tenth, ninth], key=lambda each: each.place) == [ninth, tenth]

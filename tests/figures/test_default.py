@@ -70,13 +70,6 @@ def test_what_diverged_is_marked_and_one_seed_has_no_interval():
     assert lost["Diverged"].tolist() == ["", "", "1", "1"]
 
 
-def test_without_accuracies_it_is_the_loss():
-    table = runs().assign(consensus_accuracy=math.nan)
-    numbers = default.numbers(table)
-    assert "Loss" in default.show(numbers)
-    assert default.draw(numbers).axes[0].get_ylabel() == "test loss"
-
-
 def test_it_is_named_after_its_experiment(tmp_path):
     runs().to_parquet(tmp_path / "own.parquet")
     opened = Opened(default.__file__, "own")

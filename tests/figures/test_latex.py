@@ -26,15 +26,6 @@ def test_latex_is_ascii_and_escaped_once(text, latex):
     assert found.isascii()
 
 
-def test_a_table_is_no_wider_than_the_text():
-    latex = as_latex(pd.DataFrame({"Name": ["a_b"]}), "A caption, 95 %.")
-    assert r"\caption{A caption, 95 \%.}" in latex
-    assert r"\toprule" in latex
-    assert r"a\_b \\" in latex
-    assert latex.index(r"\begin{adjustbox}{max width=\textwidth}") < latex.index(r"\begin{tabular}")
-    assert latex.index(r"\end{tabular}") < latex.index(r"\end{adjustbox}")
-
-
 def test_a_character_without_a_latex_form_is_named():
     with pytest.raises(ValueError, match="U\\+2603 - ‘☃’"):
         escaped("a ☃")

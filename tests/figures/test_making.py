@@ -1,11 +1,10 @@
 """A figure is made from its file: imported, its numbers computed, drawn, printed and saved."""
 
-import IPython.display
 import pandas as pd
 import pytest
 
 from ngo.common.registry import UserError
-from ngo.figures.making import Opened, Output
+from ngo.figures.making import Opened
 
 FILE = '''"""The text."""
 
@@ -57,14 +56,6 @@ def test_each_output_has_its_own_numbers_with_the_tier(opened, tmp_path):
     assert (tmp_path / "captions/own.rst").read_text() == "The text.\n\nTier test.\n"
 
 
-def test_it_is_the_same_bytes_each_time(opened, tmp_path):
-    pd.DataFrame({"x": [1, 2]}).to_parquet(tmp_path / "m.parquet")
-    for name in ("a", "b"):
-        opened.save(opened.numbers(metrics=tmp_path / "m.parquet"), "test", tmp_path / name)
-    for path in opened.facts.outputs():
-        assert (tmp_path / "a" / path).read_bytes() == (tmp_path / "b" / path).read_bytes()
-
-
 @pytest.mark.parametrize(
     ("asked", "raised", "line"),
     [
@@ -79,15 +70,3 @@ def test_a_column_of_evaluations_that_runs_lack_is_one_line(tmp_path, asked, rai
     with pytest.raises(raised) as caught:
         Opened(tmp_path / "own.py").numbers(metrics=tmp_path / "m.parquet")
     assert str(caught.value) == line
-
-
-def test_a_notebook_shows_the_saved_picture_and_the_tables(tmp_path, monkeypatch):
-    picture = tmp_path / "fig.png"
-    picture.write_bytes(b"picture")
-    tables = pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [2]})
-    shown = []
-    monkeypatch.setattr(IPython.display, "display", shown.append)
-    Output(picture, tables)._ipython_display_()
-    assert shown[0].data == b"picture"
-    assert shown[1] is tables[0]
-    assert shown[2] is tables[1]

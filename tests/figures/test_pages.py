@@ -19,12 +19,6 @@ def test_text_is_escaped_and_headings_may_be_empty():
     assert len(re.findall(r'<th scope="col"[ >]', html)) == len(re.findall("<th[ >]", html)) == 2
 
 
-def test_the_body_of_a_page():
-    html = page("a < b", {"Second": [{"k": "v"}]})
-    assert body(html).startswith("<p>a &lt; b</p>\n<table>\n<caption>Second</caption>")
-    assert body(html).endswith("</table>")
-
-
 @pytest.mark.parametrize(
     "html",
     ["<script>x()</script>", '<p onclick="x()">a</p>', "<!-- a -->", '<img src="a">',

@@ -27,26 +27,6 @@ def test_a_bar_for_each_worker_and_a_bubble_for_each_class_that_it_owns():
     assert (bubbles.get_xlabel(), bubbles.get_ylabel()) == ("worker", "class")
 
 
-@pytest.mark.parametrize("shape", [(4, 3), (64, 10), (10, 100), (2, 1)])
-def test_bubbles_of_neighbours_do_not_touch(shape):
-    figure = draw(np.full(shape, 7))
-    figure.canvas.draw()
-    (points,) = figure.axes[1].collections
-    diameter = np.sqrt(points.get_sizes()[0]) * figure.dpi / 72
-    first, across, up = figure.axes[1].transData.transform([(0, 0), (1, 0), (0, 1)])
-    assert diameter <= min(across[0] - first[0], up[1] - first[1])
-
-
-def test_the_legend_shows_bubbles_as_large_as_in_the_plot():
-    figure = draw(COUNTS)
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["90", "22"]
-    (points,) = figure.axes[1].collections
-    assert legend.legend_handles[0].get_markersize() == pytest.approx(
-        np.sqrt(points.get_sizes().max())
-    )
-
-
 def test_the_caption_measures_heterogeneity():
     one_each = in_words(5 * np.eye(4, dtype=int))
     assert "5 to 5 samples a worker" in one_each

@@ -1,9 +1,7 @@
-import pandas as pd
 import pytest
 import torch
 from kept_models import keep_models
 
-from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.measures.alignment import AlignmentOptions, alignment_table
 
@@ -42,26 +40,3 @@ def test_the_gradients_of_least_squares_are_those_of_the_formula(tmp_path):
         assert rows["accuracy"].isna().all()  # regression has none
         # The gradient is affine in w: the mean of the workers' is that at their mean.
         assert rows[["cosine", "relative_norm"]].iloc[0].tolist() == pytest.approx([1, 1], rel=1e-5)
-
-
-def test_synced_workers_have_the_gradient_at_their_mean_with_dropout_off(tmp_path):
-    keep_models(tmp_path / "m.pt", (2, 3), dataset="digits", model="mnist_cnn", method="gossip")
-    table = table_of(tmp_path, scale=[0, 1], samples=20)
-    assert set(table["step"]) == {3}
-    synced = table[table["scale"] == 0]
-    assert (synced["V"] == 0).all()
-    assert synced["cosine"].to_numpy() == pytest.approx(1, abs=1e-9)
-    assert synced["relative_norm"].to_numpy() == pytest.approx(1, abs=1e-9)
-    assert (table.loc[table["scale"] == 1, "cosine"] < 0.999).all()
-    assert table["accuracy"].between(0, 1).all()
-    assert synced["accuracy"].nunique() == 1
-    consensus = table[table["worker"] == -1]["accuracy"]
-    assert consensus.nunique() == 1  # the mean does not move
-    assert table["method"].unique().tolist() == ["gossip"]
-    pd.testing.assert_frame_equal(table, table_of(tmp_path, scale=[0, 1], samples=20))
-
-
-def test_more_samples_than_there_are_is_an_error(tmp_path):
-    keep_models(tmp_path / "m.pt", dataset="digits", model="mnist_cnn")
-    with pytest.raises(UserError, match="samples: 1438 is more than digits's 1437 training"):
-        table_of(tmp_path, scale=[1], samples=1438)

@@ -5,7 +5,6 @@ import torch
 from kept_models import keep_models
 from torch import nn
 
-from ngo.common.registry import UserError
 from ngo.engine.population import Population
 from ngo.measures.lora import LoraOptions, lora_table, merge_products
 from ngo.models.lora import SCALE, with_lora
@@ -64,13 +63,3 @@ def test_the_table_has_both_means(tmp_path):
     assert rows.groupby("step")["loss"].nunique().tolist() == [2, 2]
     assert rows["accuracy"].between(0, 1).all()
     assert rows["loss"].between(0, math.inf).all()
-
-
-def test_workers_that_agree_have_one_loss(tmp_path):
-    factors, products = table(tmp_path, spread=0.0)["loss"]
-    assert factors == pytest.approx(products, rel=1e-6)
-
-
-def test_a_model_without_lora_is_refused(tmp_path):
-    with pytest.raises(UserError, match="models: this model has no LoRA; use those of a model"):
-        table(tmp_path, model="gpt_char_small")

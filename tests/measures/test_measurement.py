@@ -12,23 +12,6 @@ from ngo.measures.measurement import MEASUREMENTS, TAKEN, Measurement, limit_pro
 from ngo.pipeline.config_schema import config_schema
 
 
-def test_the_measurements_are_found():
-    assert {"spectra", "theory"} <= set(MEASUREMENTS)
-    assert (MEASUREMENTS["alignment"].on_models, MEASUREMENTS["spectra"].on_models) == (True, False)
-    assert (MEASUREMENTS["throughput"].exclusive, MEASUREMENTS["spectra"].exclusive) == (
-        True,
-        False,
-    )
-    assert MEASUREMENTS.definitions["spectra"] == "ngo.measures.spectra:spectral_table"
-
-
-@pytest.mark.parametrize("kind", MEASUREMENTS)
-def test_a_measurement_is_a_command_with_its_options(kind):
-    command = main.get_command(None, kind)
-    assert command.name == kind
-    assert {option.name for option in command.params} >= set(fields_of(MEASUREMENTS[kind].options))
-
-
 @pytest.mark.parametrize("module", ["ngo.measures.measurement", "ngo.measures.theory_table"])
 def test_the_registry_is_read_without_heavy_imports(module):
     heavy = {"torch", "pandas", "numpy", "networkx", "scipy", "matplotlib"}

@@ -3,10 +3,9 @@ import pytest
 import torch
 from kept_models import keep_models
 
-from ngo.common.registry import UserError
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
-from ngo.measures.samples import SamplesOptions, _expected, samples_table
+from ngo.measures.samples import SamplesOptions, samples_table
 from ngo.training.snapshots import restored
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -43,17 +42,6 @@ def test_samples_of_an_autoencoder_are_those_of_its_modules(tmp_path):
     )
 
 
-def test_expected_levels():
-    sure = torch.full((1, 256, 3, 1, 2), -1e4)
-    sure[0, 7, 0] = sure[0, 255, 1] = sure[0, 0, 2] = 0
-    assert _expected(sure).tolist() == [[[[7, 7]], [[255, 255]], [[0, 0]]]]
-    even = torch.zeros(1, 256, 1, 1, 1)
-    even[0, 128:] = -1e4  # levels 0 to 127 alike: 63.5
-    assert _expected(even).item() == 64
-    grey = torch.tensor([-1e4, 0, 1e4, float("nan")]).view(1, 1, 1, 4)
-    assert _expected(grey).flatten().tolist() == [0, 128, 255, 0]
-
-
 def test_predictions_of_a_regression(tmp_path):
     spec, snapshots = keep_models(tmp_path / "m.pt", dataset="sine", model="toy_net")
     table = table_of(tmp_path, images=11, seed=0)
@@ -68,9 +56,3 @@ def test_predictions_of_a_regression(tmp_path):
         assert [own["x"].iloc[0], own["x"].iloc[-1]] == ends
         x = torch.tensor(own["x"].to_numpy(), dtype=torch.float32)[:, None]
         assert own["y"].tolist() == pytest.approx(module(x)[:, 0].tolist(), abs=1e-6)
-
-
-def test_a_classifier_has_no_samples_to_show(tmp_path):
-    keep_models(tmp_path / "m.pt", dataset="digits", model="mnist_cnn")
-    with pytest.raises(UserError, match="'classification' is unknown; allowed: regression, vae"):
-        table_of(tmp_path, images=2, seed=0)

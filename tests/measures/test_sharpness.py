@@ -37,14 +37,6 @@ def test_the_largest_eigenvalue_is_that_of_the_dense_matrix(eigenvalues):
     assert found == pytest.approx(max(eigenvalues), rel=1e-6)
 
 
-def test_power_iteration_the_slow_way_finds_the_same():
-    H = symmetric([0.1, 0.5, 2.0, 3.0])
-    v = torch.ones(4, dtype=torch.float64)
-    for _ in range(200):
-        v = H @ v / (H @ v).norm()
-    assert largest_eigenvalue(lambda v: H @ v, 4, 1e-8) == pytest.approx(float(v @ H @ v))
-
-
 def test_a_product_that_is_not_finite_has_no_eigenvalue():
     assert math.isnan(largest_eigenvalue(lambda v: v * torch.inf, 5))
 

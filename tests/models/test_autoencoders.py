@@ -12,15 +12,6 @@ def test_mnist_vae_is_the_supplements():
     assert shapes(model.decoder, torch.zeros(2, 2)) == [(256,), (512,), (784,), (1, 28, 28)]
 
 
-def test_mnist_vae_20_differs_from_mnist_vae_in_the_codes_alone():
-    model, paper = build("mnist_vae_20"), build("mnist_vae")
-    assert shapes(model.encoder, samples("mnist_vae_20", 2)) == [(784,), (512,), (256,), (40,)]
-    assert model.latent == 20
-    assert shapes(model.decoder, torch.zeros(2, 20)) == [(256,), (512,), (784,), (1, 28, 28)]
-    assert [type(layer) for layer in model.encoder] == [type(layer) for layer in paper.encoder]
-    assert [type(layer) for layer in model.decoder] == [type(layer) for layer in paper.decoder]
-
-
 def test_cifar10_vae_is_the_supplements():
     model = build("cifar10_vae")
     assert shapes(model.encoder, samples("cifar10_vae", 2)) == [

@@ -103,11 +103,6 @@ def test_images_that_torch_refuses_are_refused(x):
     assert str(told.value) == str(expected.value)
 
 
-def test_groups_are_not_taken_for_fewer_channels():
-    with pytest.raises(RuntimeError, match="channels"):
-        ConvPoolReLU2d(4, 4, 3, groups=2)(images(3, 2, 8, 8))
-
-
 def test_gradients_reach_the_input_alone_and_any_of_the_parameters():
     for wanted in ((True, False, False), (False, True, False), (False, False, True)):
         layer, x = ConvPoolReLU2d(2, 3, 3), images(3, 2, 8, 8)

@@ -1,10 +1,8 @@
 import sys
 
-import pytest
 import torch
 
 from ngo.common import plugins
-from ngo.common.registry import UserError
 from ngo.data.dataset import Dataset
 from ngo.models.task import TASKS, normalised_batch
 
@@ -29,15 +27,6 @@ def test_a_task_of_a_plugin(tmp_path, monkeypatch):
     assert task.loss(torch.tensor([[0.0], [3.0]]), torch.zeros(2, 1)).tolist() == [0.0, 2.5]
 
 
-def test_each_task_says_where_its_loss_is_defined():
-    assert TASKS.definitions == {
-        "classification": "ngo.models.tasks.classification:cross_entropy",
-        "next_character": "ngo.models.tasks.next_character:next_character",
-        "regression": "ngo.models.tasks.regression:squared_error",
-        "vae": "ngo.models.tasks.vae:negative_elbo",
-    }
-
-
 def test_a_normalised_batch():
     """Images are normalised; real inputs and all targets are unchanged."""
     images = torch.tensor([0, 255], dtype=torch.uint8).view(2, 1, 1, 1)
@@ -48,8 +37,3 @@ def test_a_normalised_batch():
     assert targets is labels
     real = torch.ones(2, 3)
     assert normalised_batch(data, real, labels)[0] is real
-
-
-def test_an_unknown_task():
-    with pytest.raises(UserError, match="task: 'classify' is unknown.*Did you mean 'classif"):
-        TASKS["classify"]

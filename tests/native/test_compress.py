@@ -12,7 +12,7 @@ from ngo.native.pool import in_order, threads
 
 pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
 
-SEEDS = range(10)
+SEEDS = range(3)
 
 
 def cases(seed, count):
@@ -28,13 +28,6 @@ def cases(seed, count):
 
 def streams(n):
     return [torch_stream(0, "compression", i) for i in range(n)]
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_sums_of_rows(seed):
-    for z, _, _ in cases(seed, 100):
-        expected = torch.stack([z.double().abs().sum(1), z.double().square().sum(1)], 1)
-        assert torch.allclose(compress.row_sums(z), expected, rtol=3e-6)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

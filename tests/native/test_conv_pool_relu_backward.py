@@ -63,7 +63,7 @@ def exact(x, weight, which, gradient):
     return dx.movedim(0, -1), dw.movedim(1, -1), db
 
 
-@pytest.mark.parametrize("number", range(0, 4000, 71))
+@pytest.mark.parametrize("number", range(0, 4000, 171))
 def test_outputs_and_gradients_equal_torchs(processor, number):
     """On integers, so that sums are exact and ties frequent. Where a side of the convolution's
     output is odd, pooling ignores the last row or column.
@@ -87,7 +87,7 @@ def test_outputs_and_gradients_equal_torchs(processor, number):
 
 def test_gradients_are_exact_to_rounding(processor):
     """Each is a sum: its error is at most some units of rounding of the sum of absolute terms."""
-    for number in range(1500):
+    for number in range(0, 1500, 4):
         x, weight, bias = random_layer(number)
         y, which = conv_pool_relu(x, weight, bias)
         gradient = sparse(normal(*y.shape))

@@ -27,7 +27,7 @@ OPERATIONS = {
 }
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(8))
 def test_chains_are_those_of_torch_in_float64(seed):
     """100 random chains of random shapes: contiguous, with wider rows, with columns."""
     draw, spread = random.Random(seed), in_order
@@ -107,7 +107,3 @@ def test_what_the_compiled_code_does_not_take_is_left_to_torch():
         assert (x == 1).all()
     with pytest.raises(AttributeError, match="exp_"):
         elementwise((f, torch.zeros(2, 3)), spread=in_order)
-
-
-def test_no_chain_changes_nothing():
-    elementwise(spread=in_order)

@@ -23,7 +23,7 @@ def pulls(z, e):
     return new[0]
 
 
-@pytest.mark.parametrize("p", [0.25, 0.5, 0.501, 0.51, 0.6, 0.75, 0.9, 1.2, 1.5, 2])
+@pytest.mark.parametrize("p", [0.25, 0.5, 0.501, 0.75, 0.9, 2])
 def test_powers_are_accurate_to_a_few_units_in_the_last_place(p):
     """From the smallest float32 to the largest, against float64."""
     e = 2 * p - 1
@@ -77,9 +77,9 @@ def test_tensors_that_do_not_fit_are_refused():
 
 
 def test_pulls_and_sums_of_random_shapes():
-    """3,000 shapes, on random graphs, against float64."""
+    """600 shapes, on random graphs, against float64."""
     generator = torch_stream(0, "shapes")
-    for _ in range(3000):
+    for _ in range(600):
         n, d = (int(torch.randint(1, most, (), generator=generator)) for most in (9, 400))
         seen, X = torch.randn(2, n, d, generator=generator)
         W = torch.rand(n, n, generator=generator, dtype=torch.float64)

@@ -1,11 +1,9 @@
 import ctypes
-import sys
 import threading
 import time
 import weakref
 
 import pytest
-import torch
 
 from ngo.native import build, pool
 
@@ -31,14 +29,6 @@ def test_threads_work_at_the_same_time(compiled):
     here = pool.threads(2)(lambda i: (both.wait(), threading.get_ident())[1], 2)
     assert len(set(here)) == 2
     assert threading.get_ident() in here
-
-
-def test_a_sleeping_helper_wakes(compiled):
-    spread = pool.threads(2)
-    both = threading.Barrier(2, timeout=60)
-    for _ in range(3):
-        time.sleep(0.01)  # longer than it spins
-        assert spread(lambda i: both.wait() >= 0, 2) == [True, True]
 
 
 @pytest.mark.parametrize("who", ["caller", "helper"])
@@ -103,32 +93,3 @@ def test_waiting_ends_with_a_change_or_after_a_while():
     pool.wait(count, 2)  # it differs already
     pool.wait(count, 3)
     assert time.monotonic() - start < 10
-
-
-def test_one_intra_op_thread_is_limited_to_its_block():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        with pool.one_intra_op_thread():
-            assert torch.get_num_threads() == 1
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-
-
-def test_only_quick_switching_changes_the_switch_interval():
-    before = sys.getswitchinterval()
-    try:
-        sys.setswitchinterval(0.005)
-        pool.threads(2)
-        assert sys.getswitchinterval() == pytest.approx(0.005)
-        pool.quick_switching()
-        assert sys.getswitchinterval() == pytest.approx(pool.SWITCH_INTERVAL)
-    finally:
-        sys.setswitchinterval(before)
-
-
-def test_settings_of_the_allocator_can_be_made_again():
-    pool.keep_memory()
-    pool.keep_memory()
-    assert pool.cores() >= 1

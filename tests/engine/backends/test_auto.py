@@ -27,16 +27,6 @@ def test_auto_is_compiled_for_chains_on_a_cpu(caplog):
 
 
 @pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
-def test_the_first_step_is_that_of_the_choice():
-    """The comparison with autograd leaves state and streams alone."""
-    population, expected = chosen("mnist_cnn")[1], apart("mnist_cnn", 6, "compiled")
-    expected.gradients(batch("mnist_cnn", 6))
-    assert torch.equal(population.G, expected.G)
-    for key, value in population.state_dict().items():
-        assert torch.equal(value, expected.state_dict()[key])
-
-
-@pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
 @pytest.mark.parametrize(
     ("poison", "reason"),
     [
@@ -86,10 +76,6 @@ class Fails(torch.nn.Module):
         return x * float(x.detach().sum())
 
 
-def test_auto_is_threads_for_few_workers_on_a_cpu():
-    assert Population(tanh(), 2, seed=0).backend == "threads"
-
-
 def test_auto_is_vmap_for_many_small_models_on_a_cpu():
     population = stepped(tanh(), auto.LEAST_WORKERS)
     assert population.backend == "vmap"
@@ -126,18 +112,6 @@ def test_auto_is_threads_where_vmap_fails_or_disagrees(monkeypatch, caplog):
     assert stepped(tanh(), auto.LEAST_WORKERS).backend == "threads"
     assert all(line.startswith("backend: auto skips 'vmap': ") for line in caplog.messages)
     assert len(caplog.messages) == 2
-
-
-def test_auto_is_threads_where_vmap_takes_workers_in_turn(caplog):
-    class Slow(torch.nn.Module):
-        def forward(self, x):
-            one = torch.ones(len(x), 1, dtype=torch.long)
-            four = torch.full((len(x),), 1)
-            logits = x.log_softmax(-1)[None]
-            return x + torch.nn.functional.ctc_loss(logits, one, four, four)
-
-    assert stepped(tanh(layer=Slow), auto.LEAST_WORKERS).backend == "threads"
-    assert "performance drop" in caplog.text
 
 
 def test_the_choice_leaves_state_and_streams_alone():
@@ -188,24 +162,3 @@ def test_the_choice_skips_what_fails_or_disagrees(monkeypatch, caplog, error):
     assert [message.split(": ")[:2] for message in caplog.messages] == [
         ["backend", f"auto skips {name!r}"] for name in names[1:]
     ]
-
-
-def test_the_choice_fails_if_the_first_does(monkeypatch):
-    def fails(workers):
-        raise RuntimeError("out of memory")
-
-    monkeypatch.setitem(BACKENDS, "fails", fails)
-    population = Population("linear", 2, seed=0, backend="loop")
-    with pytest.raises(RuntimeError, match="out of memory"):
-        fastest(population, batch("linear", 2), ("fails", "loop"))
-
-
-def test_inputs_may_be_tokens():
-    def build(generator):
-        return torch.nn.Sequential(torch.nn.Embedding(5, 3), torch.nn.Flatten())
-
-    model = Model(build, input_shape=(1,), task="regression")
-    population = Population(model, 2, seed=0, backend="loop")
-    tokens = torch.arange(8).reshape(2, 4, 1) % 5
-    batches = Stacked(tokens, torch.zeros(2, 4, 3))
-    assert fastest(population, batches, ("loop", "vmap"), steps=1) in ("loop", "vmap")

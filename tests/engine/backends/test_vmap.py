@@ -5,7 +5,9 @@ from conftest import apart, batch
 from ngo.models.model import MODELS
 
 
-@pytest.mark.parametrize("model", sorted(MODELS))
+@pytest.mark.parametrize(
+    "model", sorted(set(MODELS) - {"mnist_vae_20", "gpt_char", "cifar100_cnn"})
+)
 def test_vmap_equals_the_loop(model):
     """With the same dropout masks and codes, and the same running means of normalization.
 
