@@ -8,7 +8,7 @@ INSTALLED := $(if $(CONDA),,.venv/installed)
 BIN := $(PLACE)/bin
 SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local
 
-.PHONY: demo laptop paper calibration calibration-page register report provenance archive campaign-archive restore figures-from-metrics pages setup cluster test test-slow test-workflow test-torture test-hostile test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board verdicts-page tinyimagenet-page docs clean
+.PHONY: demo laptop paper calibration register report provenance archive campaign-archive restore figures-from-metrics pages setup cluster test test-slow test-workflow test-torture test-hostile test-slurm verify-shipped release-check frameworks check format lock notebooks results-page play board tinyimagenet-page docs clean
 
 demo: setup ## Every table and figure on scikit-learn's digits, offline: 2 minutes on 2 cores
 	$(SNAKEMAKE) --configfile config/demo.yaml
@@ -186,9 +186,6 @@ play: setup ## docs/play.html, the playground of consensus
 board: setup ## docs/board.md, docs/board.html and their tables, from the shipped archives: 1 minute
 	$(BIN)/python tools/board.py
 
-calibration-page: setup ## docs/calibration.md from the results of make calibration
-	$(BIN)/python tools/calibration_page.py
-
 tinyimagenet-page: setup ## docs/tinyimagenet.md: Table 1 on the TinyImageNet that is here; half an hour on 2 cores
 	$(SNAKEMAKE) table1 --configfile config/tinyimagenet.yaml
 	{ printf '# TinyImageNet\n\nTable 1 for part of an epoch, by `make tinyimagenet-page`. All cells train from end to end, none to a result:\n'; \
@@ -196,9 +193,6 @@ tinyimagenet-page: setup ## docs/tinyimagenet.md: Table 1 on the TinyImageNet th
 
 register: setup ## The dates of new and changed claims in their *.registered.yaml; commit them before the runs
 	for claims in config/reference/claims.yaml papers/*/claims.yaml; do $(BIN)/verdicts register $$claims || exit 1; done
-
-verdicts-page: setup ## docs/verdicts.md, with the error rates of verdicts by simulation: 10 minutes
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/verdicts_page.py
 
 clean: ## Remove all produced files, except the shipped archives in results/archive
 	rm -rf $(filter-out results/archive/,$(wildcard results/*/)) results/*-metrics.tar logs .snakemake

@@ -5,8 +5,8 @@ from click.testing import CliRunner
 from conftest import REPOSITORY
 from made_up_board import BOARD, CELLS
 
-FILES = ["src/ngo/report/tables/papers.csv", "src/ngo/report/tables/claims.csv",
-         "src/ngo/report/tables/matrix.csv", "docs/board.md", "docs/board.html"]  # fmt: skip
+FILES = ["docs/board/papers.csv", "docs/board/claims.csv",
+         "docs/board/matrix.csv", "docs/board.md", "docs/board.html"]  # fmt: skip
 
 
 @pytest.fixture

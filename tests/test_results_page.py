@@ -78,7 +78,7 @@ def test_documents_and_images_are_written_and_are_the_same_each_time(tool, repos
     told = read_shipped(repository / SHIPPED)
     assert told.answers["Is the theorem true?"].startswith("No: by the printed T* in only 204")
     assert "later" not in told.verdicts
-    assert told.verdicts["order"] == ("holds", "4.12 points")
+    assert told.verdicts["order"] == ["holds", "4.12 points"]
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/results.md"])
@@ -96,32 +96,10 @@ def test_a_stale_document_fails_the_check_without_results_too(tool, repository, 
     assert f"{name} is out of date; run make results-page." in answer.output
 
 
-def test_shipped_verdicts_that_are_not_those_of_the_page_fail_the_check(tool, repository):
-    assert run(tool).exit_code == 0
-    path = repository / SHIPPED
-    path.write_text(path.read_text(encoding="utf-8").replace("4.12", "5.12"), encoding="utf-8")
-    answer = run(tool, "--check")
-    assert answer.exit_code == 1
-    assert "shipped.json does not have the verdicts of docs/results/claims.md" in answer.output
-
-
 def as_another_tier(tool, monkeypatch):
     """From here on, README.md shows another tier."""
     monkeypatch.setattr(tool, "FIRST", "laptop")
     monkeypatch.delitem(PAGES, "made-up")
-
-
-def test_a_tier_that_is_not_shipped_does_not_touch_the_documents(tool, repository, monkeypatch):
-    as_another_tier(tool, monkeypatch)
-    (repository / "results/archive/made-up-metrics.tar").unlink()
-    before = (repository / "README.md").read_bytes()
-    assert run(tool).exit_code == 0
-    assert (repository / "README.md").read_bytes() == before
-    assert not (repository / "docs/made-up.md").exists()
-    assert (repository / "results/made-up/docs/made-up.md").exists()
-    assert (repository / "results/made-up/docs/images/made-up/fig8.png").exists()
-    assert (repository / "results/made-up/docs/play.html").exists()  # which claims link to
-    assert not (repository / "docs/play.html").exists()
 
 
 def test_a_shipped_tier_has_a_page_of_its_own(tool, repository, monkeypatch):

@@ -15,7 +15,7 @@ def test_every_claim_that_fails_is_named_and_no_other():
     section = page.split(HEADING)[1].split("\n## ")[0]
     cells = re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE)[1:]
     named = [claim for cell in cells for claim in cell.split(", ")]
-    path = REPOSITORY / "src/ngo/report/tables/claims.csv"
+    path = REPOSITORY / "docs/board/claims.csv"
     with path.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["tier"] == "laptop"]
     failed = [

@@ -11,7 +11,7 @@ from ngo.common.files import write_text
 from ngo.common.registry import UserError
 from ngo.pipeline.shipped_board import shipped_board
 from ngo.report.board_pages import as_html, as_markdown
-from ngo.report.board_tables import TABLES, Board
+from ngo.report.board_tables import Board
 
 REPOSITORY = Path(__file__).parents[1]
 PAGES = {"docs/board.md": as_markdown, "docs/board.html": as_html}
@@ -24,25 +24,20 @@ def main(check: bool) -> None:
     try:
         written = files(shipped_board(REPOSITORY, click.echo))
         for name, content in written.items():
-            if check and not current(REPOSITORY / name, content):
-                sys.exit(f"{name} is out of date; run make board.")
+            path = REPOSITORY / name
             if not check:
-                write_text(REPOSITORY / name, content)
+                write_text(path, content)
                 click.echo(f"→ {name}")
+            elif not path.exists() or path.read_text(encoding="utf-8") != content:
+                sys.exit(f"{name} is out of date; run make board.")
     except UserError as error:
         sys.exit(f"board: {error}")
 
 
 def files(board: Board) -> dict[str, str]:
     """The content of all files of the board, by their paths in the repository."""
-    folder = TABLES.relative_to(Path(__file__).parents[1])
-    tables = {f"{folder.as_posix()}/{name}": each for name, each in board.files().items()}
+    tables = {f"docs/board/{name}": each for name, each in board.files().items()}
     return {**tables, **{name: render(board) for name, render in PAGES.items()}}
-
-
-def current(path: Path, content: str) -> bool:
-    """Whether a file has this content."""
-    return path.exists() and path.read_text(encoding="utf-8") == content
 
 
 if __name__ == "__main__":

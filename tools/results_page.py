@@ -7,7 +7,6 @@ another tier are written to docs/ in its folder of results.
 
 from __future__ import annotations
 
-import re
 import sys
 from contextlib import chdir
 from pathlib import Path
@@ -27,7 +26,7 @@ from ngo.pipeline.report_contents import report_contents
 from ngo.report.contents import Contents, text
 from ngo.report.play_page import play_page
 from ngo.report.results_markdown import for_readme, replaced, results_markdown, summary, summary_of
-from ngo.report.shipped import SHIPPED, as_shipped, read_shipped
+from ngo.report.shipped import SHIPPED, as_shipped
 from ngo.report.small_images import small_png
 
 REPOSITORY = Path(__file__).parents[1]
@@ -113,7 +112,7 @@ def write_images(contents: Contents, folder: Path) -> None:
 def stale(tier: str) -> str | int:
     """The first file that differs from what the results give; 0 if none does.
 
-    Without results, the summary in README.md and the shipped verdicts are compared with the pages.
+    Without results, the summary in README.md is compared with that of the page.
     """
     if (REPOSITORY / tier_folder(tier) / "tables/claims.csv").exists():
         with chdir(REPOSITORY):
@@ -124,21 +123,7 @@ def stale(tier: str) -> str | int:
     page, readme = (text(REPOSITORY / name) for name in ("docs/results.md", "README.md"))
     if summary_of(readme) != for_readme(summary_of(page), "results"):
         return "README.md does not have the summary of docs/results.md; run make results-page."
-    told, board = read_shipped(REPOSITORY / SHIPPED), text(REPOSITORY / "docs/results/claims.md")
-    if told.verdicts != measured(board):
-        return f"{SHIPPED} does not have the verdicts of docs/results/claims.md."
     return 0
-
-
-def measured(page: str) -> dict[str, tuple[str, str]]:
-    """The verdict and what was measured of each claim that was run, from the page of claims."""
-    run = page.partition("\n## Not run\n")[0]
-    lines = re.findall(r'^\| <a id="claim-.*$', run, flags=re.MULTILINE)
-    cells = [
-        [re.sub(r"\\(.)", r"\1", cell.strip()) for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        for line in lines
-    ]
-    return {each[0].partition("</a>")[2]: (each[3].partition(",")[0], each[5]) for each in cells}
 
 
 if __name__ == "__main__":

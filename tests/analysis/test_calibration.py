@@ -14,9 +14,7 @@ from ngo.analysis.calibration import (
     accuracies,
     candidates,
     cells_of,
-    centralized,
     each_cell,
-    jointly,
     nearest,
     ranking,
     rms,
@@ -182,19 +180,6 @@ def test_the_nearest_trial_of_each_cell():
     assert gaps["noniid"].to_numpy() == pytest.approx(np.full(7, 1.0))
 
 
-def test_one_trial_beside_the_three_graphs():
-    table = accuracies(trials(), TABLE1)
-    found = jointly(table, "gossip", "noniid")
-    assert set(found["gamma"]) == {0.1}  # γ = 0.2 has the ring alone
-    best = found.iloc[0]
-    assert (best["reading"], best["epochs"]) == ("consensus", 4)
-    assert best["distance"] == pytest.approx(1)
-    assert (best["paper_ring"], best["paper_random"]) == (62.30, 66.72)
-    assert best["random"] == pytest.approx(67.72)
-    assert found["distance"].tolist() == pytest.approx([1, 3, 17, 19])
-    assert jointly(table[table["topology"] != "random"], "gossip", "noniid").empty
-
-
 def test_distances_are_by_half():
     rows = candidates(accuracies(trials(), TABLE1))
     best = rows[(rows["gamma"] == 0.1) & (rows["reading"] == "consensus")]
@@ -213,17 +198,3 @@ def test_each_cell_beside_the_paper():
     assert row["candidate"] == pytest.approx(row["paper"] + 3)  # after 2 epochs, as the iid half
     assert row["nearest"] == pytest.approx(row["paper"] + 1)
     assert (row["epochs"], row["gamma"]) == (4, 0.1)
-
-
-def test_centralized_training_at_its_end():
-    rows = candidate(near_at_two) + trial(
-        (None, "centralized"), "iid", lambda epoch, seed: 70.0, epochs=4.0, lr_schedule="cosine"
-    )
-    rows += trial(
-        (None, "centralized"), "iid", lambda epoch, seed: 80.0, epochs=6.0, lr_schedule="cosine"
-    )
-    found = centralized(accuracies(pd.DataFrame(rows), TABLE1))
-    ends = found[found["half"] == "iid"].set_index(["lr_schedule", "epochs"])["measured"]
-    assert ends.to_dict() == pytest.approx(
-        {("constant", 4.0): 97.47 + 5, ("cosine", 4.0): 70.0, ("cosine", 6.0): 80.0}
-    )

@@ -44,7 +44,7 @@ def test_help_has_the_first_sentence_of_each_command_in_its_section(title):
     "words",
     [
         *("--help", "train --help", "train --p 2", "aggregate --help", "notebook --help"),
-        *("methods -h", "methods", "advise --workers 8"),
+        *("methods -h", "methods"),
     ],
 )
 def test_help_and_mistakes_import_nothing_heavy(words):

@@ -1,7 +1,9 @@
 import json
 
+import pytest
 from command_line import ngo
 
+from ngo.cli import methods_command
 from ngo.gossip.parts import REGISTRIES
 
 
@@ -20,7 +22,16 @@ def test_all_parts_are_listed():
     words = " ".join(text.split())
     assert "D² (Tang et al. 2018): gossip with a correction" in words
     assert "[the paper, Figure 1] Reads gamma, gamma_decay, v_threshold." in words
-    assert max(map(len, text.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("columns", [50, 80, 120])
+def test_it_fits_the_terminal_and_no_word_is_broken(monkeypatch, columns):
+    words = set(ngo("methods").replace(";", " ").split())
+    monkeypatch.setattr(methods_command, "_columns", lambda: columns)
+    text = ngo("methods")
+    assert max(map(len, text.splitlines())) <= columns
+    left = words - set(text.replace(";", " ").split())
+    assert all(set(word) == {"-"} for word in left)  # the rule of the table
 
 
 def test_a_row_says_what_goes_with_a_method():

@@ -20,10 +20,9 @@ from ngo.figures.pages import page
 from ngo.figures.tables import as_markdown
 from ngo.pipeline.archives.claim_basis import bases
 from ngo.pipeline.config_files import read_config
-from ngo.pipeline.paper import paper_of
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import plan
-from ngo.pipeline.report_contents import older, present_findings, report_contents
+from ngo.pipeline.report_contents import older, report_contents
 from ngo.report.html_page import html_page
 from ngo.report.results_markdown import results_markdown
 from ngo.report.shipped import SHIPPED, as_shipped
@@ -213,12 +212,6 @@ def test_what_is_absent_is_one_line(root, tmp_path, monkeypatch):
         report_contents(CONFIGS)
 
 
-def test_the_page_tells_of_the_paper_of_the_config(made, root, monkeypatch):
-    assert made.paper["title"].startswith("Finite-Time Consensus Learning")
-    assert made.paper["title"] in html_page(made)
-    assert made.paper["authors"] in joined(made)
-
-
 def test_the_shipped_campaign_is_told_on_the_pages_of_other_tiers(root, made, tmp_path):
     assert made.shipped is None
     with chdir(shutil.copytree(root, tmp_path / "copy")):
@@ -230,22 +223,6 @@ def test_the_shipped_campaign_is_told_on_the_pages_of_other_tiers(root, made, tm
         SHIPPED.write_text(as_shipped(replace(made, tier="laptop")), encoding="utf-8")
         Path("archive.json").write_text("{}")  # the page of an archive has nothing else
         assert report_contents(CONFIGS).shipped is None
-
-
-def test_the_present_findings_are_those_of_the_papers_folder_in_the_repository(
-    monkeypatch, tmp_path
-):
-    expected = {
-        "ngo": REPOSITORY / "config/reference/findings.yaml",
-        "beyond": REPOSITORY / "papers/beyond/findings.yaml",
-        "d2": REPOSITORY / "papers/d2/findings.yaml",
-    }
-    for tier, path in expected.items():
-        assert present_findings(paper_of({"tier": tier})) == path
-    without = tmp_path / "config.yaml"
-    without.write_text("tier: own\n")
-    monkeypatch.setattr("ngo.pipeline.report_contents.config_of", lambda name: without)
-    assert present_findings(paper_of({"tier": "d2"})) is None
 
 
 def test_an_archive_that_is_marked_names_what_made_it(tmp_path):

@@ -1,14 +1,9 @@
 """Answers: a first word that follows from the verdicts, and the numbers of the rows."""
 
-from dataclasses import replace
-
 import pytest
-from conftest import REPOSITORY
 from made_up_page import EMPTY, row
 
 from ngo.report.answers import KINDS, answer, finding, first_word
-from ngo.report.findings import read_findings
-from verdicts.counts import counts
 from verdicts.statistics.judgement import NOT_RUN, OVER_UNIVERSES, VERDICTS
 from verdicts.statistics.multiverse import Multiverse
 
@@ -70,34 +65,11 @@ def test_claims_that_disagree_are_told_by_what_they_say():
     )
 
 
-def test_a_word_that_says_it_is_not_said_twice():
-    assert answered(row("A"), row("B", **UNDECIDED)).sentence == (
-        "Yes, where decided: on A by 4.12 points [2.25, 6]; undecided on B, 0.25 points [−1, 1.5]."
-    )
-    assert answered(row("B", **UNDECIDED)).sentence == "Undecided: on B, 0.25 points [−1, 1.5]."
-    for rows, heads in (
-        ([row("A"), row("B", **UNDECIDED)], ["Yes:", "Undecided:"]),
-        ([row("A"), row("B")], [""]),
-        ([row("A", **UNDECIDED)], [""]),
-    ):
-        assert [head for head, _ in answered(*rows).lines] == heads
-
-
 def test_what_is_left_out_is_named():
     rows = [row("A"), row("B", mark="trivial"), row("C", **ABSENT), row("D", **ABSENT)]
     found = answer("Is it so?", {name: f"on {name}" for name in "ABCDE"}, by_id(rows))
     assert found.sentence == "Yes: on A by 4.12 points [2.25, 6]."
     assert found.left_out == "Not run: on C; on D. By construction: on B (trivial)."
-
-
-def test_an_alternative_reading_is_told_like_the_others_and_named_as_it_is_counted():
-    """A page may count 0 claims that hold next to a yes: the answer says what is counted apart."""
-    found = answered(row("A"), row("B", mark="alternative"))
-    assert [part.row.claim for part in found.parts] == ["A", "B"]
-    assert [part.label for part in found.parts] == ["on A", "on B (alternative)"]
-    assert found.left_out == ""
-    rows = [part.row for part in found.parts if not part.label.endswith("(alternative)")]
-    assert counts(rows)["holds"] == counts(part.row for part in found.parts)["holds"] == 1
 
 
 def test_universes_and_single_settings_have_two_words_where_these_differ():
@@ -175,41 +147,3 @@ def test_a_claim_over_universes_has_its_share_and_its_rule():
         ", no difference beyond the margin in 95 % of 200 universes"
     )
     assert finding(over_universes("not run", count=0)) == ""
-
-
-def test_questions_rest_on_the_universes_where_they_were_judged():
-    """Claims over universes come first in the file, and in the sentence."""
-    listed = read_findings(REPOSITORY / "config/reference/findings.yaml")["questions"]
-    over = {each["asks"]: [name.startswith("u-") for name in each["claims"]] for each in listed}
-    assert all(places == sorted(places, reverse=True) for places in over.values())
-    assert sum(places[0] for places in over.values()) == 6
-
-
-@pytest.mark.parametrize(
-    ("verdict", "sentence"),
-    [
-        ("robust", "Yes: OVER in 70 % of 200 universes [63, 76]; HERE."),
-        ("depends", "At the settings of the runs yes; over others it depends: it depends OVER in "
-         "70 % of 200 universes [63, 76], the other way in 95 % (it holds where γ ≤ 0.3, which is "
-         "right in 88 %); yes HERE."),
-        ("reversed", "At the settings of the runs yes; over others no: yes HERE; no OVER, the "
-         "other way in 95 % of 200 universes."),
-        ("no effect", "At the settings of the runs yes; over others no: yes HERE; no OVER, no "
-         "difference beyond the margin in 95 % of 200 universes."),
-        ("undecided", "At the settings of the runs yes; over others undecided: yes HERE; undecided "
-         "OVER, as claimed in 70 % of 200 universes [63, 76], the other way in 95 % (of the "
-         "variance, γ explains 50 %)."),
-        (NOT_RUN, "Yes: HERE."),
-    ],
-)  # fmt: skip
-def test_the_answer_to_a_question_by_the_verdict_over_universes(verdict, sentence):
-    question = read_findings(REPOSITORY / "config/reference/findings.yaml")["questions"][1]
-    values = {"rule": "γ ≤ 0.3" if verdict == "depends" else "", "reversed": 190, "within": 190}
-    over = replace(over_universes(verdict, **values), claim="u-tuned")
-    rows = [over, row("54-mnist-noniid")]
-    found = answer(question["asks"], question["claims"], by_id(rows))
-    here = "on non-iid MNIST by 4.12 points [2.25, 6]"
-    said = sentence.replace("OVER", question["claims"]["u-tuned"]).replace("HERE", here)
-    assert found.sentence == said
-    absent = f"Not run: {question['claims']['u-tuned']}." if verdict == NOT_RUN else ""
-    assert found.left_out == absent

@@ -3,15 +3,12 @@
 import json
 
 import pytest
-from conftest import REPOSITORY
 from made_up_page import EMPTY, FINDINGS, ROWS, row
 
 import ngo.analysis  # noqa: F401 (registers the quantities that claims name)
 from ngo.common.registry import UserError
 from ngo.report.findings import findings, read_findings, sentence
 from verdicts.statistics.judgement import VERDICTS
-
-LISTED = read_findings(REPOSITORY / "config/reference/findings.yaml")
 
 
 @pytest.fixture
@@ -26,18 +23,6 @@ def test_claims_are_told_by_topic_and_absent_ones_left_out(found):
     assert found.topics[1].absent == (("no rows with dataset = 'cifar10'", (ROWS[3],)),)
     asked = {each.question: [part.row.claim for part in each.parts] for each in found.answers}
     assert asked == {"Is it better?": ["order", "same"], "Is the theorem true?": ["15"]}
-    assert not found.later
-
-
-def test_a_file_from_before_there_were_questions_has_the_present_ones(tmp_path):
-    (tmp_path / "old.yaml").write_text("{first: [order], figure: fig8, topics: []}")
-    (tmp_path / "new.yaml").write_text(FINDINGS)
-    assert findings(ROWS, tmp_path / "old.yaml").answers == ()
-    found = findings(ROWS, tmp_path / "old.yaml", tmp_path / "new.yaml")
-    assert [each.word for each in found.answers] == ["Partly", "No"]
-    assert found.later
-    assert not findings(ROWS, tmp_path / "new.yaml", tmp_path / "old.yaml").later
-    assert not findings([row("x")], tmp_path / "old.yaml", tmp_path / "new.yaml").later
 
 
 def test_without_a_file_all_claims_are_told_under_one_heading():
@@ -49,14 +34,6 @@ def test_without_a_file_all_claims_are_told_under_one_heading():
     assert (found.answers, found.figure, found.title) == ((), "", "")
 
 
-def test_verdicts_are_counted_by_topic(found):
-    counted = [
-        {verdict: number for verdict, number in topic.counted.items() if number}
-        for topic in found.topics
-    ]
-    assert counted == [{"holds": 1, "equivalent": 1}, {"fails": 1, "not run": 1}]
-
-
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_a_sentence_has_the_words_of_its_verdict_only(verdict):
     words = {name: sentence(row("a", verdict=name)).verdict for name in VERDICTS}
@@ -64,11 +41,6 @@ def test_a_sentence_has_the_words_of_its_verdict_only(verdict):
     told = sentence(row("a", verdict=verdict, reason="the reason"))
     for other in VERDICTS:
         assert (words[other] in f"{told.verdict}; {told.found}") == (other == verdict)
-
-
-def test_a_sentence_says_that_a_real_effect_is_below_the_margin():
-    told = sentence(row("a", below_margin=True))
-    assert told.verdict == "holds, and the effect is smaller than the margin"
 
 
 def test_numbers_are_the_rows(found):
@@ -81,16 +53,6 @@ def test_numbers_are_the_rows(found):
     assert sentence(ROWS[2]).found == "met in 204 of 400 cases; not in ring"
     assert sentence(ROWS[3]).found == "no rows with dataset = 'cifar10'"
     assert sentence(row("a", **EMPTY)).found == ""
-
-
-def test_topics_say_what_is_compared_and_not_how_it_came_out():
-    for topic in LISTED["topics"]:
-        assert set(topic) == {"title", "about", "claims"}
-        assert not {"holds", "fails", "equivalent"} & set(topic["about"].split())
-    for question in LISTED["questions"]:
-        assert question["asks"].endswith("?")
-        for label in question["claims"].values():
-            assert not {"yes", "no", "not", "holds", "fails"} & set(label.split())
 
 
 @pytest.mark.parametrize(
@@ -115,15 +77,6 @@ def test_a_mistake_in_a_file_of_findings_is_one_line(tmp_path, text, message):
     with pytest.raises(UserError, match=message) as told:
         findings(ROWS, tmp_path / "findings.yaml")
     assert "\n" not in str(told.value)
-
-
-def test_a_claim_has_a_setting_to_play_from_its_own_file_or_the_present_one(tmp_path):
-    setting = "graph=ring&n=2&p=0.5"
-    (tmp_path / "old.yaml").write_text(FINDINGS)
-    (tmp_path / "new.yaml").write_text(f"{FINDINGS}\nplay: {{'15': {setting}, other: n=3}}\n")
-    assert findings(ROWS, tmp_path / "old.yaml").play == {}
-    assert findings(ROWS, tmp_path / "new.yaml").play == {"15": setting}
-    assert findings(ROWS, tmp_path / "old.yaml", tmp_path / "new.yaml").play == {"15": setting}
 
 
 @pytest.mark.parametrize("setting", ["", "n", "n=3)", "n=<b>", "../x#n=3", "n=3&", "n=3\n"])

@@ -24,11 +24,6 @@ def test_facts_of_runs_that_differ_have_numbers_of_runs():
     assert dict(provenance([RECORD | {"processor": "x"}], []))["Processor"] == "x"
 
 
-def test_the_order_of_records_is_of_no_account():
-    records = [RECORD, OTHER, RECORD | {"device": "cuda"}]
-    assert provenance(records, []) == provenance(records[::-1], [])
-
-
 def test_no_runs():
     facts = dict(provenance([], []))
     assert (facts["Runs"], facts["Source revision"], facts["Seeds"]) == (

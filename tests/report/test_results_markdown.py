@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 from made_up_page import ROWS, contents
 
-from ngo.report.findings import LATER, findings
+from ngo.report.findings import findings
 from ngo.report.results_markdown import (
     ANSWER,
     BEGIN,
     END,
-    escaped,
     for_readme,
     replaced,
     results_markdown,
@@ -46,7 +45,6 @@ def test_the_first_page_opens_with_the_answers_and_is_the_same_each_time(made):
         "- Is the theorem true? **No.**",
     ]
     assert page.splitlines()[11].startswith("  - [by the printed T\\*](own/claims.md#")
-    assert LATER not in page
     assert "Of 5 claims, 1 holds, 1 fails" in page
     assert "`make paper PAPER=own` makes these" in page
     assert "[assumed.md](assumed.md)" in page
@@ -75,28 +73,6 @@ def test_every_claim_and_every_artefact_is_on_a_page_and_links_resolve(made):
     assert "![Figure 8: V](../images/own/fig8.png)" in figures
     assert "| ring <4>" in figures
     assert "- Source revision: abc\\|def" in figures
-
-
-def test_topics_are_counted_by_verdict(made):
-    found = pages(made)["own.md"].split("## Verdicts by topic\n\n")[1]
-    rows = [re.split(r" *\| *", line)[1:-1] for line in found.split("\n\n")[0].splitlines()]
-    used = [verdict for verdict, count in made.findings.counted.items() if count]
-    assert rows[0] == ["Topic", *used]
-    assert [dict(zip(used, map(int, row[1:]), strict=True)) for row in rows[2:]] == [
-        {verdict: topic.counted[verdict] for verdict in used} for topic in made.findings.topics
-    ]
-
-
-def test_claims_that_were_not_run_share_a_line_for_each_reason_and_are_last(made):
-    page = pages(made)["own/claims.md"]
-    line = (
-        "- Not run, no rows with dataset = 'cifar10': Statement of later [`later`](#claim-later).\n"
-    )
-    assert line in page
-    assert page.index('<a id="claim-open">') < page.index("## Not run")
-    assert page.index("## Not run") < page.index('<a id="claim-later">')
-    run = [row for row in ROWS if row.verdict != "not run"]
-    assert "## Not run" not in pages(replace(made, rows=run))["own/claims.md"]
 
 
 def test_numbers_are_the_tables(made):
@@ -140,16 +116,6 @@ def test_for_the_readme_an_answer_has_the_first_claim_of_each_kind_and_none_that
     )
 
 
-def test_a_tier_without_the_figure_has_a_summary_without_it(made):
-    shown = [entry for entry in made.shown if made.findings.figure not in entry.names]
-    assert len(shown) == len(made.shown) - 1
-    assert "![" not in summary(replace(made, shown=shown), "own")
-
-
-def test_questions_of_a_later_file_say_so(made):
-    assert LATER in summary(replace(made, findings=replace(made.findings, later=True)), "own")
-
-
 def test_a_summary_is_replaced_in_a_document_and_found_there(made):
     block = summary(made, "own")
     document = f"before\n{BEGIN}\nold \\1\n{END}\nafter\n"
@@ -159,10 +125,6 @@ def test_a_summary_is_replaced_in_a_document_and_found_there(made):
     assert replaced(new, block) == new
     assert replaced("no markers", block) == "no markers"
     assert summary_of("no markers") == ""
-
-
-def test_plain_text_has_no_meaning_in_markdown():
-    assert escaped("T* | <a> [b] S_T `c`") == r"T\* \| \<a\> \[b\] S\_T \`c\`"
 
 
 def test_texts_of_findings_and_records_have_no_html_and_no_lines_of_their_own(made):

@@ -17,7 +17,6 @@ import pandas as pd
 from ngo.analysis.apart import CELL
 from ngo.analysis.criteria import ACCURACY
 from ngo.analysis.published import published_for
-from ngo.analysis.row_order import TOPOLOGY_ORDER
 from ngo.analysis.seed_means import check_apart
 
 TRAINING = ("lr", "batch_size", "local_rule", "momentum", "lr_schedule", "augmentation")
@@ -168,46 +167,6 @@ def each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
     columns = [*by, "paper", "candidate", "std", "seeds", "nearest"]
     both = both.sort_values(["dataset", "half", "_cell"], ignore_index=True)
     return both[[*columns, *VALUES, "reading", "epochs"]]
-
-
-def centralized(table: pd.DataFrame) -> pd.DataFrame:
-    """Centralized training at the end: a row for each way of training, its length and half.
-
-    Columns: ``dataset``, ``TRAINING``, ``half``, ``epochs``, ``measured``, ``paper``; of a constant
-    learning rate, the longest trial.
-    """
-    by = ["dataset", *TRAINING, "half"]
-    rows = table[(table["method"] == "centralized") & (table["reading"] == "consensus")]
-    rows = rows.sort_values("epochs", kind="stable")
-    shorter = rows.duplicated(by, keep="last") & (rows["lr_schedule"] == "constant")
-    rows = rows[~shorter].sort_values(["dataset", "half"], kind="stable")
-    return rows[[*by, "epochs", "measured", "paper"]].reset_index(drop=True)
-
-
-def jointly(table: pd.DataFrame, method: str, half: str) -> pd.DataFrame:
-    """How near one trial comes to a method's cells on all three graphs at once.
-
-    A row for each trial that has them all, the nearest of its data set first. Columns: ``dataset``,
-    ``VALUES``, ``reading``, ``epochs``, ``distance`` (in points), and by topology ``ring``,
-    ``random`` and ``complete`` (measured), and with ``paper_`` before (published).
-    """
-    rows = table[(table["method"] == method) & (table["half"] == half)]
-    by = ["dataset", *VALUES, "reading", "epochs"]
-    found = []
-    for _, trial in rows.groupby(by, dropna=False, sort=False):
-        cells = trial.set_index("topology")
-        if set(cells.index) == set(TOPOLOGY_ORDER):
-            found.append(
-                {
-                    **trial.iloc[0][by],
-                    "distance": rms(cells["measured"] - cells["paper"]),
-                    **cells["measured"],
-                    **cells["paper"].add_prefix("paper_"),
-                }
-            )
-    printed = [f"paper_{name}" for name in TOPOLOGY_ORDER]
-    ordered = pd.DataFrame(found, columns=[*by, "distance", *TOPOLOGY_ORDER, *printed])
-    return ordered.dropna(subset="distance").sort_values(["dataset", "distance"], ignore_index=True)
 
 
 def rms(gaps: Iterable[float]) -> float:

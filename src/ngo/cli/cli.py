@@ -21,9 +21,6 @@ SECTIONS = {
         "describe": "ngo.cli.describe_command",
         "partition": "ngo.cli.partition_command",
     },
-    "Compare": {
-        "advise": "ngo.cli.advise_command",
-    },
     "Archive": {
         "archive": "ngo.cli.archive_command",
         "rebuild": "ngo.cli.archive_command",

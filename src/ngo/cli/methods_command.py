@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
+from shutil import get_terminal_size
+from textwrap import fill
 
 import click
 
@@ -50,6 +52,10 @@ NOTES = {
 }
 
 WIDTH = 100
+"""Of lines of text, …"""
+
+TABLE_WIDTH = 120
+"""… and of the table of methods, which a narrower terminal shows as text."""
 
 # Fields that all decentralized methods read, or whose values or use the table of methods shows.
 IN_TABLE = ("topology", "coupling", "compression", *DECENTRALIZED, *ATTACKED)
@@ -82,14 +88,27 @@ def methods(as_json: bool) -> None:
     click.echo(_table(found["method"]))
 
 
-def _listed(kind: str, found: Iterable[Part]) -> str:
+def _listed(kind: str, found: Sequence[Part]) -> str:
     shrinking = (name for name, each in sorted(LOCAL_RULES.items()) if each.decoupled_decay)
-    formatter = click.HelpFormatter(width=WIDTH)
-    with formatter.section(f"{TITLES[kind]} (--{kind.replace('_', '-')})"):
-        formatter.write_text(NOTES[kind].format(", ".join(shrinking)))
-        formatter.write_paragraph()
-        formatter.write_dl([(part.name, _about(part)) for part in found])
-    return formatter.getvalue()
+    title = f"{TITLES[kind]} (--{kind.replace('_', '-')}):"
+    notes = _wrapped(NOTES[kind].format(", ".join(shrinking)), "  ", "  ")
+    width = max(len(part.name) for part in found)
+    each = [
+        _wrapped(_about(part), f"  {part.name:<{width}}  ", " " * (width + 4)) for part in found
+    ]
+    return "\n".join([title, notes, "", *each, ""])
+
+
+def _columns() -> int:
+    """The width of the terminal; that of the whole table where there is none."""
+    return get_terminal_size((TABLE_WIDTH, 0)).columns
+
+
+def _wrapped(text: str, first: str, others: str) -> str:
+    """Lines that fit the terminal, broken at spaces."""
+    width = min(WIDTH, _columns())
+    whole = {"break_on_hyphens": False, "break_long_words": False}
+    return fill(text, width, initial_indent=first, subsequent_indent=others, **whole)
 
 
 def _about(part: Part) -> str:
@@ -134,8 +153,12 @@ def _table(found: Sequence[MethodPart]) -> str:
         "failures: links may fail, and workers may be away (--link-failure, --absence). "
         f"Where they may not: {'; '.join(reasons)}.",
     )
-    text = "\n".join(click.wrap_text(each, WIDTH, "", "  ") for each in meanings)
-    return f"{tabulate(rows, headers='keys')}\n\n{text}"
+    text = "\n".join(_wrapped(each, "", "  ") for each in meanings)
+    table = tabulate(rows, headers="keys")
+    if _columns() < TABLE_WIDTH:
+        told = ("; ".join(f"{name} {value}" for name, value in row.items()) for row in rows)
+        table = "\n".join(_wrapped(each, "", "  ") for each in told)
+    return f"{table}\n\n{text}"
 
 
 def _asynchronous(method: MethodPart) -> str:

@@ -32,7 +32,6 @@ TAKEN = (
     *("plugins", "resources", "seeds", "defaults", "settings", "training", "partitions"),
     *("artefacts", "restore", "verify", "methods", "describe", "only", "network"),
     *("findings", "fields", "schema", "paper", "first_seed", "universes"),
-    "advise",
 )
 
 # The largest product of options that together decide the memory of a measurement.

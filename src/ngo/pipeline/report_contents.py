@@ -12,7 +12,6 @@ from ngo.figures.declaration import Declared
 from ngo.pipeline.archives.archive import ABOUT, OLDER
 from ngo.pipeline.archives.claim_basis import bases
 from ngo.pipeline.config_files import place, read_config
-from ngo.pipeline.paper import REPOSITORY, Paper, config_of
 from ngo.pipeline.places import CLAIMS, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
 from ngo.report.contents import Contents, Shown, text
@@ -43,30 +42,20 @@ def report_contents(configs: Sequence[Path]) -> Contents:
     registration = read_registration(registration_path(planned.claims))
     first = _first_runs(planned, trained)
     rows = with_standing(rows, planned.ledger, registration, first, planned.tier)
-    # Questions and shipped verdicts go by the ids of the paper's claims.
-    present = present_findings(planned.paper) if planned.findings else None
     contents = Contents(
         tier=planned.tier,
         paper=asdict(planned.paper),
         rows=rows,
-        findings=findings(rows, planned.findings, present),
+        findings=findings(rows, planned.findings),
         shown=shown,
         ledger=CLAIMS,
         assumptions=folder / "tables/assumptions",
-        shipped=shipped(planned.tier, planned.paper.name) if present else None,
+        shipped=shipped(planned.tier, planned.paper.name) if planned.findings else None,
         older=older(Path(ABOUT)),
         provenance=provenance(trained, map(place, configs), planned.plugins),
     )
     contents.check()
     return contents
-
-
-def present_findings(paper: Paper) -> Path | None:
-    """The file of findings of a paper's folder in the repository; None if it has none."""
-    if not paper.name:
-        return None
-    name = read_config([REPOSITORY / config_of(paper.name)]).get("findings")
-    return REPOSITORY / name if name else None
 
 
 def shipped(tier: str, paper: str) -> Shipped | None:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ngo.pipeline.archives.archive import OLDER, Archive, content_of, read_archive, sha256
 from ngo.pipeline.archives.archive_plan import archived_plan
@@ -49,7 +49,17 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
         path = shipped[tier]
         archive = read_archive(path)
         with archived_plan(archive, trusted=False, tell=tell) as planned:
-            papers.append(_paper(planned, archive, path.relative_to(root)))
+            papers.append(
+                _paper(
+                    planned.tier,
+                    planned.paper,
+                    page=page_of(planned.tier),
+                    archive=path.relative_to(root).as_posix(),
+                    sha256=sha256(content_of(Path(archive.path))),
+                    runs=len(planned.shown_runs),
+                    older=OLDER in archive.about,
+                )
+            )
             claims += claims_of(planned, archive)
             if planned.tier == SETTINGS and MATRIX in planned.artefacts:
                 cells += cells_of(matrix_of(planned, archive))
@@ -64,34 +74,12 @@ def not_run(root: Path, known: Iterable[str]) -> list[BoardPaper]:
     for path in sorted((root / PAPERS).glob(f"*/{CONFIG.name}")):
         config = read_config([path])
         if config["tier"] not in known:
-            found.append(_entry(config["tier"], Paper(**config["paper"]), runs=0))
+            found.append(_paper(config["tier"], Paper(**config["paper"])))
     return found
 
 
-def _paper(planned: Plan, archive: Archive, path: Path) -> BoardPaper:
-    return _entry(
-        planned.tier,
-        planned.paper,
-        page=page_of(planned.tier),
-        archive=path.as_posix(),
-        sha256=sha256(content_of(Path(archive.path))),
-        runs=len(planned.shown_runs),
-        older=OLDER in archive.about,
-    )
-
-
-def _entry(
-    tier: str,
-    paper: Paper,
-    *,
-    runs: int,
-    page: str = "",
-    archive: str = "",
-    sha256: str = "",
-    older: bool = False,
-) -> BoardPaper:
-    said = (paper.title, paper.authors, paper.address, paper.claim)
-    return BoardPaper(tier, *said, page, archive, sha256, runs, older)
+def _paper(tier: str, paper: Paper, **run: Any) -> BoardPaper:
+    return BoardPaper(tier, paper.title, paper.authors, paper.address, paper.claim, **run)
 
 
 def claims_of(planned: Plan, archive: Archive) -> list[BoardClaim]:

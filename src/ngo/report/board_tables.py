@@ -1,9 +1,7 @@
 """The board: all papers, all claims with their verdicts, and the methods in each setting, as CSV.
 
 ``make board`` writes the three tables from the shipped archives. The pages of the board are made
-from them, and ``ngo advise`` reads the last. Texts are printed as on the papers' own pages.
-
-Light: it imports neither torch nor pandas.
+from them. Texts are printed as on the papers' own pages.
 """
 
 from __future__ import annotations
@@ -14,13 +12,8 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TypeVar
 
-from ngo.common.registry import UserError
 from verdicts.claims.claim import MARKS
-
-TABLES = Path(__file__).with_name("tables")
-"""The folder of the tables, which an installed package has too."""
 
 NOT_MEASURED = "not measured"
 
@@ -36,14 +29,14 @@ class BoardPaper:
     """Where it can be read; empty if it is nowhere online."""
     claim: str
     """What it claims, in a sentence."""
-    page: str
+    page: str = ""
     """The name of its page in docs/; empty if it was not run."""
-    archive: str
+    archive: str = ""
     """The path of its archive in the repository; empty if it was not run."""
-    sha256: str
+    sha256: str = ""
     """That of the archive."""
-    runs: int
-    older: bool
+    runs: int = 0
+    older: bool = False
     """Whether the archive is marked as made by an earlier revision of the code."""
 
 
@@ -143,15 +136,11 @@ class BoardCell:
         """The method with its best values: ``NGO (p = 0.9)``."""
         return f"{self.method} ({self.chosen})" if self.chosen else self.method
 
-    def holds(self, condition: str) -> bool:
-        """Whether a condition, such as skew, holds in the setting."""
-        return getattr(self, condition) not in ("", "0")
-
     @property
     def conditions(self) -> str:
         """The setting in words: ``16 workers, Dirichlet β 0.1``."""
-        told = [CONDITIONS[name](getattr(self, name)) for name in CONDITIONS if self.holds(name)]
-        return ", ".join(told)
+        values = {name: getattr(self, name) for name in CONDITIONS}
+        return ", ".join(CONDITIONS[k](text) for k, text in values.items() if text not in ("", "0"))
 
 
 def _percent(text: str) -> str:
@@ -170,8 +159,6 @@ CONDITIONS: dict[str, Callable[[str], str]] = {
 """The columns of ``BoardCell`` that describe a setting, and how their values are told."""
 
 
-Row = TypeVar("Row", BoardPaper, BoardClaim, BoardCell)
-
 FILES: dict[type, str] = {
     BoardPaper: "papers.csv",
     BoardClaim: "claims.csv",
@@ -189,12 +176,9 @@ class Board:
 
     def files(self) -> dict[str, str]:
         """The content of the CSV files, by name."""
-        parts: list[tuple[type, tuple]] = [
-            (BoardPaper, self.papers),
-            (BoardClaim, self.claims),
-            (BoardCell, self.cells),
-        ]
-        return {FILES[kind]: as_csv(kind, rows) for kind, rows in parts}
+        tables: tuple[tuple, ...] = (self.papers, self.claims, self.cells)
+        found = zip(FILES.items(), tables, strict=True)
+        return {name: as_csv(kind, rows) for (kind, name), rows in found}
 
     def claims_of(self, paper: BoardPaper) -> list[BoardClaim]:
         """The claims of a paper."""
@@ -208,9 +192,9 @@ class Board:
         return found
 
 
-def read_board(folder: Path = TABLES) -> Board:
-    """The board of the tables in ``folder``."""
-    return Board(read(BoardPaper, folder), read(BoardClaim, folder), read(BoardCell, folder))
+def read_board(folder: Path) -> Board:
+    """The board of the CSV files in ``folder``."""
+    return Board(*(_read(kind, folder / name) for kind, name in FILES.items()))
 
 
 def as_csv(kind: type, rows: Iterable[object]) -> str:
@@ -223,18 +207,12 @@ def as_csv(kind: type, rows: Iterable[object]) -> str:
     return stream.getvalue()
 
 
-def read(kind: type[Row], folder: Path = TABLES) -> tuple[Row, ...]:
-    """The rows of the table of ``kind`` in ``folder``; a one-line UserError if it has no such."""
-    path = folder / FILES[kind]
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file, strict=True))
-        return tuple(
-            kind(**{each.name: _value(str(each.type), row[each.name]) for each in fields(kind)})
-            for row in rows
-        )
-    except (OSError, ValueError, KeyError, AttributeError, TypeError, csv.Error):
-        raise UserError(f"board: {str(path)!r} is no table of the board; run make board.") from None
+def _read(kind: type, path: Path) -> tuple:
+    parse = {"bool": bool, "float": lambda text: float(text or math.nan), "int": int, "str": str}
+    kinds = {each.name: parse[str(each.type)] for each in fields(kind)}
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return tuple(kind(**{name: kinds[name](row[name]) for name in kinds}) for row in rows)
 
 
 def _text(value: object) -> str:
@@ -243,8 +221,3 @@ def _text(value: object) -> str:
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.6g}"
     return " ".join(str(value).split())
-
-
-def _value(kind: str, text: str) -> object:
-    parse = {"bool": bool, "float": lambda text: float(text or math.nan), "int": int, "str": str}
-    return parse[kind](text.strip())

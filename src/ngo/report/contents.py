@@ -61,7 +61,12 @@ class Contents:
 
         It is plain text.
         """
-        return warning(self.older) if self.older else ""
+        if not self.older:
+            return ""
+        return (
+            f"These results were made by an earlier revision of the code ({self.older}). "
+            "It has not been shown for all of them that the present code gives the same."
+        )
 
     def sections(self) -> Iterator[tuple[str, list[Shown]]]:
         """The sections of the paper with their tables and figures, in order."""
@@ -82,14 +87,6 @@ class Contents:
         for row in self.rows:
             if self.target(row) not in names:
                 raise unknown(f"claims.{row.claim}.shows", self.target(row), names)
-
-
-def warning(older: str) -> str:
-    """What the top of a page says of results that the revisions ``older`` made."""
-    return (
-        f"These results were made by an earlier revision of the code ({older}). "
-        "It has not been shown for all of them that the present code gives the same."
-    )
 
 
 def content(path: Path) -> bytes:

@@ -25,12 +25,6 @@ _WORDS = {EQUIVALENT: "no difference beyond the margin"}
 SETTING = re.compile(r"[a-z]+=[a-z0-9.]+(&[a-z]+=[a-z0-9.]+)*")
 """A setting of the playground."""
 
-LATER = (
-    "These results were archived before the questions were written. Claims that were added since "
-    "are left out, and answers may change where claims or grids have changed (docs/review.md)."
-)
-"""What a page says where ``Findings.later``."""
-
 
 @dataclass(frozen=True)
 class Sentence:
@@ -71,28 +65,18 @@ class Findings:
     topics: tuple[Topic, ...]
     figure: str
     counted: Mapping[str, int]
-    later: bool
-    """Whether the questions are of a later file, because the campaign's own has none."""
     title: str = ""
     """The title of the page; empty if the file names none."""
     play: Mapping[str, str] = field(default_factory=dict)
     """The settings of the playground that show claims, by claim: fragments of its address."""
 
 
-def findings(
-    rows: Sequence[Row], path: str | Path | None, present: str | Path | None = None
-) -> Findings:
+def findings(rows: Sequence[Row], path: str | Path | None) -> Findings:
     """The findings that ``path`` lists, from the verdicts; without a file, all under one heading.
 
     A claim that the ledger does not have is left out, and so is a question or topic without claims.
-    A file from before there were questions, or settings to play, has those of ``present``.
     """
     listed = read_findings(path) if path else _of_all(rows)
-    later = "questions" not in listed and present is not None
-    asked = (read_findings(present) if later else listed).get("questions", [])
-    plays = (listed if "play" in listed or present is None else read_findings(present)).get(
-        "play", {}
-    )
     by_id = {row.claim: row for row in rows}
 
     def told(ids: Iterable[str]) -> tuple[Sentence, ...]:
@@ -109,15 +93,15 @@ def findings(
             own = counts(each.row for each in every)
             counted = {verdict: own.get(verdict, 0) for verdict in whole}
             topics.append(Topic(topic["title"], about, run, absent, counted))
-    answers = tuple(filter(None, (answer(each["asks"], each["claims"], by_id) for each in asked)))
+    asked = listed.get("questions", [])
+    answers = (answer(each["asks"], each["claims"], by_id) for each in asked)
     return Findings(
-        answers,
+        tuple(filter(None, answers)),
         tuple(topics),
         listed["figure"],
         whole,
-        later and bool(answers),
         listed.get("title", ""),
-        {claim: plays[claim] for claim in plays if claim in by_id},
+        {claim: each for claim, each in listed.get("play", {}).items() if claim in by_id},
     )
 
 

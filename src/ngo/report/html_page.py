@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import io
 from base64 import b64encode
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from PIL import Image
 
 from ngo.figures.pages import body
 from ngo.figures.plots import CAPTION_SHARE, DESCRIPTION
 from ngo.report.contents import Contents, content, text
-from ngo.report.findings import LATER
+from ngo.report.play_page import play_page
+from ngo.report.templates import file, rendered, slug
 from verdicts.counts import WORDS, counted, registered
 from verdicts.statistics.judgement import DEPENDS, FAILS, HOLDS, NOT_RUN, UNDECIDED
-
-FOLDER = Path(__file__).with_name("page")
-"""The template, the style sheet and the script."""
 
 
 def html_page(contents: Contents) -> str:
     """The page. Raises a UserError if a file is absent, or if a claim is shown nowhere."""
-    from ngo.report.play_page import play_page
-
     contents.check()
     rows, found = contents.rows, contents.findings
-    filters = {"picture": picture, "table": table, "prose": prose, "hue": hue}
-    filters |= {"counted": counted, "registered": registered}
-    template = environment(**filters).get_template("page.html.jinja")
-    page = template.render(
+    return rendered(
+        "page.html.jinja",
         contents=contents,
         shipped=contents.shipped,
         columns=[name for name, number in found.counted.items() if number],
@@ -41,25 +33,12 @@ def html_page(contents: Contents) -> str:
         topics=topics_of(contents),
         decidable=[row for row in rows if row.verdict != NOT_RUN],
         undecidable=[row for row in rows if row.verdict == NOT_RUN],
-        later=LATER,
-        style=Markup(text(FOLDER / "page.css")),
-        script=Markup(text(FOLDER / "page.js")),
+        style=file("page.css"),
+        script=file("page.js"),
         playground=play_page() if found.play else "",
+        **{"counted": counted, "registered": registered, "hue": hue},
+        **{"picture": picture, "prose": prose, "table": table},
     )
-    return page + "\n"
-
-
-def environment(**filters: Callable) -> Environment:
-    """The templates with these filters; all text that they print is escaped."""
-    made = Environment(
-        loader=FileSystemLoader(FOLDER),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters.update(slug=slug, **filters)
-    return made
 
 
 def topics_of(contents: Contents) -> dict[str, str]:
@@ -99,11 +78,6 @@ def prose(source: str) -> Markup:
     strict = {"report_level": 1, "halt_level": 2, "initial_header_level": 4}
     strict |= {"raw_enabled": False, "file_insertion_enabled": False}
     return Markup(publish_parts(source, writer="html5", settings_overrides=strict)["body"])
-
-
-def slug(name: str) -> str:
-    """A verdict as the name of a CSS class."""
-    return name.replace(" ", "-")
 
 
 def hue(word: str) -> str:

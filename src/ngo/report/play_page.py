@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from ngo.report.contents import text
-from ngo.report.html_page import FOLDER, environment
+from ngo.report.templates import file, rendered
 
 SCRIPTS = ("mathematics", "setting", "drawing", "page", "input")
 """The parts of the script, in order."""
@@ -13,10 +12,8 @@ SCRIPTS = ("mathematics", "setting", "drawing", "page", "input")
 
 def play_page() -> str:
     """The page. The fragment of its address is a setting: ``play.html#graph=ring&p=0.5``."""
-    play = FOLDER / "play"
-    script = "\n".join(text(play / f"{name}.js") for name in SCRIPTS)
-    template = environment().get_template("play/play.html.jinja")
-    return template.render(style=Markup(text(play / "play.css")), script=Markup(script)) + "\n"
+    script = Markup("\n").join(file(f"play/{name}.js") for name in SCRIPTS)
+    return rendered("play/play.html.jinja", style=file("play/play.css"), script=script)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,15 @@ and figures. Links are relative.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 
+from markupsafe import Markup
 from tabulate import tabulate
 
-from ngo.figures.markdown_text import inert
-from ngo.report.answers import Answer
-from ngo.report.contents import Contents, Shown, text
-from ngo.report.findings import LATER, Findings, Sentence, Topic
+from ngo.report.contents import Contents, text
+from ngo.report.findings import Findings, Topic
+from ngo.report.templates import rendered
 from verdicts.counts import counted, registered
 from verdicts.render.markdown import escaped
 from verdicts.row import Row
@@ -29,55 +30,6 @@ ANSWER = "  - "
 TOP = 4
 """How many paragraphs of a page are its top."""
 
-FIRST = """\
-# {title}
-{warning}
-{paper}
-
-{summary}
-
-[Every claim]({name}/claims.md) has its verdict with interval and reason. [Tables and
-figures]({name}/figures.md) show what the verdicts are about. [verdicts.md](verdicts.md) explains
-how verdicts are made, and when directions and margins were fixed. [{assumptions}]({assumptions})
-lists the values that the paper does not state, with the reason for each. {made}
-
-## Verdicts by topic
-
-{topics}
-
-The topics tell of the main claims; [the table of every claim]({name}/claims.md#every-claim) has the
-others too.
-"""
-
-CLAIMS = """\
-# Claims: {title}
-{warning}
-[Answers](../{name}.md) · [tables and figures](figures.md)
-
-A claim is judged by one number per seed, paired within the seed, or by cases (theorems). n is the
-number of seeds or cases. *Equivalent* means that the difference is smaller than the claim's margin.
-
-## By topic
-
-{findings}
-<a id="every-claim"></a>
-
-## Every claim
-
-{claims}
-{absent}"""
-
-FIGURES = """\
-# Tables and figures: {title}
-{warning}
-[Answers](../{name}.md) · [claims](claims.md)
-
-{shown}
-## Provenance
-
-{provenance}
-"""
-
 
 def results_markdown(contents: Contents, name: str, assumptions: str) -> dict[str, str]:
     """The pages by their paths in docs/; the first is ``NAME.md``, with a link to ``assumptions``.
@@ -85,63 +37,26 @@ def results_markdown(contents: Contents, name: str, assumptions: str) -> dict[st
     Figures are in ``images/NAME``.
     """
     contents.check()
-    title = inert(contents.findings.title, cell=False) or f"Results of the {contents.tier} tier"
-    common = {"title": title, "warning": warning(contents), "name": name}
     run = [row for row in contents.rows if row.verdict != NOT_RUN]
     absent = [row for row in contents.rows if row.verdict == NOT_RUN]
-    sections = (
-        f"## {section}\n\n" + "\n".join(_shown(entry, f"../images/{name}") for entry in entries)
-        for section, entries in contents.sections()
-    )
-    facts = (f"- {escaped(fact)}: {escaped(value)}" for fact, value in contents.provenance)
-    return {
-        f"{name}.md": FIRST.format(
-            **common,
-            made=_made(contents),
-            assumptions=assumptions,
-            paper=_paper(contents.paper),
-            summary=summary(contents, name),
-            topics=topics_table(contents.findings, f"{name}/claims.md"),
-        ),
-        f"{name}/claims.md": CLAIMS.format(
-            **common,
-            findings="\n".join(_topics(contents.findings)),
-            claims=claims_table(contents, run),
-            absent=f"\n## Not run\n\n{claims_table(contents, absent)}\n" if absent else "",
-        ),
-        f"{name}/figures.md": FIGURES.format(
-            **common, shown="\n".join(sections), provenance="\n".join(facts)
-        ),
+    values = {
+        "contents": contents,
+        "title": contents.findings.title or f"Results of the {contents.tier} tier",
+        "name": Markup(name),
+        "assumptions": Markup(assumptions),
+        "summary": Markup(summary(contents, name)),
+        "topics": topics_table(contents.findings, f"{name}/claims.md"),
+        "run": claims_table(contents, run),
+        "absent": claims_table(contents, absent) if absent else "",
+        "anchor": _anchor,
+        "table": _table,
     }
-
-
-def _made(contents: Contents) -> str:
-    """How these pages are made: those of a tier of the NGO paper, or of another paper."""
-    name = contents.paper["name"]
-    if not name:
-        return ""
-    if name == "ngo":
-        return (
-            f"`make {contents.tier}` trains the\nruns and makes these results; "
-            "`make results-page` writes these pages."
-        )
-    return (
-        f"`make paper PAPER={name}` makes these\npages from the shipped archive; "
-        "without one, or with `TRAIN=1`, it trains the runs first."
-    )
-
-
-def _paper(paper: Mapping[str, str]) -> str:
-    """The title with a link, the authors, and the claim; a user's own study may have none."""
-    title, authors, claim = (escaped(paper[name]) for name in ("title", "authors", "claim"))
-    linked = f"[*{title}*](<{paper['address']}>)" if paper["address"] else f"*{title}*"
-    by = f" ({authors})" if authors else ""
-    return f"{linked}{by}." + (f" The claim: {claim}" if claim else "")
-
-
-def warning(contents: Contents) -> str:
-    """A paragraph on results of an earlier revision, between empty lines; empty otherwise."""
-    return f"\n**{escaped(contents.warning)}**\n" if contents.warning else ""
+    pages = {
+        f"{name}.md": "results",
+        f"{name}/claims.md": "claims",
+        f"{name}/figures.md": "figures",
+    }
+    return {path: rendered(f"{page}.md.jinja", **values) for path, page in pages.items()}
 
 
 def warned_of(page: str, older: str) -> bool:
@@ -155,17 +70,19 @@ def summary(contents: Contents, name: str) -> str:
     Links are those of the page ``NAME.md`` in docs/.
     """
     found = contents.findings
-    shown = [entry for entry in contents.shown if found.figure in entry.names]
-    parts = [
-        BEGIN,
-        "\n".join(_answered(each, f"{name}/claims.md") for each in found.answers),
-        LATER if found.later else "",
+    told = (
         f"{counted(found.counted)} The tier is {contents.tier}; "
-        f"{dict(contents.provenance)['Runs']} runs. {registered(contents.rows)}".strip(),
-        *(f"![{escaped(entry.title)}](images/{name}/{found.figure}.png)" for entry in shown),
-        END,
-    ]
-    return "\n\n".join(filter(None, parts))
+        f"{dict(contents.provenance)['Runs']} runs. {registered(contents.rows)}".strip()
+    )
+    return rendered(
+        "summary.md.jinja",
+        found=found,
+        name=Markup(name),
+        told=told,
+        shown=[entry for entry in contents.shown if found.figure in entry.names],
+        begin=Markup(BEGIN),
+        end=Markup(END),
+    ).rstrip()
 
 
 def for_readme(block: str, name: str) -> str:
@@ -178,33 +95,17 @@ def for_readme(block: str, name: str) -> str:
     return re.sub(rf"(?<!\\)\]\((?=images/|{name}/)", "](docs/", "\n".join(first))
 
 
-def _answered(answer: Answer, page: str) -> str:
-    """The question and its answer, then a line for those who say yes, no, …
-
-    Each label is a link to its claim on ``page``.
-    """
-    lines = [f"- {escaped(answer.question)} **{answer.word}.**"]
-    for head, parts in answer.lines:
-        said = "; ".join(
-            f"[{escaped(part.label)}]({page}#{part.row.anchor}){escaped(part.after)}"
-            for part in parts
-        )
-        lines.append(f"{ANSWER}{head} {said}." if head else f"{ANSWER}{said}.")
-    left_out = [ANSWER + escaped(answer.left_out)] if answer.left_out else []
-    return "\n".join([*lines, *left_out])
-
-
-def topics_table(found: Findings, page: str) -> str:
+def topics_table(found: Findings, page: str) -> Markup:
     """The number of claims of each topic with each verdict; a link to each topic on ``page``."""
     used = [verdict for verdict, count in found.counted.items() if count]
     rows = [
         [f"[{escaped(topic.title)}]({page}#{_anchor(topic)})", *map(topic.counted.get, used)]
         for topic in found.topics
     ]
-    return tabulate(rows, ["Topic", *used], tablefmt="pipe")
+    return Markup(tabulate(rows, ["Topic", *used], tablefmt="pipe"))
 
 
-def claims_table(contents: Contents, rows: Sequence[Row]) -> str:
+def claims_table(contents: Contents, rows: Sequence[Row]) -> Markup:
     """A table of claims, each with a link to what shows it."""
     cells = [
         {
@@ -221,7 +122,7 @@ def claims_table(contents: Contents, rows: Sequence[Row]) -> str:
         }
         for row in rows
     ]
-    return tabulate(cells, "keys", tablefmt="pipe", disable_numparse=True)
+    return Markup(tabulate(cells, "keys", tablefmt="pipe", disable_numparse=True))
 
 
 def played(found: Findings, row: Row) -> str:
@@ -242,41 +143,10 @@ def summary_of(document: str) -> str:
     return document[start : end + len(END)] if 0 <= start < end else ""
 
 
-def _topics(found: Findings) -> list[str]:
-    return [
-        f'### <a id="{_anchor(topic)}"></a>{inert(topic.title, cell=False)}\n\n'
-        f"{inert(topic.about, cell=False)}\n\n"
-        + "\n".join([*map(_bullet, topic.sentences), *_absent(topic)])
-        + "\n"
-        for topic in found.topics
-    ]
-
-
 def _anchor(topic: Topic) -> str:
     return "topic-" + re.sub(r"\W+", "-", topic.title.lower()).strip("-")
 
 
-def _bullet(sentence: Sentence) -> str:
-    row = sentence.row
-    details = f"; {escaped(sentence.found)}" if sentence.found else ""
-    link = f"[`{row.claim}`](#{row.anchor})"
-    return f"- **{escaped(row.statement)}**: {sentence.verdict}{details} {link}."
-
-
-def _absent(topic: Topic) -> list[str]:
-    """A line for each reason why claims were not run."""
-    return [
-        f"- Not run, {escaped(reason)}: "
-        + ", ".join(f"{escaped(row.statement)} [`{row.claim}`](#{row.anchor})" for row in rows)
-        + "."
-        for reason, rows in topic.absent
-    ]
-
-
-def _shown(entry: Shown, images: str) -> str:
-    """The heading, the description, the figures and the tables."""
-    anchors = "".join(f'<a id="{name}"></a>' for name in entry.names)
-    parts = [f"{anchors}\n\n### {entry.title}\n", entry.about + "\n"]
-    parts += [f"![{entry.title}]({images}/{path.stem}.png)\n" for path in entry.figures]
-    parts += [text(path.with_name(f"{path.name}.md")) for path in entry.tables]
-    return "\n".join(parts)
+def _table(stem: Path) -> Markup:
+    """A saved table of Markdown."""
+    return Markup(text(stem.with_name(f"{stem.name}.md")))

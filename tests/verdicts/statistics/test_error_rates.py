@@ -10,8 +10,6 @@ import ngo.analysis  # noqa: F401 (registers the values and quantities of runs)
 from ngo.pipeline.archives.archive import read_archive
 from ngo.pipeline.places import page_of, shipped_metrics
 from verdicts.statistics.error_rates import SEEDS, SITUATIONS, error_rates
-from verdicts.statistics.sequential_rates import SEQUENTIAL, sequential_rates
-from verdicts.statistics.tuned_rates import tuned_rates
 
 SIMULATIONS = 1000
 ALPHA = 0.05
@@ -80,22 +78,6 @@ def test_the_rates_in_the_documentation():
                     rates += [float(share) / 100 for share in shares]
     assert len(rates) > 100
     assert max(rates) <= limit(simulations) + 0.0005  # as rounded
-
-
-def test_the_text_of_the_page_is_that_of_its_tool(monkeypatch):
-    monkeypatch.syspath_prepend(REPOSITORY / "tools")
-    import verdicts_page
-
-    text = verdicts_page.page(
-        error_rates(1, SITUATIONS[:1]),
-        sequential_rates(1, SEQUENTIAL[:1], ["normal"]),
-        tuned_rates(1),
-        verdicts_page.SIMULATIONS,
-    )
-    written = verdicts_page.PAGE.read_text(encoding="utf-8")
-    assert written.startswith(text.partition("**above 0: the mean is 0**")[0])
-    tuned = "## How often verdicts on best values are false"
-    assert tuned + text.partition(tuned)[2].partition("|")[0] in written
 
 
 def test_each_page_says_which_claims_came_after_the_runs_as_the_text_says():

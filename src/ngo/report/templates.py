@@ -1,0 +1,50 @@
+"""Templates, filled in: all text is escaped for the format of the page, HTML or Markdown."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from ngo.figures.markdown_text import inert
+from verdicts.render.markdown import escaped
+
+FOLDER = Path(__file__).with_name("page")
+"""The templates, the style sheets and the scripts."""
+
+
+def rendered(template: str, **values: object) -> str:
+    """The page of a template; ``Markup`` is printed as it is."""
+    page = _environment(markdown=".md." in template).get_template(template).render(values)
+    return page.rstrip("\n") + "\n"
+
+
+def file(name: str) -> Markup:
+    """A style sheet or a script."""
+    return Markup((FOLDER / name).read_text(encoding="utf-8"))
+
+
+@cache
+def _environment(*, markdown: bool) -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_for_markdown if markdown else None,
+    )
+    made.filters["slug"] = slug
+    made.filters["inert"] = lambda text: Markup(inert(text, cell=False))
+    return made
+
+
+def _for_markdown(value: object) -> Markup:
+    return value if isinstance(value, Markup) else Markup(escaped(str(value)))
+
+
+def slug(name: str) -> str:
+    """A verdict as the name of a CSS class."""
+    return name.replace(" ", "-")
