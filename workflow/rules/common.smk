@@ -13,18 +13,10 @@ from shlex import quote
 
 from snakemake.cli import get_argument_parser
 
-# Where the package is not installed, its source suffices to lint the workflow.
 if find_spec("ngo") is None:
-    if not get_argument_parser().parse_known_args(sys.argv[1:])[0].lint:
-        sys.exit(
-            "ngo: the package is not installed where Snakemake runs; use the environment of `make setup`."
-        )
-    rules_folder = workflow.current_basedir.get_path_or_uri(secret_free=True)
-    sys.path.insert(0, str(Path(rules_folder, "../../src").resolve()))
-
-from ngo.common.absent import stand_in_for
-
-stand_in_for("numpy", "lib")
+    sys.exit(
+        "ngo: the package is not installed where Snakemake runs; use the environment of `make setup`."
+    )
 
 from ngo.common import devices
 from ngo.common.registry import UserError, unknown
