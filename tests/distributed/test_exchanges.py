@@ -56,19 +56,6 @@ def test_rows_of_edges_reach_the_other_ends(graph, processes):
     assert sum(network.group.sent["models"] for network in found) == across
 
 
-def test_sent_rows_are_received_in_the_order_of_elsewhere():
-    X, W = normal(N, D), metropolis_hastings(N, [(0, 5), (0, 3), (1, 2), (0, 4), (1, 5)]).dense()
-    first, second, third = of_processes(W, 3)
-    received = together(*(partial(each.send, X[[*each.own]]) for each in (first, second, third)))
-    assert [each.elsewhere() for each in (first, second, third)] == [[2, 3, 4, 5], [0, 1], [0, 1]]
-    for each, rows in zip((first, second, third), received, strict=True):
-        assert torch.equal(rows, X[each.elsewhere()])
-    shared = SharedMatrix()
-    shared.set_matrix(W)
-    assert shared.elsewhere() == []
-    assert shared.send(X).shape == (0, D)
-
-
 class Run:
     """A method in processes, and in one, with the same gradients."""
 
