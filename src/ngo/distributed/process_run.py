@@ -36,10 +36,10 @@ from ngo.training.evaluation import Evaluation
 from ngo.training.partition_file import draw, parts_by_owner
 from ngo.training.problem import make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
-from ngo.training.registered_trial import check_problem
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
+from ngo.training.trial import check_problem
 
 log = logging.getLogger("ngo")
 
