@@ -52,7 +52,7 @@ def test_an_absent_file_of_a_plugins_data_set_is_named(flowers):
         loading.load("flowers", flowers)
 
 
-@pytest.mark.parametrize("first", ["dataset", "download", "loading", "sets.mnist", "sets.cifar10"])
+@pytest.mark.parametrize("first", ["dataset", "download", "loading", "sets.mnist", "sets.cifar"])
 def test_modules_are_imported_in_any_order_and_without_torch(first):
     code = (
         f"import sys, ngo.data.{first}; from ngo.data.dataset import DATASETS;"
