@@ -120,10 +120,6 @@ def test_a_plugin_of_an_installed_package(tmp_path):
             ("cliques", "bounded_confidence"),
             ["--topology", "cliques", "--coupling", "bounded_confidence"],
         ),
-        (
-            ("rotating_partners", "push_diging"),
-            ["--topology", "rotating_partners", "--method", "push_diging"],
-        ),
         (("slowmo",), ["--method", "slowmo", "--local-steps", 2]),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",

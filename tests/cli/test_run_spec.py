@@ -65,10 +65,3 @@ def test_the_model_follows_the_data_and_the_task_the_model(tmp_path, how, model,
     ngo("train", *how, "--workers", "2", "--batch-size", "4", "--epochs", "1e-3", "--out", tmp_path)
     spec = json.loads((tmp_path / "run.json").read_text())["spec"]
     assert (spec["model"], spec["task"]) == (model, task)
-
-
-def test_a_model_with_the_data_sets_name_comes_first():
-    """Both CIFAR data sets have the same shape, and 10 and 100 classes."""
-    for dataset in ("cifar10", "cifar100"):
-        assert spec_of_options({"dataset": dataset}).model == f"{dataset}_cnn"
-    assert spec_of_options({"dataset": "fashion_mnist"}).model == "mnist_cnn"

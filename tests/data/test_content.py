@@ -43,16 +43,6 @@ def test_a_file_is_read_again_only_if_its_size_or_its_time_has_changed(tmp_path,
     assert content_digest(path) == hashlib.sha256(b"other").hexdigest()
 
 
-def test_a_digest_that_can_not_be_kept_is_computed(tmp_path, monkeypatch, caplog):
-    def full(path, text):
-        raise OSError("no space")
-
-    monkeypatch.setattr(content, "write_text", full)
-    (tmp_path / "x").write_bytes(b"x")
-    assert content_digest(tmp_path / "x") == hashlib.sha256(b"x").hexdigest()
-    assert "x: its digest is not kept: no space" in caplog.text
-
-
 def test_a_digest_that_came_with_a_file_counts_for_nothing(tmp_path):
     """The sizes and times of modification in it may be right: an archive chooses them."""
     path = tmp_path / "data.npz"

@@ -5,8 +5,7 @@ import pytest
 from own_data import array_file, image_folder
 
 from ngo.common.registry import UserError
-from ngo.data.describe import as_text, describe
-from ngo.data.described import parsed
+from ngo.data.describe import describe
 
 
 def test_the_facts_of_a_file_are_found(tmp_path):
@@ -40,16 +39,6 @@ def test_numbers_are_the_targets_of_regression_data(tmp_path):
     assert (values["classes"], values["input_shape"], values["arrays"]) == (None, [2], names)
 
 
-def test_a_text_that_is_parsed_to_the_same_values(tmp_path):
-    import yaml
-
-    array_file(tmp_path)
-    values = describe(tmp_path / "marks.npz", tmp_path, name="marks")
-    text = as_text(values)
-    assert yaml.safe_load(text) == values
-    assert parsed("key", yaml.safe_load(text)).input_shape == (1, 28, 28)
-
-
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
@@ -73,12 +62,6 @@ def test_arrays_that_do_not_fit_together_are_named(tmp_path, arrays, message):
     array_file(tmp_path, **arrays)
     with pytest.raises(UserError, match=message):
         describe(tmp_path / "marks.npz", tmp_path, name="marks")
-
-
-def test_an_array_that_is_not_there_is_named(tmp_path):
-    array_file(tmp_path)
-    with pytest.raises(UserError, match="no array 'owners'; .* Did you mean 'owner_train'"):
-        describe(tmp_path / "marks.npz", tmp_path, name="m", arrays={"owner_train": "owners"})
 
 
 def test_what_has_no_effect_is_named(tmp_path):
@@ -126,12 +109,6 @@ def test_labels_ask_for_no_more_classes_than_a_data_set_may_have(tmp_path, role,
     with pytest.raises(UserError, match="classes: .* is not allowed|_targets are -1 to") as told:
         describe(tmp_path / "marks.npz", tmp_path, name="marks")
     assert "\n" not in str(told.value)
-
-
-def test_a_label_is_one_number(tmp_path):
-    array_file(tmp_path, y_train=np.zeros((60, 2, 1), int))
-    with pytest.raises(UserError, match=r"train_targets have shape \(60, 2, 1\); expected one lab"):
-        describe(tmp_path / "marks.npz", tmp_path, name="marks")
 
 
 @pytest.mark.parametrize("size", [(10**6, 10**6), (10**30, 1)])

@@ -9,7 +9,7 @@ from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.data.dataset import DATASETS
 from ngo.data.describe import as_text, describe
-from ngo.data.described import check_content, digest, identity
+from ngo.data.described import digest, identity
 from ngo.data.owners import OWNERS, sample_owners
 
 pytestmark = pytest.mark.usefixtures("own_entries")
@@ -63,15 +63,6 @@ def test_another_content_is_refused_before_it_is_used(marks, tmp_path):
             read("marks", tmp_path)
 
 
-def test_the_content_is_checked_without_reading_an_array(marks, tmp_path, monkeypatch):
-    monkeypatch.setattr("ngo.data.array_files.read_arrays", None)
-    check_content("marks", tmp_path)
-    check_content("mnist", tmp_path)
-    array_file(tmp_path, y_train=np.zeros(60, int))
-    with pytest.raises(UserError, match=r"the content of '.*marks.npz' is not the described"):
-        check_content("marks", tmp_path)
-
-
 def test_an_absent_file_is_named(marks, tmp_path):
     (tmp_path / "marks.npz").unlink()
     with pytest.raises(UserError, match=r"data.root: marks is not in .* Put marks.npz there"):
@@ -90,11 +81,6 @@ def test_the_identity_is_that_of_the_content_and_not_of_its_place(marks, tmp_pat
     assert identity("digits") is None
     load(tmp_path, {**values, "dataset": "renamed", "classes": 4})
     assert identity("renamed") != first
-
-
-def test_a_file_that_can_not_be_read_is_named(tmp_path):
-    with pytest.raises(UserError, match="none.npz' does not exist"):
-        digest(tmp_path / "none.npz")
 
 
 def test_a_name_is_described_once(marks, tmp_path):
@@ -133,9 +119,3 @@ def test_a_wrong_description_is_explained_in_one_line(marks, tmp_path, change, m
         plugins.load([path])
     assert "\n" not in str(error.value)
     assert "wrong" not in DATASETS
-
-
-def test_a_key_that_is_missing_is_named(tmp_path):
-    (tmp_path / "short.yaml").write_text("dataset: short\nfile: short.npz\n")
-    with pytest.raises(UserError, match="'short.yaml': 'train_samples' is missing; ngo describe"):
-        plugins.load([tmp_path / "short.yaml"])

@@ -1,11 +1,8 @@
 import numpy as np
 import pytest
-from partition_cases import LABELS, stream
 
 from ngo.common.registry import UserError
 from ngo.data.heterogeneity import hellinger_pairwise, hellinger_to_global, label_entropy
-from ngo.data.partition import samples_by_class
-from ngo.data.partitions.dirichlet import dirichlet
 
 
 def test_equal_distributions_have_distance_0_and_the_entropy_of_all_classes():
@@ -47,13 +44,3 @@ def test_workers_without_samples_are_left_out():
     assert hellinger_pairwise(counts[:1]) == 0
     with pytest.raises(UserError, match="partition: no worker has samples"):
         label_entropy(np.zeros((2, 3)))
-
-
-def test_a_smaller_beta_is_more_heterogeneous():
-    def measured(beta):
-        parts = dirichlet(LABELS, 6, beta=beta, generator=stream())
-        counts = samples_by_class(LABELS, parts, 10)
-        return hellinger_to_global(counts), hellinger_pairwise(counts), -label_entropy(counts)
-
-    found = np.array([measured(beta) for beta in (0.05, 0.5, 5, 500)])
-    assert (np.diff(found, axis=0) < 0).all()

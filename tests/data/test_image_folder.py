@@ -43,17 +43,6 @@ def test_images_are_resized_by_pillow_with_channels_first(tmp_path, channels, mo
     assert np.array_equal(train[4], whole.reshape(6, 4, channels).transpose(2, 0, 1))
 
 
-def test_images_are_decoded_again_only_for_another_content(tmp_path):
-    folder = image_folder(tmp_path)
-    images = list_images(folder)
-    first, _ = read_images(folder, images, (3, 6, 4), "one")
-    (folder / "train/wren/1.png").write_bytes(b"damaged")
-    again, _ = read_images(folder, images, (3, 6, 4), "one")
-    assert np.array_equal(first, again)
-    with pytest.raises(UserError, match=r"data.root: '.*wren/1.png' can't be decoded: "):
-        read_images(folder, images, (3, 6, 4), "other")
-
-
 def test_what_is_no_such_folder_is_named(tmp_path):
     with pytest.raises(UserError, match="birds/train' is not a folder, with a folder for each"):
         list_images(tmp_path / "birds")
@@ -92,14 +81,6 @@ def test_images_have_names_that_can_be_listed(tmp_path, name):
     with pytest.raises(UserError, match="birds' has a file with the name 'train/wren/") as told:
         list_images(folder)
     assert str(told.value).isprintable()
-
-
-def test_folders_are_no_images_and_links_to_folders_are_not_followed(tmp_path):
-    folder = image_folder(tmp_path)
-    listed = list_images(folder)
-    (folder / "train/wren/more.png").mkdir()
-    (folder / "train/wren/up").symlink_to("..")
-    assert list_images(folder).train == listed.train
 
 
 def test_decoded_images_that_came_with_the_folder_are_not_used(tmp_path):

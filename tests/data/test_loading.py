@@ -55,14 +55,6 @@ def test_regression_data_is_float_and_has_no_classes(name, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["digits", "sine", "least_squares"])
-def test_loaded_labels_equal_the_labels_read_alone(name, tmp_path):
-    read = loading.train_labels(name, tmp_path)
-    loaded = loading.load(name, tmp_path).labels
-    assert loaded.dtype == read.dtype
-    assert np.array_equal(loaded, read)
-
-
 def arrays(**changed):
     given = {
         "train_inputs": np.zeros((3, 2)),
@@ -125,29 +117,10 @@ def test_values_that_float32_does_not_have_are_told(changed, message, tmp_path):
         loading.checked_arrays("mine", SOURCE, arrays(**changed), tmp_path)
 
 
-def test_arrays_in_another_order_of_bytes_are_the_same_numbers(tmp_path):
-    given = {"train_inputs": np.arange(6, dtype=">f4").reshape(3, 2)}
-    given["train_targets"] = np.array([0, 1, 1], ">i8")
-    cast = loading.checked_arrays("mine", SOURCE, arrays(**given), tmp_path)
-    assert torch.from_numpy(cast.train_inputs).flatten().tolist() == [0, 1, 2, 3, 4, 5]
-    assert torch.from_numpy(cast.train_targets).tolist() == [0, 1, 1]
-
-
 def test_a_function_that_returns_no_arrays_is_told(tmp_path):
     for returned in (None, tuple(vars(arrays()).values())):
         with pytest.raises(UserError, match=f"returned a {type(returned).__name__}; expected ngo"):
             loading.checked_arrays("mine", SOURCE, returned, tmp_path)
-
-
-def test_regression_targets_are_not_labels(tmp_path):
-    source = replace(SOURCE, classes=None)
-    with pytest.raises(UserError, match="train_targets are int64; expected float32 values"):
-        loading.checked_arrays("mine", source, arrays(), tmp_path)
-
-
-def test_a_part_of_a_release_may_have_fewer_samples(tmp_path):
-    source = replace(SOURCE, train_samples=100, note=lambda root: "3 of 100 images are present")
-    loading.checked_arrays("mine", source, arrays(), tmp_path)
 
 
 def test_a_data_sets_sys_exit_is_a_mistake_of_its_function(tiny, monkeypatch):

@@ -43,18 +43,6 @@ def test_a_partition_of_a_plugin(tmp_path, monkeypatch):
         rule.assign(LABELS, 3, **arguments, generator=None)
 
 
-def test_each_rule_says_which_fields_it_reads_and_where_it_is_defined():
-    fields = {name: PARTITIONS[name].fields for name in ("iid", "equal", "shards", "dirichlet")}
-    assert fields == {
-        "iid": (),
-        "equal": ("samples_per_worker",),
-        "shards": ("shards", "shards_per_worker"),
-        "dirichlet": ("beta",),
-    }
-    for name in fields:
-        assert PARTITIONS.definitions[name] == f"ngo.data.partitions.{name}:{name}"
-
-
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
@@ -73,11 +61,6 @@ def test_a_partition_depends_on_its_stream_only(name, arguments):
     )
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
-
-
-def test_an_unknown_rule():
-    with pytest.raises(UserError, match="partition: 'shard'.*Did you mean 'shards'"):
-        PARTITIONS["shard"]
 
 
 def test_the_samples_of_each_class_on_each_worker():

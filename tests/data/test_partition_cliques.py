@@ -3,7 +3,6 @@ import numpy as np
 from ngo.common.seeding import numpy_stream
 from ngo.data.partition import PARTITIONS, samples_by_class
 from ngo.data.partitions.cliques import greedy_swap, skew
-from ngo.training.resolve import resolve
 
 LABELS = np.tile(np.arange(10), 600)
 SHARDS = {"shards": 200, "shards_per_worker": 2}
@@ -45,19 +44,3 @@ def test_swaps_never_make_it_worse_and_find_the_obvious():
         order = greedy_swap(counts, np.array([0.5, 0.5]), 2, np.random.default_rng(seed))
         assert sorted(order) == [0, 1, 2, 3]
         assert (counts[order].reshape(2, 2, 2).sum(1) == 5).all()
-
-
-def test_one_clique_of_all_and_cliques_of_one_are_permutations():
-    counts = np.eye(4, dtype=int)
-    for size in (1, 3, 4, 9):
-        order = greedy_swap(counts, np.full(4, 0.25), size, np.random.default_rng(0))
-        assert sorted(order) == [0, 1, 2, 3]
-
-
-def test_a_run_of_d_cliques_is_resolved():
-    values = {"partition": "cliques", "shards": 20, "shards_per_worker": 2, "label_clique": 5}
-    graph = {"topology": "d_cliques", "clique_size": 5, "method": "clique_averaging", "clique": 5}
-    spec = resolve({"dataset": "digits", "workers": 10, **values, **graph})
-    assert (spec.clique_size, spec.clique, spec.label_clique) == (5, 5, 5)
-    assert spec.owned == resolve({"dataset": "digits", "workers": 10, "partition": "shards",
-                                  "shards": 20, "shards_per_worker": 2}).owned  # fmt: skip

@@ -3,8 +3,6 @@ import pytest
 from partition_cases import LABELS, assert_disjoint, stream
 
 from ngo.common.registry import UserError
-from ngo.data.heterogeneity import hellinger_to_global
-from ngo.data.partition import samples_by_class
 from ngo.data.partitions.dirichlet import dirichlet
 from ngo.data.partitions.dirichlet_min import dirichlet_min
 
@@ -24,12 +22,6 @@ def test_a_first_draw_that_is_large_enough_is_that_of_dirichlet():
     other = dirichlet_min(LABELS, 6, beta=0.5, smallest=least + 1, generator=stream())
     assert all(np.array_equal(a, b) for a, b in zip(plain, same, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(plain, other, strict=True))
-
-
-def test_labels_remain_as_heterogeneous():
-    """Each worker of a draw at β = 0.1 is far from the distribution of all labels."""
-    parts = dirichlet_min(LABELS, 4, beta=0.1, smallest=20, generator=stream())
-    assert hellinger_to_global(samples_by_class(LABELS, parts, 10)) > 0.4
 
 
 def test_a_share_that_no_draw_has_is_named():

@@ -5,7 +5,6 @@ from tiny_mnist import tiny_mnist
 
 from ngo.common.registry import UserError
 from ngo.data import loading
-from ngo.data.dataset import DATASETS
 
 
 @pytest.fixture
@@ -31,10 +30,3 @@ def test_a_file_of_mnist_in_its_place_is_refused(tiny):
     path.write_bytes(idx(np.array([2])))
     with pytest.raises(UserError, match="t10k-labels-idx1-ubyte' is corrupt or truncated"):
         loading.load(name, root)
-
-
-def test_each_file_has_a_sum_plain_and_compressed_and_a_place_to_come_from():
-    source = DATASETS["fashion_mnist"]
-    assert {len(sums) for sums in source.files.values()} == {2}
-    assert [each.md5 for each in source.downloads] == [sums[1] for sums in source.files.values()]
-    assert {each.folder for each in source.downloads} == {"FashionMNIST/raw"}

@@ -3,13 +3,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngo.common.registry import UserError
 from ngo.data import loading
 from ngo.data.owners import sample_owners
 from ngo.data.sets import markov_text
 from ngo.data.sets.markov_text import (
     chains,
-    dialect_of,
     entropy_rate,
     read_markov_text,
     smallest_losses,
@@ -29,12 +27,6 @@ def test_the_text_is_the_same_every_time():
     assert first.train_targets.tolist() == [*range(16)] * 1000
     assert first.test_targets.tolist() == [*range(16)] * 100
     assert not np.array_equal(first.train_inputs[:1600], first.test_inputs)
-
-
-def test_authors_with_near_numbers_share_a_dialect():
-    assert dialect_of(1).tolist() == [0] * 16
-    assert dialect_of(8).tolist() == [k // 2 for k in range(16)]
-    assert dialect_of(16).tolist() == [*range(16)]
 
 
 def test_the_distance_of_dialects_is_a_number():
@@ -124,13 +116,3 @@ def test_authors_own_their_samples(tmp_path):
     assert sample_owners("markov_text", tmp_path).tolist() == [[k % 16] for k in range(16_000)]
     labels = loading.train_labels("markov_text", tmp_path)
     assert labels.tolist() == loading.load("markov_text", tmp_path).labels.tolist()
-
-
-def test_options_have_no_meaning_for_other_data():
-    with pytest.raises(UserError, match="dialects: 2 has no effect with dataset 'digits'; dialects"
-                       " is read with dataset markov_text"):  # fmt: skip
-        resolve({"dataset": "digits", "dialects": 2})
-    with pytest.raises(
-        UserError, match="dialects: 17 is out of range; it must be a whole number, 1 to 16"
-    ):
-        resolve({**TEXT, "dialects": 17})

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import pytest
 import torch
 from in_threads import networks, together
 from stepping import Stepping
@@ -10,7 +9,7 @@ from stepping import Stepping
 from ngo.common.seeding import torch_stream
 from ngo.distributed.process_group import PeerUnreachable
 from ngo.gossip.network import SharedMatrix
-from ngo.gossip.topologies.static import chain, complete, ring
+from ngo.gossip.topologies.static import chain
 from ngo.gossip.weights import metropolis_hastings, mixing_matrix, without_workers
 
 N, D = 6, 5
@@ -18,53 +17,6 @@ N, D = 6, 5
 
 def normal(*shape, name="X"):
     return torch.randn(*shape, generator=torch_stream(0, name), dtype=torch.float64)
-
-
-def of_processes(W, processes):
-    """The networks of some processes at a step with the matrix ``W``."""
-    found, _ = networks(len(W), processes)
-    for network in found:
-        network.set_matrix(W)
-    return found
-
-
-@pytest.mark.parametrize("processes", [1, 2, 3, 6])
-@pytest.mark.parametrize("graph", [ring, complete, chain])
-def test_rows_of_edges_reach_the_other_ends(graph, processes):
-    W = mixing_matrix(graph(N))
-    shared = SharedMatrix()
-    shared.set_matrix(W)
-    links = shared.links()
-    assert links.T.tolist() == [[i, j] for i in range(N) for j in sorted(graph(N)[i])]
-    numbered = (10 * links[0] + links[1])[:, None].double()  # edge (i, j) sends 10 i + j
-    expected = (10 * links[1] + links[0])[:, None].double()
-    assert torch.equal(shared.swap(numbered), expected)
-    found = of_processes(W, processes)
-    owners = torch.tensor([k for k, each in enumerate(found) for _ in each.own])
-    calls = []
-    for me, network in enumerate(found):
-        mine = owners[links[0]] == me
-        i, j = network.links()
-        assert torch.equal(torch.stack([i + network.own.start, j]), links[:, mine])
-        calls.append(partial(network.swap, numbered[mine]))
-    assert torch.equal(torch.cat(together(*calls)), expected)
-    assert sum(network.messages for network in found) == shared.messages == links.shape[1]
-    assert sum(network.bytes_sent for network in found) == shared.bytes_sent == 8 * links.shape[1]
-    across = int((owners[links[0]] != owners[links[1]]).sum())
-    assert sum(network.group.sent["models"] for network in found) == across
-
-
-def test_sent_rows_are_received_in_the_order_of_elsewhere():
-    X, W = normal(N, D), metropolis_hastings(N, [(0, 5), (0, 3), (1, 2), (0, 4), (1, 5)]).dense()
-    first, second, third = of_processes(W, 3)
-    received = together(*(partial(each.send, X[[*each.own]]) for each in (first, second, third)))
-    assert [each.elsewhere() for each in (first, second, third)] == [[2, 3, 4, 5], [0, 1], [0, 1]]
-    for each, rows in zip((first, second, third), received, strict=True):
-        assert torch.equal(rows, X[each.elsewhere()])
-    shared = SharedMatrix()
-    shared.set_matrix(W)
-    assert shared.elsewhere() == []
-    assert shared.send(X).shape == (0, D)
 
 
 class Run:
@@ -90,35 +42,6 @@ class Run:
 
     def sent(self, what):
         return sum(network.group.sent[what] for network in self.networks)
-
-
-CASES = [
-    ("choco", ring, {"compression": "top_k", "kept_share": 0.4, "p": 0.8}),
-    ("choco", complete, {"compression": "none", "coupling": "clipped", "clip": 0.1}),
-    ("choco", ring, {"compression": "sign", "p": 1.0}),
-    ("relay_sum", chain, {}),
-]
-
-
-@pytest.mark.parametrize("processes", [1, 2, 3, 6])
-@pytest.mark.parametrize(("method", "graph", "how"), CASES)
-def test_processes_take_the_steps_of_one(method, graph, how, processes):
-    run = Run(mixing_matrix(graph(N)), processes, method, **how)
-    for _ in range(8):
-        run.advance()
-        run.advance_whole()
-    whole = run.whole
-    for part in run.parts:
-        assert torch.allclose(part.X, whole.X[[*part.network.own]], atol=1e-12)
-        for name, rows in part.network.copies.items():
-            theirs = whole.matrices[name][part.network.elsewhere()]
-            assert torch.allclose(rows, theirs, atol=1e-12)
-    assert any(part.network.copies for part in run.parts) == (method == "choco" and processes > 1)
-    counted = whole.network.messages, whole.network.bytes_sent
-    assert sum(network.messages for network in run.networks) == counted[0]
-    assert sum(network.bytes_sent for network in run.networks) == counted[1]
-    if processes == N:  # every edge is one between two processes
-        assert (run.sent("models"), run.sent("bytes")) == counted
 
 
 def test_copies_are_sent_anew_after_a_loss():

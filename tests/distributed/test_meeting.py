@@ -64,16 +64,6 @@ def in_background(work):
     return thread, heard
 
 
-def test_a_slow_process_is_waited_for():
-    store = dist.HashStore()
-    waits, heard = in_background(lambda: meeting_of(store, 0, 2).gather("ready", "a"))
-    waits.join(0.3)
-    assert waits.is_alive()
-    assert meeting_of(store, 1, 2).gather("ready", [1.5]) == ["a", [1.5]]
-    waits.join(60)
-    assert heard == [["a", [1.5]]]
-
-
 def test_a_process_that_does_not_come_is_not_waited_for():
     """All say the same, also the one that has more patience."""
     store = dist.HashStore()

@@ -37,24 +37,15 @@ RUNS = {
     },
     "diloco": {"local_steps": 2, "local_rule": "adamw"},
     "gasloc": {"local_steps": 2, "local_rule": "momentum"},
-    "gasloc-pulled": {"local_steps": 2, "outer_momentum_of": "pulled"},
     "noloco": {"local_steps": 2, "topology": "random_matching"},
     "outer": {"local_steps": 2, "local_rule": "adamw"},
-    "outer-capped": {"local_steps": 3, "coupling": "capped", "outer_rule": "momentum"},
     "push_sum": {"topology": "one_peer_exponential"},
-    "push_sum-static": {"topology": "d_equi_static", "shifts": 2},
-    "local_sgd-rotating": {"topology": "alternating_matching", "local_steps": 3},
     "epidemic-out": {"topology": "epidemic_out", "receivers": 2},
     "clique_averaging-joined": {"topology": "d_cliques", "clique_size": 2, "clique": 2},
-    "admm-local": {"local_steps": 2},
-    "proxskip-always": {"exchange_probability": 1.0},
     "relay_sum": {"topology": "chain"},
-    "relay_sum-star": {"topology": "star"},
     **{f"choco-{name}": {"compression": name} for name in COMPRESSIONS},
     "choco-capped": {"compression": "top_k", "coupling": "capped", "topology": "chain"},
-    "gossip-combine": {"order": "combine_then_adapt"},
     "ngo-combine": {"order": "combine_then_adapt", "local_rule": "momentum"},
-    "ngo-uniform": {"weights": "uniform", "topology": "random", "u": 0.6},
     "gossip-phases": {
         "schedule": "phases",
         "second_phase": 0.3,
@@ -72,8 +63,6 @@ RUNS = {
         )
     },
     "ngo-alie-trimmed": {"attack": "alie", "coupling": "trimmed_mean", "topology": "complete"},
-    "gradient_tracking-lies": {"attack": "dissensus"},
-    "delayed-lies": {"attack": "noise"},
     "admm-lies": {"attack": "alie"},
 }
 

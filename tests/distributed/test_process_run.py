@@ -73,26 +73,10 @@ def test_a_step_of_the_digits_model_is_the_simulated_one(method, tmp_path):
     assert theirs["step"].tolist() == [0, 1]
 
 
-def test_steps_on_text_with_options_are_the_simulated_ones(tmp_path):
-    text = {"dataset": "markov_text", "model": "gpt_char_lora", "task": "next_character"}
-    spec = spec_of(**text, dialects=1, workers=4, batch_size=4, epochs=0.005, eval_every=0.0025)
-    theirs = simulated(spec, tmp_path)
-    ours, _, _ = distributed(spec, 2, tmp_path)
-    assert_equal_runs(ours, theirs)
-    assert theirs["step"].tolist() == [0, 2, 5]
-
-
 @pytest.mark.parametrize("liars", [1, 2])
 def test_liars_are_left_out_of_evaluations_in_any_process(liars, tmp_path):
     """With two liars, all workers of the second process lie."""
     spec = spec_of(workers=5, topology="complete", epochs=0.2, attack="alie", liars=liars)
-    ours, _, _ = distributed(spec, 2, tmp_path)
-    assert_equal_runs(ours, simulated(spec, tmp_path))
-
-
-def test_failures_are_the_simulated_ones_where_workers_share_a_process(tmp_path):
-    failing = {"method": "gradient_tracking", "link_failure": 0.3, "absence": 0.3}
-    spec = spec_of(workers=5, topology="complete", epochs=0.2, local_rule="momentum", **failing)
     ours, _, _ = distributed(spec, 2, tmp_path)
     assert_equal_runs(ours, simulated(spec, tmp_path))
 
@@ -117,14 +101,6 @@ def test_several_workers_share_a_process(topology, tmp_path):
     crossing = {"ring": 4, "complete": 5}[topology]
     assert how["evaluations"][-1]["models_sent"] == crossing * steps
     assert ours["messages"][-1] == {"ring": 10, "complete": 20}[topology] * steps
-
-
-def test_a_parameter_server_is_centralized_sgd(tmp_path):
-    spec = spec_of(workers=4, method="centralized")
-    ours, _, how = distributed(spec, 4, tmp_path)
-    assert_equal_runs(ours, simulated(spec, tmp_path))
-    assert (ours["V"] == 0).all()
-    assert how["evaluations"][-1]["models_sent"] == 0  # gradients and the model are not gossip
 
 
 def test_a_folder_that_holds_a_run_is_safe(tmp_path):
@@ -154,16 +130,6 @@ def test_a_folder_that_holds_a_run_is_safe(tmp_path):
     distributed(other, 2, tmp_path, overwrite=True)
     assert sorted(contents()) == ["metrics.parquet", "run.json"]
     assert json.loads((out / "run.json").read_text())["id"] == other.id
-
-
-def test_a_distributed_run_on_other_data_is_refused(tmp_path):
-    spec, out = convex_spec(workers=3, epochs=0.05), tmp_path / "distributed"
-    distributed(spec, 2, tmp_path)
-    record = json.loads((out / "run.json").read_text())
-    record["about"]["data_digest"] = "0" * 16
-    (out / "run.json").write_text(json.dumps(record))
-    with pytest.raises(UserError, match="the finished run .*, with data_digest '0{16}' and not"):
-        distributed(spec, 2, tmp_path)
 
 
 def test_a_locked_folder_is_refused(tmp_path):

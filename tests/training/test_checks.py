@@ -99,13 +99,3 @@ def test_a_method_may_fix_the_weight_decay_that_it_does_not_use(own_entries):
     assert resolve({"method": "mine"}).weight_decay == 0
     with pytest.raises(UserError, match="weight_decay: 0.1 has no effect with method 'mine'"):
         resolve({"method": "mine", "weight_decay": 0.1})
-
-
-def test_a_partition_may_read_the_number_of_shards_alone(own_entries):
-    @ngo.partition("pieces")
-    def pieces(labels, n, *, generator, shards):
-        return []
-
-    assert resolve({"partition": "pieces", "shards": 40}).shards == 40
-    with pytest.raises(UserError, match="shards: 60001 is more than mnist's 60000"):
-        resolve({"partition": "pieces", "shards": 60_001})

@@ -9,7 +9,7 @@ from runs import CONVEX, digits_run
 from torch import nn
 
 from ngo.training.problem import make_problem
-from ngo.training.registered_trial import check_problem
+from ngo.training.trial import check_problem
 
 
 def with_value(value, place, tensor):

@@ -40,17 +40,6 @@ def test_checkpoints_stay_where_out_was(tmp_path, monkeypatch):
     assert (tmp_path / "run/checkpoint.pt").exists()
 
 
-def test_a_hint_is_a_value_that_is_taken():
-    assert told(seed="3").endswith("It was read as text: write 3.")
-    assert told(lr="1e-5").endswith("It was read as text: write 1.0e-05.")
-    assert told(seed="-1").endswith("a whole number, 0 or more.")
-
-
-@pytest.mark.parametrize("out", [3, b"x", ""])
-def test_out_is_a_path(out):
-    assert "is not a path" in told(out=out)
-
-
 def test_the_result_is_that_of_the_packages_own_run(least_squares):
     """Same values, data and initial parameters: the same metrics and models, bit by bit."""
     fields = {"workers": 4, "batch_size": 8, "epochs": 2.0, "eval_every": 0.5, "seed": 3}
@@ -140,11 +129,6 @@ def test_a_module_that_draws_globally_has_no_other_backend():
     assert "must be auto or loop" in text
 
 
-def test_evaluations_see_no_dropout():
-    silent = quick(nn.Sequential(nn.Dropout(), nn.Linear(3, 4)), lr=1e-30)
-    assert silent.metrics["consensus_loss"].nunique() == 1
-
-
 class Fails(nn.Linear):
     """Raises in its third step."""
 
@@ -226,11 +210,6 @@ def test_a_cell_run_again_uses_its_new_code():
     assert changed.metrics["consensus_loss"].nunique() == 1
 
 
-def test_without_progress_nothing_is_printed(capfd):
-    quick()
-    assert capfd.readouterr() == ("", "")
-
-
 def test_the_progress_bar_is_one_line_that_disappears(capfd):
     quick(progress=True, epochs=20)
     out, err = capfd.readouterr()
@@ -252,11 +231,6 @@ def test_a_run_that_diverges_is_warned_of_in_a_line():
         "is 1)."
     )
     assert warning.filename.endswith("own_modules.py")
-
-
-def test_a_run_that_ends_well_is_not_warned_of(recwarn):
-    quick(method="centralized")
-    assert not recwarn.list
 
 
 def test_the_consensus_model_counts_the_batches_of_its_workers():

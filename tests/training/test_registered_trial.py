@@ -13,7 +13,7 @@ from ngo.models.architectures.classifiers import mnist_cnn
 from ngo.models.model import Model
 from ngo.models.task import TASKS
 from ngo.training.problem import make_problem
-from ngo.training.registered_trial import check_problem
+from ngo.training.trial import check_problem
 
 
 def digits_problem(digits, **parts):

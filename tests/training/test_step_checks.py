@@ -48,17 +48,6 @@ def test_an_implicit_coupling_needs_a_matching():
         )
 
 
-def test_a_topology_that_is_no_matching_by_default_is_not_offered(own_entries):
-    topology("seldom", matching=lambda n, u: u < 0.1)(lambda n, u: [(0, 1)])
-    topology("cut", matching=lambda n: n < 10)(lambda n: [(0, 1)])
-    with pytest.raises(UserError) as error:
-        resolve({"coupling": "implicit", "topology": "ring", "workers": 10})
-    assert "seldom" not in str(error.value)
-    assert "cut" not in str(error.value)
-    with pytest.raises(UserError, match=", cut, one_peer_hypercube"):
-        resolve({"coupling": "implicit", "topology": "ring", "workers": 9})
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -5,7 +5,7 @@ from own_modules import quick, told
 from runs import digits_run
 
 from ngo.gossip.method import GOSSIP_FIELDS, METHODS, method
-from ngo.training.undeclared import DeclaredFields
+from ngo.training.plugin_errors import DeclaredFields
 
 pytestmark = pytest.mark.usefixtures("own_entries")
 

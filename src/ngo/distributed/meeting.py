@@ -10,12 +10,12 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch.distributed as dist
 
@@ -32,12 +32,16 @@ MOST_PROCESSES = 1024
 # ends, for the others to read why.
 POLL_SECONDS, PARTING_SECONDS = 0.05, 1.0
 
+# How many terms, and how many processes of each, a message names.
+NAMED = 3
+
+Terms = Mapping[str, object]
+
 # The key of the store under which the first process that fails puts the line to print.
 MISTAKE = "mistake"
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """The number of a process, the number of processes, and the address of their store."""
 
     me: int
@@ -60,16 +64,10 @@ def read_place() -> Place:
         )
     size = _whole("WORLD_SIZE", 1, MOST_PROCESSES)
     me = _whole("RANK", 0, size - 1)
+    port, local_me = _whole("MASTER_PORT", 1, 65_535), _whole("LOCAL_RANK", 0, size - 1, me)
     agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    return Place(
-        me,
-        size,
-        address=os.environ["MASTER_ADDR"],
-        port=_whole("MASTER_PORT", 1, 65_535),
-        local_me=_whole("LOCAL_RANK", 0, size - 1, me),
-        local_size=_whole("LOCAL_WORLD_SIZE", 1, size, 1),
-        holds_store=me == 0 and not agent,
-    )
+    local = local_me, _whole("LOCAL_WORLD_SIZE", 1, size, 1)
+    return Place(me, size, os.environ["MASTER_ADDR"], port, *local, me == 0 and not agent)
 
 
 def _whole(name: str, low: int, high: int, default: int = 0) -> int:
@@ -140,6 +138,14 @@ class Meeting:
             time.sleep(POLL_SECONDS)
         return [json.loads(self.ask("get", key)) for key in keys]
 
+    def agree(self, name: str, terms: Terms, timeout: float = math.inf) -> None:
+        """Return when all processes have published equal ``terms`` under ``name``.
+
+        Raises a UserError in all processes if they differ, with the terms and the processes.
+        """
+        if message := disagreement(self.gather(name, terms, timeout)):
+            raise self.refusal(f"distributed: the processes do not agree: {message}.")
+
     def refusal(self, message: str) -> UserError:
         """The error that all processes in the meeting raise: the first refusal counts."""
         return UserError(self.first(MISTAKE, message))
@@ -160,6 +166,19 @@ class Meeting:
         """Wait before this process ends, if it holds the store: others may read there."""
         if self.place.holds_store:
             time.sleep(PARTING_SECONDS)
+
+
+def disagreement(terms: Sequence[Terms]) -> str:
+    """``process 2 has lr 0.5, the others 0.1``; empty if all are equal."""
+    differing = []
+    for key in terms[0]:
+        values = [repr(each.get(key)) for each in terms]
+        most = Counter(values).most_common(1)[0][0]
+        words = [f"process {q} has {key} {shown(each.get(key))}" for q, each in enumerate(terms)]
+        if few := [words[q] for q, value in enumerate(values) if value != most]:
+            others = f"the others {shown(terms[values.index(most)].get(key))}"
+            differing.append(", ".join([*few[:NAMED], others]))
+    return "; ".join(differing[:NAMED])
 
 
 def open_meeting(timeout: float) -> Meeting:

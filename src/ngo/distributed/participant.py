@@ -64,13 +64,9 @@ class Participant:
         stepper.connect(self._network)
         self._report = report
         # The mean of all workers is evaluated in it.
+        threads = stepper.population.threads
         self._consensus = Population(
-            problem.model,
-            1,
-            spec.seed,
-            task=problem.task,
-            device=problem.device,
-            threads=stepper.population.threads,
+            problem.model, 1, spec.seed, task=problem.task, device=problem.device, threads=threads
         )
         self._start = time.perf_counter()
         # The steps after which the run is evaluated.
@@ -79,11 +75,9 @@ class Participant:
         self._resume = 0
         # Whether workers that share one model may have different ones, after a loss.
         self._apart = False
-        # The counts since the start; those up to the last evaluation; the step of the last attempt
-        # at an evaluation, and the counts up to it.
+        # The counts since the start, up to the last evaluation, and up to the last attempt at one.
         self._total: Counter[str] = Counter()
-        self._recorded: Counter[str] = Counter()
-        self._reported = (0, self._recorded)
+        self._recorded = self._reported = self._total.copy()
         self.rows, self.traffic, self.lost = [], [], []
 
     @property
@@ -147,11 +141,8 @@ class Participant:
         """Evaluate the own workers and, as the leader, the mean of all."""
         network, population, problem = self._network, self._stepper.population, self._problem
         t, group, own, remaining = self._stepper.t, self._group, network.own, network.remaining
-        if self._reported[0] == self._last:
-            self._recorded = self._reported[1]
         counted = {"messages": network.messages, "message_bytes": network.bytes_sent}
-        now = Counter({**self._total, **group.sent, **counted})
-        self._reported = (t, now)
+        now = self._reported = Counter({**self._total, **group.sent, **counted})
         ours = [i for i in problem.evaluated if i in own]
         scores = population.evaluate(*problem.test_at(t), workers=[i - own.start for i in ours])
         each = numbers([[0] * self._spec.workers] * 2)
@@ -193,6 +184,7 @@ class Participant:
         self._add(row, {"step": t, "processes": len(group.members), **traffic})
 
     def _add(self, row: Evaluation, traffic: dict[str, int]) -> None:
+        self._recorded = self._reported  # all have told theirs before one has a row
         self.rows.append(row)
         self.traffic.append(traffic)
         if self._group.me == self._group.leader:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 
+import ngo
 from ngo.common.devices import chosen, deterministic, usable
 from ngo.common.locks import file_lock
 from ngo.common.paths import writable_folder
@@ -24,7 +25,6 @@ from ngo.distributed.meeting import Meeting, open_meeting
 from ngo.distributed.participant import Participant
 from ngo.distributed.process_group import Group
 from ngo.distributed.process_network import shares
-from ngo.distributed.terms import agree, data_terms, run_terms
 from ngo.gossip.schedule import topologies
 from ngo.gossip.topology import TOPOLOGIES
 from ngo.native.pool import cores
@@ -36,9 +36,10 @@ from ngo.training.evaluation import Evaluation
 from ngo.training.partition_file import draw, parts_by_owner
 from ngo.training.problem import make_problem
 from ngo.training.record import last_evaluation, make_origin, write_results
-from ngo.training.registered_trial import check_problem
+from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
+from ngo.training.trial import check_problem
 
 log = logging.getLogger("ngo")
 
@@ -101,8 +102,9 @@ def run(
     with ExitStack() as lock:
         # This may take long, and timeouts apply to members of a group: it comes before the group.
         with meeting.failure_published():
-            how = {"WORLD_SIZE": processes, "on_failure": on_failure, "timeout": timeout}
-            agree(meeting, "run", run_terms(spec, **how), timeout)
+            terms = {"WORLD_SIZE": processes, "on_failure": on_failure, "timeout": timeout}
+            terms |= {"version": ngo.__version__, "torch": str(torch.__version__), **spec.values()}
+            meeting.agree("run", {**terms, "code": results_version(spec)}, timeout)
             check(spec, out, processes, on_failure)
             place = _place(device, meeting)
             own = shares(spec.workers, processes)[me]
@@ -112,7 +114,8 @@ def run(
             problem = make_problem(spec, data, parts)
             check_problem(spec, problem)
             origin = make_origin(spec, problem, place, distributed={"processes": processes})
-            agree(meeting, "data", data_terms(origin.about))
+            names = ("train_samples", "test_samples", "data_digest", "parts")
+            meeting.agree("data", {name: origin.about[name] for name in names})
             if me == 0:
                 finished = _lock_folder(out, origin.about, overwrite, lock)
             problem = problem.restricted_to(own)  # frees the samples of other workers
@@ -132,16 +135,12 @@ def run(
         def write() -> None:
             lost = sum(len(entry["workers"]) for entry in participant.lost)
             name = spec.id + f"-lost{lost}" * bool(lost)
+            how = {"processes": processes, "on_failure": on_failure, "lost": participant.lost}
             facts = {
                 "snapshots": [],
                 "workers_evaluated": len(problem.evaluated),
                 "backend": stepper.population.backend,
-                "distributed": {
-                    "processes": processes,
-                    "on_failure": on_failure,
-                    "lost": participant.lost,
-                    "evaluations": participant.traffic,
-                },
+                "distributed": {**how, "evaluations": participant.traffic},
             }
             earlier.clear(out)
             write_results(out, origin, participant.rows, stepper.population.d, facts, name)

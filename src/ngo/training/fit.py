@@ -23,7 +23,6 @@ from ngo.engine.initialization import SAME
 from ngo.training.checkpoint import Stopped
 from ngo.training.checks import check_filled
 from ngo.training.evaluation import Evaluation, as_columns
-from ngo.training.finite import refuse_not_finite
 from ngo.training.fit_arguments import (
     check_callbacks,
     check_method,
@@ -45,7 +44,7 @@ from ngo.training.resolve import check_field, resolve
 from ngo.training.run import at_checkpoint
 from ngo.training.run_state import Callback, Ended, OwnTraining
 from ngo.training.spec import DEFAULTS, RunSpec
-from ngo.training.trial import refuse_sum, try_out
+from ngo.training.trial import refuse_not_finite, refuse_sum, try_out
 from ngo.training.value_digest import ValueDigest
 
 if TYPE_CHECKING:

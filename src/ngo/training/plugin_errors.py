@@ -1,4 +1,4 @@
-"""Errors in the code of plugins, as one-line mistakes that name the entry."""
+"""Errors in the code of entries, those of plugins too, as one-line mistakes that name the entry."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from ngo.common.registry import UserError, in_a_line
+from ngo.gossip.method import GOSSIP_FIELDS
 from ngo.training.spec import FIELDS, RunSpec
 
 PACKAGE = __name__.partition(".")[0] + "."
@@ -46,3 +48,43 @@ def _entry_of(spec: RunSpec, error: BaseException) -> str | None:
             if frame.f_globals.get("__name__") == module and name.startswith(f"{function}."):
                 return f"{entry} ({Path(frame.f_code.co_filename).name}, line {line})"
     return None
+
+
+class DeclaredFields:
+    """A run as its method sees it: reading a field without a meaning for it is a UserError."""
+
+    def __init__(self, spec: RunSpec) -> None:
+        self._spec = spec
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._spec, name)
+        if value is None and name in FIELDS:
+            raise undeclared(self._spec, name)
+        return value
+
+
+class Undeclared:
+    """In the place of an object that the method has not declared: any use raises ``error``."""
+
+    def __init__(self, error: UserError, known: object = None, *allowed: str) -> None:
+        """``allowed`` are the attributes that may be read: they come from ``known``."""
+        self._error = error
+        self._known = known
+        self._allowed = allowed
+
+    def __getattr__(self, name: str) -> object:
+        if name not in self._allowed:
+            raise self._error
+        return getattr(self._known, name)
+
+
+def undeclared(spec: RunSpec, name: str) -> UserError:
+    """The error for a method that reads the field ``name`` of a run and does not declare it."""
+    owner = next((key for key in FIELDS[name].owners if key != "method"), "method")
+    if name in GOSSIP_FIELDS or getattr(spec, owner) is None:
+        owner = "method"
+    also = f"; step.gossip() reads {', '.join(GOSSIP_FIELDS)}" if name in GOSSIP_FIELDS else ""
+    return UserError(
+        f"{owner}: {getattr(spec, owner)!r} uses the field {name!r} of a run and does not declare "
+        f"it; add {name!r} to fields=(…) where it is registered{also}."
+    )

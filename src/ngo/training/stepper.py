@@ -32,10 +32,10 @@ from ngo.gossip.step import Matrices, Step
 from ngo.gossip.weight_rule import METROPOLIS
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
+from ngo.training.plugin_errors import DeclaredFields, Undeclared, undeclared
 from ngo.training.problem import Problem, batch_sizes
 from ngo.training.run_memory import check_memory, run_memory
 from ngo.training.spec import RunSpec
-from ngo.training.undeclared import DeclaredFields, Undeclared, undeclared
 
 log = logging.getLogger("ngo")
 

@@ -1,11 +1,12 @@
-"""A trial of a module and its loss on a few samples, before the training."""
+"""A trial of a model and its task on a few samples, before the training."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from ngo.engine.backend import in_float32
 from ngo.models.model import Model
 from ngo.models.task import Task
 from ngo.models.tasks.classification import correct
+from ngo.native.pool import one_intra_op_thread
 from ngo.training.global_state import restored_streams, streams
 from ngo.training.own import (
     Loss,
@@ -27,6 +29,8 @@ from ngo.training.own import (
     refused,
     shape,
 )
+from ngo.training.problem import Problem, batch_sizes
+from ngo.training.spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -58,28 +62,22 @@ def try_out(
     samples = data.train_inputs[:size], data.train_targets[:size]
     outputs: Any = None
     with restored_streams():
-        with (
-            refused(f"{names.of('batch')}: it failed on inputs of {kind(samples[0])}"),
-            unchanged(names.of("batch"), inputs=samples[0], targets=samples[1]) as given,
-        ):
-            inputs, targets = task.batch(data, *given)
+        what, batch = f"it failed on inputs of {kind(samples[0])}", partial(task.batch, data)
+        given = {"inputs": samples[0], "targets": samples[1]}
+        inputs, targets = _called(names.of("batch"), what, batch, given)
         module = built(model, inputs.device, names)
         before = streams()
         for training in (True, False):
             module.train(training)
-            with (
-                refused(f"{names.module}: it failed on inputs of {kind(inputs)}"),
-                unchanged(names.module, inputs=inputs) as given,
-                _steady_buffers(names.module, module),
-            ):
-                outputs = in_float32(module(*given))
+            with _steady_buffers(names.module, module):
+                what = f"it failed on inputs of {kind(inputs)}"
+                outputs = _called(
+                    names.module, what, lambda x: in_float32(module(x)), {"inputs": inputs}
+                )
             check_outputs(outputs, targets, task, data, names.module)
             what = f"it failed on outputs {shape(outputs)} and targets {shape(targets)}"
-            with (
-                refused(f"{names.of('loss')}: {what}"),
-                unchanged(names.of("loss"), outputs=outputs, targets=targets) as given,
-            ):
-                losses = task.loss(*given)
+            given = {"outputs": outputs, "targets": targets}
+            losses = _called(names.of("loss"), what, task.loss, given)
             if not isinstance(losses, torch.Tensor) or losses.shape != targets.shape[:1]:
                 raise UserError(
                     f"{names.of('loss')}: it returned {shape(losses)} for {len(targets)} samples; "
@@ -89,29 +87,26 @@ def try_out(
                 if training:
                     losses.mean().backward()
             if task.score is not None and task.score is not correct:
-                with (
-                    torch.no_grad(),
-                    refused(f"{names.of('score')}: {what}"),
-                    unchanged(names.of("score"), outputs=outputs, targets=targets) as given,
-                ):
-                    task.score(*given)
+                with torch.no_grad():
+                    _called(names.of("score"), what, task.score, given)
         draws = streams() != before
     if task.score is correct and not has_logits(outputs, data.classes):
         task = replace(task, score=None)
     return task, draws
 
 
-@contextmanager
-def unchanged(key: str, **values: Any) -> Iterator[list[Any]]:
-    """Copies of the values, which a user's function takes; a UserError if it changes one in place.
+def _called(key: str, what: str, function: Callable[..., Any], values: dict[str, Any]) -> Any:
+    """What a user's function returns for copies of the values, of which only tensors are copied.
 
-    Values other than tensors are not copied.
+    A UserError if it fails, with ``what``, or if it changes one of them in place.
     """
     given = [each.clone() if isinstance(each, torch.Tensor) else each for each in values.values()]
-    yield given
+    with refused(f"{key}: {what}"):
+        found = function(*given)
     for (name, value), its in zip(values.items(), given, strict=True):
         if isinstance(value, torch.Tensor) and not _equal(its, value):
             raise UserError(f"{key}: it changes its {name} in place; copy them first.")
+    return found
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -174,3 +169,63 @@ def refuse_sum(
             f"each comes twice, a sum; it must be their mean, or one number for each"
             f"{how if key == 'loss' else ''}."
         )
+
+
+def refuse_not_finite(
+    model: Model, data: Dataset, task: Task, size: int, names: Names = OWN
+) -> None:
+    """Raise a UserError for inputs or targets that are not finite, and make a loss or gradient so.
+
+    A module may replace such inputs, and a loss may leave out such targets: at most ``size`` of the
+    samples with NaN are tried, and as many with each infinity.
+    """
+    for key, inputs, targets in (
+        ("train", data.train_inputs, data.train_targets),
+        ("test", data.test_inputs, data.test_targets),
+    ):
+        for name, values in (("inputs", inputs), ("targets", targets)):
+            if not values.is_floating_point() or bool(values.isfinite().all()):
+                continue
+            for wrong in (values.isnan(), values == math.inf, values == -math.inf):
+                rows = wrong.reshape(len(wrong), -1).any(1).nonzero()[:size, 0]
+                what = f"{names.data}{key}: the {name}"
+                if len(rows) and not _finite(model, data, task, inputs[rows], targets[rows], names):
+                    count = int((~values.isfinite()).sum())
+                    raise UserError(
+                        f"{what} have {count:,} value{'s' * (count > 1)} that "
+                        f"{'are' if count > 1 else 'is'} not finite; leave out these samples, or "
+                        f"replace the values."
+                    )
+
+
+def _finite(
+    model: Model,
+    data: Dataset,
+    task: Task,
+    inputs: torch.Tensor,
+    targets: torch.Tensor,
+    names: Names,
+) -> bool:
+    """Whether the loss on these samples, and its gradient, are finite; False if it fails."""
+    with restored_streams():
+        module = built(model, inputs.device, names).eval()
+        try:
+            inputs, targets = task.batch(data, inputs, targets)
+            losses = task.loss(in_float32(module(inputs)), targets)
+            losses.mean().backward()
+        except Exception:  # any error of the module or the loss, at such values
+            return False
+    gradients = [each.grad for each in module.parameters() if each.grad is not None]
+    return all(bool(each.isfinite().all()) for each in (losses, *gradients))
+
+
+@one_intra_op_thread()
+def check_problem(spec: RunSpec, problem: Problem) -> None:
+    """Raise a one-line UserError unless the run's model fits its task and its data.
+
+    A gradient is taken on the first samples, as ``fit`` does. Global random streams do not change.
+    """
+    names = Names(f"model {spec.model!r}", f"task {spec.task!r}, ", f"dataset {spec.dataset!r}, ")
+    size = min(batch_sizes(spec, problem.parts))
+    try_out(problem.model, problem.data, problem.task, size, names)
+    refuse_not_finite(problem.model, problem.data, problem.task, size, names)

@@ -6,14 +6,12 @@ import pytest
 from participants import (
     convex_spec,
     distributed,
-    spec_of,
     surroundings,  # noqa: F401
 )
 
 from ngo.common.registry import UserError
 from ngo.data import loading
-from ngo.distributed import terms
-from ngo.distributed.terms import disagreement, run_terms
+from ngo.distributed.meeting import disagreement
 
 
 @pytest.mark.parametrize(
@@ -30,21 +28,6 @@ from ngo.distributed.terms import disagreement, run_terms
 )  # fmt: skip
 def test_the_words_of_a_disagreement(published, words):
     assert disagreement(published) == words
-
-
-def test_long_values_are_compared_in_full_and_shown_in_short():
-    words = disagreement([{"graph": "a" * 500}, {"graph": "a" * 500}, {"graph": "a" * 501}])
-    assert words.startswith("process 2 has graph 'aaa")
-    assert len(words) < 300
-
-
-def test_the_terms_of_a_run_are_its_fields_and_code(monkeypatch):
-    spec = spec_of(workers=3)
-    ours = run_terms(spec, WORLD_SIZE=3)
-    assert next(iter(ours)) == "WORLD_SIZE"
-    assert {name: ours[name] for name in spec.values()} == spec.values()
-    monkeypatch.setattr(terms, "results_version", lambda spec: "another")
-    assert run_terms(spec)["code"] != ours["code"]
 
 
 def odd_one(change, work):
@@ -77,8 +60,8 @@ def other_parts(work):
     ("change", "words"),
     [
         (more_processes, "WORLD_SIZE 4, the others 3"),
-        (other_data, "data '[0-9a-f]{16}', the others '[0-9a-f]{16}'"),
-        (other_parts, "partition '[0-9a-f]{16}', the others '[0-9a-f]{16}'"),
+        (other_data, "data_digest '[0-9a-f]{16}', the others '[0-9a-f]{16}'"),
+        (other_parts, "parts '[0-9a-f]{16}', the others '[0-9a-f]{16}'"),
     ],
 )
 def test_the_odd_one_out_is_named(change, words, tmp_path):

@@ -6,13 +6,13 @@ from tiny_cifar import tiny_cifar
 
 from ngo.common.registry import UserError
 from ngo.data import loading
-from ngo.data.sets import cifar10
+from ngo.data.sets.cifar import CIFAR10, CIFAR100
 
 
 @pytest.fixture
 def cifar(tmp_path, monkeypatch):
     """A data root with CIFAR-10's layout, two images per batch: images and labels by batch."""
-    return tiny_cifar(tmp_path, monkeypatch, "cifar10", cifar10.FILES, b"labels", 2, 10)
+    return tiny_cifar(tmp_path, monkeypatch, "cifar10", CIFAR10, b"labels", 2, 10)
 
 
 def test_batches_are_stacked_in_order(cifar):
@@ -29,6 +29,14 @@ def test_batches_are_stacked_in_order(cifar):
     labels = loading.train_labels("cifar10", root)
     assert labels.dtype == np.int64
     assert labels.tolist() == data.train_targets.tolist()
+
+
+def test_labels_are_the_fine_ones(tmp_path, monkeypatch):
+    root, files = tiny_cifar(tmp_path, monkeypatch, "cifar100", CIFAR100, b"fine_labels", 4, 4)
+    data = loading.load("cifar100", root)
+    assert data.train_targets.tolist() == files["train"][1]
+    assert data.test_targets.tolist() == files["test"][1]
+    assert data.test_inputs[3, 1, 2, 5] == files["test"][0][3, 1024 + 2 * 32 + 5]
 
 
 def test_a_batch_with_a_flipped_bit_is_named(cifar):
