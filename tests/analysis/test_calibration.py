@@ -12,14 +12,9 @@ from ngo.analysis.calibration import (
     CALIBRATED,
     CONFIRMED,
     accuracies,
-    candidates,
     cells_of,
-    centralized,
-    each_cell,
-    jointly,
     nearest,
     ranking,
-    rms,
 )
 from ngo.common.registry import UserError
 
@@ -27,11 +22,6 @@ from ngo.common.registry import UserError
 def first(table, **chosen):
     """The nearest candidate."""
     return ranking(table, **chosen).iloc[0]
-
-
-def test_the_root_mean_square():
-    assert rms([3, -4]) == pytest.approx(math.sqrt(12.5))
-    assert math.isnan(rms([1, math.nan]))
 
 
 def test_an_accuracy_is_a_mean_over_seeds_beside_the_papers():
@@ -119,21 +109,6 @@ def test_a_run_that_diverges_later_counts_until_then():
     assert table["measured"].isna().to_dict() == {2.0: False, 4.0: True, 6.0: True}
 
 
-def test_a_schedule_has_one_trial_at_its_end():
-    constant = candidate(near_at_two)
-    cosine = candidate(lambda half, epoch: 0.0, lr_schedule="cosine", cells=CALIBRATED)
-    table = accuracies(pd.DataFrame(constant + cosine), TABLE1)
-    assert set(table[table["lr_schedule"] == "cosine"]["epochs"]) == {4}
-    assert first(table)["lr_schedule"] == "cosine"
-
-
-def test_a_constant_rate_at_two_lengths_is_one_trial():
-    short = candidate(near_at_two, epochs=4.0)
-    long = candidate(near_at_two, epochs=6.0)
-    ranked = ranking(accuracies(pd.DataFrame(short + long), TABLE1), common=False)
-    assert ranked["reading"].tolist() == ["consensus", "workers"]
-
-
 def test_every_field_that_is_free_is_in_the_ranking():
     """A candidate that differs in one field alone is another candidate."""
     others = {
@@ -155,14 +130,6 @@ def test_runs_that_differ_elsewhere_are_refused():
         accuracies(pd.concat([runs, again]), TABLE1)
 
 
-def test_data_sets_are_ranked_apart():
-    table = accuracies(pd.concat([trials("mnist"), trials("cifar10")]), TABLE1)
-    ranked = ranking(table)
-    assert ranked.groupby("dataset")["rank"].apply(list).to_dict() == {
-        "cifar10": [1, 2, 3, 4], "mnist": [1, 2, 3, 4]
-    }  # fmt: skip
-
-
 def test_the_cells_of_the_winner_are_the_papers():
     table = accuracies(trials(), TABLE1)
     cells = cells_of(table, first(table, common=False))
@@ -180,50 +147,3 @@ def test_the_nearest_trial_of_each_cell():
     gaps = (found["measured"] - found["paper"]).abs()
     assert gaps["iid"].to_numpy() == pytest.approx(np.full(7, 3.0))
     assert gaps["noniid"].to_numpy() == pytest.approx(np.full(7, 1.0))
-
-
-def test_one_trial_beside_the_three_graphs():
-    table = accuracies(trials(), TABLE1)
-    found = jointly(table, "gossip", "noniid")
-    assert set(found["gamma"]) == {0.1}  # γ = 0.2 has the ring alone
-    best = found.iloc[0]
-    assert (best["reading"], best["epochs"]) == ("consensus", 4)
-    assert best["distance"] == pytest.approx(1)
-    assert (best["paper_ring"], best["paper_random"]) == (62.30, 66.72)
-    assert best["random"] == pytest.approx(67.72)
-    assert found["distance"].tolist() == pytest.approx([1, 3, 17, 19])
-    assert jointly(table[table["topology"] != "random"], "gossip", "noniid").empty
-
-
-def test_distances_are_by_half():
-    rows = candidates(accuracies(trials(), TABLE1))
-    best = rows[(rows["gamma"] == 0.1) & (rows["reading"] == "consensus")]
-    assert best.set_index(["half", "epochs"])["calibrated"].to_dict() == pytest.approx(
-        {("iid", 2.0): 3, ("iid", 4.0): 5, ("noniid", 2.0): 3, ("noniid", 4.0): 1}
-    )
-
-
-def test_each_cell_beside_the_paper():
-    table = accuracies(trials(), TABLE1)
-    cells = each_cell(table, ranking(table))
-    assert len(cells) == 14
-    assert cells["topology"].tolist()[:3] == [None, "ring", "ring"]
-    by = cells.set_index(["half", "topology", "method"])
-    row = by.loc[("noniid", "complete", "ngo")]
-    assert row["candidate"] == pytest.approx(row["paper"] + 3)  # after 2 epochs, as the iid half
-    assert row["nearest"] == pytest.approx(row["paper"] + 1)
-    assert (row["epochs"], row["gamma"]) == (4, 0.1)
-
-
-def test_centralized_training_at_its_end():
-    rows = candidate(near_at_two) + trial(
-        (None, "centralized"), "iid", lambda epoch, seed: 70.0, epochs=4.0, lr_schedule="cosine"
-    )
-    rows += trial(
-        (None, "centralized"), "iid", lambda epoch, seed: 80.0, epochs=6.0, lr_schedule="cosine"
-    )
-    found = centralized(accuracies(pd.DataFrame(rows), TABLE1))
-    ends = found[found["half"] == "iid"].set_index(["lr_schedule", "epochs"])["measured"]
-    assert ends.to_dict() == pytest.approx(
-        {("constant", 4.0): 97.47 + 5, ("cosine", 4.0): 70.0, ("cosine", 6.0): 80.0}
-    )
