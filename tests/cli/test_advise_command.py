@@ -29,11 +29,8 @@ def test_it_answers_from_the_table():
     [
         ("", "advise: say what your setting is, as in --workers 32 --skew 0.1."),
         ("--bandwidth 10Mbi", "Did you mean '10Mbit'?"),
-        ("--workers 1", "workers: 1 is out of range"),
         ("--skew 0", "it must be a number, above 0, or iid."),
-        ("--skew idd", "or iid. Did you mean 'iid'?"),
         ("--stragglers 2", "stragglers: 2.0 is out of range"),
-        ("--straglers 0.1", "--stragglers"),
     ],
 )
 def test_a_mistake_is_one_line(words, told):
