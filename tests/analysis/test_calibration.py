@@ -12,12 +12,10 @@ from ngo.analysis.calibration import (
     CALIBRATED,
     CONFIRMED,
     accuracies,
-    candidates,
     cells_of,
     each_cell,
     nearest,
     ranking,
-    rms,
 )
 from ngo.common.registry import UserError
 
@@ -25,11 +23,6 @@ from ngo.common.registry import UserError
 def first(table, **chosen):
     """The nearest candidate."""
     return ranking(table, **chosen).iloc[0]
-
-
-def test_the_root_mean_square():
-    assert rms([3, -4]) == pytest.approx(math.sqrt(12.5))
-    assert math.isnan(rms([1, math.nan]))
 
 
 def test_an_accuracy_is_a_mean_over_seeds_beside_the_papers():
@@ -117,21 +110,6 @@ def test_a_run_that_diverges_later_counts_until_then():
     assert table["measured"].isna().to_dict() == {2.0: False, 4.0: True, 6.0: True}
 
 
-def test_a_schedule_has_one_trial_at_its_end():
-    constant = candidate(near_at_two)
-    cosine = candidate(lambda half, epoch: 0.0, lr_schedule="cosine", cells=CALIBRATED)
-    table = accuracies(pd.DataFrame(constant + cosine), TABLE1)
-    assert set(table[table["lr_schedule"] == "cosine"]["epochs"]) == {4}
-    assert first(table)["lr_schedule"] == "cosine"
-
-
-def test_a_constant_rate_at_two_lengths_is_one_trial():
-    short = candidate(near_at_two, epochs=4.0)
-    long = candidate(near_at_two, epochs=6.0)
-    ranked = ranking(accuracies(pd.DataFrame(short + long), TABLE1), common=False)
-    assert ranked["reading"].tolist() == ["consensus", "workers"]
-
-
 def test_every_field_that_is_free_is_in_the_ranking():
     """A candidate that differs in one field alone is another candidate."""
     others = {
@@ -153,14 +131,6 @@ def test_runs_that_differ_elsewhere_are_refused():
         accuracies(pd.concat([runs, again]), TABLE1)
 
 
-def test_data_sets_are_ranked_apart():
-    table = accuracies(pd.concat([trials("mnist"), trials("cifar10")]), TABLE1)
-    ranked = ranking(table)
-    assert ranked.groupby("dataset")["rank"].apply(list).to_dict() == {
-        "cifar10": [1, 2, 3, 4], "mnist": [1, 2, 3, 4]
-    }  # fmt: skip
-
-
 def test_the_cells_of_the_winner_are_the_papers():
     table = accuracies(trials(), TABLE1)
     cells = cells_of(table, first(table, common=False))
@@ -178,14 +148,6 @@ def test_the_nearest_trial_of_each_cell():
     gaps = (found["measured"] - found["paper"]).abs()
     assert gaps["iid"].to_numpy() == pytest.approx(np.full(7, 3.0))
     assert gaps["noniid"].to_numpy() == pytest.approx(np.full(7, 1.0))
-
-
-def test_distances_are_by_half():
-    rows = candidates(accuracies(trials(), TABLE1))
-    best = rows[(rows["gamma"] == 0.1) & (rows["reading"] == "consensus")]
-    assert best.set_index(["half", "epochs"])["calibrated"].to_dict() == pytest.approx(
-        {("iid", 2.0): 3, ("iid", 4.0): 5, ("noniid", 2.0): 3, ("noniid", 4.0): 1}
-    )
 
 
 def test_each_cell_beside_the_paper():

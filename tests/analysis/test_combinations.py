@@ -1,11 +1,9 @@
 """Each method with each way to mix, from made-up runs."""
 
 import numpy as np
-import pandas as pd
 from made_up_combinations import combinations
-from made_up_prices import CASES, prices
 
-from ngo.analysis.combinations import case_names, combination_table, with_parts
+from ngo.analysis.combinations import combination_table, with_parts
 
 
 def test_a_method_is_its_correction_and_local_rule():
@@ -42,22 +40,3 @@ def test_training_without_a_topology_has_a_row():
     (row,) = table[table["algorithm"] == "centralized"].to_dict("records")
     assert row["accuracy"] == 80
     assert np.isnan(row["gain"])
-
-
-def test_situations_are_apart_by_further_columns():
-    both = pd.concat(
-        [combinations().assign(beta=beta, run=combinations()["run"] + str(beta)) for beta in (1, 2)]
-    )
-    table = combination_table(both, further=["beta"])
-    assert len(table) == 2 * len(combination_table(combinations()))
-    assert (table.groupby("beta")["gain"].max().round(6) == 5).all()
-    assert table["beta"].is_monotonic_increasing
-    ring = table[(table["beta"] == 1) & table["mixer"].notna()]
-    assert ring["algorithm"].is_monotonic_increasing
-    assert (ring.groupby("algorithm")["mixer"].first() == "linear").all()
-
-
-def test_a_case_is_named_by_its_parts():
-    assert set(case_names(prices())) == set(CASES)
-    some = prices().assign(compression="top_k", kept_share=0.05, delay=2)
-    assert "NGO, τ = 2, top_k 0.05, ring" in set(case_names(some))

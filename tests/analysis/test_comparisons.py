@@ -4,10 +4,10 @@ import math
 
 import pandas as pd
 import pytest
-from made_up import TABLE1, TABLE_A1, TABLE_S2, cell, sizes
+from made_up import TABLE1, cell, sizes
 
 from ngo.analysis import comparisons
-from ngo.analysis.criteria import ACCURACY, NEGATIVE_ELBO, TEST_LOSS, TRAIN_LOSS
+from ngo.analysis.criteria import ACCURACY
 from ngo.analysis.curves import scores
 from ngo.common.registry import UserError
 from verdicts.rows.evaluations import final
@@ -43,32 +43,6 @@ def test_pairing_is_by_seed():
     paired = comparisons.ngo_minus_gossip(final(runs), "consensus_accuracy")
     assert paired["ngo_minus_gossip"].tolist() == pytest.approx([0.01])
     assert paired["ngo_minus_gossip_ci95"].tolist() == pytest.approx([0], abs=1e-12)
-
-
-def test_a_table_without_gossip_has_no_difference():
-    runs = pd.DataFrame(cell("ring", "ngo", [0.9, 0.8]))
-    table = comparisons.comparison_table(runs, TABLE1, [ACCURACY])
-    assert table["ngo_minus_gossip"].isna().all()
-    assert table["consensus"].tolist() == pytest.approx([85])
-
-
-def test_criteria_follow_each_other_in_one_table():
-    runs = pd.DataFrame(
-        cell("ring", "gossip", [0.3, 0.4, 0.5]) + cell("ring", "ngo", [0.5, 0.6, 0.7])
-    )
-    table = comparisons.comparison_table(runs, TABLE_A1, [TEST_LOSS, TRAIN_LOSS])
-    assert table["measure"].tolist() == ["test loss"] * 2 + ["training loss"] * 2
-    assert table["consensus"].tolist()[:2] == pytest.approx([0.6, 0.4])
-    assert table["consensus"].tolist()[2:] == pytest.approx([math.nan] * 2, nan_ok=True)
-    assert table["workers"].tolist() == pytest.approx([1.1, 0.9, 0.1, -0.1])
-    assert table["ngo_minus_gossip"].tolist()[1::2] == pytest.approx([-0.2, -0.2])
-    assert table["paper"].isna().tolist() == [False, False, True, True]
-
-
-def test_a_lower_elbo_is_the_same_difference():
-    rows = cell("ring", "gossip", [0.3, 0.4, 0.5]) + cell("ring", "ngo", [0.49, 0.6, 0.71])
-    table = comparisons.comparison_table(pd.DataFrame(rows), TABLE_S2, [NEGATIVE_ELBO])
-    assert table["ngo_minus_gossip"].tolist()[1] == pytest.approx(-0.2)
 
 
 def test_a_diverged_run_leaves_no_mean():

@@ -75,26 +75,3 @@ def test_intervals_end_where_the_value_does():
     for name, ends in (("accuracy", [0, 100]), ("difference", [-100, 100])):
         point = curves.points(rows([-90.0, 0.0, 99.0], name=name), ["method"], [name]).iloc[0]
         assert [point["low"], point["high"]] == ends
-
-
-def test_accuracies_are_in_percent():
-    metrics = pd.DataFrame(
-        {"consensus_accuracy": [0.5], "consensus_loss": [1.0], "workers_loss_mean": [2.0]}
-    )
-    found = curves.scores(metrics).iloc[0]
-    assert found[["accuracy", "loss", "workers_loss"]].tolist() == [50, 1, 2]
-
-
-def test_integers_remain_integers_in_a_table_of_several():
-    whole = curves.together(pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [0.5], "c": [None]}))
-    assert list(whole) == ["a", "b", "c"]
-    assert whole["a"].iloc[0] == 1
-    assert whole["a"].dtype == "Int64"
-
-
-def test_parts_of_a_table_are_taken_apart_by_their_names():
-    ends, course = pd.DataFrame({"a": [1, 2], "low": None}), pd.DataFrame({"b": [0.5]})
-    whole = curves.together(ends=ends, course=course)
-    assert curves.part(whole, "ends")["a"].tolist() == [1, 2]
-    assert curves.part(whole, "course")["b"].tolist() == [0.5]
-    assert curves.part(whole, "ends")["low"].isna().all()  # an empty column stays

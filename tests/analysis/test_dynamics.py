@@ -6,21 +6,7 @@ import pandas as pd
 import pytest
 from made_up_speed import trajectories as simulated
 
-from ngo.analysis.dynamics import consensus_rounds, delay_limit_in_rounds, state_rows
-
-
-@pytest.fixture(scope="module")
-def trajectories():
-    return simulated((0.5, 1.0, 2.0))
-
-
-def test_a_round_is_a_row_with_all_states(trajectories):
-    rows = state_rows(trajectories)
-    assert len(rows) == 3 * 101
-    row = rows[(rows["p"] == 1) & (rows["round"] == 7)].iloc[0]
-    part = trajectories[(trajectories["p"] == 1) & (trajectories["round"] == 7)]
-    assert [row[f"x{i}"] for i in range(10)] == part["x"].tolist()
-    assert row["V"] == part["V"].iloc[0]
+from ngo.analysis.dynamics import consensus_rounds, delay_limit_in_rounds
 
 
 def test_consensus_rounds_are_counted_for_each_p_and_delay():

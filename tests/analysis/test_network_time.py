@@ -50,22 +50,10 @@ def test_a_server_has_one_link_for_all():
     assert network_seconds(rows, PLAIN).tolist() == [0, 10 * (3 + 1 + 4), 20 * (3 + 1 + 4)]
 
 
-def test_a_server_meets_the_workers_after_their_local_steps():
-    rows = run("diloco", None, edges=2 * N, rounds=1 / 5, local_steps=5)
-    assert network_seconds(rows, PLAIN).tolist() == [0, 2 * (15 + 1 + 4), 4 * (15 + 1 + 4)]
-
-
 def test_a_graph_that_changes_is_followed_step_by_step():
     """Base-2 on three workers has one edge in each step: (0, 1), (0, 2), (0, 1)."""
     rows = run("gossip", "base_graph", workers=3, peers=1, edges=2, steps=(0, 1, 2, 3))
     assert network_seconds(rows, PLAIN).tolist() == [0, 4, 8, 11.5]
-
-
-def test_local_steps_take_a_graph_for_each_exchange():
-    """Base-2 on five workers has 4, 4 and 2 directed edges in its first three exchanges."""
-    base = {"topology": "base_graph", "workers": 5, "peers": 1}
-    rows = run("local_sgd", **base, edges=[0, 4, 8, 10], steps=(0, 5, 10, 15), local_steps=5)
-    assert network_seconds(rows, PLAIN).tolist() == [0, 16, 32, 48]
 
 
 def test_seconds_do_not_depend_on_how_often_a_run_is_evaluated():
@@ -74,15 +62,6 @@ def test_seconds_do_not_depend_on_how_often_a_run_is_evaluated():
     often = run(**base, edges=[0, 4, 8, 10, 14, 18], steps=range(6))
     seldom = run(**base, edges=[0, 18], steps=(0, 5))
     assert network_seconds(seldom, PLAIN).iloc[-1] == network_seconds(often, PLAIN).iloc[-1]
-
-
-def test_whole_numbers_beside_missing_ones():
-    """In a table with a run that has no ``peers``, they are floats."""
-    base = run("gossip", "base_graph", peers=1, edges=4)
-    both = pd.concat([base, run(delay=np.nan)], ignore_index=True)
-    assert both["peers"].dtype == float
-    alone = pd.concat([network_seconds(base, PLAIN), network_seconds(run(), PLAIN)])
-    assert network_seconds(both, PLAIN).tolist() == alone.tolist()
 
 
 def test_late_messages_are_not_waited_for():
@@ -174,15 +153,6 @@ def test_a_ring_waits_less_for_slow_workers_than_a_complete_graph():
 def test_all_slow_is_a_slower_machine():
     slow = NetworkModel(0.5, 2000, 1, slow=1, slowdown=3)
     assert network_seconds(run(), slow).equals(network_seconds(run(), PLAIN))
-
-
-def test_rows_keep_their_place():
-    both = pd.concat([run(), run("centralized", None)], ignore_index=True).sample(
-        frac=1, random_state=1
-    )
-    found = network_seconds(both, PLAIN)
-    assert found.index.equals(both.index)
-    assert found[both["step"] == 0].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(

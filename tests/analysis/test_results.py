@@ -33,12 +33,6 @@ def test_files_of_others_are_refused(tmp_path):
         results.class_counts([tmp_path / "sine"])
 
 
-def test_a_table_is_written_as_parquet(tmp_path):
-    table = pd.DataFrame({"run": ["a"], "V": [0.5]})
-    results.write(table, tmp_path / "t.parquet")
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "t.parquet"), table)
-
-
 def test_classes_are_counted_with_zeros(tmp_path):
     table = {"worker": [0, 0, 1], "sample": [0, 1, 2], "label": [3, 3, 9]}
     facts = {"dataset": "digits", "workers": 2}

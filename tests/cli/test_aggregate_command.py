@@ -3,21 +3,10 @@ import json
 import pandas as pd
 from command_line import SMALL, mistake, ngo
 from conftest import CONFIGS
-from runs import digits_run
 
 from ngo.common.columns import write_columns
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
-from ngo.training.partition_file import write
-
-
-def test_metrics_of_runs_become_one_table(tmp_path):
-    for seed in (0, 1):
-        ngo("train", *SMALL, "--seed", seed, "--out", tmp_path / f"{seed}")
-    files = sorted(tmp_path.glob("*/metrics.parquet"))
-    out = ngo("aggregate", *files, "--out", tmp_path / "tidy.parquet")
-    assert out == f"2 runs, 4 evaluations, 0 diverged → {tmp_path / 'tidy.parquet'}\n"
-    assert pd.read_parquet(tmp_path / "tidy.parquet")["seed"].tolist() == [0, 0, 1, 1]
 
 
 def test_classes_are_counted_per_worker(tmp_path):
@@ -25,15 +14,6 @@ def test_classes_are_counted_per_worker(tmp_path):
     ngo("partition", "--dataset", "digits", "--workers", 3, "--out", file)
     assert ngo("classes", file, "--out", table) == f"1 files of partitions → {table}\n"
     assert set(pd.read_parquet(table)["worker"]) == {0, 1, 2}
-
-
-def test_the_partitions_on_show_are_counted(tmp_path):
-    file = tmp_path / "p.parquet"
-    specs = [digits_run(seed=seed) for seed in range(3)]
-    write(file, specs, tmp_path)
-    ids = [word for spec in specs[1:] for word in ("--partition", spec.partition_id)]
-    ngo("classes", file, *ids, "--out", tmp_path / "t.parquet")
-    assert set(pd.read_parquet(tmp_path / "t.parquet")["seed"]) == {1, 2}
 
 
 def test_tables_of_jobs_and_metrics_of_runs_are_joined_and_a_damaged_table_is_removed(tmp_path):

@@ -4,40 +4,16 @@ import shlex
 import sys
 from itertools import chain
 
-import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from command_line import commands, ngo
+from command_line import ngo
 from conftest import REPOSITORY
-from running import finished, start
+from running import start
 
-from ngo.cli import sections
 from ngo.cli.cli import SECTIONS, main, measurements
-from ngo.common.fields import fields_of
-from ngo.training.spec import FIELDS, RunSpec, flag
 
 HEAVY = {"torch", "torchvision", "pandas", "scipy", "matplotlib", "networkx", "pyarrow"}
-
-
-def test_help_teaches():
-    text = ngo("--help")
-    for command in ("data", "partition", "train", "runs", "verify", "rounds"):
-        assert f"\n  {command}" in text
-    train = ngo("train", "--help")
-    for name in FIELDS:
-        assert flag(name) in train
-
-
-@pytest.mark.parametrize("title", SECTIONS)
-def test_help_has_the_first_sentence_of_each_command_in_its_section(title):
-    text = ngo("--help")
-    told = " ".join(text.partition(f"\n{title}:\n")[2].partition("\n\n")[0].split())
-    for name in SECTIONS[title]:
-        command = main.get_command(None, name)
-        assert command.name == name
-        assert (f"{name} {command.get_short_help_str(limit=100)}" in told) == bool(title)
-        assert (f"\n  {name} " in text) == bool(title)  # internal commands are left out
 
 
 @pytest.mark.parametrize(
@@ -52,47 +28,6 @@ def test_help_and_mistakes_import_nothing_heavy(words):
     report = f"import atexit, sys; atexit.register(lambda: print({HEAVY} & set(sys.modules)))"
     process = start([sys.executable, "-c", f"{report}; {code}"])
     assert process.communicate(timeout=600)[0].splitlines()[-1] == "set()"
-
-
-def test_help_imports_no_command():
-    code = (
-        "import sys; from ngo.cli.cli import main; main(['--help'], standalone_mode=False); "
-        "print([name for name in sys.modules if name.endswith('_command')])"
-    )
-    assert finished(start([sys.executable, "-c", code])).splitlines()[-1] == "[]"
-
-
-@pytest.mark.parametrize(
-    ("name", "command"), [pytest.param(*each, id=" ".join(each[0])) for each in commands()]
-)
-def test_every_option_is_explained_within_80_columns(name, command):
-    result = CliRunner().invoke(main, [*name, "--help"], terminal_width=80)
-    assert max(map(len, result.stdout.splitlines())) <= 80
-    for option in command.params:
-        if isinstance(option, click.Option):
-            assert option.help, option.opts
-            if isinstance(option.default, tuple) and option.multiple:
-                text = " ".join(result.stdout.split())
-                told = f"default: {', '.join(map(str, option.default))}; " if option.default else ""
-                assert f"[{told}may be repeated]" in text
-
-
-def test_help_shows_its_examples_as_lines():
-    lines = CliRunner().invoke(main, ["--help"], terminal_width=80).stdout.splitlines()
-    assert "  Train one run, with no data to download:" in lines
-    assert "    snakemake table1 --cores all --configfile config/demo.yaml" in lines
-    short = [line for line in lines[1:] if line.endswith("...")]
-    assert not short  # each command's summary fits its line
-
-
-def test_the_options_of_train_are_in_sections():
-    text = ngo("train", "--help")
-    titles = [line[:-1] for line in text.splitlines() if line[:1].isupper() and line[-1] == ":"]
-    assert titles == [*sections.SECTIONS, sections.COMMAND]
-    assert set(chain(*sections.SECTIONS.values())) == set(fields_of(RunSpec))
-    for name, title in (("lr", "Local steps"), ("cap", "Method and gossip"), ("out", titles[-1])):
-        assert f"\n  {flag(name)} " in text.partition(f"\n{title}:")[2].partition("\n\n")[0]
-    assert "(as --topology)" in text  # the names are listed once
 
 
 # Examples that start Snakemake, or need a tier's runs or a minute: their words are checked.
@@ -111,12 +46,14 @@ def helps():
     return {"": main} | {name: main.get_command(None, name) for name in listed}
 
 
-@pytest.mark.parametrize("name", helps())
-def test_every_command_has_an_example(name):
-    assert examples(helps()[name])
+# Of measurements that take longest; ``samples`` measures a run's models as they do.
+LONG = {"alignment", "lora", "sharpness", "theory", "throughput"}
 
 
-@pytest.mark.parametrize("name", helps())
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=pytest.mark.slow) if each in LONG else each for each in helps()],
+)
 def test_the_examples_of_help_run(name, tmp_path, monkeypatch, own_entries):
     for folder in ("config", "examples", "papers", "results"):
         (tmp_path / folder).symlink_to(REPOSITORY / folder)

@@ -2,9 +2,10 @@ import signal
 import sys
 
 import pandas as pd
+import pytest
 from by_hand import free_port, started
-from command_line import SMALL
-from running import awaited, ended, finished, start, with_children
+from command_line import SMALL, ngo
+from running import awaited, ended, start, with_children
 
 PLUGIN = """
 from ngo.common.registry import UserError
@@ -13,13 +14,14 @@ TOPOLOGIES.add("mine", TOPOLOGIES["ring"])
 """
 
 
-def test_processes_load_the_plugins_of_the_command(tmp_path):
+def test_processes_load_the_plugins_of_the_command(own_entries, tmp_path):
     plugin = tmp_path / "mine.py"
     plugin.write_text(PLUGIN)
-    run = [sys.executable, "-m", "ngo", "train", *SMALL, "--workers", 2, "--plugin", plugin]
-    run += ["--topology", "mine", "--threads", 1]
-    finished(start([*run, "--out", tmp_path / "one"]))
-    process = start([*run, "--out", tmp_path / "two", "--distributed", "--processes", 2])
+    run = ["train", *SMALL, "--workers", 2, "--plugin", plugin, "--topology", "mine"]
+    run += ["--threads", 1]
+    ngo(*run, "--out", tmp_path / "one")
+    two = ["--out", tmp_path / "two", "--distributed", "--processes", 2]
+    process = start([sys.executable, "-m", "ngo", *run, *two])
     out, err = ended(process)
     assert process.returncode == 0, err
     assert "-mine-ngo-" in out
@@ -50,6 +52,7 @@ def test_sigterm_ends_a_run_with_a_line(tmp_path):
     assert [each.name for each in tmp_path.iterdir() if each.name != ".lock"] == []
 
 
+@pytest.mark.slow
 def test_a_process_that_loses_the_store_ends_with_a_line(tmp_path):
     """It has been started by hand, as has process 0."""
     port, options = free_port(), ["--timeout", "5", "--epochs", "500"]

@@ -39,11 +39,6 @@ def test_every_field_is_listed_with_its_meaning_its_values_and_its_readers():
     )
 
 
-def test_the_model_of_ngo_train_is_told():
-    head = " ".join(ngo("fields").split("\n\n")[0].split())
-    assert "ngo train takes the first model that fits the data set, and its task" in head
-
-
 def test_options_of_plugins_are_listed_and_in_the_schema(own_entries, tmp_path):
     path = tmp_path / "limits.py"
     path.write_text(PLUGIN)

@@ -8,17 +8,6 @@ from command_line import mistake
 from ngo.cli.group import Commands
 
 
-@click.command()
-def late():
-    """Come late."""
-    click.echo("here")
-
-
-def added():
-    """The commands of measurements."""
-    return {"late": late}
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -79,17 +68,3 @@ def test_an_interrupted_command_says_so():
 
     result = CliRunner().invoke(group, ["work"])
     assert (result.exit_code, result.stderr) == (130, "ngo: interrupted\n")
-
-
-def test_a_command_comes_from_its_module():
-    group = Commands("g", sections={"Some": {"late": __name__}, "": {"early": "nosuch"}})
-    assert group.list_commands() == ["late", "early"]
-    assert group.get_command(None, "late") is late
-    assert group.get_command(None, "nosuch") is None
-
-
-def test_measurements_have_a_section_of_the_help():
-    group = Commands("g", measurements=added)
-    assert group.list_commands() == ["late"]
-    assert CliRunner().invoke(group, ["late"]).stdout == "here\n"
-    assert "Measure:\n  late  Come late.\n" in CliRunner().invoke(group, ["--help"]).stdout

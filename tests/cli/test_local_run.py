@@ -1,6 +1,5 @@
 import re
 
-import pytest
 from command_line import SMALL, ngo
 
 from ngo.cli import local_run
@@ -23,16 +22,3 @@ def test_a_stopped_run_exits_with_the_signals_code(tmp_path, monkeypatch):
     monkeypatch.setattr(local_run, "run", stopped)
     out = ngo("train", *SMALL, "--out", tmp_path / "run", code=128 + 15)
     assert out.splitlines()[-1] == "ngo: stopped at step 3 of 9; the same command resumes"
-
-
-@pytest.mark.parametrize("terminal", [False, True])
-def test_progress_is_drawn_on_a_terminal_only(monkeypatch, capsys, terminal):
-    from ngo.training.resolve import resolve
-
-    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
-    spec = resolve({"dataset": "digits", "batch_size": 16, "epochs": 1})
-    with local_run._progress(spec) as progress:
-        progress(2)
-        local_run.LOG.warning("a line")
-    err = capsys.readouterr().err
-    assert ("samples/s" in err) == terminal

@@ -1,10 +1,9 @@
 import sys
 
 import pytest
-from command_line import SMALL, commands, mistake, ngo
+from command_line import SMALL, mistake, ngo
 from running import ended, finished, start
 
-from ngo.cli import plugin_option
 from ngo.gossip.topology import TOPOLOGIES
 
 NAMES = {
@@ -26,12 +25,12 @@ def plugin(tmp_path):
 
 
 @pytest.mark.parametrize("option", NAMES)
-def test_names_of_a_plugin_are_allowed_in_options(tmp_path, option):
+def test_names_of_a_plugin_are_allowed_in_options(own_entries, tmp_path, option):
     path = tmp_path / "mine.py"
     path.write_text(f"{NAMES[option]}\nregistry.add('mine', registry[name])\n")
     run = ["train", *SMALL, f"--{option}", "mine"]
     assert "'mine' is unknown" in mistake(*run, "--out", tmp_path / "run")
-    finished(command(*run, "--out", tmp_path / "run", "--plugin", path))
+    ngo(*run, "--out", tmp_path / "run", "--plugin", path)
 
 
 def test_a_plugin_is_named_before_or_behind_the_command(tmp_path, plugin):
@@ -47,7 +46,12 @@ def test_a_plugin_is_named_before_or_behind_the_command(tmp_path, plugin):
     finished(command("spectra", "--topology", "mine", *wrong[3:], "--plugin", plugin))
 
 
-@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(
+    "order",
+    [
+        1,
+    ],
+)
 def test_help_lists_the_names_of_a_plugin(plugin, order):
     words = ["--help", f"--plugin={plugin}"][::order]
     help = " ".join(finished(command("train", *words)).split())
@@ -70,19 +74,3 @@ def test_a_bad_plugin_is_one_line_before_other_mistakes(tmp_path, content, messa
         line = mistake(*words, tmp_path / "bad.py")
         assert line.startswith("plugin: ")
         assert message in line
-
-
-def test_every_command_has_the_option():
-    for _, each in commands():
-        assert plugin_option.OPTION in each.params
-    assert "--plugin FILE" in ngo("--help")
-    assert "--plugin FILE" in ngo("methods", "--help")
-
-
-def test_words_that_name_plugins():
-    def named(line):
-        return list(plugin_option.named(line.split()))
-
-    assert named("train --plugin a.py --p 1 --plugin=b.py") == ["a.py", "b.py"]
-    assert named("train -- --plugin a.py") == []
-    assert named("train --plugin") == []

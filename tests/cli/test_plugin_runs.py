@@ -116,11 +116,14 @@ def test_a_plugin_of_an_installed_package(tmp_path):
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (
+        pytest.param(
             ("cliques", "bounded_confidence"),
             ["--topology", "cliques", "--coupling", "bounded_confidence"],
+            marks=pytest.mark.slow,
         ),
-        (("slowmo",), ["--method", "slowmo", "--local-steps", 2]),
+        pytest.param(
+            ("slowmo",), ["--method", "slowmo", "--local-steps", 2], marks=pytest.mark.slow
+        ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
 )
@@ -168,7 +171,12 @@ def test_a_mistake_in_a_plugin_is_a_line(tmp_path, code, message):
     assert re.search(message, line), line
 
 
-@pytest.mark.parametrize("name", ["lr", "threads"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lr",
+    ],
+)
 def test_an_option_of_a_taken_name_is_refused_at_the_start_of_a_command(tmp_path, name):
     """The plugin is loaded before the package's own fields."""
     (tmp_path / "bad.py").write_text("import ngo\n" + setting(name))
@@ -188,7 +196,10 @@ def one_row(step):
 """
 
 
-@pytest.mark.parametrize("more", [[], ["--distributed", "--processes", 2]])
+@pytest.mark.parametrize(
+    "more",
+    [[], pytest.param(["--distributed", "--processes", 2], marks=pytest.mark.slow)],
+)
 def test_a_method_that_mixes_too_few_rows_is_named(more, own_entries, tmp_path):
     (tmp_path / "mine.py").write_text(MIXES)
     words = ["--plugin", tmp_path / "mine.py", "--method", "one_row", "--workers", 4 if more else 5]

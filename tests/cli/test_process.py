@@ -9,9 +9,7 @@ STATE = "import sys; print(sys.getswitchinterval())"
 @pytest.mark.parametrize(
     ("code", "interval"),
     [
-        ("from ngo.cli import process; process.prepare()", 1e-4),
         ("from ngo.cli.cli import main; main(['data', 'digits'], standalone_mode=False)", 1e-4),
-        ("from ngo.native import pool; pool.threads(2)", 5e-3),
         ("from ngo.engine.population import Population; Population('toy_net', 2, 0)", 5e-3),
     ],
 )

@@ -20,7 +20,6 @@ def test_a_value_without_effect_is_named(tmp_path):
     ("dataset", "model"),
     [
         *(("digits", "mnist_cnn"), ("mnist", "mnist_cnn"), ("cifar10", "cifar10_cnn")),
-        *(("cifar100", "cifar100_cnn"), ("tinyimagenet", "resnet18"), ("sine", "toy_net")),
     ],
 )
 def test_the_default_model_classifies_if_one_that_fits_does(dataset, model):
@@ -28,13 +27,6 @@ def test_the_default_model_classifies_if_one_that_fits_does(dataset, model):
     if dataset.startswith("cifar"):
         vae = spec_of_options({"dataset": dataset, "batch_size": 4, "task": "vae"})
         assert vae.model == "cifar10_vae"
-
-
-def test_a_run_file_with_an_unknown_field_is_refused(tmp_path):
-    (tmp_path / "s.json").write_text('{"datset": "digits"}')
-    out = ngo("train", "--spec", tmp_path / "s.json", "--out", tmp_path / "run", code=2)
-    assert "spec: 'datset' is unknown" in out
-    assert "Did you mean 'dataset'?" in out
 
 
 def test_a_run_file_that_is_no_text_is_named(tmp_path):
@@ -56,9 +48,7 @@ def test_a_run_file_that_is_no_text_is_named(tmp_path):
     ("how", "model", "task"),
     [
         (["--dataset", "sine"], "toy_net", "regression"),
-        (["--dataset", "digits"], "mnist_cnn", "classification"),
         (["--dataset", "digits", "--task", "vae"], "mnist_vae", "vae"),
-        (["--dataset", "digits", "--model", "mnist_fc"], "mnist_fc", "classification"),
     ],
 )
 def test_the_model_follows_the_data_and_the_task_the_model(tmp_path, how, model, task):

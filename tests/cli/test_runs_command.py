@@ -30,7 +30,7 @@ def test_runs_finds_mistakes_in_claims(tmp_path, caplog):
 
 def test_runs_alone_lists_the_tiers_and_names_files_that_are_no_tiers(tmp_path, monkeypatch):
     (tmp_path / "config").mkdir()
-    for path in CONFIGS:
+    for path in (CONFIGS[0], CONFIGS[2]):
         shutil.copy(path, tmp_path / "config")
     (tmp_path / "config/more.yaml").write_text("services: {}\n")
     monkeypatch.chdir(tmp_path)
@@ -38,8 +38,6 @@ def test_runs_alone_lists_the_tiers_and_names_files_that_are_no_tiers(tmp_path, 
     tiers = [line.partition(":")[0] for line in lines]
     assert tiers == [
         "paper",
-        "cifar10",
         "demo",
-        "laptop",
         "config/more.yaml is not a tier on its own",
     ]

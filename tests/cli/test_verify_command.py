@@ -1,5 +1,5 @@
 import pytest
-from command_line import mistake, ngo
+from command_line import mistake
 
 
 def test_a_seed_is_chosen_by_the_verifier(tmp_path):
@@ -14,16 +14,8 @@ def test_a_seed_is_chosen_by_the_verifier(tmp_path):
     [
         ("--sample", -1, "sample: -1 "),
         ("--seed", "two", "seed: 'two' is not a number"),
-        ("--longest", -1, "longest: -1"),
-        ("--threads", 0, "threads: 0 "),
     ],
 )
 def test_a_wrong_value_is_one_line(tmp_path, option, value, message):
     (tmp_path / "a.tar").write_bytes(b"")
     assert message in mistake("verify", tmp_path / "a.tar", "--seed", 1, option, value)
-
-
-def test_its_help_says_what_it_compares():
-    help = ngo("verify", "--help")
-    assert "bit for bit" in help
-    assert "Exit status 1" in help

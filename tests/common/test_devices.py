@@ -25,9 +25,7 @@ def gpus(monkeypatch):
     ("variable", "names"),
     [
         ("", []),
-        ("-1", []),
         ("NoDevFiles", []),  # from Slurm, for a job without a GPU
-        ("0", ["0"]),
         ("2, 3", ["2", "3"]),
         ("1,-1,0", ["1"]),  # CUDA ignores all names after an invalid one
         ("GPU-8932f937,MIG-40b1e8f9", ["GPU-8932f937", "MIG-40b1e8f9"]),

@@ -11,19 +11,17 @@ from click.testing import CliRunner
 from conftest import REPOSITORY
 from runs import run_in, tiny
 
-from ngo.analysis.published import published
 from ngo.cli import cli
-from ngo.cli.run_spec import read_spec_values
 from ngo.common import former
 from ngo.common.columns import read_columns, write_columns
-from ngo.common.former import FORMER, read_claims, renamed, renamed_throughout
+from ngo.common.former import read_claims, renamed, renamed_throughout
 from ngo.pipeline.config_files import read_config
 from ngo.pipeline.plan import plan
 from ngo.training.earlier import METRICS, RECORD
 from ngo.training.fit import fit
 from ngo.training.resolve import resolve
 from ngo.training.snapshots import load_snapshots, save_snapshots
-from ngo.training.spec import FIELDS, RunSpec
+from ngo.training.spec import RunSpec
 
 OLD = {"protocol": "gossip", "topology": "ring"}
 
@@ -38,11 +36,6 @@ def told(caplog, monkeypatch):
         return [line for line in caplog.messages if "former name" in line]
 
     return lines
-
-
-def test_former_names_are_no_fields_and_their_present_ones_are():
-    assert not FORMER.keys() & FIELDS.keys()
-    assert set(FORMER.values()) <= FIELDS.keys()
 
 
 def test_keys_are_renamed_and_told_of_once(told):
@@ -83,12 +76,6 @@ def test_claims_are_those_under_the_present_name(tmp_path, told):
     assert len(told()) == 1
 
 
-def test_the_papers_numbers_have_present_names(tmp_path):
-    path = REPOSITORY / "config/reference/table1_classification.csv"
-    (tmp_path / "old.csv").write_text(path.read_text().replace("method", "protocol"))
-    assert published(tmp_path / "old.csv", "mnist").equals(published(path, "mnist"))
-
-
 def test_commands_take_the_former_option(tmp_path, told):
     small = ["--dataset", "least_squares", "--workers", "3", "--epochs", "0.01", "--device", "cpu"]
     for option in (["--protocol", "gossip"], ["--protocol=gossip"]):
@@ -106,12 +93,6 @@ def test_fit_takes_the_former_argument(told):
     run = fit(torch.nn.Linear(2, 1), data, data, protocol="dsgd", workers=2, batch_size=1,
               epochs=1, progress=False)  # fmt: skip
     assert run.spec.method == "dsgd"
-    assert len(told()) == 1
-
-
-def test_a_spec_file_is_read(tmp_path, told):
-    (tmp_path / "spec.json").write_text(json.dumps({"spec": OLD}))
-    assert read_spec_values(tmp_path / "spec.json") == renamed(OLD)
     assert len(told()) == 1
 
 

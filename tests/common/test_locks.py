@@ -30,14 +30,6 @@ def test_a_lock_ends_with_its_process(tmp_path):
     running.awaited(lambda: try_lock(tmp_path / "lock") is not None)
 
 
-def test_a_lock_is_released_in_another_thread(tmp_path):
-    lock = try_lock(tmp_path / "lock")
-    thread = threading.Thread(target=lock.release)
-    thread.start()
-    thread.join()
-    assert try_lock(tmp_path / "lock") is not None
-
-
 def never():
     raise AssertionError
 
@@ -111,14 +103,3 @@ def test_without_locks_the_block_runs_unlocked(tmp_path, no_locks):
     with file_lock(tmp_path / "lock", never), file_lock(tmp_path / "lock", never):
         pass
     assert not list(tmp_path.iterdir())
-
-
-def test_a_refusal_while_waiting_leaves_the_lock_to_its_holder(tmp_path):
-    def refuse():
-        raise UserError("in use")
-
-    lock = try_lock(tmp_path / "lock")
-    with pytest.raises(UserError, match="in use"), file_lock(tmp_path / "lock", refuse):
-        pass
-    assert try_lock(tmp_path / "lock") is None
-    lock.release()

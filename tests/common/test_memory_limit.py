@@ -3,7 +3,7 @@ import resource
 import pytest
 
 from ngo.common import memory_limit as module
-from ngo.common.memory_limit import in_words, memory_limit
+from ngo.common.memory_limit import memory_limit
 
 
 @pytest.fixture
@@ -36,12 +36,3 @@ def test_a_control_group_limits_it_and_so_does_one_around_it(groups, place):
 def test_a_limit_of_the_process_counts(groups, monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (7_000_000, -1))
     assert memory_limit() == 7_000_000
-
-
-def test_without_control_groups_there_is_no_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "OWN", tmp_path / "absent")
-    assert memory_limit() > 10**8
-
-
-def test_words():
-    assert (in_words(7.46e9), in_words(12_400_000)) == ("7.5 GB", "12 MB")

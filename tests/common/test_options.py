@@ -37,13 +37,6 @@ def test_entries_of_one_registry_share_an_option_and_others_do_not():
             declare(kind, "third", options)
 
 
-def test_an_entry_may_declare_its_options_again():
-    """As a notebook's cell does that is run twice."""
-    for default in (0.1, 0.2):
-        declare("method", "mine", {"rate": number("a rate", default, above(0))})
-    assert DECLARED["rate"].default == 0.2
-
-
 @pytest.mark.parametrize(
     "register", [compression, coupling, local_rule, lr_schedule, method, partition, topology]
 )

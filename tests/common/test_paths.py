@@ -6,7 +6,6 @@ from ngo.common.paths import (
     check_path,
     check_readable,
     check_writable,
-    same_file,
     writable_folder,
 )
 from ngo.common.registry import UserError
@@ -18,11 +17,6 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
         UserError, match="out: the folder '.*file/sub' can't be written to: Not a dir"
     ):
         writable_folder(tmp_path / "file/sub")
-
-
-def test_a_folder_without_room_is_named(tmp_path):
-    assert writable_folder(tmp_path / "new/folder", room=1000).is_dir()
-    assert not list((tmp_path / "new/folder").iterdir())
 
 
 def test_a_path_is_text_in_utf8():
@@ -82,16 +76,3 @@ def test_a_path_to_write_stays_where_it_was_given(tmp_path, monkeypatch):
     paths = [check_writable("a.txt"), check_writable("runs", folder=True)]
     monkeypatch.chdir("/")
     assert paths == [tmp_path / "a.txt", tmp_path / "runs"]
-
-
-def test_links_to_one_file_are_the_same_file(tmp_path):
-    (tmp_path / "file").write_text("")
-    (tmp_path / "link").symlink_to("file")
-    os.link(tmp_path / "file", tmp_path / "hard")
-    (tmp_path / "other").write_text("")
-    (tmp_path / "loop").symlink_to("loop")
-    for name in ("link", "hard", "../" + tmp_path.name + "/file"):
-        assert same_file(tmp_path / "file", tmp_path / name)
-    for name in ("other", "none", "loop"):
-        assert not same_file(tmp_path / "file", tmp_path / name)
-    assert same_file(tmp_path / "none", tmp_path / "a/../none")

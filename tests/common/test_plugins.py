@@ -82,11 +82,6 @@ def test_an_installed_plugin_that_fails_is_one_line(tmp_path, monkeypatch):
         plugins.load_installed()
 
 
-def test_without_installed_plugins_the_metadata_of_packages_is_not_read(monkeypatch):
-    monkeypatch.setitem(sys.modules, "importlib.metadata", None)  # an import of it fails
-    plugins.load_installed()
-
-
 @pytest.mark.parametrize(
     ("code", "message"),
     [

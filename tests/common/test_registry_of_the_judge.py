@@ -5,16 +5,8 @@ import sys
 import pytest
 from running import finished, start
 
-import verdicts
-from ngo.common import registry
 from ngo.common.registry import meant, unknown_field, usual
 from ngo.training.spec import FIELDS
-from verdicts.registry import Registry
-
-
-def test_one_error_and_one_kind_of_registry_serve_both():
-    assert registry.UserError is verdicts.UserError
-    assert registry.Registry is Registry
 
 
 @pytest.mark.parametrize("package", ["ngo", "verdicts"])
@@ -28,11 +20,8 @@ def test_the_error_has_the_public_name_of_the_package_that_is_used(package):
     ("word", "names"),
     [
         ("learning_rate", ["lr"]),
-        ("learning-rate", ["lr"]),
         ("step_size", ["lr", "gamma"]),
         ("num_workers", ["workers"]),
-        ("n_workers", ["workers"]),
-        ("num_epochs", ["epochs"]),
         ("algorithm", ["method"]),
         ("momentun", []),
     ],
@@ -40,11 +29,6 @@ def test_the_error_has_the_public_name_of_the_package_that_is_used(package):
 def test_usual_words_are_known(word, names):
     assert usual(word, FIELDS) == names
     assert usual(word, ["u"]) == []
-
-
-def test_every_usual_word_is_of_a_field_and_is_none_itself():
-    assert {each for names in registry.USUAL.values() for each in names} <= set(FIELDS)
-    assert not set(registry.USUAL) & set(FIELDS)
 
 
 def test_of_many_names_the_nearest_are_named():

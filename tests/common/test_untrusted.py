@@ -73,7 +73,7 @@ def test_a_declared_size_is_bounded_by_the_files(tmp_path, monkeypatch):
         check_declared(tmp_path / "x", "k", 10**20)
 
 
-@pytest.mark.parametrize("name", ["a\nb", "a\x1b[2Jb", os.fsdecode(b"\xff"), "a\u202eb"])
+@pytest.mark.parametrize("name", ["a\nb", os.fsdecode(b"\xff"), "a\u202eb"])
 def test_names_are_printable(tmp_path, name):
     check_names(tmp_path, "k", ["a b", "ä.png"])
     with pytest.raises(UserError, match="^k: .* has a file with the name ") as told:

@@ -72,11 +72,14 @@ def test_two_papers_may_have_figures_of_one_name(tmp_path, monkeypatch):
     assert list(pd.read_csv(tmp_path / "2/tables/fig1.csv")) == ["consensus_loss", "tier"]
 
 
+LOST = {"one": lambda seed: seed == 1, "all": lambda seed: True}
+
+
+@pytest.mark.parametrize("lost", [pytest.param("one", marks=pytest.mark.slow), "all"])
 @pytest.mark.parametrize("name", FIGURES)
-@pytest.mark.parametrize("lost", [lambda seed: seed == 1, lambda seed: True], ids=["one", "all"])
 def test_every_figure_is_drawn_whatever_diverges(name, lost):
     runs, more = FIGURES[name]
-    figure, shown = drawn(name, runs(lost), *more)
+    figure, shown = drawn(name, runs(LOST[lost]), *more)
     words = " ".join(text.get_text() for axis in figure.axes for text in axis.texts)
     assert "diverged" in words
     for axis in figure.axes:
@@ -87,13 +90,42 @@ def test_every_figure_is_drawn_whatever_diverges(name, lost):
     assert len(shown)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", ["fig4", "fig8", "figS3"])
 def test_one_seed_makes_a_figure_without_intervals(name):
     runs, more = FIGURES[name]
     more = [each.query("seed == 0") if isinstance(each, pd.DataFrame) else each for each in more]
     figure, shown = drawn(name, runs().query("seed == 0"), *more)
     figure.canvas.draw()
     assert "low" not in shown or shown["low"].isna().all()
+
+
+def test_a_figure_is_made_from_files_in_the_same_bytes_each_time(tmp_path):
+    for name in ("a", "b"):
+        output = made(
+            "figS6", tmp_path / name, metrics=made_up.sines(), samples=made_up.sine_fits()
+        )
+        assert output.picture == tmp_path / name / "figures/figS6.png"
+    for kind in ("csv", "pdf", "png"):
+        first, second = (tmp_path / name / f"figures/figS6.{kind}" for name in ("a", "b"))
+        assert first.read_bytes() == second.read_bytes()
+    assert set(pd.read_csv(tmp_path / "a/figures/figS6.csv")["tier"]) == {"test"}
+
+
+@pytest.mark.parametrize(
+    ("name", "reference", "last"),
+    [
+        ("table1", made_up.TABLE1, "data: mnist; 3 seeds."),
+        ("tableA2", made_up.TABLE_A2, "mnist, in place of the paper's cifar10; 3 seeds."),
+    ],
+)
+def test_a_table_is_saved_in_four_forms(name, reference, last, tmp_path):
+    rows = made_up.cell("ring", "gossip", [0.3, 0.4, 0.5])
+    rows += made_up.cell("ring", "ngo", [0.5, 0.6, 0.71])
+    (printed,) = made(name, tmp_path, metrics=pd.DataFrame(rows), reference=reference).tables
+    assert list(printed["Method"].unique()) == ["gossip", "ngo"]
+    files = {path.name for path in (tmp_path / "tables").iterdir()}
+    assert files == {f"{name}.{kind}" for kind in ("csv", "md", "tex", "html")}
+    assert (tmp_path / f"tables/{name}.md").read_text().partition("\n")[0].endswith(last)
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -37,11 +37,6 @@ def test_a_claim_is_about_a_quantity_of_ones_own(tmp_path, mine, capsys):
     assert "holds      same" in capsys.readouterr().out
 
 
-def test_the_librarys_quantities_are_listed_on_request(capsys):
-    assert main(["quantities", "theory_consensus_time", "--import", "ngo.analysis"]) == 0
-    assert capsys.readouterr().out.startswith("theory_consensus_time(form")
-
-
 @pytest.mark.parametrize("name", ["no_such_module", "no/such.py", "broken.py"])
 def test_what_cannot_be_imported_is_one_line(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)

@@ -8,7 +8,6 @@ from conftest import REPOSITORY
 from scipy import stats
 
 import verdicts
-from verdicts.counts import counted, counts
 
 EXAMPLES = REPOSITORY / "examples/verdicts"
 NAMES = ("td3", "drqv2", "num_embeddings")
@@ -103,36 +102,3 @@ OWN = {"td3": own_td3, "drqv2": own_drqv2, "num_embeddings": own_num_embeddings}
 def test_the_verdicts_are_those_of_a_computation_apart(judged):
     name, rows = judged
     assert {row.claim: row.verdict for row in rows} == OWN[name]()
-
-
-def test_claims_have_their_authors_words_and_some_do_not_hold(judged):
-    _, rows = judged
-    assert all("Table 1" in row.place or row.place.startswith('Abstract: "') for row in rows)
-    assert {"holds", "undecided"} <= {row.verdict for row in rows}
-
-
-def test_the_readme_shows_what_is_printed(judged):
-    name, rows = judged
-    readme = (REPOSITORY / "src/verdicts/README.md").read_text(encoding="utf-8")
-    fails = ", ".join(f"`{row.claim}`" for row in rows if row.verdict == "fails") or "none"
-    link = f"[{name}](../../examples/verdicts/{name})"
-    assert f"| {link} | {counted(counts(rows))} | {fails} |\n" in readme
-
-
-def test_the_readme_says_by_how_much_a_claim_fails():
-    rows = {
-        row.claim: row for row in verdicts.check(EXAMPLES / "td3/claims.yaml", EXAMPLES / "td3")
-    }
-    row = rows["outperforms-InvertedDoublePendulum"]
-    assert row.below_margin
-    readme = (REPOSITORY / "src/verdicts/README.md").read_text(encoding="utf-8")
-    assert f"is {100 * (1 - row.estimate / row.expected):.1f} % below that of DDPG" in readme
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_source_and_its_licence_are_named(name):
-    readme = (EXAMPLES / name / "README.md").read_text(encoding="utf-8")
-    assert "https://github.com/" in readme
-    assert "MIT" in readme
-    assert "Permission is hereby granted" in (EXAMPLES / name / "LICENSE").read_text()
-    assert sum(path.stat().st_size for path in EXAMPLES.glob("*/*")) < 100_000

@@ -76,12 +76,6 @@ def test_a_family_is_adjusted_together_and_cells_within_their_claim(tmp_path):
     assert found.loc[("a", ""), "detectable"] > found.loc[("c", ""), "detectable"]
 
 
-def test_claims_that_are_not_run_do_not_count_in_a_family(tmp_path):
-    claims = {"a": {"family": "f"}, "b": {"family": "f", "where": {"dataset": "cifar10"}}}
-    found = judged(tmp_path, runs(3), claims)
-    assert found.loc[("a", ""), "family_size"] == 1
-
-
 def test_an_optional_claim_that_is_not_run_has_no_row(tmp_path):
     absent = {"where": {"dataset": "cifar10"}}
     claims = {
@@ -119,18 +113,6 @@ def test_a_pooled_claim_is_judged_by_the_mean_of_each_seed(tmp_path):
     assert row["estimate"] == pytest.approx(values.mean())
     half = scipy.stats.t.ppf(0.975, 4) * values.std(ddof=1) / 5**0.5
     assert row["high"] == pytest.approx(values.mean() + half)
-
-
-def test_a_pooled_claim_has_the_seeds_of_all_its_claims(tmp_path):
-    tables = pd.concat([runs(3), runs(4, "complete", noise=NOISE[:3])], ignore_index=True)
-    claims = {
-        "a": {"where": {"topology": "ring"}},
-        "b": {"where": {"topology": "complete"}},
-        "pool": pool(),
-    }
-    row = judged(tmp_path, tables, claims).loc["pool", ""]
-    assert row["pairs"] == 3
-    assert row["estimate"] == pytest.approx(3.5 + np.mean(NOISE[:3]))
 
 
 def test_a_pooled_claim_is_not_run_if_one_of_its_claims_is_not(tmp_path):
@@ -216,14 +198,6 @@ def test_what_cannot_be_decided_is_not_run(tmp_path, change, reason):
     assert math.isnan(row["estimate"])
 
 
-def test_a_gate_looks_at_the_rows_of_each_cell(tmp_path):
-    gates = {"high": {"column": "score", "take": "min", "above": 2, "else": "untrained"}}
-    cells = {"ring": {"topology": "ring"}, "complete": {"topology": "complete"}}
-    tables = pd.concat([runs(3), runs(9, "complete")], ignore_index=True)
-    found = judged(tmp_path, tables, {"a": {"gate": "high", "cells": cells}}, gates)
-    assert found["verdict"].tolist() == ["not run", "not run", "holds"]
-
-
 def test_cases_are_met_or_not(tmp_path):
     table = pd.DataFrame({"case": ["n = 2", "n = 5"], "score": [1.0, 3.0]})
     claim = {"quantity": "within", "above": None, "kind": "bound"}
@@ -245,13 +219,6 @@ def test_seeds_are_paired_and_divergence_counts(tmp_path):
     tables["score"] = tables["score"].mask(lost, -math.inf)
     row = judged(tmp_path, tables, {"a": {"with": {"minus": "complete"}}}).loc["a", ""]
     assert (row["verdict"], row["infinite"], row["high"]) == ("holds", 1, math.inf)
-
-
-def test_a_column_that_a_quantity_misses_is_named(tmp_path, monkeypatch):
-    lacking = Quantity("end", lambda rows: rows["later"], cases=False)
-    monkeypatch.setitem(QUANTITIES, "end", lacking)
-    row = judged(tmp_path, runs(3), {"a": {}}).loc["a", ""]
-    assert (row["verdict"], row["reason"]) == ("not run", "'end' finds no 'later'")
 
 
 def test_a_quantity_that_returns_something_else_is_named(tmp_path, monkeypatch):
@@ -297,9 +264,3 @@ def test_an_exact_claim_is_decided_by_its_value(tmp_path):
     assert found["reason"].tolist()[:2] == ["exact: its value decides"] * 2
     with pytest.raises(UserError, match=r"^claims\.a\.exact: its seeds differ \(5 seeds, [^\n]*$"):
         judged(tmp_path, runs(3), {"a": {"exact": True}})
-
-
-def test_six_equal_seeds_decide(tmp_path):
-    found = judged(tmp_path, runs(3, noise=[0.0] * 6), {"a": {}}).loc["a", ""]
-    assert (found["verdict"], found["p"]) == ("holds", 2 / 2**6)
-    assert math.isnan(found["detectable"])

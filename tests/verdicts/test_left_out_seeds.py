@@ -8,7 +8,6 @@ from quantities_for_tests import quantities, write  # noqa: F401
 
 from verdicts.claims.claims_file import read_claims
 from verdicts.ledger import judged
-from verdicts.registry import UserError
 from verdicts.row import as_table
 
 pytestmark = pytest.mark.usefixtures("quantities")
@@ -21,14 +20,6 @@ def compared(path, rows, **changes):
     claims = {"x": {"quantity": "difference", "with": SIDES, "unit": "points", **changes}}
     found = judged(read_claims(write(path / "c.yaml", claims)), {"t": rows})
     return as_table(found).iloc[0]
-
-
-def test_a_seed_that_has_no_number_is_named(tmp_path):
-    rows = two_methods().assign(run=lambda t: t["method"] + t["seed"].astype(str), step=0)
-    claims = {"x": {"quantity": "end", "with": {"minus": "b"}}}
-    table = rows.rename(columns={"method": "topology"}).drop(8)
-    row = as_table(judged(read_claims(write(tmp_path / "c.yaml", claims)), {"t": table})).iloc[0]
-    assert row["reason"].endswith("seed 3 is left out: it has no number")
 
 
 @pytest.mark.parametrize("with_runs", [False, True])
@@ -88,27 +79,6 @@ def test_a_value_of_0_has_not_diverged(tmp_path, looks):
     assert row["reason"].endswith("seed 7 is left out: V is 0 on both sides")
 
 
-def test_a_seed_without_a_trend_is_none_with_a_value_of_0(tmp_path):
-    rows = pd.DataFrame(
-        {"seed": seed, "size": size, "score": size * (seed > 0) + seed / 9}
-        for seed in range(4) for size in (1, 2, 3)
-    )  # fmt: skip
-    rows.loc[rows["seed"] == 0, "score"] = 0.0
-    claim = {"quantity": "rank_trend", "with": {"along": "size", "value": "score"}}
-    found = judged(read_claims(write(tmp_path / "c.yaml", {"x": claim})), {"t": rows})
-    assert as_table(found).iloc[0]["reason"].endswith("seed 0 is left out: it has no number")
-
-
-@pytest.mark.parametrize("more", [{}, {"above": None, "paper": 1, "margin": 1}])
-def test_nor_has_it_where_nothing_is_decided(tmp_path, more):
-    more = {**more, "kind": "number"} if more else more
-    row = ratio_of_V(tmp_path, [0.1, 0.2, 0.1, 0.3], [0.0, 0.1, 0.1, 0.1], **more)
-    assert row["verdict"] == "undecided"
-    assert "diverged" not in row["reason"]
-    assert "infinite in 1 of 4" in row["reason"]
-    assert row["reason"].endswith("in 1 of 4 seeds V is 0, and its logarithm (−∞) decides the seed")
-
-
 def test_an_exact_claim_names_the_seeds_that_it_leaves_out(tmp_path):
     rows = two_methods().assign(score=lambda t: t["method"].map({"a": 1.0, "b": 4.0})).drop([1])
     rows.loc[2, "score"] = math.nan
@@ -119,25 +89,6 @@ def test_an_exact_claim_names_the_seeds_that_it_leaves_out(tmp_path):
         "seed 1 is left out: a run to compare with is missing"
     )
     assert compared(tmp_path, rows[rows["seed"] == 0], exact=True)["verdict"] == "holds"
-
-
-def test_an_exact_claim_with_a_diverged_run_differs_between_seeds(tmp_path):
-    rows = two_methods().assign(score=lambda t: t["method"].map({"a": 1.0, "b": 4.0}))
-    with pytest.raises(UserError, match=r"its seeds differ \(5 seeds, 1 infinite\)"):
-        compared(tmp_path, rows.assign(diverged=rows.index == 0), exact=True)
-
-
-def test_runs_that_a_slope_leaves_out_are_counted(tmp_path):
-    rows = pd.DataFrame(
-        {"run": f"{seed}-{k}", "seed": seed, "step": 1, "V": k, "score": -k + seed / 9}
-        for seed in range(4) for k in range(5)
-    )  # fmt: skip
-    claims = {
-        "x": {"quantity": "slope_on_V", "with": {"value": "score"}, "above": None, "below": 0}
-    }
-    found = judged(read_claims(write(tmp_path / "c.yaml", claims)), {"t": rows})
-    said = "4 runs of 4 seeds left out: diverged, or a value without a logarithm"
-    assert as_table(found).iloc[0]["reason"].endswith(said)
 
 
 def two_methods():

@@ -3,12 +3,10 @@
 import sys
 from importlib.util import find_spec
 
-import pytest
 from running import finished, start
 
 import verdicts
 from verdicts.quantity_registry import QUANTITIES, quantity
-from verdicts.registry import UserError
 
 
 def test_a_quantity_knows_its_arguments(monkeypatch):
@@ -21,11 +19,6 @@ def test_a_quantity_knows_its_arguments(monkeypatch):
     assert entry.arguments == {"of": True, "minus": False, "log": False}
     assert (entry.function, entry.cases) == (slope, False)
     del QUANTITIES.definitions["test_slope"]
-
-
-def test_an_unknown_quantity_is_named():
-    with pytest.raises(UserError, match="quantity: 'no_such' is unknown"):
-        QUANTITIES["no_such"]
 
 
 def test_no_name_of_the_package_is_also_a_module():

@@ -5,11 +5,9 @@ import pytest
 from verdicts.registry import (
     Registry,
     UserError,
-    in_a_line,
     load_entries,
     nearest,
     printable,
-    shown,
     unknown,
 )
 
@@ -45,12 +43,6 @@ def test_the_nearest_name_may_differ_in_case_and_may_be_none():
     assert nearest(8, [16, 80]) == " Did you mean 80?"
 
 
-def test_values_are_shortened_in_messages():
-    assert shown("a") == "'a'"
-    assert len(shown("a" * 200)) == 78
-    assert shown(10**5000) == "this int"
-
-
 def test_modules_of_a_package_register_their_entries(tmp_path, monkeypatch):
     package = tmp_path / "some_entries"
     package.mkdir()
@@ -62,11 +54,6 @@ def test_modules_of_a_package_register_their_entries(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     load_entries("some_entries")
     assert sorted(sys.modules["some_entries"].names) == ["one", "two"]
-
-
-def test_an_error_in_a_line():
-    assert in_a_line(ValueError("first.\nsecond")) == "first"
-    assert in_a_line(ValueError()) == "ValueError"
 
 
 @pytest.mark.parametrize("name", ["a/b", "a b", "", "-a", "é"])

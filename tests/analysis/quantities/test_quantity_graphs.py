@@ -1,11 +1,8 @@
-import math
-
 import pytest
 from measured_runs import ended, table
 
 from ngo.gossip.spectrum import effective_neighbours, spectral_gap
 from ngo.gossip.topology import TOPOLOGIES
-from verdicts.quantity_registry import QUANTITIES
 from verdicts.rows.run_values import per_run
 
 N = 8
@@ -36,16 +33,3 @@ def test_runs_without_one_topology_have_no_number():
     phases = {"schedule": "phases", "second_topology": "complete"}
     rows = table(run(None, method="centralized"), run("ring", **phases))
     assert per_run(rows, "spectral_gap")["value"].isna().all()
-
-
-def test_the_number_that_predicts_a_result_correlates_with_it():
-    """Graphs whose accuracy is the logarithm of their effective neighbours."""
-    accuracies = {
-        name: math.log(effective_neighbours([TOPOLOGIES[name].matrix(N)], 0.95)) / 10
-        for name in ("ring", "complete", "chain", "star", "hypercube")
-    }
-    rows = table(*(run(name, accuracy=each) for name, each in accuracies.items()))
-    quantity = QUANTITIES["fisher_z"]
-    (z,) = quantity.function(rows, V={"effective_neighbours": 0.95})
-    (other,) = quantity.function(rows, V="spectral_gap")
-    assert z > 3 > other

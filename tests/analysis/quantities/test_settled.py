@@ -5,7 +5,6 @@ import pytest
 from made_up_rounds import by_gamma, made
 
 from ngo.analysis.quantities.settled import settled_ratio
-from ngo.common.registry import UserError
 
 
 def test_the_quantity_is_the_log_ratio_by_seed():
@@ -23,8 +22,3 @@ def test_divergence_decides_against_the_side_that_diverged(lost):
     assert (settled_ratio(made(V), of="NGO") == np.inf).all()
     assert (settled_ratio(made(V), of="linear", minus="NGO") == -np.inf).all()
     assert settled_ratio(made(lambda *_: lost), of="NGO").isna().all()  # both: no comparison
-
-
-def test_a_mixer_that_is_not_there_is_named():
-    with pytest.raises(UserError, match="no rows of mixer 'implicit'"):
-        settled_ratio(made(by_gamma), of="implicit")

@@ -5,7 +5,7 @@ import pytest
 from measured_runs import ended, evaluations, table
 
 from verdicts.registry import UserError
-from verdicts.rows.run_values import highest_is_best, per_run
+from verdicts.rows.run_values import per_run
 from verdicts.rows.times import crossing
 
 
@@ -108,13 +108,6 @@ def test_short_and_flat_curves_have_none():
     assert value(evaluations(curve(*[0.5] * 6)), "fluctuation") == 0
 
 
-def test_rows_of_a_measurement_are_values_themselves():
-    rows = table(ended()).drop(columns="run").rename(columns={"V": "gap"})
-    assert list(per_run(rows, "gap")["value"]) == [0.0, 1.0]
-    with pytest.raises(UserError, match="value: there is no column 'gaq'. Did you mean 'gap'?"):
-        per_run(rows, "gaq")
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -127,15 +120,3 @@ def test_rows_of_a_measurement_are_values_themselves():
 def test_errors(name, message):
     with pytest.raises(UserError, match=message):
         per_run(table(ended()), name)
-
-
-def test_a_missing_column_is_named():
-    with pytest.raises(UserError, match="'V' needs the column 'V'"):
-        per_run(table(ended()).drop(columns="V"), "V")
-
-
-def test_only_accuracies_are_better_if_higher():
-    assert highest_is_best("accuracy")
-    assert not highest_is_best({"epochs_to_accuracy": 90})
-    assert not highest_is_best("V")
-    assert not highest_is_best({"mean": "V"})

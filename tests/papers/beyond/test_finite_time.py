@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from figure_files import drawn, made, opened
+from figure_files import made, opened
 from made_up_rounds import by_gamma
 from made_up_rounds import made as rounds
 
@@ -34,32 +34,6 @@ def test_the_figure_and_the_table_are_saved(tables, tmp_path):
     assert len(rows) == 2 * 3 * 2 + 1
     assert rows.loc[("drift 0.1", "ring", "NGO"), "V / linear"].startswith("4.00e+00 [")
     assert rows.loc[("none", "base_graph", "linear"), "Best γ"] == "1"
-
-
-def test_a_graph_has_a_line_and_a_mixer_has_a_colour(tables):
-    figure, _ = drawn("beyond/finite_time", **tables)
-    looks = {
-        line.get_label(): (line.get_color(), line.get_linestyle())
-        for line in figure.axes[0].get_lines()
-    }
-    colours = {name: colour for name, (colour, _) in looks.items()}
-    assert colours["linear, ring"] == colours["linear, base graph"] != colours["NGO, ring"]
-    assert looks["NGO, ring"][1] == looks["capped, ring"][1] != looks["linear, base graph"][1]
-    assert len(looks) == 7
-
-
-def test_a_mixer_that_diverges_is_marked():
-    def V(coupling, p, gamma, seed):
-        return np.inf if coupling == "capped" else 1.0
-
-    graphs = ("ring", "alternating_matching", "base_graph")
-    figure, numbers = drawn(
-        "beyond/finite_time", *(rounds(V).assign(topology=name) for name in graphs)
-    )
-    printed = opened("beyond/finite_time").module.show(numbers).set_index("Mixing")
-    assert set(printed.loc["capped", "V"]) == {"–"}
-    words = " ".join(text.get_text() for axis in figure.axes for text in axis.texts)
-    assert "4 of 4 diverged" in words
 
 
 def test_the_comparison_with_linear_gossip_is_paired_by_seed():

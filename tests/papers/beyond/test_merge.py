@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from figure_files import drawn, made, opened
+from figure_files import made, opened
 from made_up_prices import CASES, prices
-
-from ngo.analysis.curves import part
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -31,11 +29,3 @@ def test_the_gain_is_that_of_the_mean_model():
     assert np.allclose(found["gain"], 5)
     assert set(found["case"]) == set(CASES) - {"centralized"}
     assert set(found["gamma"]) == {0.4}
-
-
-def test_ends_and_curves_have_a_row_for_each_case():
-    _, numbers = drawn("beyond/merge", runs())
-    ends, curves = numbers["merge_ends"], part(numbers["merge"], "course")
-    assert len(ends) == 2 * (len(CASES) - 1)
-    assert np.allclose(ends.loc[ends["value"] == "V", "mean"], 100)
-    assert np.allclose(curves.loc[curves["value"] == "gain", "mean"], 5)

@@ -31,19 +31,6 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
     assert "Far: 0.5 s of latency, 0.002 MB/s, 0 s for a gradient step." in caption
 
 
-def test_a_panel_for_the_bytes_and_one_for_each_network():
-    near = {"latency": 0, "bandwidth": 1e9, "step": 1}
-    networks = {"far": NETWORK["far"], "near": near}
-    figure, _ = drawn("beyond/price", prices(), networks, 0.55)
-    assert [axis.get_title() for axis in figure.axes] == [
-        "(a) mnist, shards: bytes",
-        "(b) mnist, shards: far",
-        "(c) mnist, shards: near",
-        "",
-    ]
-    assert all(len(axis.get_lines()) == len(CASES) for axis in figure.axes[:3])
-
-
 def test_a_config_without_a_network_is_refused():
     with pytest.raises(UserError, match="network: the config names none"):
         drawn("beyond/price", prices(), {}, 0.5)
@@ -69,11 +56,3 @@ def test_what_it_costs_to_reach_an_accuracy():
     assert np.isclose(table.loc["NGO, ring", "sent_per_worker"], steps * 2 * ROW)
     assert np.isclose(table.loc["NGO, ring", "far"], steps * 1.5)
     assert table.loc["NGO, ring", ["p", "gamma", "seeds"]].tolist() == [0.8, 0.4, 3]
-
-
-def test_curves_have_a_line_for_each_case():
-    curves = price.price_curves(price.priced(prices(), NETWORKS), "far")
-    ends = curves.groupby("case")[["far", "mean"]].max()
-    assert set(ends.index) == set(CASES)
-    assert np.isclose(ends.loc["centralized", "mean"], 90)
-    assert np.isclose(ends.loc["centralized", "far"], 500)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from figure_files import drawn, made, opened
+from figure_files import made, opened
 from made_up_combinations import combinations
 from runs import digits_run
 
@@ -43,16 +43,6 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
     assert caption.endswith("; 4 seeds.")  # of the runs, not of the partitions
 
 
-def test_each_method_and_mixer_has_a_line():
-    figure, _ = drawn("beyond/skew", *parts())
-    left, right = figure.axes
-    assert len({line.get_label() for line in left.get_lines()}) == 10
-    assert len(right.get_lines()) == 6 + 1  # and the line at 0
-    colours = {line.get_label(): line.get_color() for line in left.get_lines()}
-    for line in right.get_lines()[:6]:
-        assert line.get_color() == colours[line.get_label()]
-
-
 def test_a_row_for_each_partition_with_its_fields_and_measures(digits, tmp_path):
     specs = [
         *(digits_run(partition="dirichlet", beta=beta, batch_size=1) for beta in (0.1, 1.0, 10.0)),
@@ -70,14 +60,3 @@ def test_a_row_for_each_partition_with_its_fields_and_measures(digits, tmp_path)
     assert found["hellinger"].tolist() == pytest.approx(wanted)
     assert (np.diff(found["hellinger"][:3]) < 0).all()
     assert (np.diff(found["label_entropy"][:3]) > 0).all()
-
-
-def test_one_class_for_each_worker():
-    index = pd.MultiIndex.from_product([range(4), range(4)], names=["worker", "label"])
-    counts = index.to_frame(index=False).assign(dataset="made_up", seed=0)
-    counts["samples"] = 5 * (counts["worker"] == counts["label"])
-    (row,) = opened("beyond/skew").module.heterogeneity(counts).to_dict("records")
-    assert row == {
-        "dataset": "made_up", "seed": 0,
-        "hellinger": pytest.approx(np.sqrt(0.5)), "label_entropy": 0,
-    }  # fmt: skip

@@ -1,8 +1,7 @@
 """The figure of late messages in training."""
 
-import pandas as pd
 import pytest
-from figure_files import drawn, made, opened
+from figure_files import drawn, opened
 from made_up import line, panel
 from made_up_graphs import delays, tuned_delays
 
@@ -32,29 +31,6 @@ def test_each_method_is_at_its_best_values_of_each_delay():
     assert line(best, "gossip") == ([1, 5], pytest.approx([60, 60]))
     words = opened("delay").module.note(shown, delays(), tuned_delays())[0]
     assert "τ = 1, gossip: p = 1, γ = 0.4 (largest); τ = 1, NGO: p = 0.9, γ = 0.2;" in words
-
-
-def test_each_topology_has_a_row():
-    runs = delays()
-    more = runs.assign(topology="complete", run=runs["run"] + "-complete")
-    figure, _ = drawn("delay", pd.concat([runs, more], ignore_index=True), tuned_delays())
-    assert len(figure.axes) == 9
-    assert panel(figure, r"digits, shards, complete, same $\gamma$")
-
-
-def test_the_figure_is_made_from_a_file(tmp_path):
-    output = made("delay", tmp_path, metrics=delays(), tuned=tuned_delays())
-    assert output.picture == tmp_path / "figures/delay.png"
-    assert set(pd.read_csv(tmp_path / "figures/delay.csv")["tier"]) == {"test"}
-
-
-def test_gossip_and_ngo_are_the_delay_zero():
-    rows = opened("delay").module.with_delay(delays())
-    cases = rows[["method", "p", "delay"]].drop_duplicates()
-    assert sorted(cases.itertuples(index=False, name=None)) == [
-        ("gossip", 1.0, 0), ("gossip", 1.0, 1), ("gossip", 1.0, 5),
-        ("ngo", 0.9, 0), ("ngo", 0.9, 1), ("ngo", 0.9, 5),
-    ]  # fmt: skip
 
 
 def test_the_difference_is_paired_by_seed_at_each_delay():

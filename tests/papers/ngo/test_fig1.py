@@ -1,8 +1,7 @@
 """Figure 1: gossip until V ≤ V_th."""
 
-import pandas as pd
 import pytest
-from figure_files import drawn, made
+from figure_files import drawn
 from made_up import line, panel, thresholds
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
@@ -17,10 +16,3 @@ def test_fig1_shows_the_thresholds_and_the_ring():
     assert line(panel(figure, "communication"), "sine net") == ([1, 5], [400, 400])
     loss = line(panel(figure, "sine net:\nconsensus model"), r"$V_\mathrm{th} = 5$")
     assert loss == ([10, 20], pytest.approx([1 / 2, 1 / 3]))
-
-
-def test_the_figure_is_made_from_a_file(tmp_path):
-    output = made("fig1", tmp_path, metrics=thresholds())
-    assert output.picture == tmp_path / "figures/fig1.png"
-    shown = pd.read_csv(tmp_path / "figures/fig1.csv")
-    assert set(shown["tier"]) == {"test"}

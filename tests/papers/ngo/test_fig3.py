@@ -1,8 +1,7 @@
 """Figure 3: sublinear, linear and superlinear coupling."""
 
-import pandas as pd
 import pytest
-from figure_files import drawn, made
+from figure_files import drawn
 from made_up_speed import trajectories as simulated
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
@@ -27,12 +26,3 @@ def test_fig3_shows_each_worker_and_v(trajectories):
     assert len(styles) == 3  # told apart without colour
     assert index.get_yscale() == "log"
     assert all(axis.get_xlabel() == "round" for axis in figure.axes)
-
-
-def test_the_figure_is_made_with_the_rounds_to_consensus(tmp_path, trajectories):
-    output = made("fig3", tmp_path, metrics=trajectories, consensus_share=0.5)
-    assert output.picture == tmp_path / "figures/fig3.png"
-    shown = pd.read_csv(tmp_path / "figures/fig3.csv")
-    assert shown["part"].value_counts().to_dict() == {"states": 3 * 101, "rounds": 3}
-    assert shown.loc[shown["part"] == "rounds", "p"].tolist() == [0.5, 1, 2]
-    assert set(shown["tier"]) == {"test"}

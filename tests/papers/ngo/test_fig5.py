@@ -1,8 +1,7 @@
 """Figure 5: random graphs."""
 
-import pandas as pd
 import pytest
-from figure_files import drawn, made, opened
+from figure_files import drawn, opened
 from made_up import line, panel, random_graphs
 
 from ngo.analysis.curves import part
@@ -18,13 +17,6 @@ def test_fig5_shows_the_edge_probability_nearest_to_the_papers_and_the_budget():
     assert line(ends, "centralized")[1] == [pytest.approx(70)] * 2
     assert shown[shown["method"] == "centralized"]["value"].nunique() == 5
     assert set(shown["part"]) == {"course", "ends", "equal"}
-
-
-def test_the_ring_stands_at_its_share_of_all_edges():
-    figure, _ = drawn("fig5", random_graphs())
-    ends = panel(figure, "(b) at the end")
-    assert line(ends, "gossip, ring") == ([pytest.approx(20 / 90)], [pytest.approx(40)])
-    assert line(ends, "gossip")[0] == [0.2, 0.5]
 
 
 def test_at_equal_bytes_a_run_that_sends_more_is_shown_earlier():
@@ -44,27 +36,6 @@ def test_V_is_its_mean_over_training_beside_the_course():
     assert V["ring"] == pytest.approx(12)  # of 12 and 12: the start does not count
     assert len(equal) == len(ends)
     assert "V_mean" not in set(found["course"]["value"])
-
-
-def test_the_figure_says_that_a_schedule_lowers_V():
-    module, runs = opened("fig5").module, random_graphs()
-    for schedule, told in (("constant", False), ("cosine", True)):
-        own = runs.assign(lr_schedule=schedule)
-        words = " ".join(module.note(module.numbers(own), own))
-        assert ("The learning rate falls (schedule: cosine)" in words) == told
-
-
-def test_the_figure_is_made_from_a_file(tmp_path):
-    output = made("fig5", tmp_path, metrics=random_graphs())
-    assert output.picture == tmp_path / "figures/fig5.png"
-    shown = pd.read_csv(tmp_path / "figures/fig5.csv")
-    assert set(shown["tier"]) == {"test"}
-
-
-def test_the_course_is_that_at_the_nearest_edge_probability():
-    course = part(opened("fig5").module.numbers(random_graphs()), "course")
-    assert set(course["u"].dropna()) == {0.5}
-    assert set(course["method"]) == {"centralized", "gossip", "ngo"}
 
 
 def test_a_fixed_graph_has_its_share_of_all_edges():

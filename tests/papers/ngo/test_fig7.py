@@ -1,20 +1,12 @@
 """Figure 7: scaling with the number of workers."""
 
-import pandas as pd
 import pytest
-from figure_files import drawn, made, opened
+from figure_files import drawn, opened
 from made_up import line, metrics, panel, run, sizes
 
 from ngo.analysis.curves import scores
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
-
-
-def test_the_figure_is_made_from_a_file(tmp_path):
-    output = made("fig7", tmp_path, metrics=sizes())
-    assert output.picture == tmp_path / "figures/fig7.png"
-    shown = pd.read_csv(tmp_path / "figures/fig7.csv")
-    assert set(shown["tier"]) == {"test"}
 
 
 def test_the_panels_show_the_best_accuracy_and_the_difference():
@@ -27,12 +19,6 @@ def test_the_panels_show_the_best_accuracy_and_the_difference():
     # The seeds differ by 10 points, the methods always by the same: the interval is empty.
     assert (gain["high"] - gain["low"]).tolist() == pytest.approx([0, 0], abs=1e-9)
     assert panel(figure, "paired by seed").get_ylim()[0] <= 0
-
-
-def test_the_note_counts_the_evaluations_and_has_the_papers_epochs():
-    module, runs = opened("fig7").module, sizes()
-    told = " ".join(module.note(module.numbers(runs), runs))
-    assert "of 2 evaluations on the whole test set in 2 epochs; the paper has 300 epochs." in told
 
 
 def test_evaluations_on_a_part_of_the_test_set_are_never_the_best():

@@ -4,11 +4,9 @@ import math
 
 import pandas as pd
 import pytest
-from figure_files import drawn, made, opened
-from made_up import line, metrics, panel
+from figure_files import drawn, opened
+from made_up import line, panel
 from made_up_speed import speeding_up
-
-from ngo.common.registry import UserError
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -26,16 +24,6 @@ def test_the_panels_show_steps_and_speed_up():
     assert y == pytest.approx([1, 2])
     _, y = line(panel(figure, "speed-up, NGO"), "linear")
     assert y == [1, 2]
-
-
-def test_the_figure_says_what_never_got_there(tmp_path):
-    output = made("figA2", tmp_path, metrics=speeding_up(), early_accuracy=50, late_accuracy=99.5)
-    assert output.picture == tmp_path / "figures/figA2.png"
-    shown = pd.read_csv(tmp_path / "figures/figA2.csv")
-    late = shown[shown["target"] == "late"]
-    assert late["reached"].tolist() == [0] * len(late)
-    assert late["speedup"].isna().all()
-    assert set(shown["tier"]) == {"test"}
 
 
 def test_steps_are_linear_between_evaluations_and_paired_by_seed():
@@ -77,14 +65,3 @@ def test_means_are_geometric_without_an_interval_of_two_seeds():
     assert (row["steps"], row["speedup"]) == (pytest.approx(20), pytest.approx(2))
     assert math.isnan(row["speedup_low"])
     assert math.isnan(row["steps_high"])
-
-
-def test_runs_of_one_seed_are_refused():
-    with pytest.raises(UserError, match="method, workers and seed alone"):
-        figA2.steps_to_targets(metrics(*speeding_up_twice()), TARGETS)
-
-
-def speeding_up_twice():
-    """The same rows under two names."""
-    rows = speeding_up().to_dict("records")
-    return rows, [{**row, "run": row["run"] + "-again"} for row in rows]

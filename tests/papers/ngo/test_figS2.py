@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from figure_files import drawn, made, opened
+from figure_files import drawn, opened
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -20,18 +20,6 @@ def test_fig_s2_shows_the_counts_and_the_classes_covered(counts):
     assert axis.get_title() == "digits, shards,\nseed 0: 4 of 5 classes"
     assert axis.collections[0].get_array().sum() == 12
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("worker", "class")
-
-
-def test_the_figure_is_made_from_a_file_in_the_same_bytes_each_time(tmp_path, counts):
-    for name in ("a", "b"):
-        output = made("figS2", tmp_path / name, metrics=counts)
-        assert output.picture == tmp_path / name / "figures/figS2.png"
-    for kind in ("csv", "pdf", "png"):
-        first, second = (tmp_path / name / f"figures/figS2.{kind}" for name in ("a", "b"))
-        assert first.read_bytes() == second.read_bytes()
-    shown = pd.read_csv(tmp_path / "a/figures/figS2.csv")
-    assert set(shown["tier"]) == {"test"}
-    assert shown["samples"].tolist() == counts["samples"].tolist()
 
 
 def test_the_caption_counts_samples_and_classes_of_a_worker(counts):

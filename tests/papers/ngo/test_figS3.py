@@ -2,14 +2,12 @@
 
 import math
 
-import pandas as pd
 import pytest
-from figure_files import drawn, made, opened
-from made_up import line, metrics, panel, run
+from figure_files import drawn, opened
+from made_up import line, panel
 from made_up_graphs import graphs_of_sizes
 
 from ngo.analysis.curves import part
-from ngo.figures.style import METHOD_STYLES
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -26,14 +24,6 @@ def test_each_size_has_its_curves_and_each_case_its_steps_to_the_target():
     gain = panel(figure, "paired by seed")
     assert line(gain, "NGO, ring") == ([4, 16], pytest.approx([2, 8]))
     assert set(shown["steps"]) == {20}
-
-
-def test_the_figure_is_made_from_a_file(tmp_path):
-    output = made("figS3", tmp_path, metrics=graphs_of_sizes(), target_accuracy=0.3)
-    assert output.picture == tmp_path / "figures/figS3.png"
-    shown = pd.read_csv(tmp_path / "figures/figS3.csv")
-    assert set(shown["tier"]) == {"test"}
-    assert set(shown["target"]) == {0.3}
 
 
 def test_runs_of_several_sizes_at_equal_steps():
@@ -67,18 +57,3 @@ def test_a_mean_of_times_is_that_of_all_runs_or_none():
     assert math.isnan(ring["mean"])
     assert (other["late"], other["diverged"]) == (0, 1)
     assert other["mean"] > 0
-
-
-def test_the_colour_is_the_methods_and_the_line_the_topologys():
-    given = [("gossip", "star"), ("gossip", "complete"), ("ngo", "complete"), ("gossip", "ring")]
-    runs = [run(0.5, method=q, topology=t) for q, t in given]
-    cases = opened("figS3").module.by_topology(metrics(*runs, run(0.5, method="centralized")))
-    looks = {look.label: look for look, _ in cases}
-    assert list(looks) == [
-        "centralized", "gossip, ring", "gossip, complete", "gossip, star", "NGO, complete",
-    ]  # fmt: skip
-    assert looks["centralized"] == METHOD_STYLES["centralized"]
-    assert looks["NGO, complete"].colour == METHOD_STYLES["ngo"].colour
-    assert looks["NGO, complete"].line == looks["gossip, complete"].line
-    assert len({looks[f"gossip, {t}"].marker for t in ("ring", "complete", "star")}) == 3
-    assert [set(rows["method"]) for _, rows in cases[1:4]] == [{"gossip"}] * 3

@@ -3,36 +3,11 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
-from figure_files import drawn, made, opened
+from figure_files import opened
 from made_up import BOTH, SEEDS, levels, metrics, run, straight_line
 
-from ngo.common.registry import UserError
-
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
-
-
-def test_the_title_has_the_correlations():
-    figure, shown = drawn("figS4", levels())
-    assert figure.axes[0].get_title().endswith("within a seed $r$ = −1.00")
-    assert len(shown) == 18
-    within = [a for a in figure.axes[0].lines if a.get_color() == "0.6"]
-    assert len(within) == 3  # a falling line for each seed
-    assert all(a.get_ydata()[0] > a.get_ydata()[1] for a in within)
-
-
-def test_a_straight_line_has_no_interval():
-    figure, _ = drawn("figS4", straight_line())
-    assert "Pearson $r$ = 1.00\nSpearman" in figure.axes[0].get_title()
-
-
-def test_the_figure_is_made_from_a_file(tmp_path):
-    output = made("figS4", tmp_path, metrics=levels())
-    assert output.picture == tmp_path / "figures/figS4.png"
-    shown = pd.read_csv(tmp_path / "figures/figS4.csv")
-    assert set(shown["tier"]) == {"test"}
-    assert set(shown["runs"]) == {18}
 
 
 def correlations(runs):
@@ -68,8 +43,3 @@ def test_a_perfect_order_of_few_runs_is_no_certainty():
     assert found["spearman"] == found["pearson"] == pytest.approx(1)
     assert found["spearman_p"] == pytest.approx(2 / 24)
     assert math.isnan(found["pearson_low"])
-
-
-def test_runs_of_one_seed_in_the_same_cell_are_refused():
-    with pytest.raises(UserError, match="are distinguished here"):
-        opened("figS4").module.run_ends(metrics(run(0.5, gamma=0.1), run(0.5, gamma=0.2)))

@@ -66,16 +66,6 @@ def test_the_table_tells_what_decides(numbers, multiverse):
     assert rows.loc["u-synchronization-digits", "verdict"] == "no effect"  # V is the same
 
 
-def test_each_claim_has_a_panel(numbers, multiverse, house_style):
-    figure = multiverse.draw(numbers)
-    panels = [part for part in figure.subfigs if part.axes]
-    assert len(panels) == 2
-    top, first, _ = panels[0].axes
-    assert "holds where γ ≤ 0." in top.get_title()
-    assert len(top.patches) == len(numbers["multiverse"].query("claim == 'u-accuracy-digits'"))
-    assert first.get_ylabel() == "γ"
-
-
 def test_without_universes_there_is_nothing_to_draw(multiverse, house_style):
     nothing = multiverse.numbers({}, CLAIMS, {})
     multiverse.draw(nothing)

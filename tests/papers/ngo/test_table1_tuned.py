@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 import pytest
-from figure_files import made, opened
+from figure_files import opened
 from made_up import TABLE1, tuned_runs, tuned_runs_without_a_stable_gamma
 
 from ngo.common.registry import UserError
@@ -33,17 +33,6 @@ def test_the_grid_has_a_row_for_each_p_and_marks_the_best():
     assert starred.to_numpy().sum() == 2
     assert starred.loc[("ngo", "0.9"), "γ = 0.3"]
     assert starred.loc[("gossip", "1"), "γ = 0.1"]
-
-
-def test_a_method_that_diverges_at_every_gamma_has_a_dash():
-    table = shown(tuned_runs_without_a_stable_gamma())["table1_tuned"]
-    assert table["Test"].tolist()[-1] == "–"
-
-
-def test_the_table_and_the_grid_are_saved(tmp_path):
-    output = made("table1_tuned", tmp_path, metrics=tuned_runs(), reference=TABLE1)
-    assert output.tables[0]["NGO − gossip"].tolist() == ["–", "–", "+1.00 ± 2.48"]
-    assert len(list((tmp_path / "tables").iterdir())) == 8
 
 
 def test_runs_of_one_seed_and_gamma_are_no_seeds():

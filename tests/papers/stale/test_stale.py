@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import REPOSITORY
-from figure_files import drawn, made
+from figure_files import made
 
 import ngo.analysis  # noqa: F401 (registers the quantities of runs)
 from verdicts.claims.claims_file import read_claims
@@ -77,22 +77,6 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
     assert rows.loc[("workers leave and come", "push-sum"), "Mean model: best γ"] == "–"
     caption = (tmp_path / "tables/stale_best.md").read_text().partition("\n")[0]
     assert "γ in 44 of 44 rows" in caption
-
-
-def test_a_panel_for_each_condition_and_kind_of_model():
-    figure, _ = drawn("stale/stale", *runs().values())
-    assert len(figure.axes) == 12
-    titles = [axis.get_title() for axis in figure.axes]
-    assert titles[0] == "(a) equal workers"
-    assert titles[9] == "(j) one worker 10 × slower"
-    assert [len(axis.get_lines()) for axis in figure.axes] == [4, 6, 6, 6, 6, 6] * 2
-    assert all(axis.get_xlim() == (0, 10) for axis in figure.axes)
-
-
-def test_it_is_drawn_where_a_method_diverges():
-    figure, _ = drawn("stale/stale", *runs(lost="ad_psgd").values())
-    words = " ".join(text.get_text() for axis in figure.axes for text in axis.texts)
-    assert "1 of 4 diverged" in words
 
 
 def test_the_claims_ask_what_they_say():

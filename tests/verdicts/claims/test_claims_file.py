@@ -13,22 +13,6 @@ GAP = {"of": {"method": "b"}, "than": {"method": "a"}, "to": {"method": "best"}}
 GATE = {"column": "score", "take": "min", "above": 1, "else": "untrained"}
 
 
-def test_a_claim_is_read_with_its_defaults(tmp_path):
-    claim = read_claims(write(tmp_path / "c.yaml", {"a": {}})).claims["a"]
-    assert (claim.tables, claim.where, claim.arguments) == (("t",), {}, {})
-    assert claim.expectation == Expectation("above", 0)
-    assert (claim.family, claim.gates, claim.cells, claim.every_cell) == ("a", (), {}, False)
-
-
-def test_a_claim_may_have_a_mark(tmp_path):
-    claims = {"a": {"trivial": " a copy "}, "b": {"circular": "fitted"}, "c": {}}
-    claims["d"] = {"alternative": "after as many bytes"}
-    found = read_claims(write(tmp_path / "c.yaml", claims)).claims.values()
-    marks = [(each.mark, each.mark_reason) for each in found]
-    assert marks[:3] == [("trivial", "a copy"), ("circular", "fitted"), (None, "")]
-    assert marks[3] == ("alternative", "after as many bytes")
-
-
 def test_a_cell_has_the_claims_expectation_or_its_own(tmp_path):
     cells = {"ring": {"topology": "ring"}, "other": {"p": 0.9, "near": 2}, "wide": {"margin": 3}}
     claims = {"a": {"kind": "bound", "margin": 0.5, "cells": cells}}
@@ -38,17 +22,6 @@ def test_a_cell_has_the_claims_expectation_or_its_own(tmp_path):
     assert found["other"].where == {"p": 0.9}
     assert found["other"].expectation == Expectation("near", 2, 0.5)
     assert found["wide"].expectation == Expectation("above", 0, 3)
-
-
-def test_tables_and_quantities_of_claims_and_their_gates(tmp_path):
-    gates = {"used": {**GATE, "from": ["u", "t"]}, "unused": {**GATE, "from": "v"}}
-    claims = {
-        "a": {"gate": "used"},
-        "b": {"from": "w", "quantity": "within", "with": {"limit": 1}, "above": None},
-    }
-    found = read_claims(write(tmp_path / "c.yaml", claims, gates))
-    assert found.tables == ("t", "u", "w")
-    assert found.quantities == ("end", "within")
 
 
 def test_the_name_of_a_network_becomes_its_numbers(tmp_path):
@@ -102,29 +75,23 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
         ({"plac": "1"}, r"claims\.a: 'plac' is unknown; allowed: .*Did you mean 'place'\?"),
         ({"says": None}, r"claims\.a: 'says' is missing\."),
         ({"says": "two\nlines"}, r"claims\.a\.says: .* is not allowed; it must be text in one"),
-        ({"says": "\x9b2J"}, r"claims\.a\.says: '\\x9b2J' is not allowed; it must be text in one"),
         (
             {"from": "../t"},
             r"claims\.a\.from: '\.\./t' is not allowed; name a table of the tables'",
         ),
-        ({"kind": "ordr"}, r"claims\.a\.kind: 'ordr' is unknown; .* Did you mean 'order'\?"),
-        ({"from": []}, r"claims\.a\.from: \[\] is not allowed; it must be a name, or a list"),
         ({"quantity": "ende"}, r"claims\.a\.quantity: 'ende' is unknown; .* Did you mean 'end'\?"),
         ({"with": {"valu": 1}}, r"claims\.a\.with: 'valu' is unknown; .* Did you mean 'value'\?"),
-        ({"with": 3}, r"claims\.a\.with: 3 is not allowed; it must be a mapping"),
         ({"quantity": "within", "above": None}, r"claims\.a\.with: 'limit' is missing; 'within'"),
         (
             {"quantity": "within", "with": {"limit": 1}},
             r"claims\.a\.above: the quantity 'within' has cases; name none of above, below",
         ),
         ({"above": None}, r"claims\.a: one of above, below, near, paper is missing"),
-        ({"above": "high"}, r"claims\.a\.above: 'high' is not allowed; it must be a number"),
         ({"below": 1}, r"claims\.a: above and below are both given; name one"),
         (
             {"trivial": "x", "circular": "y"},
             r"claims\.a: trivial and circular are both",
         ),
-        ({"trivial": " "}, r"claims\.a\.trivial: ' ' is not allowed; give the reason"),
         ({"margin": 0}, r"claims\.a\.margin: 0 is not allowed; it must be above 0"),
         (
             {"above": None, "near": 1, "kind": "equality"},
@@ -136,21 +103,15 @@ def test_a_printed_number_is_read_from_its_file(tmp_path):
         ),
         ({"where": {"p": {"least": 1}}}, r"claims\.a\.where\.p: 'least' is unknown; allowed: max"),
         ({"where": {"p": []}}, r"claims\.a\.where\.p: \[\] is not allowed; name at least one"),
-        ({"where": {"p": [[1]]}}, r"claims\.a\.where\.p: \[1\] is not allowed; name a value, or a"),
         ({"where": {"p": float("nan")}}, r"claims\.a\.where\.p: nan is not allowed; name a value"),
         ({"gate": "traind"}, r"claims\.a\.gate: 'traind' is unknown; .* Did you mean 'trained'\?"),
         ({"every_cell": True}, r"claims\.a\.every_cell: true needs 'cells'"),
-        ({"every_cell": 1, "cells": {}}, r"claims\.a\.every_cell: 1 is not allowed; it must be t"),
         (
             {"above": None, "cells": {"x": {"p": 1}}, "every_cell": True},
             r"claims\.a\.cells\.x: one of above, below, near, paper is missing",
         ),
         (
             {"exact": True, "looks": [3, 6]},
-            r"claims\.a\.exact: not allowed with 'looks', 'universes'",
-        ),
-        (
-            {"exact": True, "universes": {}},
             r"claims\.a\.exact: not allowed with 'looks', 'universes'",
         ),
         (
@@ -171,7 +132,6 @@ def test_mistakes_in_a_claim(tmp_path, change, message):
     ("quantity", "arguments", "message"),
     [
         ("level", {"over": "size"}, r"over: 'size' is not allowed; it must be a list"),
-        ("level", {"log": "no"}, r"log: 'no' is not allowed; it must be true or false"),
         ("level", {"value": ["score"]}, r"value: \['score'\] is not allowed; it must be a mapping"),
         (
             "level",
@@ -179,15 +139,9 @@ def test_mistakes_in_a_claim(tmp_path, change, message):
             r"value: \[1\] is not allowed; name a column, or a numb",
         ),
         ("fisher_z", {"minus": "x"}, r"minus: 'x' is not allowed; it must be a number"),
-        ("best_difference", {"best_is": 1}, r"best_is: 1 is not allowed; it must be text"),
         ("contrast", {"terms": {"weight": 1}}, r"terms: .* is not allowed; it must be a list"),
         ("contrast", {"terms": [{"weight": float("inf")}]}, r"terms.weight: inf is not allowed"),
         ("difference", {"of": {"p": {"mn": 1}}}, r"of\.p: 'mn' is unknown; allowed: max, min"),
-        (
-            "difference",
-            {"of": {"p": [{"a": 1}]}},
-            r"of\.p: \{'a': 1\} is not allowed; name a value",
-        ),
     ],
 )
 def test_mistakes_in_the_arguments_of_a_quantity(tmp_path, quantity, arguments, message):
@@ -201,11 +155,8 @@ def test_mistakes_in_the_arguments_of_a_quantity(tmp_path, quantity, arguments, 
     ("change", "message"),
     [
         ({"tak": "min"}, r"gates\.g: 'tak' is unknown; .* Did you mean 'take'\?"),
-        ({"take": "mim"}, r"gates\.g\.take: 'mim' is unknown; allowed: .* Did you mean 'min'\?"),
         ({"quantity": "end"}, r"gates\.g: one of column, quantity must be given"),
-        ({"column": None}, r"gates\.g: one of column, quantity must be given"),
         ({"above": None}, r"gates\.g: one of above, below is missing"),
-        ({"else": None}, r"gates\.g: 'else' is missing"),
         (
             {"column": None, "quantity": "within", "with": {"limit": 1}},
             r"gates\.g\.quantity: 'within' has cases; a gate needs numbers",
@@ -230,9 +181,7 @@ def test_mistakes_in_a_gate(tmp_path, change, message):
             "claim: {}",
             "claims: 'claim' is unknown; allowed: claims, defaults, gates, looks, optional",
         ),
-        ("gates: {}", "claims: 'claims' is missing"),
         ("{looks: [20, 10], claims: {}}", r"looks: \[20, 10\] is not allowed; give rising numbers"),
-        ("claims: 3", "claims: 3 is not allowed; it must be a mapping"),
         ("claims: {a: {}, a: {}}", "claims: '.*c.yaml', line 1: 'a' is already defined"),
     ],
 )

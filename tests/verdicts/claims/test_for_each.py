@@ -52,28 +52,15 @@ def test_a_file_does_not_write_out_too_much(monkeypatch):
             expanded("claims", entries)
 
 
-def test_a_value_may_have_parts():
-    entry = {
-        "for_each": {"data": [{"id": "mnist", "name": "MNIST"}, {"id": "cifar", "name": "CIFAR"}]},
-        "says": "on {data.name}", "where": {"dataset": "{data.id}"},
-    }  # fmt: skip
-    found = expanded("claims", {"a-{data.id}": entry})
-    assert found["a-cifar"] == {"says": "on CIFAR", "where": {"dataset": "cifar"}}
-
-
 @pytest.mark.parametrize(
     ("entries", "said"),
     [
         ({"a": {"for_each": {"d": ["x", "y"]}}}, "claims: the id 'a' occurs twice; it needs {d}"),
         ({"a-{e}": {"for_each": {"d": ["x"]}}}, "{e} has no value in for_each"),
-        ({"a-{d.f}": {"for_each": {"d": ["x"]}}}, "{d.f} has no value in for_each"),
         ({"{d}": {"for_each": {"d": [{"x": 1}]}}}, "claims.{d}: {'x': 1} is not allowed as an id"),
         ({"a": {"for_each": []}}, "for_each: [] is not allowed; give NAME: [values]"),
-        ({"a": {"for_each": {"d": "x"}}}, "for_each.d: 'x' is not allowed; give a list"),
         ({"a": {"for_each": {"d": []}}}, "for_each.d: [] is not allowed; give a list"),
         ({"a-{n}": {"for_each": {"n": ["iid", "no"]}}}, "n: 'no' is unknown; allowed: iid, noniid"),
-        ({"a-{n}": {"for_each": {"n": [["iid"]]}}}, "claims.a-{n}.for_each.n: ['iid'] is unknown"),
-        ({"a-{n.x}": {"for_each": {"n": "all"}}}, "{n.x} has no value in for_each"),
         ({"a-x": {}, "a-{d}": {"for_each": {"d": ["x"]}}}, "the id 'a-x' occurs twice"),
     ],
 )
@@ -82,12 +69,3 @@ def test_mistakes_are_named_in_one_line(entries, said):
         expanded("claims", entries, HALVES)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_values_whose_names_are_numbers_are_told():
-    named = {"n": {1: {"x": 2}}}
-    assert expanded("claims", {"a{n}": {"for_each": {"n": "all"}, "k": "{n.x}"}}, named) == {
-        "a1": {"k": 2}
-    }
-    with pytest.raises(UserError, match="n: 'one' is unknown; allowed: 1"):
-        expanded("claims", {"a{n}": {"for_each": {"n": ["one"]}}}, named)

@@ -82,11 +82,3 @@ def test_a_pooled_claim_changes_with_those_that_it_pools(tmp_path):
 
     assert pooled(says="other words") == pooled()
     assert pooled(above=1) != pooled()
-
-
-def test_entries_of_any_kind_have_a_form(tmp_path):
-    entries = {"a": 3, "b": {"quantity": "pooled", "with": 1}, "c": {"gate": [None]},
-               "d": {1: 10**400, "x": [True, None]}, "e": {"quantity": "pooled"}}  # fmt: skip
-    found = forms(resolved({"claims": entries}, tmp_path))
-    assert set(found) == set("bcde")
-    assert all(len(each) == 64 for each in found.values())

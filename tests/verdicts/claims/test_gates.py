@@ -9,7 +9,6 @@ from quantities_for_tests import quantities  # noqa: F401
 
 from verdicts.claims.claim import Gate
 from verdicts.claims.gates import check_gate, passing
-from verdicts.quantity_registry import QUANTITIES, Quantity
 from verdicts.registry import UserError
 
 pytestmark = pytest.mark.usefixtures("quantities")
@@ -63,17 +62,6 @@ def test_a_mean_at_the_level_of_its_gate_does_not_pass():
     assert np.mean(rows["score"]) > 0.2  # by rounding
     with pytest.raises(UserError, match="mean score is 0.2, must be above 0.2"):
         check_gate(gate(take="mean", above=0.2), rows, {})
-
-
-def test_a_missing_value_does_not_pass():
-    with pytest.raises(UserError, match="min score is nan"):
-        check_gate(gate(above=None, below=1), ROWS.assign(score=[0.1, math.nan, 0.9]), {})
-
-
-def test_a_quantity_that_is_not_one_number_per_seed_does_not_pass(monkeypatch):
-    monkeypatch.setitem(QUANTITIES, "three", Quantity("three", lambda rows: 3, cases=False))
-    with pytest.raises(UserError, match="gate trained: quantity: 'three' must return one number"):
-        check_gate(gate(column=None, quantity="three"), ROWS, {})
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ def check(folder, rows=None, *, strict=False, top=None, **changes):
 
 
 SIDES = CLAIM["with"]
-GATE = {"take": "min", "above": 0, "else": "low", "column": "score"}
 
 
 @pytest.mark.parametrize(
@@ -61,15 +60,6 @@ def test_a_column_that_is_not_there_is_a_mistake(tmp_path, changes, said):
     with pytest.raises(UserError, match=rf"^claims\.{said}"):
         check(tmp_path, **changes, strict=True)
     check(tmp_path, **changes, top={"optional": ["a"]}, strict=True)
-
-
-@pytest.mark.parametrize(
-    ("gate", "said"),
-    [({"column": "scor"}, "g.column: 'scor'"), ({"where": {"methd": 1}}, "g.where: 'methd'")],
-)
-def test_so_is_one_that_a_gate_names(tmp_path, gate, said):
-    with pytest.raises(UserError, match=rf"^gates\.{said} is unknown; .*Did you mean"):
-        check(tmp_path, gate="g", top={"gates": {"g": {**GATE, **gate}}})
 
 
 def test_a_table_that_is_not_there_is_a_mistake_if_verdicts_are_strict(tmp_path):

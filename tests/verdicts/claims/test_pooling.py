@@ -24,11 +24,6 @@ def test_claims_are_named_by_id_or_pattern_each_counts_once(tmp_path):
     assert (found["b-pool"].tables, found["a-1"].pooled) == ((), ())
 
 
-def test_one_name_needs_no_list(tmp_path):
-    claims = {"a-1": {}, "a-2": {}, "p": {**pool(), "with": {"claims": "a-*"}}}
-    assert read(tmp_path, claims)["p"].pooled == ("a-1", "a-2")
-
-
 @pytest.mark.parametrize(
     ("claims", "message"),
     [

@@ -23,14 +23,11 @@ def read(tmp_path, claims):
     ("quantity", "given", "unit"),
     [
         ("difference", SIDES, "points"),
-        ("difference", {**SIDES, "value": "workers_accuracy"}, "points"),
         ("difference", {**SIDES, "value": "workers_accuracy_mean"}, "share of 1"),
         ("difference", {**SIDES, "value": {"max": "consensus_accuracy"}}, "share of 1"),
         ("difference", {**SIDES, "value": {"steps_to_accuracy": 90}}, "steps"),
         ("difference", {**SIDES, "value": "loss"}, "of loss"),
-        ("difference", {**SIDES, "value": "V"}, ""),
         ("difference", {**SIDES, "value": "score"}, ""),
-        ("best_difference", {**SIDES, "value": "loss"}, "of loss"),
         ("level", {"log": True}, ""),
         ("log_ratio", {**TO, "value": "loss"}, "log ratio"),
         ("slope", {"along": "p"}, "points for 1 of p"),
@@ -49,11 +46,6 @@ def test_a_stated_unit_counts_and_a_pooled_claim_has_that_of_its_claims(tmp_path
     del pool["from"]
     claims = read(tmp_path, {"a": own, "b": {**own, "unit": "percent"}, "pool": pool})
     assert [known_unit(each, claims) for each in claims.values()] == ["points", "percent", "points"]
-
-
-def test_values_of_tables_without_runs_are_their_columns(tmp_path):
-    claims = read(tmp_path, {"a": {**CLAIM, "quantity": "difference", "with": SIDES}})
-    assert known_unit(claims["a"], claims, of_runs=False) == ""
 
 
 @pytest.mark.parametrize(
@@ -78,8 +70,3 @@ def test_a_margin_of_points_is_refused_for_a_share_of_one(tmp_path, value, margi
     with pytest.raises(UserError, match=r"^claims\.a\.cells\.ring\.margin: "):
         read(tmp_path, {"a": {**claim, "cells": cells}})
     assert "a" in read(tmp_path, {"a": {**claim, "margin": 0.005}})
-
-
-def test_a_margin_is_in_the_unit_of_the_quantity(tmp_path):
-    ratio = {"quantity": "log_ratio", "with": {**TO, "value": "consensus_accuracy"}}
-    assert "a" in read(tmp_path, {"a": {**CLAIM, **ratio, "margin": 0.5}})

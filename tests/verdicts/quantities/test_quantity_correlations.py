@@ -19,11 +19,6 @@ def test_the_correlation_of_log_V_with_a_loss():
     assert fisher_z(rows, "loss", minus=0.5)[0] == pytest.approx(np.arctanh(0.8) - 0.5)
 
 
-def test_logs_of_losses():
-    exact = zip(np.exp([0, 1, 2, 3]), np.exp([1, 3, 2, 4]), strict=True)
-    assert fisher_z(table(*runs(exact)), "loss", log=True)[0] == pytest.approx(np.arctanh(0.8))
-
-
 def test_V_may_be_its_mean_over_training():
     # V is the same at the end of all runs; the logs of the means are 0, 1, 2, 3.
     parts = [

@@ -64,10 +64,6 @@ def test_log_ratios():
     assert found.to_dict() == pytest.approx({0: -math.log(2), 1: math.log(4)})
 
 
-def test_a_perfect_synchronization_is_the_smallest_ratio():
-    assert log_ratio(pairs([0.0], [2.0], value="V"), NGO, GOSSIP)[0] == -INF
-
-
 def test_centralized_minus_both_topologies():
     rows = joined(
         pairs([0.5], [0.4], topology="ring"),
@@ -105,11 +101,6 @@ def test_an_interaction_is_a_contrast_of_four_runs():
     assert contrast(rows, terms).to_dict() == pytest.approx({0: -19, 1: -9})
 
 
-def test_a_term_needs_a_weight():
-    with pytest.raises(UserError, match="terms: .* needs a number as its weight"):
-        contrast(pairs([0.5], [0.4]), [{"method": "ngo"}])
-
-
 def gap(ngo, gossip, centralized, **lost):
     rows = joined(
         pairs([ngo], [gossip], topology="ring", **lost),
@@ -121,16 +112,6 @@ def gap(ngo, gossip, centralized, **lost):
 def test_the_two_parts_of_a_gap_that_remains():
     assert gap(0.7, 0.6, 0.8) == pytest.approx([10, 20])
     assert gap(0.9, 0.6, 0.8) == pytest.approx([-10, 20])
-
-
-def test_a_remaining_gap_drops_no_seed_for_its_result():
-    rows = joined(
-        pairs([0.7, 0.9], [0.6, 0.85], topology="ring"),
-        table(*(ended(method="centralized", seed=seed, accuracy=0.8) for seed in (0, 1))),
-    )
-    found = remaining_gap(rows, NGO, GOSSIP, CENTRALIZED, over=["topology"])
-    assert found["part"].tolist() == pytest.approx([10, -10])
-    assert found["whole"].tolist() == pytest.approx([20, -5])  # there, gossip is the best
 
 
 def test_without_a_gap_there_is_nothing_to_close():

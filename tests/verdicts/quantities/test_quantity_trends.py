@@ -5,7 +5,6 @@ import pytest
 from measured_runs import ended, table
 
 from verdicts.quantities.trends import rank_trend, slope, slope_of, slope_on_V
-from verdicts.registry import UserError
 
 INF = math.inf
 
@@ -20,12 +19,6 @@ def along_p(accuracies, *, lost=(), seed=0, **fields):
 def test_the_slope_of_a_line():
     rows = table(*along_p({0.6: 0.5, 0.8: 0.6, 1.0: 0.7}))
     assert slope(rows, "p")[0] == pytest.approx(50)
-
-
-def test_a_slope_is_along_numbers():
-    rows = table(ended(size="big"), ended(size="small"))
-    with pytest.raises(UserError, match="^along: 'big' is not a number.$"):
-        slope(rows, "size")
 
 
 def test_the_slope_of_logs_on_logs():
@@ -43,14 +36,6 @@ def test_the_slope_of_a_difference():
     )  # fmt: skip
     found = slope(rows, "workers", log_along=True, of={"method": "ngo"}, minus={"method": "gossip"})
     assert found.to_dict() == pytest.approx({0: 0, 1: 1, 2: 2})
-
-
-def test_slopes_are_averaged_within_a_seed():
-    rows = table(
-        *along_p({0.6: 0.5, 1.0: 0.7}, topology="ring"),
-        *along_p({0.6: 0.5, 1.0: 0.6}, topology="complete"),
-    )
-    assert slope(rows, "p", over=["topology"])[0] == pytest.approx((50 + 25) / 2)
 
 
 @pytest.mark.parametrize(

@@ -38,16 +38,6 @@ def test_a_method_that_diverges_everywhere_loses():
     assert best_difference(rows, NGO, GOSSIP)[1] == -math.inf
 
 
-def test_each_topology_has_its_own_best():
-    other = {(0.9, 0.3): (0.9, 0.75), (0.7, 0.1): (0.1, 0.1)}
-    rows = table(
-        *tried("ngo", GRID), *tried("gossip", LINEAR),
-        *tried("ngo", other, "complete"), *tried("gossip", LINEAR, "complete"),
-    )  # fmt: skip
-    found = best_difference(rows, NGO, GOSSIP, over=["topology"])
-    assert found[0] == pytest.approx((5 + 20) / 2)
-
-
 def test_an_interaction_has_each_of_its_four_sides_at_its_own_best_values():
     other = {(0.9, 0.3): (0.9, 0.75), (0.7, 0.1): (0.1, 0.1)}
     rows = table(

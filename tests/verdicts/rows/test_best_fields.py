@@ -1,4 +1,3 @@
-import pandas as pd
 import pytest
 from measured_runs import ended, table
 
@@ -56,19 +55,6 @@ def test_each_group_has_its_own_best():
     assert found.to_dict() == {0.7: 0.1, 0.9: 0.3}
 
 
-def test_each_universe_has_its_own_best():
-    first = runs({0.1: (0.9, 0.9), 0.3: (0.5, 0.5)}).assign(universe=0)
-    second = runs({0.1: (0.5, 0.5), 0.3: (0.6, 0.6)}).assign(universe=1)
-    second["run"] += "-again"
-    found = at_best(table(first.to_dict("records"), second.to_dict("records")), ["gamma"], [])
-    assert dict(zip(found["universe"], found["gamma"], strict=True)) == {0: 0.1, 1: 0.3}
-
-
-def test_where_all_diverged_the_smallest_gamma_is_as_good_as_any():
-    lost = table(*(ended(seed=0, gamma=gamma, held_out=0.9, diverged=True) for gamma in (0.3, 0.1)))
-    assert at_best(lost, ["gamma"], [])["gamma"].unique() == [0.1]
-
-
 def test_the_seeds_of_the_first_look_choose_for_all():
     rows = runs({0.1: (0.5, 0.9), 0.3: (0.6, 0.3)})
     assert at_best(rows, ["gamma"], [])["gamma"].unique() == [0.1]
@@ -77,14 +63,6 @@ def test_the_seeds_of_the_first_look_choose_for_all():
         found = at_best(marked, ["gamma"], [], value)
         assert found["gamma"].unique() == [0.3]
         assert set(found["seed"]) == {0, 1}
-
-
-def test_rows_keep_their_places_in_the_table():
-    rows = pd.DataFrame(
-        {"gamma": gamma, "seed": seed, "score": gamma + seed} for seed in (0, 1) for gamma in (1, 2)
-    )
-    found = at_best(rows, ["gamma"], [], "score", by="score")
-    assert found.index.tolist() == [1, 3]
 
 
 def test_errors():

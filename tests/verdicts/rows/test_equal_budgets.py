@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from made_up import metrics, run
 
-from verdicts.rows.equal_budgets import at_equal_bytes, at_equal_steps, shared_steps, value_at
+from verdicts.rows.equal_budgets import at_equal_bytes, at_equal_steps, shared_steps
 
 
 def two(share=0.5, **other):
@@ -49,13 +49,3 @@ def test_runs_are_compared_after_the_steps_that_all_took():
     assert shared_steps(rows) == 15
     table = at_equal_steps(rows, ["consensus_accuracy"])
     assert at(table, "consensus_accuracy") == pytest.approx({"gossip": 0.75, "ngo": 0.7})
-
-
-def test_a_budget_beyond_the_end_has_no_value_and_the_last_of_equal_places_counts():
-    rows = metrics(run(0.7, method="gossip"))
-    (name,) = rows["run"].unique()
-    assert math.isnan(value_at(rows, "step", pd.Series({name: 21}), "V")[name])
-    silent = rows.assign(bytes_sent=[0, 100, 100])
-    assert value_at(silent, "bytes_sent", pd.Series({name: 100}), "consensus_accuracy")[
-        name
-    ] == pytest.approx(0.7)

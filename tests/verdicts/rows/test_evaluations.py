@@ -29,10 +29,6 @@ def test_a_diverged_run_has_no_loss_and_keeps_its_V():
     assert last["test_loss"][1] == 3
 
 
-def test_all_rows_of_a_table_without_runs_are_last():
-    assert len(last_evaluations(CURVES.drop(columns="run"))) == 3
-
-
 def test_a_run_that_diverged_in_any_row_has_diverged():
     last = final(CURVES.assign(diverged=[False, True, False]))
     assert last["diverged"].tolist() == [True, False]
@@ -44,10 +40,3 @@ def test_runs_of_two_universes_may_share_a_name():
     assert last_evaluations(rows)["V"].tolist() == [4, 6, 4, 6]
     with pytest.raises(UserError, match="^universe: the run 'a' is in several; choose one in"):
         final(rows)
-
-
-def test_rows_of_one_index_are_other_rows():
-    rows = pd.concat([CURVES, CURVES.assign(run=["c", "c", "d"])]).assign(diverged=False)
-    assert final(rows)["run"].tolist() == ["a", "b", "c", "d"]
-    some = CURVES.assign(universe=[1, 1, None])
-    assert sorted(final(some)["run"]) == ["a", "b"]

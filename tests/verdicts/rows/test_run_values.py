@@ -62,11 +62,6 @@ def test_a_phase_that_cannot_be(value, message):
         per_run(CURVES, value)
 
 
-def test_a_number_of_a_curve_needs_runs():
-    with pytest.raises(UserError, match=r"\{'mean': 'score'\} needs the column 'run'"):
-        per_run(CURVES.drop(columns="run"), {"mean": "score"})
-
-
 def test_a_table_without_steps_has_one_row_for_each_run():
     table = CURVES.drop(columns="step").iloc[[0, 5]]
     assert per_run(table, "score")["value"].tolist() == [3, 5]
@@ -99,20 +94,6 @@ def test_the_worst_value_of_another_column_is_asked_for():
         3,
         5,
     ]
-
-
-@pytest.mark.parametrize(
-    "value", ["scor", {"scor": 1}, {"max": "score", "min": "score"}, {"max": "z"}]
-)
-def test_an_unknown_value_is_refused_in_one_line(value):
-    with pytest.raises(UserError, match=r"^value: [^\n]*$"):
-        per_run(CURVES, value)
-
-
-def test_text_among_numbers_is_named():
-    rows = pd.DataFrame({"seed": [0, 1], "score": [1, "abc"]})
-    with pytest.raises(UserError, match="^score: 'abc' in row 2 is not a number.$"):
-        per_run(rows, "score")
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from measured_runs import ended, pairs, table
+from measured_runs import pairs
 
 from verdicts.registry import UserError
 from verdicts.rows.seed_values import (
     by_seed,
     logs,
-    mean_over,
-    noted_runs,
     runs_by_seed,
     total,
     weighted_sum,
@@ -65,19 +63,6 @@ def test_two_rows_of_a_seed_are_told_apart(more, said):
     assert str(caught.value).startswith(said)
 
 
-def test_a_table_without_seeds_is_refused():
-    with pytest.raises(UserError, match="^there is no column 'seed', which .* mean 'sed'"):
-        runs_by_seed(pd.DataFrame({"sed": [1], "score": [2.0]}), "score")
-
-
-def test_sums_by_key():
-    one = frame({("ring",): [5, 6], ("complete",): [8, 9]})
-    other = frame({("ring",): [1, 3]})
-    found = weighted_sum([(1, one), (-2, other)])
-    assert found[[("ring",)]].iloc[:, 0].tolist() == [3, 0]
-    assert found[[("complete",)]].iloc[:, 0].isna().all()
-
-
 def test_centralized_training_counts_for_every_topology():
     one = frame({("ring",): [5, 6], ("complete",): [8, 9]})
     shared = frame({(None,): [10, 20]})
@@ -102,26 +87,7 @@ def test_totals_with_infinities(values, expected):
     assert float(total(np.array(values, float))) == pytest.approx(expected, nan_ok=True)
 
 
-def test_means_over_keys():
-    table_ = frame({("ring",): [1, INF], ("complete",): [3, -INF]})
-    assert mean_over(table_).tolist() == pytest.approx([2, math.nan], nan_ok=True)
-
-
 def test_logs():
     assert logs(frame({(): [1, 0]})).iloc[:, 0].tolist() == [0, -INF]
     with pytest.raises(UserError, match="negative"):
         logs(frame({(): [1, -1]}))
-
-
-def test_keys_without_a_value_are_none():
-    rows = table(ended(method="centralized"))
-    assert by_seed(rows, {}, "accuracy", ["topology"]).columns[0] == (None,)
-
-
-def test_the_runs_that_are_put_side_by_side_are_noted():
-    rows = pairs([0.5, 0.6], [0.1, 0.2])
-    with noted_runs() as noted:
-        by_seed(rows, {"method": "ngo"}, "accuracy")
-    by_seed(rows, {"method": "gossip"}, "accuracy")
-    (found,) = noted
-    assert set(found["run"]) == set(rows.loc[rows["method"] == "ngo", "run"])

@@ -54,16 +54,6 @@ def test_what_is_missing_is_said(where, message):
         selected(ROWS, where)
 
 
-def test_a_table_without_training_has_no_rows_of_a_data_set():
-    with pytest.raises(UserError, match="^no rows with dataset mnst, only digits, mnist$"):
-        selected(ROWS.drop(columns=["run", "step"]), {"dataset": "mnst"})
-
-
-def test_a_range_is_for_numbers():
-    with pytest.raises(UserError, match="^dataset: it has text; min 1 is for numbers.$"):
-        selected(ROWS, {"dataset": {"min": 1}})
-
-
 def test_an_evaluation_that_two_tables_share_occurs_once():
     tables = {"one": ROWS[:3], "two": ROWS[1:].assign(more=1)}
     assert len(joined(tables, ("one", "two"))) == 4
@@ -73,13 +63,6 @@ def test_an_evaluation_that_two_tables_share_occurs_once():
     assert len(joined(measured, ("one", "two"))) == 2
     with pytest.raises(UserError, match="there is no table 'on'"):
         joined(tables, ("on",))
-
-
-def test_a_table_without_diverged_has_no_diverged_runs_beside_one_with_it():
-    rows = pd.DataFrame({"run": ["a", "b"], "step": [1, 1], "diverged": [True, False]})
-    other = pd.DataFrame({"run": ["c"], "step": [1]})
-    found = joined({"t": rows, "u": other}, ("t", "u"))["diverged"]
-    assert (found.dtype, list(found)) == (bool, [True, False, False])
 
 
 def test_runs_of_two_tables_that_share_names_are_both_kept():

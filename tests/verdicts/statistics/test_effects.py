@@ -19,10 +19,6 @@ def test_the_interval_is_clopper_and_pearsons(number, count):
     assert share_interval(number, count) == pytest.approx((low, high))
 
 
-def test_no_universe_has_no_interval():
-    assert all(math.isnan(end) for end in share_interval(0, 0))
-
-
 def test_sides_of_the_margin():
     effects = pd.Series([-2, -1, 0, 1, 2, np.inf, -np.inf])
     above = sides(effects, Expectation("above", 0, 1))

@@ -81,13 +81,6 @@ def test_the_family_is_corrected_for_in_both_parts_of_a_verdict():
     assert (first.verdict, first.below_margin) == ("holds", False)
 
 
-def test_a_claim_about_every_cell_is_below_the_margin_if_all_cells_are():
-    small, large = Verdict("holds", below_margin=True), Verdict("holds")
-    assert judge_every([small, small]).below_margin
-    assert not judge_every([small, large]).below_margin
-    assert not judge_every([small, Verdict("fails", below_margin=True)]).below_margin
-
-
 def test_the_family_is_corrected_for():
     near_five_percent = evidence(1.3 + NOISE, Expectation("above", 0))
     assert 0.025 < near_five_percent.p < 0.05

@@ -119,16 +119,6 @@ def test_without_a_rule_for_the_claim_its_opposite_is_asked_if_it_is_more_freque
     assert (less.reversed, less.rule, less.rule_of) == (40, "", "holds")
 
 
-def test_the_p_value_of_a_rule_is_for_both_questions():
-    only = evidence(np.where(np.arange(200) < 30, 3.0, -3.0))  # the opposite alone is asked
-    both = evidence(np.where(np.arange(200) < 80, 3.0, -3.0))
-    one = evidence(np.where(np.arange(200) < 80, 3.0, 0.0))
-    assert (only.found.rule_of, both.found.rule_of, one.found.rule_of) == (
-        "reversed", "holds", "holds"
-    )  # fmt: skip
-    assert both.rule.p == 2 * one.rule.p > 0
-
-
 def test_what_is_written_is_read():
     found = verdict(mixed(60, 30)).multiverse
     assert multiverse_of("k", found.as_json()) == found or math.isnan(found.rule_accuracy)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from verdicts.statistics.rules import find_rule, readable, spoken
+from verdicts.statistics.rules import find_rule, readable
 
 COUNT = 200
 
@@ -88,7 +88,3 @@ def test_a_rule_that_mends_few_mistakes_is_none(settings):
 def test_cuts_are_readable(low, high, number):
     assert readable(low, high) == number
     assert low <= number < high
-
-
-def test_names_as_they_are_spoken():
-    assert [spoken(name) for name in ("tau", "p", "batch_size")] == ["τ", "p", "batch size"]

@@ -1,10 +1,8 @@
 """With looks, verdicts on simulated data are no more often false than they should be."""
 
 import math
-import re
 
 import pytest
-from conftest import REPOSITORY
 
 from verdicts.statistics.sequential_rates import PLAN, SEQUENTIAL, sequential_rates
 
@@ -42,20 +40,3 @@ def test_false_verdicts_in_a_family_at_different_looks_are_rare():
     assert rates["power"].iloc[-1] > 0.99
     # What is decided early takes no more seeds.
     assert 40 < rates["used"].iloc[-1] < 60
-
-
-def test_the_rates_in_the_documentation():
-    """Where the noise is symmetric, each rate on the page is at most 5 %."""
-    page = (REPOSITORY / "docs/verdicts.md").read_text(encoding="utf-8")
-    simulations = int(re.search(r"From ([\d,]+) simulated", page)[1].replace(",", ""))
-    text = page.partition("## How often verdicts with looks are false")[2]
-    rates = []
-    for name in (each.name for each in SEQUENTIAL):
-        lines = text.partition(f"**{name}**\n\n")[2].partition("\n\n")[0].splitlines()
-        heads, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
-        for row in rows:
-            for head, cell in zip(heads, row, strict=True):
-                if head.startswith(("false", "any")) and row[0] != "skewed":
-                    rates += [float(share) / 100 for share in cell.split(" / ")]
-    assert len(rates) > 50
-    assert max(rates) <= limit(simulations) + 0.0005  # as rounded

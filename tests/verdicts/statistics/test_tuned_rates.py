@@ -2,7 +2,7 @@
 
 import pytest
 
-from verdicts.statistics.tuned_rates import TRIED, tuned_rates
+from verdicts.statistics.tuned_rates import tuned_rates
 
 
 def test_the_side_with_more_values_wins_too_often():
@@ -13,10 +13,3 @@ def test_the_side_with_more_values_wins_too_often():
     assert rates.loc[(12, 1), "false_fails"] == pytest.approx(0, abs=0.01)
     assert 0.09 < rates.loc[(1, 12), "false_fails"] < 0.17
     assert (rates.loc[(8, 8), ["false_holds", "false_fails"]] < 0.03).all()
-
-
-def test_a_row_for_each_number_of_values_and_correlation():
-    rates = tuned_rates(3)
-    assert len(rates) == 2 * len(TRIED)
-    assert list(rates) == ["of", "minus", "alike", "false_holds", "false_fails"]
-    assert tuned_rates(3).equals(rates)
