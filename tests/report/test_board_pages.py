@@ -68,6 +68,8 @@ def test_the_matrix_says_what_to_use_when():
     assert r"| NGO | not measured | ≈ 79.0 \[78.0, 80.0\] |" in page
     assert r"| D² | ≈ 89.5 \[88.5, 90.5\] | **80.0 \[79.0, 81.0\]** | diverged |" in page
     assert '<a class="badge holds" href="settings/figures.md#matrix">80.0' in as_html(BOARD)
+    for render in (as_markdown, as_html):
+        assert "Not measured: no archive of the settings" in render(replace(BOARD, cells=()))
 
 
 def test_hostile_texts_are_neither_html_nor_links_nor_cells():
