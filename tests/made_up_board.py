@@ -1,8 +1,10 @@
 """A made-up board: two papers with archives, one without, and methods in three settings."""
 
+import csv
 import math
+from dataclasses import fields
 
-from ngo.report.board_tables import Board, BoardCell, BoardClaim, BoardPaper
+from ngo.report.board_tables import FILES, Board, BoardCell, BoardClaim, BoardPaper
 
 PAPERS = (
     BoardPaper("first", "First | paper", "A. Author", "https://example.org/1", "All is well.",
@@ -54,3 +56,15 @@ CELLS = (
 )
 
 BOARD = Board(PAPERS, CLAIMS, CELLS)
+
+
+def read_board(folder):
+    """The board of the CSV files in a folder."""
+    return Board(*(_read(kind, folder / name) for kind, name in FILES.items()))
+
+
+def _read(kind, path):
+    parse = {"bool": bool, "float": lambda text: float(text or NAN), "int": int, "str": str}
+    kinds = {each.name: parse[str(each.type)] for each in fields(kind)}
+    rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+    return tuple(kind(**{name: kinds[name](row[name]) for name in kinds}) for row in rows)

@@ -102,6 +102,17 @@ def as_another_tier(tool, monkeypatch):
     monkeypatch.delitem(PAGES, "made-up")
 
 
+def test_a_tier_that_is_not_shipped_has_its_pages_in_its_results(tool, repository, monkeypatch):
+    as_another_tier(tool, monkeypatch)
+    (repository / "results/archive/made-up-metrics.tar").unlink()
+    before = (repository / "README.md").read_bytes()
+    assert run(tool).exit_code == 0
+    assert (repository / "README.md").read_bytes() == before
+    assert not (repository / "docs/made-up.md").exists()
+    for name in ("made-up.md", "images/made-up/fig8.png", "play.html"):  # which claims link to
+        assert (repository / "results/made-up/docs" / name).exists()
+
+
 def test_a_shipped_tier_has_a_page_of_its_own(tool, repository, monkeypatch):
     as_another_tier(tool, monkeypatch)
     before = (repository / "README.md").read_bytes()

@@ -6,7 +6,6 @@ Some pages are files of the repository outside docs/. All are in ``docs/made``, 
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import inspect
 import re
@@ -55,10 +54,10 @@ def write(docs: Path) -> None:
         "made/quantities.md": quantities(),
         "made/columns.md": columns(),
         "made/commands.md": commands(),
-        "made/methods.md": methods(),
+        "made/methods.md": f"# Methods and parts of a step\n\n{printed(run('methods'))}",
+        "made/answers.txt": answers(),
+        "made/papers.txt": papers(docs),
     }
-    pages["made/answers.txt"] = answers()
-    pages["made/papers.txt"] = papers(docs)
     for origin, page in COPIES.items():
         pages[page] = (REPOSITORY / origin).read_text(encoding="utf-8")
     for name, text in pages.items():
@@ -78,15 +77,10 @@ def answers() -> str:
 def papers(docs: Path) -> str:
     """The navigation of the results of all papers: those with a page of assumptions."""
     names = sorted(path.stem.removesuffix("-assumptions") for path in docs.glob("*-assumptions.md"))
-    pages = ["results", *names]
-    others = ["assumptions", "review", "calibration", "tinyimagenet", "board"]
-    lines = [
-        *pages,
-        *others,
-        *(f"{name}-assumptions" for name in names),
-        *(f"{name}/{page}" for name in pages for page in ("claims", "figures")),
-    ]
-    return "\n".join(["```{toctree}", ":hidden:", ":caption: Results", "", *lines, "```", ""])
+    pages = ["results", *names, "assumptions", "review", "calibration", "tinyimagenet", "board"]
+    pages += [f"{name}-assumptions" for name in names]
+    pages += [f"{name}/{page}" for name in ("results", *names) for page in ("claims", "figures")]
+    return "\n".join(["```{toctree}", ":hidden:", ":caption: Results", "", *pages, "```", ""])
 
 
 def documented(kind: str, name: str) -> str:
@@ -97,11 +91,9 @@ def documented(kind: str, name: str) -> str:
 
 def kind_of(each: object) -> str:
     """The kind of an object, as autodoc names it."""
-    return (
-        ("exception" if issubclass(each, Exception) else "class")
-        if inspect.isclass(each)
-        else "function"
-    )
+    if not inspect.isclass(each):
+        return "function"
+    return "exception" if issubclass(each, Exception) else "class"
 
 
 def api() -> str:
@@ -145,11 +137,6 @@ def fields() -> str:
     return "\n".join([head, *(f"## `{name}`\n\n{about(name)}\n" for name in FIELDS)])
 
 
-def methods() -> str:
-    """The page of methods and the other parts of a step."""
-    return f"# Methods and parts of a step\n\n`ngo methods` prints:\n\n{printed(run('methods'))}"
-
-
 def run(*words: str) -> str:
     """What a command of ``ngo`` prints."""
     from click.testing import CliRunner
@@ -183,19 +170,11 @@ def quantities() -> str:
     import verdicts  # noqa: F401 (registers them)
     from verdicts.quantity_registry import QUANTITIES
 
-    head = (
-        "# Quantities of claims\n\n`verdicts quantities` lists those that need no other package.\n"
+    head = "`verdicts quantities` lists those that need no other package.\n"
+    each = (
+        f"## `{name}`\n\n{printed(QUANTITIES[name].description)}" for name in sorted(QUANTITIES)
     )
-    return "\n".join(
-        [
-            head,
-            values(),
-            *(
-                f"## `{name}`\n\n{printed(each.description)}"
-                for name, each in sorted(QUANTITIES.items())
-            ),
-        ]
-    )
+    return "\n".join(["# Quantities of claims", "", head, values(), *each])
 
 
 def values() -> str:
@@ -226,17 +205,9 @@ def columns() -> str:
     """The page of the columns of a run's metrics: the fields and comments of ``Evaluation``."""
     from ngo.training.evaluation import Evaluation
 
-    about, comment, rows = inspect.getdoc(Evaluation), "", []
-    source = inspect.getsource(Evaluation)
-    types = {each.target.id: ast.unparse(each.annotation) for each in ast.parse(source).body[0].body
-             if isinstance(each, ast.AnnAssign)}  # fmt: skip
-    for line in source.splitlines():
-        if said := re.match(r"    #: (.*)", line):
-            comment = said[1]
-        elif (name := re.match(r"    (\w+): ", line)) and name[1] in types:
-            rows.append(
-                f"| `{name[1]}` | {types[name[1]]} | {comment.replace('|', chr(92) + '|')} |"
-            )
-    assert len(rows) == len(dataclasses.fields(Evaluation))
-    head = "| column | type | meaning |\n|---|---|---|"
-    return f"# Columns of metrics\n\n{about}\n\n" + "\n".join([head, *rows]) + "\n"
+    lines = ["| column | type | meaning |", "|---|---|---|"]
+    source = inspect.getsource(Evaluation).replace("|", r"\|")
+    for comment, name, kind in re.findall(r"    #: (.*)\n    (\w+): (\w+)", source):
+        lines.append(f"| `{name}` | {kind} | {comment} |")
+    assert len(lines) == 2 + len(dataclasses.fields(Evaluation))
+    return f"# Columns of metrics\n\n{inspect.getdoc(Evaluation)}\n\n" + "\n".join(lines) + "\n"

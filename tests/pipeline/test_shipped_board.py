@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import yaml
 from conftest import REPOSITORY
-from made_up_board import CELLS
+from made_up_board import CELLS, read_board
 from small_archives import CLAIMS, in_this_process, members_in
 
 from ngo.common.registry import UserError
@@ -16,7 +16,7 @@ from ngo.figures.declaration import read_declared
 from ngo.pipeline import shipped_board as board
 from ngo.pipeline.archives.archive import Archive, read_archive, sha256, write_archive
 from ngo.pipeline.places import tidy_table
-from ngo.report.board_tables import as_csv, read_board
+from ngo.report.board_tables import as_csv
 
 
 @pytest.fixture

@@ -44,14 +44,6 @@ def test_every_verdict_says_something_but_that_of_a_claim_that_was_not_run():
     assert {*VERDICTS, *OVER_UNIVERSES} - {*KINDS} == {NOT_RUN}
 
 
-def test_claims_that_agree_are_told_in_the_files_order():
-    found = answered(row("MNIST"), row("digits", estimate=0.5, low=0.25, high=0.75))
-    assert found.sentence == (
-        "Yes: on MNIST by 4.12 points [2.25, 6]; on digits by 0.5 points [0.25, 0.75]."
-    )
-    assert found.left_out == ""
-
-
 def test_claims_that_disagree_are_told_by_what_they_say():
     found = answered(
         row("A", **UNDECIDED),
@@ -108,9 +100,6 @@ def test_values_cases_and_cells_have_their_own_words():
     cells = row("A", **EMPTY, verdict="fails", reason="of 4 cells: fails in 4")
     assert finding(cells) == " (of 4 cells: fails in 4)"
     assert finding(row("A", **EMPTY)) == ""
-
-
-def test_an_effect_that_is_below_the_margin_says_so():
     less = row("A", estimate=0.2, low=0.1, high=0.3, below_margin=True)
     assert finding(less) == " by 0.2 points [0.1, 0.3], less than the margin of 0.5"
 

@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-from made_up_board import BOARD, CELLS, CLAIMS, PAPERS, cell
-
-from ngo.report.board_tables import read_board
+from made_up_board import BOARD, CELLS, CLAIMS, PAPERS, cell, read_board
 
 
 def written(folder, board):

@@ -44,11 +44,8 @@ def test_a_sentence_has_the_words_of_its_verdict_only(verdict):
 
 
 def test_numbers_are_the_rows(found):
-    first = found.topics[0].sentences[0]
-    assert (
-        first.found
-        == "4.12 points (expected above 0; margin 0.5, 95 % interval 2.25 to 6, 20 seeds)"
-    )
+    said = "4.12 points (expected above 0; margin 0.5, 95 % interval 2.25 to 6, 20 seeds)"
+    assert found.topics[0].sentences[0].found == said
     assert sentence(row("a", pairs=1)).found.endswith("(expected above 0; margin 0.5, 1 seed)")
     assert sentence(ROWS[2]).found == "met in 204 of 400 cases; not in ring"
     assert sentence(ROWS[3]).found == "no rows with dataset = 'cifar10'"

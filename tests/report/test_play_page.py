@@ -186,13 +186,8 @@ def test_predictions_are_the_bounds_of_the_package(script, name, p):
 
 def test_a_link_holds_the_whole_setting(script):
     edges = [[0, 1], [0, 4], [2, 3]]
-    setting = script("defaults") | {
-        "graph": "own",
-        "n": 5,
-        "edges": edges,
-        "gamma": 0.0123,
-        "p": 0.755,
-    }
+    setting = script("defaults") | {"graph": "own", "n": 5, "edges": edges}
+    setting |= {"gamma": 0.0123, "p": 0.755}
     setting |= {"coupling": "capped", "delay": 3, "loss": 0.2, "seed": 7, "round": 12}
     setting |= {"places": [[k / 4095, 1 - k / 4095] for k in range(5)]}
     read = script("fromLink", "#" + script("toLink", setting))

@@ -26,10 +26,6 @@ def test_facts_of_runs_that_differ_have_numbers_of_runs():
 
 def test_no_runs():
     facts = dict(provenance([], []))
-    assert (facts["Runs"], facts["Source revision"], facts["Seeds"]) == (
-        "0",
-        "not recorded",
-        "none",
-    )
+    assert [facts[k] for k in ("Runs", "Source revision", "Seeds")] == ["0", "not recorded", "none"]
     assert tally([{"a": {"b": 1}}, {"a": None}], "a", "b") == "1 (1 run), not recorded (1 run)"
     assert seeds([3, 1, 2, 7, 7]) == "1 to 3, 7"

@@ -89,6 +89,9 @@ def test_a_summary_can_stand_in_the_folder_above(made):
     block = summary(made, "own")
     assert block.startswith(f"{BEGIN}\n\n- Is it better?")
     assert "12 runs." in block
+    document = replaced(f"before\n{BEGIN}\nold \\1\n{END}\nafter\n", block)
+    assert (document, summary_of(document)) == (f"before\n{block}\nafter\n", block)
+    assert (replaced("no markers", block), summary_of("no markers")) == ("no markers", "")
     above = for_readme(block, "own")
     assert "[on MNIST](docs/own/claims.md#claim-order)" in above
     assert "](docs/images/own/fig8.png)" in above
@@ -114,17 +117,6 @@ def test_for_the_readme_an_answer_has_the_first_claim_of_each_kind_and_none_that
         "  - No: [on C](docs/own/claims.md#c) (of 4 cells; 2 fail).\n\n"
         "Of 4 claims; [2](docs/own/claims.md) hold.\n"
     )
-
-
-def test_a_summary_is_replaced_in_a_document_and_found_there(made):
-    block = summary(made, "own")
-    document = f"before\n{BEGIN}\nold \\1\n{END}\nafter\n"
-    new = replaced(document, block)
-    assert new == f"before\n{block}\nafter\n"
-    assert summary_of(new) == block
-    assert replaced(new, block) == new
-    assert replaced("no markers", block) == "no markers"
-    assert summary_of("no markers") == ""
 
 
 def test_texts_of_findings_and_records_have_no_html_and_no_lines_of_their_own(made):

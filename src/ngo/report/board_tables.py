@@ -11,7 +11,6 @@ import io
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from pathlib import Path
 
 from verdicts.claims.claim import MARKS
 
@@ -192,11 +191,6 @@ class Board:
         return found
 
 
-def read_board(folder: Path) -> Board:
-    """The board of the CSV files in ``folder``."""
-    return Board(*(_read(kind, folder / name) for kind, name in FILES.items()))
-
-
 def as_csv(kind: type, rows: Iterable[object]) -> str:
     """A table of rows of ``kind`` as CSV: six digits for a number, nothing for NaN."""
     stream = io.StringIO()
@@ -205,14 +199,6 @@ def as_csv(kind: type, rows: Iterable[object]) -> str:
     writer.writerow(names)
     writer.writerows([_text(getattr(row, name)) for name in names] for row in rows)
     return stream.getvalue()
-
-
-def _read(kind: type, path: Path) -> tuple:
-    parse = {"bool": bool, "float": lambda text: float(text or math.nan), "int": int, "str": str}
-    kinds = {each.name: parse[str(each.type)] for each in fields(kind)}
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return tuple(kind(**{name: kinds[name](row[name]) for name in kinds}) for row in rows)
 
 
 def _text(value: object) -> str:

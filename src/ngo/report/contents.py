@@ -8,7 +8,6 @@ from itertools import groupby
 from pathlib import Path
 
 from ngo.common.paths import check_readable
-from ngo.common.registry import unknown
 from ngo.report.findings import Findings
 from ngo.report.shipped import Shipped
 from verdicts.row import Row
@@ -80,13 +79,6 @@ class Contents:
     def target(self, row: Row) -> str:
         """The name of what shows a claim; the ledger's if the claim names nothing."""
         return row.shows or self.ledger
-
-    def check(self) -> None:
-        """Raise a UserError if a claim is shown nowhere on the page."""
-        names = [name for entry in self.shown for name in entry.names]
-        for row in self.rows:
-            if self.target(row) not in names:
-                raise unknown(f"claims.{row.claim}.shows", self.target(row), names)
 
 
 def content(path: Path) -> bytes:

@@ -1,19 +1,20 @@
-"""The playground in headless Chromium: clicks, keys, links, widths, themes and frames."""
+"""Pages in headless Chromium: the playground, the filters of the report and of the board."""
 
 from dataclasses import replace
 
 import pytest
 from browser import browser
 from conftest import REPOSITORY
+from made_up_board import BOARD
 from made_up_page import contents
 
+from ngo.report.board_pages import as_html
 from ngo.report.html_page import html_page
 from ngo.report.play_page import play_page
 
 PAGE = (REPOSITORY / "docs/play.html").as_uri()
 
 
-# The median milliseconds of the script's work in a frame, over 90 frames.
 @pytest.fixture
 def page(tmp_path):
     with browser(tmp_path) as found:
@@ -126,6 +127,43 @@ def test_a_claim_of_the_report_opens_the_playground_within_it_at_its_setting(pag
 
 
 @pytest.mark.parametrize("width", [420, 500, 1280])
-def test_nothing_scrolls_sideways(page, width):
-    page.open(f"{PAGE}#graph=random&n=60&round=5", width)
-    assert page.value("document.documentElement.scrollWidth") <= width
+def test_nothing_scrolls_sideways(page, tmp_path, width):
+    (tmp_path / "report.html").write_text(html_page(contents(tmp_path)), encoding="utf-8")
+    (tmp_path / "board.html").write_text(as_html(BOARD), encoding="utf-8")
+    pages = [(tmp_path / name).as_uri() for name in ("report.html", "board.html")]
+    for address in (*pages, f"{PAGE}#graph=random&n=60&round=5"):
+        page.open(address, width)
+        assert page.value("document.documentElement.scrollWidth") <= width
+
+
+def shown(page, name, value):
+    """The rows of claims that are shown when a filter has a value."""
+    page.value(f"form.elements['{name}'].value = '{value}'")
+    page.value("form.dispatchEvent(new Event('input'))")
+    return page.value("rows.filter((row) => !row.hidden).map((row) => row.id)")
+
+
+def test_the_report_is_searched_and_filtered_and_a_link_reveals_a_claim(page, tmp_path):
+    (tmp_path / "report.html").write_text(html_page(contents(tmp_path)), encoding="utf-8")
+    page.open((tmp_path / "report.html").as_uri())
+    assert shown(page, "search", "points 20") == ["claim-order", "claim-same"]
+    assert len(shown(page, "search", "")) == 5
+    assert shown(page, "verdict", "not run") == ["claim-later"]
+    assert page.value("folded.open") is True
+    assert len(shown(page, "verdict", "")) == 5
+    assert shown(page, "topic", "2") == ["claim-15", "claim-later"]
+    page.value("location.hash = '#claim-order'")
+    page.value("new Promise((done) => setTimeout(done, 500))")
+    assert page.value("rows.filter((row) => !row.hidden).length") == 5
+    page.value("search.elements.words.value = 'CLAIM-ORDER'.slice(6)")
+    page.value("search.dispatchEvent(new Event('input'))")
+    links = page.value("[...search.querySelectorAll('a')].map((each) => each.getAttribute('href'))")
+    assert "#claim-order" in links
+
+
+def test_the_board_is_filtered_by_paper_verdict_and_who_asked(page, tmp_path):
+    (tmp_path / "board.html").write_text(as_html(BOARD), encoding="utf-8")
+    page.open((tmp_path / "board.html").as_uri())
+    assert shown(page, "paper", "first") == ["first-a", "first-ours-ngo"]
+    assert shown(page, "asked", "by us") == ["first-ours-ngo"]
+    assert shown(page, "verdict", "not run") == []
