@@ -10,16 +10,22 @@ import pandas as pd
 import universes_page
 
 from ngo.common.files import write_text
-from verdicts.statistics.error_rates import MARGIN, SEEDS, error_rates
+from verdicts.statistics.error_rates import (
+    ALIKE,
+    MARGIN,
+    PLAN,
+    SEEDS,
+    TUNED_SEEDS,
+    error_rates,
+    sequential_rates,
+    tuned_rates,
+)
+from verdicts.statistics.error_rates import DRAWS as FEW_DRAWS
+from verdicts.statistics.error_rates import EXACT as FEW
 from verdicts.statistics.estimates import ALPHA, FEWEST
 from verdicts.statistics.evidence import EXACT_FROM, RANKED_FROM
 from verdicts.statistics.power import POWER
-from verdicts.statistics.sequential_rates import DRAWS as FEW_DRAWS
-from verdicts.statistics.sequential_rates import EXACT as FEW
-from verdicts.statistics.sequential_rates import PLAN, sequential_rates
 from verdicts.statistics.sign_flip import DRAWS, EXACT
-from verdicts.statistics.tuned_rates import ALIKE, tuned_rates
-from verdicts.statistics.tuned_rates import SEEDS as TUNED_SEEDS
 
 PAGE = Path(__file__).parents[1] / "docs/verdicts.md"
 

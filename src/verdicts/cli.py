@@ -235,10 +235,8 @@ def _schema(given: argparse.Namespace) -> int:
 
 
 def _rates(given: argparse.Namespace) -> int:
-    from verdicts.statistics.error_rates import error_rates
+    from verdicts.statistics.error_rates import error_rates, sequential_rates, tuned_rates
     from verdicts.statistics.multiverse_rates import multiverse_rates
-    from verdicts.statistics.sequential_rates import sequential_rates
-    from verdicts.statistics.tuned_rates import tuned_rates
 
     if given.simulations < 1:
         raise UserError(f"simulations: {given.simulations} is not allowed; at least 1.")

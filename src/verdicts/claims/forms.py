@@ -13,8 +13,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from verdicts.claims.claim import MARKS, POOLED
-from verdicts.claims.pooling import alike
+from verdicts.claims.claim import MARKS, POOLED, alike
 from verdicts.claims.resolved import Resolved
 
 WORDS = ("place", "says", "kind", "unit", "shows")

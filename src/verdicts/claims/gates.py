@@ -66,7 +66,7 @@ def _taken(gate: Gate, rows: pd.DataFrame) -> float:
     if gate.quantity is not None:
         quantity = QUANTITIES[gate.quantity]
         result = quantity.function(rows, **gate.arguments)
-        values = quantity.per_seed("quantity", result).to_numpy()
+        values = quantity.checked("quantity", result).to_numpy()
     elif gate.column is not None and gate.column in rows:
         last = last_evaluations(rows)
         found = last[gate.column].astype(float)

@@ -129,7 +129,7 @@ def _at_once(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
     with noted_runs() as noted:
         result = quantity.function(own, **claim.arguments)
     universe = own.drop_duplicates("seed").set_index("seed")[UNIVERSE].sort_index()
-    number = quantity.per_seed(f"claims.{claim.id}.quantity", result).reindex(universe.index)
+    number = quantity.checked(f"claims.{claim.id}.quantity", result).reindex(universe.index)
     found = pd.DataFrame({UNIVERSE: universe, "number": number, "why": ""})
     both = found.index.isin(both_diverged(number, noted))
     return found.assign(why=found["why"].mask(both, BOTH_DIVERGED))

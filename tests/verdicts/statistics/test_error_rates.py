@@ -9,9 +9,14 @@ from conftest import REPOSITORY
 import ngo.analysis  # noqa: F401 (registers the values and quantities of runs)
 from ngo.pipeline.archives.archive import read_archive
 from ngo.pipeline.places import page_of, shipped_metrics
-from verdicts.statistics.error_rates import SEEDS, SITUATIONS, error_rates
-from verdicts.statistics.sequential_rates import SEQUENTIAL, sequential_rates
-from verdicts.statistics.tuned_rates import tuned_rates
+from verdicts.statistics.error_rates import (
+    SEEDS,
+    SEQUENTIAL,
+    SITUATIONS,
+    error_rates,
+    sequential_rates,
+    tuned_rates,
+)
 
 SIMULATIONS = 1000
 ALPHA = 0.05

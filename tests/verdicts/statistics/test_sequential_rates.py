@@ -6,7 +6,7 @@ import re
 import pytest
 from conftest import REPOSITORY
 
-from verdicts.statistics.sequential_rates import PLAN, SEQUENTIAL, sequential_rates
+from verdicts.statistics.error_rates import PLAN, SEQUENTIAL, sequential_rates
 
 SIMULATIONS = 120
 FALSE = ["false_holds", "false_fails", "false_equivalent"]
