@@ -85,6 +85,12 @@ class Quantity:
         """The number of a run that a claim with these ``arguments`` is about; None if none is."""
         return {**self.defaults, **arguments}.get("value")  # type: ignore[return-value]
 
+    def given(self, kind: str, arguments: Mapping[str, object]) -> list[tuple[str, object]]:
+        """The arguments with the word ``kind`` in their annotation, by name, defaults included."""
+        values = {**self.defaults, **arguments}
+        known = [(name, values.get(name)) for name, kinds in self.kinds.items() if kind in kinds]
+        return [(name, value) for name, value in known if value is not None]
+
     @property
     def description(self) -> str:
         """Name, arguments, unit, what it is, and an example, over several lines."""

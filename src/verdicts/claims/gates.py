@@ -10,7 +10,7 @@ from verdicts.quantity_registry import QUANTITIES
 from verdicts.registry import UserError
 from verdicts.rows.evaluations import last_evaluations
 from verdicts.rows.run_values import with_diverged, worst_of
-from verdicts.rows.selection import UNIVERSE, Tables, joined, matches, need_columns, selected
+from verdicts.rows.selection import UNIVERSE, Tables, joined, matches, need, selected
 from verdicts.statistics.estimates import exceeds
 
 
@@ -62,7 +62,7 @@ def _taken(gate: Gate, rows: pd.DataFrame) -> float:
         quantity = QUANTITIES[gate.quantity]
         found = quantity.checked("quantity", quantity.function(rows, **gate.arguments))
     else:
-        need_columns(rows, [gate.column])
+        need(rows, [gate.column])
         last, column = last_evaluations(rows), str(gate.column)
         found = last[column].astype(float)
         if column != "diverged":

@@ -21,7 +21,7 @@ from verdicts.rows.selection import (
     Selection,
     Tables,
     joined,
-    need_columns,
+    need,
     selected,
 )
 from verdicts.statistics.expectation import Expectation
@@ -45,14 +45,14 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     assert claim.universes is not None
     everything = joined(tables, claim.tables)
     rows = selected(everything, {**claim.where, **where})
-    need_columns(rows, [UNIVERSE])
+    need(rows, [UNIVERSE])
     if lacking := int(rows[UNIVERSE].isna().sum()):
         raise UserError(f"{lacking} row{'s' * (lacking > 1)} without a {UNIVERSE}")
     named = claim.universes.settings
     known = [str(name) for name in rows if str(name).startswith(SETTING)]
     wanted = known if named is None else [f"{SETTING}{name}" for name in named]
     for name in wanted:
-        need_columns(rows, [name])
+        need(rows, [name])
         if (two := rows.groupby(UNIVERSE)[name].nunique() > 1).any():
             raise UserError(f"universe {two.idxmax()} has more than one value of {name!r}")
     found = rows.drop_duplicates(UNIVERSE).set_index(UNIVERSE)[wanted].sort_index()

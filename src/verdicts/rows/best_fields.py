@@ -11,7 +11,7 @@ import pandas as pd
 from verdicts.registry import UserError, unknown
 from verdicts.rows.evaluations import final
 from verdicts.rows.run_values import Value, highest_is_best, per_run
-from verdicts.rows.selection import UNIVERSE, need_columns
+from verdicts.rows.selection import UNIVERSE, need
 
 FIRST_LOOK = "first_look"
 """A column of the judge's: whether a row's seed is one of those of a claim's first look."""
@@ -41,7 +41,7 @@ def at_best(
         raise unknown("best_is", best_is, ("max", "min"))
     apart = [*apart, *([UNIVERSE] if UNIVERSE in rows else [])]
     fields = [*apart, *choose]
-    need_columns(rows, fields, "best: ")
+    need(rows, fields, "best: ")
     choosing = rows[rows[FIRST_LOOK]] if FIRST_LOOK in rows else rows
     if by is not None:
         runs = per_run(choosing, by, worst=math.nan)

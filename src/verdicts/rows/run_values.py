@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from verdicts.registry import Registry, UserError, shown, unknown
-from verdicts.rows.selection import need_columns
+from verdicts.rows.selection import need
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +106,7 @@ def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> 
     if "run" not in metrics:
         if not isinstance(value, str):
             raise UserError(f"value: {dict(value)!r} needs the column 'run', which the rows lack.")
-        need_columns(metrics, [value], "value: ")
+        need(metrics, [value], "value: ")
         last = metrics.assign(run=metrics.index.astype(str))
         found = as_numbers(metrics[value], value)
         return last.assign(value=with_diverged(found, last, worst or worst_of(value), value))

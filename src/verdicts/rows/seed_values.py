@@ -12,7 +12,7 @@ import pandas as pd
 
 from verdicts.registry import UserError
 from verdicts.rows.run_values import Value, per_run
-from verdicts.rows.selection import Selection, need_columns, no_seed, selected
+from verdicts.rows.selection import Selection, need, no_seed, selected
 
 MOST_FIELDS = 3
 """Fields in which two runs differ that a message names."""
@@ -43,7 +43,7 @@ def runs_by_seed(rows: pd.DataFrame, value: Value, over: Sequence[str] = ()) -> 
     fields = list(over)
     if "seed" not in rows:
         raise UserError(no_seed(rows))
-    need_columns(rows, fields, "over: ")
+    need(rows, fields, "over: ")
     runs = per_run(rows, value)
     keys = [
         tuple(None if pd.isna(part) else part for part in key)

@@ -48,7 +48,7 @@ def no_seed(columns: Iterable[object]) -> str:
     return f"there is no column 'seed', which pairs runs.{nearest('seed', columns)}"
 
 
-def need_columns(rows: pd.DataFrame, names: Iterable[object], key: str = "") -> None:
+def need(rows: pd.DataFrame, names: Iterable[object], key: str = "") -> None:
     """Raise a UserError for the first column that the rows lack."""
     for name in names:
         if name not in rows:
@@ -132,7 +132,7 @@ def selected(rows: pd.DataFrame, where: Selection) -> pd.DataFrame:
 
     kept = pd.Series(True, index=rows.index)
     for column, wanted in where.items():
-        need_columns(rows, [column])
+        need(rows, [column])
         met = matches(rows[column], wanted)
         if not met.any():
             raise UserError(_absent(column, wanted, rows))

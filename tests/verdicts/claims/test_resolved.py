@@ -33,7 +33,7 @@ def test_all_that_a_claim_has_is_in_its_entry_checked_or_not(tmp_path):
     ("wrong", "message"),
     [
         (("defaults: d,", "defaults: e,"), "claims.a-{n}.defaults: 'e' is unknown"),
-        (("p.csv", "q.csv"), "claims.b.paper.file: 'q.csv' can't be read"),
+        (("p.csv", "q.csv"), "claims.b.paper.file: .*q.csv' does not exist"),
         (("values: {n:", "values: {k:"), "for_each"),
     ],
 )
