@@ -228,7 +228,7 @@ def _quantities(given: argparse.Namespace) -> int:
 
 
 def _schema(given: argparse.Namespace) -> int:
-    from verdicts.claims.schema import schema
+    from verdicts.claims.claims_file import schema
 
     print(json.dumps(schema(), indent=2, ensure_ascii=False))
     return 0

@@ -56,6 +56,17 @@ def read_claims(path: str | Path) -> ClaimsFile:
     return claims_of(read_mapping(path, "claims"), Path(path).parent)
 
 
+def schema() -> dict[str, object]:
+    """The JSON Schema of claims files, with all quantities that are registered at this time."""
+    found = read_mapping(Path(__file__).with_name("schema.yaml"), "schema")
+    sections = found["properties"]
+    claim, gate = (sections[name]["additionalProperties"] for name in ("defaults", "gates"))
+    claim["properties"]["kind"]["enum"] += KINDS
+    claim["properties"]["quantity"]["enum"] += sorted(QUANTITIES)  # that of gates, too
+    gate["properties"]["take"]["anyOf"][0]["enum"] += TAKEN
+    return found
+
+
 def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
     check_keys("claims", content, SECTIONS, ("claims",))

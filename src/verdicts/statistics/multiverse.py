@@ -26,18 +26,11 @@ import numpy as np
 import pandas as pd
 
 from verdicts.registry import UserError, shown
+from verdicts.statistics import judgement
 from verdicts.statistics.estimates import ALPHA, exceeds
 from verdicts.statistics.evidence import median_interval, signed_ranks
 from verdicts.statistics.expectation import Expectation
-from verdicts.statistics.judgement import (
-    DEPENDS,
-    NO_EFFECT,
-    REVERSED,
-    ROBUST,
-    UNDECIDED,
-    Verdict,
-    adjusted,
-)
+from verdicts.statistics.judgement import DEPENDS, NO_EFFECT, REVERSED, UNDECIDED, Verdict, adjusted
 from verdicts.statistics.rules import NONE, Rule, find_rule, spoken
 
 FEWEST_UNIVERSES = 20
@@ -49,7 +42,7 @@ MOST, LEAST = 0.9, 0.8
 BINS = 5
 """Into so many parts of equal size a numeric setting is cut, for shares of variance."""
 
-SIDES = {1: ROBUST, -1: REVERSED, 0: NO_EFFECT}
+SIDES = {1: judgement.ROBUST, -1: REVERSED, 0: NO_EFFECT}
 
 
 @dataclass(frozen=True)
@@ -99,13 +92,10 @@ def multiverse_of(key: str, text: str) -> Multiverse:
             value = values[field.name]
             if not isinstance(value, _TYPES[str(field.type)]) or isinstance(value, bool):
                 raise TypeError
-        names, shares = values["rule_settings"], values["variance"]
-        if not all(isinstance(name, str) for name in names):
+        if not all(isinstance(name, str) for name in values["rule_settings"]):
             raise TypeError
-        values |= {
-            "rule_settings": tuple(names),
-            "variance": {str(name): float(share) for name, share in shares.items()},
-        }
+        values["rule_settings"] = tuple(values["rule_settings"])
+        values["variance"] = {name: float(each) for name, each in values["variance"].items()}
         return Multiverse(**values)
     except (ValueError, TypeError, KeyError, RecursionError):
         raise UserError(f"{key}: {shown(text)} is not allowed; it must be as written.") from None
@@ -163,37 +153,20 @@ def examined(
     numbers = {each: int((side == each).sum()) for each in SIDES}
     most = max(numbers, key=lambda each: numbers[each])
     count = len(values)
-    low, high = share_interval(numbers[1], count)
     enough = count >= FEWEST_UNIVERSES
     asked = _asked(numbers, count) if enough and numbers[most] < MOST * count else ()
     of, rule = _first_rule(side, asked, settings)
     p = p_of_all(values - expectation.value)
     found = Multiverse(
-        count=count,
-        of=sampled,
-        holds=numbers[1],
-        reversed=numbers[-1],
-        within=numbers[0],
-        share=numbers[1] / count if count else math.nan,
-        low=low,
-        high=high,
-        p=p,
-        rule=rule.text,
-        rule_of="holds" if of == 1 else "reversed",
-        rule_accuracy=rule.accuracy,
-        rule_settings=rule.settings,
+        *(count, sampled, numbers[1], numbers[-1], numbers[0]),
+        *(numbers[1] / count if count else math.nan, *share_interval(numbers[1], count), p),
+        *(rule.text, "holds" if of == 1 else "reversed", rule.accuracy, rule.settings),
         variance=variance_shares(values, settings) if enough else {},
         both_diverged=both_diverged,
     )
-    median, lower, upper = median_interval(np.sort(values)) if count else (math.nan,) * 3
     return MultiverseEvidence(
-        found=found,
-        expectation=expectation,
-        pairs=count,
-        infinite=int(np.isinf(values).sum()),
-        estimate=median,
-        low=lower,
-        high=upper,
+        *(found, expectation, count, int(np.isinf(values).sum())),
+        *(median_interval(np.sort(values)) if count else (math.nan,) * 3),
         p=p,
         side=most,
         share=numbers[most] / count if count else math.nan,
@@ -223,13 +196,11 @@ def _first_rule(side: np.ndarray, asked: Sequence[int], settings: pd.DataFrame) 
 
 def judge_multiverses(family: Sequence[MultiverseEvidence]) -> list[Verdict]:
     """A verdict for each claim of a family."""
-    p_values = zip(
-        adjusted([each.found.p for each in family]),
-        adjusted([each.p_share for each in family]),
-        adjusted([each.rule.p for each in family]),
-        strict=True,
-    )
-    return [_judged(each, *p, family=len(family)) for each, p in zip(family, p_values, strict=True)]
+    overall = adjusted([each.found.p for each in family])
+    shares = adjusted([each.p_share for each in family])
+    rules = adjusted([each.rule.p for each in family])
+    judged = zip(family, overall, shares, rules, strict=True)
+    return [_judged(*each, family=len(family)) for each in judged]
 
 
 def _judged(

@@ -14,17 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from verdicts.statistics import judgement
 from verdicts.statistics.error_rates import MARGIN, NOISE, share
 from verdicts.statistics.estimates import ALPHA
 from verdicts.statistics.expectation import Expectation
-from verdicts.statistics.judgement import (
-    DEPENDS,
-    NO_EFFECT,
-    OVER_UNIVERSES,
-    REVERSED,
-    ROBUST,
-    Verdict,
-)
+from verdicts.statistics.judgement import DEPENDS, OVER_UNIVERSES, Verdict
 from verdicts.statistics.multiverse import examined, judge_multiverses
 
 CLAIM = Expectation("above", 0.0, MARGIN)
@@ -85,10 +79,10 @@ LIMIT = "8 in 80 % of the universes, 1 in the others by chance"
 """Noise lifts half of the others above the margin."""
 
 TRUTHS = (
-    Truth("0 everywhere", _everywhere(0), NO_EFFECT, noises=ALL),
+    Truth("0 everywhere", _everywhere(0), judgement.NO_EFFECT, noises=ALL),
     Truth("1 everywhere: at the margin", _everywhere(1)),
-    Truth("4 everywhere", _everywhere(4), ROBUST),
-    Truth("−4 everywhere", _everywhere(-4), REVERSED),
+    Truth("4 everywhere", _everywhere(4), judgement.ROBUST),
+    Truth("−4 everywhere", _everywhere(-4), judgement.REVERSED),
     Truth("8 in 80 % of the universes, −6 in the others by chance", _by_chance(0.8, 8, -6)),
     Truth("the same of each of 6 claims", _by_chance(0.8, 8, -6), claims=6),
     Truth("−6 in 80 % of the universes, 8 in the others by chance", _by_chance(0.8, -6, 8)),
@@ -118,9 +112,7 @@ TRUTHS = (
 
 
 def multiverse_rates(
-    simulations: int,
-    truths: Iterable[Truth] = TRUTHS,
-    sizes: Iterable[tuple[int, int]] = SIZES,
+    simulations: int, truths: Iterable[Truth] = TRUTHS, sizes: Iterable[tuple[int, int]] = SIZES
 ) -> pd.DataFrame:
     """One row per truth, noise, and number of universes and seeds.
 
